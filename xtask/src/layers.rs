@@ -22,6 +22,7 @@ const ORDER: &[&str] = &[
     "log",
     "tower-layer",
     "capi",
+    "capi-v59",
     "probes",
     "trace",
     "text-format",
@@ -32,7 +33,7 @@ const ORDER: &[&str] = &[
 const ALONE: &[&str] = &["map", "protozero", "macros"];
 
 /// May hold unsafe code; every other crate root forbids it.
-const MAY_BE_UNSAFE: &[&str] = &["protozero", "shm", "ipc", "esatto", "capi", "probes"];
+const MAY_BE_UNSAFE: &[&str] = &["protozero", "shm", "ipc", "esatto", "capi", "capi-v59", "probes"];
 
 /// Checks the workspace against the table.
 ///

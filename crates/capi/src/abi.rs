@@ -3,9 +3,13 @@
 use core::ffi::{c_char, c_void};
 use core::sync::atomic::AtomicBool;
 
+use crate::flavour::ENCODING_WORDS;
+#[cfg(target_pointer_width = "64")]
+use crate::flavour::STREAM_WRITER_BYTES;
+
 /// Asserts the size of a struct and where its members are.
 macro_rules! layout {
-    ($($type:ty = $size:literal { $($member:ident @ $offset:literal),* $(,)? })*) => {
+    ($($type:ty = $size:tt { $($member:ident @ $offset:literal),* $(,)? })*) => {
         $(
             const _: () = assert!(size_of::<$type>() == $size);
             $(const _: () = assert!(core::mem::offset_of!($type, $member) == $offset);)*
@@ -47,7 +51,7 @@ pub(crate) struct Timestamp {
     pub(crate) value: u64,
 }
 
-/// `PerfettoStreamWriter`.
+/// `PerfettoStreamWriter`; `PerfettoPbMsgWriter` from v59 on.
 #[repr(C)]
 pub(crate) struct StreamWriter {
     pub(crate) target: *mut crate::stream::Target,
@@ -55,6 +59,8 @@ pub(crate) struct StreamWriter {
     pub(crate) end: *mut u8,
     pub(crate) write_ptr: *mut u8,
     pub(crate) written_previously: usize,
+    /// How lengths are told; absent before v59. 0: in front.
+    pub(crate) encoding: [u32; ENCODING_WORDS],
 }
 
 /// `PerfettoPbDecoder`.
@@ -197,7 +203,7 @@ extras! {
 layout! {
     TracerIterator = 24 { inst_id @ 0, tls @ 8, tracer @ 16 }
     Timestamp = 16 { clock_id @ 0, value @ 8 }
-    StreamWriter = 40 { target @ 0, begin @ 8, end @ 16, write_ptr @ 24, written_previously @ 32 }
+    StreamWriter = STREAM_WRITER_BYTES { target @ 0, begin @ 8, end @ 16, write_ptr @ 24, written_previously @ 32 }
     PbDecoder = 16 { read_ptr @ 0, end_ptr @ 8 }
     DelimitedField = 16 { start @ 0, len @ 8 }
     PbDecoderField = 32 { status @ 0, wire_type @ 4, id @ 8, value @ 16 }

@@ -8,6 +8,7 @@ mod abi;
 mod category;
 mod data_source;
 mod decoder;
+mod flavour;
 mod heap;
 mod high_level;
 mod low_level;

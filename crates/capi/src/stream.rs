@@ -6,6 +6,7 @@
 use core::ptr;
 
 use crate::abi::StreamWriter;
+use crate::flavour::ENCODING_WORDS;
 use crate::heap::Heap;
 use crate::packet::Packet;
 use crate::text;
@@ -92,6 +93,7 @@ impl StreamWriter {
             end: ptr::null_mut(),
             write_ptr: ptr::null_mut(),
             written_previously: 0,
+            encoding: [0; ENCODING_WORDS],
         };
         writer.refresh(window);
         writer
@@ -117,18 +119,59 @@ impl StreamWriter {
     }
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoStreamWriterUpdateWritePtr(writer: *mut StreamWriter) {
-    // SAFETY: the contract: a struct that packet begin or heap buffer create has filled.
+/// The functions of the stream writer, by the names that they have in one ABI.
+macro_rules! export_writer {
+    ($update_write_ptr:ident, $new_chunk:ident, $append_bytes:ident, $reserve_bytes:ident, $annotate_patch:ident) => {
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $update_write_ptr(writer: *mut StreamWriter) {
+            // SAFETY: the contract.
+            unsafe { stream::update_write_ptr(writer) };
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $new_chunk(writer: *mut StreamWriter) {
+            // SAFETY: the contract.
+            unsafe { stream::new_chunk(writer) };
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $append_bytes(writer: *mut StreamWriter, src: *const u8, size: usize) {
+            // SAFETY: the contract.
+            unsafe { stream::append_bytes(writer, src, size) };
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $reserve_bytes(writer: *mut StreamWriter, size: usize) {
+            // SAFETY: the contract.
+            unsafe { stream::reserve_bytes(writer, size) };
+        }
+
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $annotate_patch(writer: *mut StreamWriter, patch_addr: *mut u8) -> *mut u8 {
+            // SAFETY: the contract.
+            unsafe { stream::annotate_patch(writer, patch_addr) }
+        }
+    };
+}
+
+pub(crate) use export_writer;
+
+/// # Safety
+///
+/// A struct that packet begin or heap buffer create has filled, and that was not ended or destroyed; or null.
+pub(crate) unsafe fn update_write_ptr(writer: *mut StreamWriter) {
+    // SAFETY: the caller's promise.
     if let Some(writer) = unsafe { writer.as_mut() } {
         // SAFETY: as above; its target lives until packet end or heap buffer destroy.
         unsafe { writer.synced() };
     }
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoStreamWriterNewChunk(writer: *mut StreamWriter) {
-    // SAFETY: the contract: a struct that packet begin or heap buffer create has filled.
+/// # Safety
+///
+/// A struct that packet begin or heap buffer create has filled, and that was not ended or destroyed; or null.
+pub(crate) unsafe fn new_chunk(writer: *mut StreamWriter) {
+    // SAFETY: the caller's promise.
     let Some(writer) = (unsafe { writer.as_mut() }) else { return };
     // SAFETY: as above.
     let Some(target) = (unsafe { writer.synced() }) else { return };
@@ -137,21 +180,26 @@ unsafe extern "C" fn PerfettoStreamWriterNewChunk(writer: *mut StreamWriter) {
     writer.refresh(window);
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoStreamWriterAppendBytesSlowpath(writer: *mut StreamWriter, src: *const u8, size: usize) {
-    // SAFETY: the contract: a struct that packet begin or heap buffer create has filled.
+/// # Safety
+///
+/// A struct that packet begin or heap buffer create has filled, and that was not ended or destroyed; or null. And `size` bytes, or null
+/// without any.
+pub(crate) unsafe fn append_bytes(writer: *mut StreamWriter, src: *const u8, size: usize) {
+    // SAFETY: the caller's promise.
     let Some(writer) = (unsafe { writer.as_mut() }) else { return };
     // SAFETY: as above.
     let Some(target) = (unsafe { writer.synced() }) else { return };
-    // SAFETY: the contract: `size` bytes, or null without any.
+    // SAFETY: the caller's promise.
     target.append(unsafe { text::block(src, size) });
     let window = target.window();
     writer.refresh(window);
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoStreamWriterReserveBytesSlowpath(writer: *mut StreamWriter, size: usize) {
-    // SAFETY: the contract: a struct that packet begin or heap buffer create has filled.
+/// # Safety
+///
+/// A struct that packet begin or heap buffer create has filled, and that was not ended or destroyed; or null.
+pub(crate) unsafe fn reserve_bytes(writer: *mut StreamWriter, size: usize) {
+    // SAFETY: the caller's promise.
     let Some(writer) = (unsafe { writer.as_mut() }) else { return };
     // SAFETY: as above.
     let Some(target) = (unsafe { writer.synced() }) else { return };
@@ -162,9 +210,11 @@ unsafe extern "C" fn PerfettoStreamWriterReserveBytesSlowpath(writer: *mut Strea
     writer.write_ptr = window.next.wrapping_add(size);
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoStreamWriterAnnotatePatch(writer: *mut StreamWriter, patch_addr: *mut u8) -> *mut u8 {
-    // SAFETY: the contract: a struct that packet begin or heap buffer create has filled.
+/// # Safety
+///
+/// A struct that packet begin or heap buffer create has filled, and that was not ended or destroyed; or null.
+pub(crate) unsafe fn annotate_patch(writer: *mut StreamWriter, patch_addr: *mut u8) -> *mut u8 {
+    // SAFETY: the caller's promise.
     let Some(writer) = (unsafe { writer.as_mut() }) else { return ptr::null_mut() };
     // SAFETY: as above.
     match unsafe { writer.synced() } {

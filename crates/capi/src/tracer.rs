@@ -9,7 +9,7 @@ use esatto_shm::TraceWriter;
 
 use crate::abi::{StreamWriter, TracerIterator};
 use crate::packet::Packet;
-use crate::stream::Target;
+use crate::stream::{Target, Window};
 
 thread_local! {
     static TRACER: UnsafeCell<Tracer> = const { UnsafeCell::new(Tracer::new()) };
@@ -85,11 +85,15 @@ impl TracerIterator {
     }
 }
 
-#[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoDsTracerImplPacketBegin(tracer: *mut Tracer) -> StreamWriter {
-    // SAFETY: the contract: of an iteration of this thread that goes on, or null.
+/// Begins a packet of the instance whose turn it is.
+///
+/// # Safety
+///
+/// Of an iteration of this thread that goes on, or null.
+pub(crate) unsafe fn begin_packet(tracer: *mut Tracer) -> StreamWriter {
+    // SAFETY: the caller's promise.
     let open = unsafe { tracer.as_mut() }.and_then(|tracer| Some((tracer.writer?, &mut tracer.target)));
-    let Some((writer, target)) = open else { return StreamWriter::new(ptr::null_mut(), crate::stream::Window::NONE) };
+    let Some((writer, target)) = open else { return StreamWriter::new(ptr::null_mut(), Window::NONE) };
     if let Target::Packet(packet) = target {
         packet.begin(writer);
     }

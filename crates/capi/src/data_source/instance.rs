@@ -6,6 +6,7 @@ use core::sync::atomic::Ordering;
 use std::cell::RefCell;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use esatto::data_source::FlushReason;
 use esatto::{DataSource, Flush, Setup, Stop, raw};
 
 use super::state::{CustomState, IncrementalState};
@@ -165,6 +166,20 @@ pub(crate) struct AsyncStopper {
 /// `PerfettoDsOnFlushArgs`.
 pub(crate) struct OnFlushArgs {
     flush: Option<Flush>,
+}
+
+impl OnFlushArgs {
+    /// Why the flush is asked for; for v59.
+    #[allow(dead_code, reason = "not in v58")]
+    pub(crate) fn reason(&self) -> u64 {
+        self.flush.as_ref().map_or(0, |flush| match flush.reason() {
+            FlushReason::Periodic => 1,
+            FlushReason::TraceStop => 2,
+            FlushReason::TraceClone => 3,
+            FlushReason::Explicit => 4,
+            _ => 0,
+        })
+    }
 }
 
 /// `PerfettoDsAsyncFlusher`.

@@ -16,7 +16,8 @@ use crate::abi::{OnSetupArgs, OnStartArgs, Timestamp, policy};
 use crate::producer::require_init;
 use crate::text;
 use crate::tracer::{Argument, Tracer};
-use instance::{Instance, OnFlushArgs, OnStopArgs};
+pub(crate) use instance::OnFlushArgs;
+use instance::{Instance, OnStopArgs};
 
 type OnSetup = unsafe extern "C" fn(
     *const DataSourceType,
@@ -99,11 +100,16 @@ impl DataSourceType {
     /// Changes a setting; `false`: too late.
     fn change(&self, change: impl FnOnce(&mut Settings)) -> bool {
         let mut settings = self.settings();
-        let in_time = self.registered.get().is_none();
+        let in_time = !self.is_registered();
         if in_time {
             change(&mut settings);
         }
         in_time
+    }
+
+    /// Whether it is too late to change anything.
+    pub(crate) fn is_registered(&self) -> bool {
+        self.registered.get().is_some()
     }
 
     /// As [`change`](Self::change), for what ends the process if it comes too late.
