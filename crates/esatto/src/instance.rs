@@ -216,8 +216,7 @@ impl<I> Slots<I> {
 
     /// A slot that is free and stays so, as only the control thread occupies slots.
     pub(crate) fn free_slot(&self) -> Option<usize> {
-        // Nobody keeps a slot locked, but who was lost in a fork.
-        (0..MAX_INSTANCES).find(|&slot| self.0[slot].instance.try_lock().is_ok_and(|content| content.is_none()))
+        (0..MAX_INSTANCES).find(|&slot| self.content(slot).is_none())
     }
 
     /// True if there is no instance.
@@ -264,16 +263,9 @@ impl<I> Slots<I> {
         (0..MAX_INSTANCES).filter_map(ticket).collect()
     }
 
-    /// In the child of a fork: the instances are the parent's. What they are made of is left alone.
-    pub(crate) fn forget_all(&self) {
-        for slot in &self.0 {
-            slot.stamp.store(0, Ordering::Release);
-            // One that somebody has locked, who does not exist here, stays locked.
-            if let Ok(mut content) = slot.instance.try_lock() {
-                core::mem::forget(content.take());
-            }
-        }
-        GENERATION.fetch_add(1, Ordering::Relaxed);
+    /// Locks all slots, while the process forks.
+    pub(crate) fn hold(&self) -> HeldSlots<'_, I> {
+        HeldSlots { slots: self, content: core::array::from_fn(|slot| self.content(slot)) }
     }
 
     fn holds(&self, ticket: Ticket) -> bool {
@@ -282,6 +274,24 @@ impl<I> Slots<I> {
 
     fn content(&self, slot: usize) -> MutexGuard<'_, Option<Arc<I>>> {
         self.0[slot].instance.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The slots of a table, locked while the process forks.
+#[derive(Debug)]
+pub(crate) struct HeldSlots<'s, I> {
+    slots: &'s Slots<I>,
+    content: [MutexGuard<'s, Option<Arc<I>>>; MAX_INSTANCES],
+}
+
+impl<I> HeldSlots<'_, I> {
+    /// In the child: the instances are the parent's. What they are made of is left alone.
+    pub(crate) fn forget(&mut self) {
+        for (slot, content) in self.slots.0.iter().zip(&mut self.content) {
+            slot.stamp.store(0, Ordering::Release);
+            core::mem::forget(content.take());
+        }
+        GENERATION.fetch_add(1, Ordering::Relaxed);
     }
 }
 

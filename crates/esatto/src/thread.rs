@@ -39,7 +39,7 @@ pub fn record_enabled(site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
 #[inline(never)]
 pub fn record_plain(site: &'static Site) -> u32 {
     let category = site.category();
-    if category.is_enabled() { record_in(category.instances(), site, &mut []) } else { 0 }
+    if category.is_enabled() { record_plain_in(category.instances(), site) } else { 0 }
 }
 
 /// As [`record`], but only in those sessions of `instances`, a result of [`record`], that still record the category: for the ends of
@@ -49,22 +49,41 @@ pub fn record_only(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) ->
     record_in(instances & site.category().instances(), site, args)
 }
 
-#[inline(always)]
-fn record_in(mut instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
-    let recorded = threads::with(|thread| {
+/// Records with arguments.
+#[inline(never)]
+fn record_in(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+    threads::run(Record { instances, site, args }).unwrap_or(0)
+}
+
+/// Records without arguments: all that has to do with them is left out of what is inlined here.
+#[inline(never)]
+fn record_plain_in(instances: u32, site: &'static Site) -> u32 {
+    threads::run(Record { instances, site, args: &mut [] }).unwrap_or(0)
+}
+
+struct Record<'a, 'v> {
+    instances: u32,
+    site: &'static Site,
+    args: &'a mut [Arg<'v>],
+}
+
+impl threads::Inside for Record<'_, '_> {
+    type Result = u32;
+
+    #[inline(always)]
+    fn run(self, thread: &mut Thread) -> u32 {
         let now = clock::now_ns();
-        let mut recorded = 0;
+        let (mut instances, mut recorded) = (self.instances, 0);
         while instances != 0 {
             let index = instances.trailing_zeros() as usize;
             instances &= instances - 1;
             if let Some(sequence) = thread.sequence(index) {
-                sequence.write(site, args, now);
+                sequence.write(self.site, self.args, now);
                 recorded |= 1 << index;
             }
         }
         recorded
-    });
-    recorded.unwrap_or(0)
+    }
 }
 
 /// Runs a trace point of a custom data source, unless this thread is in a trace point already.
@@ -242,7 +261,7 @@ static END: Site = {
 #[cold]
 #[inline(never)]
 fn end(category: &'static Category, instances: u32) {
-    record_in(instances & category.instances(), &END, &mut []);
+    record_plain_in(instances & category.instances(), &END);
 }
 
 #[cold]

@@ -67,10 +67,19 @@ impl<T> Biased<T> {
     }
 
     /// A value that nobody gets.
-    pub(crate) fn busy_for_ever(value: T) -> Self {
-        let biased = Self::new(value);
-        biased.busy.store(true, Ordering::Relaxed);
-        biased
+    #[cfg(not(esatto_loom))]
+    pub(crate) const fn busy_for_ever(value: T) -> Self {
+        Self {
+            busy: AtomicBool::new(true),
+            flags: AtomicU8::new(0),
+            turn: Mutex::new(()),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// Whether the owner, who asks, is inside.
+    pub(crate) fn is_entered(&self) -> bool {
+        self.busy.load(Ordering::Relaxed)
     }
 
     /// Enters, as the owner. `None` if it is inside already. Waits for another thread that has the value.
