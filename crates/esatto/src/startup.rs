@@ -106,6 +106,7 @@ impl StartupTracing {
         let (pending, done) = Pending::new(instances);
         control.send(Command::Startup(Box::new(StartupRequest {
             id,
+            keeper: control::startups,
             configs: self.configs,
             deadline: self.timeout.map(|timeout| Instant::now() + timeout),
             done,

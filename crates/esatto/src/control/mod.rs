@@ -41,7 +41,7 @@ pub(crate) use pace::COLLECTION_INTERVAL;
 use pace::Pace;
 use producer_link::ProducerLink;
 pub(crate) use session_link::{LiveSession, SessionLink};
-pub(crate) use startup::{StartupId, StartupRequest};
+pub(crate) use startup::{StartupId, StartupRequest, startups};
 
 /// For links of all kinds.
 pub(crate) use {
