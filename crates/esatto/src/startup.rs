@@ -104,7 +104,7 @@ impl StartupTracing {
         };
         let id = IDS.fetch_add(1, Ordering::Relaxed);
         let (pending, done) = Pending::new(instances);
-        control.send(Command::Startup(Box::new(StartupRequest {
+        let request = StartupRequest {
             id,
             keeper: control::startups,
             configs: self.configs,
@@ -112,7 +112,8 @@ impl StartupTracing {
             done,
             on_adopted: self.on_adopted,
             on_aborted: self.on_aborted,
-        })));
+        };
+        control.send(Command::With(Box::new(move |control| control.start_up(request))));
         Ok((Startup { id, instances: 0 }, pending))
     }
 }
@@ -132,7 +133,8 @@ impl Startup {
     pub fn abort(&self) -> Pending<()> {
         let (pending, done) = Pending::new(|_| Ok(()));
         if let Some(control) = control::handle() {
-            control.send(Command::AbortStartup { id: self.id, done });
+            let id = self.id;
+            control.send(Command::With(Box::new(move |control| control.abort_startup(id, done))));
         }
         pending
     }
