@@ -180,6 +180,17 @@ impl Category {
         if self.is_enabled() { self.instances().count_ones() } else { 0 }
     }
 
+    /// As [`instances`](Self::instances), of a category that is registered, or has been by then.
+    #[inline(always)]
+    pub(crate) fn registered(&'static self) -> u32 {
+        let state = self.state.load(Ordering::Relaxed);
+        if state & UNREGISTERED == 0 {
+            return state;
+        }
+        self.register();
+        self.instances()
+    }
+
     #[cold]
     #[inline(never)]
     fn register(&'static self) -> bool {

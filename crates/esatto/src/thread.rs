@@ -38,8 +38,7 @@ pub fn record_enabled(site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
 /// As [`record_enabled`], for sites without arguments; registers the category, too.
 #[inline(never)]
 pub fn record_plain(site: &'static Site) -> u32 {
-    let category = site.category();
-    if category.is_enabled() { record_plain_in(category.instances(), site) } else { 0 }
+    record_plain_in(site.category().registered(), site)
 }
 
 /// As [`record`], but only in those sessions of `instances`, a result of [`record`], that still record the category: for the ends of
@@ -73,13 +72,13 @@ impl threads::Inside for Record<'_, '_> {
     #[inline(always)]
     fn run(self, thread: &mut Thread) -> u32 {
         let now = clock::now_ns();
-        let (mut instances, mut recorded) = (self.instances, 0);
-        while instances != 0 {
-            let index = instances.trailing_zeros() as usize;
-            instances &= instances - 1;
-            if let Some(sequence) = thread.sequence(index) {
-                sequence.write(self.site, self.args, now);
-                recorded |= 1 << index;
+        let (mut rest, mut recorded) = (self.instances, self.instances);
+        while rest != 0 {
+            let index = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            match thread.sequence(index) {
+                Some(sequence) => sequence.write(self.site, self.args, now),
+                None => recorded &= !(1 << index),
             }
         }
         recorded
