@@ -1,23 +1,19 @@
-//! What each thread keeps: one packet sequence per instance that it has traced into.
+//! Trace points, on the threads that come to them.
+
+mod state;
 
 use crate::arg::Arg;
+use crate::begun::Begun;
 use crate::category::Category;
 use crate::clock;
 use crate::data_source::Writers;
 use crate::event::{Event, Kind};
 use crate::instance::{self, MAX_INSTANCES, Stamp};
-use crate::sequence::Sequence;
 use crate::site::Site;
 use crate::sys::threads;
 use crate::track::Track;
 
-/// The state of a thread. Usually the thread's own, but the control thread may take it while the thread is not in a trace point.
-#[derive(Debug)]
-pub(crate) struct Thread {
-    sequences: [Option<Box<Sequence>>; MAX_INSTANCES],
-    /// For custom data sources.
-    sources: Writers,
-}
+pub(crate) use state::Thread;
 
 /// Records an event in every session that its category is enabled in, and says in which: a bit for each. Does nothing from inside
 /// of a trace point.
@@ -32,37 +28,32 @@ pub fn record(site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
 /// As [`record`], where somebody has looked at the category.
 #[inline(never)]
 pub fn record_enabled(site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
-    record_in(site.category().instances(), site, args)
+    let recording = || site.category().instances();
+    record_in(recording(), recording, site, args)
 }
 
 /// As [`record_enabled`], for sites without arguments; registers the category, too.
 #[inline(never)]
 pub fn record_plain(site: &'static Site) -> u32 {
     let category = site.category();
-    if category.is_enabled() { record_in(category.instances(), site, &mut []) } else { 0 }
+    let recording = || category.instances();
+    if category.is_enabled() { record_in(recording(), recording, site, &mut []) } else { 0 }
 }
 
 /// As [`record`], but only in those sessions of `instances`, a result of [`record`], that still record the category: for the ends of
 /// what was begun, and for adding sessions to it.
 #[inline(never)]
 pub fn record_only(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
-    record_in(instances & site.category().instances(), site, args)
+    let recording = || site.category().instances();
+    record_in(instances & recording(), recording, site, args)
 }
 
+/// Writes an event for `instances`. `now_recording` is asked which do, where another instance is in a slot than this thread knows.
 #[inline(always)]
-fn record_in(mut instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+fn record_in(instances: u32, now_recording: impl Fn() -> u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
     let recorded = threads::with(|thread| {
         let now = clock::now_ns();
-        let mut recorded = 0;
-        while instances != 0 {
-            let index = instances.trailing_zeros() as usize;
-            instances &= instances - 1;
-            if let Some(sequence) = thread.sequence(index) {
-                sequence.write(site, args, now);
-                recorded |= 1 << index;
-            }
-        }
-        recorded
+        thread.record(instances, now_recording, |sequence| sequence.write(site, args, now))
     });
     recorded.unwrap_or(0)
 }
@@ -70,36 +61,32 @@ fn record_in(mut instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u
 /// Runs a trace point of a custom data source, unless this thread is in a trace point already.
 pub(crate) fn with_sources(trace: impl FnOnce(&mut Writers)) {
     threads::with(|thread| {
-        if thread.sources.is_outdated() {
-            thread.sweep();
-        }
-        trace(&mut thread.sources);
+        trace(thread.sources());
     });
 }
 
 /// As [`record_enabled`], in another category than the site's, which is among the arguments.
 #[inline(never)]
 pub fn record_enabled_as(category: &'static Category, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
-    record_in(category.instances(), site, args)
+    let recording = || category.instances();
+    record_in(recording(), recording, site, args)
 }
 
 /// Makes the last event of this thread visible to services that read the memory of a running program, as older ones do not see the packet
 /// that was written last. Costs nothing if nothing was written since the last call.
 pub fn empty_event() {
-    threads::with(|thread| thread.sequences.iter_mut().flatten().for_each(|sequence| sequence.write_empty()));
+    threads::with(|thread| thread.sequences().for_each(|sequence| sequence.write_empty()));
 }
 
 /// Describes a track in all sessions that record track events.
 pub(crate) fn describe(track: &Track) {
     threads::with(|thread| {
         let now = clock::now_ns();
-        for index in 0..MAX_INSTANCES {
-            if instance::stamp(index) != Stamp::NONE {
-                if let Some(sequence) = thread.sequence(index) {
-                    sequence.describe_again(track, now);
-                }
-            }
-        }
+        let there_are = || {
+            let is_there = |index: &usize| instance::stamp(*index) != Stamp::NONE;
+            (0..MAX_INSTANCES).filter(is_there).fold(0, |mask, index| mask | 1 << index)
+        };
+        thread.record(there_are(), there_are, |sequence| sequence.describe_again(track, now));
     });
 }
 
@@ -119,73 +106,6 @@ pub(crate) fn reclaim(all: bool) -> bool {
     let mut all_idle = true;
     threads::for_each_idle(|thread| all_idle &= thread.reclaim(all));
     all_idle
-}
-
-impl Thread {
-    pub(crate) const fn new() -> Self {
-        Self { sequences: [const { None }; MAX_INSTANCES], sources: Writers::new() }
-    }
-
-    /// The sequence for slot `index`, up to date.
-    #[inline(always)]
-    fn sequence(&mut self, index: usize) -> Option<&mut Sequence> {
-        let stamp = instance::stamp(index);
-        let valid = matches!(&self.sequences[index], Some(sequence) if sequence.stamp() == stamp);
-        if !valid {
-            self.renew(index);
-        }
-        self.sequences[index].as_deref_mut()
-    }
-
-    /// The slot has another instance than the sequence was made for, or its incremental state was cleared.
-    #[cold]
-    #[inline(never)]
-    fn renew(&mut self, index: usize) {
-        let (stamp, instance) = instance::get(index);
-        match &mut self.sequences[index] {
-            Some(sequence) if stamp.is_same_instance(sequence.stamp()) => sequence.clear(stamp),
-            sequence => *sequence = instance.map(|instance| Box::new(Sequence::new(&instance, stamp))),
-        }
-        self.sweep();
-    }
-
-    /// Drops the sequences of instances that are gone, which returns their chunks.
-    fn sweep(&mut self) {
-        for (index, sequence) in self.sequences.iter_mut().enumerate() {
-            let stamp = instance::stamp(index);
-            if sequence.as_ref().is_some_and(|s| stamp == Stamp::NONE || !stamp.is_same_instance(s.stamp())) {
-                *sequence = None;
-            }
-        }
-        self.sources.sweep();
-    }
-
-    /// Hands over what is left, as the thread ends.
-    pub(crate) fn end(&mut self) {
-        self.sequences = [const { None }; MAX_INSTANCES];
-        self.sources.end();
-    }
-
-    fn reclaim(&mut self, all: bool) -> bool {
-        self.sweep();
-        let mut all_idle = self.sources.reclaim(all);
-        for sequence in self.sequences.iter_mut().flatten() {
-            if sequence.is_idle() || all {
-                sequence.flush();
-            } else {
-                all_idle = false;
-            }
-        }
-        all_idle
-    }
-
-    fn flush(&mut self) {
-        self.sweep();
-        for sequence in self.sequences.iter_mut().flatten() {
-            sequence.flush();
-        }
-        self.sources.flush();
-    }
 }
 
 /// Ends its slice when dropped; made by [`slice!`](crate::slice!).
@@ -242,27 +162,62 @@ static END: Site = {
 #[cold]
 #[inline(never)]
 fn end(category: &'static Category, instances: u32) {
-    record_in(instances & category.instances(), &END, &mut []);
+    let recording = || category.instances();
+    record_in(instances & recording(), recording, &END, &mut []);
 }
 
 #[cold]
 #[inline(never)]
-pub(crate) fn end_on(category: &'static Category, instances: u32, track: &Track) {
-    record_in(instances & category.instances(), &END, &mut [Arg::Track(track)]);
+fn end_on(category: &'static Category, instances: u32, track: &Track) {
+    let recording = || category.instances();
+    record_in(instances & recording(), recording, &END, &mut [Arg::Track(track)]);
 }
 
 /// Ends a slice of these instances, with more to say.
 #[cold]
 #[inline(never)]
-pub(crate) fn end_with(
-    category: &'static Category,
-    instances: u32,
-    track: Option<&Track>,
-    write: &mut dyn FnMut(&mut Event<'_>),
-) {
-    let instances = instances & category.instances();
+fn end_with(category: &'static Category, instances: u32, track: Option<&Track>, write: &mut dyn FnMut(&mut Event<'_>)) {
+    let recording = || category.instances();
+    let instances = instances & recording();
     match track {
-        None => record_in(instances, &END, &mut [Arg::With(write)]),
-        Some(track) => record_in(instances, &END, &mut [Arg::Track(track), Arg::With(write)]),
+        None => record_in(instances, recording, &END, &mut [Arg::With(write)]),
+        Some(track) => record_in(instances, recording, &END, &mut [Arg::Track(track), Arg::With(write)]),
     };
+}
+
+/// Ends a slice that was begun long ago, on whatever thread, perhaps with more to say.
+#[cold]
+#[inline(never)]
+pub(crate) fn end_begun(
+    category: &'static Category,
+    begun: Begun,
+    track: &Track,
+    write: Option<&mut dyn FnMut(&mut Event<'_>)>,
+) {
+    match write {
+        None => record_begun(begun, category, &END, &mut [Arg::Track(track)]),
+        Some(write) => record_begun(begun, category, &END, &mut [Arg::Track(track), Arg::With(write)]),
+    };
+}
+
+/// Records an event in those sessions of `begun` that still record a category.
+#[inline(never)]
+pub(crate) fn record_begun(
+    begun: Begun,
+    category: &'static Category,
+    site: &'static Site,
+    args: &mut [Arg<'_>],
+) -> u32 {
+    let recording = || {
+        // In this order: of an instance that is seen to record, it is known that it was set up.
+        let recording = category.instances();
+        recording & begun.instances()
+    };
+    record_in(recording(), recording, site, args)
+}
+
+/// Which of `instances`, a result of [`record`] just now, mean those that are in these slots now. The others have ended.
+#[cold]
+pub(crate) fn still_there(instances: u32) -> u32 {
+    threads::with(|thread| instances & thread.current()).unwrap_or(0)
 }

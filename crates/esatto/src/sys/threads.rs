@@ -2,21 +2,28 @@
 
 use core::cell::{Cell, RefCell};
 use core::{mem, ptr};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use super::biased::Biased;
+use crate::order::Rule;
+use crate::sync::{Mutex, MutexGuard, local, lock, shared};
 use crate::thread::Thread;
 
 type Slot = Biased<Thread>;
 
-/// All threads that have traced and not ended.
-static THREADS: Mutex<Vec<Arc<Slot>>> = Mutex::new(Vec::new());
+shared! {
+    /// All threads that have traced and not ended.
+    static THREADS: Mutex<Vec<Arc<Slot>>> = Mutex::new(Vec::new());
+}
 
-thread_local! {
+local! {
     /// The state of this thread; null before its first trace point. Without destructor, so that it can be read at any time.
-    static SLOT: Cell<*const Slot> = const { Cell::new(ptr::null()) };
+    static SLOT: Cell<*const Slot> = Cell::new(ptr::null());
+}
+
+local! {
     /// Keeps the state, and ends it with the thread.
-    static OWNER: RefCell<Option<Owner>> = const { RefCell::new(None) };
+    static OWNER: RefCell<Option<Owner>> = RefCell::new(None);
 }
 
 struct Owner(Arc<Slot>);
@@ -25,7 +32,7 @@ struct Owner(Arc<Slot>);
 /// destroyed its state already (a trace point in the destructor of a thread-local).
 #[inline(always)]
 pub(crate) fn with<R>(f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
-    let mut slot = SLOT.get();
+    let mut slot = SLOT.with(Cell::get);
     if slot.is_null() {
         slot = begin();
     }
@@ -41,12 +48,12 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
 pub(crate) fn for_each_idle(mut f: impl FnMut(&mut Thread)) {
     // This thread is inside of its own state all the time: if `f` runs foreign code, and that traces, nobody waits for himself.
     let all = with(|own| {
-        let own_slot = SLOT.get();
+        let own_slot = SLOT.with(Cell::get);
         f(own);
         hold_others(own_slot, &mut f);
     });
     // A thread whose state has ended, as the main one's has when the process exits, has none to be inside of, and cannot trace.
-    if all.is_none() && ptr::eq(SLOT.get(), ended()) {
+    if all.is_none() && ptr::eq(SLOT.with(Cell::get), ended()) {
         hold_others(ended(), &mut f);
     }
 }
@@ -67,14 +74,16 @@ fn begin() -> *const Slot {
         Arc::as_ptr(&owner.borrow_mut().insert(Owner(slot)).0)
     });
     let address = address.unwrap_or_else(|_| ended());
-    SLOT.set(address);
+    SLOT.with(|slot| slot.set(address));
     address
 }
 
 /// The slot of threads that have ended: nobody can enter it.
 fn ended() -> *const Slot {
-    static ENDED: OnceLock<Slot> = OnceLock::new();
-    ENDED.get_or_init(|| Slot::busy_for_ever(Thread::new()))
+    shared! {
+        lazy ENDED: Slot = Slot::busy_for_ever(Thread::new());
+    }
+    ptr::from_ref(&*ENDED)
 }
 
 /// The list of threads, locked while the process forks.
@@ -90,21 +99,27 @@ impl ForkGuard {
     pub(crate) fn abandon(&mut self) {
         mem::forget(mem::take(&mut *self.0));
         let _ = OWNER.try_with(|owner| mem::forget(owner.take()));
-        SLOT.set(ptr::null());
+        SLOT.with(|slot| slot.set(ptr::null()));
     }
 }
 
+/// What happens when the calling thread ends, for models: they have no end of a thread that somebody could wait for.
+#[cfg(esatto_loom)]
+pub(crate) fn end() {
+    drop(OWNER.with(|owner| owner.take()));
+}
+
 fn threads() -> MutexGuard<'static, Vec<Arc<Slot>>> {
-    THREADS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&THREADS)
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
         // From here on trace points of this thread do nothing.
-        SLOT.set(ended());
+        SLOT.with(|slot| slot.set(ended()));
         threads().retain(|slot| !Arc::ptr_eq(slot, &self.0));
         // SAFETY: this thread is the owner.
-        if let Some(mut entered) = unsafe { self.0.enter() } {
+        if let Some(mut entered) = unsafe { self.0.enter() }.filter(|_| Rule::EndInPerson.is_kept()) {
             // Returns the chunks. Not by the drop of the last `Arc`, which somebody who goes through the list may have.
             entered.get().end();
         }
