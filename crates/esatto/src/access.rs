@@ -61,7 +61,7 @@ fn denied(path: &Path, port: Port) -> String {
     let Some((culprit, metadata)) = culprit else {
         return format!("permission denied for {}; name another socket in {}", path.display(), port.variable());
     };
-    let me = rustix::process::geteuid().as_raw();
+    let me = crate::sys::kernel::effective_uid();
     let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let group = fs::read_to_string("/etc/group").unwrap_or_default();
     explain(path, culprit, &Owner::of(&metadata), (me, &name_of(me, &passwd)), (&passwd, &group), port)

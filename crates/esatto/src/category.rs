@@ -8,10 +8,11 @@
 use crate::instance::Recording;
 use crate::name::Name;
 use crate::registry;
+use crate::sys::threads;
 
 mod dynamic;
 
-pub(crate) use dynamic::{ForkGuard, lock_for_fork};
+pub(crate) use dynamic::hold_for_fork;
 
 /// Set until the category is registered. Above the bits of instances.
 const UNREGISTERED: u32 = 1 << 31;
@@ -147,7 +148,8 @@ impl Category {
         self.tags
     }
 
-    /// True if some session records this category. Costs one relaxed load.
+    /// True if some session records this category. Costs one relaxed load. Inside of a trace point, which others in it do not get through, a category that
+    /// nobody has asked about before is off.
     #[inline(always)]
     #[must_use]
     pub fn is_enabled(&'static self) -> bool {
@@ -180,6 +182,10 @@ impl Category {
     #[cold]
     #[inline(never)]
     fn register(&'static self) -> bool {
+        // Where a trace point would do nothing, the category waits for one that would.
+        if !threads::is_open() {
+            return false;
+        }
         registry::register(&[self]);
         self.instances() != 0
     }

@@ -8,6 +8,8 @@ use esatto_schema::BuiltinClock;
 
 use crate::platform::ClockId;
 
+pub(crate) use counter::hold_for_fork;
+
 /// What the timestamps of events are read from; see [`Builder::clock`](crate::Builder::clock).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

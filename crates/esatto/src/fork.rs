@@ -7,29 +7,34 @@
 //! the process it is.
 //!
 //! The parent notices nothing. To have nothing half done in the copy, the control thread rests during the fork, and the forking thread holds
-//! every lock that is the whole process's. A lock that another thread holds just then on a single instance is lost in the child, and its slot
-//! with it: there are eight.
+//! every lock that is the whole process's: of what there is one for each data source instance, session, connection or writer, the child leaves all
+//! alone, and it leaks. Signal handlers that come in between cannot trace.
 //!
-//! `fork` must not be called from inside of a trace point; the child's part of it is lost.
+//! `fork` must not be called from inside of a trace point; the child's part of it is lost. A child that is made in another way (`vfork`, a bare `clone`) must do
+//! what such children do, which is `exec`.
 
 use core::cell::RefCell;
 use std::sync::Once;
 
 use crate::control::{self, Pause};
-use crate::sys;
+use crate::sys::{self, threads};
 use crate::track::announcement;
-use crate::{category, data_source, ids, name, process, registry};
+use crate::{category, clock, data_source, ids, interceptor, name, notice, observer, process, registry};
 
 /// Everything that is locked while the process forks. Dropped from top to bottom.
 struct Held {
-    threads: sys::threads::ForkGuard,
-    names: name::ForkGuard,
-    announcements: announcement::ForkGuard,
-    registry: registry::ForkGuard,
-    dynamic: category::ForkGuard,
-    sources: data_source::ForkGuard,
+    threads: threads::Held,
+    registry: registry::Held,
+    sources: data_source::HeldSources,
+    _others: Vec<Box<dyn Locked>>,
     pause: Pause,
+    _closed: threads::Closed,
 }
+
+/// What is as good in the child as in the parent.
+trait Locked {}
+
+impl<T> Locked for T {}
 
 thread_local! {
     /// From before until after the fork, which are on one thread on both sides.
@@ -39,24 +44,43 @@ thread_local! {
 /// Has the system tell of forks from now on.
 pub(crate) fn watch() {
     static WATCH: Once = Once::new();
-    WATCH.call_once(|| sys::fork::watch(before, after_in_parent, after_in_child));
+    WATCH.call_once(|| {
+        // Now, for what is half initialised in a fork stays so in the child.
+        process::ask_command_line();
+        sys::ask_for_barrier();
+        sys::fork::watch(before, after_in_parent, after_in_child);
+    });
 }
 
-/// In the order in which these locks are ever taken inside of each other.
 fn before() {
     let _ = HELD.try_with(|held| *held.borrow_mut() = Some(Held::lock()));
 }
 
 impl Held {
+    /// None of these is ever taken by whom has another of them, but for what the pause keeps.
     fn lock() -> Self {
+        let closed = threads::close();
         let pause = control::pause();
-        let sources = data_source::lock_for_fork();
-        let dynamic = category::lock_for_fork();
-        let registry = registry::lock_for_fork();
-        let announcements = announcement::lock_for_fork();
-        let names = name::lock_for_fork();
-        let threads = sys::threads::lock_for_fork();
-        Self { threads, names, announcements, registry, dynamic, sources, pause }
+        let others: Vec<Box<dyn Locked>> = vec![
+            Box::new(category::hold_for_fork()),
+            Box::new(announcement::hold_for_fork()),
+            Box::new(name::hold_for_fork()),
+            Box::new(observer::hold_for_fork()),
+            Box::new(interceptor::hold_for_fork()),
+            Box::new(notice::hold_for_fork()),
+            Box::new(clock::hold_for_fork()),
+            Box::new(sys::exit::hold_for_fork()),
+            #[cfg(feature = "in-process")]
+            Box::new(crate::to_file::hold_for_fork()),
+        ];
+        Self {
+            sources: data_source::hold_for_fork(),
+            registry: registry::hold_for_fork(),
+            threads: threads::hold_for_fork(),
+            _others: others,
+            pause,
+            _closed: closed,
+        }
     }
 }
 
@@ -77,7 +101,4 @@ fn after_in_child() {
     held.sources.forget_instances();
     ids::forget_process();
     process::forget_system_pid();
-    // The rest is as good in the child as in the parent.
-    let Held { threads, names, announcements, registry, dynamic, sources, pause } = held;
-    drop((threads, names, announcements, registry, dynamic, sources, pause));
 }

@@ -29,7 +29,7 @@ use esatto_shm::{Arbiter, ExhaustedPolicy, TraceWriter};
 use crate::interceptor::Interception;
 
 pub(crate) use recording::Recording;
-pub(crate) use slots::{MAX_INSTANCES, Slots, Stamp, Ticket, generation, last_epoch, seen_generation};
+pub(crate) use slots::{HeldSlots, MAX_INSTANCES, Slots, Stamp, Ticket, generation, last_epoch, seen_generation};
 
 /// Where an instance's packets go.
 #[derive(Debug)]

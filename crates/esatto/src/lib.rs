@@ -101,10 +101,15 @@
 //!
 //! Everything may be used from any thread. One thread named `esatto` talks to the services. Threads that sleep give their memory back when it becomes
 //! scarce. A process may `fork`: the child is off until it connects anew. [`shutdown`] ends all of it. A trace point inside of a trace point (in an
-//! argument's [`Value`], or in a signal handler that interrupts one) does nothing. Signal handlers should not trace all the same: the first trace point of a
-//! thread, and one that needs a new chunk, take locks.
+//! argument's [`Value`]) does nothing.
 //!
-//! In a container the process has the pid that the system's own probes see, if the service is Esatto's.
+//! A signal handler may trace, with care. If it interrupts a trace point, or the crate with a lock that trace points take, its own trace points do nothing, and
+//! [`record`] says so; otherwise they are recorded as any other. Threads of the crate get no signals, but for their own faults. What is left is the
+//! allocator: a thread's first event in a session, its first with some name, and one that needs a new chunk allocate. So a handler may trace if its signal never comes while the program
+//! allocates: one that a thread raises itself, or one that is blocked elsewhere. As before any other call, it saves `errno`.
+//!
+//! In a container the process has the pid that the system's own probes see, if the service is Esatto's; the main thread has the same number. The numbers of
+//! other threads are those inside of the container, because nobody can tell there what they are called outside. With another service all numbers are those inside.
 //!
 //! # Platforms and features
 //!

@@ -52,11 +52,9 @@ fn lock() -> MutexGuard<'static, Texts> {
     TEXTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The names, locked while the process forks.
-pub(crate) struct ForkGuard(#[expect(dead_code, reason = "held")] MutexGuard<'static, Texts>);
-
-pub(crate) fn lock_for_fork() -> ForkGuard {
-    ForkGuard(lock())
+/// Keeps the names locked, while the process forks.
+pub(crate) fn hold_for_fork() -> impl Sized {
+    lock()
 }
 
 /// The number of `text`, the same for each call. Takes a lock and may allocate.

@@ -123,6 +123,11 @@ fn observers() -> std::sync::MutexGuard<'static, Observers> {
     OBSERVERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Keeps the list locked, while the process forks.
+pub(crate) fn hold_for_fork() -> impl Sized {
+    observers()
+}
+
 /// Calls every observer, without a lock, so that observers may come and go meanwhile.
 fn each(mut call: impl FnMut(&dyn SessionObserver)) {
     let all = observers().clone();

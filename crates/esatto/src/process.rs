@@ -20,6 +20,11 @@ fn command_line() -> &'static [Vec<u8>] {
     })
 }
 
+/// Reads the command line now. Later there is no need to wait for another thread that does.
+pub(crate) fn ask_command_line() {
+    command_line();
+}
+
 /// The name under which this process connects: the first string of its command line.
 pub(crate) fn name() -> String {
     command_line().first().map(|name| String::from_utf8_lossy(name).into_owned()).unwrap_or_default()

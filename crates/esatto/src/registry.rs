@@ -1,5 +1,6 @@
 //! The categories of the process and the configurations that switch them.
 
+use core::ops::{Deref, DerefMut};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use crate::category::Category;
 use crate::control::{self, Command};
 use crate::filter;
 use crate::instance::MAX_INSTANCES;
+use crate::sys::threads::{self, Closed};
 
 #[derive(Debug)]
 struct Registry {
@@ -33,8 +35,29 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
 /// Notified when categories were switched.
 static CHANGED: Condvar = Condvar::new();
 
-fn lock() -> MutexGuard<'static, Registry> {
-    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+/// The registry, locked by a thread whose trace points do nothing meanwhile: they may want to register their category.
+struct Locked {
+    registry: MutexGuard<'static, Registry>,
+    _closed: Closed,
+}
+
+fn lock() -> Locked {
+    let closed = threads::close();
+    Locked { registry: REGISTRY.lock().unwrap_or_else(PoisonError::into_inner), _closed: closed }
+}
+
+impl Deref for Locked {
+    type Target = Registry;
+
+    fn deref(&self) -> &Registry {
+        &self.registry
+    }
+}
+
+impl DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut Registry {
+        &mut self.registry
+    }
 }
 
 impl Registry {
@@ -66,13 +89,13 @@ impl Registry {
 }
 
 /// The categories, locked while the process forks.
-pub(crate) struct ForkGuard(MutexGuard<'static, Registry>);
+pub(crate) struct Held(Locked);
 
-pub(crate) fn lock_for_fork() -> ForkGuard {
-    ForkGuard(lock())
+pub(crate) fn hold_for_fork() -> Held {
+    Held(lock())
 }
 
-impl ForkGuard {
+impl Held {
     /// In the child: there are no instances.
     pub(crate) fn forget_instances(&mut self) {
         // Their configurations are shared with threads that do not exist.
@@ -136,6 +159,7 @@ pub(crate) fn for_each(f: impl FnMut(&'static Category)) {
 /// Waits until `condition`, which depends on which categories are on, holds. `false`: not in time.
 pub(crate) fn wait_until(timeout: Duration, condition: impl Fn() -> bool, category: &'static Category) -> bool {
     register(&[category]);
-    let waited = CHANGED.wait_timeout_while(lock(), timeout, |_| !condition());
+    let Locked { registry, _closed } = lock();
+    let waited = CHANGED.wait_timeout_while(registry, timeout, |_| !condition());
     !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
 }

@@ -139,38 +139,33 @@ impl Sequence {
         // Counters of several processors may differ by a few nanoseconds.
         let now = now.max(self.last_ns);
         let number = site.number();
-        if !self.sites.contains(number) || !self.write_small(site, args, now) {
-            self.write_otherwise(site, number, args, now);
+        while self.sites.contains(number) {
+            if self.write_small(site, args, now) {
+                return;
+            }
+            // Perhaps only because the chunk is almost full.
+            if !self.writer.begin_next_chunk(small::MAX) {
+                break;
+            }
         }
-    }
-
-    /// The short way is closed, perhaps only because the chunk is almost full.
-    #[cold]
-    #[inline(never)]
-    fn write_otherwise(&mut self, site: &'static Site, number: u32, args: &mut [Arg<'_>], now: u64) {
-        let again = self.sites.contains(number) && self.writer.begin_next_chunk(small::MAX);
-        if !again || !self.write_small(site, args, now) {
-            self.write_any(site, number, args, now);
-        }
+        self.write_any(site, number, args, now);
     }
 
     /// Writes an event that needs nothing but stores. `false`: it does not fit, or needs more.
     #[inline(always)]
-    fn write_small(&mut self, site: &'static Site, args: &mut [Arg<'_>], now: u64) -> bool {
+    fn write_small(&mut self, site: &'static Site, args: &[Arg<'_>], now: u64) -> bool {
         let Self { writer, last_ns, tracks, last_track, .. } = self;
         let Some(mut packet) = writer.small_packet(small::MIN) else { return false };
         let event = small::begin(&mut packet, now - *last_ns);
         let (body, len) = site.body();
         packet.words(body, len);
-        if !args.is_empty() {
-            let mut is_described = |uuid: u64| {
-                let known = uuid == *last_track || tracks.contains(&uuid);
-                *last_track = if known { uuid } else { *last_track };
-                known
-            };
-            if !small::arguments(&mut packet, site.arguments(), args, &mut is_described) {
-                return false;
-            }
+        let is_described = |uuid: u64| {
+            let known = uuid == *last_track || tracks.contains(&uuid);
+            *last_track = if known { uuid } else { *last_track };
+            known
+        };
+        if !small::arguments(&mut packet, site.arguments(), args, is_described) {
+            return false;
         }
         packet.close(event);
         let fits = packet.finish();

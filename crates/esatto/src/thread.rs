@@ -9,11 +9,12 @@ use crate::clock;
 use crate::data_source::Writers;
 use crate::event::{Event, Kind};
 use crate::instance::{self, MAX_INSTANCES, Stamp};
+use crate::sequence::Sequence;
 use crate::site::Site;
 use crate::sys::threads;
 use crate::track::Track;
 
-pub(crate) use state::Thread;
+pub(crate) use state::{Entry, Thread};
 
 /// Records an event in every session that its category is enabled in, and says in which: a bit for each. Does nothing from inside
 /// of a trace point.
@@ -28,34 +29,89 @@ pub fn record(site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
 /// As [`record`], where somebody has looked at the category.
 #[inline(never)]
 pub fn record_enabled(site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
-    let recording = || site.category().instances();
-    record_in(recording(), recording, site, args)
+    record_in(site.category().instances(), site, args)
 }
 
 /// As [`record_enabled`], for sites without arguments; registers the category, too.
 #[inline(never)]
 pub fn record_plain(site: &'static Site) -> u32 {
     let category = site.category();
-    let recording = || category.instances();
-    if category.is_enabled() { record_in(recording(), recording, site, &mut []) } else { 0 }
+    if category.is_enabled() { record_plain_in(category.instances(), site) } else { 0 }
 }
 
 /// As [`record`], but only in those sessions of `instances`, a result of [`record`], that still record the category: for the ends of
 /// what was begun, and for adding sessions to it.
 #[inline(never)]
 pub fn record_only(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
-    let recording = || site.category().instances();
-    record_in(instances & recording(), recording, site, args)
+    record_in(instances & site.category().instances(), site, args)
 }
 
-/// Writes an event for `instances`. `now_recording` is asked which do, where another instance is in a slot than this thread knows.
-#[inline(always)]
-fn record_in(instances: u32, now_recording: impl Fn() -> u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
-    let recorded = threads::with(|thread| {
-        let now = clock::now_ns();
-        thread.record(instances, now_recording, |sequence| sequence.write(site, args, now))
+/// Records with arguments.
+#[inline(never)]
+fn record_in(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+    let now_recording = |site: &Site, args: &[Arg<'_>]| category_of(site, args).instances();
+    threads::run(Record { instances, now_recording, site, args }).unwrap_or(0)
+}
+
+/// Records without arguments: all that has to do with them is left out of what is inlined here.
+#[inline(never)]
+fn record_plain_in(instances: u32, site: &'static Site) -> u32 {
+    let now_recording = |site: &Site, _: &[Arg<'_>]| site.category().instances();
+    threads::run(Record { instances, now_recording, site, args: &mut [] }).unwrap_or(0)
+}
+
+/// Records for those of whom `recording` says that they want it, for sites whose category does not say it.
+#[inline(never)]
+fn record_for(recording: &dyn Fn() -> u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+    let now_recording = |_: &Site, _: &[Arg<'_>]| recording();
+    threads::run(Record { instances: recording(), now_recording, site, args }).unwrap_or(0)
+}
+
+/// The category that decides over an event.
+fn category_of(site: &Site, args: &[Arg<'_>]) -> &'static Category {
+    let category = site.category();
+    let is_argument = core::ptr::eq(category, Category::of_argument());
+    let of_argument = args.iter().filter(|_| is_argument).find_map(|arg| match arg {
+        Arg::Category(category) => Some(*category),
+        _ => None,
     });
-    recorded.unwrap_or(0)
+    of_argument.unwrap_or(category)
+}
+
+struct Record<'a, 'v, N> {
+    instances: u32,
+    /// Which instances record now what is recorded here, if it is asked for again.
+    now_recording: N,
+    site: &'static Site,
+    args: &'a mut [Arg<'v>],
+}
+
+impl<N: Fn(&Site, &[Arg<'_>]) -> u32> threads::Inside for Record<'_, '_, N> {
+    type Result = u32;
+
+    #[inline(always)]
+    fn run(self, thread: &mut Thread) -> u32 {
+        let Self { instances, now_recording, site, args } = self;
+        thread.record(instances, &mut TimedEvent { now_recording, site, args, now: clock::now_ns() })
+    }
+}
+
+struct TimedEvent<'a, 'v, N> {
+    now_recording: N,
+    site: &'static Site,
+    args: &'a mut [Arg<'v>],
+    now: u64,
+}
+
+impl<N: Fn(&Site, &[Arg<'_>]) -> u32> Entry for TimedEvent<'_, '_, N> {
+    fn now_recording(&self) -> u32 {
+        (self.now_recording)(self.site, self.args)
+    }
+
+    #[inline(always)]
+    fn write(&mut self, sequence: &mut Sequence) {
+        sequence.write(self.site, self.args, self.now);
+    }
 }
 
 /// Runs a trace point of a custom data source, unless this thread is in a trace point already.
@@ -68,8 +124,7 @@ pub(crate) fn with_sources(trace: impl FnOnce(&mut Writers)) {
 /// As [`record_enabled`], in another category than the site's, which is among the arguments.
 #[inline(never)]
 pub fn record_enabled_as(category: &'static Category, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
-    let recording = || category.instances();
-    record_in(recording(), recording, site, args)
+    record_in(category.instances(), site, args)
 }
 
 /// Makes the last event of this thread visible to services that read the memory of a running program, as older ones do not see the packet
@@ -80,13 +135,22 @@ pub fn empty_event() {
 
 /// Describes a track in all sessions that record track events.
 pub(crate) fn describe(track: &Track) {
-    threads::with(|thread| {
-        let now = clock::now_ns();
-        let there_are = || {
+    struct Description<'t>(&'t Track, u64);
+
+    impl Entry for Description<'_> {
+        fn now_recording(&self) -> u32 {
             let is_there = |index: &usize| instance::stamp(*index) != Stamp::NONE;
             (0..MAX_INSTANCES).filter(is_there).fold(0, |mask, index| mask | 1 << index)
-        };
-        thread.record(there_are(), there_are, |sequence| sequence.describe_again(track, now));
+        }
+
+        fn write(&mut self, sequence: &mut Sequence) {
+            sequence.describe_again(self.0, self.1);
+        }
+    }
+
+    threads::with(|thread| {
+        let mut description = Description(track, clock::now_ns());
+        thread.record(description.now_recording(), &mut description);
     });
 }
 
@@ -162,26 +226,24 @@ static END: Site = {
 #[cold]
 #[inline(never)]
 fn end(category: &'static Category, instances: u32) {
-    let recording = || category.instances();
-    record_in(instances & recording(), recording, &END, &mut []);
+    // Nobody records the category of the site. So if there is another instance in a slot than this thread knows, which has the begin, the end is left out.
+    record_plain_in(instances & category.instances(), &END);
 }
 
 #[cold]
 #[inline(never)]
 fn end_on(category: &'static Category, instances: u32, track: &Track) {
-    let recording = || category.instances();
-    record_in(instances & recording(), recording, &END, &mut [Arg::Track(track)]);
+    record_for(&|| instances & category.instances(), &END, &mut [Arg::Track(track)]);
 }
 
 /// Ends a slice of these instances, with more to say.
 #[cold]
 #[inline(never)]
 fn end_with(category: &'static Category, instances: u32, track: Option<&Track>, write: &mut dyn FnMut(&mut Event<'_>)) {
-    let recording = || category.instances();
-    let instances = instances & recording();
+    let recording = || instances & category.instances();
     match track {
-        None => record_in(instances, recording, &END, &mut [Arg::With(write)]),
-        Some(track) => record_in(instances, recording, &END, &mut [Arg::Track(track), Arg::With(write)]),
+        None => record_for(&recording, &END, &mut [Arg::With(write)]),
+        Some(track) => record_for(&recording, &END, &mut [Arg::Track(track), Arg::With(write)]),
     };
 }
 
@@ -201,7 +263,6 @@ pub(crate) fn end_begun(
 }
 
 /// Records an event in those sessions of `begun` that still record a category.
-#[inline(never)]
 pub(crate) fn record_begun(
     begun: Begun,
     category: &'static Category,
@@ -213,7 +274,7 @@ pub(crate) fn record_begun(
         let recording = category.instances();
         recording & begun.instances()
     };
-    record_in(recording(), recording, site, args)
+    record_for(&recording, site, args)
 }
 
 /// Which of `instances`, a result of [`record`] just now, mean those that are in these slots now. The others have ended.

@@ -309,17 +309,20 @@ fn default_set(run_dir: bool) -> (Address, Address) {
 /// Why the folder of the standard sockets cannot be used although it is there; those in `/tmp` are used instead, which the
 /// peers may not look for.
 pub fn unusable_run_dir() -> Option<(&'static str, std::io::Error)> {
-    let why = rustix::fs::access(RUN_DIR, rustix::fs::Access::EXEC_OK).err()?;
-    (why != rustix::io::Errno::NOENT && !cfg!(target_os = "android")).then(|| (RUN_DIR, why.into()))
+    let why = enter_run_dir().err()?;
+    (why.kind() != std::io::ErrorKind::NotFound && !cfg!(target_os = "android")).then_some((RUN_DIR, why))
 }
 
 /// Taken once per process, so that producer and consumer address never come from different sets.
 fn run_dir_usable() -> bool {
     static USABLE: OnceLock<bool> = OnceLock::new();
-    *USABLE.get_or_init(|| {
-        cfg!(any(target_os = "linux", target_os = "android"))
-            && rustix::fs::access(RUN_DIR, rustix::fs::Access::EXEC_OK).is_ok()
-    })
+    *USABLE.get_or_init(|| cfg!(any(target_os = "linux", target_os = "android")) && enter_run_dir().is_ok())
+}
+
+/// Fails, and says why, if this process may not use what lies in that folder.
+fn enter_run_dir() -> std::io::Result<()> {
+    // To find the dot, the kernel has to look into the folder, which only those may let it do who may use it.
+    std::fs::metadata("/run/perfetto/.").map(drop)
 }
 
 fn lossy(bytes: &[u8]) -> String {

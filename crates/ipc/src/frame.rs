@@ -13,8 +13,6 @@ mod decode;
 pub mod encode;
 mod stream;
 
-use esatto_protozero::Fields;
-
 pub use self::decode::Methods;
 pub use self::stream::FrameDecoder;
 #[doc(hidden)]
@@ -120,9 +118,4 @@ impl<'a> Frame<'a> {
             FrameBody::Unknown => "unknown",
         }
     }
-}
-
-/// Whether bytes are a sequence of protobuf fields; nested messages are not looked into.
-pub(crate) fn is_well_formed(bytes: &[u8]) -> bool {
-    Fields::new(bytes).check().is_ok()
 }

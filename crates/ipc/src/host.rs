@@ -5,8 +5,10 @@
 
 use std::sync::Arc;
 
+use esatto_protozero::Fields;
+
 use crate::error::Error;
-use crate::frame::{self, Frame, FrameBody, encode};
+use crate::frame::{Frame, FrameBody, encode};
 use crate::hooks;
 use crate::peer::Peer;
 
@@ -148,7 +150,7 @@ impl Host {
         let entry = |id: u32| usize::try_from(id).ok()?.checked_sub(1);
         let port = entry(service_id).and_then(|i| self.ports.get(i));
         let method = port.and_then(|port| Some((port.name, *port.methods.get(entry(method_id)?)?)));
-        let Some((service, method)) = method.filter(|_| frame::is_well_formed(args)) else {
+        let Some((service, method)) = method.filter(|_| Fields::new(args).check().is_ok()) else {
             self.reply_not_invoked(request_id, out);
             return None;
         };

@@ -14,6 +14,8 @@
 //! | [`blocking`] | a client that waits |
 //! | [`hooks`] | where calls can be observed |
 //!
+//! [`host`], [`ports`] and [`Listener`] are the side of the service, and there with the feature `host`.
+//!
 //! What the methods of the ports *mean* is not known here.
 
 #![deny(unsafe_code)]
@@ -25,8 +27,10 @@ pub mod connection;
 mod error;
 pub mod frame;
 pub mod hooks;
+#[cfg(feature = "host")]
 pub mod host;
 pub mod peer;
+#[cfg(feature = "host")]
 pub mod ports;
 pub mod sys;
 
@@ -36,6 +40,9 @@ pub use client::{Client, ClientEvent, RequestId};
 pub use connection::{Connection, Limits};
 pub use error::Error;
 pub use frame::{Frame, FrameBody, FrameDecoder};
+#[cfg(feature = "host")]
 pub use host::{Host, HostEvent, Invoke, Port};
 pub use peer::Peer;
-pub use sys::{Connecting, Listener, Stream};
+#[cfg(feature = "host")]
+pub use sys::Listener;
+pub use sys::{Connecting, Stream};

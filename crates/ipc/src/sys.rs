@@ -9,7 +9,9 @@
 
 mod connecting;
 mod cycles;
+#[cfg(feature = "host")]
 mod inherited;
+#[cfg(feature = "host")]
 mod listener;
 mod vsock;
 
@@ -31,7 +33,9 @@ use crate::error::Error;
 
 pub use self::connecting::Connecting;
 pub use self::cycles::cycles;
+#[cfg(feature = "host")]
 pub use self::inherited::inherited;
+#[cfg(feature = "host")]
 pub use self::listener::Listener;
 
 /// Room for ancillary data: one `SCM_RIGHTS` message with one descriptor.
@@ -267,14 +271,6 @@ impl SockAddr {
             Self::Ip(SocketAddr::V4(_)) => AddressFamily::INET,
             Self::Ip(SocketAddr::V6(_)) => AddressFamily::INET6,
             Self::Vsock(_) => AddressFamily::VSOCK,
-        }
-    }
-
-    fn apply_bind(&self, fd: &OwnedFd) -> rustix::io::Result<()> {
-        match self {
-            Self::Unix(a) => net::bind(fd, a),
-            Self::Ip(a) => net::bind(fd, a),
-            Self::Vsock(a) => net::bind(fd, a),
         }
     }
 

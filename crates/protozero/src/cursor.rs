@@ -62,6 +62,7 @@ use crate::wire::LENGTH_FIELD_SIZE;
 pub(crate) use stream::Frame;
 pub use stream::Stream;
 pub use strip::{Nested, Strip};
+pub use varint::varint_word;
 
 /// Nesting depth up to which open messages are tracked without allocation.
 ///

@@ -143,6 +143,12 @@ impl ChunkWriter {
         self.chunk.is_some()
     }
 
+    /// Whether nothing is to be done or said before the next packet: between packets, that only changes when there is another chunk.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.has_chunk() && !self.in_packet && !self.first_due && self.loss_due == 0 && !self.patches.is_ready()
+    }
+
     /// Publishes the fragment count, `begun` and the one in advance, if any. The fragments before the last are in place.
     #[inline]
     pub(crate) fn publish_count(&self) {

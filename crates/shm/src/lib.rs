@@ -39,6 +39,8 @@ mod ids;
 mod late;
 #[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
 mod mapped;
+#[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
+mod memfd;
 pub mod order;
 mod patches;
 mod pending;

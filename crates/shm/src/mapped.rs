@@ -1,31 +1,39 @@
 //! Shared memory proper: a sealed memfd, mapped whole (`docs/spec/shared-memory.md` §2).
 
+use core::ffi::CStr;
 use core::{fmt, ptr::NonNull};
+use std::fs::File;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use linux_raw_sys::general::{F_SEAL_FUTURE_WRITE, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_WRITE};
 use rustix::{
-    fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create},
     io::Errno,
     mm::{MapFlags, ProtFlags, mmap, munmap},
 };
 
 use crate::{
-    Error,
+    Error, memfd,
     region::Memory,
     size::{Geometry, MAX_SIZE},
 };
 
 /// Name of the memfd, visible in `/proc/*/maps`.
-pub const MEMFD_NAME: &str = "perfetto_shmem";
+pub const MEMFD_NAME: &str = match NAME.to_str() {
+    Ok(name) => name,
+    Err(_) => unreachable!(),
+};
+
+const NAME: &CStr = c"perfetto_shmem";
 
 /// Seals of a shared buffer: nobody may resize it, or add seals.
-const SEALS: SealFlags = SealFlags::SEAL.union(SealFlags::SHRINK).union(SealFlags::GROW);
+const SEALS: u32 = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW;
 
 /// A memfd and its mapping. Unmapped and closed on drop.
 pub struct MappedRegion {
     base: NonNull<u8>,
     size: usize,
-    fd: OwnedFd,
+    file: File,
 }
 
 // SAFETY: the mapping belongs to this value, and is accessed as `Memory` demands.
@@ -40,11 +48,10 @@ impl MappedRegion {
     /// [`Error::Size`] for 0 or more than 32 MiB, [`Error::System`] if the kernel refuses.
     pub fn create(size: usize) -> Result<Self, Error> {
         check_size(size)?;
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let fd = memfd_create(MEMFD_NAME, flags).map_err(system("memfd_create"))?;
-        ftruncate(&fd, size as u64).map_err(system("ftruncate"))?;
-        fcntl_add_seals(&fd, SEALS).map_err(system("F_ADD_SEALS"))?;
-        Self::map(fd, size)
+        let file = memfd::create(NAME).map_err(system("memfd_create"))?;
+        file.set_len(size as u64).map_err(system("ftruncate"))?;
+        memfd::add_seals(file.as_fd(), SEALS).map_err(system("F_ADD_SEALS"))?;
+        Self::map(file, size)
     }
 
     /// Maps what the *service* sent. The producer trusts it: seals are not required.
@@ -52,9 +59,10 @@ impl MappedRegion {
     /// # Errors
     /// [`Error::Size`] for 0 or more than 32 MiB, [`Error::System`] if it cannot be mapped.
     pub fn from_service(fd: OwnedFd) -> Result<Self, Error> {
-        let size = file_size(&fd)?;
+        let file = File::from(fd);
+        let size = file_size(&file)?;
         check_size(size)?;
-        Self::map(fd, size)
+        Self::map(file, size)
     }
 
     /// Maps what a *producer* sent, if it is acceptable: a memfd with the three seals against
@@ -64,34 +72,36 @@ impl MappedRegion {
     /// # Errors
     /// [`Error`], naming what is wrong.
     pub fn from_producer(fd: OwnedFd, page_size_hint: usize) -> Result<(Self, Geometry), Error> {
-        let seals = fcntl_get_seals(&fd).map_err(|e| Error::NotMemfd { errno: e.raw_os_error() })?;
-        let missing = SEALS.difference(seals);
-        if !missing.is_empty() {
-            return Err(Error::MissingSeals { seals: seals.bits(), missing: missing.bits() });
+        let seals = memfd::seals(fd.as_fd()).map_err(|error| Error::NotMemfd { errno: errno(&error) })?;
+        let missing = SEALS & !seals;
+        if missing != 0 {
+            return Err(Error::MissingSeals { seals, missing });
         }
-        if seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
-            return Err(Error::WriteSealed { seals: seals.bits() });
+        if seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE) != 0 {
+            return Err(Error::WriteSealed { seals });
         }
         // With the seals in place the size cannot change after this.
-        let size = file_size(&fd)?;
+        let file = File::from(fd);
+        let size = file_size(&file)?;
         let geometry = Geometry::exact(size, page_size_hint)?;
-        Ok((Self::map(fd, size)?, geometry))
+        Ok((Self::map(file, size)?, geometry))
     }
 
-    fn map(fd: OwnedFd, size: usize) -> Result<Self, Error> {
+    fn map(file: File, size: usize) -> Result<Self, Error> {
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours; it is only ever
         // accessed as `Memory` demands.
-        let base =
-            unsafe { mmap(core::ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &fd, 0) }
-                .map_err(system("mmap"))?;
+        let base = unsafe {
+            mmap(core::ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &file, 0)
+        }
+        .map_err(|error| system("mmap")(error.into()))?;
         let base =
             NonNull::new(base.cast()).ok_or(Error::System { call: "mmap", errno: Errno::NOMEM.raw_os_error() })?;
-        Ok(Self { base, size, fd })
+        Ok(Self { base, size, file })
     }
 
     /// The descriptor, to be sent to the peer.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.file.as_fd()
     }
 }
 
@@ -117,7 +127,7 @@ impl Drop for MappedRegion {
 
 impl fmt::Debug for MappedRegion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MappedRegion").field("size", &self.size).field("fd", &self.fd).finish()
+        f.debug_struct("MappedRegion").field("size", &self.size).field("file", &self.file).finish()
     }
 }
 
@@ -128,12 +138,16 @@ fn check_size(size: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn file_size(fd: &OwnedFd) -> Result<usize, Error> {
-    let stat = fstat(fd).map_err(system("fstat"))?;
+fn file_size(file: &File) -> Result<usize, Error> {
+    let size = file.metadata().map_err(system("fstat"))?.len();
     // What does not fit is too large anyway.
-    Ok(usize::try_from(stat.st_size).unwrap_or(usize::MAX))
+    Ok(usize::try_from(size).unwrap_or(usize::MAX))
 }
 
-fn system(call: &'static str) -> impl Fn(Errno) -> Error {
-    move |errno| Error::System { call, errno: errno.raw_os_error() }
+fn system(call: &'static str) -> impl Fn(io::Error) -> Error {
+    move |error| Error::System { call, errno: errno(&error) }
+}
+
+fn errno(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or_default()
 }

@@ -4,7 +4,10 @@ mod late;
 mod packet;
 mod small;
 
-use core::{fmt, ptr::NonNull};
+use core::{
+    fmt,
+    ptr::{self, NonNull},
+};
 use std::sync::Arc;
 
 use esatto_protozero::{
@@ -67,6 +70,8 @@ pub struct TraceWriter {
     stream: Stream,
     /// The stream's delegate. From `Box::leak`, freed on drop. Accessed here only between calls on the stream.
     chunk: NonNull<ChunkWriter>,
+    /// Where the content of a small packet has to end at the latest, in the chunk that the writer has; null if the next packet cannot be a small one.
+    small_end: *mut u8,
 }
 
 // SAFETY: a writer owns all it points to, or shares it through `Arc<Arbiter>`, which is `Send` and `Sync`; its chunk is
@@ -88,7 +93,7 @@ impl TraceWriter {
         // SAFETY: the chunk writer lives until the writer is dropped, and is never accessed during a call on the stream: the
         // methods here take care, and `Packet` and `Message` borrow the writer.
         let stream = unsafe { Stream::new(chunk) };
-        Self { stream, chunk }
+        Self { stream, chunk, small_end: ptr::null_mut() }
     }
 
     /// Begins a packet. The previous one has ended, by the borrow; if it was leaked it is dropped.
@@ -115,6 +120,7 @@ impl TraceWriter {
     /// ```
     #[inline]
     pub fn begin_packet(&mut self) {
+        self.small_end = ptr::null_mut();
         let chunk = self.chunk();
         if chunk.in_packet
             || chunk.dropping
@@ -173,6 +179,8 @@ impl TraceWriter {
 
     /// Between packets: begins the next chunk, if the current one has no more than `left` bytes left, so that a small packet does not have to be
     /// written in two pieces, whose first length would have to be sent behind. Returns whether it did, and there is a chunk.
+    #[cold]
+    #[inline(never)]
     pub fn begin_next_chunk(&mut self, left: usize) -> bool {
         let chunk = self.chunk();
         if !chunk.has_chunk() || chunk.in_packet || self.stream.available() > left {
@@ -182,6 +190,7 @@ impl TraceWriter {
         let range = self.chunk().next_packet_range(end);
         // SAFETY: a range of our delegate; no message is open.
         unsafe { self.stream.reset(range) };
+        self.allow_small_packets();
         self.chunk().has_chunk()
     }
 
@@ -272,7 +281,7 @@ impl TraceWriter {
         let end = self.stream.ptr();
         let chunk = self.chunk();
         chunk.in_packet = false;
-        let header = core::mem::replace(&mut chunk.header, core::ptr::null_mut());
+        let header = core::mem::replace(&mut chunk.header, ptr::null_mut());
         if header.is_null() {
             // Dropped. Its parts in earlier chunks still wait for lengths.
             if chunk.patches.is_ready() {
@@ -304,6 +313,7 @@ impl TraceWriter {
             if chunk.patches.is_ready() {
                 chunk.send_patches();
             }
+            self.allow_small_packets();
         }
     }
 
@@ -316,7 +326,7 @@ impl TraceWriter {
         let chunk = self.chunk();
         chunk.in_packet = false;
         chunk.abandon_lates();
-        let header = core::mem::replace(&mut chunk.header, core::ptr::null_mut());
+        let header = core::mem::replace(&mut chunk.header, ptr::null_mut());
         if header.is_null() {
             if !chunk.dropping {
                 // A sink panicked between two chunks of the packet.
@@ -360,6 +370,7 @@ impl TraceWriter {
     /// The stream's memory will be given away, which may call a sink, which may panic: takes it from the stream first, and returns
     /// where the stream was.
     fn detach(&mut self) -> *mut u8 {
+        self.small_end = ptr::null_mut();
         let end = self.stream.ptr();
         // SAFETY: nothing can be written to no bytes; no message is open.
         unsafe { self.stream.reset(Range::EMPTY) };

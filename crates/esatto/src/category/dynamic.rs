@@ -34,11 +34,9 @@ fn lock() -> MutexGuard<'static, Categories> {
     CATEGORIES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The categories, locked while the process forks.
-pub(crate) struct ForkGuard(#[expect(dead_code, reason = "held")] MutexGuard<'static, Categories>);
-
-pub(crate) fn lock_for_fork() -> ForkGuard {
-    ForkGuard(lock())
+/// Keeps the categories locked, while the process forks.
+pub(crate) fn hold_for_fork() -> impl Sized {
+    lock()
 }
 
 #[derive(PartialEq, Eq, Hash)]

@@ -98,6 +98,11 @@ fn renew() -> u64 {
     }
 }
 
+/// Keeps the line as it is, while the process forks.
+pub(crate) fn hold_for_fork() -> impl Sized {
+    CALIBRATION.lock()
+}
+
 /// A moment by both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Moment {

@@ -6,7 +6,8 @@ use std::thread::{self, JoinHandle, ThreadId};
 use std::time::Duration;
 
 use super::{Command, Control, Waker};
-use crate::sys::Leaked;
+use crate::sys::threads::{self, Closed};
+use crate::sys::{Leaked, signals};
 
 /// Name of the control thread.
 const THREAD_NAME: &str = "esatto";
@@ -27,6 +28,12 @@ pub(super) struct Commands(Mutex<Option<Open>>);
 struct Open {
     commands: Vec<Command>,
     waker: Waker,
+}
+
+/// See [`Commands::lock`].
+struct Locked<'c> {
+    open: MutexGuard<'c, Option<Open>>,
+    _closed: Closed,
 }
 
 /// The control thread that runs.
@@ -51,7 +58,7 @@ impl Handle {
     /// Leaves a command, or returns it if the control thread has ended.
     pub(crate) fn try_send(&self, command: Command) -> Option<Command> {
         let mut commands = self.commands.lock();
-        let Some(open) = &mut *commands else { return Some(command) };
+        let Some(open) = &mut *commands.open else { return Some(command) };
         open.commands.push(command);
         open.waker.wake();
         None
@@ -59,7 +66,7 @@ impl Handle {
 
     /// Lets the control thread look for work.
     pub(super) fn wake(&self) {
-        if let Some(open) = &*self.commands.lock() {
+        if let Some(open) = &*self.commands.lock().open {
             open.waker.wake();
         }
     }
@@ -68,18 +75,20 @@ impl Handle {
 impl Commands {
     /// Those that have come since the last call.
     pub(super) fn take(&self) -> Vec<Command> {
-        self.lock().as_mut().map(|open| core::mem::take(&mut open.commands)).unwrap_or_default()
+        self.lock().open.as_mut().map(|open| core::mem::take(&mut open.commands)).unwrap_or_default()
     }
 
     /// No more are taken.
     pub(super) fn close(&self) {
         // Outside of the lock: whoever is dropped may send.
-        let rest = self.lock().take();
+        let rest = self.lock().open.take();
         drop(rest);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Open>> {
-        lock(&self.0)
+    /// Threads that trace are closed meanwhile: a new category is a command.
+    fn lock(&self) -> Locked<'_> {
+        let closed = threads::close();
+        Locked { open: lock(&self.0), _closed: closed }
     }
 }
 
@@ -100,7 +109,12 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
     let open = Open { commands: Vec::new(), waker: waker.clone() };
     let commands = Arc::new(Commands(Mutex::new(Some(open))));
     let mut control = Control::new(waker, Arc::clone(&commands));
-    let join = thread::Builder::new().name(THREAD_NAME.into()).spawn(move || control.run())?;
+    let run = move || {
+        // Handlers may trace, and would wait for what this thread has locked.
+        signals::block();
+        control.run();
+    };
+    let join = thread::Builder::new().name(THREAD_NAME.into()).spawn(run)?;
     let thread = join.thread().id();
     let handle: &'static Handle = Box::leak(Box::new(Handle { commands, thread, join: Mutex::new(Some(join)) }));
     HANDLE.set(Some(handle));

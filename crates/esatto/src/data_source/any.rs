@@ -36,8 +36,8 @@ pub(crate) trait AnySource: Sync {
     /// The instances that there are.
     fn tickets(&self) -> Vec<Ticket>;
 
-    /// In the child of a fork: there are no instances.
-    fn forget_instances(&self);
+    /// Locks the instances, while the process forks.
+    fn hold(&'static self) -> Box<dyn HeldInstances>;
 
     /// Asks for what an instance has not written yet.
     fn flush(&self, ticket: Ticket, flush: Flush);
@@ -49,6 +49,12 @@ pub(crate) trait AnySource: Sync {
 
     /// An instance of startup tracing now belongs to a session.
     fn adopt(&self, ticket: Ticket, buffer: u16, policy: ExhaustedPolicy);
+}
+
+/// The instances of a type, locked while the process forks.
+pub(crate) trait HeldInstances {
+    /// In the child: there are none.
+    fn forget(&mut self);
 }
 
 /// What an instance is made for.

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::AnySource;
 use super::track_event::TrackEvents;
+use super::{AnySource, HeldInstances};
 use crate::error::Error;
 
 /// Custom data sources that a process can have (`docs/spec/client-library.md` §2).
@@ -34,18 +34,22 @@ pub(crate) fn track_events() -> &'static dyn AnySource {
     &TRACK_EVENTS
 }
 
-/// The list of data sources, locked while the process forks.
-pub(crate) struct ForkGuard(MutexGuard<'static, Vec<&'static dyn AnySource>>);
-
-pub(crate) fn lock_for_fork() -> ForkGuard {
-    ForkGuard(lock())
+/// The data sources and their instances, locked while the process forks.
+pub(crate) struct HeldSources {
+    _list: MutexGuard<'static, Vec<&'static dyn AnySource>>,
+    instances: Vec<Box<dyn HeldInstances>>,
 }
 
-impl ForkGuard {
+pub(crate) fn hold_for_fork() -> HeldSources {
+    let list = lock();
+    let instances = core::iter::once(track_events()).chain(list.iter().copied()).map(AnySource::hold).collect();
+    HeldSources { _list: list, instances }
+}
+
+impl HeldSources {
     /// In the child: there are no instances.
-    pub(crate) fn forget_instances(&self) {
-        track_events().forget_instances();
-        self.0.iter().for_each(|source| source.forget_instances());
+    pub(crate) fn forget_instances(&mut self) {
+        self.instances.iter_mut().for_each(|instances| instances.forget());
     }
 }
 

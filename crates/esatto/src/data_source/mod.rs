@@ -60,11 +60,11 @@ mod source;
 mod track_event;
 mod writers;
 
-pub(crate) use any::{AnySource, Assignment};
+pub(crate) use any::{AnySource, Assignment, HeldInstances};
 pub(crate) use config::canonical;
 pub use config::{Field, SourceConfig};
 pub use context::{Context, Packets, Parts};
-pub(crate) use directory::{ForkGuard, lock_for_fork, registered};
+pub(crate) use directory::{HeldSources, hold_for_fork, registered};
 pub use handles::{CloneTarget, Flush, FlushInitiator, FlushReason, Stop};
 pub(crate) use handles::{Completion, Done};
 pub use source::{BufferExhausted, DataSource, Setup, Source};

@@ -10,10 +10,10 @@ use esatto_protozero::Owned;
 use esatto_schema::{DataSourceConfigReader, DataSourceDescriptor, data_source_config};
 use esatto_shm::ExhaustedPolicy;
 
-use super::{AnySource, Assignment, Context, Done, Flush, SourceConfig, Stop, canonical, directory};
+use super::{AnySource, Assignment, Context, Done, Flush, HeldInstances, SourceConfig, Stop, canonical, directory};
 use crate::control::{self, Command};
 use crate::error::Error;
-use crate::instance::{Destination, MAX_INSTANCES, Recording, Slots, Ticket};
+use crate::instance::{Destination, HeldSlots, MAX_INSTANCES, Recording, Slots, Ticket};
 use crate::session::Backend;
 use crate::{ids, thread};
 
@@ -470,9 +470,8 @@ impl<T: DataSource> AnySource for Source<T> {
         self.slots.tickets()
     }
 
-    fn forget_instances(&self) {
-        self.enabled.set(0);
-        self.slots.forget_all();
+    fn hold(&'static self) -> Box<dyn HeldInstances> {
+        Box::new(HeldSource { enabled: &self.enabled, slots: self.slots.hold() })
     }
 
     fn flush(&self, ticket: Ticket, flush: Flush) {
@@ -494,6 +493,18 @@ impl<T: DataSource> AnySource for Source<T> {
         if let Some(instance) = self.slots.redeem(ticket) {
             instance.destination.adopt(buffer, policy);
         }
+    }
+}
+
+struct HeldSource<T: DataSource> {
+    enabled: &'static Recording,
+    slots: HeldSlots<'static, Instance<T>>,
+}
+
+impl<T: DataSource> HeldInstances for HeldSource<T> {
+    fn forget(&mut self) {
+        self.enabled.set(0);
+        self.slots.forget();
     }
 }
 

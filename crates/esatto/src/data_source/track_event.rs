@@ -10,8 +10,8 @@ use esatto_schema::{
 };
 use esatto_shm::ExhaustedPolicy;
 
-use super::{AnySource, Assignment, BufferExhausted, Done, Flush};
-use crate::instance::{Instance, Options, TRACK_EVENTS, Ticket};
+use super::{AnySource, Assignment, BufferExhausted, Done, Flush, HeldInstances};
+use crate::instance::{HeldSlots, Instance, Options, TRACK_EVENTS, Ticket};
 use crate::{ids, observer, registry};
 
 /// Name of the data source of track events.
@@ -32,6 +32,12 @@ pub(super) struct TrackEvents {
 impl TrackEvents {
     pub(super) const fn new() -> Self {
         Self { id: OnceLock::new() }
+    }
+}
+
+impl HeldInstances for HeldSlots<'static, Instance> {
+    fn forget(&mut self) {
+        HeldSlots::forget(self);
     }
 }
 
@@ -110,8 +116,8 @@ impl AnySource for TrackEvents {
         TRACK_EVENTS.tickets()
     }
 
-    fn forget_instances(&self) {
-        TRACK_EVENTS.forget_all();
+    fn hold(&'static self) -> Box<dyn HeldInstances> {
+        Box::new(TRACK_EVENTS.hold())
     }
 
     fn flush(&self, _: Ticket, flush: Flush) {

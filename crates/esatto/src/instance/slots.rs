@@ -1,7 +1,7 @@
 //! The table of the instances of one type.
 
-use core::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, TryLockError};
+use core::sync::atomic::Ordering;
+use std::sync::Arc;
 
 use crate::order::Access;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, lock, shared};
@@ -45,8 +45,6 @@ pub(crate) struct Slots<I>([Slot<I>; MAX_INSTANCES]);
 struct Slot<I> {
     stamp: AtomicU64,
     instance: Mutex<Option<Arc<I>>>,
-    /// In the child of a fork: the lock is held by a thread of the parent, for ever.
-    is_lost: AtomicBool,
 }
 
 shared! {
@@ -81,19 +79,12 @@ pub(crate) fn last_epoch() -> u32 {
 impl<I> Slots<I> {
     #[cfg(not(esatto_loom))]
     pub(crate) const fn new() -> Self {
-        Self(
-            [const { Slot { stamp: AtomicU64::new(0), instance: Mutex::new(None), is_lost: AtomicBool::new(false) } };
-                MAX_INSTANCES],
-        )
+        Self([const { Slot { stamp: AtomicU64::new(0), instance: Mutex::new(None) } }; MAX_INSTANCES])
     }
 
     #[cfg(esatto_loom)]
     pub(crate) fn new() -> Self {
-        Self(core::array::from_fn(|_| Slot {
-            stamp: AtomicU64::new(0),
-            instance: Mutex::new(None),
-            is_lost: AtomicBool::new(false),
-        }))
+        Self(core::array::from_fn(|_| Slot { stamp: AtomicU64::new(0), instance: Mutex::new(None) }))
     }
 
     /// The stamp of a slot now. If it is that of an instance, its slot's content is to be seen, and that the one before it has stopped recording.
@@ -104,7 +95,7 @@ impl<I> Slots<I> {
 
     /// The instance in a slot with the stamp it has. Takes a lock.
     pub(crate) fn get(&self, slot: usize) -> (Stamp, Option<Arc<I>>) {
-        // Nobody locks a free slot: its lock may be lost.
+        // Nothing to be locked.
         if self.stamp(slot) == Stamp::NONE {
             return (Stamp::NONE, None);
         }
@@ -123,9 +114,7 @@ impl<I> Slots<I> {
 
     /// A slot that is free and stays so, as only the control thread occupies slots.
     pub(crate) fn free_slot(&self) -> Option<usize> {
-        // Not by the content: a thread that was looking for the last instance may have it locked for a moment.
-        let is_free = |&slot: &usize| self.is_free(slot) && !self.0[slot].is_lost.load(Ordering::Relaxed);
-        (0..MAX_INSTANCES).find(is_free)
+        (0..MAX_INSTANCES).find(|&slot| self.is_free(slot))
     }
 
     /// True if there is no instance. On the control thread.
@@ -183,17 +172,10 @@ impl<I> Slots<I> {
         (0..MAX_INSTANCES).filter_map(ticket).collect()
     }
 
-    /// In the child of a fork: the instances are the parent's. What they are made of is left alone.
-    pub(crate) fn forget_all(&self) {
-        for slot in &self.0 {
-            slot.stamp.store(0, Ordering::Release);
-            match slot.instance.try_lock() {
-                Ok(mut content) => core::mem::forget(content.take()),
-                Err(TryLockError::Poisoned(content)) => core::mem::forget(content.into_inner().take()),
-                Err(TryLockError::WouldBlock) => slot.is_lost.store(true, Ordering::Relaxed),
-            }
-        }
-        GENERATION.fetch_add(1, Ordering::Relaxed);
+    /// Locks all slots, while the process forks.
+    #[cfg(not(esatto_loom))]
+    pub(crate) fn hold(&self) -> HeldSlots<'_, I> {
+        HeldSlots { slots: self, content: core::array::from_fn(|slot| self.content(slot)) }
     }
 
     fn holds(&self, ticket: Ticket) -> bool {
@@ -207,5 +189,25 @@ impl<I> Slots<I> {
 
     fn content(&self, slot: usize) -> MutexGuard<'_, Option<Arc<I>>> {
         lock(&self.0[slot].instance)
+    }
+}
+
+/// The slots of a table, locked while the process forks.
+#[cfg(not(esatto_loom))]
+#[derive(Debug)]
+pub(crate) struct HeldSlots<'s, I> {
+    slots: &'s Slots<I>,
+    content: [MutexGuard<'s, Option<Arc<I>>>; MAX_INSTANCES],
+}
+
+#[cfg(not(esatto_loom))]
+impl<I> HeldSlots<'_, I> {
+    /// In the child: the instances are the parent's. What they are made of is left alone.
+    pub(crate) fn forget(&mut self) {
+        for (slot, content) in self.slots.0.iter().zip(&mut self.content) {
+            slot.stamp.store(Stamp::NONE.0, Ordering::Release);
+            core::mem::forget(content.take());
+        }
+        GENERATION.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -47,7 +47,7 @@ use core::any::Any;
 use core::fmt;
 use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use esatto_shm::TraceWriter;
 
@@ -84,7 +84,7 @@ pub fn register<I: Interceptor>(name: &str) -> Result<(), Error> {
     let Some(&name) = NAMES.iter().find(|&&known| known == name) else {
         return Err(Error::interceptor(name));
     };
-    let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut registered = registered();
     if !registered.iter().any(|&(known, _)| known == name) {
         registered.push((name, |config| Arc::new(Held(I::setup(config)))));
     }
@@ -93,7 +93,15 @@ pub fn register<I: Interceptor>(name: &str) -> Result<(), Error> {
 
 type Make = fn(&[u8]) -> Arc<dyn Erased>;
 
-static REGISTERED: Mutex<Vec<(&str, Make)>> = Mutex::new(Vec::new());
+fn registered() -> MutexGuard<'static, Vec<(&'static str, Make)>> {
+    static REGISTERED: Mutex<Vec<(&str, Make)>> = Mutex::new(Vec::new());
+    REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps the list locked, while the process forks.
+pub(crate) fn hold_for_fork() -> impl Sized {
+    registered()
+}
 
 /// An interceptor for one instance.
 #[derive(Clone)]
@@ -102,7 +110,7 @@ pub(crate) struct Interception(Arc<dyn Erased>);
 impl Interception {
     /// The interceptor of this name, for an instance with this config. `None` if there is none, or it panics.
     pub(crate) fn new(name: &[u8], config: &[u8]) -> Option<Self> {
-        let registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+        let registered = registered();
         let make = registered.iter().find(|(known, _)| known.as_bytes() == name)?.1;
         drop(registered);
         catch_unwind(|| make(config)).ok().map(Self)

@@ -1,8 +1,6 @@
 //! Events that are written with plain stores: the numbers of fields are part of the constants here.
 
-use std::slice::Iter;
-
-use esatto_protozero::cursor::Nested;
+use esatto_protozero::cursor::{Nested, varint_word};
 use esatto_schema::{debug_annotation, trace_packet, track_event};
 use esatto_shm::SmallPacket;
 
@@ -68,27 +66,39 @@ pub(super) fn begin(packet: &mut SmallPacket<'_>, delta: u64) -> Nested {
 }
 
 /// All arguments of an event. `false`: one of them needs more than stores.
-#[inline]
+///
+/// Inlined into its only caller, for the sake of the packet, whose position is a register then.
+#[inline(always)]
 pub(super) fn arguments(
     packet: &mut SmallPacket<'_>,
     names: &'static [Name],
     args: &[Arg<'_>],
-    is_described: &mut impl FnMut(u64) -> bool,
+    mut is_described: impl FnMut(u64) -> bool,
 ) -> bool {
     let mut names = names.iter();
     for arg in args {
-        match arg {
-            Arg::U64(v) => number(packet, &mut names, debug_annotation::field::UINT_VALUE, *v),
-            Arg::I64(v) => number(packet, &mut names, debug_annotation::field::INT_VALUE, *v as u64),
-            Arg::Bool(v) => number(packet, &mut names, debug_annotation::field::BOOL_VALUE, u64::from(*v)),
-            Arg::Pointer(v) => number(packet, &mut names, debug_annotation::field::POINTER_VALUE, *v),
+        let (field, v) = match arg {
+            Arg::U64(v) => (debug_annotation::field::UINT_VALUE, *v),
+            Arg::I64(v) => (debug_annotation::field::INT_VALUE, *v as u64),
+            Arg::Bool(v) => (debug_annotation::field::BOOL_VALUE, u64::from(*v)),
+            Arg::Pointer(v) => (debug_annotation::field::POINTER_VALUE, *v),
             Arg::F64(v) => {
-                let field = debug_annotation::field::DOUBLE_VALUE;
-                annotation(packet, &mut names, field, FIXED64, (0, 0), |packet| packet.word(v.to_bits(), 8));
+                let Some(name) = names.next() else { continue };
+                if !annotation(packet, name, tag(debug_annotation::field::DOUBLE_VALUE, FIXED64), 1, 8) {
+                    return false;
+                }
+                packet.word(v.to_bits(), 8);
+                continue;
             }
             Arg::Str(v) => {
-                let (field, len) = (debug_annotation::field::STRING_VALUE, (text_len(v), 1));
-                annotation(packet, &mut names, field, BYTES, len, |packet| packet.bytes(v.as_bytes()));
+                let Some(name) = names.next() else { continue };
+                let len = text_len(v);
+                let begin = tag(debug_annotation::field::STRING_VALUE, BYTES) | len << 8;
+                if !annotation(packet, name, begin, 2, len) {
+                    return false;
+                }
+                packet.bytes(v.as_bytes());
+                continue;
             }
             Arg::Track(track) => {
                 let uuid = track.uuid();
@@ -97,69 +107,83 @@ pub(super) fn arguments(
                 }
                 packet.word(TRACK_UUID, 1);
                 packet.varint(uuid);
+                continue;
             }
             Arg::Name(name) => {
                 packet.word(NAME | text_len(name) << 16, 3);
                 packet.bytes(name.as_bytes());
+                continue;
             }
             Arg::Counter(CounterValue::Int(v)) => {
                 packet.word(COUNTER_VALUE, 2);
                 packet.varint(*v as u64);
+                continue;
             }
             Arg::Counter(CounterValue::Double(v)) => {
                 packet.word(DOUBLE_COUNTER_VALUE, 2);
                 packet.word(v.to_bits(), 8);
+                continue;
             }
             Arg::Flow(id) => {
                 packet.word(FLOW, 2);
                 packet.word(*id, 8);
+                continue;
             }
             Arg::EndFlow(id) => {
                 packet.word(END_FLOW, 2);
                 packet.word(*id, 8);
+                continue;
             }
             Arg::Value(_) | Arg::With(_) | Arg::Extra(_) | Arg::At(_) | Arg::Category(_) => return false,
+        };
+        let Some(name) = names.next() else { continue };
+        // Below 16, as those of all values.
+        let begin = u64::from(field << 3 | VARINT);
+        if v < 0x80 {
+            if !annotation(packet, name, begin | v << 8, 2, 0) {
+                return false;
+            }
+        } else if let Some((word, len)) = varint_word(v) {
+            if !annotation(packet, name, begin, 1, len as u64) {
+                return false;
+            }
+            packet.word(word, len);
+        } else {
+            let len = if v >> 63 == 0 { 9 } else { 10 };
+            if !annotation(packet, name, begin, 1, len) {
+                return false;
+            }
+            packet.varint(v);
         }
     }
     true
 }
 
+/// Begins an annotation, whose value begins with the first `len` bytes, at most two, of `begin`, and goes on for `rest` bytes. `false`: the name has
+/// a number with which that is no matter of a single word.
 #[inline(always)]
-fn number(packet: &mut SmallPacket<'_>, names: &mut Iter<'static, Name>, field: u32, v: u64) {
-    if v < 0x80 {
-        annotation(packet, names, field, VARINT, (v, 1), |_| {});
-    } else {
-        annotation(packet, names, field, VARINT, (0, 0), |packet| packet.varint(v));
-    }
-}
-
-/// An annotation with the next name; none if there is no name left. Its value begins with so many bytes of a word.
-#[inline(always)]
-fn annotation(
-    packet: &mut SmallPacket<'_>,
-    names: &mut Iter<'static, Name>,
-    field: u32,
-    wire_type: u32,
-    (first, first_len): (u64, usize),
-    rest: impl FnOnce(&mut SmallPacket<'_>),
-) {
-    let Some(name) = names.next() else { return };
+fn annotation(packet: &mut SmallPacket<'_>, name: &'static Name, begin: u64, len: usize, rest: u64) -> bool {
+    // The first length is that of the annotation, behind that byte: of the name and the value.
+    let mut head = |iid: u64, iid_len: usize| {
+        let size = (1 + iid_len + len) as u64 + rest;
+        let word = ANNOTATION | size << 8 | NAME_IID << 16 | iid << 24 | begin << (24 + 8 * iid_len);
+        packet.word(word, 3 + iid_len + len);
+    };
     let iid = u64::from(name.iid());
-    let open;
-    if iid < 0x80 {
-        let head = ANNOTATION | NAME_IID << 16 | iid << 24 | tag(field, wire_type) << 32 | first << 40;
-        open = packet.open_in_word(head, 5 + first_len, 1);
+    if iid < 1 << 7 {
+        head(iid, 1);
+    } else if iid < 1 << 14 {
+        head(iid & 0x7f | 0x80 | iid >> 7 << 8, 2);
+    } else if iid < 1 << 21 {
+        head(iid & 0x7f | 0x80 | (iid >> 7 & 0x7f | 0x80) << 8 | iid >> 14 << 16, 3);
     } else {
-        open = packet.open_in_word(ANNOTATION | NAME_IID << 16, 3, 1);
-        packet.varint(iid);
-        packet.word(tag(field, wire_type) | first << 8, 1 + first_len);
+        return false;
     }
-    rest(packet);
-    packet.close(open);
+    true
 }
 
-/// The length of a text, as the only byte in front of it. What is longer does not fit anyway, and gets a length that no packet has room for.
+/// The length of a text, as the only byte in front of it. What is so long that it does not fit into one does not fit into the packet.
 #[inline(always)]
 fn text_len(text: &str) -> u64 {
-    text.len().min(0x7f) as u64
+    text.len() as u64 & 0x7f
 }

@@ -69,10 +69,25 @@ impl<T> Biased<T> {
     }
 
     /// A value that nobody gets.
+    #[cfg(esatto_loom)]
     pub(crate) fn busy_for_ever(value: T) -> Self {
-        let biased = Self::new(value);
-        biased.busy.store(true, Ordering::Relaxed);
-        biased
+        Self { busy: AtomicBool::new(true), ..Self::new(value) }
+    }
+
+    /// A value that nobody gets.
+    #[cfg(not(esatto_loom))]
+    pub(crate) const fn busy_for_ever(value: T) -> Self {
+        Self {
+            busy: AtomicBool::new(true),
+            flags: AtomicU8::new(0),
+            turn: Mutex::new(()),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// Whether the owner, who asks, is inside.
+    pub(crate) fn is_entered(&self) -> bool {
+        self.busy.load(Ordering::Relaxed)
     }
 
     /// Enters, as the owner. `None` if it is inside already. Waits for another thread that has the value.

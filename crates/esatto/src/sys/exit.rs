@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 use std::panic::catch_unwind;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 unsafe extern "C" {
     fn atexit(function: extern "C" fn()) -> c_int;
@@ -10,9 +10,18 @@ unsafe extern "C" {
 
 static FUNCTIONS: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
 
+fn functions() -> MutexGuard<'static, Vec<fn()>> {
+    FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps the list locked, while the process forks.
+pub(crate) fn hold_for_fork() -> impl Sized {
+    functions()
+}
+
 /// Has `function` called, once, on the thread that calls `exit`, whose thread-locals may be gone. What came last is called first.
 pub(crate) fn at_exit(function: fn()) {
-    let mut functions = FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut functions = functions();
     if functions.is_empty() {
         // SAFETY: `run` has the type that C expects, is there as long as the code of this crate is, and does not unwind. Fails only without
         // memory; then nothing is called.

@@ -1,4 +1,4 @@
-//! What the compiler cannot check: state of threads that other threads may take hold of, the processor's counter, forks and exits.
+//! What the compiler cannot check: state of threads that other threads may take hold of, the processor's counter, forks, signals and exits.
 //!
 //! The only module of the crate with `unsafe` in it.
 
@@ -12,11 +12,24 @@ pub(crate) mod fork;
 #[cfg(any(not(any(target_os = "linux", target_os = "android")), esatto_portable))]
 #[path = "no_fork.rs"]
 pub(crate) mod fork;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg_attr(esatto_portable, allow(dead_code))]
+pub(crate) mod kernel;
+#[cfg(unix)]
+pub(crate) mod signals;
+#[cfg(not(unix))]
+#[path = "no_signals.rs"]
+pub(crate) mod signals;
 mod sync;
 pub(crate) mod threads;
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
+
+/// Asks the system now what [`biased`] will want to know.
+pub(crate) fn ask_for_barrier() {
+    sync::has_barrier();
+}
 
 /// A place for something that is never freed.
 #[derive(Debug)]

@@ -55,9 +55,8 @@ pub(super) fn load_as_other(busy: &AtomicBool, ordering: Ordering) -> bool {
 pub(super) fn has_barrier() -> bool {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
-        use rustix::thread::{MembarrierCommand, membarrier};
         static HAS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-        *HAS.get_or_init(|| membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok())
+        *HAS.get_or_init(super::kernel::register_barrier)
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     false
@@ -75,11 +74,11 @@ pub(super) fn barrier_everywhere() {
     core::sync::atomic::fence(Ordering::SeqCst);
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if has_barrier() {
-        use rustix::thread::{MembarrierCommand, membarrier};
+        use super::kernel;
         // Registered before; a child of a fork registers anew.
-        if membarrier(MembarrierCommand::PrivateExpedited).is_err() {
-            let _ = membarrier(MembarrierCommand::RegisterPrivateExpedited);
-            let _ = membarrier(MembarrierCommand::PrivateExpedited);
+        if !kernel::barrier() {
+            kernel::register_barrier();
+            kernel::barrier();
         }
     }
 }

@@ -1,6 +1,14 @@
 //! The state of each thread that traces, found by the thread itself in a nanosecond, and by others in a list.
+//!
+//! # Signals
+//!
+//! A signal handler may interrupt its thread anywhere, and trace. What it interrupts may have locked what the trace point needs, and waits for it
+//! in vain. So a thread holds locks that trace points take in one of two situations only, in both of which trace points do nothing: inside of a trace point
+//! ([`with`]), or while it is [`Closed`]. Threads of this crate hold them at other times, too, and get no signals (`sys/signals.rs`).
 
 use core::cell::{Cell, RefCell};
+use core::marker::PhantomData;
+use core::sync::atomic::{Ordering, compiler_fence};
 use core::{mem, ptr};
 use std::sync::Arc;
 
@@ -26,21 +34,105 @@ local! {
     static OWNER: RefCell<Option<Owner>> = RefCell::new(None);
 }
 
+local! {
+    /// How many [`Closed`] this thread has.
+    static CLOSED: Cell<u32> = Cell::new(0);
+}
+
+local! {
+    /// Where `SLOT` pointed before the first of them.
+    static BEHIND: Cell<*const Slot> = Cell::new(ptr::null());
+}
+
 struct Owner(Arc<Slot>);
+
+shared! {
+    /// The slot of threads that have ended or are closed: nobody can enter it.
+    static SHUT: Slot = Slot::busy_for_ever(Thread::new());
+}
+
+#[inline(always)]
+fn shut() -> *const Slot {
+    let slot: &Slot = &SHUT;
+    slot
+}
+
+/// As long as this exists trace points of the calling thread do nothing: those of signal handlers, to which it may have come. Cheap; may be nested.
+#[derive(Debug)]
+pub(crate) struct Closed {
+    /// Of one thread.
+    _not_send: PhantomData<*const ()>,
+}
+
+pub(crate) fn close() -> Closed {
+    let depth = CLOSED.with(Cell::get);
+    // A handler that comes now or later finds that it is not the first, and changes nothing.
+    CLOSED.with(|cell| cell.set(depth + 1));
+    compiler_fence(Ordering::SeqCst);
+    if depth == 0 {
+        BEHIND.with(|cell| cell.set(SLOT.with(Cell::get)));
+        SLOT.with(|cell| cell.set(shut()));
+    }
+    compiler_fence(Ordering::SeqCst);
+    Closed { _not_send: PhantomData }
+}
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        let depth = CLOSED.with(Cell::get);
+        if depth == 1 {
+            SLOT.with(|cell| cell.set(BEHIND.with(Cell::get)));
+        }
+        compiler_fence(Ordering::SeqCst);
+        CLOSED.with(|cell| cell.set(depth - 1));
+    }
+}
+
+/// Whether a trace point of this thread would do something, as far as that is up to the thread.
+pub(crate) fn is_open() -> bool {
+    let slot = SLOT.with(Cell::get);
+    if slot.is_null() {
+        return CLOSED.with(Cell::get) == 0;
+    }
+    // SAFETY: as in `with`.
+    !unsafe { &*slot }.is_entered()
+}
 
 /// Runs `f` with the state of this thread. `None` from inside of `f` (a trace point in a trace point), and when the thread has
 /// destroyed its state already (a trace point in the destructor of a thread-local).
 #[inline(always)]
 pub(crate) fn with<R>(f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
+    struct Closure<F>(F);
+    impl<R, F: FnOnce(&mut Thread) -> R> Inside for Closure<F> {
+        type Result = R;
+        #[inline(always)]
+        fn run(self, thread: &mut Thread) -> R {
+            self.0(thread)
+        }
+    }
+    run(Closure(f))
+}
+
+/// Something to do with the state of a thread: a closure whose inlining can be asked for.
+pub(crate) trait Inside {
+    type Result;
+
+    fn run(self, thread: &mut Thread) -> Self::Result;
+}
+
+/// As [`with`].
+#[inline(always)]
+pub(crate) fn run<I: Inside>(inside: I) -> Option<I::Result> {
     let mut slot = SLOT.with(Cell::get);
     if slot.is_null() {
         slot = begin();
     }
-    // SAFETY: points into the `Arc` that `OWNER` keeps, until that is dropped, which sets `SLOT` to the slot of ended threads, which is static.
+    // SAFETY: points into the `Arc` that `OWNER` keeps, until that is dropped, which sets `SLOT` to a static one.
     let slot = unsafe { &*slot };
-    // SAFETY: `SLOT` is a thread-local that only this thread reads. The slot of ended threads is never entered: it is busy.
+    // SAFETY: `SLOT` is a thread-local that only this thread reads. The static one is never entered: it is busy.
     let mut entered = unsafe { slot.enter() }?;
-    Some(f(entered.get()))
+    Some(inside.run(entered.get()))
 }
 
 /// Runs `f` with the state of every thread that is not inside of a trace point, which has to wait meanwhile if it comes to one.
@@ -53,8 +145,8 @@ pub(crate) fn for_each_idle(mut f: impl FnMut(&mut Thread)) {
         hold_others(own_slot, &mut f);
     });
     // A thread whose state has ended, as the main one's has when the process exits, has none to be inside of, and cannot trace.
-    if all.is_none() && ptr::eq(SLOT.with(Cell::get), ended()) {
-        hold_others(ended(), &mut f);
+    if all.is_none() && ptr::eq(SLOT.with(Cell::get), shut()) {
+        hold_others(shut(), &mut f);
     }
 }
 
@@ -67,39 +159,39 @@ fn hold_others(own: *const Slot, f: &mut impl FnMut(&mut Thread)) {
 #[cold]
 #[inline(never)]
 fn begin() -> *const Slot {
+    if CLOSED.with(Cell::get) != 0 {
+        return shut();
+    }
+    // Trace points of handlers come here, too, until there is a slot.
+    CLOSED.with(|cell| cell.set(1));
+    compiler_fence(Ordering::SeqCst);
     let slot = Arc::new(Slot::new(Thread::new()));
     // Fails where the thread-locals of this thread are being destroyed.
     let address = OWNER.try_with(|owner| {
         threads().push(Arc::clone(&slot));
         Arc::as_ptr(&owner.borrow_mut().insert(Owner(slot)).0)
     });
-    let address = address.unwrap_or_else(|_| ended());
-    SLOT.with(|slot| slot.set(address));
+    let address = address.unwrap_or_else(|_| shut());
+    SLOT.with(|cell| cell.set(address));
+    compiler_fence(Ordering::SeqCst);
+    CLOSED.with(|cell| cell.set(0));
     address
 }
 
-/// The slot of threads that have ended: nobody can enter it.
-fn ended() -> *const Slot {
-    shared! {
-        lazy ENDED: Slot = Slot::busy_for_ever(Thread::new());
-    }
-    ptr::from_ref(&*ENDED)
-}
-
 /// The list of threads, locked while the process forks.
-pub(crate) struct ForkGuard(MutexGuard<'static, Vec<Arc<Slot>>>);
+pub(crate) struct Held(MutexGuard<'static, Vec<Arc<Slot>>>);
 
-pub(crate) fn lock_for_fork() -> ForkGuard {
-    ForkGuard(threads())
+pub(crate) fn hold_for_fork() -> Held {
+    Held(threads())
 }
 
-impl ForkGuard {
-    /// In the child: all threads are gone, and this one, whose writers write into memory of the parent, starts anew. Nothing is dropped: that
+impl Held {
+    /// In the child, where this thread is still [`Closed`]: all threads are gone, and this one, whose writers write into memory of the parent, starts anew. Nothing is dropped: that
     /// would hand over the parent's chunks.
     pub(crate) fn abandon(&mut self) {
         mem::forget(mem::take(&mut *self.0));
         let _ = OWNER.try_with(|owner| mem::forget(owner.take()));
-        SLOT.with(|slot| slot.set(ptr::null()));
+        BEHIND.with(|cell| cell.set(ptr::null()));
     }
 }
 
@@ -116,7 +208,7 @@ fn threads() -> MutexGuard<'static, Vec<Arc<Slot>>> {
 impl Drop for Owner {
     fn drop(&mut self) {
         // From here on trace points of this thread do nothing.
-        SLOT.with(|slot| slot.set(ended()));
+        SLOT.with(|cell| cell.set(shut()));
         threads().retain(|slot| !Arc::ptr_eq(slot, &self.0));
         // SAFETY: this thread is the owner.
         if let Some(mut entered) = unsafe { self.0.enter() }.filter(|_| Rule::EndInPerson.is_kept()) {

@@ -13,26 +13,29 @@ pub(crate) struct Thread {
     sources: Writers,
 }
 
+/// Something to be recorded.
+pub(crate) trait Entry {
+    /// Which instances record it now. Asked where another instance is in a slot than the thread knows.
+    fn now_recording(&self) -> u32;
+
+    fn write(&mut self, sequence: &mut Sequence);
+}
+
 impl Thread {
     pub(crate) const fn new() -> Self {
         Self { sequences: [const { None }; MAX_INSTANCES], sources: Writers::new() }
     }
 
-    /// Calls `write` with the sequence of each of `instances`, which are those that were [seen](crate::instance::Recording::see) to record, or some of
-    /// them; `now_recording` sees which do. Returns for which it was called.
+    /// Writes `entry` for each of `instances`, which are those that were [seen](crate::instance::Recording::see) to record it, or some of them. Returns
+    /// for which it was written.
     #[inline(always)]
-    pub(crate) fn record(
-        &mut self,
-        mut instances: u32,
-        now_recording: impl Fn() -> u32,
-        mut write: impl FnMut(&mut Sequence),
-    ) -> u32 {
+    pub(crate) fn record(&mut self, mut instances: u32, entry: &mut impl Entry) -> u32 {
         let mut recorded = 0;
         while instances != 0 {
             let index = instances.trailing_zeros() as usize;
             instances &= instances - 1;
-            if let Some(sequence) = self.sequence(index, &now_recording) {
-                write(sequence);
+            if let Some(sequence) = self.sequence(index, entry) {
+                entry.write(sequence);
                 recorded |= 1 << index;
             }
         }
@@ -61,11 +64,11 @@ impl Thread {
 
     /// The sequence for slot `index`, up to date.
     #[inline(always)]
-    fn sequence(&mut self, index: usize, now_recording: &impl Fn() -> u32) -> Option<&mut Sequence> {
+    fn sequence(&mut self, index: usize, entry: &impl Entry) -> Option<&mut Sequence> {
         let stamp = instance::stamp(index);
         let valid = matches!(&self.sequences[index], Some(sequence) if sequence.stamp() == stamp);
         if !valid {
-            self.renew(index, now_recording);
+            self.renew(index, entry);
         }
         self.sequences[index].as_deref_mut()
     }
@@ -73,10 +76,10 @@ impl Thread {
     /// The slot has another instance than the sequence was made for, or its incremental state was cleared.
     #[cold]
     #[inline(never)]
-    fn renew(&mut self, index: usize, now_recording: &impl Fn() -> u32) {
+    fn renew(&mut self, index: usize, entry: &impl Entry) {
         let (stamp, instance) = instance::get(index);
         // The instance that was seen to record may be the one before: by its successor's stamp it is seen to have stopped.
-        let records = !Rule::LookAgain.is_kept() || now_recording() & 1 << index != 0;
+        let records = !Rule::LookAgain.is_kept() || entry.now_recording() & 1 << index != 0;
         match &mut self.sequences[index] {
             Some(sequence) if stamp.is_same_instance(sequence.stamp()) => sequence.clear(stamp),
             sequence => {

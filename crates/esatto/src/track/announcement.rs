@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Kind, Track};
+use crate::sys::threads;
 use crate::thread;
 
 /// Those of threads and processes, which sequences describe by themselves otherwise.
@@ -20,11 +21,9 @@ fn lock() -> MutexGuard<'static, BTreeMap<u64, Arc<Track>>> {
     ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The descriptors, locked while the process forks.
-pub(crate) struct ForkGuard(#[expect(dead_code, reason = "held")] MutexGuard<'static, BTreeMap<u64, Arc<Track>>>);
-
-pub(crate) fn lock_for_fork() -> ForkGuard {
-    ForkGuard(lock())
+/// Keeps the descriptors locked, while the process forks.
+pub(crate) fn hold_for_fork() -> impl Sized {
+    lock()
 }
 
 impl Track {
@@ -41,6 +40,7 @@ impl Track {
     /// Readers name a track as they find it named first, threads and processes as they find them named last.
     pub fn describe_now(&self) {
         if matches!(self.kind, Kind::Process | Kind::Thread(_)) {
+            let _closed = threads::close();
             let mut announced = lock();
             let mut track = self.clone();
             if let Kind::Thread(None) = self.kind {
@@ -61,7 +61,7 @@ pub(crate) fn get(uuid: u64) -> Option<Arc<Track>> {
     if !ANY.load(Ordering::Acquire) {
         return None;
     }
-    ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner).get(&uuid).cloned()
+    lock().get(&uuid).cloned()
 }
 
 pub(crate) fn keep_apart_from_system_tracks() {

@@ -74,7 +74,7 @@ impl Listener {
         if family != Family::Unix {
             sockopt::set_socket_reuseaddr(&fd, true).map_err(err)?;
         }
-        target.apply_bind(&fd).map_err(err)?;
+        bind(&fd, &target).map_err(err)?;
         let inode = address.as_path().and_then(|path| inode_of(path).ok());
         let listener = Self { fd, family, address: address.clone(), inode };
         let prepared = address.as_path().map_or(Ok(()), prepare);
@@ -150,6 +150,14 @@ impl Listener {
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+}
+
+fn bind(fd: &OwnedFd, target: &SockAddr) -> rustix::io::Result<()> {
+    match target {
+        SockAddr::Unix(address) => net::bind(fd, address),
+        SockAddr::Ip(address) => net::bind(fd, address),
+        SockAddr::Vsock(address) => net::bind(fd, address),
     }
 }
 

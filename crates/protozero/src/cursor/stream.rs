@@ -103,6 +103,24 @@ impl Stream {
         self.here().ptr
     }
 
+    /// As [`ptr`](Self::ptr), if no message is open.
+    #[inline(always)]
+    #[must_use]
+    pub fn next(&self) -> *mut u8 {
+        self.position.ptr
+    }
+
+    /// Passes over bytes that were written otherwise.
+    ///
+    /// # Safety
+    ///
+    /// No message is open, none was leaked, and `n` bytes are [available](Self::available).
+    #[inline(always)]
+    pub unsafe fn advance(&mut self, n: usize) {
+        // SAFETY: the caller's promise.
+        self.position.ptr = unsafe { self.position.ptr.add(n) };
+    }
+
     /// The first address of the current range.
     #[inline]
     #[must_use]

@@ -84,15 +84,15 @@ impl Strip {
         if self.at > self.limit || v.len() > self.limit.addr() - self.at.addr() {
             return self.overflow();
         }
+        // A copy of unknown length is a call.
         if let 8..=16 = v.len() {
-            // Two words that overlap: a copy of unknown length is a call.
-            let (head, tail) = (word_at(v, 0), word_at(v, v.len() - 8));
             // SAFETY: there is room for all of `v`, by the comparison above.
-            unsafe { self.at.cast::<[u8; 8]>().write(head) };
+            unsafe { put_ends::<8>(self.at, v) };
+        } else if let 4..8 = v.len() {
             // SAFETY: as above.
-            unsafe { self.at.add(v.len() - 8).cast::<[u8; 8]>().write(tail) };
+            unsafe { put_ends::<4>(self.at, v) };
         } else {
-            // SAFETY: there is room for all of `v`, by the comparison above, and nobody else has a reference to it.
+            // SAFETY: as above, and nobody else has a reference to that.
             unsafe { ptr::copy_nonoverlapping(v.as_ptr(), self.at, v.len()) };
         }
         self.advance(v.len());
@@ -135,7 +135,8 @@ impl Strip {
         (self.at <= self.limit).then_some(self.at)
     }
 
-    #[cold]
+    /// Inlined, as the others are: the pointers are registers, unless somebody wants to know where they are.
+    #[inline(always)]
     fn overflow(&mut self) {
         self.at = self.limit.wrapping_add(1);
     }
@@ -147,12 +148,23 @@ impl Strip {
     }
 }
 
-/// The eight bytes from `from` on.
+/// Stores the first `N` bytes of `v` and the last ones, which overlap.
+///
+/// # Safety
+///
+/// `v.len()` bytes from `at` on are valid for writes.
+///
+/// # Panics
+///
+/// `v` is shorter than `N`, or more than twice as long.
 #[inline(always)]
-fn word_at(v: &[u8], from: usize) -> [u8; 8] {
-    let mut word = [0; 8];
-    word.copy_from_slice(&v[from..from + 8]);
-    word
+unsafe fn put_ends<const N: usize>(at: *mut u8, v: &[u8]) {
+    let (Some(head), Some(tail)) = (v.first_chunk::<N>(), v.last_chunk::<N>()) else { unreachable!("short") };
+    assert!(v.len() <= 2 * N);
+    // SAFETY: `v` is at least as long.
+    unsafe { at.cast::<[u8; N]>().write(*head) };
+    // SAFETY: as above: they end where `v` does.
+    unsafe { at.add(v.len() - N).cast::<[u8; N]>().write(*tail) };
 }
 
 #[cfg(test)]

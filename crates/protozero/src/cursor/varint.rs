@@ -28,16 +28,30 @@ pub(super) unsafe fn put_varint(ptr: *mut u8, v: u64) -> *mut u8 {
 /// As [`put_varint`]; `v` is not 0.
 #[inline(always)]
 unsafe fn put_long_varint(ptr: *mut u8, v: u64) -> *mut u8 {
-    let highest = v.ilog2() as usize;
-    if highest >= 56 {
+    let Some((word, len)) = varint_word(v) else {
         // SAFETY: the caller promises ten bytes.
         return unsafe { put_longest_varint(ptr, v) };
-    }
-    let word = spread(v) | CONTINUE[highest];
+    };
     // SAFETY: as above.
     unsafe { ptr.cast::<[u8; 8]>().write(word.to_le_bytes()) };
     // SAFETY: as above.
-    unsafe { ptr.add(SIZE[highest] as usize) }
+    unsafe { ptr.add(len) }
+}
+
+/// The varint of `v` as a little-endian word, and its length in bytes. `None`: it has more than eight.
+///
+/// ```
+/// assert_eq!(esatto_protozero::cursor::varint_word(300), Some((0x02ac, 2)));
+/// ```
+///
+/// # Panics
+///
+/// `v` is 0.
+#[inline(always)]
+#[must_use]
+pub fn varint_word(v: u64) -> Option<(u64, usize)> {
+    let highest = v.ilog2() as usize;
+    if highest < 56 { Some((spread(v) | CONTINUE[highest], SIZE[highest] as usize)) } else { None }
 }
 
 /// Writes a varint of nine or ten bytes.

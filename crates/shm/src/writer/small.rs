@@ -4,7 +4,7 @@
 //! long, and nothing of that is needed. A [`SmallPacket`] is written behind one byte for its size; if it does not fit, or anything else is
 //! out of the ordinary, the caller writes an ordinary packet instead. Both leave the same bytes.
 
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 
 use esatto_protozero::cursor::{Nested, Strip};
 
@@ -15,8 +15,8 @@ use crate::chunk_writer::MAX_PACKETS_PER_CHUNK;
 const SIZE_LEN: usize = 1;
 /// A byte is left behind a small packet, so that the next one can be announced in advance.
 const NEXT_SIZE_LEN: usize = 1;
-/// What has to be left in the chunk besides the content.
-const OVERHEAD: usize = SIZE_LEN + NEXT_SIZE_LEN + Strip::SLACK;
+/// What has to be left in the chunk behind the content.
+const SLACK: usize = NEXT_SIZE_LEN + Strip::SLACK;
 
 /// A packet of at most 126 bytes being written; made by [`TraceWriter::small_packet`].
 ///
@@ -49,25 +49,30 @@ impl TraceWriter {
     /// ```
     #[inline(always)]
     pub fn small_packet(&mut self, min: usize) -> Option<SmallPacket<'_>> {
-        let chunk = self.chunk();
-        let is_plain = chunk.has_chunk()
-            && !chunk.in_packet
-            && !chunk.first_due
-            && chunk.loss_due == 0
-            && chunk.begun < MAX_PACKETS_PER_CHUNK
-            && !chunk.patches.is_ready();
-        let available = self.stream.available();
-        if !is_plain || available < min + OVERHEAD {
+        let begin = self.stream.next();
+        // Null lies before everything.
+        let has_room = begin.addr() + SIZE_LEN + min <= self.small_end.addr();
+        if !has_room || self.chunk().begun >= MAX_PACKETS_PER_CHUNK {
             return None;
         }
-        let len = (available - OVERHEAD).min(ONE_BYTE_SIZE_LIMIT - 1);
-        let begin = self.stream.ptr();
-        // SAFETY: `available` bytes of the chunk that we hold follow `begin`, which are more than `SIZE_LEN`.
+        let room = self.small_end.addr() - begin.addr();
+        debug_assert!(self.chunk().is_plain() && room + SLACK <= self.stream.available());
+        let len = (room - SIZE_LEN).min(ONE_BYTE_SIZE_LIMIT - 1);
+        // SAFETY: more bytes than `SIZE_LEN` of the chunk that we hold follow `begin`.
         let content = unsafe { NonNull::new_unchecked(begin.add(SIZE_LEN)) };
-        // SAFETY: `len` and `Strip::SLACK` bytes follow within those available. Nobody else accesses them: the chunk is ours, and the
+        // SAFETY: `len` and `Strip::SLACK` bytes follow, see `small_end`. Nobody else accesses them: the chunk is ours, and the
         // stream is not used while the packet borrows the writer.
         let strip = unsafe { Strip::new(content, len) };
         Some(SmallPacket { writer: self, begin, strip })
+    }
+
+    /// After something that small packets leave alone: finds out whether they can be written from here on.
+    #[inline]
+    pub(super) fn allow_small_packets(&mut self) {
+        let available = self.stream.available();
+        let can = available > SLACK && self.chunk().is_plain();
+        // SAFETY: not beyond the bytes that are available.
+        self.small_end = if can { unsafe { self.stream.next().add(available - SLACK) } } else { ptr::null_mut() };
     }
 }
 
@@ -118,11 +123,11 @@ impl SmallPacket<'_> {
     #[inline(always)]
     pub fn finish(self) -> bool {
         let Some(end) = self.strip.end() else { return false };
-        let total = end.addr() - self.begin.addr();
+        let len = end.addr() - self.begin.addr() - SIZE_LEN;
         // SAFETY: the first byte that is available, see `small_packet`.
-        unsafe { self.begin.write((total - SIZE_LEN) as u8) };
-        // Only takes the bytes, as they are available.
-        self.writer.stream.reserve(total);
+        unsafe { self.begin.write(len as u8) };
+        // SAFETY: as many bytes were available, and no message is open.
+        unsafe { self.writer.stream.advance(SIZE_LEN + len) };
         let chunk = self.writer.chunk();
         chunk.begun += 1;
         // As behind an ordinary packet: the next one is counted already, and a byte is there for it.

@@ -64,7 +64,7 @@ mod thread {
     mod state;
 
     pub(crate) use crate::stand_ins::{record_begun, still_there};
-    pub(crate) use state::Thread;
+    pub(crate) use state::{Entry, Thread};
 }
 
 #[path = "../../../esatto/src/sys"]

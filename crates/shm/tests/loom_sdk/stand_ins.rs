@@ -11,7 +11,7 @@ use esatto_shm::{
 use crate::begun::Begun;
 use crate::instance::{Recording, Slots, Stamp, Ticket};
 use crate::sys::threads;
-use crate::thread::Thread;
+use crate::thread::{Entry, Thread};
 
 /// Pages of the shared memory, of one chunk each: one per thread, and as many again for those that wait to be sent.
 const PAGES: usize = 4;
@@ -88,16 +88,24 @@ impl Sequence {
 
 /// A trace point: `record_enabled` of the SDK. Whether some instance recorded it.
 pub(crate) fn trace(category: &Recording, event: u8) -> bool {
-    if category.glance() == 0 {
-        return false;
-    }
-    let recording = || category.see();
-    record_in(recording(), recording, event) != 0
+    category.glance() != 0 && record_for(&|| category.see(), event) != 0
 }
 
-fn record_in(instances: u32, now_recording: impl Fn() -> u32, event: u8) -> u32 {
-    let recorded = threads::with(|thread| thread.record(instances, now_recording, |sequence| sequence.write(event)));
-    recorded.unwrap_or(0)
+fn record_for(recording: &dyn Fn() -> u32, event: u8) -> u32 {
+    struct Event<'r>(&'r dyn Fn() -> u32, u8);
+
+    impl Entry for Event<'_> {
+        fn now_recording(&self) -> u32 {
+            self.0()
+        }
+
+        fn write(&mut self, sequence: &mut Sequence) {
+            sequence.write(self.1);
+        }
+    }
+
+    let instances = recording();
+    threads::with(|thread| thread.record(instances, &mut Event(recording, event))).unwrap_or(0)
 }
 
 /// That whose word is [`CATEGORY`].
@@ -129,7 +137,7 @@ pub(crate) fn record_begun(begun: Begun, category: &'static Category, site: &'st
         let recording = category.instances();
         recording & begun.instances()
     };
-    record_in(recording(), recording, site.event)
+    record_for(&recording, site.event)
 }
 
 /// As in the SDK.

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use esatto_shm::{MappedRegion, Memory};
 
+pub(crate) use crate::sys::kernel::{ClockId, read_clock, tid};
 pub(crate) use esatto_ipc::{Address, AddressError, Error as LinkError};
 #[cfg(feature = "in-process")]
 pub(crate) use files::{read_at, reopen, to_path};
-pub(crate) use rustix::time::ClockId;
 pub(crate) use socket::SocketLink;
 pub(crate) use std::os::fd::OwnedFd;
 pub(crate) use wait::{Interest, Waker, wait};
@@ -34,18 +34,7 @@ pub(crate) fn map_shared(fd: OwnedFd) -> Result<Arc<dyn Memory>, String> {
     Ok(Arc::new(region))
 }
 
-#[inline]
-pub(crate) fn read_clock(clock: ClockId) -> u64 {
-    let t = rustix::time::clock_gettime(clock);
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
-}
-
-/// The number of the calling thread. Asks the kernel.
-pub(crate) fn tid() -> u32 {
-    rustix::thread::gettid().as_raw_nonzero().get() as u32
-}
-
 #[cfg(feature = "in-process")]
 pub(crate) fn uid() -> i32 {
-    rustix::process::getuid().as_raw() as i32
+    crate::sys::kernel::uid() as i32
 }

@@ -4,9 +4,9 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use esatto_ipc::Address;
 use rustix::event::PollFlags;
-use rustix::fs::inotify;
 
 use super::Interest;
+use crate::sys::kernel;
 
 /// Watches the directory of a socket.
 #[derive(Debug)]
@@ -18,10 +18,7 @@ impl DirectoryWatch {
         let Address::Path(path) = address else { return None };
         let directory =
             path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or_else(|| std::path::Path::new("."));
-        let watch = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).ok()?;
-        let changes = inotify::WatchFlags::CREATE | inotify::WatchFlags::MOVED_TO | inotify::WatchFlags::ATTRIB;
-        inotify::add_watch(&watch, directory, changes).ok()?;
-        Some(Self(watch))
+        kernel::watch(directory).ok().map(Self)
     }
 
     pub(crate) fn interest(&self) -> Interest<'_> {

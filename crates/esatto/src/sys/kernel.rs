@@ -1,0 +1,97 @@
+//! What the kernel of Linux tells and does, by way of the C library, which std links anyway. `rustix` has all of it, in features that take longer to
+//! compile than most of this project.
+
+use core::ffi::{CStr, c_char, c_int, c_long};
+use std::ffi::CString;
+use std::io::{Error, Result};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use linux_raw_sys::general as raw;
+
+unsafe extern "C" {
+    safe fn getuid() -> u32;
+    safe fn geteuid() -> u32;
+    fn syscall(number: c_long, ...) -> c_long;
+    fn clock_gettime(clock: c_int, time: *mut Time) -> c_int;
+    safe fn inotify_init1(flags: c_int) -> c_int;
+    fn inotify_add_watch(fd: c_int, path: *const c_char, mask: u32) -> c_int;
+}
+
+/// `struct timespec`. (Where `long` has 32 bits, so do the seconds behind the name `clock_gettime`, whatever headers make of it.)
+#[repr(C)]
+struct Time {
+    seconds: c_long,
+    nanoseconds: c_long,
+}
+
+/// A clock of the system.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ClockId {
+    Realtime = raw::CLOCK_REALTIME as isize,
+    Monotonic = raw::CLOCK_MONOTONIC as isize,
+    ThreadCPUTime = raw::CLOCK_THREAD_CPUTIME_ID as isize,
+    MonotonicRaw = raw::CLOCK_MONOTONIC_RAW as isize,
+    RealtimeCoarse = raw::CLOCK_REALTIME_COARSE as isize,
+    MonotonicCoarse = raw::CLOCK_MONOTONIC_COARSE as isize,
+    Boottime = raw::CLOCK_BOOTTIME as isize,
+}
+
+/// In nanoseconds. Costs what the clock costs: the C library asks the vDSO.
+#[inline]
+pub(crate) fn read_clock(clock: ClockId) -> u64 {
+    let mut time = Time { seconds: 0, nanoseconds: 0 };
+    // SAFETY: `time` is a `timespec` that may be written. All these clocks are there since Linux 2.6.39.
+    unsafe { clock_gettime(clock as c_int, &raw mut time) };
+    time.seconds as u64 * 1_000_000_000 + time.nanoseconds as u64
+}
+
+/// The number of the calling thread. Asks the kernel.
+pub(crate) fn tid() -> u32 {
+    // SAFETY: takes nothing, touches nothing.
+    unsafe { syscall(raw::__NR_gettid as c_long) as u32 }
+}
+
+/// The real user.
+pub(crate) fn uid() -> u32 {
+    getuid()
+}
+
+/// The user as whom files are opened.
+pub(crate) fn effective_uid() -> u32 {
+    geteuid()
+}
+
+/// Asks for barriers on all threads of this process to be available.
+pub(crate) fn register_barrier() -> bool {
+    membarrier(raw::membarrier_cmd::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
+}
+
+/// A full barrier on each thread of this process that runs, if that was asked for before.
+pub(crate) fn barrier() -> bool {
+    membarrier(raw::membarrier_cmd::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+}
+
+fn membarrier(command: raw::membarrier_cmd) -> bool {
+    // SAFETY: takes three `int`s, and touches no memory.
+    unsafe { syscall(raw::__NR_membarrier as c_long, command as c_int, 0 as c_int, 0 as c_int) == 0 }
+}
+
+/// A descriptor that becomes readable when something appears in a directory, or changes its attributes; close-on-exec and not blocking.
+pub(crate) fn watch(directory: &Path) -> Result<OwnedFd> {
+    let path = CString::new(directory.as_os_str().as_bytes())?;
+    let fd = inotify_init1((raw::IN_CLOEXEC | raw::IN_NONBLOCK) as c_int);
+    if fd < 0 {
+        return Err(Error::last_os_error());
+    }
+    // SAFETY: a new descriptor, which nobody else knows of.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    add_watch(&fd, &path, raw::IN_CREATE | raw::IN_MOVED_TO | raw::IN_ATTRIB).map(|()| fd)
+}
+
+fn add_watch(fd: &OwnedFd, path: &CStr, mask: u32) -> Result<()> {
+    // SAFETY: the descriptor is open, and the path ends with a zero.
+    let result = unsafe { inotify_add_watch(fd.as_raw_fd(), path.as_ptr(), mask) };
+    if result < 0 { Err(Error::last_os_error()) } else { Ok(()) }
+}

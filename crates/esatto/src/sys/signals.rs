@@ -1,0 +1,37 @@
+//! Threads of this crate get no signals: their handlers are for the program's threads.
+
+use core::ffi::c_int;
+use core::mem::MaybeUninit;
+use core::ptr;
+
+/// A set of signals. Those of the systems we know have 4 to 128 bytes; they are written by the C library only.
+type Set = MaybeUninit<[u64; 16]>;
+
+unsafe extern "C" {
+    fn sigfillset(set: *mut Set) -> c_int;
+    fn sigdelset(set: *mut Set, signal: c_int) -> c_int;
+    fn pthread_sigmask(how: c_int, set: *const Set, old: *mut Set) -> c_int;
+}
+
+/// Whether the numbers are those of Linux on most processors, or those that BSD had.
+const USUAL: bool = cfg!(any(target_os = "linux", target_os = "android"))
+    && !cfg!(any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64"));
+
+const SIG_BLOCK: c_int = if USUAL { 0 } else { 1 };
+
+/// What a thread does to itself, which ends the process at once if it is blocked: ILL, TRAP, ABRT, FPE, SEGV, BUS and SYS.
+const OWN_FAULTS: [c_int; 7] = if USUAL { [4, 5, 6, 8, 11, 7, 31] } else { [4, 5, 6, 8, 11, 10, 12] };
+
+/// Blocks all signals for the calling thread, but for those that it may cause itself.
+pub(crate) fn block() {
+    let mut set = Set::uninit();
+    // SAFETY: the set is large enough, and filled before anything else happens to it. The numbers are of signals that there are;
+    // of others the functions say so, and do nothing.
+    unsafe {
+        sigfillset(&raw mut set);
+        for signal in OWN_FAULTS {
+            sigdelset(&raw mut set, signal);
+        }
+        pthread_sigmask(SIG_BLOCK, &raw const set, ptr::null_mut());
+    }
+}

@@ -1,0 +1,107 @@
+//! Forks while other threads come and go in everything that the process shares: the child can use all of it.
+
+#![allow(missing_docs, reason = "tests")]
+#![cfg(target_os = "linux")]
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use esatto::{Backend, Category, DataSource, Session, SessionConfig, SessionObserver, Setup, Source, Tracing, Track};
+
+esatto::categories! {
+    static TEST = "test";
+}
+
+const FORKS: u32 = 200;
+
+/// Turns a child that hangs into one that fails.
+const CHILD_SECONDS: u32 = 120;
+
+unsafe extern "C" {
+    safe fn fork() -> i32;
+    safe fn alarm(seconds: u32) -> u32;
+    fn waitpid(pid: i32, status: *mut i32, options: i32) -> i32;
+}
+
+struct Numbers;
+
+impl DataSource for Numbers {
+    type Config = ();
+    type ThreadState = ();
+    type IncrementalState = ();
+
+    fn setup(_: &Setup<'_, ()>) -> Self {
+        Self
+    }
+}
+
+static NUMBERS: Source<Numbers> = Source::new("test.numbers");
+
+struct Observer;
+
+impl SessionObserver for Observer {}
+
+/// Locks one thing after the other.
+fn use_everything() {
+    drop(esatto::observe_sessions(Observer));
+    esatto::interceptor::console::register().expect("registers");
+    let _ = Category::dynamic("forks");
+    NUMBERS.register().expect("registers");
+    NUMBERS.instances().for_each(drop);
+    Track::of_process().named("forks").describe_now();
+    // Describes the thread, and asks the clock.
+    std::thread::spawn(|| esatto::instant!(TEST, "elsewhere")).join().expect("ends");
+}
+
+/// What a child does, which has to be able to.
+fn child() -> bool {
+    alarm(CHILD_SECONDS);
+    use_everything();
+    let tracing = Tracing::builder().in_process().categories(CATEGORIES).start().expect("connects");
+    let session = Session::start(Backend::InProcess, config()).expect("starts");
+    assert!(tracing.wait_until_enabled(&TEST, core::time::Duration::from_secs(60)));
+    use_everything();
+    esatto::instant!(TEST, "in a child");
+    let events = esatto_trace::events(&session.stop().expect("stops"));
+    let count = |name: &str| events.iter().filter(|event| event.name.as_deref() == Some(name)).count();
+    (count("elsewhere"), count("in a child")) == (1, 1)
+}
+
+fn config() -> SessionConfig {
+    SessionConfig::new().buffer_size_kb(256)
+}
+
+#[test]
+fn a_child_finds_nothing_locked() {
+    let tracing = Tracing::builder().in_process().categories(CATEGORIES).start().expect("connects");
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    use_everything();
+                }
+            });
+        }
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                let session = Session::start(Backend::InProcess, config()).expect("starts");
+                tracing.wait_until_enabled(&TEST, core::time::Duration::from_secs(60));
+                drop(session);
+            }
+        });
+        let failed = (0..FORKS).find_map(|number| match fork() {
+            0 => {
+                let good = std::panic::catch_unwind(child).unwrap_or(false);
+                std::process::exit(i32::from(!good))
+            }
+            pid => {
+                let mut status = -1;
+                // SAFETY: the address of an integer of ours.
+                let waited = unsafe { waitpid(pid, &raw mut status, 0) };
+                (waited != pid || status != 0).then_some((number, status))
+            }
+        });
+        over.store(true, Ordering::Relaxed);
+        assert_eq!(failed, None, "a child has not done what it should");
+    });
+}
