@@ -198,6 +198,16 @@ impl Category {
         self.state.see() & !UNREGISTERED
     }
 
+    /// The same, of a category that may have to be registered first.
+    #[inline(always)]
+    pub(crate) fn register_and_see(&'static self) -> u32 {
+        match self.state.see() {
+            state if state & UNREGISTERED == 0 => state,
+            _ if self.register() => self.instances(),
+            _ => 0,
+        }
+    }
+
     /// Replaces the whole state; only the registry does, under its lock.
     pub(crate) fn set_instances(&self, mask: u32) {
         self.state.set(mask & !UNREGISTERED);

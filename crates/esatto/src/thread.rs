@@ -35,8 +35,8 @@ pub fn record_enabled(site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
 /// As [`record_enabled`], for sites without arguments; registers the category, too.
 #[inline(never)]
 pub fn record_plain(site: &'static Site) -> u32 {
-    let category = site.category();
-    if category.is_enabled() { record_plain_in(category.instances(), site) } else { 0 }
+    // One load for both: whoever calls this has looked whether anybody records.
+    record_plain_in(site.category().register_and_see(), site)
 }
 
 /// As [`record`], but only in those sessions of `instances`, a result of [`record`], that still record the category: for the ends of
