@@ -179,6 +179,17 @@ impl Category {
         if self.is_enabled() { self.instances().count_ones() } else { 0 }
     }
 
+    /// As [`instances`](Self::instances), of a category that is registered, or has been by then.
+    #[inline(always)]
+    pub(crate) fn registered(&'static self) -> u32 {
+        let state = self.state.see();
+        if state & UNREGISTERED == 0 {
+            return state;
+        }
+        self.register();
+        self.instances()
+    }
+
     #[cold]
     #[inline(never)]
     fn register(&'static self) -> bool {
@@ -196,16 +207,6 @@ impl Category {
     #[must_use]
     pub fn instances(&self) -> u32 {
         self.state.see() & !UNREGISTERED
-    }
-
-    /// The same, of a category that may have to be registered first.
-    #[inline(always)]
-    pub(crate) fn register_and_see(&'static self) -> u32 {
-        match self.state.see() {
-            state if state & UNREGISTERED == 0 => state,
-            _ if self.register() => self.instances(),
-            _ => 0,
-        }
     }
 
     /// Replaces the whole state; only the registry does, under its lock.

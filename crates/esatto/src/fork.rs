@@ -101,4 +101,5 @@ fn after_in_child() {
     held.sources.forget_instances();
     ids::forget_process();
     process::forget_system_pid();
+    process::forget_tid();
 }

@@ -65,6 +65,8 @@
 //! | fields of one's own schema | [`Event::fields`] |
 //! | what can be switched on and off | [`categories!`], [`Category::group`], [`Category::dynamic`] |
 //!
+//! Names and texts may hold any character. The trace processor shows those with NUL in them up to there.
+//!
 //! [`slice!`](crate::slice!) lists all arguments of trace points; the folder `examples` has a program for each.
 //!
 //! # What a trace point costs
@@ -88,7 +90,8 @@
 //! # Losing nothing
 //!
 //! Trace points never fail and never panic. When the shared memory is full they drop events, by default: the service was slower than the program. A loss
-//! is marked in the trace where it happened, and counted (`traced_buf_trace_writer_packet_loss` in the trace processor's `stats`); names are announced again behind it, so
+//! is marked in the trace where it happened, and counted (`traced_buf_sequence_packet_loss` in the trace processor's `stats` is the number of gaps, `traced_buf_trace_writer_packet_loss` that of packets that
+//! broke off); names are announced again behind it, so
 //! that what follows is readable. To lose nothing
 //!
 //! - give more memory: [`Builder::shared_memory`];

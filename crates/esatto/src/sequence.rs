@@ -154,6 +154,26 @@ impl Sequence {
     /// Writes an event that needs nothing but stores. `false`: it does not fit, or needs more.
     #[inline(always)]
     fn write_small(&mut self, site: &'static Site, args: &[Arg<'_>], now: u64) -> bool {
+        if !args.is_empty() {
+            return self.write_piecewise(site, args, now);
+        }
+        let (body, len) = site.body();
+        let Some(head) = small::head(now - self.last_ns, len) else { return self.write_late(site, now) };
+        let fits = self.writer.small_words(head, (body, len));
+        if fits {
+            self.last_ns = now;
+        }
+        fits
+    }
+
+    /// An event without arguments, long after the last one.
+    #[inline(never)]
+    fn write_late(&mut self, site: &'static Site, now: u64) -> bool {
+        self.write_piecewise(site, &[], now)
+    }
+
+    #[inline(always)]
+    fn write_piecewise(&mut self, site: &'static Site, args: &[Arg<'_>], now: u64) -> bool {
         let Self { writer, last_ns, tracks, last_track, .. } = self;
         let Some(mut packet) = writer.small_packet(small::MIN) else { return false };
         let event = small::begin(&mut packet, now - *last_ns);

@@ -35,8 +35,7 @@ pub fn record_enabled(site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
 /// As [`record_enabled`], for sites without arguments; registers the category, too.
 #[inline(never)]
 pub fn record_plain(site: &'static Site) -> u32 {
-    // One load for both: whoever calls this has looked whether anybody records.
-    record_plain_in(site.category().register_and_see(), site)
+    record_plain_in(site.category().registered(), site)
 }
 
 /// As [`record`], but only in those sessions of `instances`, a result of [`record`], that still record the category: for the ends of
@@ -49,26 +48,47 @@ pub fn record_only(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) ->
 /// Records with arguments.
 #[inline(never)]
 fn record_in(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
-    let now_recording = |site: &Site, args: &[Arg<'_>]| category_of(site, args).instances();
-    threads::run(Record { instances, now_recording, site, args }).unwrap_or(0)
+    threads::run(Record { instances, site, args, decides: Its }).unwrap_or(0)
 }
 
 /// Records without arguments: all that has to do with them is left out of what is inlined here.
 #[inline(never)]
 fn record_plain_in(instances: u32, site: &'static Site) -> u32 {
-    let now_recording = |site: &Site, _: &[Arg<'_>]| site.category().instances();
-    threads::run(Record { instances, now_recording, site, args: &mut [] }).unwrap_or(0)
+    threads::run(Record { instances, site, args: &mut [], decides: Its }).unwrap_or(0)
 }
 
-/// Records for those of whom `recording` says that they want it, for sites whose category does not say it.
+/// Records for those of whom `recording` says that they want it, where the category of the site does not say it.
 #[inline(never)]
 fn record_for(recording: &dyn Fn() -> u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
-    let now_recording = |_: &Site, _: &[Arg<'_>]| recording();
-    threads::run(Record { instances: recording(), now_recording, site, args }).unwrap_or(0)
+    threads::run(Record { instances: recording(), site, args, decides: Another(recording) }).unwrap_or(0)
 }
 
-/// The category that decides over an event.
-fn category_of(site: &Site, args: &[Arg<'_>]) -> &'static Category {
+struct Record<'a, 'v, D> {
+    instances: u32,
+    site: &'static Site,
+    args: &'a mut [Arg<'v>],
+    decides: D,
+}
+
+/// What decides who records an event.
+trait Decides: Copy {
+    fn recording(self, site: &'static Site, args: &[Arg<'_>]) -> impl Fn() -> u32;
+}
+
+/// The category of the site, or that in the arguments.
+#[derive(Clone, Copy)]
+struct Its;
+
+impl Decides for Its {
+    #[inline(always)]
+    fn recording(self, site: &'static Site, args: &[Arg<'_>]) -> impl Fn() -> u32 {
+        let category = category_of(site, args);
+        move || category.instances()
+    }
+}
+
+#[inline(never)]
+fn category_of(site: &'static Site, args: &[Arg<'_>]) -> &'static Category {
     let category = site.category();
     let is_argument = core::ptr::eq(category, Category::of_argument());
     let of_argument = args.iter().filter(|_| is_argument).find_map(|arg| match arg {
@@ -78,34 +98,39 @@ fn category_of(site: &Site, args: &[Arg<'_>]) -> &'static Category {
     of_argument.unwrap_or(category)
 }
 
-struct Record<'a, 'v, N> {
-    instances: u32,
-    /// Which instances record now what is recorded here, if it is asked for again.
-    now_recording: N,
-    site: &'static Site,
-    args: &'a mut [Arg<'v>],
+/// Something else.
+#[derive(Clone, Copy)]
+struct Another<'f>(&'f dyn Fn() -> u32);
+
+impl Decides for Another<'_> {
+    #[inline(always)]
+    fn recording(self, _: &'static Site, _: &[Arg<'_>]) -> impl Fn() -> u32 {
+        self.0
+    }
 }
 
-impl<N: Fn(&Site, &[Arg<'_>]) -> u32> threads::Inside for Record<'_, '_, N> {
+impl<D: Decides> threads::Inside for Record<'_, '_, D> {
     type Result = u32;
 
     #[inline(always)]
     fn run(self, thread: &mut Thread) -> u32 {
-        let Self { instances, now_recording, site, args } = self;
-        thread.record(instances, &mut TimedEvent { now_recording, site, args, now: clock::now_ns() })
+        let now = clock::now_ns();
+        let Self { instances, site, args, decides } = self;
+        thread.record(instances, &mut TimedEvent { site, args, now, decides })
     }
 }
 
-struct TimedEvent<'a, 'v, N> {
-    now_recording: N,
+struct TimedEvent<'a, 'v, D> {
     site: &'static Site,
     args: &'a mut [Arg<'v>],
     now: u64,
+    decides: D,
 }
 
-impl<N: Fn(&Site, &[Arg<'_>]) -> u32> Entry for TimedEvent<'_, '_, N> {
-    fn now_recording(&self) -> u32 {
-        (self.now_recording)(self.site, self.args)
+impl<D: Decides> Entry for TimedEvent<'_, '_, D> {
+    #[inline(always)]
+    fn recording(&self) -> impl Fn() -> u32 {
+        self.decides.recording(self.site, self.args)
     }
 
     #[inline(always)]
@@ -137,10 +162,14 @@ pub fn empty_event() {
 pub(crate) fn describe(track: &Track) {
     struct Description<'t>(&'t Track, u64);
 
+    fn there_are() -> u32 {
+        let is_there = |index: &usize| instance::stamp(*index) != Stamp::NONE;
+        (0..MAX_INSTANCES).filter(is_there).fold(0, |mask, index| mask | 1 << index)
+    }
+
     impl Entry for Description<'_> {
-        fn now_recording(&self) -> u32 {
-            let is_there = |index: &usize| instance::stamp(*index) != Stamp::NONE;
-            (0..MAX_INSTANCES).filter(is_there).fold(0, |mask, index| mask | 1 << index)
+        fn recording(&self) -> impl Fn() -> u32 {
+            there_are
         }
 
         fn write(&mut self, sequence: &mut Sequence) {
@@ -149,8 +178,7 @@ pub(crate) fn describe(track: &Track) {
     }
 
     threads::with(|thread| {
-        let mut description = Description(track, clock::now_ns());
-        thread.record(description.now_recording(), &mut description);
+        thread.record(there_are(), &mut Description(track, clock::now_ns()));
     });
 }
 

@@ -60,9 +60,12 @@ fn child() -> bool {
     let session = Session::start(Backend::InProcess, config()).expect("starts");
     assert!(tracing.wait_until_enabled(&TEST, core::time::Duration::from_secs(60)));
     use_everything();
-    esatto::instant!(TEST, "in a child");
+    // The thread that forked is the main one here.
+    esatto::instant!(TEST, track: &Track::of_this_thread(), "in a child");
     let events = esatto_trace::events(&session.stop().expect("stops"));
     let count = |name: &str| events.iter().filter(|event| event.name.as_deref() == Some(name)).count();
+    let own = events.iter().find(|event| event.name.as_deref() == Some("in a child"));
+    assert_eq!(own.and_then(|event| event.tid), Some(i64::from(std::process::id())));
     (count("elsewhere"), count("in a child")) == (1, 1)
 }
 
@@ -73,6 +76,8 @@ fn config() -> SessionConfig {
 #[test]
 fn a_child_finds_nothing_locked() {
     let tracing = Tracing::builder().in_process().categories(CATEGORIES).start().expect("connects");
+    // Has asked for its number.
+    Track::of_this_thread().named("forks").describe_now();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {

@@ -249,6 +249,7 @@ struct Piece {
 
 impl Outgoing {
     /// Where to append frames without a descriptor.
+    #[inline(never)]
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         if self.pieces.is_empty() {
             let bytes = mem::take(&mut self.spare);
@@ -270,6 +271,7 @@ impl Outgoing {
     }
 
     /// Bytes that wait to be written.
+    #[inline(never)]
     pub fn queued(&self) -> usize {
         self.pieces.iter().map(|p| p.bytes.len()).sum::<usize>() - self.written
     }

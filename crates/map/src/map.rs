@@ -69,8 +69,9 @@ impl<K, V> Map<K, V> {
     }
 }
 
+// Nothing of this is inlined: it is called from many places, and none is in a hurry.
 impl<K: Ord, V> Map<K, V> {
-    /// Where a key is, or where it would have to be. One function for all that look for it.
+    /// Where a key is, or where it would have to be.
     #[inline(never)]
     fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Result<usize, usize>
     where
@@ -80,6 +81,7 @@ impl<K: Ord, V> Map<K, V> {
     }
 
     /// Whether a key is there.
+    #[inline(never)]
     #[must_use]
     pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
     where
@@ -89,23 +91,26 @@ impl<K: Ord, V> Map<K, V> {
     }
 
     /// The value of a key.
+    #[inline(never)]
     #[must_use]
     pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
     {
-        self.find(key).ok().map(|at| &self.entries[at].1)
+        self.find(key).ok().and_then(|at| self.entries.get(at)).map(|(_, value)| value)
     }
 
     /// The value of a key.
+    #[inline(never)]
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
     {
-        self.find(key).ok().map(|at| &mut self.entries[at].1)
+        self.find(key).ok().and_then(|at| self.entries.get_mut(at)).map(|(_, value)| value)
     }
 
     /// Sets the value of a key and returns the one it had.
+    #[inline(never)]
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.find(&key) {
             Ok(at) => Some(mem::replace(&mut self.entries[at].1, value)),
@@ -117,6 +122,7 @@ impl<K: Ord, V> Map<K, V> {
     }
 
     /// Removes a key and returns its value.
+    #[inline(never)]
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,

@@ -4,7 +4,7 @@ use core::ffi::CStr;
 use core::{fmt, ptr::NonNull};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use linux_raw_sys::general::{F_SEAL_FUTURE_WRITE, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_WRITE};
 use rustix::{
@@ -127,7 +127,7 @@ impl Drop for MappedRegion {
 
 impl fmt::Debug for MappedRegion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MappedRegion").field("size", &self.size).field("file", &self.file).finish()
+        f.debug_struct("MappedRegion").field("size", &self.size).field("fd", &self.file.as_raw_fd()).finish()
     }
 }
 

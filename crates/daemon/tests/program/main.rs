@@ -10,4 +10,7 @@ mod descriptors_may_run_out;
 mod it_goes_into_the_background;
 mod it_has_one_thread;
 mod it_listens_where_it_is_told;
+#[path = "../../../../tests/src/skip.rs"]
+#[allow(unreachable_pub, reason = "shared with the tests of the whole system")]
+mod skip;
 mod sockets_are_inherited;

@@ -50,19 +50,36 @@ const _: () = assert!(
         | tag(trace_packet::field::TRACK_EVENT, BYTES) << 16
 );
 
-/// The time since the last event of the sequence, the flags, and the begin of the event.
+/// What an event begins with, as the first bytes of a word, at most 7: the time since the last event of the sequence, the flags, and the length of the rest.
+/// `None`: so much time has passed that these are more.
+#[inline(always)]
+pub(super) fn head(delta: u64, len: usize) -> Option<(u64, usize)> {
+    let end = HEAD | (len as u64 & 0x7f) << (8 * (HEAD_LEN - 1));
+    if delta < 1 << 7 {
+        Some((TIMESTAMP | delta << 8 | end << 16, 2 + HEAD_LEN))
+    } else if delta < 1 << 14 {
+        Some((TIMESTAMP | two_bytes(delta) << 8 | end << 24, 3 + HEAD_LEN))
+    } else {
+        None
+    }
+}
+
+/// As [`head`], at any time, for an event whose length is not known yet.
 #[inline(always)]
 pub(super) fn begin(packet: &mut SmallPacket<'_>, delta: u64) -> Nested {
-    if delta < 1 << 7 {
-        packet.open_in_word(TIMESTAMP | delta << 8 | HEAD << 16, 2 + HEAD_LEN, 1 + HEAD_LEN)
-    } else if delta < 1 << 14 {
-        let delta = delta & 0x7f | 0x80 | (delta >> 7) << 8;
-        packet.open_in_word(TIMESTAMP | delta << 8 | HEAD << 24, 3 + HEAD_LEN, 2 + HEAD_LEN)
+    if let Some((word, len)) = head(delta, 0) {
+        packet.open_in_word(word, len, len - 1)
     } else {
         packet.word(TIMESTAMP, 1);
         packet.varint(delta);
         packet.open_in_word(HEAD, HEAD_LEN, HEAD_LEN - 1)
     }
+}
+
+/// The varint of a number below 2^14, in two bytes.
+#[inline(always)]
+const fn two_bytes(v: u64) -> u64 {
+    v & 0x7f | 0x80 | (v >> 7) << 8
 }
 
 /// All arguments of an event. `false`: one of them needs more than stores.
@@ -164,18 +181,18 @@ pub(super) fn arguments(
 #[inline(always)]
 fn annotation(packet: &mut SmallPacket<'_>, name: &'static Name, begin: u64, len: usize, rest: u64) -> bool {
     // The first length is that of the annotation, behind that byte: of the name and the value.
-    let mut head = |iid: u64, iid_len: usize| {
+    let mut put = |iid: u64, iid_len: usize| {
         let size = (1 + iid_len + len) as u64 + rest;
         let word = ANNOTATION | size << 8 | NAME_IID << 16 | iid << 24 | begin << (24 + 8 * iid_len);
         packet.word(word, 3 + iid_len + len);
     };
     let iid = u64::from(name.iid());
     if iid < 1 << 7 {
-        head(iid, 1);
+        put(iid, 1);
     } else if iid < 1 << 14 {
-        head(iid & 0x7f | 0x80 | iid >> 7 << 8, 2);
+        put(two_bytes(iid), 2);
     } else if iid < 1 << 21 {
-        head(iid & 0x7f | 0x80 | (iid >> 7 & 0x7f | 0x80) << 8 | iid >> 14 << 16, 3);
+        put(iid & 0x7f | 0x80 | two_bytes(iid >> 7) << 8, 3);
     } else {
         return false;
     }

@@ -15,8 +15,8 @@ pub(crate) struct Thread {
 
 /// Something to be recorded.
 pub(crate) trait Entry {
-    /// Which instances record it now. Asked where another instance is in a slot than the thread knows.
-    fn now_recording(&self) -> u32;
+    /// Tells which instances record it now: for where another instance is in a slot than the thread knows.
+    fn recording(&self) -> impl Fn() -> u32;
 
     fn write(&mut self, sequence: &mut Sequence);
 }
@@ -29,14 +29,14 @@ impl Thread {
     /// Writes `entry` for each of `instances`, which are those that were [seen](crate::instance::Recording::see) to record it, or some of them. Returns
     /// for which it was written.
     #[inline(always)]
-    pub(crate) fn record(&mut self, mut instances: u32, entry: &mut impl Entry) -> u32 {
-        let mut recorded = 0;
-        while instances != 0 {
-            let index = instances.trailing_zeros() as usize;
-            instances &= instances - 1;
-            if let Some(sequence) = self.sequence(index, entry) {
-                entry.write(sequence);
-                recorded |= 1 << index;
+    pub(crate) fn record(&mut self, instances: u32, entry: &mut impl Entry) -> u32 {
+        let (mut rest, mut recorded) = (instances, instances);
+        while rest != 0 {
+            let index = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            match self.sequence(index, entry) {
+                Some(sequence) => entry.write(sequence),
+                None => recorded &= !(1 << index),
             }
         }
         recorded
@@ -68,7 +68,7 @@ impl Thread {
         let stamp = instance::stamp(index);
         let valid = matches!(&self.sequences[index], Some(sequence) if sequence.stamp() == stamp);
         if !valid {
-            self.renew(index, entry);
+            self.renew(index, &entry.recording());
         }
         self.sequences[index].as_deref_mut()
     }
@@ -76,10 +76,10 @@ impl Thread {
     /// The slot has another instance than the sequence was made for, or its incremental state was cleared.
     #[cold]
     #[inline(never)]
-    fn renew(&mut self, index: usize, entry: &impl Entry) {
+    fn renew(&mut self, index: usize, recording: &dyn Fn() -> u32) {
         let (stamp, instance) = instance::get(index);
         // The instance that was seen to record may be the one before: by its successor's stamp it is seen to have stopped.
-        let records = !Rule::LookAgain.is_kept() || entry.now_recording() & 1 << index != 0;
+        let records = !Rule::LookAgain.is_kept() || recording() & 1 << index != 0;
         match &mut self.sequences[index] {
             Some(sequence) if stamp.is_same_instance(sequence.stamp()) => sequence.clear(stamp),
             sequence => {

@@ -16,3 +16,6 @@ mod hosts_answer_by_the_table;
 mod identities_cannot_be_forged_locally;
 mod listeners_do_not_steal_sockets;
 mod real_services_understand_our_clients;
+#[path = "../../../../tests/src/skip.rs"]
+#[allow(unreachable_pub, reason = "shared with the tests of the whole system")]
+mod skip;

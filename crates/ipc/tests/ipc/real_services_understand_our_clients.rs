@@ -1,5 +1,5 @@
-//! Our client against Perfetto's own service (`cargo xtask peers official`; without it these tests say so and pass,
-//! except in CI).
+//! Our client against Perfetto's own service (`cargo xtask peers official`; without it these tests are skipped, and
+//! fail in CI).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -19,6 +19,7 @@ use esatto_schema::{
 };
 
 use crate::listeners_do_not_steal_sockets::Scratch;
+use crate::skip::{Skip, skip};
 
 const LIMIT: Duration = Duration::from_secs(10);
 const SOON: Option<Duration> = Some(LIMIT);
@@ -32,7 +33,7 @@ struct Service {
 }
 
 impl Service {
-    fn start(name: &str) -> Option<Self> {
+    fn start(name: &str) -> Result<Self, Skip> {
         let folder = std::env::var_os("PEERS_DIR").map_or_else(
             || Path::new(&std::env::var_os("HOME").unwrap_or_default()).join(".cache/perfetto-peers"),
             PathBuf::from,
@@ -40,8 +41,7 @@ impl Service {
         let program = folder.join("bin/traced");
         if !program.exists() {
             assert!(std::env::var_os("CI").is_none(), "peer 'official' is not installed: cargo xtask peers official");
-            eprintln!("skipped: no peers: run 'cargo xtask peers official'");
-            return None;
+            return Err(Skip("no peers: cargo xtask peers official".into()));
         }
         let scratch = Scratch::new(name);
         let (producer, consumer) = (scratch.address("producer"), scratch.address("consumer"));
@@ -51,7 +51,7 @@ impl Service {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        Some(Self { process, producer, consumer, _scratch: scratch })
+        Ok(Self { process, producer, consumer, _scratch: scratch })
     }
 
     /// Connects as soon as the service listens.
@@ -80,7 +80,10 @@ impl Drop for Service {
 
 #[test]
 fn as_a_consumer() {
-    let Some(service) = Service::start("real-consumer") else { return };
+    skip(|| as_a_consumer_with(&Service::start("real-consumer")?));
+}
+
+fn as_a_consumer_with(service: &Service) -> Result<(), Skip> {
     let mut client = service.connect(&service.consumer, "ConsumerPort");
     let state: QueryServiceStateResponse =
         client.call_message("QueryServiceState", &QueryServiceStateRequest::default(), SOON).unwrap();
@@ -94,11 +97,21 @@ fn as_a_consumer() {
     assert!(client.call("FreeBuffers", b"", SOON).unwrap().success);
     let wrong = BlockingClient::bind(service.stream(&service.consumer), "ProducerPort", LIMIT);
     assert!(matches!(wrong, Err(Error::NoSuchService(_))));
+    Ok(())
 }
 
 #[test]
 fn as_a_producer_that_gets_its_shared_memory_and_a_consumer_that_passes_a_file() {
-    let Some(service) = Service::start("real-producer") else { return };
+    skip(|| {
+        as_a_producer_that_gets_its_shared_memory_and_a_consumer_that_passes_a_file_with(&Service::start(
+            "real-producer",
+        )?)
+    });
+}
+
+fn as_a_producer_that_gets_its_shared_memory_and_a_consumer_that_passes_a_file_with(
+    service: &Service,
+) -> Result<(), Skip> {
     let mut producer = service.connect(&service.producer, "ProducerPort");
     let init = InitializeConnectionRequest {
         producer_name: Some("esatto.test".into()),
@@ -159,11 +172,15 @@ fn as_a_producer_that_gets_its_shared_memory_and_a_consumer_that_passes_a_file()
     let mut tag = [0];
     file.read_exact_at(&mut tag, 0).unwrap();
     assert_eq!(tag, [0x0a], "the file that was passed holds a trace");
+    Ok(())
 }
 
 #[test]
 fn about_the_largest_frame() {
-    let Some(service) = Service::start("real-limits") else { return };
+    skip(|| about_the_largest_frame_with(&Service::start("real-limits")?));
+}
+
+fn about_the_largest_frame_with(service: &Service) -> Result<(), Skip> {
     let mut client = Connection::new(service.stream(&service.consumer), Limits::CLIENT);
     let bind_reply_of = |client: &mut Connection, id: u64| loop {
         client.flush_writes().unwrap();
@@ -184,4 +201,5 @@ fn about_the_largest_frame() {
     assert!(matches!(too_large, Err(Error::MessageTooLarge { len }) if len == MAX_FRAME + 1));
     client.out().buffer().extend_from_slice(&((MAX_FRAME - 3) as u32).to_le_bytes());
     assert!(!bind_reply_of(&mut client, 2), "a header that announces more ends the connection");
+    Ok(())
 }

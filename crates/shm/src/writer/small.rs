@@ -66,6 +66,54 @@ impl TraceWriter {
         Some(SmallPacket { writer: self, begin, strip })
     }
 
+    /// Writes a packet of a few bytes: the first ones of the word `head`, at most 7, and the first ones of the words `tail`, at most 16. `false`: the
+    /// caller may try [`small_packet`](Self::small_packet), and has to write it otherwise in the end.
+    ///
+    /// ```
+    /// # use esatto_shm::TraceWriter;
+    /// # let mut writer = TraceWriter::null();
+    /// if !writer.small_words((0x7b40, 2), ([0, 0], 0)) {
+    ///     writer.new_packet().message().varint(8, 123); // timestamp
+    /// }
+    /// ```
+    #[inline(always)]
+    pub fn small_words(&mut self, (head, head_len): (u64, usize), (tail, tail_len): ([u64; 2], usize)) -> bool {
+        const HEAD: usize = 7;
+        const TAIL: usize = 16;
+        let begin = self.stream.next();
+        let has_room = begin.addr() + SIZE_LEN + HEAD + TAIL <= self.small_end.addr();
+        if !has_room || self.chunk().begun >= MAX_PACKETS_PER_CHUNK || head_len > HEAD || tail_len > TAIL {
+            return false;
+        }
+        let size = (head_len + tail_len) as u64;
+        let end_of_head = begin.wrapping_add(SIZE_LEN + head_len);
+        // SAFETY: as many bytes as the longest packet has lie before `small_end`, in the chunk that we hold.
+        unsafe { begin.cast::<[u8; 8]>().write((size | head << 8).to_le_bytes()) };
+        // SAFETY: as above.
+        unsafe { end_of_head.cast::<[u8; 8]>().write(tail[0].to_le_bytes()) };
+        // SAFETY: as above.
+        unsafe { end_of_head.add(8).cast::<[u8; 8]>().write(tail[1].to_le_bytes()) };
+        // SAFETY: these bytes were just written.
+        unsafe { self.end_small_packet(SIZE_LEN + head_len + tail_len) };
+        true
+    }
+
+    /// Makes a small packet of the next bytes.
+    ///
+    /// # Safety
+    ///
+    /// So many bytes were written where small packets can be.
+    #[inline(always)]
+    unsafe fn end_small_packet(&mut self, total: usize) {
+        // SAFETY: as many bytes were available, and no message is open.
+        unsafe { self.stream.advance(total) };
+        let chunk = self.chunk();
+        chunk.begun += 1;
+        // As behind an ordinary packet: the next one is counted already, and a byte is there for it.
+        chunk.advanced = true;
+        chunk.publish_count();
+    }
+
     /// After something that small packets leave alone: finds out whether they can be written from here on.
     #[inline]
     pub(super) fn allow_small_packets(&mut self) {
@@ -126,13 +174,8 @@ impl SmallPacket<'_> {
         let len = end.addr() - self.begin.addr() - SIZE_LEN;
         // SAFETY: the first byte that is available, see `small_packet`.
         unsafe { self.begin.write(len as u8) };
-        // SAFETY: as many bytes were available, and no message is open.
-        unsafe { self.writer.stream.advance(SIZE_LEN + len) };
-        let chunk = self.writer.chunk();
-        chunk.begun += 1;
-        // As behind an ordinary packet: the next one is counted already, and a byte is there for it.
-        chunk.advanced = true;
-        chunk.publish_count();
+        // SAFETY: just written, see `small_packet`.
+        unsafe { self.writer.end_small_packet(SIZE_LEN + len) };
         true
     }
 }

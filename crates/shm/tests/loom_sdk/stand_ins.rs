@@ -95,8 +95,8 @@ fn record_for(recording: &dyn Fn() -> u32, event: u8) -> u32 {
     struct Event<'r>(&'r dyn Fn() -> u32, u8);
 
     impl Entry for Event<'_> {
-        fn now_recording(&self) -> u32 {
-            self.0()
+        fn recording(&self) -> impl Fn() -> u32 {
+            self.0
         }
 
         fn write(&mut self, sequence: &mut Sequence) {

@@ -128,3 +128,80 @@ fn leaving_the_last_chunk_is_a_loss_like_any_other() {
     assert!(writer.is_dropping());
     assert_eq!(writer.drop_count(), 1);
 }
+
+/// The same packets, of head and tail, by words and by the ordinary way.
+#[test]
+fn words_leave_the_same_bytes_as_any_packet() {
+    let text: Vec<u8> = (1..=23).collect();
+    let tail = |from: usize| [word(&text[from..]), word(&text[(from + 8).min(23)..])];
+    let write = |writer: &mut TraceWriter, len: usize, by_words: bool| {
+        // The head has as many as it can, and what lies behind it in its word is overwritten.
+        let head_len = len.min(7);
+        let words = || ((word(&text), head_len), (tail(head_len), len - head_len));
+        if by_words && writer.small_words(words().0, words().1) {
+            return true;
+        }
+        let mut packet = writer.new_packet();
+        packet.message().raw(&text[..len]);
+        false
+    };
+    let chunks = |by_words: bool| {
+        let (rig, mut short) = (Rig::new(1 << 20), 0);
+        let mut writer = rig.writer();
+        first_packet(&mut writer);
+        for i in 0..5000 {
+            short += usize::from(write(&mut writer, i * 7 % 24, by_words));
+        }
+        writer.flush();
+        (rig.drain(), short)
+    };
+    let ((ordinary, none), (mixed, short)) = (chunks(false), chunks(true));
+    assert_eq!(none, 0);
+    assert!(short > 4900, "{short} of 5000 by words");
+    assert_eq!(ordinary.len(), mixed.len());
+    for (a, b) in ordinary.iter().zip(&mixed) {
+        assert_eq!((a.info.count, a.info.flags, a.sizes()), (b.info.count, b.info.flags, b.sizes()));
+        assert_eq!(a.fragments(), b.fragments());
+    }
+}
+
+/// The first eight bytes, or what there is of them.
+fn word(bytes: &[u8]) -> u64 {
+    bytes.iter().take(8).rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
+}
+
+#[test]
+fn words_that_are_not_there_are_refused() {
+    let rig = Rig::new(16384);
+    let mut writer = rig.writer();
+    assert!(!writer.small_words((1, 1), ([0; 2], 0)), "the sequence has not begun");
+    first_packet(&mut writer);
+    assert!(!writer.small_words((1, 8), ([0; 2], 0)));
+    assert!(!writer.small_words((1, 1), ([0; 2], 17)));
+    assert!(writer.small_words((1, 7), ([0; 2], 16)));
+    writer.begin_packet();
+    assert!(!writer.small_words((1, 1), ([0; 2], 0)), "a packet is being written");
+    assert!(writer.small_packet(2).is_none());
+    writer.end_packet();
+    assert!(writer.small_words((1, 1), ([0; 2], 0)));
+    writer.flush();
+    assert!(!writer.small_words((1, 1), ([0; 2], 0)), "there is no chunk");
+    assert_eq!(rig.drain().remove(0).sizes(), [3, 23, 0, 1, 0]);
+}
+
+#[test]
+fn a_chunk_takes_1022_of_them() {
+    let rig = Rig::new(16384);
+    let mut writer = rig.writer();
+    first_packet(&mut writer);
+    let words = |writer: &mut TraceWriter| writer.small_words((0x0108, 2), ([0; 2], 0));
+    for _ in 1..1022 {
+        assert!(words(&mut writer));
+    }
+    assert!(!words(&mut writer));
+    assert!(writer.small_packet(2).is_none());
+    raw_packet(&mut writer, 2);
+    assert!(words(&mut writer), "in the next chunk");
+    writer.flush();
+    assert_eq!(rig.drain().remove(0).info.count, 1023);
+}
