@@ -176,16 +176,19 @@ pub(crate) struct Control {
     sessions: Map<SessionId, Box<dyn LiveSession>>,
     pace: Pace,
     is_over: bool,
-    #[cfg(feature = "in-process")]
-    local: Option<Box<dyn local::InProcess>>,
+    local: Local,
 }
+
+/// The service in this process, if it runs; where there is none, nothing.
+#[cfg(feature = "in-process")]
+type Local = Option<Box<dyn local::InProcess>>;
+#[cfg(not(feature = "in-process"))]
+type Local = ();
 
 /// What a link needs of the thread that it lives on.
 pub(crate) struct Surroundings<'c> {
-    #[cfg(feature = "in-process")]
-    pub(crate) local: &'c mut Option<Box<dyn local::InProcess>>,
-    #[cfg(not(feature = "in-process"))]
-    pub(crate) local: core::marker::PhantomData<&'c mut ()>,
+    #[cfg_attr(not(feature = "in-process"), expect(dead_code, reason = "there is nothing in it"))]
+    pub(crate) local: &'c mut Local,
 }
 
 impl Control {
@@ -197,8 +200,7 @@ impl Control {
             sessions: Map::new(),
             pace: Pace::new(),
             is_over: false,
-            #[cfg(feature = "in-process")]
-            local: None,
+            local: Local::default(),
         }
     }
 
@@ -303,10 +305,7 @@ impl Control {
 
     /// Records before there is a session.
     pub(crate) fn start_up(&mut self, request: StartupRequest) {
-        #[cfg(feature = "in-process")]
         let mut around = Surroundings { local: &mut self.local };
-        #[cfg(not(feature = "in-process"))]
-        let mut around = Surroundings { local: core::marker::PhantomData };
         match self.producers.iter_mut().find(|producer| producer.place().backend() == Backend::System) {
             Some(producer) => producer.start_up(request, Instant::now(), &mut around),
             None => {
@@ -336,11 +335,7 @@ impl Control {
     }
 
     fn split(&mut self) -> (Surroundings<'_>, &mut Map<SessionId, Box<dyn LiveSession>>) {
-        #[cfg(feature = "in-process")]
-        let around = Surroundings { local: &mut self.local };
-        #[cfg(not(feature = "in-process"))]
-        let around = Surroundings { local: core::marker::PhantomData };
-        (around, &mut self.sessions)
+        (Surroundings { local: &mut self.local }, &mut self.sessions)
     }
 
     /// Lets every link work until none has anything left to do.
@@ -351,10 +346,7 @@ impl Control {
         }
         let now = Instant::now();
         loop {
-            #[cfg(feature = "in-process")]
             let mut around = Surroundings { local: &mut self.local };
-            #[cfg(not(feature = "in-process"))]
-            let mut around = Surroundings { local: core::marker::PhantomData };
             let mut busy = false;
             for producer in &mut self.producers {
                 // To the end: a session that is started next finds the data sources of this process registered.
