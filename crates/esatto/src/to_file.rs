@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::session::{Backend, Session, SessionConfig};
 use crate::tracing::Tracing;
 use crate::{notice, sys, thread};
@@ -234,8 +234,11 @@ fn end_all() {
     }
 }
 
-/// Says what nobody is left to be told.
+/// Says what nobody is left to be told. That the program has [shut down](crate::shutdown) before it knows, and then the file had been completed.
 fn notice_incomplete(path: &Path, error: &Error) {
+    if error.kind() == ErrorKind::Disconnected {
+        return;
+    }
     notice::say_once(format!("{} is incomplete: {error}", path.display()));
 }
 
