@@ -73,9 +73,8 @@ fn mutations(tally: &mut Tally, _: &Skips) -> Result<(), String> {
 
 /// The models with more preemptions than for every change.
 fn loom(tally: &mut Tally, _: &Skips) -> Result<(), String> {
-    let mut cargo = shell::cargo();
-    cargo.args(["test", "--release", "-p", "esatto-shm", "--test", "loom*", "models::"]);
-    cargo.env("RUSTFLAGS", "--cfg esatto_loom").env("CARGO_TARGET_DIR", shell::target_dir().join("loom"));
+    let mut cargo = crate::checks::loom("esatto-shm");
+    cargo.arg("models::");
     let bound = std::env::var("ESATTO_LOOM_PREEMPTIONS").unwrap_or_else(|_| "5".into());
     cargo.env("LOOM_MAX_PREEMPTIONS", bound);
     tally.add(libtest::run(&mut cargo, Run { label: "loom" })?);

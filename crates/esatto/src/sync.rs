@@ -18,27 +18,17 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// A static of a type that has no constants in loom, where it is another one in each run of a model; or one that has none anywhere.
+/// A static of a type that has no constants in loom, where it is another one in each run of a model.
 #[cfg(not(esatto_loom))]
 macro_rules! shared {
     ($(#[$meta:meta])* static $name:ident: $type:ty = $value:expr;) => {
         $(#[$meta])*
         static $name: $type = $value;
     };
-    ($(#[$meta:meta])* lazy $name:ident: $type:ty = $value:expr;) => {
-        $(#[$meta])*
-        static $name: std::sync::LazyLock<$type> = std::sync::LazyLock::new(|| $value);
-    };
 }
 #[cfg(esatto_loom)]
 macro_rules! shared {
     ($(#[$meta:meta])* static $name:ident: $type:ty = $value:expr;) => {
-        loom::lazy_static! {
-            $(#[$meta])*
-            static ref $name: $type = $value;
-        }
-    };
-    ($(#[$meta:meta])* lazy $name:ident: $type:ty = $value:expr;) => {
         loom::lazy_static! {
             $(#[$meta])*
             static ref $name: $type = $value;

@@ -206,7 +206,8 @@ pub(crate) fn reclaim(all: bool) -> bool {
 pub struct SliceGuard<'t> {
     category: &'static Category,
     track: Option<&'t Track>,
-    /// The instances that recorded the begin; only they get the end.
+    /// The instances that recorded the begin; only they get the end. (Or another one that has come to the slot of one of them since, if it wants the category and this
+    /// thread has traced into it: what tells them apart, a [`Begun`], is not worth its instructions here, as an end without a begin is nothing to readers.)
     instances: u32,
 }
 

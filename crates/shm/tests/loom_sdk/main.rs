@@ -139,6 +139,7 @@ models![
     starting::who_sees_that_an_instance_records_finds_it,
     starting::a_slot_that_somebody_looks_at_is_free_all_the_same,
     stopping::an_event_is_there_whole_or_not_at_all_and_every_chunk_comes_back,
+    stopping::every_chunk_comes_back_from_two_threads,
     stopping::what_happened_before_is_there,
     reuse::an_event_is_not_in_a_successor_that_does_not_want_it,
     reuse::an_event_is_not_in_a_predecessor_whose_successor_wants_it,

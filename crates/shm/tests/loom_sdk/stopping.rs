@@ -31,6 +31,25 @@ pub(crate) fn an_event_is_there_whole_or_not_at_all_and_every_chunk_comes_back()
     });
 }
 
+pub(crate) fn every_chunk_comes_back_from_two_threads() {
+    check(2, || {
+        let mut control = Control::new();
+        let ticket = control.record(1, &CATEGORY);
+        let tracing = [1, 2].map(|event| {
+            thread::spawn(move || {
+                let recorded = trace(&CATEGORY, event);
+                threads::end();
+                recorded.then_some(event | FRESH)
+            })
+        });
+        control.stop(ticket, &CATEGORY);
+        let recorded: Vec<u8> = tracing.into_iter().filter_map(|thread| thread.join().unwrap()).collect();
+        let mut events = control.finish(1);
+        events.sort_unstable();
+        assert_eq!(events, recorded);
+    });
+}
+
 /// An event that was over before the stop has been handed over when that is acknowledged, or can be looked up, though its
 /// thread traces on.
 pub(crate) fn what_happened_before_is_there() {
