@@ -350,8 +350,8 @@ fn write_event(callsite: &'static Callsite, values: &Values, lifetime: Option<&L
     let message = callsite.message.and_then(|message| values.text_of(message));
     let name = message.unwrap_or_else(|| callsite.metadata.name());
     let mut write = |event: &mut esatto::Event<'_>| {
-        event.log(callsite.priority(), name, Some(callsite.place.location()));
-        values.write_but(callsite.message, callsite.names, event);
+        event.log(callsite.priority(), name, callsite.location(values));
+        values.write_if(|field| callsite.is_argument(field), callsite.names, event);
     };
     match lifetime {
         None => record(&callsite.event, &mut [Arg::Name(name), Arg::With(&mut write)]),
