@@ -1,20 +1,24 @@
 //! `cargo xtask soak`: what takes too long for every change.
 
 use crate::shell;
-use crate::test::{Run, Tally, libtest};
+use crate::test::{Run, Skips, Tally, libtest};
 use std::path::PathBuf;
 use std::time::Instant;
 
-type Step = fn(&mut Tally) -> Result<(), String>;
+type Step = fn(&mut Tally, &Skips) -> Result<(), String>;
 
 /// Name, what it does.
 const STEPS: &[(&str, &str, Step)] = &[
     ("ignored", "tests marked #[ignore = \"soak…\"]", ignored),
     ("mutations", "a hundred times the mutations of `test` for every parser of foreign bytes", mutations),
-    ("loom", "models of the shared memory with up to ESATTO_LOOM_PREEMPTIONS (5) preemptions", loom),
+    ("loom", "models of the shared memory and the SDK with up to ESATTO_LOOM_PREEMPTIONS (5) preemptions", loom),
     ("conformance", "generated code against prost's, ESATTO_CONFORMANCE_SEEDS (5) times as many schemas", conformance),
     ("sim", "the simulator, ESATTO_SIM_SEEDS (20000) seeds that differ every hour, and each planted bug anew", sim),
-    ("asan", "everything of the SDK at once under AddressSanitizer, for ESATTO_STRESS_SECONDS (60)", asan),
+    (
+        "asan",
+        "everything of the SDK at once under AddressSanitizer, for ESATTO_STRESS_SECONDS (60), and storms of signals and forks",
+        asan,
+    ),
     ("clock", "timestamps beside CLOCK_BOOTTIME, for ESATTO_CLOCK_SECONDS (180)", clock),
     (
         "platforms",
@@ -38,26 +42,28 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         return Err(format!("soak knows no '{unknown}' (see --list)"));
     }
     let start = Instant::now();
+    let skips = Skips::new()?;
     let mut tally = Tally::default();
     for (name, what, step) in STEPS {
         if args.is_empty() || args.iter().any(|arg| arg == name) {
             shell::heading(what);
-            step(&mut tally)?;
+            step(&mut tally, &skips)?;
         }
     }
+    tally.skipped(skips.collect()?);
     tally.print(start.elapsed());
     if tally.is_good() { Ok(()) } else { Err(String::new()) }
 }
 
-fn ignored(tally: &mut Tally) -> Result<(), String> {
+fn ignored(tally: &mut Tally, skips: &Skips) -> Result<(), String> {
     let mut cargo = shell::cargo();
     cargo.args(["test", "--workspace", "--no-fail-fast", "--", "--ignored"]);
-    cargo.env("ESATTO_BIN", shell::target_dir().join("debug/esatto"));
+    cargo.env("ESATTO_SKIPS", skips.file()).env("ESATTO_BIN", shell::target_dir().join("debug/esatto"));
     tally.add(libtest::run(&mut cargo, Run { label: "ignored" })?);
     Ok(())
 }
 
-fn mutations(tally: &mut Tally) -> Result<(), String> {
+fn mutations(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     let mut cargo = shell::cargo();
     cargo.args(["test", "--release", "-p", "esatto-tests", "--test", "fuzz"]);
     cargo.env("ESATTO_FUZZ_ROUNDS", "200000");
@@ -66,28 +72,31 @@ fn mutations(tally: &mut Tally) -> Result<(), String> {
 }
 
 /// The models with more preemptions than for every change.
-fn loom(tally: &mut Tally) -> Result<(), String> {
-    let mut cargo = shell::cargo();
-    cargo.args(["test", "--release", "-p", "esatto-shm", "--test", "loom", "models::", "biased::"]);
-    cargo.env("RUSTFLAGS", "--cfg esatto_loom").env("CARGO_TARGET_DIR", shell::target_dir().join("loom"));
+fn loom(tally: &mut Tally, _: &Skips) -> Result<(), String> {
+    let mut cargo = crate::checks::loom("esatto-shm");
+    cargo.arg("models::");
     let bound = std::env::var("ESATTO_LOOM_PREEMPTIONS").unwrap_or_else(|_| "5".into());
     cargo.env("LOOM_MAX_PREEMPTIONS", bound);
     tally.add(libtest::run(&mut cargo, Run { label: "loom" })?);
     Ok(())
 }
 
-fn asan(tally: &mut Tally) -> Result<(), String> {
+fn asan(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     const HOST: &str = "x86_64-unknown-linux-gnu";
-    let mut cargo = shell::cargo();
-    cargo.args(["test", "--release", "--target", HOST, "-p", "esatto", "--test", "stress", "--", "--nocapture"]);
-    cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address -Cdebug-assertions");
-    cargo.env("CARGO_TARGET_DIR", shell::target_dir().join("asan"));
-    cargo.env("ESATTO_STRESS_SECONDS", std::env::var("ESATTO_STRESS_SECONDS").unwrap_or_else(|_| "60".into()));
-    tally.add(libtest::run(&mut cargo, Run { label: "asan" })?);
+    // What a child of a fork has from its parent's other threads is lost there.
+    for (tests, options) in [(&["stress", "signals"][..], ""), (&["forks"], "detect_leaks=0")] {
+        let mut cargo = shell::cargo();
+        cargo.args(["test", "--release", "--target", HOST, "-p", "esatto"]);
+        cargo.args(tests.iter().flat_map(|test| ["--test", test])).args(["--", "--nocapture"]);
+        cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address -Cdebug-assertions");
+        cargo.env("ASAN_OPTIONS", options).env("CARGO_TARGET_DIR", shell::target_dir().join("asan"));
+        cargo.env("ESATTO_STRESS_SECONDS", std::env::var("ESATTO_STRESS_SECONDS").unwrap_or_else(|_| "60".into()));
+        tally.add(libtest::run(&mut cargo, Run { label: "asan" })?);
+    }
     Ok(())
 }
 
-fn clock(tally: &mut Tally) -> Result<(), String> {
+fn clock(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     let mut cargo = shell::cargo();
     cargo.args(["test", "--release", "-p", "esatto", "--test", "timestamps_follow_the_clock"]);
     cargo.env("ESATTO_CLOCK_SECONDS", std::env::var("ESATTO_CLOCK_SECONDS").unwrap_or_else(|_| "180".into()));
@@ -96,7 +105,7 @@ fn clock(tally: &mut Tally) -> Result<(), String> {
 }
 
 /// More schemas than for every change, and others each time: the seeds follow the hour.
-fn conformance(tally: &mut Tally) -> Result<(), String> {
+fn conformance(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     let seeds: u64 = std::env::var("ESATTO_CONFORMANCE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let first = now.as_secs() / 3600 * 1000;
@@ -112,7 +121,7 @@ fn conformance(tally: &mut Tally) -> Result<(), String> {
 }
 
 /// Other seeds each time.
-fn sim(tally: &mut Tally) -> Result<(), String> {
+fn sim(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     let seeds = std::env::var("ESATTO_SIM_SEEDS").unwrap_or_else(|_| "20000".into());
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let from = (now.as_secs() / 3600 * 1_000_000).to_string();
@@ -124,7 +133,7 @@ fn sim(tally: &mut Tally) -> Result<(), String> {
 
 /// Builds the fuzzers as cargo-fuzz does (which need not be installed) and runs each for a while. What
 /// they find lies in `fuzz/artifacts`; move it to `fuzz/corpus/TARGET` when it is fixed.
-fn fuzz(tally: &mut Tally) -> Result<(), String> {
+fn fuzz(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
         -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
         -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address -Cdebug-assertions -Ccodegen-units=1";

@@ -6,10 +6,10 @@ mod skips;
 mod tally;
 
 pub(crate) use libtest::Run;
+pub(crate) use skips::Skips;
 pub(crate) use tally::Tally;
 
 use crate::{checks, peers, shell};
-use skips::Skips;
 use std::time::Instant;
 
 /// Runs everything. With arguments: only `cargo test` with those arguments, for one's own work.

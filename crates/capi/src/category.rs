@@ -160,6 +160,7 @@ fn any() -> &'static CategoryImpl {
 pub(crate) unsafe fn dynamic_instances(desc: *const CategoryDescriptor) -> u32 {
     // SAFETY: the caller's promise.
     let key = unsafe { key(desc) };
+    let _closed = raw::close();
     let mut known = DYNAMIC.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(category) = known.get(&key) {
         return category.category().instances();

@@ -20,13 +20,13 @@ impl LlIterator {
     /// # Safety
     ///
     /// The tracer is of this thread, which is in a trace point of track events.
-    unsafe fn next(tracer: *mut Tracer, ts: Timestamp) -> Self {
+    unsafe fn next(category: &'static CategoryImpl, tracer: *mut Tracer, ts: Timestamp) -> Self {
         // SAFETY: the caller's promise.
         let here = unsafe { &mut *tracer };
         // What a sequence begins with is of the trace clock; a time of another one is the event's only.
         let now = if ts.clock_id == raw::clock_id() { ts.value } else { raw::now_ns() };
         while let Some(slot) = here.next_instance() {
-            let open = raw::sequence(slot as usize, |sequence| {
+            let open = raw::sequence(slot as usize, &|| category.category().instances(), |sequence| {
                 let is_ready = sequence.begin(now);
                 is_ready.then(|| (NonNull::from(sequence.packets()), ptr::from_mut(sequence)))
             });
@@ -45,25 +45,26 @@ impl LlIterator {
 unsafe extern "C" fn PerfettoTeLlImplBegin(cat: *const CategoryImpl, ts: Timestamp) -> LlIterator {
     // SAFETY: the contract: from create; categories live for ever.
     let category: Option<&'static CategoryImpl> = unsafe { cat.as_ref() };
-    let instances = category.map_or(0, |category| category.category().instances());
-    if instances == 0 {
+    let recording = category.map(|category| (category, category.category().instances()));
+    let Some((category, instances)) = recording.filter(|&(_, instances)| instances != 0) else {
         return LlIterator::end();
-    }
+    };
     match Tracer::enter(instances) {
         // SAFETY: of this thread, which has just entered.
-        Some(tracer) => unsafe { LlIterator::next(tracer, ts) },
+        Some(tracer) => unsafe { LlIterator::next(category, tracer, ts) },
         None => LlIterator::end(),
     }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoTeLlImplNext(_cat: *const CategoryImpl, ts: Timestamp, iterator: *mut LlIterator) {
+unsafe extern "C" fn PerfettoTeLlImplNext(cat: *const CategoryImpl, ts: Timestamp, iterator: *mut LlIterator) {
+    // SAFETY: the contract: from create; categories live for ever.
+    let category: Option<&'static CategoryImpl> = unsafe { cat.as_ref() };
     // SAFETY: the contract: from begin.
-    let Some(iterator) = (unsafe { iterator.as_mut() }).filter(|iterator| !iterator.ds.tracer.is_null()) else {
-        return;
-    };
+    let iterator = unsafe { iterator.as_mut() }.filter(|iterator| !iterator.ds.tracer.is_null());
+    let (Some(category), Some(iterator)) = (category, iterator) else { return };
     // SAFETY: as above, and not at its end: the thread is in the trace point.
-    *iterator = unsafe { LlIterator::next(iterator.ds.tracer, ts) };
+    *iterator = unsafe { LlIterator::next(category, iterator.ds.tracer, ts) };
 }
 
 #[unsafe(no_mangle)]

@@ -52,55 +52,70 @@ struct Inner {
 
 impl Error {
     fn new(kind: ErrorKind, text: String) -> Self {
-        Self { inner: Arc::new(Inner { kind, text, source: None }) }
+        Self::boxed(kind, text, None)
     }
 
     fn caused(kind: ErrorKind, text: String, source: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self { inner: Arc::new(Inner { kind, text, source: Some(Box::new(source)) }) }
+        Self::boxed(kind, text, Some(Box::new(source)))
     }
 
+    #[cold]
+    #[inline(never)]
+    fn boxed(kind: ErrorKind, text: String, source: Option<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self { inner: Arc::new(Inner { kind, text, source }) }
+    }
+
+    #[cold]
     pub(crate) fn address(error: AddressError) -> Self {
         Self::caused(ErrorKind::Address, format!("cannot use the address of the tracing service: {error}"), error)
     }
 
+    #[cold]
     pub(crate) fn thread(error: io::Error) -> Self {
         Self::caused(ErrorKind::Thread, format!("cannot start the control thread: {error}"), error)
     }
 
+    #[cold]
     pub(crate) fn session(why: &str) -> Self {
         Self::new(ErrorKind::Session, format!("the tracing session failed: {why}"))
     }
 
+    #[cold]
     pub(crate) fn disconnected(why: &str) -> Self {
         Self::new(ErrorKind::Disconnected, format!("no connection to the tracing service: {why}"))
     }
 
+    #[cold]
     pub(crate) fn denied(why: &str) -> Self {
         Self::new(ErrorKind::Denied, why.to_owned())
     }
 
+    #[cold]
     pub(crate) fn timed_out(what: &str) -> Self {
         Self::new(ErrorKind::TimedOut, format!("the tracing service did not {what} in time"))
     }
 
+    #[cold]
     pub(crate) fn state(text: &str) -> Self {
         Self::new(ErrorKind::State, text.to_owned())
     }
 
+    #[cold]
     pub(crate) fn would_deadlock() -> Self {
         let text = "cannot wait for the control thread on the control thread: use `then` or `.await` in callbacks";
         Self::new(ErrorKind::WouldDeadlock, text.to_owned())
     }
 
+    #[cold]
     pub(crate) fn unsupported(what: &str) -> Self {
         Self::new(ErrorKind::Unsupported, format!("the tracing service cannot {what}: it is too old"))
     }
 
-    #[cfg(feature = "in-process")]
     pub(crate) fn variable(name: &str, value: &str, wanted: &str) -> Self {
         Self::new(ErrorKind::Variable, format!("{name} is '{value}', which is not {wanted}"))
     }
 
+    #[cold]
     pub(crate) fn file(what: &str, error: io::Error) -> Self {
         Self::caused(ErrorKind::File, format!("{what}: {error}"), error)
     }

@@ -1,5 +1,6 @@
 //! What the operating system calls this process and its threads.
 
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::fs::File;
 use std::io::Read;
@@ -70,7 +71,33 @@ pub(crate) fn describe(name: &str, out: &mut ProcessDescriptorWriter<'_>) {
     }
 }
 
-pub(crate) use crate::platform::tid;
+thread_local! {
+    /// 0: not asked for, or another one since.
+    static TID: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The number of the calling thread. Asks the system once, as soon as that tells of forks: the thread that forks has another one in the child.
+#[inline]
+pub(crate) fn tid() -> u32 {
+    match TID.get() {
+        0 => ask_tid(),
+        tid => tid,
+    }
+}
+
+#[cold]
+fn ask_tid() -> u32 {
+    let tid = crate::platform::tid();
+    if crate::sys::fork::is_watched() {
+        TID.set(tid);
+    }
+    tid
+}
+
+/// In the child of a fork, whose only thread this is.
+pub(crate) fn forget_tid() {
+    TID.set(0);
+}
 
 /// A thread of this process.
 #[derive(Clone, Copy, Debug)]

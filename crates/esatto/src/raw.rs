@@ -24,14 +24,33 @@ pub fn leave() {
     threads::leave();
 }
 
-/// The sequence of track events of this thread, which has [entered](enter), for an instance. `None`: the instance has ended.
-pub fn sequence<R>(instance: usize, f: impl FnOnce(&mut Sequence) -> R) -> Option<R> {
-    threads::with_stayed(|thread| thread.sequence(instance).map(f)).flatten()
+/// Whether a trace point of this thread would do something, as far as that is up to the thread.
+#[must_use]
+pub fn is_open() -> bool {
+    threads::is_open()
 }
 
-/// Records in these instances, whatever the category of the site says.
+/// As long as the result lives, trace points of this thread do nothing: for while it holds locks that they take, and a signal handler may come.
+#[must_use]
+pub fn close() -> impl Sized {
+    threads::close()
+}
+
+/// The sequence of track events of this thread, which has [entered](enter), for an instance. `None`: the instance has ended.
+///
+/// `recording` tells which instances record now what is to be written: another one may have come to the place.
+pub fn sequence<R>(instance: usize, recording: &dyn Fn() -> u32, f: impl FnOnce(&mut Sequence) -> R) -> Option<R> {
+    threads::with_stayed(|thread| thread.sequence_for(instance, recording).map(f)).flatten()
+}
+
+/// Records in these instances, which the category of the site was seen to be on in.
 pub fn record_in(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
     thread::record_in(instances, site, args)
+}
+
+/// Records in those instances of which `recording` says that they want it.
+pub fn record_for(recording: &dyn Fn() -> u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+    thread::record_for(recording, site, args)
 }
 
 /// Hands what this thread has recorded to the service.

@@ -3,9 +3,19 @@
 #![allow(missing_docs, reason = "tests")]
 #![cfg(target_os = "linux")]
 
+use core::future::Future;
+use core::panic::AssertUnwindSafe;
+use core::pin::pin;
 use core::sync::atomic::{AtomicBool, Ordering};
+use core::task::{Context, Poll, Waker};
+use std::panic::catch_unwind;
+use std::sync::Mutex;
 
-use esatto::{Backend, Category, DataSource, Session, SessionConfig, SessionObserver, Setup, Source, Tracing, Track};
+use esatto::schema::DataSourceConfig;
+use esatto::{
+    Backend, Category, DataSource, Error, Pending, Session, SessionConfig, SessionObserver, Setup, Source, Stop,
+    Tracing, Track,
+};
 
 esatto::categories! {
     static TEST = "test";
@@ -60,9 +70,12 @@ fn child() -> bool {
     let session = Session::start(Backend::InProcess, config()).expect("starts");
     assert!(tracing.wait_until_enabled(&TEST, core::time::Duration::from_secs(60)));
     use_everything();
-    esatto::instant!(TEST, "in a child");
+    // The thread that forked is the main one here.
+    esatto::instant!(TEST, track: &Track::of_this_thread(), "in a child");
     let events = esatto_trace::events(&session.stop().expect("stops"));
     let count = |name: &str| events.iter().filter(|event| event.name.as_deref() == Some(name)).count();
+    let own = events.iter().find(|event| event.name.as_deref() == Some("in a child"));
+    assert_eq!(own.and_then(|event| event.tid), Some(i64::from(std::process::id())));
     (count("elsewhere"), count("in a child")) == (1, 1)
 }
 
@@ -70,9 +83,85 @@ fn config() -> SessionConfig {
     SessionConfig::new().buffer_size_kb(256)
 }
 
+/// Whose instances end when the test says so.
+struct Late;
+
+static STOPS: Mutex<Vec<Stop>> = Mutex::new(Vec::new());
+
+impl DataSource for Late {
+    type Config = ();
+    type ThreadState = ();
+    type IncrementalState = ();
+
+    fn setup(_: &Setup<'_, ()>) -> Self {
+        Self
+    }
+
+    fn stop(&self, stop: Stop) {
+        STOPS.lock().unwrap().push(stop);
+    }
+}
+
+static LATE: Source<Late> = Source::new("test.late");
+
+#[test]
+fn a_child_does_not_wait_for_what_its_parent_asked_for() {
+    LATE.register().expect("registers");
+    let _tracing = Tracing::builder().in_process().start().expect("connects");
+    let late = DataSourceConfig { name: Some("test.late".into()), ..Default::default() };
+    let session = Session::start(Backend::InProcess, config().data_source(late)).expect("starts");
+    let [waited, awaited, told] = [(); 3].map(|()| session.stop_recording());
+    let mut chunks = session.chunks();
+    let child = move || {
+        alarm(CHILD_SECONDS);
+        let errors = [
+            waited.wait().expect_err("nobody answers"),
+            block_on(awaited).expect_err("nobody answers"),
+            heard(told).expect_err("nobody answers"),
+            chunks.next().expect("says why").expect_err("nobody reads"),
+        ];
+        errors.iter().all(|error| error.to_string().contains("forked")) && chunks.next().is_none()
+    };
+    assert_eq!(in_child(child), 0);
+    STOPS.lock().unwrap().clear();
+    session.stop().expect("for the parent nothing has changed");
+}
+
+fn heard(pending: Pending<()>) -> Result<(), Error> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    pending.then(move |result| sender.send(result).expect("is waited for"));
+    receiver.recv().expect("is told")
+}
+
+/// A runtime for what is ready.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("it waits"),
+    }
+}
+
+/// Runs `child` in a child process and returns its status: 0 if that was true.
+fn in_child(child: impl FnOnce() -> bool) -> i32 {
+    match fork() {
+        0 => {
+            let good = catch_unwind(AssertUnwindSafe(child)).unwrap_or(false);
+            std::process::exit(i32::from(!good))
+        }
+        pid => {
+            let mut status = -1;
+            // SAFETY: the address of an integer of ours.
+            let waited = unsafe { waitpid(pid, &raw mut status, 0) };
+            if waited == pid { status } else { -1 }
+        }
+    }
+}
+
 #[test]
 fn a_child_finds_nothing_locked() {
     let tracing = Tracing::builder().in_process().categories(CATEGORIES).start().expect("connects");
+    // Has asked for its number.
+    Track::of_this_thread().named("forks").describe_now();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -89,18 +178,7 @@ fn a_child_finds_nothing_locked() {
                 drop(session);
             }
         });
-        let failed = (0..FORKS).find_map(|number| match fork() {
-            0 => {
-                let good = std::panic::catch_unwind(child).unwrap_or(false);
-                std::process::exit(i32::from(!good))
-            }
-            pid => {
-                let mut status = -1;
-                // SAFETY: the address of an integer of ours.
-                let waited = unsafe { waitpid(pid, &raw mut status, 0) };
-                (waited != pid || status != 0).then_some((number, status))
-            }
-        });
+        let failed = (0..FORKS).find(|_| in_child(child) != 0);
         over.store(true, Ordering::Relaxed);
         assert_eq!(failed, None, "a child has not done what it should");
     });

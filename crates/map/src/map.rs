@@ -63,14 +63,28 @@ impl<K, V> Map<K, V> {
         self.entries.into_iter().map(|(_, value)| value)
     }
 
-    /// Keeps only what `keep` says.
+    /// Keeps only what `keep` says. What it drops costs as much as what lies behind it.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
-        self.entries.retain_mut(|(key, value)| keep(key, value));
+        let mut at = 0;
+        while let Some((key, value)) = self.entries.get_mut(at) {
+            if keep(key, value) {
+                at += 1;
+            } else {
+                drop(self.take(at));
+            }
+        }
+    }
+
+    /// Takes out one entry.
+    #[inline(never)]
+    fn take(&mut self, at: usize) -> (K, V) {
+        self.entries.remove(at)
     }
 }
 
+// Nothing of this is inlined: it is called from many places, and none is in a hurry.
 impl<K: Ord, V> Map<K, V> {
-    /// Where a key is, or where it would have to be. One function for all that look for it.
+    /// Where a key is, or where it would have to be.
     #[inline(never)]
     fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Result<usize, usize>
     where
@@ -80,6 +94,7 @@ impl<K: Ord, V> Map<K, V> {
     }
 
     /// Whether a key is there.
+    #[inline(never)]
     #[must_use]
     pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
     where
@@ -89,23 +104,26 @@ impl<K: Ord, V> Map<K, V> {
     }
 
     /// The value of a key.
+    #[inline(never)]
     #[must_use]
     pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
     {
-        self.find(key).ok().map(|at| &self.entries[at].1)
+        self.find(key).ok().and_then(|at| self.entries.get(at)).map(|(_, value)| value)
     }
 
     /// The value of a key.
+    #[inline(never)]
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
     {
-        self.find(key).ok().map(|at| &mut self.entries[at].1)
+        self.find(key).ok().and_then(|at| self.entries.get_mut(at)).map(|(_, value)| value)
     }
 
     /// Sets the value of a key and returns the one it had.
+    #[inline(never)]
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.find(&key) {
             Ok(at) => Some(mem::replace(&mut self.entries[at].1, value)),
@@ -117,11 +135,12 @@ impl<K: Ord, V> Map<K, V> {
     }
 
     /// Removes a key and returns its value.
+    #[inline(never)]
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
     {
-        self.find(key).ok().map(|at| self.entries.remove(at).1)
+        self.find(key).ok().map(|at| self.take(at).1)
     }
 
     /// The value of a key, which is set to what `make` returns if it was not there.

@@ -33,7 +33,7 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
         p.line("pub unknown_fields: pz::rt::Vec<u8>,");
     });
     p.gap();
-    p.block(format!("impl pz::Owned for {name}"), |p| {
+    p.block(format!("impl pz::DecodeFields for {name}"), |p| {
         if slots.is_empty() {
             let args = ["&mut self".to_owned(), "_: pz::Field<'_>".to_owned(), "_: u32".to_owned()];
             p.function("fn merge_field", &args, MERGE_RETURNS, &["Ok(false)".to_owned()]);
@@ -41,16 +41,18 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
             merge_field(generator, p, &file, &slots);
         }
         p.gap();
+        p.block("fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8>", |p| {
+            p.line("&mut self.unknown_fields");
+        });
+    });
+    p.gap();
+    p.block(format!("impl pz::EncodeFields for {name}"), |p| {
         p.block("fn write_to(&self, message: &mut pz::Message<'_>)", |p| {
             for slot in &slots {
                 slot.cfg(generator, p, &file);
                 p.call("", &slot.put, &slot.put_args, ";");
             }
             p.line("message.raw(&self.unknown_fields);");
-        });
-        p.gap();
-        p.block("fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8>", |p| {
-            p.line("&mut self.unknown_fields");
         });
     });
     p.gap();

@@ -173,13 +173,6 @@ impl<'w> Message<'w> {
         self.bytes(field, v);
     }
 
-    /// A nested message that `write` fills, by a call.
-    #[cfg(feature = "alloc")]
-    #[inline(never)]
-    pub(crate) fn nested_by_call(&mut self, field: u32, write: &dyn Fn(&mut Message<'_>)) {
-        write(&mut self.begin(field));
-    }
-
     /// Bytes of content so far, without lengths that are not filled in yet being shortened.
     #[must_use]
     pub fn len(&self) -> usize {

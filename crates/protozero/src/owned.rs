@@ -20,10 +20,11 @@ pub mod element;
 /// Decoding recurses, so a hostile sender could otherwise exhaust the stack.
 pub const MAX_DECODE_DEPTH: u32 = 100;
 
-/// A message held as a value.
+/// How a message held as a value is decoded; implemented by generated code.
 ///
-/// Implemented by generated code; users call [`decode`](Self::decode) and [`encode`](Self::encode).
-pub trait Owned: Default + Clone + PartialEq + fmt::Debug {
+/// It can be made an object: what is the same for all messages is there once, and not once per message. Apart from [`EncodeFields`], so that a program
+/// that only encodes a message does not contain how it is decoded.
+pub trait DecodeFields {
     /// Takes over one field, or returns `false` if the schema has no such field of that wire type.
     ///
     /// `depth` is how many further levels of nesting are allowed.
@@ -34,12 +35,20 @@ pub trait Owned: Default + Clone + PartialEq + fmt::Debug {
     /// field's payload.
     fn merge_field(&mut self, field: Field<'_>, depth: u32) -> Result<bool, DecodeError>;
 
-    /// Appends all fields to `message`, unknown ones last.
-    fn write_to(&self, message: &mut Message<'_>);
-
     /// The fields that the schema does not know, encoded.
     fn unknown_fields_mut(&mut self) -> &mut Vec<u8>;
+}
 
+/// How a message held as a value is encoded; implemented by generated code.
+pub trait EncodeFields {
+    /// Appends all fields to `message`, unknown ones last.
+    fn write_to(&self, message: &mut Message<'_>);
+}
+
+/// A message held as a value.
+///
+/// Users call [`decode`](Self::decode) and [`encode`](Self::encode).
+pub trait Owned: DecodeFields + EncodeFields + Default + Clone + PartialEq + fmt::Debug {
     /// Decodes a message.
     ///
     /// # Errors
@@ -59,24 +68,30 @@ pub trait Owned: Default + Clone + PartialEq + fmt::Debug {
     ///
     /// As [`decode`](Self::decode); what came before the error has been merged.
     fn merge(&mut self, bytes: &[u8], depth: u32) -> Result<(), DecodeError> {
-        each_field(bytes, &mut |field, encoded| {
-            if !self.merge_field(field, depth)? {
-                self.unknown_fields_mut().extend_from_slice(encoded);
-            }
-            Ok(())
-        })
+        merge(self, bytes, depth)
     }
 
     /// The encoded message.
     fn encode(&self) -> Vec<u8> {
-        encode_with(&|message| self.write_to(message))
+        encode(self)
     }
+}
+
+impl<M: DecodeFields + EncodeFields + Default + Clone + PartialEq + fmt::Debug> Owned for M {}
+
+fn merge(message: &mut dyn DecodeFields, bytes: &[u8], depth: u32) -> Result<(), DecodeError> {
+    each_field(bytes, &mut |field, encoded| {
+        if !message.merge_field(field, depth)? {
+            message.unknown_fields_mut().extend_from_slice(encoded);
+        }
+        Ok(())
+    })
 }
 
 /// Takes a field, decoded and encoded.
 type TakeField<'t> = dyn FnMut(Field<'_>, &[u8]) -> Result<(), DecodeError> + 't;
 
-/// Calls `take` with each field. What owned types have in common is not generic: there are many of them.
+/// Calls `take` with each field.
 fn each_field(bytes: &[u8], take: &mut TakeField<'_>) -> Result<(), DecodeError> {
     let mut fields = Fields::new(bytes);
     while let Some((field, encoded)) = fields.next_with_bytes() {
@@ -88,9 +103,9 @@ fn each_field(bytes: &[u8], take: &mut TakeField<'_>) -> Result<(), DecodeError>
     fields.check()
 }
 
-fn encode_with(write: &dyn Fn(&mut Message<'_>)) -> Vec<u8> {
+fn encode(message: &dyn EncodeFields) -> Vec<u8> {
     let mut buffer = HeapBuffer::new();
-    write(&mut buffer.message());
+    message.write_to(&mut buffer.message());
     buffer.to_vec()
 }
 
@@ -104,24 +119,26 @@ pub trait Oneof: Sized {
     ///
     /// # Errors
     ///
-    /// As [`Owned::merge_field`].
+    /// As [`DecodeFields::merge_field`].
     fn merge_field(slot: &mut Option<Self>, field: Field<'_>, depth: u32) -> Result<bool, DecodeError>;
 
     /// Appends the member to `message`.
     fn write_to(&self, message: &mut Message<'_>);
 }
 
-impl<M: Owned> Owned for Box<M> {
+impl<M: DecodeFields> DecodeFields for Box<M> {
     fn merge_field(&mut self, field: Field<'_>, depth: u32) -> Result<bool, DecodeError> {
         M::merge_field(self, field, depth)
     }
 
-    fn write_to(&self, message: &mut Message<'_>) {
-        M::write_to(self, message);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut Vec<u8> {
         M::unknown_fields_mut(self)
+    }
+}
+
+impl<M: EncodeFields> EncodeFields for Box<M> {
+    fn write_to(&self, message: &mut Message<'_>) {
+        M::write_to(self, message);
     }
 }
 
@@ -254,7 +271,7 @@ pub mod take {
     use alloc::collections::BTreeMap;
 
     use super::element::Element;
-    use super::{DecodeError, Field, Oneof, Owned, ProtoString, Vec, each_field};
+    use super::{DecodeError, DecodeFields, Field, Oneof, ProtoString, Vec, each_field};
     use crate::kind::{self, Kind, Scalar};
     use crate::{Repeated, Value};
 
@@ -312,25 +329,37 @@ pub mod take {
     }
 
     /// A singular message; a second occurrence is merged into the first.
-    pub fn message<M: Owned>(slot: &mut Option<M>, field: Field<'_>, depth: u32) -> Result<bool, DecodeError> {
-        let Value::Bytes(bytes) = field.value else { return Ok(false) };
-        let depth = depth.checked_sub(1).ok_or(DecodeError { offset: 0 })?;
-        slot.get_or_insert_with(M::default).merge(bytes, depth)?;
-        Ok(true)
+    pub fn message<M: DecodeFields + Default>(
+        slot: &mut Option<M>,
+        field: Field<'_>,
+        depth: u32,
+    ) -> Result<bool, DecodeError> {
+        if !matches!(field.value, Value::Bytes(_)) {
+            return Ok(false);
+        }
+        match slot {
+            Some(message) => merge(message, field, depth),
+            None => merge(slot.insert(M::default()), field, depth),
+        }
     }
 
-    /// One of repeated messages.
-    pub fn messages<M: Owned>(slot: &mut Vec<M>, field: Field<'_>, depth: u32) -> Result<bool, DecodeError> {
-        let mut element = None;
-        let fits = message(&mut element, field, depth)?;
-        slot.extend(element);
-        Ok(fits)
+    /// One of repeated messages; a malformed one is there as far as it could be read.
+    pub fn messages<M: DecodeFields + Default>(
+        slot: &mut Vec<M>,
+        field: Field<'_>,
+        depth: u32,
+    ) -> Result<bool, DecodeError> {
+        if !matches!(field.value, Value::Bytes(_)) {
+            return Ok(false);
+        }
+        slot.push(M::default());
+        slot.last_mut().map_or(Ok(false), |message| merge(message, field, depth))
     }
 
     /// A further occurrence of a message that is there already.
-    pub fn merge<M: Owned>(message: &mut M, field: Field<'_>, depth: u32) -> Result<bool, DecodeError> {
+    pub fn merge(message: &mut dyn DecodeFields, field: Field<'_>, depth: u32) -> Result<bool, DecodeError> {
         let Value::Bytes(bytes) = field.value else { return Ok(false) };
-        message.merge(bytes, depth.checked_sub(1).ok_or(DecodeError { offset: 0 })?)?;
+        super::merge(message, bytes, depth.checked_sub(1).ok_or(DecodeError { offset: 0 })?)?;
         Ok(true)
     }
 
@@ -382,7 +411,7 @@ pub mod put {
     use alloc::collections::BTreeMap;
 
     use super::element::Element;
-    use super::{Message, Oneof, Owned};
+    use super::{EncodeFields, Message, Oneof};
     use crate::kind::Scalar;
 
     /// A singular scalar.
@@ -407,6 +436,7 @@ pub mod put {
     }
 
     /// A `string` or `bytes` field, singular (an `Option`) or repeated (a slice).
+    #[inline(never)]
     pub fn bytes<'a, T: AsRef<[u8]> + 'a>(message: &mut Message<'_>, id: u32, slot: impl IntoIterator<Item = &'a T>) {
         for value in slot {
             message.bytes_by_call(id, value.as_ref());
@@ -414,10 +444,19 @@ pub mod put {
     }
 
     /// A message field, singular (an `Option`) or repeated (a slice).
-    pub fn messages<'a, M: Owned + 'a>(message: &mut Message<'_>, id: u32, slot: impl IntoIterator<Item = &'a M>) {
+    pub fn messages<'a, M: EncodeFields + 'a>(
+        message: &mut Message<'_>,
+        id: u32,
+        slot: impl IntoIterator<Item = &'a M>,
+    ) {
         for value in slot {
-            message.nested_by_call(id, &|message| value.write_to(message));
+            one_message(message, id, value);
         }
+    }
+
+    #[inline(never)]
+    fn one_message(message: &mut Message<'_>, id: u32, value: &dyn EncodeFields) {
+        value.write_to(&mut message.begin(id));
     }
 
     /// A member of a oneof.
@@ -435,10 +474,9 @@ pub mod put {
     /// The entries of a map, in the order of the keys.
     pub fn map<K: Element, V: Element>(message: &mut Message<'_>, id: u32, slot: &BTreeMap<K::Value, V::Value>) {
         for (key, value) in slot {
-            message.nested_by_call(id, &|entry| {
-                K::put(entry, 1, key);
-                V::put(entry, 2, value);
-            });
+            let mut entry = message.begin(id);
+            K::put(&mut entry, 1, key);
+            V::put(&mut entry, 2, value);
         }
     }
 }

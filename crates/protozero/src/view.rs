@@ -116,7 +116,7 @@ impl<'a, I: Lookup> View<'a, I> {
     #[inline]
     #[must_use]
     pub fn last<K: Kind<'a>>(&self, id: u32) -> Option<K::Value> {
-        self.index.last(self.input, id, K::WIRE_TYPES).and_then(K::read)
+        self.index.last_of_kind::<K>(self.input, id)
     }
 
     /// Like [`last`](Self::last) for a nested message, whose reader is made from its bytes.
@@ -180,6 +180,13 @@ pub trait Lookup: sealed::Sealed {
     #[doc(hidden)]
     fn last<'a>(&self, input: &'a [u8], id: u32, wire_types: WireTypes) -> Option<Value<'a>>;
 
+    /// That value.
+    #[doc(hidden)]
+    #[inline]
+    fn last_of_kind<'a, K: Kind<'a>>(&self, input: &'a [u8], id: u32) -> Option<K::Value> {
+        self.last(input, id, K::WIRE_TYPES).and_then(K::read)
+    }
+
     /// A part of the input with all occurrences of a field in it.
     #[doc(hidden)]
     fn span<'a>(&self, input: &'a [u8], id: u32) -> &'a [u8];
@@ -212,6 +219,12 @@ impl Lookup for Scan {
             }
         }
         found
+    }
+
+    // A walk anyhow: a call for each getter takes less room than the value's way out of an enumeration.
+    #[inline(never)]
+    fn last_of_kind<'a, K: Kind<'a>>(&self, input: &'a [u8], id: u32) -> Option<K::Value> {
+        self.last(input, id, K::WIRE_TYPES).and_then(K::read)
     }
 
     #[inline]

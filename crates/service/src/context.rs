@@ -9,26 +9,32 @@ pub(crate) struct Context<'a> {
     pub(crate) out: &'a mut Outputs,
 }
 
+// Not inlined: it is called from everywhere.
 impl Context<'_> {
     /// Answers a call with a message without fields.
+    #[inline(never)]
     pub(crate) fn reply_empty(&mut self, call: CallId) {
         self.send(call, Body::Empty, false, Attachment::Absent);
     }
 
     /// Answers a call, finally.
+    #[inline(never)]
     pub(crate) fn reply(&mut self, call: CallId, body: Vec<u8>) {
         self.send(call, Body::Encoded(body), false, Attachment::Absent);
     }
 
     /// Answers a call; more answers follow.
+    #[inline(never)]
     pub(crate) fn reply_part(&mut self, call: CallId, body: Vec<u8>) {
         self.send(call, Body::Encoded(body), true, Attachment::Absent);
     }
 
+    #[inline(never)]
     pub(crate) fn send(&mut self, call: CallId, body: Body, has_more: bool, attachment: Attachment) {
         self.out.push(Output::Reply(Reply { call, body, has_more, attachment }));
     }
 
+    #[inline(never)]
     pub(crate) fn reject(&mut self, call: CallId) {
         self.out.push(Output::Reject(call));
     }
@@ -37,14 +43,17 @@ impl Context<'_> {
         self.out.push(output);
     }
 
+    #[inline(never)]
     pub(crate) fn info(&mut self, text: String) {
         self.push(Output::Log { level: LogLevel::Info, text });
     }
 
+    #[inline(never)]
     pub(crate) fn warn(&mut self, text: String) {
         self.push(Output::Log { level: LogLevel::Warning, text });
     }
 
+    #[inline(never)]
     pub(crate) fn error(&mut self, text: String) {
         self.push(Output::Log { level: LogLevel::Error, text });
     }

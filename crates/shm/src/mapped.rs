@@ -4,13 +4,9 @@ use core::ffi::CStr;
 use core::{fmt, ptr::NonNull};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use linux_raw_sys::general::{F_SEAL_FUTURE_WRITE, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_WRITE};
-use rustix::{
-    io::Errno,
-    mm::{MapFlags, ProtFlags, mmap, munmap},
-};
 
 use crate::{
     Error, memfd,
@@ -88,14 +84,8 @@ impl MappedRegion {
     }
 
     fn map(file: File, size: usize) -> Result<Self, Error> {
-        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours; it is only ever
-        // accessed as `Memory` demands.
-        let base = unsafe {
-            mmap(core::ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &file, 0)
-        }
-        .map_err(|error| system("mmap")(error.into()))?;
-        let base =
-            NonNull::new(base.cast()).ok_or(Error::System { call: "mmap", errno: Errno::NOMEM.raw_os_error() })?;
+        // What is mapped is only ever accessed as `Memory` demands.
+        let base = memfd::map(&file, size).map_err(system("mmap"))?;
         Ok(Self { base, size, file })
     }
 
@@ -120,14 +110,14 @@ unsafe impl Memory for MappedRegion {
 impl Drop for MappedRegion {
     fn drop(&mut self) {
         // SAFETY: mapped in `map` with this size, and nobody borrows the value any more.
-        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.size) };
+        let unmapped = unsafe { memfd::unmap(self.base, self.size) };
         debug_assert!(unmapped.is_ok());
     }
 }
 
 impl fmt::Debug for MappedRegion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MappedRegion").field("size", &self.size).field("file", &self.file).finish()
+        f.debug_struct("MappedRegion").field("size", &self.size).field("fd", &self.file.as_raw_fd()).finish()
     }
 }
 

@@ -2,6 +2,7 @@
 //! `docs/spec/client-library.md` §20. How to write one: `esatto_tests::sdk`.
 
 mod a_fork_disturbs_neither_side;
+mod a_ninth_session_gets_nothing;
 mod a_scenario_is_a_program_of_its_own;
 mod a_service_may_lie;
 mod a_slow_reader_gets_the_whole_trace;

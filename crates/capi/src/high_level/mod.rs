@@ -27,17 +27,13 @@ unsafe extern "C" fn PerfettoTeHlEmitImpl(
     // SAFETY: the contract: from create; categories live for ever.
     let category: Option<&'static CategoryImpl> = unsafe { cat.as_ref() };
     let (Some(category), Some(kind)) = (category, kind(event_type)) else { return };
-    let mut instances = category.category().instances();
-    if instances == 0 {
+    // A signal handler may have interrupted this very function where it holds a lock: then the thread is closed.
+    if category.category().instances() == 0 || !raw::is_open() {
         return;
     }
     // SAFETY: the contract: a string that ends with NUL, and an array that ends with null, of valid extras.
     let event = unsafe { Scan::new(kind, name, extra_data) };
-    if !event.dynamic_category.is_null() {
-        // SAFETY: as above.
-        instances &= unsafe { category::dynamic_instances(event.dynamic_category) };
-    }
-    event.record(category, instances);
+    event.record(category);
     if event.flush {
         raw::flush();
     }
@@ -224,7 +220,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn record(&self, category: &'static CategoryImpl, instances: u32) {
+    fn record(&self, category: &'static CategoryImpl) {
         let text = self.name.and_then(|name| core::str::from_utf8(name).ok());
         let odd_name = self.name.filter(|_| text.is_none());
         let site_name = text.filter(|_| !self.is_name_inline);
@@ -270,11 +266,19 @@ impl<'a> Scan<'a> {
         if !in_full.is_empty() || !dynamic_category.is_null() || odd_name.is_some() || !self.rest.is_empty() {
             args.push(Arg::With(&mut write));
         }
-        if track.is_none() {
-            raw::record_in(instances, site, &mut args);
-        } else {
+        let recording = || {
+            let instances = category.category().instances();
+            if has_category {
+                return instances;
+            }
             // SAFETY: as above.
-            unsafe { self.tracks.record(instances, site, &mut args) };
+            instances & unsafe { category::dynamic_instances(self.dynamic_category) }
+        };
+        match track {
+            // SAFETY: as above.
+            Some(_) => unsafe { self.tracks.record(&recording, site, &mut args) },
+            None if has_category => drop(raw::record_in(recording(), site, &mut args)),
+            None => drop(raw::record_for(&recording, site, &mut args)),
         }
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! They are found by content, because strings of C may change under one address.
 
+use core::cell::Cell;
 use core::hash::{Hash, Hasher};
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::DefaultHasher;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
-use esatto::{Category, Kind, Name, Site};
+use esatto::{Category, Kind, Name, Site, raw};
 
 use crate::category::CategoryImpl;
 
@@ -44,7 +44,7 @@ struct Entry {
 }
 
 thread_local! {
-    static NEAR: RefCell<[Option<&'static Entry>; CACHE]> = const { RefCell::new([None; CACHE]) };
+    static NEAR: [Cell<Option<&'static Entry>>; CACHE] = const { [const { Cell::new(None) }; CACHE] };
 }
 
 static ALL: LazyLock<RwLock<HashMap<Key<'static>, &'static Entry>>> = LazyLock::new(RwLock::default);
@@ -75,16 +75,17 @@ fn near(key: &Key<'_>, far: impl FnOnce() -> Option<&'static Entry>) -> Option<&
     key.hash(&mut hasher);
     let hash = hasher.finish();
     let place = hash as usize % CACHE;
-    let known = NEAR.try_with(|near| near.borrow()[place]).ok().flatten();
+    let known = NEAR.with(|near| near[place].get());
     if let Some(entry) = known.filter(|entry| entry.hash == hash && entry.key == *key) {
         return Some(entry.site);
     }
     let entry = far()?;
-    let _ = NEAR.try_with(|near| near.borrow_mut()[place] = Some(entry));
+    NEAR.with(|near| near[place].set(Some(entry)));
     Some(entry.site)
 }
 
 fn far(key: &Key<'_>, category: &'static Category, kind: Kind, max: usize) -> Option<&'static Entry> {
+    let _closed = raw::close();
     if let Some(entry) = ALL.read().unwrap_or_else(PoisonError::into_inner).get(key) {
         return Some(entry);
     }

@@ -35,18 +35,18 @@ impl Tracks<'_> {
         (!matches!(self, Tracks::None)).then(|| Track::global(unsafe { self.uuid() }))
     }
 
-    /// Records an event in these instances, each of which learns of the track before.
+    /// Records an event in those instances that want it, each of which learns of the track before.
     ///
     /// # Safety
     ///
     /// As [`track`](Self::track).
-    pub(super) unsafe fn record(&self, instances: u32, site: &'static Site, args: &mut [Arg<'_>]) {
+    pub(super) unsafe fn record(&self, recording: &dyn Fn() -> u32, site: &'static Site, args: &mut [Arg<'_>]) {
         if !raw::enter() {
             return;
         }
-        let now = raw::now_ns();
+        let (now, instances) = (raw::now_ns(), recording());
         for slot in (0..u32::BITS).filter(|slot| instances & 1 << slot != 0) {
-            raw::sequence(slot as usize, |sequence| {
+            raw::sequence(slot as usize, recording, |sequence| {
                 if sequence.begin(now) {
                     // SAFETY: the caller's promise.
                     unsafe { self.describe(sequence) };

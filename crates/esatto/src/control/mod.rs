@@ -41,7 +41,7 @@ pub(crate) use pace::COLLECTION_INTERVAL;
 use pace::Pace;
 use producer_link::ProducerLink;
 pub(crate) use session_link::{LiveSession, SessionLink};
-pub(crate) use startup::{StartupId, StartupRequest};
+pub(crate) use startup::{StartupId, StartupRequest, startups};
 
 /// For links of all kinds.
 pub(crate) use {
@@ -133,18 +133,12 @@ pub(crate) enum Command {
     CloseSession(SessionId),
     /// The list of categories has grown.
     CategoriesChanged,
-    /// A socket for who asked for one, or the news that there is none.
-    Deliver { number: u64, socket: Option<OwnedFd> },
     /// Data sources were registered, or their descriptors changed.
     SourcesChanged,
     /// A data source has answered.
     Completed(Completion),
-    /// Tell the services of triggers, for as long as that makes sense.
-    Trigger { names: Vec<String>, until: Instant },
-    /// Record before there is a session.
-    Startup(Box<StartupRequest>),
-    /// End that, as far as there is no session still.
-    AbortStartup { id: StartupId, done: Completer },
+    /// Do something that few programs ask for. By a function, so that it is only in those that do.
+    With(Box<dyn FnOnce(&mut Control) + Send>),
     /// Call a function.
     Run(Box<dyn FnOnce() + Send>),
     /// Disconnect from everything and end.
@@ -174,23 +168,27 @@ pub(crate) fn shielded(function: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(function));
 }
 
-struct Control {
+/// All that lives on the control thread.
+pub(crate) struct Control {
     waker: Waker,
     commands: Arc<Commands>,
     producers: Vec<ProducerLink>,
     sessions: Map<SessionId, Box<dyn LiveSession>>,
     pace: Pace,
     is_over: bool,
-    #[cfg(feature = "in-process")]
-    local: Option<Box<dyn local::InProcess>>,
+    local: Local,
 }
+
+/// The service in this process, if it runs; where there is none, nothing.
+#[cfg(feature = "in-process")]
+type Local = Option<Box<dyn local::InProcess>>;
+#[cfg(not(feature = "in-process"))]
+type Local = ();
 
 /// What a link needs of the thread that it lives on.
 pub(crate) struct Surroundings<'c> {
-    #[cfg(feature = "in-process")]
-    pub(crate) local: &'c mut Option<Box<dyn local::InProcess>>,
-    #[cfg(not(feature = "in-process"))]
-    pub(crate) local: core::marker::PhantomData<&'c mut ()>,
+    #[cfg_attr(not(feature = "in-process"), expect(dead_code, reason = "there is nothing in it"))]
+    pub(crate) local: &'c mut Local,
 }
 
 impl Control {
@@ -202,8 +200,7 @@ impl Control {
             sessions: Map::new(),
             pace: Pace::new(),
             is_over: false,
-            #[cfg(feature = "in-process")]
-            local: None,
+            local: Local::default(),
         }
     }
 
@@ -279,33 +276,36 @@ impl Control {
             Command::CategoriesChanged | Command::SourcesChanged => {}
             Command::Shutdown => self.is_over = true,
             Command::Run(function) => shielded(function),
-            Command::Deliver { number, socket } => {
-                let mut socket = socket;
-                for producer in &mut self.producers {
-                    producer.deliver(number, &mut socket, Instant::now());
-                }
-            }
             Command::Completed(completion) => self.completed(completion),
-            Command::Startup(request) => self.start_up(*request),
-            Command::AbortStartup { id, done } => {
-                for producer in &mut self.producers {
-                    producer.producer().abort_startup(id);
-                }
-                done.complete(Ok(Vec::new()));
-            }
-            Command::Trigger { names, until } => {
-                for producer in &mut self.producers {
-                    producer.producer().activate_triggers(names.clone(), until);
-                }
-            }
+            Command::With(function) => function(self),
         }
     }
 
-    fn start_up(&mut self, request: StartupRequest) {
-        #[cfg(feature = "in-process")]
+    /// A socket for who asked for one, or the news that there is none.
+    pub(crate) fn deliver(&mut self, number: u64, mut socket: Option<OwnedFd>) {
+        for producer in &mut self.producers {
+            producer.deliver(number, &mut socket, Instant::now());
+        }
+    }
+
+    /// Tells the services of triggers, for as long as that makes sense.
+    pub(crate) fn activate_triggers(&mut self, names: &[String], until: Instant) {
+        for producer in &mut self.producers {
+            producer.producer().activate_triggers(names.to_vec(), until);
+        }
+    }
+
+    /// Ends startup tracing, as far as there is no session still.
+    pub(crate) fn abort_startup(&mut self, id: StartupId, done: Completer) {
+        for producer in &mut self.producers {
+            producer.producer().abort_startup(id);
+        }
+        done.complete(Ok(Vec::new()));
+    }
+
+    /// Records before there is a session.
+    pub(crate) fn start_up(&mut self, request: StartupRequest) {
         let mut around = Surroundings { local: &mut self.local };
-        #[cfg(not(feature = "in-process"))]
-        let mut around = Surroundings { local: core::marker::PhantomData };
         match self.producers.iter_mut().find(|producer| producer.place().backend() == Backend::System) {
             Some(producer) => producer.start_up(request, Instant::now(), &mut around),
             None => {
@@ -335,11 +335,7 @@ impl Control {
     }
 
     fn split(&mut self) -> (Surroundings<'_>, &mut Map<SessionId, Box<dyn LiveSession>>) {
-        #[cfg(feature = "in-process")]
-        let around = Surroundings { local: &mut self.local };
-        #[cfg(not(feature = "in-process"))]
-        let around = Surroundings { local: core::marker::PhantomData };
-        (around, &mut self.sessions)
+        (Surroundings { local: &mut self.local }, &mut self.sessions)
     }
 
     /// Lets every link work until none has anything left to do.
@@ -350,10 +346,7 @@ impl Control {
         }
         let now = Instant::now();
         loop {
-            #[cfg(feature = "in-process")]
             let mut around = Surroundings { local: &mut self.local };
-            #[cfg(not(feature = "in-process"))]
-            let mut around = Surroundings { local: core::marker::PhantomData };
             let mut busy = false;
             for producer in &mut self.producers {
                 // To the end: a session that is started next finds the data sources of this process registered.

@@ -19,8 +19,9 @@ const RETRY_STEP: Duration = Duration::from_secs(1);
 const RETRY_STEPS_UNTIL: Duration = Duration::from_secs(10);
 /// … and this from then on.
 const RETRY_AT_LAST: Duration = Duration::from_secs(30);
-/// A connection that lasted as long as this is renewed at once when it breaks.
-const WORKED: Duration = Duration::from_secs(1);
+/// A connection that stood is renewed at once when it breaks, but not sooner after its begin: a service that hangs up on everybody would use up
+/// [`MAX_RECONNECTIONS`] in a moment.
+const RENEWAL: Duration = Duration::from_secs(1);
 /// Connections that may be lost; with one more the service is given up (`docs/spec/client-library.md` §4).
 const MAX_RECONNECTIONS: u32 = 100;
 /// A socket file appears a moment before its service listens.
@@ -263,11 +264,60 @@ impl ProducerLink {
             return;
         }
         self.watch = self.place.address().and_then(DirectoryWatch::of);
-        if stood && now.saturating_duration_since(self.connected_at) >= WORKED {
+        if stood {
             self.delay = Duration::ZERO;
-            self.retry_at = now;
+            self.retry_at = now.max(self.connected_at + RENEWAL);
         } else {
             self.retry_later(now);
         }
+    }
+}
+
+#[cfg(all(test, any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
+mod tests {
+    use super::*;
+
+    fn link(place: Place) -> ProducerLink {
+        ProducerLink::new(place, Identity::default(), Waker::new().unwrap())
+    }
+
+    /// What happens to the link, at a moment.
+    fn with(act: impl FnOnce(&mut Surroundings<'_>)) {
+        act(&mut Surroundings { local: &mut Default::default() });
+    }
+
+    #[test]
+    fn a_service_that_is_missing_is_asked_more_and_more_seldom() {
+        let place = Place::Socket("/nowhere/at/all".parse().unwrap());
+        let mut link = link(place);
+        let mut now = Instant::now();
+        let mut delays = Vec::new();
+        for _ in 0..13 {
+            with(|around| {
+                link.pump(now, around);
+            });
+            delays.push((link.deadline().unwrap() - now).as_secs());
+            now = link.deadline().unwrap();
+        }
+        assert_eq!(delays, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 30, 30, 30]);
+    }
+
+    #[test]
+    fn a_connection_that_is_lost_is_renewed_within_a_second_of_its_begin_however_often() {
+        let place = Place::Socket("/nowhere/at/all".parse().unwrap());
+        let mut link = link(place);
+        let mut now = Instant::now();
+        for lost in 1..=MAX_RECONNECTIONS {
+            let begin = now;
+            (link.connected_at, link.ready) = (begin, true);
+            // Every third one has lasted.
+            now += if lost % 3 == 0 { RENEWAL * 60 } else { RENEWAL / 100 };
+            with(|around| link.disconnected(now, around));
+            assert_eq!(link.deadline(), Some(now.max(begin + RENEWAL)), "after {lost}");
+            now = link.deadline().unwrap();
+        }
+        link.ready = true;
+        with(|around| link.disconnected(now, around));
+        assert_eq!(link.deadline(), None, "with one more it is given up");
     }
 }

@@ -1,7 +1,7 @@
 //! Forks, as the C library tells of them, and descriptors that a child must not keep.
 
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::panic::catch_unwind;
 
@@ -24,8 +24,16 @@ pub(crate) fn watch(before: fn(), in_parent: fn(), in_child: fn()) {
     // SAFETY: three functions that live as long as the program, and take care of their panics. A library that is unloaded would take them
     // with it: one that uses a Rust standard library cannot be unloaded safely anyhow.
     // Fails without memory only: then forks are not noticed.
-    let _ = unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) };
+    let failed = unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) };
+    WATCHED.store(failed == 0, Ordering::Relaxed);
 }
+
+/// Whether forks are noticed from now on.
+pub(crate) fn is_watched() -> bool {
+    WATCHED.load(Ordering::Relaxed)
+}
+
+static WATCHED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn prepare() {
     call(0);
@@ -57,6 +65,7 @@ static DESCRIPTORS: [AtomicI32; 32] = [const { AtomicI32::new(-1) }; 32];
 pub(crate) struct OwnedByParent(Option<&'static AtomicI32>);
 
 impl OwnedByParent {
+    #[inline(never)]
     pub(crate) fn new(fd: BorrowedFd<'_>) -> Self {
         let fd = fd.as_raw_fd();
         let free = |slot: &&AtomicI32| slot.compare_exchange(-1, fd, Ordering::Relaxed, Ordering::Relaxed).is_ok();

@@ -13,7 +13,10 @@ pub(crate) mod fork;
 #[path = "no_fork.rs"]
 pub(crate) mod fork;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-#[cfg_attr(esatto_portable, allow(dead_code))]
+#[cfg_attr(
+    any(esatto_portable, not(feature = "in-process")),
+    allow(dead_code, reason = "what only some of it asks for")
+)]
 pub(crate) mod kernel;
 #[cfg(unix)]
 pub(crate) mod signals;

@@ -5,3 +5,8 @@ pub(crate) const fn watch(_before: fn(), _in_parent: fn(), _in_child: fn()) {}
 
 /// There are none.
 pub(crate) const fn close_descriptors() {}
+
+/// Where threads have numbers of ours, which stay.
+pub(crate) const fn is_watched() -> bool {
+    true
+}

@@ -165,29 +165,23 @@ macro_rules! displayed {
 
 displayed!(IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6);
 
-impl<T> Value for *const T {
-    #[inline]
-    fn write(&self, out: AnnotationWriter<'_>) {
-        out.pointer(self.addr() as u64);
-    }
+macro_rules! pointers {
+    ($($t:ty),*) => {
+        $(impl<T> Value for $t {
+            #[inline]
+            fn write(&self, out: AnnotationWriter<'_>) {
+                out.pointer(self.addr() as u64);
+            }
 
-    #[inline(always)]
-    fn plain(&self) -> Option<Arg<'_>> {
-        Some(Arg::Pointer(self.addr() as u64))
-    }
+            #[inline(always)]
+            fn plain(&self) -> Option<Arg<'_>> {
+                Some(Arg::Pointer(self.addr() as u64))
+            }
+        })*
+    };
 }
 
-impl<T> Value for *mut T {
-    #[inline]
-    fn write(&self, out: AnnotationWriter<'_>) {
-        out.pointer(self.addr() as u64);
-    }
-
-    #[inline(always)]
-    fn plain(&self) -> Option<Arg<'_>> {
-        Some(Arg::Pointer(self.addr() as u64))
-    }
-}
+pointers!(*const T, *mut T);
 
 impl<T> Value for NonNull<T> {
     #[inline]

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
-use super::{Owned, ProtoString, put, take};
+use super::{DecodeFields, EncodeFields, ProtoString, put, take};
 use crate::kind::Scalar as ScalarKind;
 use crate::{DecodeError, Field, Message};
 
@@ -16,7 +16,7 @@ pub trait Element {
     ///
     /// # Errors
     ///
-    /// As [`Owned::merge_field`].
+    /// As [`DecodeFields::merge_field`].
     fn take(slot: &mut Option<Self::Value>, field: Field<'_>, depth: u32) -> Result<bool, DecodeError>;
 
     /// Appends `value` as field `id`.
@@ -75,7 +75,7 @@ impl Element for Bytes {
 #[derive(Clone, Copy, Debug)]
 pub struct Nested<M>(PhantomData<M>);
 
-impl<M: Owned> Element for Nested<M> {
+impl<M: DecodeFields + EncodeFields + Default> Element for Nested<M> {
     type Value = M;
 
     fn take(slot: &mut Option<M>, field: Field<'_>, depth: u32) -> Result<bool, DecodeError> {

@@ -50,7 +50,7 @@ pub struct NestedA {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for NestedA {
+impl pz::DecodeFields for NestedA {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             2 => pz::take::messages(&mut self.repeated_a, field, depth),
@@ -59,14 +59,16 @@ impl pz::Owned for NestedA {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for NestedA {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 2, &self.repeated_a);
         pz::put::messages(message, 3, &self.super_nested);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -115,7 +117,7 @@ pub mod nested_a {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for NestedB {
+    impl pz::DecodeFields for NestedB {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::message(&mut self.value_b, field, depth),
@@ -123,13 +125,15 @@ pub mod nested_a {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for NestedB {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::messages(message, 1, &self.value_b);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -177,7 +181,7 @@ pub mod nested_a {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for NestedC {
+    impl pz::DecodeFields for NestedC {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Int32>(&mut self.value_c, field),
@@ -185,13 +189,15 @@ pub mod nested_a {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for NestedC {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Int32>(message, 1, self.value_c);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -240,7 +246,7 @@ pub struct Extendable {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Extendable {
+impl pz::DecodeFields for Extendable {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.base, field),
@@ -248,13 +254,15 @@ impl pz::Owned for Extendable {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Extendable {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.base);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -283,17 +291,19 @@ pub struct Extension {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Extension {
+impl pz::DecodeFields for Extension {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Extension {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -455,7 +465,7 @@ pub struct Extended {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Extended {
+impl pz::DecodeFields for Extended {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.base, field),
@@ -466,16 +476,18 @@ impl pz::Owned for Extended {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Extended {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.base);
         pz::put::scalar::<pz::kind::Sint32>(message, 1000, self.number);
         pz::put::bytes(message, 1001, &self.texts);
         pz::put::messages(message, 1002, &self.nested);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -636,7 +648,7 @@ pub struct CamelCase {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for CamelCase {
+impl pz::DecodeFields for CamelCase {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 => pz::take::oneof(&mut self.field, field, depth),
@@ -644,13 +656,15 @@ impl pz::Owned for CamelCase {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for CamelCase {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::oneof(message, &self.field);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -816,7 +830,7 @@ pub struct Packed {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Packed {
+impl pz::DecodeFields for Packed {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalars::<pz::kind::Int32>(&mut self.ints, field),
@@ -826,15 +840,17 @@ impl pz::Owned for Packed {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Packed {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::packed::<pz::kind::Int32>(message, 1, &self.ints);
         pz::put::packed::<pz::kind::Fixed32>(message, 2, &self.words);
         pz::put::packed::<pz::kind::Fixed64>(message, 3, &self.longs);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -913,7 +929,7 @@ pub struct V1 {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for V1 {
+impl pz::DecodeFields for V1 {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.kept, field),
@@ -923,15 +939,17 @@ impl pz::Owned for V1 {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for V1 {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.kept);
         pz::put::scalars::<pz::kind::Int32>(message, 2, &self.numbers);
         pz::put::messages(message, 3, &self.sub);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -982,7 +1000,7 @@ pub mod v1 {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for Sub {
+    impl pz::DecodeFields for Sub {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Int32>(&mut self.value, field),
@@ -990,13 +1008,15 @@ pub mod v1 {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Sub {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Int32>(message, 1, self.value);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1104,7 +1124,7 @@ pub struct V2 {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for V2 {
+impl pz::DecodeFields for V2 {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.kept, field),
@@ -1116,6 +1136,12 @@ impl pz::Owned for V2 {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for V2 {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.kept);
         pz::put::scalars::<pz::kind::Int32>(message, 2, &self.numbers);
@@ -1123,10 +1149,6 @@ impl pz::Owned for V2 {
         pz::put::scalar::<pz::kind::Fixed64>(message, 4, self.added);
         pz::put::bytes(message, 5, &self.more);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1194,7 +1216,7 @@ pub mod v2 {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for Sub {
+    impl pz::DecodeFields for Sub {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Int32>(&mut self.value, field),
@@ -1203,14 +1225,16 @@ pub mod v2 {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Sub {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Int32>(message, 1, self.value);
             pz::put::bytes(message, 2, &self.added);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -2179,7 +2203,7 @@ pub struct Many {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Many {
+impl pz::DecodeFields for Many {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             19 | 31 | 124 | 279 | 496 | 775 | 1116 | 1519 | 1984 | 2511 | 3100 | 3751 | 4464 | 5239 | 6076 | 6975
@@ -2192,13 +2216,15 @@ impl pz::Owned for Many {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Many {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::oneof(message, &self.number);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

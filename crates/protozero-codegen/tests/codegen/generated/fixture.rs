@@ -989,7 +989,7 @@ pub struct Everything {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Everything {
+impl pz::DecodeFields for Everything {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Double>(&mut self.a_double, field),
@@ -1054,6 +1054,12 @@ impl pz::Owned for Everything {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Everything {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Double>(message, 1, self.a_double);
         pz::put::scalar::<pz::kind::Float>(message, 2, self.a_float);
@@ -1112,10 +1118,6 @@ impl pz::Owned for Everything {
         pz::put::scalar::<pz::kind::Bool>(message, 104, self.bRequest);
         pz::put::scalar::<pz::kind::Uint32>(message, 536870911, self.far_away);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1224,7 +1226,7 @@ pub mod everything {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for Field {
+    impl pz::DecodeFields for Field {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::string(&mut self.name, field),
@@ -1233,14 +1235,16 @@ pub mod everything {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Field {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.name);
             pz::put::messages(message, 2, &self.deep);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1345,7 +1349,7 @@ pub mod everything {
             pub unknown_fields: pz::rt::Vec<u8>,
         }
 
-        impl pz::Owned for Deep {
+        impl pz::DecodeFields for Deep {
             fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
                 match field.id {
                     1 => pz::take::message(&mut self.outer, field, depth),
@@ -1353,13 +1357,15 @@ pub mod everything {
                 }
             }
 
+            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+                &mut self.unknown_fields
+            }
+        }
+
+        impl pz::EncodeFields for Deep {
             fn write_to(&self, message: &mut pz::Message<'_>) {
                 pz::put::messages(message, 1, &self.outer);
                 message.raw(&self.unknown_fields);
-            }
-
-            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-                &mut self.unknown_fields
             }
         }
 
@@ -1487,17 +1493,19 @@ pub struct Nothing {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Nothing {
+impl pz::DecodeFields for Nothing {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Nothing {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -1517,17 +1525,19 @@ pub struct Wrapper {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Wrapper {
+impl pz::DecodeFields for Wrapper {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Wrapper {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 

@@ -136,7 +136,7 @@ pub struct Modern {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Modern {
+impl pz::DecodeFields for Modern {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Int32>(&mut self.implicit, field),
@@ -149,6 +149,12 @@ impl pz::Owned for Modern {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Modern {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Int32>(message, 1, self.implicit);
         pz::put::scalar::<pz::kind::Int32>(message, 2, self.explicit);
@@ -157,10 +163,6 @@ impl pz::Owned for Modern {
         pz::put::scalar::<pz::kind::Enum<_>>(message, 5, self.level);
         pz::put::bytes(message, 6, &self.text);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -51,7 +51,7 @@ pub struct Length {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Length {
+impl pz::DecodeFields for Length {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Double>(&mut self.value, field),
@@ -60,14 +60,16 @@ impl pz::Owned for Length {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Length {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Double>(message, 1, self.value);
         pz::put::messages(message, 2, &self.measured);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -93,7 +93,7 @@ pub struct Result_ {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Result_ {
+impl pz::DecodeFields for Result_ {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.option, field),
@@ -104,16 +104,18 @@ impl pz::Owned for Result_ {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Result_ {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Enum<_>>(message, 1, self.option);
         pz::put::messages(message, 2, &self.result);
         pz::put::messages(message, 3, &self.u32);
         pz::put::messages(message, 4, &self.core);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -178,7 +180,7 @@ pub struct Log {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Log {
+impl pz::DecodeFields for Log {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.text, field),
@@ -187,14 +189,16 @@ impl pz::Owned for Log {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Log {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.text);
         pz::put::messages(message, 2, &self.inner);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -243,7 +247,7 @@ pub mod log {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for Log {
+    impl pz::DecodeFields for Log {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::message(&mut self.log, field, depth),
@@ -251,13 +255,15 @@ pub mod log {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Log {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::messages(message, 1, &self.log);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -305,7 +311,7 @@ pub struct LogReader_ {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for LogReader_ {
+impl pz::DecodeFields for LogReader_ {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.log, field, depth),
@@ -313,13 +319,15 @@ impl pz::Owned for LogReader_ {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for LogReader_ {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.log);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -348,17 +356,19 @@ pub struct LogWriter_ {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for LogWriter_ {
+impl pz::DecodeFields for LogWriter_ {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for LogWriter_ {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -397,7 +407,7 @@ pub struct log_ {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for log_ {
+impl pz::DecodeFields for log_ {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.text, field),
@@ -405,13 +415,15 @@ impl pz::Owned for log_ {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for log_ {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.text);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -459,7 +471,7 @@ pub struct u32_ {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for u32_ {
+impl pz::DecodeFields for u32_ {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.u64, field),
@@ -467,13 +479,15 @@ impl pz::Owned for u32_ {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for u32_ {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint32>(message, 1, self.u64);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -527,7 +541,7 @@ pub struct Core {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Core {
+impl pz::DecodeFields for Core {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.kind, field),
@@ -535,13 +549,15 @@ impl pz::Owned for Core {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Core {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Enum<_>>(message, 1, self.kind);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -598,7 +614,7 @@ pub struct Pz {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Pz {
+impl pz::DecodeFields for Pz {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.kind, field),
@@ -606,13 +622,15 @@ impl pz::Owned for Pz {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Pz {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Enum<_>>(message, 1, self.kind);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -661,7 +679,7 @@ pub mod pz_ {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for field_ {
+    impl pz::DecodeFields for field_ {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Int32>(&mut self.field, field),
@@ -669,13 +687,15 @@ pub mod pz_ {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for field_ {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Int32>(message, 1, self.field);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1244,7 +1264,7 @@ pub struct Fields {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Fields {
+impl pz::DecodeFields for Fields {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.message, field),
@@ -1280,6 +1300,12 @@ impl pz::Owned for Fields {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Fields {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint32>(message, 1, self.message);
         pz::put::scalar::<pz::kind::Uint32>(message, 2, self.message__);
@@ -1311,10 +1337,6 @@ impl pz::Owned for Fields {
         pz::put::packed::<pz::kind::Enum<_>>(message, 52, &self.aliases);
         pz::put::bytes(message, 53, &self.old);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1538,7 +1560,7 @@ pub struct Old {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Old {
+impl pz::DecodeFields for Old {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.old, field, depth),
@@ -1546,13 +1568,15 @@ impl pz::Owned for Old {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Old {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.old);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -42,7 +42,7 @@ pub struct Flat {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Flat {
+impl pz::DecodeFields for Flat {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.point, field, depth),
@@ -50,13 +50,15 @@ impl pz::Owned for Flat {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Flat {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.point);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -124,7 +126,7 @@ pub mod flat {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for Point {
+    impl pz::DecodeFields for Point {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::message(&mut self.to, field, depth),
@@ -133,14 +135,16 @@ pub mod flat {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Point {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::messages(message, 1, &self.to);
             pz::put::messages(message, 2, &self.line);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -310,7 +314,7 @@ pub struct Line {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Line {
+impl pz::DecodeFields for Line {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.from, field, depth),
@@ -333,6 +337,12 @@ impl pz::Owned for Line {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Line {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.from);
         pz::put::messages(message, 2, &self.to);
@@ -345,10 +355,6 @@ impl pz::Owned for Line {
         pz::put::map::<pz::element::Scalar<pz::kind::Bool>, pz::element::Bytes>(message, 6, &self.flags);
         pz::put::scalar::<pz::kind::Enum<_>>(message, 8, self.option);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -110,7 +110,7 @@ pub struct Order {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Order {
+impl pz::DecodeFields for Order {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint64>(&mut self.number, field),
@@ -121,16 +121,18 @@ impl pz::Owned for Order {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Order {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint64>(message, 1, self.number);
         pz::put::messages(message, 2, &self.items);
         pz::put::map::<pz::element::Text, pz::element::Text>(message, 3, &self.notes);
         pz::put::oneof(message, &self.payment);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -285,7 +287,7 @@ pub struct Item {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Item {
+impl pz::DecodeFields for Item {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.name, field),
@@ -294,14 +296,16 @@ impl pz::Owned for Item {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Item {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.name);
         pz::put::packed::<pz::kind::Sint32>(message, 2, &self.sizes);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -350,7 +354,7 @@ pub struct Card {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Card {
+impl pz::DecodeFields for Card {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::bytes(&mut self.token, field),
@@ -358,13 +362,15 @@ impl pz::Owned for Card {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Card {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.token);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -65,7 +65,7 @@ pub struct CommitDataRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for CommitDataRequest {
+impl pz::DecodeFields for CommitDataRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::messages(&mut self.chunks_to_move, field, depth),
@@ -75,15 +75,17 @@ impl pz::Owned for CommitDataRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for CommitDataRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.chunks_to_move);
         pz::put::messages(message, 2, &self.chunks_to_patch);
         pz::put::scalar::<pz::kind::Uint64>(message, 3, self.flush_request_id);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -194,7 +196,7 @@ pub mod commit_data_request {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for ChunksToMove {
+    impl pz::DecodeFields for ChunksToMove {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.page, field),
@@ -206,6 +208,12 @@ pub mod commit_data_request {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for ChunksToMove {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.page);
             pz::put::scalar::<pz::kind::Uint32>(message, 2, self.chunk);
@@ -213,10 +221,6 @@ pub mod commit_data_request {
             pz::put::bytes(message, 4, &self.data);
             pz::put::scalar::<pz::kind::Bool>(message, 5, self.chunk_incomplete);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -327,7 +331,7 @@ pub mod commit_data_request {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for ChunkToPatch {
+    impl pz::DecodeFields for ChunkToPatch {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.target_buffer, field),
@@ -339,6 +343,12 @@ pub mod commit_data_request {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for ChunkToPatch {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.target_buffer);
             pz::put::scalar::<pz::kind::Uint32>(message, 2, self.writer_id);
@@ -346,10 +356,6 @@ pub mod commit_data_request {
             pz::put::messages(message, 4, &self.patches);
             pz::put::scalar::<pz::kind::Bool>(message, 5, self.has_more_patches);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -417,7 +423,7 @@ pub mod commit_data_request {
             pub unknown_fields: pz::rt::Vec<u8>,
         }
 
-        impl pz::Owned for Patch {
+        impl pz::DecodeFields for Patch {
             fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
                 match field.id {
                     1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.offset, field),
@@ -426,14 +432,16 @@ pub mod commit_data_request {
                 }
             }
 
+            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+                &mut self.unknown_fields
+            }
+        }
+
+        impl pz::EncodeFields for Patch {
             fn write_to(&self, message: &mut pz::Message<'_>) {
                 pz::put::scalar::<pz::kind::Uint32>(message, 1, self.offset);
                 pz::put::bytes(message, 2, &self.data);
                 message.raw(&self.unknown_fields);
-            }
-
-            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-                &mut self.unknown_fields
             }
         }
 

@@ -177,7 +177,7 @@ pub struct DataSourceDescriptor {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for DataSourceDescriptor {
+impl pz::DecodeFields for DataSourceDescriptor {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.name, field),
@@ -197,6 +197,12 @@ impl pz::Owned for DataSourceDescriptor {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for DataSourceDescriptor {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.name);
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.will_notify_on_stop);
@@ -212,10 +218,6 @@ impl pz::Owned for DataSourceDescriptor {
         #[cfg(feature = "full")]
         pz::put::messages(message, 10, &self.protovm_program);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

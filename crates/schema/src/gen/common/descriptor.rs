@@ -36,7 +36,7 @@ pub struct FileDescriptorSet {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for FileDescriptorSet {
+impl pz::DecodeFields for FileDescriptorSet {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::messages(&mut self.file, field, depth),
@@ -44,13 +44,15 @@ impl pz::Owned for FileDescriptorSet {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for FileDescriptorSet {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.file);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -200,7 +202,7 @@ pub struct FileDescriptorProto {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for FileDescriptorProto {
+impl pz::DecodeFields for FileDescriptorProto {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.name, field),
@@ -215,6 +217,12 @@ impl pz::Owned for FileDescriptorProto {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for FileDescriptorProto {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.name);
         pz::put::bytes(message, 2, &self.package);
@@ -225,10 +233,6 @@ impl pz::Owned for FileDescriptorProto {
         pz::put::scalars::<pz::kind::Int32>(message, 10, &self.public_dependency);
         pz::put::scalars::<pz::kind::Int32>(message, 11, &self.weak_dependency);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -382,7 +386,7 @@ pub struct DescriptorProto {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for DescriptorProto {
+impl pz::DecodeFields for DescriptorProto {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.name, field),
@@ -397,6 +401,12 @@ impl pz::Owned for DescriptorProto {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for DescriptorProto {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.name);
         pz::put::messages(message, 2, &self.field);
@@ -407,10 +417,6 @@ impl pz::Owned for DescriptorProto {
         pz::put::messages(message, 9, &self.reserved_range);
         pz::put::bytes(message, 10, &self.reserved_name);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -481,7 +487,7 @@ pub mod descriptor_proto {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for ReservedRange {
+    impl pz::DecodeFields for ReservedRange {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Int32>(&mut self.start, field),
@@ -490,14 +496,16 @@ pub mod descriptor_proto {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for ReservedRange {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Int32>(message, 1, self.start);
             pz::put::scalar::<pz::kind::Int32>(message, 2, self.end);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -636,7 +644,7 @@ pub struct UninterpretedOption {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for UninterpretedOption {
+impl pz::DecodeFields for UninterpretedOption {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             2 => pz::take::messages(&mut self.name, field, depth),
@@ -650,6 +658,12 @@ impl pz::Owned for UninterpretedOption {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for UninterpretedOption {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 2, &self.name);
         pz::put::bytes(message, 3, &self.identifier_value);
@@ -659,10 +673,6 @@ impl pz::Owned for UninterpretedOption {
         pz::put::bytes(message, 7, &self.string_value);
         pz::put::bytes(message, 8, &self.aggregate_value);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -732,7 +742,7 @@ pub mod uninterpreted_option {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for NamePart {
+    impl pz::DecodeFields for NamePart {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::string(&mut self.name_part, field),
@@ -741,14 +751,16 @@ pub mod uninterpreted_option {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for NamePart {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.name_part);
             pz::put::scalar::<pz::kind::Bool>(message, 2, self.is_extension);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -812,7 +824,7 @@ pub struct FieldOptions {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for FieldOptions {
+impl pz::DecodeFields for FieldOptions {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             2 => pz::take::scalar::<pz::kind::Bool>(&mut self.packed, field),
@@ -821,14 +833,16 @@ impl pz::Owned for FieldOptions {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for FieldOptions {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.packed);
         pz::put::messages(message, 999, &self.uninterpreted_option);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -996,7 +1010,7 @@ pub struct FieldDescriptorProto {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for FieldDescriptorProto {
+impl pz::DecodeFields for FieldDescriptorProto {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.name, field),
@@ -1012,6 +1026,12 @@ impl pz::Owned for FieldDescriptorProto {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for FieldDescriptorProto {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.name);
         pz::put::bytes(message, 2, &self.extendee);
@@ -1023,10 +1043,6 @@ impl pz::Owned for FieldDescriptorProto {
         pz::put::messages(message, 8, &self.options);
         pz::put::scalar::<pz::kind::Int32>(message, 9, self.oneof_index);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1131,7 +1147,7 @@ pub struct OneofDescriptorProto {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for OneofDescriptorProto {
+impl pz::DecodeFields for OneofDescriptorProto {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.name, field),
@@ -1140,14 +1156,16 @@ impl pz::Owned for OneofDescriptorProto {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for OneofDescriptorProto {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.name);
         pz::put::messages(message, 2, &self.options);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1225,7 +1243,7 @@ pub struct EnumDescriptorProto {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for EnumDescriptorProto {
+impl pz::DecodeFields for EnumDescriptorProto {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.name, field),
@@ -1235,15 +1253,17 @@ impl pz::Owned for EnumDescriptorProto {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for EnumDescriptorProto {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.name);
         pz::put::messages(message, 2, &self.value);
         pz::put::bytes(message, 5, &self.reserved_name);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1308,7 +1328,7 @@ pub struct EnumValueDescriptorProto {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for EnumValueDescriptorProto {
+impl pz::DecodeFields for EnumValueDescriptorProto {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.name, field),
@@ -1317,14 +1337,16 @@ impl pz::Owned for EnumValueDescriptorProto {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for EnumValueDescriptorProto {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.name);
         pz::put::scalar::<pz::kind::Int32>(message, 2, self.number);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1354,16 +1376,18 @@ pub struct OneofOptions {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for OneofOptions {
+impl pz::DecodeFields for OneofOptions {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for OneofOptions {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }

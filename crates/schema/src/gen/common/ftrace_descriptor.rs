@@ -36,7 +36,7 @@ pub struct FtraceDescriptor {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for FtraceDescriptor {
+impl pz::DecodeFields for FtraceDescriptor {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::messages(&mut self.atrace_categories, field, depth),
@@ -44,13 +44,15 @@ impl pz::Owned for FtraceDescriptor {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for FtraceDescriptor {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.atrace_categories);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -114,7 +116,7 @@ pub mod ftrace_descriptor {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for AtraceCategory {
+    impl pz::DecodeFields for AtraceCategory {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::string(&mut self.name, field),
@@ -123,14 +125,16 @@ pub mod ftrace_descriptor {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for AtraceCategory {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.name);
             pz::put::bytes(message, 2, &self.description);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

@@ -139,7 +139,7 @@ pub struct GpuCounterDescriptor {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for GpuCounterDescriptor {
+impl pz::DecodeFields for GpuCounterDescriptor {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::messages(&mut self.specs, field, depth),
@@ -154,6 +154,12 @@ impl pz::Owned for GpuCounterDescriptor {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for GpuCounterDescriptor {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.specs);
         pz::put::messages(message, 2, &self.blocks);
@@ -164,10 +170,6 @@ impl pz::Owned for GpuCounterDescriptor {
         pz::put::scalar::<pz::kind::Bool>(message, 7, self.supports_counter_names);
         pz::put::scalar::<pz::kind::Bool>(message, 8, self.supports_counter_name_globs);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -425,7 +427,7 @@ pub mod gpu_counter_descriptor {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for GpuCounterSpec {
+    impl pz::DecodeFields for GpuCounterSpec {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.counter_id, field),
@@ -442,6 +444,12 @@ pub mod gpu_counter_descriptor {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for GpuCounterSpec {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.counter_id);
             pz::put::bytes(message, 2, &self.name);
@@ -454,10 +462,6 @@ pub mod gpu_counter_descriptor {
             pz::put::scalars::<pz::kind::Enum<_>>(message, 10, &self.groups);
             pz::put::scalar::<pz::kind::Enum<_>>(message, 11, self.value_direction);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -585,7 +589,7 @@ pub mod gpu_counter_descriptor {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for GpuCounterBlock {
+    impl pz::DecodeFields for GpuCounterBlock {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.block_id, field),
@@ -597,6 +601,12 @@ pub mod gpu_counter_descriptor {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for GpuCounterBlock {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.block_id);
             pz::put::scalar::<pz::kind::Uint32>(message, 2, self.block_capacity);
@@ -604,10 +614,6 @@ pub mod gpu_counter_descriptor {
             pz::put::bytes(message, 4, &self.description);
             pz::put::scalars::<pz::kind::Uint32>(message, 5, &self.counter_ids);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -704,7 +710,7 @@ pub mod gpu_counter_descriptor {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for GpuCounterGroupSpec {
+    impl pz::DecodeFields for GpuCounterGroupSpec {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.group_id, field),
@@ -715,16 +721,18 @@ pub mod gpu_counter_descriptor {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for GpuCounterGroupSpec {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.group_id);
             pz::put::bytes(message, 2, &self.name);
             pz::put::bytes(message, 3, &self.description);
             pz::put::scalars::<pz::kind::Uint32>(message, 4, &self.counter_ids);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

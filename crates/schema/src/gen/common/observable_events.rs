@@ -67,7 +67,7 @@ pub struct ObservableEvents {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ObservableEvents {
+impl pz::DecodeFields for ObservableEvents {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::messages(&mut self.instance_state_changes, field, depth),
@@ -77,15 +77,17 @@ impl pz::Owned for ObservableEvents {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ObservableEvents {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.instance_state_changes);
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.all_data_sources_started);
         pz::put::messages(message, 3, &self.clone_trigger_hit);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -184,7 +186,7 @@ pub mod observable_events {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for DataSourceInstanceStateChange {
+    impl pz::DecodeFields for DataSourceInstanceStateChange {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::string(&mut self.producer_name, field),
@@ -194,15 +196,17 @@ pub mod observable_events {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for DataSourceInstanceStateChange {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.producer_name);
             pz::put::bytes(message, 2, &self.data_source_name);
             pz::put::scalar::<pz::kind::Enum<_>>(message, 3, self.state);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -327,7 +331,7 @@ pub mod observable_events {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for CloneTriggerHit {
+    impl pz::DecodeFields for CloneTriggerHit {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Int64>(&mut self.tracing_session_id, field),
@@ -340,6 +344,12 @@ pub mod observable_events {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for CloneTriggerHit {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Int64>(message, 1, self.tracing_session_id);
             pz::put::bytes(message, 2, &self.trigger_name);
@@ -348,10 +358,6 @@ pub mod observable_events {
             pz::put::scalar::<pz::kind::Uint64>(message, 5, self.boot_time_ns);
             pz::put::scalar::<pz::kind::Uint64>(message, 6, self.trigger_delay_ms);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

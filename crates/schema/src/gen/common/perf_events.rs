@@ -228,7 +228,7 @@ pub mod perf_events {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for Timebase {
+    impl pz::DecodeFields for Timebase {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint64>(&mut self.period, field),
@@ -244,6 +244,12 @@ pub mod perf_events {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Timebase {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint64>(message, 1, self.period);
             pz::put::scalar::<pz::kind::Uint64>(message, 2, self.frequency);
@@ -255,10 +261,6 @@ pub mod perf_events {
             pz::put::scalar::<pz::kind::Enum<_>>(message, 11, self.timestamp_clock);
             pz::put::scalars::<pz::kind::Enum<_>>(message, 12, &self.modifiers);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -329,7 +331,7 @@ pub mod perf_events {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for Tracepoint {
+    impl pz::DecodeFields for Tracepoint {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::string(&mut self.name, field),
@@ -338,14 +340,16 @@ pub mod perf_events {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Tracepoint {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.name);
             pz::put::bytes(message, 2, &self.filter);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -454,7 +458,7 @@ pub mod perf_events {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for RawEvent {
+    impl pz::DecodeFields for RawEvent {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.r#type, field),
@@ -466,6 +470,12 @@ pub mod perf_events {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for RawEvent {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.r#type);
             pz::put::scalar::<pz::kind::Uint64>(message, 2, self.config);
@@ -473,10 +483,6 @@ pub mod perf_events {
             pz::put::scalar::<pz::kind::Uint64>(message, 4, self.config2);
             pz::put::bytes(message, 5, &self.pmu_name);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -593,7 +599,7 @@ pub struct FollowerEvent {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for FollowerEvent {
+impl pz::DecodeFields for FollowerEvent {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.counter, field),
@@ -605,6 +611,12 @@ impl pz::Owned for FollowerEvent {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for FollowerEvent {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Enum<_>>(message, 1, self.counter);
         pz::put::messages(message, 2, &self.tracepoint);
@@ -612,10 +624,6 @@ impl pz::Owned for FollowerEvent {
         pz::put::bytes(message, 4, &self.name);
         pz::put::scalars::<pz::kind::Enum<_>>(message, 5, &self.modifiers);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -82,7 +82,7 @@ pub struct Utsname {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Utsname {
+impl pz::DecodeFields for Utsname {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.sysname, field),
@@ -93,16 +93,18 @@ impl pz::Owned for Utsname {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Utsname {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.sysname);
         pz::put::bytes(message, 2, &self.version);
         pz::put::bytes(message, 3, &self.release);
         pz::put::bytes(message, 4, &self.machine);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -392,7 +394,7 @@ pub struct SystemInfo {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for SystemInfo {
+impl pz::DecodeFields for SystemInfo {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.utsname, field, depth),
@@ -416,6 +418,12 @@ impl pz::Owned for SystemInfo {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for SystemInfo {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.utsname);
         pz::put::bytes(message, 2, &self.android_build_fingerprint);
@@ -435,10 +443,6 @@ impl pz::Owned for SystemInfo {
         pz::put::scalar::<pz::kind::Uint64>(message, 16, self.system_ram_bytes);
         pz::put::bytes(message, 17, &self.machine_name);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

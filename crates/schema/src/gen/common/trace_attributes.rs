@@ -36,7 +36,7 @@ pub struct TraceAttributes {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for TraceAttributes {
+impl pz::DecodeFields for TraceAttributes {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::messages(&mut self.attribute, field, depth),
@@ -44,13 +44,15 @@ impl pz::Owned for TraceAttributes {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for TraceAttributes {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.attribute);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -135,7 +137,7 @@ pub mod trace_attributes {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for Attribute {
+    impl pz::DecodeFields for Attribute {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::string(&mut self.key, field),
@@ -145,15 +147,17 @@ pub mod trace_attributes {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Attribute {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.key);
             pz::put::scalar::<pz::kind::Int64>(message, 2, self.long_value);
             pz::put::bytes(message, 3, &self.string_value);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

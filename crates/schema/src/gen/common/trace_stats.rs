@@ -274,7 +274,7 @@ pub struct TraceStats {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for TraceStats {
+impl pz::DecodeFields for TraceStats {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::messages(&mut self.buffer_stats, field, depth),
@@ -298,6 +298,12 @@ impl pz::Owned for TraceStats {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for TraceStats {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.buffer_stats);
         pz::put::scalar::<pz::kind::Uint32>(message, 2, self.producers_connected);
@@ -317,10 +323,6 @@ impl pz::Owned for TraceStats {
         pz::put::scalars::<pz::kind::Int64>(message, 17, &self.chunk_payload_histogram_def);
         pz::put::messages(message, 18, &self.writer_stats);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -679,7 +681,7 @@ pub mod trace_stats {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for BufferStats {
+    impl pz::DecodeFields for BufferStats {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint64>(&mut self.bytes_written, field),
@@ -706,6 +708,12 @@ pub mod trace_stats {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for BufferStats {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint64>(message, 1, self.bytes_written);
             pz::put::scalar::<pz::kind::Uint64>(message, 2, self.chunks_written);
@@ -728,10 +736,6 @@ pub mod trace_stats {
             pz::put::scalar::<pz::kind::Uint64>(message, 19, self.trace_writer_packet_loss);
             pz::put::scalar::<pz::kind::Uint64>(message, 20, self.chunks_relocated);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -865,7 +869,7 @@ pub mod trace_stats {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for WriterStats {
+    impl pz::DecodeFields for WriterStats {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint64>(&mut self.sequence_id, field),
@@ -876,16 +880,18 @@ pub mod trace_stats {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for WriterStats {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint64>(message, 1, self.sequence_id);
             pz::put::packed::<pz::kind::Uint64>(message, 2, &self.chunk_payload_histogram_counts);
             pz::put::packed::<pz::kind::Int64>(message, 3, &self.chunk_payload_histogram_sum);
             pz::put::scalar::<pz::kind::Uint32>(message, 4, self.buffer);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1011,7 +1017,7 @@ pub mod trace_stats {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for FilterStats {
+    impl pz::DecodeFields for FilterStats {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint64>(&mut self.input_packets, field),
@@ -1024,6 +1030,12 @@ pub mod trace_stats {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for FilterStats {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint64>(message, 1, self.input_packets);
             pz::put::scalar::<pz::kind::Uint64>(message, 2, self.input_bytes);
@@ -1032,10 +1044,6 @@ pub mod trace_stats {
             pz::put::scalar::<pz::kind::Uint64>(message, 5, self.time_taken_ns);
             pz::put::scalars::<pz::kind::Uint64>(message, 20, &self.bytes_discarded_per_buffer);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

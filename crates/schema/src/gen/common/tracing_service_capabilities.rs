@@ -82,7 +82,7 @@ pub struct TracingServiceCapabilities {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for TracingServiceCapabilities {
+impl pz::DecodeFields for TracingServiceCapabilities {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Bool>(&mut self.has_query_capabilities, field),
@@ -93,16 +93,18 @@ impl pz::Owned for TracingServiceCapabilities {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for TracingServiceCapabilities {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Bool>(message, 1, self.has_query_capabilities);
         pz::put::scalars::<pz::kind::Enum<_>>(message, 2, &self.observable_events);
         pz::put::scalar::<pz::kind::Bool>(message, 3, self.has_trace_config_output_path);
         pz::put::scalar::<pz::kind::Bool>(message, 4, self.has_clone_session);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

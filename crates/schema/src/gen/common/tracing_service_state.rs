@@ -124,7 +124,7 @@ pub struct TracingServiceState {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for TracingServiceState {
+impl pz::DecodeFields for TracingServiceState {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::messages(&mut self.producers, field, depth),
@@ -138,6 +138,12 @@ impl pz::Owned for TracingServiceState {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for TracingServiceState {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.producers);
         pz::put::messages(message, 2, &self.data_sources);
@@ -147,10 +153,6 @@ impl pz::Owned for TracingServiceState {
         pz::put::messages(message, 6, &self.tracing_sessions);
         pz::put::scalar::<pz::kind::Bool>(message, 7, self.supports_tracing_sessions);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -310,7 +312,7 @@ pub mod tracing_service_state {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for Producer {
+    impl pz::DecodeFields for Producer {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Int32>(&mut self.id, field),
@@ -325,6 +327,12 @@ pub mod tracing_service_state {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Producer {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Int32>(message, 1, self.id);
             pz::put::bytes(message, 2, &self.name);
@@ -335,10 +343,6 @@ pub mod tracing_service_state {
             pz::put::scalar::<pz::kind::Uint32>(message, 7, self.machine_id);
             pz::put::bytes(message, 8, &self.machine_name);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -407,7 +411,7 @@ pub mod tracing_service_state {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for DataSource {
+    impl pz::DecodeFields for DataSource {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::message(&mut self.ds_descriptor, field, depth),
@@ -416,14 +420,16 @@ pub mod tracing_service_state {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for DataSource {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::messages(message, 1, &self.ds_descriptor);
             pz::put::scalar::<pz::kind::Int32>(message, 2, self.producer_id);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -622,7 +628,7 @@ pub mod tracing_service_state {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for TracingSession {
+    impl pz::DecodeFields for TracingSession {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint64>(&mut self.id, field),
@@ -640,6 +646,12 @@ pub mod tracing_service_state {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for TracingSession {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint64>(message, 1, self.id);
             pz::put::scalar::<pz::kind::Int32>(message, 2, self.consumer_uid);
@@ -653,10 +665,6 @@ pub mod tracing_service_state {
             pz::put::bytes(message, 10, &self.bugreport_filename);
             pz::put::scalar::<pz::kind::Bool>(message, 11, self.is_started);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

@@ -67,7 +67,7 @@ pub struct TrackEventCategory {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for TrackEventCategory {
+impl pz::DecodeFields for TrackEventCategory {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.name, field),
@@ -77,15 +77,17 @@ impl pz::Owned for TrackEventCategory {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for TrackEventCategory {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.name);
         pz::put::bytes(message, 2, &self.description);
         pz::put::bytes(message, 3, &self.tags);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -134,7 +136,7 @@ pub struct TrackEventDescriptor {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for TrackEventDescriptor {
+impl pz::DecodeFields for TrackEventDescriptor {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::messages(&mut self.available_categories, field, depth),
@@ -142,13 +144,15 @@ impl pz::Owned for TrackEventDescriptor {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for TrackEventDescriptor {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.available_categories);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -993,7 +993,7 @@ pub struct DataSourceConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for DataSourceConfig {
+impl pz::DecodeFields for DataSourceConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.name, field),
@@ -1103,6 +1103,12 @@ impl pz::Owned for DataSourceConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for DataSourceConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.name);
         pz::put::scalar::<pz::kind::Uint32>(message, 2, self.target_buffer);
@@ -1208,10 +1214,6 @@ impl pz::Owned for DataSourceConfig {
         pz::put::bytes(message, 1000, &self.legacy_config);
         pz::put::messages(message, 1001, &self.for_testing);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -111,7 +111,7 @@ pub struct TestConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for TestConfig {
+impl pz::DecodeFields for TestConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.message_count, field),
@@ -124,6 +124,12 @@ impl pz::Owned for TestConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for TestConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint32>(message, 1, self.message_count);
         pz::put::scalar::<pz::kind::Uint32>(message, 2, self.max_messages_per_second);
@@ -132,10 +138,6 @@ impl pz::Owned for TestConfig {
         pz::put::scalar::<pz::kind::Bool>(message, 5, self.send_batch_on_register);
         pz::put::messages(message, 6, &self.dummy_fields);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -384,7 +386,7 @@ pub mod test_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for DummyFields {
+    impl pz::DecodeFields for DummyFields {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.field_uint32, field),
@@ -405,6 +407,12 @@ pub mod test_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for DummyFields {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.field_uint32);
             pz::put::scalar::<pz::kind::Int32>(message, 2, self.field_int32);
@@ -421,10 +429,6 @@ pub mod test_config {
             pz::put::bytes(message, 13, &self.field_string);
             pz::put::bytes(message, 14, &self.field_bytes);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

@@ -637,7 +637,7 @@ pub struct TraceConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for TraceConfig {
+impl pz::DecodeFields for TraceConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::messages(&mut self.buffers, field, depth),
@@ -686,6 +686,12 @@ impl pz::Owned for TraceConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for TraceConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.buffers);
         pz::put::messages(message, 2, &self.data_sources);
@@ -730,10 +736,6 @@ impl pz::Owned for TraceConfig {
         pz::put::messages(message, 47, &self.compression);
         pz::put::messages(message, 48, &self.trace_attributes);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -943,7 +945,7 @@ pub mod trace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for BufferConfig {
+    impl pz::DecodeFields for BufferConfig {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.size_kb, field),
@@ -956,6 +958,12 @@ pub mod trace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for BufferConfig {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.size_kb);
             pz::put::scalar::<pz::kind::Enum<_>>(message, 4, self.fill_policy);
@@ -964,10 +972,6 @@ pub mod trace_config {
             pz::put::bytes(message, 7, &self.name);
             pz::put::scalar::<pz::kind::Enum<_>>(message, 8, self.experimental_mode);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1083,7 +1087,7 @@ pub mod trace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for DataSource {
+    impl pz::DecodeFields for DataSource {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::message(&mut self.config, field, depth),
@@ -1094,16 +1098,18 @@ pub mod trace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for DataSource {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::messages(message, 1, &self.config);
             pz::put::bytes(message, 2, &self.producer_name_filter);
             pz::put::bytes(message, 3, &self.producer_name_regex_filter);
             pz::put::bytes(message, 4, &self.machine_name_filter);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1289,7 +1295,7 @@ pub mod trace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for BuiltinDataSource {
+    impl pz::DecodeFields for BuiltinDataSource {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Bool>(&mut self.disable_clock_snapshotting, field),
@@ -1306,6 +1312,12 @@ pub mod trace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for BuiltinDataSource {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Bool>(message, 1, self.disable_clock_snapshotting);
             pz::put::scalar::<pz::kind::Bool>(message, 2, self.disable_trace_config);
@@ -1318,10 +1330,6 @@ pub mod trace_config {
             pz::put::scalar::<pz::kind::Bool>(message, 9, self.disable_extension_descriptors);
             pz::put::scalar::<pz::kind::Bool>(message, 10, self.enable_concurrent_session_events);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1408,7 +1416,7 @@ pub mod trace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for ProducerConfig {
+    impl pz::DecodeFields for ProducerConfig {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::string(&mut self.producer_name, field),
@@ -1418,15 +1426,17 @@ pub mod trace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for ProducerConfig {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.producer_name);
             pz::put::scalar::<pz::kind::Uint32>(message, 2, self.shm_size_kb);
             pz::put::scalar::<pz::kind::Uint32>(message, 3, self.page_size_kb);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1521,7 +1531,7 @@ pub mod trace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for StatsdMetadata {
+    impl pz::DecodeFields for StatsdMetadata {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Int64>(&mut self.triggering_alert_id, field),
@@ -1532,16 +1542,18 @@ pub mod trace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for StatsdMetadata {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Int64>(message, 1, self.triggering_alert_id);
             pz::put::scalar::<pz::kind::Int32>(message, 2, self.triggering_config_uid);
             pz::put::scalar::<pz::kind::Int64>(message, 3, self.triggering_config_id);
             pz::put::scalar::<pz::kind::Int64>(message, 4, self.triggering_subscription_id);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1607,7 +1619,7 @@ pub mod trace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for GuardrailOverrides {
+    impl pz::DecodeFields for GuardrailOverrides {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint64>(&mut self.max_upload_per_day_bytes, field),
@@ -1616,14 +1628,16 @@ pub mod trace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for GuardrailOverrides {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint64>(message, 1, self.max_upload_per_day_bytes);
             pz::put::scalar::<pz::kind::Uint32>(message, 2, self.max_tracing_buffer_size_kb);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1716,7 +1730,7 @@ pub mod trace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for TriggerConfig {
+    impl pz::DecodeFields for TriggerConfig {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.trigger_mode, field),
@@ -1727,16 +1741,18 @@ pub mod trace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for TriggerConfig {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Enum<_>>(message, 1, self.trigger_mode);
             pz::put::messages(message, 2, &self.triggers);
             pz::put::scalar::<pz::kind::Uint32>(message, 3, self.trigger_timeout_ms);
             pz::put::scalar::<pz::kind::Bool>(message, 5, self.use_clone_snapshot_if_available);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1858,7 +1874,7 @@ pub mod trace_config {
             pub unknown_fields: pz::rt::Vec<u8>,
         }
 
-        impl pz::Owned for Trigger {
+        impl pz::DecodeFields for Trigger {
             fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
                 match field.id {
                     1 => pz::take::string(&mut self.name, field),
@@ -1870,6 +1886,12 @@ pub mod trace_config {
                 }
             }
 
+            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+                &mut self.unknown_fields
+            }
+        }
+
+        impl pz::EncodeFields for Trigger {
             fn write_to(&self, message: &mut pz::Message<'_>) {
                 pz::put::bytes(message, 1, &self.name);
                 pz::put::bytes(message, 2, &self.producer_name_regex);
@@ -1877,10 +1899,6 @@ pub mod trace_config {
                 pz::put::scalar::<pz::kind::Uint32>(message, 4, self.max_per_24_h);
                 pz::put::scalar::<pz::kind::Double>(message, 5, self.skip_probability);
                 message.raw(&self.unknown_fields);
-            }
-
-            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-                &mut self.unknown_fields
             }
         }
 
@@ -1933,7 +1951,7 @@ pub mod trace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for IncrementalStateConfig {
+    impl pz::DecodeFields for IncrementalStateConfig {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.clear_period_ms, field),
@@ -1941,13 +1959,15 @@ pub mod trace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for IncrementalStateConfig {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.clear_period_ms);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -2008,7 +2028,7 @@ pub mod trace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for CompressionConfig {
+    impl pz::DecodeFields for CompressionConfig {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::message(&mut self.deflate, field, depth),
@@ -2017,14 +2037,16 @@ pub mod trace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for CompressionConfig {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::messages(message, 1, &self.deflate);
             pz::put::messages(message, 2, &self.zstd);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -2055,17 +2077,19 @@ pub mod trace_config {
             pub unknown_fields: pz::rt::Vec<u8>,
         }
 
-        impl pz::Owned for Deflate {
+        impl pz::DecodeFields for Deflate {
             fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
                 Ok(false)
             }
 
-            fn write_to(&self, message: &mut pz::Message<'_>) {
-                message.raw(&self.unknown_fields);
-            }
-
             fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
                 &mut self.unknown_fields
+            }
+        }
+
+        impl pz::EncodeFields for Deflate {
+            fn write_to(&self, message: &mut pz::Message<'_>) {
+                message.raw(&self.unknown_fields);
             }
         }
 
@@ -2104,7 +2128,7 @@ pub mod trace_config {
             pub unknown_fields: pz::rt::Vec<u8>,
         }
 
-        impl pz::Owned for Zstd {
+        impl pz::DecodeFields for Zstd {
             fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
                 match field.id {
                     1 => pz::take::scalar::<pz::kind::Int32>(&mut self.level, field),
@@ -2112,13 +2136,15 @@ pub mod trace_config {
                 }
             }
 
+            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+                &mut self.unknown_fields
+            }
+        }
+
+        impl pz::EncodeFields for Zstd {
             fn write_to(&self, message: &mut pz::Message<'_>) {
                 pz::put::scalar::<pz::kind::Int32>(message, 1, self.level);
                 message.raw(&self.unknown_fields);
-            }
-
-            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-                &mut self.unknown_fields
             }
         }
 
@@ -2227,7 +2253,7 @@ pub mod trace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for IncidentReportConfig {
+    impl pz::DecodeFields for IncidentReportConfig {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::string(&mut self.destination_package, field),
@@ -2239,6 +2265,12 @@ pub mod trace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for IncidentReportConfig {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.destination_package);
             pz::put::bytes(message, 2, &self.destination_class);
@@ -2246,10 +2278,6 @@ pub mod trace_config {
             pz::put::scalar::<pz::kind::Bool>(message, 4, self.skip_dropbox);
             pz::put::scalar::<pz::kind::Bool>(message, 5, self.skip_incidentd);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -2359,7 +2387,7 @@ pub mod trace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for TraceFilter {
+    impl pz::DecodeFields for TraceFilter {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::bytes(&mut self.bytecode, field),
@@ -2371,6 +2399,12 @@ pub mod trace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for TraceFilter {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.bytecode);
             pz::put::bytes(message, 2, &self.bytecode_v2);
@@ -2378,10 +2412,6 @@ pub mod trace_config {
             pz::put::bytes(message, 4, &self.bytecode_overlay_v54);
             pz::put::messages(message, 5, &self.string_filter_chain_v54);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -2506,7 +2536,7 @@ pub mod trace_config {
             pub unknown_fields: pz::rt::Vec<u8>,
         }
 
-        impl pz::Owned for StringFilterRule {
+        impl pz::DecodeFields for StringFilterRule {
             fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
                 match field.id {
                     1 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.policy, field),
@@ -2518,6 +2548,12 @@ pub mod trace_config {
                 }
             }
 
+            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+                &mut self.unknown_fields
+            }
+        }
+
+        impl pz::EncodeFields for StringFilterRule {
             fn write_to(&self, message: &mut pz::Message<'_>) {
                 pz::put::scalar::<pz::kind::Enum<_>>(message, 1, self.policy);
                 pz::put::bytes(message, 2, &self.regex_pattern);
@@ -2525,10 +2561,6 @@ pub mod trace_config {
                 pz::put::bytes(message, 4, &self.name);
                 pz::put::scalars::<pz::kind::Enum<_>>(message, 5, &self.semantic_type);
                 message.raw(&self.unknown_fields);
-            }
-
-            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-                &mut self.unknown_fields
             }
         }
 
@@ -2579,7 +2611,7 @@ pub mod trace_config {
             pub unknown_fields: pz::rt::Vec<u8>,
         }
 
-        impl pz::Owned for StringFilterChain {
+        impl pz::DecodeFields for StringFilterChain {
             fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
                 match field.id {
                     1 => pz::take::messages(&mut self.rules, field, depth),
@@ -2587,13 +2619,15 @@ pub mod trace_config {
                 }
             }
 
+            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+                &mut self.unknown_fields
+            }
+        }
+
+        impl pz::EncodeFields for StringFilterChain {
             fn write_to(&self, message: &mut pz::Message<'_>) {
                 pz::put::messages(message, 1, &self.rules);
                 message.raw(&self.unknown_fields);
-            }
-
-            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-                &mut self.unknown_fields
             }
         }
 
@@ -2687,7 +2721,7 @@ pub mod trace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for AndroidReportConfig {
+    impl pz::DecodeFields for AndroidReportConfig {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::string(&mut self.reporter_service_package, field),
@@ -2698,16 +2732,18 @@ pub mod trace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for AndroidReportConfig {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.reporter_service_package);
             pz::put::bytes(message, 2, &self.reporter_service_class);
             pz::put::scalar::<pz::kind::Bool>(message, 3, self.skip_report);
             pz::put::scalar::<pz::kind::Bool>(message, 4, self.use_pipe_in_framework_for_testing);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -2773,7 +2809,7 @@ pub mod trace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for CmdTraceStartDelay {
+    impl pz::DecodeFields for CmdTraceStartDelay {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.min_delay_ms, field),
@@ -2782,14 +2818,16 @@ pub mod trace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for CmdTraceStartDelay {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.min_delay_ms);
             pz::put::scalar::<pz::kind::Uint32>(message, 2, self.max_delay_ms);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -2853,7 +2891,7 @@ pub mod trace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for SessionSemaphore {
+    impl pz::DecodeFields for SessionSemaphore {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::string(&mut self.name, field),
@@ -2862,14 +2900,16 @@ pub mod trace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for SessionSemaphore {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.name);
             pz::put::scalar::<pz::kind::Uint64>(message, 2, self.max_other_session_count);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

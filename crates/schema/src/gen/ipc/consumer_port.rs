@@ -51,7 +51,7 @@ pub struct EnableTracingRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for EnableTracingRequest {
+impl pz::DecodeFields for EnableTracingRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.trace_config, field, depth),
@@ -60,14 +60,16 @@ impl pz::Owned for EnableTracingRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for EnableTracingRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.trace_config);
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.attach_notification_only);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -137,7 +139,7 @@ pub struct EnableTracingResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for EnableTracingResponse {
+impl pz::DecodeFields for EnableTracingResponse {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Bool>(&mut self.disabled, field),
@@ -146,14 +148,16 @@ impl pz::Owned for EnableTracingResponse {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for EnableTracingResponse {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Bool>(message, 1, self.disabled);
         pz::put::bytes(message, 3, &self.error);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -183,17 +187,19 @@ pub struct StartTracingRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for StartTracingRequest {
+impl pz::DecodeFields for StartTracingRequest {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for StartTracingRequest {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -213,17 +219,19 @@ pub struct StartTracingResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for StartTracingResponse {
+impl pz::DecodeFields for StartTracingResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for StartTracingResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -261,7 +269,7 @@ pub struct ChangeTraceConfigRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ChangeTraceConfigRequest {
+impl pz::DecodeFields for ChangeTraceConfigRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.trace_config, field, depth),
@@ -269,13 +277,15 @@ impl pz::Owned for ChangeTraceConfigRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ChangeTraceConfigRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.trace_config);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -304,17 +314,19 @@ pub struct ChangeTraceConfigResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ChangeTraceConfigResponse {
+impl pz::DecodeFields for ChangeTraceConfigResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ChangeTraceConfigResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -334,17 +346,19 @@ pub struct DisableTracingRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for DisableTracingRequest {
+impl pz::DecodeFields for DisableTracingRequest {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for DisableTracingRequest {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -364,17 +378,19 @@ pub struct DisableTracingResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for DisableTracingResponse {
+impl pz::DecodeFields for DisableTracingResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for DisableTracingResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -394,17 +410,19 @@ pub struct ReadBuffersRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ReadBuffersRequest {
+impl pz::DecodeFields for ReadBuffersRequest {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ReadBuffersRequest {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -442,7 +460,7 @@ pub struct ReadBuffersResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ReadBuffersResponse {
+impl pz::DecodeFields for ReadBuffersResponse {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             2 => pz::take::messages(&mut self.slices, field, depth),
@@ -450,13 +468,15 @@ impl pz::Owned for ReadBuffersResponse {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ReadBuffersResponse {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 2, &self.slices);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -520,7 +540,7 @@ pub mod read_buffers_response {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for Slice {
+    impl pz::DecodeFields for Slice {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::bytes(&mut self.data, field),
@@ -529,14 +549,16 @@ pub mod read_buffers_response {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Slice {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.data);
             pz::put::scalar::<pz::kind::Bool>(message, 2, self.last_slice_for_packet);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -586,7 +608,7 @@ pub struct FreeBuffersRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for FreeBuffersRequest {
+impl pz::DecodeFields for FreeBuffersRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalars::<pz::kind::Uint32>(&mut self.buffer_ids, field),
@@ -594,13 +616,15 @@ impl pz::Owned for FreeBuffersRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for FreeBuffersRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalars::<pz::kind::Uint32>(message, 1, &self.buffer_ids);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -629,17 +653,19 @@ pub struct FreeBuffersResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for FreeBuffersResponse {
+impl pz::DecodeFields for FreeBuffersResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for FreeBuffersResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -693,7 +719,7 @@ pub struct FlushRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for FlushRequest {
+impl pz::DecodeFields for FlushRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.timeout_ms, field),
@@ -702,14 +728,16 @@ impl pz::Owned for FlushRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for FlushRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint32>(message, 1, self.timeout_ms);
         pz::put::scalar::<pz::kind::Uint64>(message, 2, self.flags);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -739,17 +767,19 @@ pub struct FlushResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for FlushResponse {
+impl pz::DecodeFields for FlushResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for FlushResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -788,7 +818,7 @@ pub struct DetachRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for DetachRequest {
+impl pz::DecodeFields for DetachRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.key, field),
@@ -796,13 +826,15 @@ impl pz::Owned for DetachRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for DetachRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.key);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -831,17 +863,19 @@ pub struct DetachResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for DetachResponse {
+impl pz::DecodeFields for DetachResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for DetachResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -880,7 +914,7 @@ pub struct AttachRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for AttachRequest {
+impl pz::DecodeFields for AttachRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.key, field),
@@ -888,13 +922,15 @@ impl pz::Owned for AttachRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for AttachRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.key);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -941,7 +977,7 @@ pub struct AttachResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for AttachResponse {
+impl pz::DecodeFields for AttachResponse {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.trace_config, field, depth),
@@ -949,13 +985,15 @@ impl pz::Owned for AttachResponse {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for AttachResponse {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.trace_config);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -984,17 +1022,19 @@ pub struct GetTraceStatsRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for GetTraceStatsRequest {
+impl pz::DecodeFields for GetTraceStatsRequest {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for GetTraceStatsRequest {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -1032,7 +1072,7 @@ pub struct GetTraceStatsResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for GetTraceStatsResponse {
+impl pz::DecodeFields for GetTraceStatsResponse {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.trace_stats, field, depth),
@@ -1040,13 +1080,15 @@ impl pz::Owned for GetTraceStatsResponse {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for GetTraceStatsResponse {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.trace_stats);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1094,7 +1136,7 @@ pub struct ObserveEventsRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ObserveEventsRequest {
+impl pz::DecodeFields for ObserveEventsRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalars::<pz::kind::Enum<_>>(&mut self.events_to_observe, field),
@@ -1102,13 +1144,15 @@ impl pz::Owned for ObserveEventsRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ObserveEventsRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalars::<pz::kind::Enum<_>>(message, 1, &self.events_to_observe);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1155,7 +1199,7 @@ pub struct ObserveEventsResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ObserveEventsResponse {
+impl pz::DecodeFields for ObserveEventsResponse {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.events, field, depth),
@@ -1163,13 +1207,15 @@ impl pz::Owned for ObserveEventsResponse {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ObserveEventsResponse {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.events);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1217,7 +1263,7 @@ pub struct QueryServiceStateRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for QueryServiceStateRequest {
+impl pz::DecodeFields for QueryServiceStateRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Bool>(&mut self.sessions_only, field),
@@ -1225,13 +1271,15 @@ impl pz::Owned for QueryServiceStateRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for QueryServiceStateRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Bool>(message, 1, self.sessions_only);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1278,7 +1326,7 @@ pub struct QueryServiceStateResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for QueryServiceStateResponse {
+impl pz::DecodeFields for QueryServiceStateResponse {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.service_state, field, depth),
@@ -1286,13 +1334,15 @@ impl pz::Owned for QueryServiceStateResponse {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for QueryServiceStateResponse {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.service_state);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1321,17 +1371,19 @@ pub struct QueryCapabilitiesRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for QueryCapabilitiesRequest {
+impl pz::DecodeFields for QueryCapabilitiesRequest {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for QueryCapabilitiesRequest {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -1369,7 +1421,7 @@ pub struct QueryCapabilitiesResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for QueryCapabilitiesResponse {
+impl pz::DecodeFields for QueryCapabilitiesResponse {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.capabilities, field, depth),
@@ -1377,13 +1429,15 @@ impl pz::Owned for QueryCapabilitiesResponse {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for QueryCapabilitiesResponse {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.capabilities);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1412,17 +1466,19 @@ pub struct SaveTraceForBugreportRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for SaveTraceForBugreportRequest {
+impl pz::DecodeFields for SaveTraceForBugreportRequest {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for SaveTraceForBugreportRequest {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -1476,7 +1532,7 @@ pub struct SaveTraceForBugreportResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for SaveTraceForBugreportResponse {
+impl pz::DecodeFields for SaveTraceForBugreportResponse {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Bool>(&mut self.success, field),
@@ -1485,14 +1541,16 @@ impl pz::Owned for SaveTraceForBugreportResponse {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for SaveTraceForBugreportResponse {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Bool>(message, 1, self.success);
         pz::put::bytes(message, 2, &self.msg);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1667,7 +1725,7 @@ pub struct CloneSessionRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for CloneSessionRequest {
+impl pz::DecodeFields for CloneSessionRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint64>(&mut self.session_id, field),
@@ -1683,6 +1741,12 @@ impl pz::Owned for CloneSessionRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for CloneSessionRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint64>(message, 1, self.session_id);
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.skip_trace_filter);
@@ -1694,10 +1758,6 @@ impl pz::Owned for CloneSessionRequest {
         pz::put::scalar::<pz::kind::Uint64>(message, 8, self.clone_trigger_boot_time_ns);
         pz::put::scalar::<pz::kind::Uint64>(message, 9, self.clone_trigger_delay_ms);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1813,7 +1873,7 @@ pub struct CloneSessionResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for CloneSessionResponse {
+impl pz::DecodeFields for CloneSessionResponse {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Bool>(&mut self.success, field),
@@ -1825,6 +1885,12 @@ impl pz::Owned for CloneSessionResponse {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for CloneSessionResponse {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Bool>(message, 1, self.success);
         pz::put::bytes(message, 2, &self.error);
@@ -1832,10 +1898,6 @@ impl pz::Owned for CloneSessionResponse {
         pz::put::scalar::<pz::kind::Int64>(message, 4, self.uuid_lsb);
         pz::put::scalar::<pz::kind::Bool>(message, 5, self.was_write_into_file);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

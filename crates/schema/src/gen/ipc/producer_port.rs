@@ -127,7 +127,7 @@ pub struct InitializeConnectionRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for InitializeConnectionRequest {
+impl pz::DecodeFields for InitializeConnectionRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.shared_memory_page_size_hint_bytes, field),
@@ -141,6 +141,12 @@ impl pz::Owned for InitializeConnectionRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for InitializeConnectionRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint32>(message, 1, self.shared_memory_page_size_hint_bytes);
         pz::put::scalar::<pz::kind::Uint32>(message, 2, self.shared_memory_size_hint_bytes);
@@ -150,10 +156,6 @@ impl pz::Owned for InitializeConnectionRequest {
         pz::put::bytes(message, 7, &self.shm_key_windows);
         pz::put::bytes(message, 8, &self.sdk_version);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -248,7 +250,7 @@ pub struct InitializeConnectionResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for InitializeConnectionResponse {
+impl pz::DecodeFields for InitializeConnectionResponse {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Bool>(&mut self.using_shmem_provided_by_producer, field),
@@ -258,15 +260,17 @@ impl pz::Owned for InitializeConnectionResponse {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for InitializeConnectionResponse {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Bool>(message, 1, self.using_shmem_provided_by_producer);
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.direct_smb_patching_supported);
         pz::put::scalar::<pz::kind::Bool>(message, 3, self.use_shmem_emulation);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -315,7 +319,7 @@ pub struct RegisterDataSourceRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for RegisterDataSourceRequest {
+impl pz::DecodeFields for RegisterDataSourceRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.data_source_descriptor, field, depth),
@@ -323,13 +327,15 @@ impl pz::Owned for RegisterDataSourceRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for RegisterDataSourceRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.data_source_descriptor);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -377,7 +383,7 @@ pub struct RegisterDataSourceResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for RegisterDataSourceResponse {
+impl pz::DecodeFields for RegisterDataSourceResponse {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.error, field),
@@ -385,13 +391,15 @@ impl pz::Owned for RegisterDataSourceResponse {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for RegisterDataSourceResponse {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.error);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -438,7 +446,7 @@ pub struct UpdateDataSourceRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for UpdateDataSourceRequest {
+impl pz::DecodeFields for UpdateDataSourceRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.data_source_descriptor, field, depth),
@@ -446,13 +454,15 @@ impl pz::Owned for UpdateDataSourceRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for UpdateDataSourceRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.data_source_descriptor);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -481,17 +491,19 @@ pub struct UpdateDataSourceResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for UpdateDataSourceResponse {
+impl pz::DecodeFields for UpdateDataSourceResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for UpdateDataSourceResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -530,7 +542,7 @@ pub struct UnregisterDataSourceRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for UnregisterDataSourceRequest {
+impl pz::DecodeFields for UnregisterDataSourceRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.data_source_name, field),
@@ -538,13 +550,15 @@ impl pz::Owned for UnregisterDataSourceRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for UnregisterDataSourceRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.data_source_name);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -573,17 +587,19 @@ pub struct UnregisterDataSourceResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for UnregisterDataSourceResponse {
+impl pz::DecodeFields for UnregisterDataSourceResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for UnregisterDataSourceResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -637,7 +653,7 @@ pub struct RegisterTraceWriterRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for RegisterTraceWriterRequest {
+impl pz::DecodeFields for RegisterTraceWriterRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.trace_writer_id, field),
@@ -646,14 +662,16 @@ impl pz::Owned for RegisterTraceWriterRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for RegisterTraceWriterRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint32>(message, 1, self.trace_writer_id);
         pz::put::scalar::<pz::kind::Uint32>(message, 2, self.target_buffer);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -683,17 +701,19 @@ pub struct RegisterTraceWriterResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for RegisterTraceWriterResponse {
+impl pz::DecodeFields for RegisterTraceWriterResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for RegisterTraceWriterResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -732,7 +752,7 @@ pub struct UnregisterTraceWriterRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for UnregisterTraceWriterRequest {
+impl pz::DecodeFields for UnregisterTraceWriterRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.trace_writer_id, field),
@@ -740,13 +760,15 @@ impl pz::Owned for UnregisterTraceWriterRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for UnregisterTraceWriterRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint32>(message, 1, self.trace_writer_id);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -775,17 +797,19 @@ pub struct UnregisterTraceWriterResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for UnregisterTraceWriterResponse {
+impl pz::DecodeFields for UnregisterTraceWriterResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for UnregisterTraceWriterResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -805,17 +829,19 @@ pub struct CommitDataResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for CommitDataResponse {
+impl pz::DecodeFields for CommitDataResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for CommitDataResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -854,7 +880,7 @@ pub struct NotifyDataSourceStartedRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for NotifyDataSourceStartedRequest {
+impl pz::DecodeFields for NotifyDataSourceStartedRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint64>(&mut self.data_source_id, field),
@@ -862,13 +888,15 @@ impl pz::Owned for NotifyDataSourceStartedRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for NotifyDataSourceStartedRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint64>(message, 1, self.data_source_id);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -897,17 +925,19 @@ pub struct NotifyDataSourceStartedResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for NotifyDataSourceStartedResponse {
+impl pz::DecodeFields for NotifyDataSourceStartedResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for NotifyDataSourceStartedResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -946,7 +976,7 @@ pub struct NotifyDataSourceStoppedRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for NotifyDataSourceStoppedRequest {
+impl pz::DecodeFields for NotifyDataSourceStoppedRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint64>(&mut self.data_source_id, field),
@@ -954,13 +984,15 @@ impl pz::Owned for NotifyDataSourceStoppedRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for NotifyDataSourceStoppedRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint64>(message, 1, self.data_source_id);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -989,17 +1021,19 @@ pub struct NotifyDataSourceStoppedResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for NotifyDataSourceStoppedResponse {
+impl pz::DecodeFields for NotifyDataSourceStoppedResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for NotifyDataSourceStoppedResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -1038,7 +1072,7 @@ pub struct ActivateTriggersRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ActivateTriggersRequest {
+impl pz::DecodeFields for ActivateTriggersRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::strings(&mut self.trigger_names, field),
@@ -1046,13 +1080,15 @@ impl pz::Owned for ActivateTriggersRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ActivateTriggersRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.trigger_names);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1081,17 +1117,19 @@ pub struct ActivateTriggersResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ActivateTriggersResponse {
+impl pz::DecodeFields for ActivateTriggersResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ActivateTriggersResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -1111,17 +1149,19 @@ pub struct GetAsyncCommandRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for GetAsyncCommandRequest {
+impl pz::DecodeFields for GetAsyncCommandRequest {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for GetAsyncCommandRequest {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -1235,7 +1275,7 @@ pub struct GetAsyncCommandResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for GetAsyncCommandResponse {
+impl pz::DecodeFields for GetAsyncCommandResponse {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.start_data_source, field, depth),
@@ -1248,6 +1288,12 @@ impl pz::Owned for GetAsyncCommandResponse {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for GetAsyncCommandResponse {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.start_data_source);
         pz::put::messages(message, 2, &self.stop_data_source);
@@ -1256,10 +1302,6 @@ impl pz::Owned for GetAsyncCommandResponse {
         pz::put::messages(message, 6, &self.setup_data_source);
         pz::put::messages(message, 7, &self.clear_incremental_state);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -1327,7 +1369,7 @@ pub mod get_async_command_response {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for SetupDataSource {
+    impl pz::DecodeFields for SetupDataSource {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint64>(&mut self.new_instance_id, field),
@@ -1336,14 +1378,16 @@ pub mod get_async_command_response {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for SetupDataSource {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint64>(message, 1, self.new_instance_id);
             pz::put::messages(message, 2, &self.config);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1406,7 +1450,7 @@ pub mod get_async_command_response {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for StartDataSource {
+    impl pz::DecodeFields for StartDataSource {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint64>(&mut self.new_instance_id, field),
@@ -1415,14 +1459,16 @@ pub mod get_async_command_response {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for StartDataSource {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint64>(message, 1, self.new_instance_id);
             pz::put::messages(message, 2, &self.config);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1471,7 +1517,7 @@ pub mod get_async_command_response {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for StopDataSource {
+    impl pz::DecodeFields for StopDataSource {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint64>(&mut self.instance_id, field),
@@ -1479,13 +1525,15 @@ pub mod get_async_command_response {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for StopDataSource {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint64>(message, 1, self.instance_id);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1548,7 +1596,7 @@ pub mod get_async_command_response {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for SetupTracing {
+    impl pz::DecodeFields for SetupTracing {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.shared_buffer_page_size_kb, field),
@@ -1557,14 +1605,16 @@ pub mod get_async_command_response {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for SetupTracing {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.shared_buffer_page_size_kb);
             pz::put::bytes(message, 2, &self.shm_key_windows);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1643,7 +1693,7 @@ pub mod get_async_command_response {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for Flush {
+    impl pz::DecodeFields for Flush {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalars::<pz::kind::Uint64>(&mut self.data_source_ids, field),
@@ -1653,15 +1703,17 @@ pub mod get_async_command_response {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Flush {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalars::<pz::kind::Uint64>(message, 1, &self.data_source_ids);
             pz::put::scalar::<pz::kind::Uint64>(message, 2, self.request_id);
             pz::put::scalar::<pz::kind::Uint64>(message, 3, self.flags);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1711,7 +1763,7 @@ pub mod get_async_command_response {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for ClearIncrementalState {
+    impl pz::DecodeFields for ClearIncrementalState {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalars::<pz::kind::Uint64>(&mut self.data_source_ids, field),
@@ -1719,13 +1771,15 @@ pub mod get_async_command_response {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for ClearIncrementalState {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalars::<pz::kind::Uint64>(message, 1, &self.data_source_ids);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1755,17 +1809,19 @@ pub struct SyncRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for SyncRequest {
+impl pz::DecodeFields for SyncRequest {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for SyncRequest {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -1785,17 +1841,19 @@ pub struct SyncResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for SyncResponse {
+impl pz::DecodeFields for SyncResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for SyncResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 

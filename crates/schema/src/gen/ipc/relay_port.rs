@@ -36,7 +36,7 @@ pub struct InitRelayRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for InitRelayRequest {
+impl pz::DecodeFields for InitRelayRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.system_info, field, depth),
@@ -44,13 +44,15 @@ impl pz::Owned for InitRelayRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for InitRelayRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.system_info);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -79,17 +81,19 @@ pub struct InitRelayResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for InitRelayResponse {
+impl pz::DecodeFields for InitRelayResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for InitRelayResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -142,7 +146,7 @@ pub struct SyncClockRequest {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for SyncClockRequest {
+impl pz::DecodeFields for SyncClockRequest {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.phase, field),
@@ -151,14 +155,16 @@ impl pz::Owned for SyncClockRequest {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for SyncClockRequest {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Enum<_>>(message, 1, self.phase);
         pz::put::messages(message, 2, &self.clocks);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -231,7 +237,7 @@ pub mod sync_clock_request {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for Clock {
+    impl pz::DecodeFields for Clock {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.clock_id, field),
@@ -240,14 +246,16 @@ pub mod sync_clock_request {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Clock {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.clock_id);
             pz::put::scalar::<pz::kind::Uint64>(message, 2, self.timestamp);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -278,17 +286,19 @@ pub struct SyncClockResponse {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for SyncClockResponse {
+impl pz::DecodeFields for SyncClockResponse {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for SyncClockResponse {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 

@@ -142,7 +142,7 @@ pub struct IPCFrame {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for IPCFrame {
+impl pz::DecodeFields for IPCFrame {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::byte_strings(&mut self.data_for_testing, field),
@@ -157,6 +157,12 @@ impl pz::Owned for IPCFrame {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for IPCFrame {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.data_for_testing);
         pz::put::scalar::<pz::kind::Uint64>(message, 2, self.request_id);
@@ -167,10 +173,6 @@ impl pz::Owned for IPCFrame {
         pz::put::messages(message, 7, &self.msg_request_error);
         pz::put::messages(message, 8, &self.set_peer_identity);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -226,7 +228,7 @@ pub mod ipc_frame {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for BindService {
+    impl pz::DecodeFields for BindService {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::string(&mut self.service_name, field),
@@ -234,13 +236,15 @@ pub mod ipc_frame {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for BindService {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.service_name);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -317,7 +321,7 @@ pub mod ipc_frame {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for BindServiceReply {
+    impl pz::DecodeFields for BindServiceReply {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Bool>(&mut self.success, field),
@@ -327,15 +331,17 @@ pub mod ipc_frame {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for BindServiceReply {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Bool>(message, 1, self.success);
             pz::put::scalar::<pz::kind::Uint32>(message, 2, self.service_id);
             pz::put::messages(message, 3, &self.methods);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -401,7 +407,7 @@ pub mod ipc_frame {
             pub unknown_fields: pz::rt::Vec<u8>,
         }
 
-        impl pz::Owned for MethodInfo {
+        impl pz::DecodeFields for MethodInfo {
             fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
                 match field.id {
                     1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.id, field),
@@ -410,14 +416,16 @@ pub mod ipc_frame {
                 }
             }
 
+            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+                &mut self.unknown_fields
+            }
+        }
+
+        impl pz::EncodeFields for MethodInfo {
             fn write_to(&self, message: &mut pz::Message<'_>) {
                 pz::put::scalar::<pz::kind::Uint32>(message, 1, self.id);
                 pz::put::bytes(message, 2, &self.name);
                 message.raw(&self.unknown_fields);
-            }
-
-            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-                &mut self.unknown_fields
             }
         }
 
@@ -512,7 +520,7 @@ pub mod ipc_frame {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for InvokeMethod {
+    impl pz::DecodeFields for InvokeMethod {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.service_id, field),
@@ -523,16 +531,18 @@ pub mod ipc_frame {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for InvokeMethod {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.service_id);
             pz::put::scalar::<pz::kind::Uint32>(message, 2, self.method_id);
             pz::put::bytes(message, 3, &self.args_proto);
             pz::put::scalar::<pz::kind::Bool>(message, 4, self.drop_reply);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -613,7 +623,7 @@ pub mod ipc_frame {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for InvokeMethodReply {
+    impl pz::DecodeFields for InvokeMethodReply {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Bool>(&mut self.success, field),
@@ -623,15 +633,17 @@ pub mod ipc_frame {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for InvokeMethodReply {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Bool>(message, 1, self.success);
             pz::put::scalar::<pz::kind::Bool>(message, 2, self.has_more);
             pz::put::bytes(message, 3, &self.reply_proto);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -681,7 +693,7 @@ pub mod ipc_frame {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for RequestError {
+    impl pz::DecodeFields for RequestError {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::string(&mut self.error, field),
@@ -689,13 +701,15 @@ pub mod ipc_frame {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for RequestError {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.error);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -788,7 +802,7 @@ pub mod ipc_frame {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for SetPeerIdentity {
+    impl pz::DecodeFields for SetPeerIdentity {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Int32>(&mut self.pid, field),
@@ -799,16 +813,18 @@ pub mod ipc_frame {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for SetPeerIdentity {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Int32>(message, 1, self.pid);
             pz::put::scalar::<pz::kind::Int32>(message, 2, self.uid);
             pz::put::bytes(message, 3, &self.machine_id_hint);
             pz::put::bytes(message, 4, &self.machine_name);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

@@ -61,7 +61,7 @@ pub struct VmProgram {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for VmProgram {
+impl pz::DecodeFields for VmProgram {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.version, field),
@@ -70,14 +70,16 @@ impl pz::Owned for VmProgram {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for VmProgram {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint32>(message, 1, self.version);
         pz::put::messages(message, 2, &self.instructions);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -216,7 +218,7 @@ pub struct VmInstruction {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for VmInstruction {
+impl pz::DecodeFields for VmInstruction {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::message(&mut self.select, field, depth),
@@ -230,6 +232,12 @@ impl pz::Owned for VmInstruction {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for VmInstruction {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.select);
         pz::put::messages(message, 2, &self.reg_load);
@@ -239,10 +247,6 @@ impl pz::Owned for VmInstruction {
         pz::put::scalar::<pz::kind::Enum<_>>(message, 6, self.abort_level);
         pz::put::messages(message, 7, &self.nested_instructions);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -336,7 +340,7 @@ pub struct VmOpSelect {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for VmOpSelect {
+impl pz::DecodeFields for VmOpSelect {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.cursor, field),
@@ -346,15 +350,17 @@ impl pz::Owned for VmOpSelect {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for VmOpSelect {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Enum<_>>(message, 1, self.cursor);
         pz::put::messages(message, 2, &self.relative_path);
         pz::put::scalar::<pz::kind::Bool>(message, 3, self.create_if_not_exist);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -486,7 +492,7 @@ pub mod vm_op_select {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for PathComponent {
+    impl pz::DecodeFields for PathComponent {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.field_id, field),
@@ -499,6 +505,12 @@ pub mod vm_op_select {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for PathComponent {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.field_id);
             pz::put::scalar::<pz::kind::Uint32>(message, 2, self.array_index);
@@ -507,10 +519,6 @@ pub mod vm_op_select {
             pz::put::scalar::<pz::kind::Uint32>(message, 6, self.register_to_match);
             pz::put::scalar::<pz::kind::Uint32>(message, 7, self.store_foreach_index_into_register);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -579,7 +587,7 @@ pub struct VmOpRegLoad {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for VmOpRegLoad {
+impl pz::DecodeFields for VmOpRegLoad {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.cursor, field),
@@ -588,14 +596,16 @@ impl pz::Owned for VmOpRegLoad {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for VmOpRegLoad {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Enum<_>>(message, 1, self.cursor);
         pz::put::scalar::<pz::kind::Uint32>(message, 2, self.dst_register);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -659,7 +669,7 @@ pub struct VmOpMerge {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for VmOpMerge {
+impl pz::DecodeFields for VmOpMerge {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Bool>(&mut self.skip_submessages, field),
@@ -668,14 +678,16 @@ impl pz::Owned for VmOpMerge {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for VmOpMerge {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Bool>(message, 1, self.skip_submessages);
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.del_if_src_empty);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -705,17 +717,19 @@ pub struct VmOpSet {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for VmOpSet {
+impl pz::DecodeFields for VmOpSet {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for VmOpSet {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }
 
@@ -735,16 +749,18 @@ pub struct VmOpDel {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for VmOpDel {
+impl pz::DecodeFields for VmOpDel {
     fn merge_field(&mut self, _: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         Ok(false)
     }
 
-    fn write_to(&self, message: &mut pz::Message<'_>) {
-        message.raw(&self.unknown_fields);
-    }
-
     fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
         &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for VmOpDel {
+    fn write_to(&self, message: &mut pz::Message<'_>) {
+        message.raw(&self.unknown_fields);
     }
 }

@@ -51,7 +51,7 @@ pub struct ClockSnapshot {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ClockSnapshot {
+impl pz::DecodeFields for ClockSnapshot {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::messages(&mut self.clocks, field, depth),
@@ -60,14 +60,16 @@ impl pz::Owned for ClockSnapshot {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ClockSnapshot {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.clocks);
         pz::put::scalar::<pz::kind::Enum<_>>(message, 2, self.primary_trace_clock);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -162,7 +164,7 @@ pub mod clock_snapshot {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for Clock {
+    impl pz::DecodeFields for Clock {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.clock_id, field),
@@ -173,16 +175,18 @@ pub mod clock_snapshot {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Clock {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.clock_id);
             pz::put::scalar::<pz::kind::Uint64>(message, 2, self.timestamp);
             pz::put::scalar::<pz::kind::Bool>(message, 3, self.is_incremental);
             pz::put::scalar::<pz::kind::Uint64>(message, 4, self.unit_multiplier_ns);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

@@ -75,7 +75,7 @@ pub struct ExtensionDescriptor {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ExtensionDescriptor {
+impl pz::DecodeFields for ExtensionDescriptor {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             #[cfg(feature = "full")]
@@ -86,16 +86,18 @@ impl pz::Owned for ExtensionDescriptor {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ExtensionDescriptor {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         #[cfg(feature = "full")]
         pz::put::messages(message, 1, &self.extension_set);
         pz::put::bytes(message, 2, &self.extension_set_gzip);
         pz::put::bytes(message, 3, &self.file_name);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -36,7 +36,7 @@ pub struct RemoteClockSync {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for RemoteClockSync {
+impl pz::DecodeFields for RemoteClockSync {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::messages(&mut self.synced_clocks, field, depth),
@@ -44,13 +44,15 @@ impl pz::Owned for RemoteClockSync {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for RemoteClockSync {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.synced_clocks);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -112,7 +114,7 @@ pub mod remote_clock_sync {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for SyncedClocks {
+    impl pz::DecodeFields for SyncedClocks {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 2 => pz::take::message(&mut self.client_clocks, field, depth),
@@ -121,14 +123,16 @@ pub mod remote_clock_sync {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for SyncedClocks {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::messages(message, 2, &self.client_clocks);
             pz::put::messages(message, 3, &self.host_clocks);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

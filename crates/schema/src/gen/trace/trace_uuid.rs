@@ -52,7 +52,7 @@ pub struct TraceUuid {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for TraceUuid {
+impl pz::DecodeFields for TraceUuid {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Int64>(&mut self.msb, field),
@@ -61,14 +61,16 @@ impl pz::Owned for TraceUuid {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for TraceUuid {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Int64>(message, 1, self.msb);
         pz::put::scalar::<pz::kind::Int64>(message, 2, self.lsb);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -82,7 +82,7 @@ pub struct Trigger {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Trigger {
+impl pz::DecodeFields for Trigger {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.trigger_name, field),
@@ -93,16 +93,18 @@ impl pz::Owned for Trigger {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Trigger {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.trigger_name);
         pz::put::bytes(message, 2, &self.producer_name);
         pz::put::scalar::<pz::kind::Int32>(message, 3, self.trusted_producer_uid);
         pz::put::scalar::<pz::kind::Uint64>(message, 4, self.stop_delay_ms);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -66,7 +66,7 @@ pub struct Point_ {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for Point_ {
+impl pz::DecodeFields for Point_ {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Sint32>(&mut self.x, field),
@@ -75,14 +75,16 @@ impl pz::Owned for Point_ {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for Point_ {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Sint32>(message, 1, self.x);
         pz::put::scalar::<pz::kind::Sint32>(message, 2, self.y);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -37,7 +37,7 @@ pub struct AndroidGameInterventionListConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for AndroidGameInterventionListConfig {
+impl pz::DecodeFields for AndroidGameInterventionListConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::strings(&mut self.package_name_filter, field),
@@ -45,13 +45,15 @@ impl pz::Owned for AndroidGameInterventionListConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for AndroidGameInterventionListConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.package_name_filter);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

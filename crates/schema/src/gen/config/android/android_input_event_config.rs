@@ -96,7 +96,7 @@ pub struct AndroidInputEventConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for AndroidInputEventConfig {
+impl pz::DecodeFields for AndroidInputEventConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.mode, field),
@@ -108,6 +108,12 @@ impl pz::Owned for AndroidInputEventConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for AndroidInputEventConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Enum<_>>(message, 1, self.mode);
         pz::put::messages(message, 2, &self.rules);
@@ -115,10 +121,6 @@ impl pz::Owned for AndroidInputEventConfig {
         pz::put::scalar::<pz::kind::Bool>(message, 4, self.trace_dispatcher_window_dispatch);
         pz::put::scalar::<pz::kind::Bool>(message, 5, self.trace_evdev_events);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -248,7 +250,7 @@ pub mod android_input_event_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for TraceRule {
+    impl pz::DecodeFields for TraceRule {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.trace_level, field),
@@ -260,6 +262,12 @@ pub mod android_input_event_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for TraceRule {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Enum<_>>(message, 1, self.trace_level);
             pz::put::bytes(message, 2, &self.match_all_packages);
@@ -267,10 +275,6 @@ pub mod android_input_event_config {
             pz::put::scalar::<pz::kind::Bool>(message, 4, self.match_secure);
             pz::put::scalar::<pz::kind::Bool>(message, 5, self.match_ime_connection_active);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

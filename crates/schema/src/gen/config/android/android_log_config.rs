@@ -82,7 +82,7 @@ pub struct AndroidLogConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for AndroidLogConfig {
+impl pz::DecodeFields for AndroidLogConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalars::<pz::kind::Enum<_>>(&mut self.log_ids, field),
@@ -93,16 +93,18 @@ impl pz::Owned for AndroidLogConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for AndroidLogConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalars::<pz::kind::Enum<_>>(message, 1, &self.log_ids);
         pz::put::scalar::<pz::kind::Enum<_>>(message, 3, self.min_prio);
         pz::put::bytes(message, 4, &self.filter_tags);
         pz::put::scalar::<pz::kind::Bool>(message, 5, self.preserve_log_buffer);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

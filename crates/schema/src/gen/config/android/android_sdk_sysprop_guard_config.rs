@@ -67,7 +67,7 @@ pub struct AndroidSdkSyspropGuardConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for AndroidSdkSyspropGuardConfig {
+impl pz::DecodeFields for AndroidSdkSyspropGuardConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Bool>(&mut self.surfaceflinger_skia_track_events, field),
@@ -77,15 +77,17 @@ impl pz::Owned for AndroidSdkSyspropGuardConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for AndroidSdkSyspropGuardConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Bool>(message, 1, self.surfaceflinger_skia_track_events);
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.hwui_skia_track_events);
         pz::put::bytes(message, 3, &self.hwui_package_name_filter);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

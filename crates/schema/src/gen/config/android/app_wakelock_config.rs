@@ -67,7 +67,7 @@ pub struct AppWakelocksConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for AppWakelocksConfig {
+impl pz::DecodeFields for AppWakelocksConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Int32>(&mut self.write_delay_ms, field),
@@ -77,15 +77,17 @@ impl pz::Owned for AppWakelocksConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for AppWakelocksConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Int32>(message, 1, self.write_delay_ms);
         pz::put::scalar::<pz::kind::Int32>(message, 2, self.filter_duration_below_ms);
         pz::put::scalar::<pz::kind::Bool>(message, 3, self.drop_owner_pid);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

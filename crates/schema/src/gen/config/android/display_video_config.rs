@@ -97,7 +97,7 @@ pub struct DisplayVideoConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for DisplayVideoConfig {
+impl pz::DecodeFields for DisplayVideoConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Float>(&mut self.scale, field),
@@ -109,6 +109,12 @@ impl pz::Owned for DisplayVideoConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for DisplayVideoConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Float>(message, 1, self.scale);
         pz::put::scalar::<pz::kind::Enum<_>>(message, 2, self.format);
@@ -116,10 +122,6 @@ impl pz::Owned for DisplayVideoConfig {
         pz::put::scalar::<pz::kind::Uint64>(message, 4, self.max_stream_size_bytes);
         pz::put::scalar::<pz::kind::Uint32>(message, 5, self.bitrate_bps);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -67,7 +67,7 @@ pub struct InputMethodConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for InputMethodConfig {
+impl pz::DecodeFields for InputMethodConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Bool>(&mut self.client, field),
@@ -77,15 +77,17 @@ impl pz::Owned for InputMethodConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for InputMethodConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Bool>(message, 1, self.client);
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.service);
         pz::put::scalar::<pz::kind::Bool>(message, 3, self.manager_service);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -112,7 +112,7 @@ pub struct NetworkPacketTraceConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for NetworkPacketTraceConfig {
+impl pz::DecodeFields for NetworkPacketTraceConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.poll_ms, field),
@@ -125,6 +125,12 @@ impl pz::Owned for NetworkPacketTraceConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for NetworkPacketTraceConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint32>(message, 1, self.poll_ms);
         pz::put::scalar::<pz::kind::Uint32>(message, 2, self.aggregation_threshold);
@@ -133,10 +139,6 @@ impl pz::Owned for NetworkPacketTraceConfig {
         pz::put::scalar::<pz::kind::Bool>(message, 5, self.drop_remote_port);
         pz::put::scalar::<pz::kind::Bool>(message, 6, self.drop_tcp_flags);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -67,7 +67,7 @@ pub struct PackagesListConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for PackagesListConfig {
+impl pz::DecodeFields for PackagesListConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::strings(&mut self.package_name_filter, field),
@@ -77,15 +77,17 @@ impl pz::Owned for PackagesListConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for PackagesListConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.package_name_filter);
         pz::put::scalar::<pz::kind::Uint32>(message, 2, self.only_write_on_cpu_use_every_ms);
         pz::put::bytes(message, 3, &self.package_name_regex_filter);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

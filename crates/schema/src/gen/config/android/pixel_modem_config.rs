@@ -67,7 +67,7 @@ pub struct PixelModemConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for PixelModemConfig {
+impl pz::DecodeFields for PixelModemConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.event_group, field),
@@ -77,15 +77,17 @@ impl pz::Owned for PixelModemConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for PixelModemConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Enum<_>>(message, 1, self.event_group);
         pz::put::scalars::<pz::kind::Int64>(message, 2, &self.pigweed_hash_allow_list);
         pz::put::scalars::<pz::kind::Int64>(message, 3, &self.pigweed_hash_deny_list);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

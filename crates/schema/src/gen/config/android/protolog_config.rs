@@ -79,7 +79,7 @@ pub struct ProtoLogConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ProtoLogConfig {
+impl pz::DecodeFields for ProtoLogConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::messages(&mut self.group_overrides, field, depth),
@@ -89,15 +89,17 @@ impl pz::Owned for ProtoLogConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ProtoLogConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.group_overrides);
         pz::put::scalar::<pz::kind::Enum<_>>(message, 2, self.tracing_mode);
         pz::put::scalar::<pz::kind::Enum<_>>(message, 3, self.default_log_from_level);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -187,7 +189,7 @@ pub struct ProtoLogGroup {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ProtoLogGroup {
+impl pz::DecodeFields for ProtoLogGroup {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.group_name, field),
@@ -197,15 +199,17 @@ impl pz::Owned for ProtoLogGroup {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ProtoLogGroup {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.group_name);
         pz::put::scalar::<pz::kind::Enum<_>>(message, 2, self.log_from);
         pz::put::scalar::<pz::kind::Bool>(message, 3, self.collect_stacktrace);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

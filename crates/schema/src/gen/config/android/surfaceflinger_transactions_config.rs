@@ -37,7 +37,7 @@ pub struct SurfaceFlingerTransactionsConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for SurfaceFlingerTransactionsConfig {
+impl pz::DecodeFields for SurfaceFlingerTransactionsConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.mode, field),
@@ -45,13 +45,15 @@ impl pz::Owned for SurfaceFlingerTransactionsConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for SurfaceFlingerTransactionsConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Enum<_>>(message, 1, self.mode);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -67,7 +67,7 @@ pub struct WindowManagerConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for WindowManagerConfig {
+impl pz::DecodeFields for WindowManagerConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.log_frequency, field),
@@ -77,15 +77,17 @@ impl pz::Owned for WindowManagerConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for WindowManagerConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Enum<_>>(message, 1, self.log_frequency);
         pz::put::scalar::<pz::kind::Enum<_>>(message, 2, self.log_level);
         pz::put::scalar::<pz::kind::Enum<_>>(message, 3, self.log_mode);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

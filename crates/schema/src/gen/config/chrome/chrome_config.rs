@@ -112,7 +112,7 @@ pub struct ChromeConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ChromeConfig {
+impl pz::DecodeFields for ChromeConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.trace_config, field),
@@ -125,6 +125,12 @@ impl pz::Owned for ChromeConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ChromeConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.trace_config);
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.privacy_filtering_enabled);
@@ -133,10 +139,6 @@ impl pz::Owned for ChromeConfig {
         pz::put::bytes(message, 5, &self.json_agent_label_filter);
         pz::put::scalar::<pz::kind::Bool>(message, 6, self.event_package_name_filter_enabled);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -51,7 +51,7 @@ pub struct ChromiumHistogramSamplesConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ChromiumHistogramSamplesConfig {
+impl pz::DecodeFields for ChromiumHistogramSamplesConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::messages(&mut self.histograms, field, depth),
@@ -60,14 +60,16 @@ impl pz::Owned for ChromiumHistogramSamplesConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ChromiumHistogramSamplesConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 1, &self.histograms);
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.filter_histogram_names);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -147,7 +149,7 @@ pub mod chromium_histogram_samples_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for HistogramSample {
+    impl pz::DecodeFields for HistogramSample {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::string(&mut self.histogram_name, field),
@@ -157,15 +159,17 @@ pub mod chromium_histogram_samples_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for HistogramSample {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.histogram_name);
             pz::put::scalar::<pz::kind::Int64>(message, 2, self.min_value);
             pz::put::scalar::<pz::kind::Int64>(message, 3, self.max_value);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

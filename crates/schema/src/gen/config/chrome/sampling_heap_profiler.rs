@@ -52,7 +52,7 @@ pub struct ChromiumSamplingHeapProfilerConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ChromiumSamplingHeapProfilerConfig {
+impl pz::DecodeFields for ChromiumSamplingHeapProfilerConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint64>(&mut self.sampling_interval_bytes, field),
@@ -61,14 +61,16 @@ impl pz::Owned for ChromiumSamplingHeapProfilerConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ChromiumSamplingHeapProfilerConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint64>(message, 1, self.sampling_interval_bytes);
         pz::put::scalar::<pz::kind::Uint32>(message, 2, self.sampling_interval_ms);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -52,7 +52,7 @@ pub struct V8Config {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for V8Config {
+impl pz::DecodeFields for V8Config {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Bool>(&mut self.log_script_sources, field),
@@ -61,14 +61,16 @@ impl pz::Owned for V8Config {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for V8Config {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Bool>(message, 1, self.log_script_sources);
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.log_instructions);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

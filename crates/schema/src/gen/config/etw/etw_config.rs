@@ -127,7 +127,7 @@ pub struct EtwConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for EtwConfig {
+impl pz::DecodeFields for EtwConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalars::<pz::kind::Enum<_>>(&mut self.kernel_flags, field),
@@ -141,6 +141,12 @@ impl pz::Owned for EtwConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for EtwConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalars::<pz::kind::Enum<_>>(message, 1, &self.kernel_flags);
         pz::put::bytes(message, 2, &self.scheduler_provider_events);
@@ -150,10 +156,6 @@ impl pz::Owned for EtwConfig {
         pz::put::bytes(message, 6, &self.disk_provider_events);
         pz::put::bytes(message, 7, &self.system_io_provider_events);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

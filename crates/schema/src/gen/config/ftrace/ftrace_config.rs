@@ -469,7 +469,7 @@ pub struct FtraceConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for FtraceConfig {
+impl pz::DecodeFields for FtraceConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::strings(&mut self.ftrace_events, field),
@@ -506,6 +506,12 @@ impl pz::Owned for FtraceConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for FtraceConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.ftrace_events);
         pz::put::bytes(message, 2, &self.atrace_categories);
@@ -538,10 +544,6 @@ impl pz::Owned for FtraceConfig {
         pz::put::messages(message, 36, &self.tracefs_options);
         pz::put::bytes(message, 37, &self.tracing_cpumask);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -628,7 +630,7 @@ pub mod ftrace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for CompactSchedConfig {
+    impl pz::DecodeFields for CompactSchedConfig {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Bool>(&mut self.enabled, field),
@@ -636,13 +638,15 @@ pub mod ftrace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for CompactSchedConfig {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Bool>(message, 1, self.enabled);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -689,7 +693,7 @@ pub mod ftrace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for PrintFilter {
+    impl pz::DecodeFields for PrintFilter {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::messages(&mut self.rules, field, depth),
@@ -697,13 +701,15 @@ pub mod ftrace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for PrintFilter {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::messages(message, 1, &self.rules);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -787,7 +793,7 @@ pub mod ftrace_config {
             pub unknown_fields: pz::rt::Vec<u8>,
         }
 
-        impl pz::Owned for Rule {
+        impl pz::DecodeFields for Rule {
             fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
                 match field.id {
                     1 => pz::take::string(&mut self.prefix, field),
@@ -797,15 +803,17 @@ pub mod ftrace_config {
                 }
             }
 
+            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+                &mut self.unknown_fields
+            }
+        }
+
+        impl pz::EncodeFields for Rule {
             fn write_to(&self, message: &mut pz::Message<'_>) {
                 pz::put::bytes(message, 1, &self.prefix);
                 pz::put::scalar::<pz::kind::Bool>(message, 2, self.allow);
                 pz::put::messages(message, 3, &self.atrace_msg);
                 message.raw(&self.unknown_fields);
-            }
-
-            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-                &mut self.unknown_fields
             }
         }
 
@@ -871,7 +879,7 @@ pub mod ftrace_config {
                 pub unknown_fields: pz::rt::Vec<u8>,
             }
 
-            impl pz::Owned for AtraceMessage {
+            impl pz::DecodeFields for AtraceMessage {
                 fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
                     match field.id {
                         1 => pz::take::string(&mut self.r#type, field),
@@ -880,14 +888,16 @@ pub mod ftrace_config {
                     }
                 }
 
+                fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+                    &mut self.unknown_fields
+                }
+            }
+
+            impl pz::EncodeFields for AtraceMessage {
                 fn write_to(&self, message: &mut pz::Message<'_>) {
                     pz::put::bytes(message, 1, &self.r#type);
                     pz::put::bytes(message, 2, &self.prefix);
                     message.raw(&self.unknown_fields);
-                }
-
-                fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-                    &mut self.unknown_fields
                 }
             }
 
@@ -953,7 +963,7 @@ pub mod ftrace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for KprobeEvent {
+    impl pz::DecodeFields for KprobeEvent {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::string(&mut self.probe, field),
@@ -962,14 +972,16 @@ pub mod ftrace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for KprobeEvent {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.probe);
             pz::put::scalar::<pz::kind::Enum<_>>(message, 2, self.r#type);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -1045,7 +1057,7 @@ pub mod ftrace_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for TracefsOption {
+    impl pz::DecodeFields for TracefsOption {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::string(&mut self.name, field),
@@ -1054,14 +1066,16 @@ pub mod ftrace_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for TracefsOption {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.name);
             pz::put::scalar::<pz::kind::Enum<_>>(message, 2, self.state);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

@@ -117,7 +117,7 @@ pub struct GpuCounterConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for GpuCounterConfig {
+impl pz::DecodeFields for GpuCounterConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint64>(&mut self.counter_period_ns, field),
@@ -130,6 +130,12 @@ impl pz::Owned for GpuCounterConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for GpuCounterConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint64>(message, 1, self.counter_period_ns);
         pz::put::scalars::<pz::kind::Uint32>(message, 2, &self.counter_ids);
@@ -138,10 +144,6 @@ impl pz::Owned for GpuCounterConfig {
         pz::put::messages(message, 5, &self.instrumented_sampling_config);
         pz::put::bytes(message, 6, &self.counter_names);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -240,7 +242,7 @@ pub mod gpu_counter_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for InstrumentedSamplingConfig {
+    impl pz::DecodeFields for InstrumentedSamplingConfig {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 3 => pz::take::messages(&mut self.activity_name_filters, field, depth),
@@ -251,16 +253,18 @@ pub mod gpu_counter_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for InstrumentedSamplingConfig {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::messages(message, 3, &self.activity_name_filters);
             pz::put::messages(message, 5, &self.activity_ranges);
             pz::put::bytes(message, 6, &self.activity_tx_include_globs);
             pz::put::bytes(message, 7, &self.activity_tx_exclude_globs);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -327,7 +331,7 @@ pub mod gpu_counter_config {
             pub unknown_fields: pz::rt::Vec<u8>,
         }
 
-        impl pz::Owned for ActivityNameFilter {
+        impl pz::DecodeFields for ActivityNameFilter {
             fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
                 match field.id {
                     1 => pz::take::string(&mut self.name_glob, field),
@@ -336,14 +340,16 @@ pub mod gpu_counter_config {
                 }
             }
 
+            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+                &mut self.unknown_fields
+            }
+        }
+
+        impl pz::EncodeFields for ActivityNameFilter {
             fn write_to(&self, message: &mut pz::Message<'_>) {
                 pz::put::bytes(message, 1, &self.name_glob);
                 pz::put::scalar::<pz::kind::Enum<_>>(message, 2, self.name_base);
                 message.raw(&self.unknown_fields);
-            }
-
-            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-                &mut self.unknown_fields
             }
         }
 
@@ -418,7 +424,7 @@ pub mod gpu_counter_config {
             pub unknown_fields: pz::rt::Vec<u8>,
         }
 
-        impl pz::Owned for ActivityRange {
+        impl pz::DecodeFields for ActivityRange {
             fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
                 match field.id {
                     1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.skip, field),
@@ -427,14 +433,16 @@ pub mod gpu_counter_config {
                 }
             }
 
+            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+                &mut self.unknown_fields
+            }
+        }
+
+        impl pz::EncodeFields for ActivityRange {
             fn write_to(&self, message: &mut pz::Message<'_>) {
                 pz::put::scalar::<pz::kind::Uint32>(message, 1, self.skip);
                 pz::put::scalar::<pz::kind::Uint32>(message, 2, self.count);
                 message.raw(&self.unknown_fields);
-            }
-
-            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-                &mut self.unknown_fields
             }
         }
 

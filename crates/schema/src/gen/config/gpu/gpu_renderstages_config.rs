@@ -67,7 +67,7 @@ pub struct GpuRenderStagesConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for GpuRenderStagesConfig {
+impl pz::DecodeFields for GpuRenderStagesConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Bool>(&mut self.full_loadstore, field),
@@ -77,15 +77,17 @@ impl pz::Owned for GpuRenderStagesConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for GpuRenderStagesConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Bool>(message, 1, self.full_loadstore);
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.low_overhead);
         pz::put::bytes(message, 3, &self.trace_metrics);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -52,7 +52,7 @@ pub struct VulkanMemoryConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for VulkanMemoryConfig {
+impl pz::DecodeFields for VulkanMemoryConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Bool>(&mut self.track_driver_memory_usage, field),
@@ -61,14 +61,16 @@ impl pz::Owned for VulkanMemoryConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for VulkanMemoryConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Bool>(message, 1, self.track_driver_memory_usage);
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.track_device_memory_usage);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -111,7 +111,7 @@ pub struct InodeFileConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for InodeFileConfig {
+impl pz::DecodeFields for InodeFileConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.scan_interval_ms, field),
@@ -124,6 +124,12 @@ impl pz::Owned for InodeFileConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for InodeFileConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint32>(message, 1, self.scan_interval_ms);
         pz::put::scalar::<pz::kind::Uint32>(message, 2, self.scan_delay_ms);
@@ -132,10 +138,6 @@ impl pz::Owned for InodeFileConfig {
         pz::put::bytes(message, 5, &self.scan_mount_points);
         pz::put::messages(message, 6, &self.mount_point_mapping);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -204,7 +206,7 @@ pub mod inode_file_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for MountPointMappingEntry {
+    impl pz::DecodeFields for MountPointMappingEntry {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::string(&mut self.mountpoint, field),
@@ -213,14 +215,16 @@ pub mod inode_file_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for MountPointMappingEntry {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::bytes(message, 1, &self.mountpoint);
             pz::put::bytes(message, 2, &self.scan_roots);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

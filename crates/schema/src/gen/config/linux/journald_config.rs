@@ -67,7 +67,7 @@ pub struct SystemdJournaldConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for SystemdJournaldConfig {
+impl pz::DecodeFields for SystemdJournaldConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.min_prio, field),
@@ -77,15 +77,17 @@ impl pz::Owned for SystemdJournaldConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for SystemdJournaldConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint32>(message, 1, self.min_prio);
         pz::put::bytes(message, 2, &self.filter_identifiers);
         pz::put::bytes(message, 3, &self.filter_units);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

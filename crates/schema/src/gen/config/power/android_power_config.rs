@@ -97,7 +97,7 @@ pub struct AndroidPowerConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for AndroidPowerConfig {
+impl pz::DecodeFields for AndroidPowerConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.battery_poll_ms, field),
@@ -109,6 +109,12 @@ impl pz::Owned for AndroidPowerConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for AndroidPowerConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint32>(message, 1, self.battery_poll_ms);
         pz::put::scalars::<pz::kind::Enum<_>>(message, 2, &self.battery_counters);
@@ -116,10 +122,6 @@ impl pz::Owned for AndroidPowerConfig {
         pz::put::scalar::<pz::kind::Bool>(message, 4, self.collect_energy_estimation_breakdown);
         pz::put::scalar::<pz::kind::Bool>(message, 5, self.collect_entity_state_residency);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -187,7 +187,7 @@ pub struct ProcessStatsConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ProcessStatsConfig {
+impl pz::DecodeFields for ProcessStatsConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalars::<pz::kind::Enum<_>>(&mut self.quirks, field),
@@ -205,6 +205,12 @@ impl pz::Owned for ProcessStatsConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ProcessStatsConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalars::<pz::kind::Enum<_>>(message, 1, &self.quirks);
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.scan_all_processes_on_start);
@@ -218,10 +224,6 @@ impl pz::Owned for ProcessStatsConfig {
         pz::put::scalar::<pz::kind::Bool>(message, 13, self.record_process_dmabuf_rss);
         pz::put::scalar::<pz::kind::Bool>(message, 14, self.skip_main_thread_message);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -396,7 +396,7 @@ pub struct HeapprofdConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for HeapprofdConfig {
+impl pz::DecodeFields for HeapprofdConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint64>(&mut self.sampling_interval_bytes, field),
@@ -428,6 +428,12 @@ impl pz::Owned for HeapprofdConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for HeapprofdConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint64>(message, 1, self.sampling_interval_bytes);
         pz::put::bytes(message, 2, &self.process_cmdline);
@@ -455,10 +461,6 @@ impl pz::Owned for HeapprofdConfig {
         pz::put::bytes(message, 26, &self.target_installed_by);
         pz::put::bytes(message, 27, &self.exclude_heaps);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -546,7 +548,7 @@ pub mod heapprofd_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for ContinuousDumpConfig {
+    impl pz::DecodeFields for ContinuousDumpConfig {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 5 => pz::take::scalar::<pz::kind::Uint32>(&mut self.dump_phase_ms, field),
@@ -555,14 +557,16 @@ pub mod heapprofd_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for ContinuousDumpConfig {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 5, self.dump_phase_ms);
             pz::put::scalar::<pz::kind::Uint32>(message, 6, self.dump_interval_ms);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

@@ -170,7 +170,7 @@ pub struct JavaHprofConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for JavaHprofConfig {
+impl pz::DecodeFields for JavaHprofConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::strings(&mut self.process_cmdline, field),
@@ -187,6 +187,12 @@ impl pz::Owned for JavaHprofConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for JavaHprofConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.process_cmdline);
         pz::put::scalars::<pz::kind::Uint64>(message, 2, &self.pid);
@@ -199,10 +205,6 @@ impl pz::Owned for JavaHprofConfig {
         pz::put::scalar::<pz::kind::Uint32>(message, 9, self.min_java_heap_size_kb);
         pz::put::scalar::<pz::kind::Bool>(message, 10, self.dump_oome_callstack);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -290,7 +292,7 @@ pub mod java_hprof_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for ContinuousDumpConfig {
+    impl pz::DecodeFields for ContinuousDumpConfig {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.dump_phase_ms, field),
@@ -300,15 +302,17 @@ pub mod java_hprof_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for ContinuousDumpConfig {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.dump_phase_ms);
             pz::put::scalar::<pz::kind::Uint32>(message, 2, self.dump_interval_ms);
             pz::put::scalar::<pz::kind::Bool>(message, 3, self.scan_pids_only_on_start);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

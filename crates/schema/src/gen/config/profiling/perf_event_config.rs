@@ -334,7 +334,7 @@ pub struct PerfEventConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for PerfEventConfig {
+impl pz::DecodeFields for PerfEventConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Bool>(&mut self.all_cpus, field),
@@ -362,6 +362,12 @@ impl pz::Owned for PerfEventConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for PerfEventConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Bool>(message, 1, self.all_cpus);
         pz::put::scalar::<pz::kind::Uint32>(message, 2, self.sampling_frequency);
@@ -385,10 +391,6 @@ impl pz::Owned for PerfEventConfig {
         pz::put::scalar::<pz::kind::Bool>(message, 21, self.ignore_open_failure);
         pz::put::bytes(message, 22, &self.cpuid);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -497,7 +499,7 @@ pub mod perf_event_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for CallstackSampling {
+    impl pz::DecodeFields for CallstackSampling {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::message(&mut self.scope, field, depth),
@@ -507,15 +509,17 @@ pub mod perf_event_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for CallstackSampling {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::messages(message, 1, &self.scope);
             pz::put::scalar::<pz::kind::Bool>(message, 2, self.kernel_frames);
             pz::put::scalar::<pz::kind::Enum<_>>(message, 3, self.user_frames);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -640,7 +644,7 @@ pub mod perf_event_config {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for Scope {
+    impl pz::DecodeFields for Scope {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalars::<pz::kind::Int32>(&mut self.target_pid, field),
@@ -653,6 +657,12 @@ pub mod perf_event_config {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Scope {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalars::<pz::kind::Int32>(message, 1, &self.target_pid);
             pz::put::bytes(message, 2, &self.target_cmdline);
@@ -661,10 +671,6 @@ pub mod perf_event_config {
             pz::put::scalar::<pz::kind::Uint32>(message, 5, self.additional_cmdline_count);
             pz::put::scalar::<pz::kind::Uint32>(message, 6, self.process_shard_count);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

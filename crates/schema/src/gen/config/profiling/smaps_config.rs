@@ -66,7 +66,7 @@ pub struct SmapsConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for SmapsConfig {
+impl pz::DecodeFields for SmapsConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalars::<pz::kind::Enum<_>>(&mut self.vma_fields, field),
@@ -76,15 +76,17 @@ impl pz::Owned for SmapsConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for SmapsConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalars::<pz::kind::Enum<_>>(message, 1, &self.vma_fields);
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.unaggregated);
         pz::put::messages(message, 3, &self.name_redaction_rules);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -230,7 +232,7 @@ pub struct RedactionRule {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for RedactionRule {
+impl pz::DecodeFields for RedactionRule {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::string(&mut self.pattern, field),
@@ -243,6 +245,12 @@ impl pz::Owned for RedactionRule {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for RedactionRule {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.pattern);
         pz::put::scalar::<pz::kind::Enum<_>>(message, 2, self.match_mode);
@@ -251,10 +259,6 @@ impl pz::Owned for RedactionRule {
         pz::put::scalar::<pz::kind::Bool>(message, 5, self.keep_file_extension);
         pz::put::scalar::<pz::kind::Uint32>(message, 6, self.keep_path_elements);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

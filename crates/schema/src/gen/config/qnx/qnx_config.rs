@@ -112,7 +112,7 @@ pub struct QnxConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for QnxConfig {
+impl pz::DecodeFields for QnxConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.qnx_kernel_buffers, field),
@@ -125,6 +125,12 @@ impl pz::Owned for QnxConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for QnxConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint32>(message, 1, self.qnx_kernel_buffers);
         pz::put::scalar::<pz::kind::Uint32>(message, 2, self.qnx_kernel_kbuffers);
@@ -133,10 +139,6 @@ impl pz::Owned for QnxConfig {
         pz::put::scalar::<pz::kind::Int32>(message, 5, self.qnx_cache_max_pages);
         pz::put::scalar::<pz::kind::Uint32>(message, 6, self.qnx_trace_buffer_init_bytes);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

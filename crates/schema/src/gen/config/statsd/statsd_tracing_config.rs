@@ -73,7 +73,7 @@ pub struct StatsdTracingConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for StatsdTracingConfig {
+impl pz::DecodeFields for StatsdTracingConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalars::<pz::kind::Enum<_>>(&mut self.push_atom_id, field),
@@ -83,15 +83,17 @@ impl pz::Owned for StatsdTracingConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for StatsdTracingConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalars::<pz::kind::Enum<_>>(message, 1, &self.push_atom_id);
         pz::put::scalars::<pz::kind::Int32>(message, 2, &self.raw_push_atom_id);
         pz::put::messages(message, 3, &self.pull_config);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -186,7 +188,7 @@ pub struct StatsdPullAtomConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for StatsdPullAtomConfig {
+impl pz::DecodeFields for StatsdPullAtomConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalars::<pz::kind::Enum<_>>(&mut self.pull_atom_id, field),
@@ -197,16 +199,18 @@ impl pz::Owned for StatsdPullAtomConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for StatsdPullAtomConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalars::<pz::kind::Enum<_>>(message, 1, &self.pull_atom_id);
         pz::put::scalars::<pz::kind::Int32>(message, 2, &self.raw_pull_atom_id);
         pz::put::scalar::<pz::kind::Int32>(message, 3, self.pull_frequency_ms);
         pz::put::bytes(message, 4, &self.packages);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -247,7 +247,7 @@ pub struct SysStatsConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for SysStatsConfig {
+impl pz::DecodeFields for SysStatsConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.meminfo_period_ms, field),
@@ -269,6 +269,12 @@ impl pz::Owned for SysStatsConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for SysStatsConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Uint32>(message, 1, self.meminfo_period_ms);
         pz::put::scalars::<pz::kind::Enum<_>>(message, 2, &self.meminfo_counters);
@@ -286,10 +292,6 @@ impl pz::Owned for SysStatsConfig {
         pz::put::scalar::<pz::kind::Uint32>(message, 14, self.gpufreq_period_ms);
         pz::put::scalar::<pz::kind::Uint32>(message, 15, self.slab_period_ms);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

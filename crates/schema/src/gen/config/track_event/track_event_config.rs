@@ -172,7 +172,7 @@ pub struct TrackEventConfig {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for TrackEventConfig {
+impl pz::DecodeFields for TrackEventConfig {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::strings(&mut self.disabled_categories, field),
@@ -189,6 +189,12 @@ impl pz::Owned for TrackEventConfig {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for TrackEventConfig {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::bytes(message, 1, &self.disabled_categories);
         pz::put::bytes(message, 2, &self.enabled_categories);
@@ -201,10 +207,6 @@ impl pz::Owned for TrackEventConfig {
         pz::put::scalar::<pz::kind::Bool>(message, 9, self.filter_dynamic_event_names);
         pz::put::scalar::<pz::kind::Uint64>(message, 10, self.thread_time_subsampling_ns);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

@@ -97,7 +97,7 @@ pub struct ConcurrentSessionEvent {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for ConcurrentSessionEvent {
+impl pz::DecodeFields for ConcurrentSessionEvent {
     fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.state, field),
@@ -109,6 +109,12 @@ impl pz::Owned for ConcurrentSessionEvent {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for ConcurrentSessionEvent {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Enum<_>>(message, 1, self.state);
         pz::put::bytes(message, 2, &self.session_name);
@@ -116,10 +122,6 @@ impl pz::Owned for ConcurrentSessionEvent {
         pz::put::scalar::<pz::kind::Int32>(message, 4, self.consumer_uid);
         pz::put::scalar::<pz::kind::Uint32>(message, 5, self.num_data_sources);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 

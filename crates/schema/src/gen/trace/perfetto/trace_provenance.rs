@@ -36,7 +36,7 @@ pub struct TraceProvenance {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for TraceProvenance {
+impl pz::DecodeFields for TraceProvenance {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             2 => pz::take::messages(&mut self.buffers, field, depth),
@@ -44,13 +44,15 @@ impl pz::Owned for TraceProvenance {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for TraceProvenance {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::messages(message, 2, &self.buffers);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -114,7 +116,7 @@ pub mod trace_provenance {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for Sequence {
+    impl pz::DecodeFields for Sequence {
         fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::scalar::<pz::kind::Uint32>(&mut self.id, field),
@@ -123,14 +125,16 @@ pub mod trace_provenance {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Sequence {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::scalar::<pz::kind::Uint32>(message, 1, self.id);
             pz::put::scalar::<pz::kind::Int32>(message, 2, self.producer_id);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -178,7 +182,7 @@ pub mod trace_provenance {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for Buffer {
+    impl pz::DecodeFields for Buffer {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::messages(&mut self.sequences, field, depth),
@@ -186,13 +190,15 @@ pub mod trace_provenance {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for Buffer {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::messages(message, 1, &self.sequences);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 

@@ -191,7 +191,7 @@ pub struct TracingServiceEvent {
     pub unknown_fields: pz::rt::Vec<u8>,
 }
 
-impl pz::Owned for TracingServiceEvent {
+impl pz::DecodeFields for TracingServiceEvent {
     fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
         match field.id {
             1 => pz::take::scalar::<pz::kind::Bool>(&mut self.all_data_sources_started, field),
@@ -209,6 +209,12 @@ impl pz::Owned for TracingServiceEvent {
         }
     }
 
+    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+        &mut self.unknown_fields
+    }
+}
+
+impl pz::EncodeFields for TracingServiceEvent {
     fn write_to(&self, message: &mut pz::Message<'_>) {
         pz::put::scalar::<pz::kind::Bool>(message, 1, self.all_data_sources_started);
         pz::put::scalar::<pz::kind::Bool>(message, 2, self.tracing_started);
@@ -222,10 +228,6 @@ impl pz::Owned for TracingServiceEvent {
         pz::put::scalar::<pz::kind::Bool>(message, 10, self.clone_started);
         pz::put::scalar::<pz::kind::Uint32>(message, 11, self.buffer_cloned);
         message.raw(&self.unknown_fields);
-    }
-
-    fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-        &mut self.unknown_fields
     }
 }
 
@@ -283,7 +285,7 @@ pub mod tracing_service_event {
         pub unknown_fields: pz::rt::Vec<u8>,
     }
 
-    impl pz::Owned for DataSources {
+    impl pz::DecodeFields for DataSources {
         fn merge_field(&mut self, field: pz::Field<'_>, depth: u32) -> Result<bool, pz::DecodeError> {
             match field.id {
                 1 => pz::take::messages(&mut self.data_source, field, depth),
@@ -291,13 +293,15 @@ pub mod tracing_service_event {
             }
         }
 
+        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+            &mut self.unknown_fields
+        }
+    }
+
+    impl pz::EncodeFields for DataSources {
         fn write_to(&self, message: &mut pz::Message<'_>) {
             pz::put::messages(message, 1, &self.data_source);
             message.raw(&self.unknown_fields);
-        }
-
-        fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-            &mut self.unknown_fields
         }
     }
 
@@ -361,7 +365,7 @@ pub mod tracing_service_event {
             pub unknown_fields: pz::rt::Vec<u8>,
         }
 
-        impl pz::Owned for DataSource {
+        impl pz::DecodeFields for DataSource {
             fn merge_field(&mut self, field: pz::Field<'_>, _: u32) -> Result<bool, pz::DecodeError> {
                 match field.id {
                     1 => pz::take::string(&mut self.producer_name, field),
@@ -370,14 +374,16 @@ pub mod tracing_service_event {
                 }
             }
 
+            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
+                &mut self.unknown_fields
+            }
+        }
+
+        impl pz::EncodeFields for DataSource {
             fn write_to(&self, message: &mut pz::Message<'_>) {
                 pz::put::bytes(message, 1, &self.producer_name);
                 pz::put::bytes(message, 2, &self.data_source_name);
                 message.raw(&self.unknown_fields);
-            }
-
-            fn unknown_fields_mut(&mut self) -> &mut pz::rt::Vec<u8> {
-                &mut self.unknown_fields
             }
         }
 
