@@ -4,6 +4,7 @@ mod build;
 mod data_sources_record;
 mod headers_compile_in_c_and_cxx;
 mod programs_without_a_service;
+mod sessions_have_what_they_want;
 mod symbols_are_those_of_the_contract;
 mod track_events_are_read_as_they_were_written;
 mod who_waits_for_whom;

@@ -56,6 +56,7 @@ mod config;
 mod context;
 mod directory;
 mod handles;
+#[cfg(not(esatto_loom))]
 pub(crate) mod open;
 mod source;
 mod track_event;
