@@ -11,6 +11,8 @@ pub(crate) trait DataSource: Send + Sync + 'static {
     type ThreadState: Default + Send;
     type IncrementalState: Default + Send;
 
+    const STATE_IS_BOUND: bool = false;
+
     fn clear_incremental_state(state: &mut Self::IncrementalState) {
         *state = Self::IncrementalState::default();
     }
