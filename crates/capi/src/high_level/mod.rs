@@ -253,7 +253,8 @@ impl<'a> Scan<'a> {
         };
         // SAFETY: as above.
         let track = unsafe { self.tracks.track() };
-        let mut args: Vec<Arg<'_>> = Vec::with_capacity(8 + self.annotations.len());
+        // Allocates nothing for an event without anything.
+        let mut args: Vec<Arg<'_>> = Vec::new();
         args.extend(track.as_ref().map(Arg::Track));
         args.extend(text.filter(|_| self.is_name_inline || !is_named).map(Arg::Name));
         args.extend(self.timestamp.as_ref().map(Arg::At));

@@ -5,7 +5,6 @@
 use core::cell::Cell;
 use core::hash::{Hash, Hasher};
 use std::collections::HashMap;
-use std::hash::DefaultHasher;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
 use esatto::{Category, Kind, Name, Site, raw};
@@ -71,10 +70,8 @@ pub(super) fn find(
 
 /// Looks where this thread has looked before.
 fn near(key: &Key<'_>, far: impl FnOnce() -> Option<&'static Entry>) -> Option<&'static Site> {
-    let mut hasher = DefaultHasher::new();
-    key.hash(&mut hasher);
-    let hash = hasher.finish();
-    let place = hash as usize % CACHE;
+    let hash = quick_hash(key);
+    let place = (hash >> 32) as usize % CACHE;
     let known = NEAR.with(|near| near[place].get());
     if let Some(entry) = known.filter(|entry| entry.hash == hash && entry.key == *key) {
         return Some(entry.site);
@@ -102,9 +99,47 @@ fn far(key: &Key<'_>, category: &'static Category, kind: Kind, max: usize) -> Op
     let names: &'static [Name] = args.iter().map(|name| Name::new(name)).collect::<Vec<_>>().leak();
     let site: &'static Site = Box::leak(Box::new(Site::new(category, kind, name, names)));
     let owned = Key { category: key.category, kind: key.kind, name, args };
-    let mut hasher = DefaultHasher::new();
-    owned.hash(&mut hasher);
-    let entry: &'static Entry = Box::leak(Box::new(Entry { hash: hasher.finish(), key: owned, site }));
+    let entry: &'static Entry = Box::leak(Box::new(Entry { hash: quick_hash(&owned), key: owned, site }));
     all.insert(owned, entry);
     Some(entry)
+}
+
+/// A hash that takes a nanosecond or two; what it finds is compared.
+fn quick_hash(key: &Key<'_>) -> u64 {
+    let mut hasher = QuickHasher(0);
+    key.hash(&mut hasher);
+    hasher.finish()
+}
+
+struct QuickHasher(u64);
+
+impl Hasher for QuickHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        let mut words = bytes.chunks_exact(8);
+        for word in words.by_ref() {
+            self.write_u64(u64::from_le_bytes(word.try_into().expect("eight bytes")));
+        }
+        let rest = words.remainder();
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        self.write_u64(u64::from_le_bytes(last) ^ (rest.len() as u64) << 56);
+    }
+
+    fn write_u8(&mut self, v: u8) {
+        self.write_u64(v.into());
+    }
+
+    fn write_u64(&mut self, v: u64) {
+        // An odd number whose bits look random: 2^64 / φ.
+        const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+        self.0 = (self.0.rotate_left(23) ^ v).wrapping_mul(MULTIPLIER);
+    }
+
+    fn write_usize(&mut self, v: usize) {
+        self.write_u64(v as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
