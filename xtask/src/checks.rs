@@ -3,6 +3,7 @@
 use crate::test::{Run, Tally, libtest};
 use crate::{codegen, peers, shell, sim};
 use serde_json::Value;
+use std::process::Command;
 
 /// Packages and features other than those that the build of the whole workspace unites.
 const FEATURES: &[&[&str]] = &[
@@ -45,15 +46,21 @@ pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
     tally.check("planted bugs", sim::run(&args(&["--planted", "known"])));
     for package in packages_with_loom()? {
         shell::heading(&format!("loom models of {package}"));
-        let mut tests = shell::cargo();
-        // In a folder of their own: other flags would rebuild everything else.
-        tests.args(["test", "-p", &package, "--test", "loom*"]);
-        tests
-            .env("RUSTFLAGS", rust_flags("--cfg esatto_loom"))
-            .env("CARGO_TARGET_DIR", shell::target_dir().join("loom"));
-        tally.add(libtest::run(&mut tests, Run { label: "loom" })?);
+        tally.add(libtest::run(&mut loom(&package), Run { label: "loom" })?);
     }
     Ok(())
+}
+
+/// The tests that are models of a package. Optimised, for they search large trees.
+pub(crate) fn loom(package: &str) -> Command {
+    let mut tests = shell::cargo();
+    tests.args(["test", "--release", "-p", package, "--test", "loom*"]);
+    // In a folder of their own: other flags would rebuild everything else.
+    tests
+        .env("RUSTFLAGS", rust_flags("--cfg esatto_loom"))
+        .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true")
+        .env("CARGO_TARGET_DIR", shell::target_dir().join("loom"));
+    tests
 }
 
 /// Checks libraries and programs, as their users build them, with the compiler of `rust-version`, which is installed. Tests may want a

@@ -11,10 +11,14 @@ type Step = fn(&mut Tally, &Skips) -> Result<(), String>;
 const STEPS: &[(&str, &str, Step)] = &[
     ("ignored", "tests marked #[ignore = \"soak…\"]", ignored),
     ("mutations", "a hundred times the mutations of `test` for every parser of foreign bytes", mutations),
-    ("loom", "models of the shared memory with up to ESATTO_LOOM_PREEMPTIONS (5) preemptions", loom),
+    ("loom", "models of the shared memory and the SDK with up to ESATTO_LOOM_PREEMPTIONS (5) preemptions", loom),
     ("conformance", "generated code against prost's, ESATTO_CONFORMANCE_SEEDS (5) times as many schemas", conformance),
     ("sim", "the simulator, ESATTO_SIM_SEEDS (20000) seeds that differ every hour, and each planted bug anew", sim),
-    ("asan", "everything of the SDK at once under AddressSanitizer, for ESATTO_STRESS_SECONDS (60)", asan),
+    (
+        "asan",
+        "everything of the SDK at once under AddressSanitizer, for ESATTO_STRESS_SECONDS (60), and storms of signals and forks",
+        asan,
+    ),
     ("clock", "timestamps beside CLOCK_BOOTTIME, for ESATTO_CLOCK_SECONDS (180)", clock),
     (
         "platforms",
@@ -69,9 +73,8 @@ fn mutations(tally: &mut Tally, _: &Skips) -> Result<(), String> {
 
 /// The models with more preemptions than for every change.
 fn loom(tally: &mut Tally, _: &Skips) -> Result<(), String> {
-    let mut cargo = shell::cargo();
-    cargo.args(["test", "--release", "-p", "esatto-shm", "--test", "loom", "models::", "biased::"]);
-    cargo.env("RUSTFLAGS", "--cfg esatto_loom").env("CARGO_TARGET_DIR", shell::target_dir().join("loom"));
+    let mut cargo = crate::checks::loom("esatto-shm");
+    cargo.arg("models::");
     let bound = std::env::var("ESATTO_LOOM_PREEMPTIONS").unwrap_or_else(|_| "5".into());
     cargo.env("LOOM_MAX_PREEMPTIONS", bound);
     tally.add(libtest::run(&mut cargo, Run { label: "loom" })?);
@@ -80,12 +83,16 @@ fn loom(tally: &mut Tally, _: &Skips) -> Result<(), String> {
 
 fn asan(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     const HOST: &str = "x86_64-unknown-linux-gnu";
-    let mut cargo = shell::cargo();
-    cargo.args(["test", "--release", "--target", HOST, "-p", "esatto", "--test", "stress", "--", "--nocapture"]);
-    cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address -Cdebug-assertions");
-    cargo.env("CARGO_TARGET_DIR", shell::target_dir().join("asan"));
-    cargo.env("ESATTO_STRESS_SECONDS", std::env::var("ESATTO_STRESS_SECONDS").unwrap_or_else(|_| "60".into()));
-    tally.add(libtest::run(&mut cargo, Run { label: "asan" })?);
+    // What a child of a fork has from its parent's other threads is lost there.
+    for (tests, options) in [(&["stress", "signals"][..], ""), (&["forks"], "detect_leaks=0")] {
+        let mut cargo = shell::cargo();
+        cargo.args(["test", "--release", "--target", HOST, "-p", "esatto"]);
+        cargo.args(tests.iter().flat_map(|test| ["--test", test])).args(["--", "--nocapture"]);
+        cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address -Cdebug-assertions");
+        cargo.env("ASAN_OPTIONS", options).env("CARGO_TARGET_DIR", shell::target_dir().join("asan"));
+        cargo.env("ESATTO_STRESS_SECONDS", std::env::var("ESATTO_STRESS_SECONDS").unwrap_or_else(|_| "60".into()));
+        tally.add(libtest::run(&mut cargo, Run { label: "asan" })?);
+    }
     Ok(())
 }
 

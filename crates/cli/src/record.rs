@@ -25,6 +25,8 @@ use crate::signals::StopSignal;
 const TICK: Duration = Duration::from_millis(100);
 /// How long a command may take to end after SIGTERM.
 const TERM_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a program may wait until the session has found it, in milliseconds: otherwise it is recorded from somewhere in the middle, or not at all.
+const WAIT: (&str, &str) = ("ESATTO_WAIT_MS", "1000");
 
 pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     let mut config = match &args.config {
@@ -42,9 +44,11 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
         Some(service) => service.consumer().clone(),
         None => Address::consumer_default().attempt(|| "cannot tell where the tracing service is".to_owned())?,
     };
+    let has_events = has_track_events(&config);
     let mut recorder = Recorder::start(&address, config, transfer, output)?;
-    // The session runs: whatever the command does from its first instruction on can be recorded.
-    let mut child = match service.as_ref().map(|service| Program::start(&args.command, service)).transpose() {
+    // The session runs: whatever the command does once it has connected can be recorded.
+    let mut child = match service.as_ref().map(|service| Program::start(&args.command, service, has_events)).transpose()
+    {
         Ok(child) => child,
         Err(failure) => {
             recorder.give_up();
@@ -82,6 +86,12 @@ fn watch(
         recorder.watch(TICK, &others)?;
     }
     Ok(())
+}
+
+/// Whether the session has what programs of this library wait for.
+fn has_track_events(config: &TraceConfig) -> bool {
+    let names = config.data_sources.iter().filter_map(|source| source.config.as_ref()?.name.as_ref());
+    names.into_iter().any(|name| name.as_bytes() == b"track_event")
 }
 
 fn transfer(config: &TraceConfig, users_config: bool) -> Transfer {
@@ -139,11 +149,14 @@ struct Program {
 }
 
 impl Program {
-    fn start(command: &[std::ffi::OsString], service: &PrivateService) -> Result<Self, Failure> {
+    fn start(command: &[std::ffi::OsString], service: &PrivateService, has_events: bool) -> Result<Self, Failure> {
         let (name, args) =
             command.split_first().ok_or_else(|| Failure::new("cannot start a command", "there is none"))?;
         let mut command = Command::new(name);
         service.announce_to(command.args(args));
+        if has_events && std::env::var_os(WAIT.0).is_none() {
+            command.env(WAIT.0, WAIT.1);
+        }
         let child = command.spawn().map_err(|e| {
             let failure = Failure::new(format!("cannot start {}", name.to_string_lossy()), &e);
             match e.kind() {

@@ -95,7 +95,7 @@ impl AsyncSlice {
     pub fn begin(&mut self, record: impl FnOnce(&Track, Flow) -> u32) {
         let recorded = self.recorded.insert(Recorded::new(self.site, self.slices));
         if let Some(lane) = &recorded.lane {
-            recorded.begun = Begun::now(record(lane.track(), recorded.flow));
+            recorded.begun = Begun::by(|| record(lane.track(), recorded.flow));
         }
     }
 
@@ -178,17 +178,14 @@ impl Recorded {
         let missing = self.begun.missing(site.category());
         if missing != 0 {
             let args = &mut [Arg::Track(lane.track()), Arg::Flow(self.flow.id())];
-            self.begun.add(thread::record_only(missing, &site.begin, args));
+            self.begun.add(|| thread::record_only(missing, &site.begin, args));
         }
     }
 
     #[inline(never)]
     fn end_lifetime(self, site: &'static AsyncSite, body: Option<&mut dyn FnMut(&mut Event<'_>)>) {
         let Some(lane) = &self.lane else { return };
-        match body {
-            None => thread::end_on(site.category(), self.begun.instances(), lane.track()),
-            Some(body) => thread::end_with(site.category(), self.begun.instances(), Some(lane.track()), body),
-        }
+        thread::end_begun(site.category(), self.begun, lane.track(), body);
         // The lane may have another user from here on.
     }
 }

@@ -5,8 +5,7 @@
 //! first trace point that sees it to a slow path, where the category registers itself; so categories need not be
 //! announced, but those that are ([`Builder::categories`](crate::Builder::categories)) can be listed by the service before they are first used.
 
-use core::sync::atomic::{AtomicU32, Ordering};
-
+use crate::instance::Recording;
 use crate::name::Name;
 use crate::registry;
 use crate::sys::threads;
@@ -28,7 +27,7 @@ const MAX_GROUP: usize = 4;
 /// traces that do not ask for it.
 #[derive(Debug)]
 pub struct Category {
-    state: AtomicU32,
+    state: Recording,
     name: Name,
     description: &'static str,
     tags: &'static [&'static str],
@@ -53,7 +52,7 @@ impl Category {
     }
 
     const fn with_form(name: &'static str, form: Form) -> Self {
-        Self { state: AtomicU32::new(UNREGISTERED), name: Name::new(name), description: "", tags: &[], form }
+        Self { state: Recording::new(UNREGISTERED), name: Name::new(name), description: "", tags: &[], form }
     }
 
     /// Makes a group of up to four categories: it is on if one of them is, and its events belong to all of them. It has no
@@ -154,7 +153,7 @@ impl Category {
     #[inline(always)]
     #[must_use]
     pub fn is_enabled(&'static self) -> bool {
-        let state = self.state.load(Ordering::Relaxed);
+        let state = self.state.glance();
         if state == 0 {
             return false;
         }
@@ -167,7 +166,7 @@ impl Category {
     #[inline(always)]
     #[must_use]
     pub fn may_be_enabled(&'static self) -> bool {
-        let maybe = self.state.load(Ordering::Relaxed) != 0;
+        let maybe = self.state.glance() != 0;
         if maybe {
             unlikely();
         }
@@ -183,7 +182,7 @@ impl Category {
     /// As [`instances`](Self::instances), of a category that is registered, or has been by then.
     #[inline(always)]
     pub(crate) fn registered(&'static self) -> u32 {
-        let state = self.state.load(Ordering::Relaxed);
+        let state = self.state.see();
         if state & UNREGISTERED == 0 {
             return state;
         }
@@ -202,18 +201,17 @@ impl Category {
         self.instances() != 0
     }
 
-    /// The instances that record this category, one bit each.
+    /// The instances that record this category, one bit each: they are in their slots.
     #[doc(hidden)]
     #[inline]
     #[must_use]
     pub fn instances(&self) -> u32 {
-        self.state.load(Ordering::Relaxed) & !UNREGISTERED
+        self.state.see() & !UNREGISTERED
     }
 
     /// Replaces the whole state; only the registry does, under its lock.
     pub(crate) fn set_instances(&self, mask: u32) {
-        // Release: a thread that sees the bit and then reloads the instance's epoch with acquire sees a set-up instance.
-        self.state.store(mask & !UNREGISTERED, Ordering::Release);
+        self.state.set(mask & !UNREGISTERED);
     }
 
     pub(crate) fn interned_name(&self) -> &Name {

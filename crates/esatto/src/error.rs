@@ -111,7 +111,6 @@ impl Error {
         Self::new(ErrorKind::Unsupported, format!("the tracing service cannot {what}: it is too old"))
     }
 
-    #[cfg(feature = "in-process")]
     pub(crate) fn variable(name: &str, value: &str, wanted: &str) -> Self {
         Self::new(ErrorKind::Variable, format!("{name} is '{value}', which is not {wanted}"))
     }

@@ -14,6 +14,7 @@
 //! what such children do, which is `exec`.
 
 use core::cell::RefCell;
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Once;
 
 use crate::control::{self, Pause};
@@ -39,6 +40,24 @@ impl<T> Locked for T {}
 thread_local! {
     /// From before until after the fork, which are on one thread on both sides.
     static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
+}
+
+/// How many forks, that were noticed, made this process out of another one.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+/// The process that something was made in. What waits for the control thread of a parent would do so for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Generation(u32);
+
+impl Generation {
+    pub(crate) fn current() -> Self {
+        Self(GENERATION.load(Ordering::Relaxed))
+    }
+
+    /// Whether it is over.
+    pub(crate) fn is_past(self) -> bool {
+        self != Self::current()
+    }
 }
 
 /// Has the system tell of forks from now on.
@@ -94,6 +113,7 @@ fn after_in_parent() {
 
 fn after_in_child() {
     let Some(mut held) = take() else { return };
+    GENERATION.fetch_add(1, Ordering::Relaxed);
     held.pause.forget_thread();
     sys::fork::close_descriptors();
     held.threads.abandon();

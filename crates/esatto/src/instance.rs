@@ -1,10 +1,26 @@
 //! Data source instances: what sessions have started in this process.
 //!
-//! The instances of one type of data source live in a fixed table ([`Slots`]). It is written by the control thread and read by every
-//! thread that traces. A thread compares one word per slot, the *stamp*, with the one its writer was made for: equal means that
-//! nothing changed.
+//! The instances of one type of data source live in a fixed table ([`Slots`]), and a word says which of them record ([`Recording`]). Both are written
+//! by the control thread and read by every thread that traces. A thread compares one word per slot, the *stamp*, with the one its
+//! writer was made for: equal means that nothing changed.
+//!
+//! # What threads can rely on while instances start, stop and follow each other in a slot
+//!
+//! - An event goes to an instance that records it. It never goes to one that has come to the slot meanwhile, unless that one records it, too, and
+//!   never to a writer of one whose successor in the slot is known to record it.
+//! - Who sees that an instance records finds it in its slot, whole.
+//! - An event that was begun before the end of its instance is in the trace whole, or not at all; nobody waits for it.
+//! - When an instance has ended, each thread that is not in a trace point has returned its chunk, and each of the others does when it
+//!   next flushes, traces into the slot or ends, or is found outside of trace points when somebody flushes.
+//! - A flush covers every event that happened before it, on whatever thread: it is in a chunk that was handed over, or is finished in one
+//!   that a service can look into. So it is while threads end.
+//!
+//! Models in `crates/shm/tests/loom_sdk` try all interleavings of this with the code of this crate, and fail without each ordering
+//! of [`order`](crate::order).
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+mod recording;
+mod slots;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use esatto_schema::{DataSourceConfigReader, TrackEventConfig};
@@ -12,8 +28,8 @@ use esatto_shm::{Arbiter, ExhaustedPolicy, TraceWriter};
 
 use crate::interceptor::Interception;
 
-/// Instances of one type that can record at the same time (`docs/spec/client-library.md` §2).
-pub(crate) const MAX_INSTANCES: usize = 8;
+pub(crate) use recording::Recording;
+pub(crate) use slots::{HeldSlots, MAX_INSTANCES, Slots, Stamp, Ticket, generation, last_epoch, seen_generation};
 
 /// Where an instance's packets go.
 #[derive(Debug)]
@@ -148,153 +164,6 @@ impl Options {
     }
 }
 
-/// Identity of an instance and of its incremental state: (epoch << 32) | number of clears. 0: no instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp(u64);
-
-impl Stamp {
-    pub(crate) const NONE: Self = Self(0);
-
-    pub(crate) const fn is_same_instance(self, other: Self) -> bool {
-        self.0 >> 32 == other.0 >> 32
-    }
-}
-
-/// The place of an instance in its table, and which of those that ever were there it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ticket {
-    pub(crate) slot: usize,
-    pub(crate) epoch: u32,
-}
-
-/// The instances of one type.
-#[derive(Debug)]
-pub(crate) struct Slots<I>([Slot<I>; MAX_INSTANCES]);
-
-#[derive(Debug)]
-struct Slot<I> {
-    stamp: AtomicU64,
-    instance: Mutex<Option<Arc<I>>>,
-}
-
-/// Number of instances set up so far; an epoch is never 0.
-static EPOCHS: AtomicU32 = AtomicU32::new(0);
-
-/// Changes whenever an instance of any type has ended, so that threads know that they may have writers to give back.
-static GENERATION: AtomicU32 = AtomicU32::new(0);
-
-/// See [`GENERATION`].
-#[inline]
-pub(crate) fn generation() -> u32 {
-    // Relaxed: who misses a change sweeps at its next trace point.
-    GENERATION.load(Ordering::Relaxed)
-}
-
-impl<I> Slots<I> {
-    pub(crate) const fn new() -> Self {
-        Self([const { Slot { stamp: AtomicU64::new(0), instance: Mutex::new(None) } }; MAX_INSTANCES])
-    }
-
-    /// The stamp of a slot now.
-    #[inline]
-    pub(crate) fn stamp(&self, slot: usize) -> Stamp {
-        // Acquire: pairs with the release in `occupy`, after which the slot's content is to be seen.
-        Stamp(self.0[slot].stamp.load(Ordering::Acquire))
-    }
-
-    /// The instance in a slot with the stamp it has. Takes a lock.
-    pub(crate) fn get(&self, slot: usize) -> (Stamp, Option<Arc<I>>) {
-        let content = self.content(slot);
-        (self.stamp(slot), content.clone())
-    }
-
-    /// The instance of a ticket, if it is still there. Takes a lock.
-    pub(crate) fn redeem(&self, ticket: Ticket) -> Option<Arc<I>> {
-        let content = self.content(ticket.slot);
-        content.clone().filter(|_| self.holds(ticket))
-    }
-
-    /// A slot that is free and stays so, as only the control thread occupies slots.
-    pub(crate) fn free_slot(&self) -> Option<usize> {
-        (0..MAX_INSTANCES).find(|&slot| self.content(slot).is_none())
-    }
-
-    /// True if there is no instance.
-    pub(crate) fn is_empty(&self) -> bool {
-        (0..MAX_INSTANCES).all(|slot| self.content(slot).is_none())
-    }
-
-    /// Puts an instance into a free slot.
-    ///
-    /// Only the control thread calls this, [`clear_incremental_state`](Self::clear_incremental_state) and [`vacate`](Self::vacate).
-    pub(crate) fn occupy(&self, slot: usize, instance: Arc<I>) -> Ticket {
-        let mut content = self.content(slot);
-        *content = Some(instance);
-        let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
-        self.0[slot].stamp.store(u64::from(epoch) << 32, Ordering::Release);
-        Ticket { slot, epoch }
-    }
-
-    /// Makes every writer of the instance start over.
-    pub(crate) fn clear_incremental_state(&self, slot: usize) {
-        let slot = &self.0[slot].stamp;
-        let stamp = slot.load(Ordering::Relaxed);
-        let clears = (stamp as u32).wrapping_add(1);
-        slot.store((stamp >> 32 << 32) | u64::from(clears), Ordering::Release);
-    }
-
-    /// Frees a slot, unless the instance of the ticket is gone already. Returns what was in it.
-    pub(crate) fn vacate(&self, ticket: Ticket) -> Option<Arc<I>> {
-        let mut content = self.content(ticket.slot);
-        if !self.holds(ticket) {
-            return None;
-        }
-        self.0[ticket.slot].stamp.store(0, Ordering::Release);
-        GENERATION.fetch_add(1, Ordering::Relaxed);
-        content.take()
-    }
-
-    /// The instances that there are.
-    pub(crate) fn tickets(&self) -> Vec<Ticket> {
-        let ticket = |slot: usize| {
-            let epoch = (self.stamp(slot).0 >> 32) as u32;
-            (epoch != 0).then_some(Ticket { slot, epoch })
-        };
-        (0..MAX_INSTANCES).filter_map(ticket).collect()
-    }
-
-    /// Locks all slots, while the process forks.
-    pub(crate) fn hold(&self) -> HeldSlots<'_, I> {
-        HeldSlots { slots: self, content: core::array::from_fn(|slot| self.content(slot)) }
-    }
-
-    fn holds(&self, ticket: Ticket) -> bool {
-        self.0[ticket.slot].stamp.load(Ordering::Relaxed) >> 32 == u64::from(ticket.epoch)
-    }
-
-    fn content(&self, slot: usize) -> MutexGuard<'_, Option<Arc<I>>> {
-        self.0[slot].instance.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The slots of a table, locked while the process forks.
-#[derive(Debug)]
-pub(crate) struct HeldSlots<'s, I> {
-    slots: &'s Slots<I>,
-    content: [MutexGuard<'s, Option<Arc<I>>>; MAX_INSTANCES],
-}
-
-impl<I> HeldSlots<'_, I> {
-    /// In the child: the instances are the parent's. What they are made of is left alone.
-    pub(crate) fn forget(&mut self) {
-        for (slot, content) in self.slots.0.iter().zip(&mut self.content) {
-            slot.stamp.store(0, Ordering::Release);
-            core::mem::forget(content.take());
-        }
-        GENERATION.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 /// The instances of the data source of track events.
 pub(crate) static TRACK_EVENTS: Slots<Instance> = Slots::new();
 
@@ -309,15 +178,8 @@ pub(crate) fn get(slot: usize) -> (Stamp, Option<Arc<Instance>>) {
     TRACK_EVENTS.get(slot)
 }
 
-/// The epoch of the instance, of any type, that was set up last; 0: none was.
-#[inline]
-pub(crate) fn last_epoch() -> u32 {
-    EPOCHS.load(Ordering::Relaxed)
-}
-
 /// The slots of [`TRACK_EVENTS`] with instances that were set up after an epoch.
 #[cold]
 pub(crate) fn set_up_after(epoch: u32) -> u32 {
-    let is_after = |slot: &usize| ((stamp(*slot).0 >> 32) as u32).wrapping_sub(epoch) as i32 > 0;
-    (0..MAX_INSTANCES).filter(is_after).fold(0, |mask, slot| mask | 1 << slot)
+    TRACK_EVENTS.set_up_after(epoch)
 }

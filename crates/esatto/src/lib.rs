@@ -104,7 +104,7 @@
 //!
 //! Everything may be used from any thread. One thread named `esatto` talks to the services. Threads that sleep give their memory back when it becomes
 //! scarce. A process may `fork`: the child is off until it connects anew. [`shutdown`] ends all of it. A trace point inside of a trace point (in an
-//! argument's [`Value`]) does nothing.
+//! argument's [`Value`]) does nothing. Neither does one in the destructor of a thread-local, if that is older than the thread's first trace point: such destructors run last.
 //!
 //! A signal handler may trace, with care. If it interrupts a trace point, or the crate with a lock that trace points take, its own trace points do nothing, and
 //! [`record`] says so; otherwise they are recorded as any other. Threads of the crate get no signals, but for their own faults. What is left is the
@@ -160,6 +160,7 @@ mod macros;
 mod name;
 mod notice;
 mod observer;
+mod order;
 mod panics;
 mod platform;
 mod process;
@@ -170,6 +171,7 @@ mod sequence;
 mod session;
 mod site;
 mod startup;
+mod sync;
 mod sys;
 mod tables;
 mod thread;

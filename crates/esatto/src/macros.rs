@@ -6,7 +6,7 @@
 /// Records a slice that lasts until the returned guard is dropped.
 ///
 /// `slice!(CATEGORY, [track: &track,] "name" [, argument]… [, |event| …])`. Bind the guard to a variable (`let _slice = …`), or the slice ends at
-/// once.
+/// once. It borrows the track, which therefore is a `static` or a variable, too.
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }

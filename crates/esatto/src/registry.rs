@@ -156,6 +156,13 @@ pub(crate) fn for_each(f: impl FnMut(&'static Category)) {
     categories.into_iter().filter(|category| is_listed(category) && names.insert(category.name())).for_each(f);
 }
 
+/// Waits until some session records track events. `false`: not in time.
+pub(crate) fn wait_for_session(timeout: Duration) -> bool {
+    let Locked { registry, _closed } = lock();
+    let waited = CHANGED.wait_timeout_while(registry, timeout, |registry| registry.configs.iter().all(Option::is_none));
+    !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+}
+
 /// Waits until `condition`, which depends on which categories are on, holds. `false`: not in time.
 pub(crate) fn wait_until(timeout: Duration, condition: impl Fn() -> bool, category: &'static Category) -> bool {
     register(&[category]);

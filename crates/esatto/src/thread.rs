@@ -1,6 +1,9 @@
-//! What each thread keeps: one packet sequence per instance that it has traced into.
+//! Trace points, on the threads that come to them.
+
+mod state;
 
 use crate::arg::Arg;
+use crate::begun::Begun;
 use crate::category::Category;
 use crate::clock;
 use crate::data_source::Writers;
@@ -11,13 +14,7 @@ use crate::site::Site;
 use crate::sys::threads;
 use crate::track::Track;
 
-/// The state of a thread. Usually the thread's own, but the control thread may take it while the thread is not in a trace point.
-#[derive(Debug)]
-pub(crate) struct Thread {
-    sequences: [Option<Box<Sequence>>; MAX_INSTANCES],
-    /// For custom data sources.
-    sources: Writers,
-}
+pub(crate) use state::{Entry, Thread};
 
 /// Records an event in every session that its category is enabled in, and says in which: a bit for each. Does nothing from inside
 /// of a trace point.
@@ -51,47 +48,101 @@ pub fn record_only(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) ->
 /// Records with arguments.
 #[inline(never)]
 fn record_in(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
-    threads::run(Record { instances, site, args }).unwrap_or(0)
+    threads::run(Record { instances, site, args, decides: Its }).unwrap_or(0)
 }
 
 /// Records without arguments: all that has to do with them is left out of what is inlined here.
 #[inline(never)]
 fn record_plain_in(instances: u32, site: &'static Site) -> u32 {
-    threads::run(Record { instances, site, args: &mut [] }).unwrap_or(0)
+    threads::run(Record { instances, site, args: &mut [], decides: Its }).unwrap_or(0)
 }
 
-struct Record<'a, 'v> {
+/// Records for those of whom `recording` says that they want it, where the category of the site does not say it.
+#[inline(never)]
+fn record_for(recording: &dyn Fn() -> u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+    threads::run(Record { instances: recording(), site, args, decides: Another(recording) }).unwrap_or(0)
+}
+
+struct Record<'a, 'v, D> {
     instances: u32,
     site: &'static Site,
     args: &'a mut [Arg<'v>],
+    decides: D,
 }
 
-impl threads::Inside for Record<'_, '_> {
+/// What decides who records an event.
+trait Decides: Copy {
+    fn recording(self, site: &'static Site, args: &[Arg<'_>]) -> impl Fn() -> u32;
+}
+
+/// The category of the site, or that in the arguments.
+#[derive(Clone, Copy)]
+struct Its;
+
+impl Decides for Its {
+    #[inline(always)]
+    fn recording(self, site: &'static Site, args: &[Arg<'_>]) -> impl Fn() -> u32 {
+        let category = category_of(site, args);
+        move || category.instances()
+    }
+}
+
+#[inline(never)]
+fn category_of(site: &'static Site, args: &[Arg<'_>]) -> &'static Category {
+    let category = site.category();
+    let is_argument = core::ptr::eq(category, Category::of_argument());
+    let of_argument = args.iter().filter(|_| is_argument).find_map(|arg| match arg {
+        Arg::Category(category) => Some(*category),
+        _ => None,
+    });
+    of_argument.unwrap_or(category)
+}
+
+/// Something else.
+#[derive(Clone, Copy)]
+struct Another<'f>(&'f dyn Fn() -> u32);
+
+impl Decides for Another<'_> {
+    #[inline(always)]
+    fn recording(self, _: &'static Site, _: &[Arg<'_>]) -> impl Fn() -> u32 {
+        self.0
+    }
+}
+
+impl<D: Decides> threads::Inside for Record<'_, '_, D> {
     type Result = u32;
 
     #[inline(always)]
     fn run(self, thread: &mut Thread) -> u32 {
         let now = clock::now_ns();
-        let (mut rest, mut recorded) = (self.instances, self.instances);
-        while rest != 0 {
-            let index = rest.trailing_zeros() as usize;
-            rest &= rest - 1;
-            match thread.sequence(index) {
-                Some(sequence) => sequence.write(self.site, self.args, now),
-                None => recorded &= !(1 << index),
-            }
-        }
-        recorded
+        let Self { instances, site, args, decides } = self;
+        thread.record(instances, &mut TimedEvent { site, args, now, decides })
+    }
+}
+
+struct TimedEvent<'a, 'v, D> {
+    site: &'static Site,
+    args: &'a mut [Arg<'v>],
+    now: u64,
+    decides: D,
+}
+
+impl<D: Decides> Entry for TimedEvent<'_, '_, D> {
+    #[inline(always)]
+    fn recording(&self) -> impl Fn() -> u32 {
+        self.decides.recording(self.site, self.args)
+    }
+
+    #[inline(always)]
+    fn write(&mut self, sequence: &mut Sequence) {
+        sequence.write(self.site, self.args, self.now);
     }
 }
 
 /// Runs a trace point of a custom data source, unless this thread is in a trace point already.
 pub(crate) fn with_sources(trace: impl FnOnce(&mut Writers)) {
     threads::with(|thread| {
-        if thread.sources.is_outdated() {
-            thread.sweep();
-        }
-        trace(&mut thread.sources);
+        trace(thread.sources());
     });
 }
 
@@ -104,20 +155,30 @@ pub fn record_enabled_as(category: &'static Category, site: &'static Site, args:
 /// Makes the last event of this thread visible to services that read the memory of a running program, as older ones do not see the packet
 /// that was written last. Costs nothing if nothing was written since the last call.
 pub fn empty_event() {
-    threads::with(|thread| thread.sequences.iter_mut().flatten().for_each(|sequence| sequence.write_empty()));
+    threads::with(|thread| thread.sequences().for_each(|sequence| sequence.write_empty()));
 }
 
 /// Describes a track in all sessions that record track events.
 pub(crate) fn describe(track: &Track) {
-    threads::with(|thread| {
-        let now = clock::now_ns();
-        for index in 0..MAX_INSTANCES {
-            if instance::stamp(index) != Stamp::NONE {
-                if let Some(sequence) = thread.sequence(index) {
-                    sequence.describe_again(track, now);
-                }
-            }
+    struct Description<'t>(&'t Track, u64);
+
+    fn there_are() -> u32 {
+        let is_there = |index: &usize| instance::stamp(*index) != Stamp::NONE;
+        (0..MAX_INSTANCES).filter(is_there).fold(0, |mask, index| mask | 1 << index)
+    }
+
+    impl Entry for Description<'_> {
+        fn recording(&self) -> impl Fn() -> u32 {
+            there_are
         }
+
+        fn write(&mut self, sequence: &mut Sequence) {
+            sequence.describe_again(self.0, self.1);
+        }
+    }
+
+    threads::with(|thread| {
+        thread.record(there_are(), &mut Description(track, clock::now_ns()));
     });
 }
 
@@ -139,80 +200,14 @@ pub(crate) fn reclaim(all: bool) -> bool {
     all_idle
 }
 
-impl Thread {
-    pub(crate) const fn new() -> Self {
-        Self { sequences: [const { None }; MAX_INSTANCES], sources: Writers::new() }
-    }
-
-    /// The sequence for slot `index`, up to date.
-    #[inline(always)]
-    fn sequence(&mut self, index: usize) -> Option<&mut Sequence> {
-        let stamp = instance::stamp(index);
-        let valid = matches!(&self.sequences[index], Some(sequence) if sequence.stamp() == stamp);
-        if !valid {
-            self.renew(index);
-        }
-        self.sequences[index].as_deref_mut()
-    }
-
-    /// The slot has another instance than the sequence was made for, or its incremental state was cleared.
-    #[cold]
-    #[inline(never)]
-    fn renew(&mut self, index: usize) {
-        let (stamp, instance) = instance::get(index);
-        match &mut self.sequences[index] {
-            Some(sequence) if stamp.is_same_instance(sequence.stamp()) => sequence.clear(stamp),
-            sequence => *sequence = instance.map(|instance| Box::new(Sequence::new(&instance, stamp))),
-        }
-        self.sweep();
-    }
-
-    /// Drops the sequences of instances that are gone, which returns their chunks.
-    fn sweep(&mut self) {
-        for (index, sequence) in self.sequences.iter_mut().enumerate() {
-            let stamp = instance::stamp(index);
-            if sequence.as_ref().is_some_and(|s| stamp == Stamp::NONE || !stamp.is_same_instance(s.stamp())) {
-                *sequence = None;
-            }
-        }
-        self.sources.sweep();
-    }
-
-    /// Hands over what is left, as the thread ends.
-    pub(crate) fn end(&mut self) {
-        self.sequences = [const { None }; MAX_INSTANCES];
-        self.sources.end();
-    }
-
-    fn reclaim(&mut self, all: bool) -> bool {
-        self.sweep();
-        let mut all_idle = self.sources.reclaim(all);
-        for sequence in self.sequences.iter_mut().flatten() {
-            if sequence.is_idle() || all {
-                sequence.flush();
-            } else {
-                all_idle = false;
-            }
-        }
-        all_idle
-    }
-
-    fn flush(&mut self) {
-        self.sweep();
-        for sequence in self.sequences.iter_mut().flatten() {
-            sequence.flush();
-        }
-        self.sources.flush();
-    }
-}
-
 /// Ends its slice when dropped; made by [`slice!`](crate::slice!).
 #[derive(Debug)]
 #[must_use = "the slice ends when the guard is dropped: bind it to a variable"]
 pub struct SliceGuard<'t> {
     category: &'static Category,
     track: Option<&'t Track>,
-    /// The instances that recorded the begin; only they get the end.
+    /// The instances that recorded the begin; only they get the end. (Or another one that has come to the slot of one of them since, if it wants the category and this
+    /// thread has traced into it: what tells them apart, a [`Begun`], is not worth its instructions here, as an end without a begin is nothing to readers.)
     instances: u32,
 }
 
@@ -260,27 +255,59 @@ static END: Site = {
 #[cold]
 #[inline(never)]
 fn end(category: &'static Category, instances: u32) {
+    // Nobody records the category of the site. So if there is another instance in a slot than this thread knows, which has the begin, the end is left out.
     record_plain_in(instances & category.instances(), &END);
 }
 
 #[cold]
 #[inline(never)]
-pub(crate) fn end_on(category: &'static Category, instances: u32, track: &Track) {
-    record_in(instances & category.instances(), &END, &mut [Arg::Track(track)]);
+fn end_on(category: &'static Category, instances: u32, track: &Track) {
+    record_for(&|| instances & category.instances(), &END, &mut [Arg::Track(track)]);
 }
 
 /// Ends a slice of these instances, with more to say.
 #[cold]
 #[inline(never)]
-pub(crate) fn end_with(
-    category: &'static Category,
-    instances: u32,
-    track: Option<&Track>,
-    write: &mut dyn FnMut(&mut Event<'_>),
-) {
-    let instances = instances & category.instances();
+fn end_with(category: &'static Category, instances: u32, track: Option<&Track>, write: &mut dyn FnMut(&mut Event<'_>)) {
+    let recording = || instances & category.instances();
     match track {
-        None => record_in(instances, &END, &mut [Arg::With(write)]),
-        Some(track) => record_in(instances, &END, &mut [Arg::Track(track), Arg::With(write)]),
+        None => record_for(&recording, &END, &mut [Arg::With(write)]),
+        Some(track) => record_for(&recording, &END, &mut [Arg::Track(track), Arg::With(write)]),
     };
+}
+
+/// Ends a slice that was begun long ago, on whatever thread, perhaps with more to say.
+#[cold]
+#[inline(never)]
+pub(crate) fn end_begun(
+    category: &'static Category,
+    begun: Begun,
+    track: &Track,
+    write: Option<&mut dyn FnMut(&mut Event<'_>)>,
+) {
+    match write {
+        None => record_begun(begun, category, &END, &mut [Arg::Track(track)]),
+        Some(write) => record_begun(begun, category, &END, &mut [Arg::Track(track), Arg::With(write)]),
+    };
+}
+
+/// Records an event in those sessions of `begun` that still record a category.
+pub(crate) fn record_begun(
+    begun: Begun,
+    category: &'static Category,
+    site: &'static Site,
+    args: &mut [Arg<'_>],
+) -> u32 {
+    let recording = || {
+        // In this order: of an instance that is seen to record, it is known that it was set up.
+        let recording = category.instances();
+        recording & begun.instances()
+    };
+    record_for(&recording, site, args)
+}
+
+/// Which of `instances`, a result of [`record`] just now, mean those that are in these slots now. The others have ended.
+#[cold]
+pub(crate) fn still_there(instances: u32) -> u32 {
+    threads::with(|thread| instances & thread.current()).unwrap_or(0)
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::session::{Backend, Session, SessionConfig};
 use crate::tracing::Tracing;
-use crate::{sys, thread};
+use crate::{notice, sys, thread};
 
 /// Names the file; also switches off what the program itself has chosen.
 const FILE_VARIABLE: &str = "ESATTO_TRACE";
@@ -18,6 +18,10 @@ const FILE_VARIABLE: &str = "ESATTO_TRACE";
 const CATEGORIES_VARIABLE: &str = "ESATTO_TRACE_CATEGORIES";
 /// What may wait to be written.
 const BUFFER_VARIABLE: &str = "ESATTO_TRACE_BUFFER_KB";
+
+/// What they have to be.
+const PATTERNS: &str = "a list of patterns";
+const NUMBER: &str = "a number of KiB";
 
 /// How long the end of the program may be put off.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -92,7 +96,7 @@ impl FileTrace {
         self.recording.as_ref().map(|recording| &*recording.path)
     }
 
-    /// Completes the file and says how that went, which dropping does not.
+    /// Completes the file and says how that went, of which dropping makes a [notice](crate::Builder::notices).
     ///
     /// # Errors
     ///
@@ -108,7 +112,9 @@ impl FileTrace {
 
 impl Drop for FileTrace {
     fn drop(&mut self) {
-        let _ = self.end();
+        if let (Some(path), Err(error)) = (self.path().map(Path::to_owned), self.end()) {
+            notice_incomplete(&path, &error);
+        }
     }
 }
 
@@ -126,6 +132,7 @@ struct Recording {
 /// A session that is to be stopped when the process ends.
 struct Live {
     id: u64,
+    path: PathBuf,
     session: Session,
     /// The process that has the threads.
     pid: u32,
@@ -144,7 +151,8 @@ pub(crate) fn hold_for_fork() -> impl Sized {
 
 fn start(path: Option<&Path>) -> Result<FileTrace, Error> {
     let Some(path) = choose(path, env::var_os(FILE_VARIABLE)) else { return Ok(FileTrace { recording: None }) };
-    let config = configure(env::var(CATEGORIES_VARIABLE).ok().as_deref(), env::var(BUFFER_VARIABLE).ok().as_deref())?;
+    let categories = variable(CATEGORIES_VARIABLE, PATTERNS)?;
+    let config = configure(categories.as_deref(), variable(BUFFER_VARIABLE, NUMBER)?.as_deref())?;
     let builder = Tracing::builder().in_process().shared_memory(SHARED_MEMORY_KB, 0);
     // What it hands over when it is dropped, the end of the session does as well.
     core::mem::forget(builder.start()?);
@@ -152,7 +160,7 @@ fn start(path: Option<&Path>) -> Result<FileTrace, Error> {
     hook_in();
     let mut live = live_recordings();
     let id = live.iter().map(|live| live.id).max().unwrap_or(0) + 1;
-    live.push(Live { id, session, pid: std::process::id() });
+    live.push(Live { id, path: path.clone(), session, pid: std::process::id() });
     Ok(FileTrace { recording: Some(Recording { id, path }) })
 }
 
@@ -169,12 +177,18 @@ fn choose(path: Option<&Path>, variable: Option<OsString>) -> Option<PathBuf> {
     }
 }
 
+/// A variable that has to be `what`, and therefore text.
+fn variable(name: &str, what: &str) -> Result<Option<String>, Error> {
+    let text = env::var_os(name).map(OsString::into_string).transpose();
+    text.map_err(|bytes| Error::variable(name, &bytes.to_string_lossy(), what))
+}
+
 fn configure(categories: Option<&str>, buffer_kb: Option<&str>) -> Result<SessionConfig, Error> {
     let buffer_size_kb = match buffer_kb {
         None => BUFFER_SIZE_KB,
         Some(text) => match text.trim().parse() {
             Ok(size_kb @ 1..) => size_kb,
-            _ => return Err(Error::variable(BUFFER_VARIABLE, text, "a number of KiB")),
+            _ => return Err(Error::variable(BUFFER_VARIABLE, text, NUMBER)),
         },
     };
     let config = SessionConfig::new().buffer_size_kb(buffer_size_kb).stall();
@@ -213,8 +227,19 @@ fn end(id: u64) -> Result<(), Error> {
 fn end_all() {
     let all = LIVE.try_lock().map(|mut live| core::mem::take(&mut *live)).unwrap_or_default();
     for live in all {
-        let _ = stop(live);
+        let path = live.path.clone();
+        if let Err(error) = stop(live) {
+            notice_incomplete(&path, &error);
+        }
     }
+}
+
+/// Says what nobody is left to be told. That the program has [shut down](crate::shutdown) before it knows, and then the file had been completed.
+fn notice_incomplete(path: &Path, error: &Error) {
+    if error.kind() == ErrorKind::Disconnected {
+        return;
+    }
+    notice::say_once(format!("{} is incomplete: {error}", path.display()));
 }
 
 fn stop(live: Live) -> Result<(), Error> {

@@ -1,6 +1,7 @@
 //! Connecting this process to tracing services.
 
 use core::fmt;
+use std::env;
 use std::time::{Duration, Instant};
 
 use crate::category::Category;
@@ -13,6 +14,9 @@ use crate::platform::Address;
 use crate::session::{self, Backend};
 use crate::track::announcement;
 use crate::{end, ids, process, registry};
+
+/// How long to wait for a session of the system's service, in milliseconds.
+const WAIT_VARIABLE: &str = "ESATTO_WAIT_MS";
 
 /// What to connect to and what to say there; made by [`Tracing::builder`].
 #[derive(Default)]
@@ -48,6 +52,11 @@ impl Builder {
     /// Connects to the tracing service of the system, and waits for it in the background if it does not run.
     ///
     /// Its address is taken from `PERFETTO_PRODUCER_SOCK_NAME`, or is the standard one (`docs/spec/wire-protocol.md` §1).
+    ///
+    /// A program that has just connected is recorded only some milliseconds later, and a short one may be over by then. If the environment variable
+    /// `ESATTO_WAIT_MS` is set, as `esatto record` does for the program that it runs, [`start`](Self::start) waits until a session records track events, for so many
+    /// milliseconds at most. The program itself can do that by [`Tracing::wait_until_enabled`], or record from the beginning by
+    /// [`StartupTracing`](crate::StartupTracing).
     pub fn system(mut self) -> Self {
         self.system = true;
         self
@@ -165,11 +174,11 @@ impl Builder {
 
     /// Starts the control thread, if this is the first call in the process, and adds the backends that are not there yet.
     ///
-    /// Returns at once; whether a service can be reached shows later.
+    /// Returns at once, unless the environment says [otherwise](Self::system); whether a service can be reached shows later.
     ///
     /// # Errors
     ///
-    /// If an address does not parse or no thread can be started.
+    /// If an address does not parse, a variable makes no sense, or no thread can be started.
     pub fn start(self) -> Result<Tracing, Error> {
         let identity = Identity {
             name: self.name.unwrap_or_else(process::name),
@@ -178,6 +187,7 @@ impl Builder {
             batch_delay: self.batch_delay.unwrap_or(control::COLLECTION_INTERVAL),
             direct_patching: self.direct_patching,
         };
+        let patience = if self.system { patience()? } else { None };
         let mut places = Vec::new();
         if let Some(listener) = self.listener {
             notice::listen(listener);
@@ -215,6 +225,9 @@ impl Builder {
         for place in places {
             control.send(Command::Produce { place, identity: identity.clone() });
         }
+        if let Some(patience) = patience.filter(|_| !control::is_current_thread()) {
+            registry::wait_for_session(patience);
+        }
         Ok(Tracing { _private: () })
     }
 }
@@ -222,6 +235,15 @@ impl Builder {
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder").field("system", &self.system).field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// How long the environment wants programs to wait for a session.
+fn patience() -> Result<Option<Duration>, Error> {
+    let Some(text) = env::var_os(WAIT_VARIABLE) else { return Ok(None) };
+    match text.to_str().and_then(|text| text.trim().parse().ok()) {
+        Some(ms) => Ok(Some(Duration::from_millis(ms))),
+        None => Err(Error::variable(WAIT_VARIABLE, &text.to_string_lossy(), "a number of milliseconds")),
     }
 }
 
@@ -272,8 +294,9 @@ impl Tracing {
     /// Services that are not connected are told when they are, unless `patience` is over by then. Returns at once.
     pub fn activate_triggers(&self, names: &[&str], patience: Duration) {
         if let Some(control) = control::handle() {
-            let names = names.iter().map(|&name| name.to_owned()).collect();
-            control.send(Command::Trigger { names, until: Instant::now() + patience });
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            let until = Instant::now() + patience;
+            control.send(Command::With(Box::new(move |control| control.activate_triggers(&names, until))));
         }
     }
 

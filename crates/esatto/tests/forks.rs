@@ -3,9 +3,19 @@
 #![allow(missing_docs, reason = "tests")]
 #![cfg(target_os = "linux")]
 
+use core::future::Future;
+use core::panic::AssertUnwindSafe;
+use core::pin::pin;
 use core::sync::atomic::{AtomicBool, Ordering};
+use core::task::{Context, Poll, Waker};
+use std::panic::catch_unwind;
+use std::sync::Mutex;
 
-use esatto::{Backend, Category, DataSource, Session, SessionConfig, SessionObserver, Setup, Source, Tracing, Track};
+use esatto::schema::DataSourceConfig;
+use esatto::{
+    Backend, Category, DataSource, Error, Pending, Session, SessionConfig, SessionObserver, Setup, Source, Stop,
+    Tracing, Track,
+};
 
 esatto::categories! {
     static TEST = "test";
@@ -73,6 +83,80 @@ fn config() -> SessionConfig {
     SessionConfig::new().buffer_size_kb(256)
 }
 
+/// Whose instances end when the test says so.
+struct Late;
+
+static STOPS: Mutex<Vec<Stop>> = Mutex::new(Vec::new());
+
+impl DataSource for Late {
+    type Config = ();
+    type ThreadState = ();
+    type IncrementalState = ();
+
+    fn setup(_: &Setup<'_, ()>) -> Self {
+        Self
+    }
+
+    fn stop(&self, stop: Stop) {
+        STOPS.lock().unwrap().push(stop);
+    }
+}
+
+static LATE: Source<Late> = Source::new("test.late");
+
+#[test]
+fn a_child_does_not_wait_for_what_its_parent_asked_for() {
+    LATE.register().expect("registers");
+    let _tracing = Tracing::builder().in_process().start().expect("connects");
+    let late = DataSourceConfig { name: Some("test.late".into()), ..Default::default() };
+    let session = Session::start(Backend::InProcess, config().data_source(late)).expect("starts");
+    let [waited, awaited, told] = [(); 3].map(|()| session.stop_recording());
+    let mut chunks = session.chunks();
+    let child = move || {
+        alarm(CHILD_SECONDS);
+        let errors = [
+            waited.wait().expect_err("nobody answers"),
+            block_on(awaited).expect_err("nobody answers"),
+            heard(told).expect_err("nobody answers"),
+            chunks.next().expect("says why").expect_err("nobody reads"),
+        ];
+        errors.iter().all(|error| error.to_string().contains("forked")) && chunks.next().is_none()
+    };
+    assert_eq!(in_child(child), 0);
+    STOPS.lock().unwrap().clear();
+    session.stop().expect("for the parent nothing has changed");
+}
+
+fn heard(pending: Pending<()>) -> Result<(), Error> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    pending.then(move |result| sender.send(result).expect("is waited for"));
+    receiver.recv().expect("is told")
+}
+
+/// A runtime for what is ready.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("it waits"),
+    }
+}
+
+/// Runs `child` in a child process and returns its status: 0 if that was true.
+fn in_child(child: impl FnOnce() -> bool) -> i32 {
+    match fork() {
+        0 => {
+            let good = catch_unwind(AssertUnwindSafe(child)).unwrap_or(false);
+            std::process::exit(i32::from(!good))
+        }
+        pid => {
+            let mut status = -1;
+            // SAFETY: the address of an integer of ours.
+            let waited = unsafe { waitpid(pid, &raw mut status, 0) };
+            if waited == pid { status } else { -1 }
+        }
+    }
+}
+
 #[test]
 fn a_child_finds_nothing_locked() {
     let tracing = Tracing::builder().in_process().categories(CATEGORIES).start().expect("connects");
@@ -94,18 +178,7 @@ fn a_child_finds_nothing_locked() {
                 drop(session);
             }
         });
-        let failed = (0..FORKS).find_map(|number| match fork() {
-            0 => {
-                let good = std::panic::catch_unwind(child).unwrap_or(false);
-                std::process::exit(i32::from(!good))
-            }
-            pid => {
-                let mut status = -1;
-                // SAFETY: the address of an integer of ours.
-                let waited = unsafe { waitpid(pid, &raw mut status, 0) };
-                (waited != pid || status != 0).then_some((number, status))
-            }
-        });
+        let failed = (0..FORKS).find(|_| in_child(child) != 0);
         over.store(true, Ordering::Relaxed);
         assert_eq!(failed, None, "a child has not done what it should");
     });

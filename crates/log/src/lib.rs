@@ -12,6 +12,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Programs whose `tracing_subscriber` has the feature `tracing-log`, as by default, have a logger already: it makes events of messages, which `esatto-tracing`
+//! records like these.
+//!
 //! There is one logger in a program. If another one is to get the messages, too, this one hands them on:
 //!
 //! ```

@@ -144,9 +144,15 @@ impl Site<'_> {
         }
         let Self { krate, name, args, .. } = self;
         let (category, declaration) = self.category();
-        let track = self.options.track.as_ref().map(|(_, track)| quote!(track: #track,));
         let slice = local("slice");
+        let lane = local("track");
+        // Outside, where what the expression makes lives as long as the slice.
+        let (bind, track) = match &self.options.track {
+            Some((_, track)) => (quote!(let #lane: &#krate::Track = #track;), quote!(track: #lane,)),
+            None => Default::default(),
+        };
         let begin = quote! {
+            #bind
             let #slice = {
                 #declaration
                 #krate::slice!(#category, #track #name #args)

@@ -11,7 +11,7 @@
 //! ```
 
 use core::{fmt, time::Duration};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use esatto_map::Map;
 
@@ -22,10 +22,10 @@ use crate::{
     ids::WriterIds,
     patches::PatchList,
     pending::{Finished, FinishedChunk, Pending, Reservations, Splitter, Target, Urgency},
-    region::Memory,
+    region::{Region, SharedMemory},
     service,
     smb::{Chunk, Smb, state::BeingWritten},
-    sync::{AtomicBool, Ordering},
+    sync::{AtomicBool, Mutex, MutexGuard, Ordering},
     writer::TraceWriter,
 };
 
@@ -85,7 +85,7 @@ impl Default for Options {
 
 /// Hands out the chunks of one region to the writers of one connection.
 pub struct Arbiter {
-    smb: Smb<Arc<dyn Memory>>,
+    smb: Smb<SharedMemory>,
     sink: Arc<dyn CommitSink>,
     options: Options,
     shutdown: AtomicBool,
@@ -111,7 +111,7 @@ impl Arbiter {
     ///
     /// # Errors
     /// [`Error::Size`] if the region has not a single page.
-    pub fn new(region: Arc<dyn Memory>, page_size: PageSize, sink: Arc<dyn CommitSink>) -> Result<Arc<Self>, Error> {
+    pub fn new(region: SharedMemory, page_size: PageSize, sink: Arc<dyn CommitSink>) -> Result<Arc<Self>, Error> {
         Self::with_options(region, page_size, sink, Options::default())
     }
 
@@ -120,7 +120,7 @@ impl Arbiter {
     /// # Errors
     /// [`Error::Size`] if the region has not a single page.
     pub fn with_options(
-        region: Arc<dyn Memory>,
+        region: SharedMemory,
         page_size: PageSize,
         sink: Arc<dyn CommitSink>,
         options: Options,
@@ -143,7 +143,7 @@ impl Arbiter {
     }
 
     /// The memory.
-    pub fn region(&self) -> &Arc<dyn Memory> {
+    pub fn region(&self) -> &SharedMemory {
         self.smb.region()
     }
 
@@ -231,7 +231,7 @@ impl Arbiter {
         self.shutdown.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn smb(&self) -> &Smb<Arc<dyn Memory>> {
+    pub(crate) fn smb(&self) -> &Smb<SharedMemory> {
         &self.smb
     }
 
@@ -503,11 +503,11 @@ impl Arbiter {
 
     /// Enough that what is pending is sent without waiting for the batching delay.
     fn much_pending(&self, state: &State) -> bool {
-        state.pending.bytes >= self.smb.region().size() / self.options.batch_parts
+        state.pending.bytes >= self.smb.region().len() / self.options.batch_parts
     }
 
     fn half_pending(&self, state: &State) -> bool {
-        state.pending.bytes >= self.smb.region().size() / 2
+        state.pending.bytes >= self.smb.region().len() / 2
     }
 
     /// Wakes the connection's thread if it does not know yet. Takes the lock away first.

@@ -20,20 +20,20 @@
 //!
 //! # What a test of the memory orderings needs
 //!
-//! `RUSTFLAGS="--cfg esatto_loom" cargo test -p esatto-shm --test loom --release`
+//! `RUSTFLAGS="--cfg esatto_loom" cargo test -p esatto-shm --test 'loom*' --release`
+
+// What models have no use for.
+#![cfg_attr(esatto_loom, allow(dead_code))]
 
 pub mod abi;
-#[cfg(not(esatto_loom))]
 mod arbiter;
 #[cfg(not(esatto_loom))]
 mod chunk_writer;
-#[cfg(not(esatto_loom))]
 mod commit;
 mod error;
 mod fragments;
 #[cfg(not(esatto_loom))]
 mod fuzz;
-#[cfg(not(esatto_loom))]
 mod ids;
 #[cfg(not(esatto_loom))]
 mod late;
@@ -42,9 +42,7 @@ mod mapped;
 #[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
 mod memfd;
 pub mod order;
-#[cfg(not(esatto_loom))]
 mod patches;
-#[cfg(not(esatto_loom))]
 mod pending;
 #[doc(hidden)]
 pub mod planted;
@@ -56,12 +54,10 @@ mod smb;
 pub mod sync;
 #[cfg(not(esatto_loom))]
 mod watched;
-#[cfg(not(esatto_loom))]
+#[cfg_attr(esatto_loom, path = "writer_model.rs")]
 mod writer;
 
-#[cfg(not(esatto_loom))]
 pub use arbiter::{Arbiter, ExhaustedPolicy, Options};
-#[cfg(not(esatto_loom))]
 pub use commit::{ChunkToMove, ChunkToPatch, CommitRequest, CommitSink, FlushCallback, MAX_PATCHES_PER_ENTRY, Patch};
 pub use error::Error;
 pub use fragments::{Fragment, Fragments};
@@ -83,5 +79,6 @@ pub use smb::{Chunk, Skip, Smb, announce, state};
 #[cfg(not(esatto_loom))]
 #[doc(hidden)]
 pub use watched::WatchedRegion;
+pub use writer::TraceWriter;
 #[cfg(not(esatto_loom))]
-pub use writer::{Packet, SmallPacket, TraceWriter};
+pub use writer::{Packet, SmallPacket};

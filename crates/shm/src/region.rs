@@ -78,6 +78,13 @@ pub unsafe trait Region: Send + Sync + fmt::Debug {
 #[cfg(not(esatto_loom))]
 pub use real::{Memory, PrivateRegion};
 
+/// The memory of an arbiter.
+#[cfg(not(esatto_loom))]
+pub(crate) type SharedMemory = std::sync::Arc<dyn Memory>;
+/// The memory of an arbiter.
+#[cfg(esatto_loom)]
+pub(crate) type SharedMemory = std::sync::Arc<LoomRegion>;
+
 #[cfg(not(esatto_loom))]
 mod real {
     use core::{fmt, ptr::NonNull};

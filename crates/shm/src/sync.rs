@@ -1,10 +1,15 @@
-//! The only place that names an atomic type: core's, or loom's under `--cfg esatto_loom`.
+//! The only place that names an atomic type or a lock: those of the standard library, or loom's under `--cfg esatto_loom`.
 //!
 //! Loom's atomics are wider than real ones, so under loom only the model region (`LoomRegion`) exists;
-//! mapped and heap memory, and the writer over them, are compiled out.
+//! mapped and heap memory are compiled out, and the writer is a small one.
 
 #[cfg(not(esatto_loom))]
 pub use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};
 
+#[cfg(not(esatto_loom))]
+pub(crate) use std::sync::{Mutex, MutexGuard};
+
 #[cfg(esatto_loom)]
-pub use loom::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
+pub use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, Ordering};
+#[cfg(esatto_loom)]
+pub(crate) use loom::sync::{Mutex, MutexGuard};

@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 
 use esatto::__private::Place;
-use esatto::{Category, Kind, Lanes, LogPriority, Name, Site};
+use esatto::{Category, Kind, Lanes, Location, LogPriority, Name, Site};
 use tracing_core::callsite::Identifier;
 use tracing_core::{Level, Metadata};
 
 use crate::options::{Options, Slices};
+use crate::values::Values;
 
 /// A call site of spans or of events.
 #[derive(Debug)]
@@ -28,13 +29,40 @@ pub(crate) struct Callsite {
     pub(crate) mark: Site,
     /// The begin of an event, whose name is its message.
     pub(crate) event: Site,
-    pub(crate) place: &'static Place,
+    place: &'static Place,
     /// Index of the field `message`.
     pub(crate) message: Option<usize>,
+    /// If it is that of all messages of the `log` facade.
+    log: Option<LogFields>,
     pub(crate) slices: Slices,
     pub(crate) lanes: Lanes,
     /// What the spans so far have turned out to be: [`ASYNC`], or how many were entered just once.
     kind: AtomicU32,
+}
+
+/// Indices of the fields in which `tracing-log` says where a message of the `log` facade comes from: its events have five call sites in all, of which
+/// nobody knows a file.
+#[derive(Clone, Copy, Debug)]
+struct LogFields {
+    module: usize,
+    file: usize,
+    line: usize,
+}
+
+impl LogFields {
+    fn of(metadata: &'static Metadata<'static>) -> Option<Self> {
+        if metadata.target() != "log" || metadata.file().is_some() {
+            return None;
+        }
+        let index = |name| metadata.fields().field(name).map(|field| field.index());
+        Some(Self { module: index("log.module_path")?, file: index("log.file")?, line: index("log.line")? })
+    }
+
+    fn location<'v>(&self, values: &'v Values) -> Option<Location<'v>> {
+        let line = values.number_of(self.line).and_then(|line| u32::try_from(line).ok());
+        let location = Location::new(values.text_of(self.file)?, line.unwrap_or(0));
+        Some(location.in_function(values.text_of(self.module).unwrap_or_default()))
+    }
 }
 
 /// What the spans of a call site are.
@@ -74,6 +102,7 @@ impl Callsite {
             event: Site::new(category, Kind::Instant, None, &[]),
             place,
             message: metadata.fields().field("message").map(|field| field.index()),
+            log: LogFields::of(metadata),
             slices: options.slices_of(metadata),
             lanes: Lanes::new(name),
             kind: AtomicU32::new(0),
@@ -101,6 +130,20 @@ impl Callsite {
     /// Learns from a span of a future, for good.
     pub(crate) fn learn_async(&self) {
         self.kind.store(ASYNC, Ordering::Relaxed);
+    }
+
+    /// Where an event comes from, if that is known.
+    pub(crate) fn location<'v>(&self, values: &'v Values) -> Option<Location<'v>> {
+        match &self.log {
+            Some(log) => log.location(values),
+            None => self.metadata.file().map(|_| self.place.location()),
+        }
+    }
+
+    /// Whether a field of an event is one of its arguments, and not said in another way.
+    pub(crate) fn is_argument(&self, field: usize) -> bool {
+        Some(field) != self.message
+            && self.log.is_none_or(|LogFields { module, file, line }| ![module, file, line].contains(&field))
     }
 
     pub(crate) fn priority(&self) -> LogPriority {

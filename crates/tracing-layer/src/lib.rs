@@ -32,6 +32,7 @@
 //! | fields, also those recorded later | debug annotations: integers, floats, `bool` and text; `Debug` and errors, with their causes, as text |
 //! | target | category: `my_crate*` in a session's configuration records a crate with all of its modules |
 //! | file and line | source location |
+//! | message of `log`, by `tracing-log` | as an event; the target is `log`, the message's own one the argument `log.target` |
 //!
 //! Which spans are those of futures nobody says, so it is learned: [`Slices::Auto`]. [`options`] changes all that.
 //!

@@ -290,19 +290,18 @@ impl Span {
         let lane = if at.is_some() { callsite.lanes.take_new() } else { callsite.lanes.take() };
         let flow = self.flow();
         let head = Head { track: Some(lane.track()), flows: [Some(flow), self.link], at };
-        let instances = self.values.with_args(callsite.names, head, |args| record(&callsite.begin, args));
-        self.lifetime = Some(Lifetime { lane, begun: Begun::now(instances) });
+        let begun = Begun::by(|| self.values.with_args(callsite.names, head, |args| record(&callsite.begin, args)));
+        self.lifetime = Some(Lifetime { lane, begun });
         self.written = self.values.len();
     }
 
     fn end_lifetime(&mut self, callsite: &'static Callsite) {
         let Some(Lifetime { lane, begun }) = self.lifetime.take() else { return };
-        let instances = begun.instances();
         if self.values.len() == self.written {
-            record_only(instances, &callsite.end, &mut [Arg::Track(lane.track())]);
+            begun.record(&callsite.end, &mut [Arg::Track(lane.track())]);
         } else {
             let mut write = |event: &mut esatto::Event<'_>| self.values.write(self.written, callsite.names, event);
-            record_only(instances, &callsite.end, &mut [Arg::Track(lane.track()), Arg::With(&mut write)]);
+            begun.record(&callsite.end, &mut [Arg::Track(lane.track()), Arg::With(&mut write)]);
         }
     }
 
@@ -319,8 +318,7 @@ impl Span {
             // A session that began after the span.
             let head = Head { track: Some(lifetime.lane.track()), flows: [Some(flow), None], at: None };
             let record = |args: &mut [Arg<'_>]| record_only(missing, &callsite.begin, args);
-            let added = self.values.with_args(callsite.names, head, record);
-            lifetime.begun.add(added);
+            lifetime.begun.add(|| self.values.with_args(callsite.names, head, record));
         }
         if callsite.slices == Slices::Lifetime { 0 } else { record(&callsite.begin, &mut [Arg::Flow(flow.id())]) }
     }
@@ -352,8 +350,8 @@ fn write_event(callsite: &'static Callsite, values: &Values, lifetime: Option<&L
     let message = callsite.message.and_then(|message| values.text_of(message));
     let name = message.unwrap_or_else(|| callsite.metadata.name());
     let mut write = |event: &mut esatto::Event<'_>| {
-        event.log(callsite.priority(), name, Some(callsite.place.location()));
-        values.write_but(callsite.message, callsite.names, event);
+        event.log(callsite.priority(), name, callsite.location(values));
+        values.write_if(|field| callsite.is_argument(field), callsite.names, event);
     };
     match lifetime {
         None => record(&callsite.event, &mut [Arg::Name(name), Arg::With(&mut write)]),

@@ -138,9 +138,9 @@ impl Values {
         self.write_entries(&self.entries[first.min(self.len())..], names, event);
     }
 
-    /// Writes all values but that of one field.
-    pub(crate) fn write_but(&self, left_out: Option<usize>, names: &'static [Name], event: &mut Event<'_>) {
-        self.write_entries(self.entries.iter().filter(|entry| Some(entry.field) != left_out), names, event);
+    /// Writes the values of the fields that `is_wanted` says.
+    pub(crate) fn write_if(&self, is_wanted: impl Fn(usize) -> bool, names: &'static [Name], event: &mut Event<'_>) {
+        self.write_entries(self.entries.iter().filter(|entry| is_wanted(entry.field)), names, event);
     }
 
     fn write_entries<'a>(
@@ -165,6 +165,14 @@ impl Values {
     pub(crate) fn text_of(&self, field: usize) -> Option<&str> {
         self.entries.iter().find_map(|entry| match entry.value {
             Value::Text(begin, end) if entry.field == field => Some(&self.text[begin..end]),
+            _ => None,
+        })
+    }
+
+    /// The value of a field, if it is a number.
+    pub(crate) fn number_of(&self, field: usize) -> Option<u64> {
+        self.entries.iter().find_map(|entry| match entry.value {
+            Value::U64(v) if entry.field == field => Some(v),
             _ => None,
         })
     }

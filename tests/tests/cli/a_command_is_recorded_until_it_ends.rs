@@ -49,6 +49,23 @@ fn whole_without_config(side: Side) -> Result<(), Skip> {
     Ok(())
 }
 
+/// A program that does not wait, and would be over before a service that it has just connected to had anything to say.
+#[test]
+fn from_its_first_event() {
+    skip(|| {
+        peers(Side::Ours)?;
+        let lab = Lab::new();
+        let application = lab.application_command(Side::Ours, SHORT);
+        let mut command = lab.command(esatto_bin());
+        command.arg("record").arg("-o").arg(lab.path("trace")).arg("--").arg(application.get_program());
+        command.args(application.get_args().take(3)).arg("0");
+        lab.start("esatto-record", &mut command).wait_ok();
+        let trace = lab.path("trace");
+        workload::assert_whole(&trace, &[Expected { pid: pid(&trace), workload: SHORT, details: true }]);
+        Ok(())
+    });
+}
+
 fn cut(side: Side, options: &[&str], end: impl FnOnce(&Lab, &Program)) -> Result<(), Skip> {
     peers(side)?;
     let lab = Lab::new();

@@ -3,6 +3,7 @@
 
 mod a_tokio_application_reads_right;
 mod log_messages_are_in_the_log;
+mod log_messages_come_by_tracing_as_well;
 mod panics_are_instants;
 mod threads_have_their_latest_names;
 mod traced_functions_of_a_tokio_application_read_right;

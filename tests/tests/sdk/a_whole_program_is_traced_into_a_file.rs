@@ -1,5 +1,7 @@
 //! One line in `main`, or a variable in the environment, and the whole program is in a file that is complete however the program ends.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -92,4 +94,21 @@ fn what_is_wrong_is_said_in_a_line() {
     assert_eq!(log, "esatto-whole: cannot create no/folder/trace: No such file or directory (os error 2)\n");
     let log = failing("buffer", program(&lab, &["return", "trace"]).env("ESATTO_TRACE_BUFFER_KB", "-1"));
     assert_eq!(log, "esatto-whole: ESATTO_TRACE_BUFFER_KB is '-1', which is not a number of KiB\n");
+    let patterns = OsStr::from_bytes(b"app\xff");
+    let log = failing("patterns", program(&lab, &["return", "trace"]).env("ESATTO_TRACE_CATEGORIES", patterns));
+    assert_eq!(log, "esatto-whole: ESATTO_TRACE_CATEGORIES is 'app\u{fffd}', which is not a list of patterns\n");
+}
+
+#[test]
+fn a_file_that_is_not_complete_is_spoken_of() {
+    let lab = Lab::new();
+    for ending in ["return", "exit"] {
+        let mut run = lab.start(ending, &mut program(&lab, &[ending, "/dev/full"]));
+        run.wait_ok();
+        let log = run.log();
+        assert!(
+            log.starts_with("esatto: /dev/full is incomplete: ") && log.contains("No space left"),
+            "{ending}: {log}"
+        );
+    }
 }

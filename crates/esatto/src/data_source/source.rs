@@ -13,7 +13,7 @@ use esatto_shm::ExhaustedPolicy;
 use super::{AnySource, Assignment, Context, Done, Flush, HeldInstances, SourceConfig, Stop, canonical, directory};
 use crate::control::{self, Command};
 use crate::error::Error;
-use crate::instance::{Destination, HeldSlots, MAX_INSTANCES, Slots, Ticket};
+use crate::instance::{Destination, HeldSlots, MAX_INSTANCES, Recording, Slots, Ticket};
 use crate::session::Backend;
 use crate::{ids, thread};
 
@@ -162,7 +162,7 @@ impl BufferExhausted {
 /// ```
 pub struct Source<T: DataSource> {
     /// The instances that record, one bit each.
-    enabled: AtomicU32,
+    enabled: Recording,
     /// Where threads keep their writers; `UNREGISTERED` before registration.
     index: AtomicU32,
     slots: Slots<Instance<T>>,
@@ -205,7 +205,7 @@ impl<T: DataSource> Source<T> {
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {
-            enabled: AtomicU32::new(0),
+            enabled: Recording::new(0),
             index: AtomicU32::new(UNREGISTERED),
             slots: Slots::new(),
             name,
@@ -311,7 +311,7 @@ impl<T: DataSource> Source<T> {
     #[inline(always)]
     #[must_use]
     pub fn is_enabled(&self) -> bool {
-        self.enabled.load(Ordering::Relaxed) != 0
+        self.enabled.glance() != 0
     }
 
     /// Calls `body` once for each instance that records; each call writes into a sequence of packets of its own.
@@ -327,8 +327,7 @@ impl<T: DataSource> Source<T> {
     #[inline(never)]
     fn trace_enabled(&'static self, body: &mut dyn FnMut(&mut Context<'_, T>)) {
         thread::with_sources(|writers| {
-            // Acquire: an instance whose bit is seen is in its slot.
-            let mut instances = self.enabled.load(Ordering::Acquire);
+            let mut instances = self.enabled.see();
             let index = self.index.load(Ordering::Acquire) as usize;
             while instances != 0 {
                 let slot = instances.trailing_zeros() as usize;
@@ -355,6 +354,11 @@ impl<T: DataSource> Source<T> {
 
     pub(super) const fn slots(&self) -> &Slots<Instance<T>> {
         &self.slots
+    }
+
+    /// Whether an instance that was found in its slot has started.
+    pub(super) fn has_started(&self, slot: usize) -> bool {
+        self.enabled.see() & 1 << slot != 0
     }
 
     fn check_name(&self, descriptor: &DataSourceDescriptor) -> Result<(), Error> {
@@ -444,8 +448,7 @@ impl<T: DataSource> AnySource for Source<T> {
         if let Some(instance) = self.slots.redeem(ticket) {
             instance.destination.begin();
         }
-        // Release: who sees the bit sees the instance in its slot.
-        self.enabled.fetch_or(1 << ticket.slot, Ordering::Release);
+        self.enabled.start(ticket.slot);
         self.with(ticket, T::start);
     }
 
@@ -457,8 +460,7 @@ impl<T: DataSource> AnySource for Source<T> {
     }
 
     fn end(&self, ticket: Ticket) {
-        if let Some(instance) = self.slots.vacate(ticket) {
-            self.enabled.fetch_and(!(1 << ticket.slot), Ordering::Release);
+        if let Some(instance) = self.slots.vacate(ticket, || self.enabled.stop(ticket.slot)) {
             let object = instance.lock().take();
             let _ = catch_unwind(AssertUnwindSafe(|| drop(object)));
         }
@@ -480,7 +482,7 @@ impl<T: DataSource> AnySource for Source<T> {
 
     fn clear_incremental_state(&self, ticket: Ticket) {
         self.with(ticket, T::will_clear_incremental_state);
-        self.slots.clear_incremental_state(ticket.slot);
+        self.slots.clear_incremental_state(ticket);
     }
 
     fn can_adopt(&self, startup: &[u8], session: &[u8]) -> bool {
@@ -495,13 +497,13 @@ impl<T: DataSource> AnySource for Source<T> {
 }
 
 struct HeldSource<T: DataSource> {
-    enabled: &'static AtomicU32,
+    enabled: &'static Recording,
     slots: HeldSlots<'static, Instance<T>>,
 }
 
 impl<T: DataSource> HeldInstances for HeldSource<T> {
     fn forget(&mut self) {
-        self.enabled.store(0, Ordering::Release);
+        self.enabled.set(0);
         self.slots.forget();
     }
 }
@@ -515,9 +517,6 @@ fn tell_control_thread() {
 
 impl<T: DataSource> fmt::Debug for Source<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source")
-            .field("name", &self.name)
-            .field("enabled", &self.enabled.load(Ordering::Relaxed))
-            .finish_non_exhaustive()
+        f.debug_struct("Source").field("name", &self.name).field("enabled", &self.enabled).finish_non_exhaustive()
     }
 }

@@ -109,10 +109,7 @@ impl AnySource for TrackEvents {
     }
 
     fn end(&self, ticket: Ticket) {
-        if TRACK_EVENTS.redeem(ticket).is_some() {
-            registry::disable(ticket.slot);
-            TRACK_EVENTS.vacate(ticket);
-        }
+        TRACK_EVENTS.vacate(ticket, || registry::disable(ticket.slot));
     }
 
     fn tickets(&self) -> Vec<Ticket> {
@@ -130,7 +127,7 @@ impl AnySource for TrackEvents {
 
     fn clear_incremental_state(&self, ticket: Ticket) {
         observer::clearing(ticket.slot);
-        TRACK_EVENTS.clear_incremental_state(ticket.slot);
+        TRACK_EVENTS.clear_incremental_state(ticket);
     }
 
     fn can_adopt(&self, startup: &[u8], session: &[u8]) -> bool {

@@ -14,6 +14,7 @@ use esatto_shm::TraceWriter;
 use super::source::Instance;
 use super::{Context, DataSource, Source};
 use crate::instance::{self, MAX_INSTANCES, Stamp};
+use crate::order::Rule;
 
 /// The writers of one thread.
 #[derive(Debug)]
@@ -71,7 +72,7 @@ impl Writers {
 
     /// Drops the writers of instances that are gone, which returns their chunks, and the state that went with them.
     pub(crate) fn sweep(&mut self) {
-        self.generation = instance::generation();
+        self.generation = instance::seen_generation();
         self.drop_if(|writer| !writer.is_current());
     }
 
@@ -87,6 +88,12 @@ impl Writers {
                 let _ = catch_unwind(AssertUnwindSafe(|| drop(over)));
             }
         }
+    }
+
+    /// How many there are.
+    #[cfg(esatto_loom)]
+    pub(crate) fn len(&self) -> usize {
+        self.writers.iter().flatten().flatten().count()
     }
 
     /// Ends the chunks of all writers.
@@ -136,7 +143,8 @@ impl<T: DataSource> Writer<T> {
     #[cold]
     fn new(source: &'static Source<T>, slot: usize) -> Option<Self> {
         let (stamp, instance) = source.slots().get(slot);
-        let instance = instance?;
+        // The bit that led here may be that of the instance before: by its successor's stamp that is seen to have stopped.
+        let instance = instance.filter(|_| !Rule::LookAgain.is_kept() || source.has_started(slot))?;
         Some(Self {
             source,
             slot,

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 
 use crate::control::Place;
 use crate::error::Error;
+#[cfg(feature = "in-process")]
+use crate::notice;
 use crate::platform::Address;
 
 /// Which tracing service a session runs in.
@@ -64,6 +66,15 @@ pub(crate) const NO_SYSTEM_SESSIONS: u8 = 4;
 
 pub(crate) fn connected(bits: u8) {
     CONNECTED.fetch_or(bits, Ordering::AcqRel);
+}
+
+/// Says, once, what was forgotten if a session inside of this process has stopped that could not record anything: it has no other producers.
+#[cfg(feature = "in-process")]
+pub(super) fn notice_if_unconnected(backend: &Backend) {
+    if *backend == Backend::InProcess && CONNECTED.load(Ordering::Acquire) & IN_PROCESS == 0 {
+        let what = "a session inside of this process has recorded nothing";
+        notice::say_once(format!("{what}: `Tracing::builder().in_process().start()` was not called before"));
+    }
 }
 
 /// Asked whether a session may be.

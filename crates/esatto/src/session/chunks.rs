@@ -9,6 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::control;
 use crate::error::Error;
+use crate::fork::Generation;
+use crate::session::pending::FORKED;
 
 /// Bytes that may wait for a reader. With more, nothing is read from the service until half of them are gone. So much because a
 /// `traced` of Perfetto, whose socket is full, waits at most 10 s and then ends the connection (`docs/spec/wire-protocol.md` §13).
@@ -37,13 +39,14 @@ pub struct Chunks {
     queue: Arc<Queue>,
     /// What begins to read, with the first chunk that is asked for.
     begin: Option<Box<dyn FnOnce() + Send>>,
+    made_in: Generation,
 }
 
 impl Chunks {
     pub(super) fn new(begin: impl FnOnce(ChunkSender) + Send + 'static) -> Self {
         let queue = Arc::new(Queue { state: Mutex::default(), changed: Condvar::new() });
         let sender = ChunkSender(Arc::clone(&queue));
-        Self { queue, begin: Some(Box::new(move || begin(sender))) }
+        Self { queue, begin: Some(Box::new(move || begin(sender))), made_in: Generation::current() }
     }
 
     fn begin(&mut self) {
@@ -59,6 +62,9 @@ impl Chunks {
 
     /// The next chunk, for implementations of streams.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, Error>>> {
+        if self.leave_to_parent() {
+            return Poll::Ready(Some(Err(Error::disconnected(FORKED))));
+        }
         self.begin();
         let mut state = self.queue.lock();
         match state.take() {
@@ -84,6 +90,15 @@ impl Chunks {
         }
         writer.flush().map_err(|error| Error::file("cannot write the trace", error))?;
         Ok(bytes)
+    }
+
+    /// In the child of a fork nobody fills the queue, and it may be locked for ever: from now on this is an empty one.
+    fn leave_to_parent(&mut self) -> bool {
+        let forked = self.made_in.is_past();
+        if forked {
+            *self = Self { queue: Arc::new(Queue::ended()), begin: None, made_in: Generation::current() };
+        }
+        forked
     }
 
     fn refuse(&mut self) -> Option<Result<Vec<u8>, Error>> {
@@ -120,6 +135,9 @@ impl Iterator for Chunks {
         if control::is_current_thread() {
             return self.refuse();
         }
+        if self.leave_to_parent() {
+            return Some(Err(Error::disconnected(FORKED)));
+        }
         self.begin();
         let mut state = self.queue.lock();
         loop {
@@ -133,6 +151,9 @@ impl Iterator for Chunks {
 
 impl Drop for Chunks {
     fn drop(&mut self) {
+        if self.made_in.is_past() {
+            return;
+        }
         self.queue.lock().abandon();
         control::wake();
     }
@@ -207,6 +228,11 @@ impl Drop for ChunkSender {
 }
 
 impl Queue {
+    /// One that nothing comes out of.
+    fn ended() -> Self {
+        Self { state: Mutex::new(QueueState { end: Some(Ok(())), ..Default::default() }), changed: Condvar::new() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

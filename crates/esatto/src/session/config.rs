@@ -61,7 +61,8 @@ impl SessionConfig {
         Self { config: track_events(BUFFER_SIZE_KB), file: Target::AsConfigured }
     }
 
-    /// Records these categories and no others. Patterns may end in `*`.
+    /// Records these categories and no others. Patterns may end in `*`; what is tagged `slow` or `debug` is recorded only if it is named in full, or by
+    /// [`tags`](Self::tags).
     pub fn categories<S: Into<String>>(mut self, patterns: impl IntoIterator<Item = S>) -> Self {
         if let Some(events) = self.track_event_config() {
             let is_all = |patterns: &[ProtoString]| patterns.iter().any(|pattern| pattern.as_bytes() == b"*");
@@ -74,7 +75,7 @@ impl SessionConfig {
         self
     }
 
-    /// Records categories with these tags, too: [`slow` and `debug`](crate::categories) are off otherwise.
+    /// Records categories with these tags, too: [`slow` and `debug`](crate::categories) are off otherwise, unless [`categories`](Self::categories) names them in full.
     pub fn tags<S: Into<String>>(mut self, tags: impl IntoIterator<Item = S>) -> Self {
         if let Some(events) = self.track_event_config() {
             events.enabled_tags.extend(tags.into_iter().map(|tag| tag.into().into()));

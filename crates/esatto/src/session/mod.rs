@@ -85,6 +85,8 @@ pub(crate) use pending::{Answer, Completer};
 /// discards what was not read.
 pub struct Session {
     id: SessionId,
+    #[cfg(feature = "in-process")]
+    backend: Backend,
 }
 
 /// Whose snapshot to take: see [`Session::clone_session`].
@@ -148,7 +150,11 @@ impl Session {
                 })
             }),
         });
-        Ok(Self { id })
+        Ok(Self {
+            id,
+            #[cfg(feature = "in-process")]
+            backend,
+        })
     }
 
     /// Sets up and starts: over when all data sources that are connected have started, or, if the configuration waits for a trigger, when the
@@ -187,6 +193,8 @@ impl Session {
     ///
     /// What this thread has recorded is handed over before.
     pub fn stop_recording(&self) -> Pending<()> {
+        #[cfg(feature = "in-process")]
+        backend::notice_if_unconnected(&self.backend);
         crate::thread::flush();
         self.ask(nothing, SessionCommand::Stop)
     }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::control;
 use crate::error::Error;
+use crate::fork::Generation;
 
 /// The outcome of an operation of a [`Session`](crate::Session) that is under way.
 ///
@@ -20,23 +21,28 @@ use crate::error::Error;
 /// - [`then`](Self::then) has a function called on the control thread.
 ///
 /// Dropping it means that nobody wants to know. An operation that the service does not answer fails with
-/// [`TimedOut`](crate::ErrorKind::TimedOut); none is left pending for ever.
+/// [`TimedOut`](crate::ErrorKind::TimedOut); none is left pending for ever. In the child
+/// of a fork all operations that the parent had asked for fail with [`Disconnected`](crate::ErrorKind::Disconnected).
 #[must_use = "nobody learns how it went: `.wait()`, `.await` or `.then(…)`, or drop it"]
 pub struct Pending<T> {
     slot: Arc<Slot>,
     decode: Decode<T>,
+    made_in: Generation,
 }
 
 /// Answers travel as bytes, so that what reads them is only in programs that ask for them.
 pub(crate) type Answer = Result<Vec<u8>, Error>;
 type Decode<T> = fn(Vec<u8>) -> Result<T, Error>;
+/// Why a child of a fork does not get what its parent asked for.
+pub(super) const FORKED: &str = "the process has forked: the session is its parent's";
+
 type Callback = Box<dyn FnOnce(Answer) + Send>;
 
 impl<T> Pending<T> {
     /// A pending operation, and the end by which it is completed.
     pub(crate) fn new(decode: Decode<T>) -> (Self, Completer) {
         let slot = Arc::new(Slot { state: Mutex::new(State::Waiting(Interest::Nobody)), changed: Condvar::new() });
-        (Self { slot: Arc::clone(&slot), decode }, Completer(Some(slot)))
+        (Self { slot: Arc::clone(&slot), decode, made_in: Generation::current() }, Completer(Some(slot)))
     }
 
     /// Blocks until the operation is over.
@@ -57,7 +63,13 @@ impl<T> Pending<T> {
         self.wait_until(Instant::now().checked_add(timeout))
     }
 
+    /// In the child of a fork nobody completes what was asked for before.
+    fn check(&self) -> Result<(), Error> {
+        if self.made_in.is_past() { Err(Error::disconnected(FORKED)) } else { Ok(()) }
+    }
+
     fn wait_until(self, deadline: Option<Instant>) -> Result<T, Error> {
+        self.check()?;
         let mut state = self.slot.lock();
         loop {
             if let Some(answer) = state.take() {
@@ -84,6 +96,9 @@ impl<T> Pending<T> {
     {
         let decode = self.decode;
         let callback: Callback = Box::new(move |answer| function(answer.and_then(decode)));
+        if let Err(error) = self.check() {
+            return control::run_there(Box::new(move || callback(Err(error))));
+        }
         let mut state = self.slot.lock();
         match state.take() {
             Some(answer) => control::run_there(Box::new(move || callback(answer))),
@@ -96,6 +111,9 @@ impl<T> Future for Pending<T> {
     type Output = Result<T, Error>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Err(error) = self.check() {
+            return Poll::Ready(Err(error));
+        }
         let mut state = self.slot.lock();
         match state.take() {
             Some(answer) => {

@@ -20,7 +20,9 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering;
 
-use super::sync::{AtomicBool, AtomicU8, Mutex, MutexGuard, barrier_everywhere, fence, has_barrier, light_fence, lock};
+use super::sync::{barrier_everywhere, has_barrier, load_as_other, load_as_owner, store_as_owner};
+use crate::order::Access;
+use crate::sync::{AtomicBool, AtomicU8, Mutex, MutexGuard, fence, lock};
 
 /// Another thread has the value, or tries to.
 const HELD: u8 = 1;
@@ -67,6 +69,12 @@ impl<T> Biased<T> {
     }
 
     /// A value that nobody gets.
+    #[cfg(esatto_loom)]
+    pub(crate) fn busy_for_ever(value: T) -> Self {
+        Self { busy: AtomicBool::new(true), ..Self::new(value) }
+    }
+
+    /// A value that nobody gets.
     #[cfg(not(esatto_loom))]
     pub(crate) const fn busy_for_ever(value: T) -> Self {
         Self {
@@ -92,10 +100,9 @@ impl<T> Biased<T> {
         if self.busy.load(Ordering::Relaxed) {
             return None;
         }
-        self.busy.store(true, Ordering::Relaxed);
-        light_fence();
-        // Acquire: what another thread did to the value before it gave it back is to be seen.
-        if self.flags.load(Ordering::Acquire) != 0 {
+        store_as_owner(&self.busy, true, Ordering::Relaxed);
+        // What another thread did to the value before it gave it back is to be seen.
+        if load_as_owner(&self.flags, Access::Enter.ordering()) != 0 {
             self.enter_slowly();
         }
         Some(Entered { biased: self })
@@ -106,12 +113,12 @@ impl<T> Biased<T> {
     fn enter_slowly(&self) {
         loop {
             fence(Ordering::SeqCst);
-            if self.flags.load(Ordering::Acquire) & HELD == 0 {
+            if load_as_owner(&self.flags, Access::Enter.ordering()) & HELD == 0 {
                 return;
             }
-            self.busy.store(false, Ordering::Release);
+            store_as_owner(&self.busy, false, Access::StepBack.ordering());
             drop(lock(&self.turn));
-            self.busy.store(true, Ordering::Relaxed);
+            store_as_owner(&self.busy, true, Ordering::Relaxed);
         }
     }
 
@@ -126,8 +133,8 @@ impl<T> Biased<T> {
         // One for all: it may take microseconds.
         barrier_everywhere();
         for held in tried {
-            // Acquire: pairs with the release of the owner's leaving.
-            if !held.biased.busy.load(Ordering::Acquire) {
+            // Pairs with the owner's leaving.
+            if !load_as_other(&held.biased.busy, Access::SeeBusy.ordering()) {
                 // SAFETY: HELD was set before the barrier, and the owner is not inside after it. If it enters now, it sees
                 // HELD, and waits until `held` is dropped. Nobody else has a `Held`: it comes with the mutex.
                 f(unsafe { &mut *held.biased.value.get() });
@@ -154,15 +161,15 @@ impl<T> Entered<'_, T> {
 impl<T> Drop for Entered<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        // Release: pairs with the acquire of those who look whether we are inside.
-        self.biased.busy.store(false, Ordering::Release);
+        // Pairs with those who look whether we are inside.
+        store_as_owner(&self.biased.busy, false, Access::Leave.ordering());
     }
 }
 
 impl<T> Drop for Held<'_, T> {
     fn drop(&mut self) {
-        // Release: pairs with the acquire of the owner's entering. Before the mutex is freed, by the order of drops.
-        self.biased.flags.fetch_and(!HELD, Ordering::Release);
+        // Pairs with the owner's entering. Before the mutex is freed, by the order of drops.
+        self.biased.flags.fetch_and(!HELD, Access::GiveBack.ordering());
     }
 }
 

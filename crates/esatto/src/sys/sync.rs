@@ -1,51 +1,78 @@
-//! What [`biased`](super::biased) is made of: the real thing, or loom's models of it.
+//! What [`biased`](super::biased) needs beside what is in [`sync`](crate::sync): a barrier of two halves.
+//!
+//! A model has no `membarrier`, and fences on both sides in its place would order more than it does: what the owner saw before, too. So there the loads
+//! behind the barrier are exchanges that change nothing. As of two that come to the same word one sees the other, so it is behind the real barrier. The
+//! stores are exchanges as well, because loom does not order a store among those.
 
 use core::sync::atomic::Ordering;
 
-#[cfg(not(esatto_loom))]
-pub(super) use core::sync::atomic::{AtomicBool, AtomicU8, fence};
 #[cfg(esatto_loom)]
-pub(super) use loom::sync::{
-    Mutex, MutexGuard,
-    atomic::{AtomicBool, AtomicU8, fence},
-};
-#[cfg(not(esatto_loom))]
-pub(super) use std::sync::{Mutex, MutexGuard};
+use crate::order::Rule;
+use crate::sync::{AtomicBool, AtomicU8};
 
-/// Locks; a panic of somebody who had the lock does not matter.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-/// The owner's half of the barrier: keeps the compiler from moving the load before the store. The rest is up to
-/// [`barrier_everywhere`].
+/// The owner's half of the barrier, and what it loads behind it.
 #[cfg(not(esatto_loom))]
 #[inline(always)]
-pub(super) fn light_fence() {
+pub(super) fn load_as_owner(flags: &AtomicU8, ordering: Ordering) -> u8 {
+    // Keeps the compiler from moving the load before the store. The rest is up to `barrier_everywhere`.
     core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    flags.load(ordering)
 }
 
-/// A model has no `membarrier`: both sides make the barrier that it makes for both.
+/// See above.
 #[cfg(esatto_loom)]
-pub(super) fn light_fence() {
-    fence(Ordering::SeqCst);
+pub(super) fn load_as_owner(flags: &AtomicU8, ordering: Ordering) -> u8 {
+    if Rule::OwnersBarrier.is_kept() { flags.fetch_or(0, ordering) } else { flags.load(ordering) }
+}
+
+/// Says whether the owner is inside.
+#[cfg(not(esatto_loom))]
+#[inline(always)]
+pub(super) fn store_as_owner(busy: &AtomicBool, is_inside: bool, ordering: Ordering) {
+    busy.store(is_inside, ordering);
+}
+
+/// See above.
+#[cfg(esatto_loom)]
+pub(super) fn store_as_owner(busy: &AtomicBool, is_inside: bool, ordering: Ordering) {
+    busy.swap(is_inside, ordering);
+}
+
+/// What another thread loads behind [`barrier_everywhere`].
+#[cfg(not(esatto_loom))]
+pub(super) fn load_as_other(busy: &AtomicBool, ordering: Ordering) -> bool {
+    busy.load(ordering)
+}
+
+/// See above.
+#[cfg(esatto_loom)]
+pub(super) fn load_as_other(busy: &AtomicBool, ordering: Ordering) -> bool {
+    if Rule::OthersBarrier.is_kept() { busy.fetch_or(false, ordering) } else { busy.load(ordering) }
 }
 
 /// Whether [`barrier_everywhere`] is one. Asks the system once.
+#[cfg(not(esatto_loom))]
 pub(super) fn has_barrier() -> bool {
-    #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_loom)))]
+    #[cfg(any(target_os = "linux", target_os = "android"))]
     {
         static HAS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
         *HAS.get_or_init(super::kernel::register_barrier)
     }
-    #[cfg(not(all(any(target_os = "linux", target_os = "android"), not(esatto_loom))))]
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
     false
 }
 
+/// See above.
+#[cfg(esatto_loom)]
+pub(super) fn has_barrier() -> bool {
+    true
+}
+
 /// A full barrier on this thread, and, if [`has_barrier`], on all others of the process that run.
+#[cfg(not(esatto_loom))]
 pub(super) fn barrier_everywhere() {
-    fence(Ordering::SeqCst);
-    #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_loom)))]
+    core::sync::atomic::fence(Ordering::SeqCst);
+    #[cfg(any(target_os = "linux", target_os = "android"))]
     if has_barrier() {
         use super::kernel;
         // Registered before; a child of a fork registers anew.
@@ -55,3 +82,7 @@ pub(super) fn barrier_everywhere() {
         }
     }
 }
+
+/// See above.
+#[cfg(esatto_loom)]
+pub(super) const fn barrier_everywhere() {}

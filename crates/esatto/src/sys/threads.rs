@@ -10,30 +10,52 @@ use core::cell::{Cell, RefCell};
 use core::marker::PhantomData;
 use core::sync::atomic::{Ordering, compiler_fence};
 use core::{mem, ptr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::biased::Biased;
+use crate::order::Rule;
+use crate::sync::{Mutex, MutexGuard, local, lock, shared};
 use crate::thread::Thread;
 
 type Slot = Biased<Thread>;
 
-/// All threads that have traced and not ended.
-static THREADS: Mutex<Vec<Arc<Slot>>> = Mutex::new(Vec::new());
+shared! {
+    /// All threads that have traced and not ended.
+    static THREADS: Mutex<Vec<Arc<Slot>>> = Mutex::new(Vec::new());
+}
 
-thread_local! {
+local! {
     /// The state of this thread; null before its first trace point. Without destructor, so that it can be read at any time.
-    static SLOT: Cell<*const Slot> = const { Cell::new(ptr::null()) };
+    static SLOT: Cell<*const Slot> = Cell::new(ptr::null());
+}
+
+local! {
     /// Keeps the state, and ends it with the thread.
-    static OWNER: RefCell<Option<Owner>> = const { RefCell::new(None) };
-    /// How many [`Closed`] this thread has, and where `SLOT` pointed before the first.
-    static CLOSED: Cell<u32> = const { Cell::new(0) };
-    static BEHIND: Cell<*const Slot> = const { Cell::new(ptr::null()) };
+    static OWNER: RefCell<Option<Owner>> = RefCell::new(None);
+}
+
+local! {
+    /// How many [`Closed`] this thread has.
+    static CLOSED: Cell<u32> = Cell::new(0);
+}
+
+local! {
+    /// Where `SLOT` pointed before the first of them.
+    static BEHIND: Cell<*const Slot> = Cell::new(ptr::null());
 }
 
 struct Owner(Arc<Slot>);
 
-/// The slot of threads that have ended or are closed: nobody can enter it.
-static SHUT: Slot = Slot::busy_for_ever(Thread::new());
+shared! {
+    /// The slot of threads that have ended or are closed: nobody can enter it.
+    static SHUT: Slot = Slot::busy_for_ever(Thread::new());
+}
+
+#[inline(always)]
+fn shut() -> *const Slot {
+    let slot: &Slot = &SHUT;
+    slot
+}
 
 /// As long as this exists trace points of the calling thread do nothing: those of signal handlers, to which it may have come. Cheap; may be nested.
 #[derive(Debug)]
@@ -43,13 +65,13 @@ pub(crate) struct Closed {
 }
 
 pub(crate) fn close() -> Closed {
-    let depth = CLOSED.get();
+    let depth = CLOSED.with(Cell::get);
     // A handler that comes now or later finds that it is not the first, and changes nothing.
-    CLOSED.set(depth + 1);
+    CLOSED.with(|cell| cell.set(depth + 1));
     compiler_fence(Ordering::SeqCst);
     if depth == 0 {
-        BEHIND.set(SLOT.get());
-        SLOT.set(&raw const SHUT);
+        BEHIND.with(|cell| cell.set(SLOT.with(Cell::get)));
+        SLOT.with(|cell| cell.set(shut()));
     }
     compiler_fence(Ordering::SeqCst);
     Closed { _not_send: PhantomData }
@@ -58,20 +80,20 @@ pub(crate) fn close() -> Closed {
 impl Drop for Closed {
     fn drop(&mut self) {
         compiler_fence(Ordering::SeqCst);
-        let depth = CLOSED.get();
+        let depth = CLOSED.with(Cell::get);
         if depth == 1 {
-            SLOT.set(BEHIND.get());
+            SLOT.with(|cell| cell.set(BEHIND.with(Cell::get)));
         }
         compiler_fence(Ordering::SeqCst);
-        CLOSED.set(depth - 1);
+        CLOSED.with(|cell| cell.set(depth - 1));
     }
 }
 
 /// Whether a trace point of this thread would do something, as far as that is up to the thread.
 pub(crate) fn is_open() -> bool {
-    let slot = SLOT.get();
+    let slot = SLOT.with(Cell::get);
     if slot.is_null() {
-        return CLOSED.get() == 0;
+        return CLOSED.with(Cell::get) == 0;
     }
     // SAFETY: as in `with`.
     !unsafe { &*slot }.is_entered()
@@ -102,7 +124,7 @@ pub(crate) trait Inside {
 /// As [`with`].
 #[inline(always)]
 pub(crate) fn run<I: Inside>(inside: I) -> Option<I::Result> {
-    let mut slot = SLOT.get();
+    let mut slot = SLOT.with(Cell::get);
     if slot.is_null() {
         slot = begin();
     }
@@ -118,13 +140,13 @@ pub(crate) fn run<I: Inside>(inside: I) -> Option<I::Result> {
 pub(crate) fn for_each_idle(mut f: impl FnMut(&mut Thread)) {
     // This thread is inside of its own state all the time: if `f` runs foreign code, and that traces, nobody waits for himself.
     let all = with(|own| {
-        let own_slot = SLOT.get();
+        let own_slot = SLOT.with(Cell::get);
         f(own);
         hold_others(own_slot, &mut f);
     });
     // A thread whose state has ended, as the main one's has when the process exits, has none to be inside of, and cannot trace.
-    if all.is_none() && ptr::eq(SLOT.get(), &raw const SHUT) {
-        hold_others(&raw const SHUT, &mut f);
+    if all.is_none() && ptr::eq(SLOT.with(Cell::get), shut()) {
+        hold_others(shut(), &mut f);
     }
 }
 
@@ -137,11 +159,11 @@ fn hold_others(own: *const Slot, f: &mut impl FnMut(&mut Thread)) {
 #[cold]
 #[inline(never)]
 fn begin() -> *const Slot {
-    if CLOSED.get() != 0 {
-        return &raw const SHUT;
+    if CLOSED.with(Cell::get) != 0 {
+        return shut();
     }
     // Trace points of handlers come here, too, until there is a slot.
-    CLOSED.set(1);
+    CLOSED.with(|cell| cell.set(1));
     compiler_fence(Ordering::SeqCst);
     let slot = Arc::new(Slot::new(Thread::new()));
     // Fails where the thread-locals of this thread are being destroyed.
@@ -149,10 +171,10 @@ fn begin() -> *const Slot {
         threads().push(Arc::clone(&slot));
         Arc::as_ptr(&owner.borrow_mut().insert(Owner(slot)).0)
     });
-    let address = address.unwrap_or(&raw const SHUT);
-    SLOT.set(address);
+    let address = address.unwrap_or_else(|_| shut());
+    SLOT.with(|cell| cell.set(address));
     compiler_fence(Ordering::SeqCst);
-    CLOSED.set(0);
+    CLOSED.with(|cell| cell.set(0));
     address
 }
 
@@ -169,21 +191,27 @@ impl Held {
     pub(crate) fn abandon(&mut self) {
         mem::forget(mem::take(&mut *self.0));
         let _ = OWNER.try_with(|owner| mem::forget(owner.take()));
-        BEHIND.set(ptr::null());
+        BEHIND.with(|cell| cell.set(ptr::null()));
     }
 }
 
+/// What happens when the calling thread ends, for models: they have no end of a thread that somebody could wait for.
+#[cfg(esatto_loom)]
+pub(crate) fn end() {
+    drop(OWNER.with(|owner| owner.take()));
+}
+
 fn threads() -> MutexGuard<'static, Vec<Arc<Slot>>> {
-    THREADS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&THREADS)
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
         // From here on trace points of this thread do nothing.
-        SLOT.set(&raw const SHUT);
+        SLOT.with(|cell| cell.set(shut()));
         threads().retain(|slot| !Arc::ptr_eq(slot, &self.0));
         // SAFETY: this thread is the owner.
-        if let Some(mut entered) = unsafe { self.0.enter() } {
+        if let Some(mut entered) = unsafe { self.0.enter() }.filter(|_| Rule::EndInPerson.is_kept()) {
             // Returns the chunks. Not by the drop of the last `Arc`, which somebody who goes through the list may have.
             entered.get().end();
         }

@@ -136,9 +136,21 @@ static PUMP: esatto::Track = esatto::Track::with_name("pump", 3);
 #[esatto::trace(KINDS, track = &PUMP)]
 fn on_a_track() {}
 
+#[esatto::trace(KINDS, track = &esatto::Track::dynamic(format!("pump {number}"), 3), ret)]
+fn on_a_track_made_for_the_call(number: u32) -> u32 {
+    number
+}
+
 #[test]
 fn on_a_track_of_its_own() {
-    let trace = record(&KINDS, on_a_track);
-    let slice = trace.slices.iter().find(|slice| slice.name.as_deref() == Some("on_a_track")).expect("is there");
-    assert_eq!(slice.track_name.as_deref(), Some("pump"));
+    let trace = record(&KINDS, || {
+        on_a_track();
+        on_a_track_made_for_the_call(7);
+    });
+    let track_of = |name: &str| {
+        let slice = trace.slices.iter().find(|slice| slice.name.as_deref() == Some(name)).expect("is there");
+        slice.track_name.as_deref()
+    };
+    assert_eq!(track_of("on_a_track"), Some("pump"));
+    assert_eq!(track_of("on_a_track_made_for_the_call"), Some("pump 7"));
 }

@@ -16,7 +16,6 @@
 
 #![cfg(esatto_loom)]
 
-mod biased;
 mod direct_patches;
 mod hostile_pages;
 mod one_writer;

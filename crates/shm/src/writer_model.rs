@@ -1,0 +1,125 @@
+//! The writer of models: packets of one byte, and the same steps at the boundaries of chunks as the real one takes
+//! (`writer.rs`, `chunk_writer.rs`). The arbiter that it gets its chunks from is the real one.
+
+use std::sync::Arc;
+
+use crate::{
+    abi::{ChunkFlags, ChunkHeader, Packets},
+    arbiter::{Arbiter, ExhaustedPolicy, WriterRef},
+    patches::PatchList,
+    region::{LoomRegion, Region},
+    smb::{Chunk, announce, state::BeingWritten},
+};
+
+/// Bytes of a fragment: its size and its content.
+const FRAGMENT: usize = 2;
+
+/// Writes the packets of one sequence.
+#[derive(Debug)]
+pub struct TraceWriter {
+    arbiter: Arc<Arbiter>,
+    writer: WriterRef,
+    policy: ExhaustedPolicy,
+    current: Option<Current>,
+    next_chunk_id: u32,
+    dropping: bool,
+    drop_count: u64,
+    written: u64,
+}
+
+/// A chunk under the writer's hands.
+#[derive(Debug)]
+struct Current {
+    chunk: Chunk<BeingWritten>,
+    chunk_id: u32,
+    /// Fragments in it. The count in its header is one more, in advance, as soon as there is one.
+    fragments: u16,
+}
+
+impl TraceWriter {
+    pub(crate) fn new(arbiter: Arc<Arbiter>, writer: WriterRef, policy: ExhaustedPolicy) -> Self {
+        let (current, next_chunk_id) = (None, 0);
+        Self { arbiter, writer, policy, current, next_chunk_id, dropping: false, drop_count: 0, written: 0 }
+    }
+
+    /// A writer that drops everything has no model.
+    pub fn null() -> Self {
+        unreachable!("models end before their writers run out")
+    }
+
+    /// Writes a packet. `false`: there is no chunk.
+    pub fn write(&mut self, byte: u8) -> bool {
+        if self.current.is_none() {
+            self.current = self.acquire();
+        }
+        let Some(current) = &mut self.current else { return false };
+        let smb = self.arbiter.smb();
+        let at = usize::from(current.fragments) * FRAGMENT;
+        current.fragments += 1;
+        let field = smb.packets_field(&current.chunk);
+        if current.fragments == 1 {
+            announce(field, Packets::new(1, ChunkFlags::NONE));
+        }
+        // SAFETY: the chunk is ours.
+        unsafe { smb.region().write_from(current.chunk.payload_offset() + at, &[1, byte]) };
+        self.written += FRAGMENT as u64;
+        if at + 2 * FRAGMENT > LoomRegion::MODELLED {
+            self.close();
+        } else {
+            announce(field, Packets::new(current.fragments + 1, ChunkFlags::NONE));
+        }
+        true
+    }
+
+    /// Gives the current chunk to the service, and has everything sent soon.
+    pub fn flush(&mut self) {
+        self.close();
+        self.arbiter.flush_writer(None);
+    }
+
+    /// Bytes written since the writer was made.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Times that the writer began to drop packets for want of a chunk.
+    pub fn drop_count(&self) -> u64 {
+        self.drop_count
+    }
+
+    /// Whether the writer has no chunk because none was free when it last looked.
+    pub fn is_dropping(&self) -> bool {
+        self.dropping
+    }
+
+    fn acquire(&mut self) -> Option<Current> {
+        let chunk_id = self.next_chunk_id;
+        let header = ChunkHeader { chunk_id, writer_id: self.writer.writer_id, packets: Packets::default() };
+        let Some(chunk) = self.arbiter.acquire_chunk(header, self.policy, self.dropping) else {
+            self.drop_count += u64::from(!self.dropping);
+            self.dropping = true;
+            return None;
+        };
+        self.dropping = false;
+        self.next_chunk_id += 1;
+        Some(Current { chunk, chunk_id, fragments: 0 })
+    }
+
+    fn close(&mut self) {
+        let Some(Current { chunk, chunk_id, fragments }) = self.current.take() else { return };
+        let end = usize::from(fragments) * FRAGMENT;
+        if end < LoomRegion::MODELLED {
+            // The fragment that was announced in advance becomes an empty one.
+            // SAFETY: the chunk is ours.
+            unsafe { self.arbiter.smb().region().write_from(chunk.payload_offset() + end, &[0]) };
+        }
+        self.arbiter.return_chunk(chunk, false, self.writer, chunk_id, &mut PatchList::default());
+    }
+}
+
+impl Drop for TraceWriter {
+    fn drop(&mut self) {
+        self.flush();
+        self.arbiter.retire_writer(self.writer);
+    }
+}

@@ -1,0 +1,55 @@
+//! The lock of a thread's state (`sys/biased.rs`), which the control thread takes while the thread is elsewhere.
+
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+
+use crate::check;
+use crate::sys::biased::Biased;
+
+/// Loom notices if two threads are in it at once, or if one does not see what another did before.
+type Value = UnsafeCell<u32>;
+
+fn increment(value: &mut Value) {
+    // SAFETY: loom looks.
+    value.with_mut(|value| unsafe { *value += 1 });
+}
+
+/// The owner is inside twice, while `others` threads try to hold the value.
+fn owner_and(others: usize) {
+    let biased = Arc::new(Biased::new(Value::new(0)));
+    let handles: Vec<_> = (0..others)
+        .map(|_| {
+            let biased = Arc::clone(&biased);
+            thread::spawn(move || {
+                let mut held = 0;
+                Biased::hold_all([&*biased].into_iter(), |value| {
+                    increment(value);
+                    held += 1;
+                });
+                held
+            })
+        })
+        .collect();
+    for _ in 0..2 {
+        // SAFETY: only this thread enters.
+        let mut entered = unsafe { biased.enter() }.expect("it is not inside");
+        increment(entered.get());
+    }
+    let held: u32 = handles.into_iter().map(|handle| handle.join().expect("it ends")).sum();
+    // SAFETY: as above.
+    let mut entered = unsafe { biased.enter() }.expect("it is not inside");
+    let total = entered.get().with(|value| {
+        // SAFETY: loom looks.
+        unsafe { *value }
+    });
+    assert_eq!(total, 2 + held);
+}
+
+pub(crate) fn nobody_is_inside_together() {
+    check(3, || owner_and(1));
+}
+
+pub(crate) fn nobody_is_inside_together_of_three() {
+    check(2, || owner_and(2));
+}
