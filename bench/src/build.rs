@@ -43,8 +43,8 @@ const PROFILES: [Profile; 2] = [
 /// Ours: a program that the system's service records, and one that records itself, too. Both with default features.
 const OURS: [(&str, &str); 2] = [("system", "bench-user-esatto"), ("system and in-process", "bench-user-esatto-both")];
 
-/// What issue 5 asks for.
-const MAX_CPU_S: f64 = 15.0;
+/// What issue 5 asks of what a user's build gains.
+const MAX_ADDED_CPU_S: f64 = 15.0;
 const MAX_ADDED_KB: f64 = 200.0;
 const MAX_CRATES: f64 = 15.0;
 
@@ -62,7 +62,11 @@ pub(crate) fn run() -> Result<Vec<Row>, String> {
                 Row::new(GROUP, case, unit, value(ours)).beside(PEER, theirs.map(value))
             };
             rows.extend([
-                row("clean release build, CPU time", "s", &|cost| cost.cpu_s).reach(Of::Value, MAX_CPU_S),
+                // What a build gains is what it costs beyond that of an empty program: with link-time optimisation even that one optimises
+                // the standard library.
+                row("added to a clean release build, CPU time", "s", &|cost| cost.cpu_s - none.cpu_s)
+                    .reach(Of::Value, MAX_ADDED_CPU_S),
+                row("clean release build, CPU time", "s", &|cost| cost.cpu_s),
                 row("clean release build, wall time", "s", &|cost| cost.wall_s),
                 row("crates in the dependency tree", "crates", &|cost| cost.crates).reach(Of::Value, MAX_CRATES),
                 row("stripped program", "KB", &|cost| cost.stripped_kb),

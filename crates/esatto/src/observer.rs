@@ -129,7 +129,7 @@ pub(crate) fn hold_for_fork() -> impl Sized {
 }
 
 /// Calls every observer, without a lock, so that observers may come and go meanwhile.
-fn each(mut call: impl FnMut(&dyn SessionObserver)) {
+fn each(call: &dyn Fn(&dyn SessionObserver)) {
     let all = observers().clone();
     for (_, observer) in all {
         let _ = catch_unwind(AssertUnwindSafe(|| call(&*observer)));
@@ -137,20 +137,20 @@ fn each(mut call: impl FnMut(&dyn SessionObserver)) {
 }
 
 pub(crate) fn set_up(instance: usize, config: &TrackEventConfig) {
-    each(|observer| observer.on_setup(&Started { instance, config }));
+    each(&|observer| observer.on_setup(&Started { instance, config }));
 }
 
 pub(crate) fn started(instance: usize, config: &TrackEventConfig) {
     SESSIONS.fetch_add(1, Ordering::Relaxed);
-    each(|observer| observer.on_start(&Started { instance, config }));
+    each(&|observer| observer.on_start(&Started { instance, config }));
 }
 
 /// The instance ends when all observers have let go of it.
 pub(crate) fn stopping(instance: usize, done: Done) {
     let done = Arc::new(done);
-    each(|observer| observer.on_stop(Stop::shared(instance, Arc::clone(&done))));
+    each(&|observer| observer.on_stop(Stop::shared(instance, Arc::clone(&done))));
 }
 
 pub(crate) fn clearing(instance: usize) {
-    each(|observer| observer.will_clear_incremental_state(instance));
+    each(&|observer| observer.will_clear_incremental_state(instance));
 }

@@ -104,14 +104,16 @@ impl StartupTracing {
         };
         let id = IDS.fetch_add(1, Ordering::Relaxed);
         let (pending, done) = Pending::new(instances);
-        control.send(Command::Startup(Box::new(StartupRequest {
+        let request = StartupRequest {
             id,
+            keeper: control::startups,
             configs: self.configs,
             deadline: self.timeout.map(|timeout| Instant::now() + timeout),
             done,
             on_adopted: self.on_adopted,
             on_aborted: self.on_aborted,
-        })));
+        };
+        control.send(Command::With(Box::new(move |control| control.start_up(request))));
         Ok((Startup { id, instances: 0 }, pending))
     }
 }
@@ -131,7 +133,8 @@ impl Startup {
     pub fn abort(&self) -> Pending<()> {
         let (pending, done) = Pending::new(|_| Ok(()));
         if let Some(control) = control::handle() {
-            control.send(Command::AbortStartup { id: self.id, done });
+            let id = self.id;
+            control.send(Command::With(Box::new(move |control| control.abort_startup(id, done))));
         }
         pending
     }

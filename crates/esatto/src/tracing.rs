@@ -294,8 +294,9 @@ impl Tracing {
     /// Services that are not connected are told when they are, unless `patience` is over by then. Returns at once.
     pub fn activate_triggers(&self, names: &[&str], patience: Duration) {
         if let Some(control) = control::handle() {
-            let names = names.iter().map(|&name| name.to_owned()).collect();
-            control.send(Command::Trigger { names, until: Instant::now() + patience });
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            let until = Instant::now() + patience;
+            control.send(Command::With(Box::new(move |control| control.activate_triggers(&names, until))));
         }
     }
 

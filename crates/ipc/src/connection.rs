@@ -16,15 +16,13 @@
 
 use core::mem;
 use std::collections::VecDeque;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
-
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use std::time::Instant;
 
 use crate::error::Error;
 use crate::frame::{Frame, FrameDecoder, MAX_FRAME};
-use crate::sys::Stream;
+use crate::sys::{PollFd, Stream, poll};
 
 /// Bytes read per wake-up, so that one busy peer does not starve the others.
 const READ_PER_WAKE_UP: usize = MAX_FRAME;
@@ -198,23 +196,19 @@ impl Connection {
     ///
     /// As [`on_readable`](Self::on_readable) and [`flush_writes`](Self::flush_writes).
     pub fn wait(&mut self, deadline: Option<Instant>) -> Result<bool, Error> {
-        let mut interest = PollFlags::IN;
-        if self.wants_write() {
-            interest |= PollFlags::OUT;
-        }
-        let timeout = deadline.map(|d| timespec(d.saturating_duration_since(Instant::now())));
-        let mut fds = [PollFd::new(&self.stream, interest)];
-        match poll(&mut fds, timeout.as_ref()) {
+        let timeout = deadline.map(|d| d.saturating_duration_since(Instant::now()));
+        let mut fds = [PollFd::new(self.stream.as_fd(), self.wants_write())];
+        match poll(&mut fds, timeout) {
             Ok(0) => return Ok(false),
             Ok(_) => {}
-            Err(Errno::INTR) => return Ok(true),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(true),
             Err(e) => return Err(e.into()),
         }
-        let ready = fds[0].revents();
-        if ready.contains(PollFlags::OUT) {
+        let (is_readable, is_writable) = (fds[0].is_readable(), fds[0].is_writable());
+        if is_writable {
             self.flush_writes()?;
         }
-        if ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
+        if is_readable {
             self.on_readable()?;
         }
         Ok(true)
@@ -313,8 +307,4 @@ impl Outgoing {
             }
         }
     }
-}
-
-fn timespec(d: Duration) -> Timespec {
-    Timespec { tv_sec: i64::try_from(d.as_secs()).unwrap_or(i64::MAX), tv_nsec: d.subsec_nanos().into() }
 }

@@ -1,8 +1,9 @@
 //! Sockets: non-blocking listeners and streams, descriptor passing and peer credentials.
 //!
-//! The only module of this crate with `unsafe`: rustix covers everything but three corners of the kernel's interface,
+//! The only module of this crate with `unsafe`: rustix covers everything but a few corners of the kernel's interface,
 //! the address of a vsock socket, peer credentials whose pid may be 0 (a process of a pid namespace that we
-//! cannot see, which rustix's `Pid` cannot represent), and descriptors of which only the number is known. The
+//! cannot see, which rustix's `Pid` cannot represent), and descriptors of which only the number is known. Waiting for
+//! descriptors is here, too, because rustix's takes long to compile. The
 //! cycle counter, which is an instruction, is here for the same reason.
 
 #![allow(unsafe_code)]
@@ -13,6 +14,7 @@ mod cycles;
 mod inherited;
 #[cfg(feature = "host")]
 mod listener;
+mod poll;
 mod vsock;
 
 use core::mem::MaybeUninit;
@@ -37,6 +39,7 @@ pub use self::cycles::cycles;
 pub use self::inherited::inherited;
 #[cfg(feature = "host")]
 pub use self::listener::Listener;
+pub use self::poll::{PollFd, poll};
 
 /// Room for ancillary data: one `SCM_RIGHTS` message with one descriptor.
 ///

@@ -7,10 +7,6 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use linux_raw_sys::general::{F_SEAL_FUTURE_WRITE, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_WRITE};
-use rustix::{
-    io::Errno,
-    mm::{MapFlags, ProtFlags, mmap, munmap},
-};
 
 use crate::{
     Error, memfd,
@@ -88,14 +84,8 @@ impl MappedRegion {
     }
 
     fn map(file: File, size: usize) -> Result<Self, Error> {
-        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours; it is only ever
-        // accessed as `Memory` demands.
-        let base = unsafe {
-            mmap(core::ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, &file, 0)
-        }
-        .map_err(|error| system("mmap")(error.into()))?;
-        let base =
-            NonNull::new(base.cast()).ok_or(Error::System { call: "mmap", errno: Errno::NOMEM.raw_os_error() })?;
+        // What is mapped is only ever accessed as `Memory` demands.
+        let base = memfd::map(&file, size).map_err(system("mmap"))?;
         Ok(Self { base, size, file })
     }
 
@@ -120,7 +110,7 @@ unsafe impl Memory for MappedRegion {
 impl Drop for MappedRegion {
     fn drop(&mut self) {
         // SAFETY: mapped in `map` with this size, and nobody borrows the value any more.
-        let unmapped = unsafe { munmap(self.base.as_ptr().cast(), self.size) };
+        let unmapped = unsafe { memfd::unmap(self.base, self.size) };
         debug_assert!(unmapped.is_ok());
     }
 }

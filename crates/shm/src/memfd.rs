@@ -1,16 +1,51 @@
-//! Files in memory and their seals, by way of the C library, which std links anyway: the part of `rustix` that has them takes longer to compile than
+//! Files in memory, their seals and mappings, by way of the C library, which std links anyway: the part of `rustix` that has them takes longer to compile than
 //! this crate.
 
-use core::ffi::{CStr, c_int, c_long};
+use core::ffi::{CStr, c_int, c_long, c_void};
+use core::ptr::{self, NonNull};
 use std::fs::File;
 use std::io::{Error, Result};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
 
-use linux_raw_sys::general::{__NR_memfd_create, F_ADD_SEALS, F_GET_SEALS, MFD_ALLOW_SEALING, MFD_CLOEXEC};
+use linux_raw_sys::general::{
+    __NR_memfd_create, F_ADD_SEALS, F_GET_SEALS, MAP_SHARED, MFD_ALLOW_SEALING, MFD_CLOEXEC, PROT_READ, PROT_WRITE,
+};
 
 unsafe extern "C" {
     fn syscall(number: c_long, ...) -> c_long;
     fn fcntl(fd: c_int, command: c_int, ...) -> c_int;
+    #[cfg(target_pointer_width = "64")]
+    fn mmap(at: *mut c_void, size: usize, access: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut c_void;
+    fn munmap(at: *mut c_void, size: usize) -> c_int;
+}
+
+/// Maps the first `size` bytes of a file at an address of the kernel's choice, shared with whoever else does, to be read and written.
+pub(crate) fn map(file: &File, size: usize) -> Result<NonNull<u8>> {
+    let (access, flags) = ((PROT_READ | PROT_WRITE) as c_int, MAP_SHARED as c_int);
+    // SAFETY: a new mapping touches no memory of ours.
+    #[cfg(target_pointer_width = "64")]
+    let address = unsafe { mmap(ptr::null_mut(), size, access, flags, file.as_raw_fd(), 0) };
+    // SAFETY: as above. The offset of `mmap` has as many bits as the C library likes.
+    #[cfg(target_pointer_width = "32")]
+    let address = unsafe {
+        let number = linux_raw_sys::general::__NR_mmap2 as c_long;
+        syscall(number, ptr::null_mut::<c_void>(), size, access, flags, file.as_raw_fd(), 0 as c_long) as *mut c_void
+    };
+    // Errors are -1.
+    NonNull::new(address.cast())
+        .filter(|address| address.as_ptr() as usize != usize::MAX)
+        .ok_or_else(Error::last_os_error)
+}
+
+/// Ends a mapping.
+///
+/// # Safety
+///
+/// `base` is a mapping of `size` bytes, and nobody uses it any more.
+pub(crate) unsafe fn unmap(base: NonNull<u8>, size: usize) -> Result<()> {
+    // SAFETY: as the caller grants.
+    let result = unsafe { munmap(base.as_ptr().cast(), size) };
+    if result < 0 { Err(Error::last_os_error()) } else { Ok(()) }
 }
 
 /// An empty file that can be sealed; close-on-exec.

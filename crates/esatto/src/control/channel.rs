@@ -38,6 +38,7 @@ impl<T> Shared<T> {
 }
 
 impl<T> Sender<T> {
+    #[inline(never)]
     pub(super) fn send(&self, value: T) -> Result<(), Closed> {
         let mut state = self.0.lock();
         if !state.has_receiver {
@@ -64,6 +65,7 @@ impl<T> Receiver<T> {
         }
     }
 
+    #[inline(never)]
     pub(super) fn try_recv(&self) -> Option<T> {
         self.0.lock().queue.pop_front()
     }

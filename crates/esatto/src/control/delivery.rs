@@ -27,7 +27,8 @@ impl SocketRequest {
     fn answer(&mut self, socket: Option<OwnedFd>) {
         if !mem::replace(&mut self.answered, true) {
             if let Some(control) = handle() {
-                control.send(Command::Deliver { number: self.number, socket });
+                let number = self.number;
+                control.send(Command::With(Box::new(move |control| control.deliver(number, socket))));
             }
         }
     }

@@ -428,6 +428,7 @@ impl Endpoint {
         self.push(method, request.encode(), tag);
     }
 
+    #[inline(never)]
     fn push(&mut self, method: Method, args: Vec<u8>, tag: Option<Tag>) {
         self.calls.push(Call { method: method.name(), args, tag, fd: None });
     }

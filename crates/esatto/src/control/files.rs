@@ -7,12 +7,12 @@
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::path::PathBuf;
-use std::thread;
 
 use esatto_map::Map;
 use esatto_service::FileId;
 
 use super::channel::{Receiver, Sender, channel};
+use super::handle::spawn;
 use crate::platform::{self, OwnedFd};
 
 const THREAD_NAME: &str = "esatto-file";
@@ -56,7 +56,7 @@ impl Files {
     /// Writes into a descriptor.
     pub(super) fn adopt(&mut self, id: FileId, fd: OwnedFd) {
         // Without a thread the first write fails.
-        let _ = self.start(id, move || Some(File::from(fd)));
+        let _ = self.start(id, Box::new(move || Some(File::from(fd))));
     }
 
     /// Creates a file that must not exist; [`Done::Opened`] follows.
@@ -68,7 +68,7 @@ impl Files {
             tell(&report, Done::Opened(id, result));
             file.ok()
         };
-        if let Err(error) = self.start(id, open) {
+        if let Err(error) = self.start(id, Box::new(open)) {
             tell(&self.report, Done::Opened(id, Err(error.to_string())));
         }
     }
@@ -107,10 +107,10 @@ impl Files {
         self.done.try_recv()
     }
 
-    fn start(&mut self, id: FileId, open: impl FnOnce() -> Option<File> + Send + 'static) -> io::Result<()> {
+    fn start(&mut self, id: FileId, open: Box<dyn FnOnce() -> Option<File> + Send>) -> io::Result<()> {
         let (jobs, todo) = channel();
         let report = self.report.clone();
-        thread::Builder::new().name(THREAD_NAME.into()).spawn(move || work(id, open(), &todo, &report))?;
+        spawn(THREAD_NAME, Box::new(move || work(id, open(), &todo, &report)))?;
         self.open.insert(id, jobs);
         Ok(())
     }

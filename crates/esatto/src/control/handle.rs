@@ -114,11 +114,16 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
         signals::block();
         control.run();
     };
-    let join = thread::Builder::new().name(THREAD_NAME.into()).spawn(run)?;
+    let join = spawn(THREAD_NAME, Box::new(run))?;
     let thread = join.thread().id();
     let handle: &'static Handle = Box::leak(Box::new(Handle { commands, thread, join: Mutex::new(Some(join)) }));
     HANDLE.set(Some(handle));
     Ok(handle)
+}
+
+/// Starts a thread. In a box, because the standard library makes more than a kilobyte of code for each kind of function.
+pub(super) fn spawn(name: &str, run: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(name.to_owned()).spawn(run)
 }
 
 /// Ends the control thread and waits for it. False if there is none, or this is it.

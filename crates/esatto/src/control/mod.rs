@@ -41,7 +41,7 @@ pub(crate) use pace::COLLECTION_INTERVAL;
 use pace::Pace;
 use producer_link::ProducerLink;
 pub(crate) use session_link::{LiveSession, SessionLink};
-pub(crate) use startup::{StartupId, StartupRequest};
+pub(crate) use startup::{StartupId, StartupRequest, startups};
 
 /// For links of all kinds.
 pub(crate) use {
@@ -133,18 +133,12 @@ pub(crate) enum Command {
     CloseSession(SessionId),
     /// The list of categories has grown.
     CategoriesChanged,
-    /// A socket for who asked for one, or the news that there is none.
-    Deliver { number: u64, socket: Option<OwnedFd> },
     /// Data sources were registered, or their descriptors changed.
     SourcesChanged,
     /// A data source has answered.
     Completed(Completion),
-    /// Tell the services of triggers, for as long as that makes sense.
-    Trigger { names: Vec<String>, until: Instant },
-    /// Record before there is a session.
-    Startup(Box<StartupRequest>),
-    /// End that, as far as there is no session still.
-    AbortStartup { id: StartupId, done: Completer },
+    /// Do something that few programs ask for. By a function, so that it is only in those that do.
+    With(Box<dyn FnOnce(&mut Control) + Send>),
     /// Call a function.
     Run(Box<dyn FnOnce() + Send>),
     /// Disconnect from everything and end.
@@ -174,7 +168,8 @@ pub(crate) fn shielded(function: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(function));
 }
 
-struct Control {
+/// All that lives on the control thread.
+pub(crate) struct Control {
     waker: Waker,
     commands: Arc<Commands>,
     producers: Vec<ProducerLink>,
@@ -281,29 +276,35 @@ impl Control {
             Command::CategoriesChanged | Command::SourcesChanged => {}
             Command::Shutdown => self.is_over = true,
             Command::Run(function) => shielded(function),
-            Command::Deliver { number, socket } => {
-                let mut socket = socket;
-                for producer in &mut self.producers {
-                    producer.deliver(number, &mut socket, Instant::now());
-                }
-            }
             Command::Completed(completion) => self.completed(completion),
-            Command::Startup(request) => self.start_up(*request),
-            Command::AbortStartup { id, done } => {
-                for producer in &mut self.producers {
-                    producer.producer().abort_startup(id);
-                }
-                done.complete(Ok(Vec::new()));
-            }
-            Command::Trigger { names, until } => {
-                for producer in &mut self.producers {
-                    producer.producer().activate_triggers(names.clone(), until);
-                }
-            }
+            Command::With(function) => function(self),
         }
     }
 
-    fn start_up(&mut self, request: StartupRequest) {
+    /// A socket for who asked for one, or the news that there is none.
+    pub(crate) fn deliver(&mut self, number: u64, mut socket: Option<OwnedFd>) {
+        for producer in &mut self.producers {
+            producer.deliver(number, &mut socket, Instant::now());
+        }
+    }
+
+    /// Tells the services of triggers, for as long as that makes sense.
+    pub(crate) fn activate_triggers(&mut self, names: &[String], until: Instant) {
+        for producer in &mut self.producers {
+            producer.producer().activate_triggers(names.to_vec(), until);
+        }
+    }
+
+    /// Ends startup tracing, as far as there is no session still.
+    pub(crate) fn abort_startup(&mut self, id: StartupId, done: Completer) {
+        for producer in &mut self.producers {
+            producer.producer().abort_startup(id);
+        }
+        done.complete(Ok(Vec::new()));
+    }
+
+    /// Records before there is a session.
+    pub(crate) fn start_up(&mut self, request: StartupRequest) {
         let mut around = Surroundings { local: &mut self.local };
         match self.producers.iter_mut().find(|producer| producer.place().backend() == Backend::System) {
             Some(producer) => producer.start_up(request, Instant::now(), &mut around),

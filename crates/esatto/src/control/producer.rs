@@ -43,7 +43,8 @@ pub(crate) struct Producer {
     /// Data sources that have not answered yet, by flush request.
     flushes: Map<u64, usize>,
     triggers: Vec<Trigger>,
-    startups: Startups,
+    /// Once there is a request for startup tracing.
+    startups: Option<Box<dyn Startups>>,
 }
 
 /// An instance that the service has set up, and that was not refused.
@@ -79,7 +80,7 @@ impl Producer {
             instances: Map::new(),
             flushes: Map::new(),
             triggers: Vec::new(),
-            startups: Startups::default(),
+            startups: None,
         }
     }
 
@@ -95,7 +96,10 @@ impl Producer {
 
     /// When to pump again, if nothing happens before.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        [self.endpoint.deadline(), self.startups.deadline()].into_iter().flatten().min()
+        [self.endpoint.deadline(), self.startups.as_ref().and_then(|startups| startups.deadline())]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// The connection stands.
@@ -105,8 +109,7 @@ impl Producer {
 
     /// The connection is gone, and with it all instances.
     pub(crate) fn disconnected(&mut self) {
-        let taken = self.startups.abort(None);
-        self.forget(&taken);
+        self.give_up_startups(|startups| startups.abort(None));
         for (_, mut active) in mem::take(&mut self.instances) {
             active.stop();
         }
@@ -133,27 +136,31 @@ impl Producer {
 
     /// Gives up startup tracing that nobody came for in time. To be called without a connection, too.
     pub(crate) fn expire(&mut self, now: Instant) {
-        let taken = self.startups.expire(now);
-        self.forget(&taken);
+        self.give_up_startups(|startups| startups.expire(now));
     }
 
     /// Begins startup tracing, if there is memory.
     pub(crate) fn start_up(&mut self, request: StartupRequest) {
         match self.endpoint.arbiter() {
-            Some(arbiter) => self.startups.begin(request, arbiter, &self.backend),
+            Some(arbiter) => {
+                let startups = self.startups.get_or_insert_with(request.keeper);
+                startups.begin(request, arbiter, &self.backend);
+            }
             None => request.done.complete(Ok(StartupRequest::answer(0))),
         }
     }
 
     /// Ends startup tracing.
     pub(crate) fn abort_startup(&mut self, id: StartupId) {
-        let taken = self.startups.abort(Some(id));
-        self.forget(&taken);
+        self.give_up_startups(|startups| startups.abort(Some(id)));
     }
 
     /// Instances that a session had set up, and not started, end with their startup tracing.
-    fn forget(&mut self, taken: &[Ticket]) {
-        self.instances.retain(|_, active| !taken.contains(&active.ticket));
+    fn give_up_startups(&mut self, give_up: impl FnOnce(&mut dyn Startups) -> Vec<Ticket>) {
+        if let Some(startups) = &mut self.startups {
+            let taken = give_up(&mut **startups);
+            self.instances.retain(|_, active| !taken.contains(&active.ticket));
+        }
     }
 
     /// See [`Endpoint::flush`].
@@ -175,7 +182,8 @@ impl Producer {
 
     /// An instance, perhaps one of this producer, has ended.
     pub(crate) fn ended(&mut self, ticket: Ticket) {
-        if let Some(Settled { reservation, told }) = self.startups.ended(ticket) {
+        if let Some(Settled { reservation, told }) = self.startups.as_mut().and_then(|startups| startups.ended(ticket))
+        {
             if let Some(arbiter) = self.endpoint.arbiter() {
                 arbiter.abort_reservation(reservation);
             }
@@ -258,7 +266,8 @@ impl Producer {
             return;
         }
         let config: Arc<[u8]> = config.into();
-        let adopted = buffer_of(&config).and_then(|_| self.startups.adopt(&config));
+        let startups = self.startups.as_mut().filter(|_| buffer_of(&config).is_some());
+        let adopted = startups.and_then(|startups| startups.adopt(&config));
         let Some((source, ticket)) = adopted.or_else(|| self.make(&config)) else { return };
         self.instances.insert(id, Active { source, ticket, config, phase: Phase::SetUp });
     }
@@ -293,7 +302,8 @@ impl Producer {
         }
         if let Some(active) = self.instances.get_mut(&id).filter(|active| active.phase == Phase::SetUp) {
             active.phase = Phase::Started;
-            match (self.startups.started(active.ticket), buffer_of(&active.config), self.endpoint.arbiter()) {
+            let settled = self.startups.as_mut().and_then(|startups| startups.started(active.ticket));
+            match (settled, buffer_of(&active.config), self.endpoint.arbiter()) {
                 (Some(Settled { reservation, told }), Some(buffer), Some(arbiter)) => {
                     // It records already; now it is known what for.
                     arbiter.bind_reservation(reservation, buffer);

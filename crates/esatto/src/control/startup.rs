@@ -34,6 +34,8 @@ pub(crate) type StartupId = u64;
 /// What to record, and whom to tell.
 pub(crate) struct StartupRequest {
     pub(crate) id: StartupId,
+    /// Where it will be kept, if it is the first one: [`startups`].
+    pub(crate) keeper: fn() -> Box<dyn Startups>,
     /// Encoded `DataSourceConfig`s.
     pub(crate) configs: Vec<Arc<[u8]>>,
     /// When to give up.
@@ -52,8 +54,38 @@ impl StartupRequest {
 }
 
 /// All requests on one connection that are not settled.
+///
+/// A trait, with one implementation, so that startup tracing is only in programs that name it, by making a request.
+pub(crate) trait Startups: Send {
+    /// Sets up and starts what a request wants.
+    fn begin(&mut self, request: StartupRequest, arbiter: &Arc<Arbiter>, backend: &Backend);
+
+    /// An instance for a session that wants `config`, if there is one: it is to be started, not to be set up.
+    fn adopt(&mut self, config: &[u8]) -> Option<(&'static dyn AnySource, Ticket)>;
+
+    /// The session of an adopted instance starts: its reservation is to be bound.
+    fn started(&mut self, ticket: Ticket) -> Option<Settled>;
+
+    /// Gives up one request, or all. Returns the instances that sessions had set up and that are theirs no longer.
+    fn abort(&mut self, id: Option<StartupId>) -> Vec<Ticket>;
+
+    /// Gives up what nobody came for in time. Returns as [`abort`](Self::abort).
+    fn expire(&mut self, now: Instant) -> Vec<Ticket>;
+
+    /// When the next request is to be given up.
+    fn deadline(&self) -> Option<Instant>;
+
+    /// An instance, perhaps one of these, has ended: its reservation is to be given up.
+    fn ended(&mut self, ticket: Ticket) -> Option<Settled>;
+}
+
+/// No requests.
+pub(crate) fn startups() -> Box<dyn Startups> {
+    Box::new(Requests::default())
+}
+
 #[derive(Default)]
-pub(crate) struct Startups {
+struct Requests {
     /// The last reservation given out.
     reservation: u16,
     requests: Vec<Request>,
@@ -85,9 +117,8 @@ enum Phase {
     Ending,
 }
 
-impl Startups {
-    /// Sets up and starts what a request wants.
-    pub(crate) fn begin(&mut self, request: StartupRequest, arbiter: &Arc<Arbiter>, backend: &Backend) {
+impl Startups for Requests {
+    fn begin(&mut self, request: StartupRequest, arbiter: &Arc<Arbiter>, backend: &Backend) {
         let mut instances = Vec::new();
         let sources = data_source::registered();
         for config in request.configs {
@@ -119,8 +150,7 @@ impl Startups {
         }
     }
 
-    /// An instance for a session that wants `config`, if there is one: it is to be started, not to be set up.
-    pub(crate) fn adopt(&mut self, config: &[u8]) -> Option<(&'static dyn AnySource, Ticket)> {
+    fn adopt(&mut self, config: &[u8]) -> Option<(&'static dyn AnySource, Ticket)> {
         let name = DataSourceConfigReader::new(config).name()?;
         let instance = self.requests.iter_mut().flat_map(|request| &mut request.instances).find(|instance| {
             instance.phase == Phase::Waiting
@@ -131,8 +161,7 @@ impl Startups {
         Some((instance.source, instance.ticket))
     }
 
-    /// The session of an adopted instance starts: its reservation is to be bound.
-    pub(crate) fn started(&mut self, ticket: Ticket) -> Option<Settled> {
+    fn started(&mut self, ticket: Ticket) -> Option<Settled> {
         let (at, request) = self.find(ticket)?;
         let reservation = request.instances.remove(at).reservation;
         let settled = request.instances.is_empty();
@@ -141,8 +170,7 @@ impl Startups {
         Some(Settled { reservation, told })
     }
 
-    /// Gives up one request, or all. Returns the instances that sessions had set up and that are theirs no longer.
-    pub(crate) fn abort(&mut self, id: Option<StartupId>) -> Vec<Ticket> {
+    fn abort(&mut self, id: Option<StartupId>) -> Vec<Ticket> {
         let mut taken = Vec::new();
         for request in self.requests.iter_mut().filter(|request| id.is_none_or(|id| id == request.id)) {
             request.abort(&mut taken);
@@ -150,8 +178,7 @@ impl Startups {
         taken
     }
 
-    /// Gives up what nobody came for in time. Returns as [`abort`](Self::abort).
-    pub(crate) fn expire(&mut self, now: Instant) -> Vec<Ticket> {
+    fn expire(&mut self, now: Instant) -> Vec<Ticket> {
         let mut taken = Vec::new();
         for request in self.requests.iter_mut().filter(|request| request.deadline.is_some_and(|at| at <= now)) {
             request.abort(&mut taken);
@@ -159,13 +186,11 @@ impl Startups {
         taken
     }
 
-    /// When the next request is to be given up.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
+    fn deadline(&self) -> Option<Instant> {
         self.requests.iter().filter_map(|request| request.deadline).min()
     }
 
-    /// An instance, perhaps one of these, has ended: its reservation is to be given up.
-    pub(crate) fn ended(&mut self, ticket: Ticket) -> Option<Settled> {
+    fn ended(&mut self, ticket: Ticket) -> Option<Settled> {
         let (at, request) = self.find(ticket)?;
         let reservation = request.instances.remove(at).reservation;
         let settled = request.instances.is_empty();
@@ -173,7 +198,9 @@ impl Startups {
         self.requests.retain(|request| !request.instances.is_empty());
         Some(Settled { reservation, told })
     }
+}
 
+impl Requests {
     fn find(&mut self, ticket: Ticket) -> Option<(usize, &mut Request)> {
         self.requests.iter_mut().find_map(|request| {
             let at = request.instances.iter().position(|instance| instance.ticket == ticket)?;

@@ -126,15 +126,17 @@ impl Interception {
 
     /// A writer whose packets go to the interceptor whenever it is flushed.
     pub(crate) fn create_writer(&self) -> TraceWriter {
-        delivery::create_writer(Arc::clone(&self.0))
+        Arc::clone(&self.0).create_writer()
     }
 }
 
-/// An [`Interceptor`] of whatever type.
+/// An [`Interceptor`] of whatever type. All that it needs is reached through this, so that it is only in programs that register some.
 trait Erased: Send + Sync {
     fn start(&self);
 
     fn stop(&self);
+
+    fn create_writer(self: Arc<Self>) -> TraceWriter;
 
     fn new_state(&self) -> Box<dyn Any + Send>;
 
@@ -150,6 +152,10 @@ impl<I: Interceptor> Erased for Held<I> {
 
     fn stop(&self) {
         self.0.stop();
+    }
+
+    fn create_writer(self: Arc<Self>) -> TraceWriter {
+        delivery::create_writer(self)
     }
 
     fn new_state(&self) -> Box<dyn Any + Send> {

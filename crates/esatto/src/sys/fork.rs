@@ -65,6 +65,7 @@ static DESCRIPTORS: [AtomicI32; 32] = [const { AtomicI32::new(-1) }; 32];
 pub(crate) struct OwnedByParent(Option<&'static AtomicI32>);
 
 impl OwnedByParent {
+    #[inline(never)]
     pub(crate) fn new(fd: BorrowedFd<'_>) -> Self {
         let fd = fd.as_raw_fd();
         let free = |slot: &&AtomicI32| slot.compare_exchange(-1, fd, Ordering::Relaxed, Ordering::Relaxed).is_ok();

@@ -1,7 +1,7 @@
 //! What the kernel of Linux tells and does, by way of the C library, which std links anyway. `rustix` has all of it, in features that take longer to
 //! compile than most of this project.
 
-use core::ffi::{CStr, c_char, c_int, c_long};
+use core::ffi::{CStr, c_char, c_int, c_long, c_uint};
 use std::ffi::CString;
 use std::io::{Error, Result};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -15,6 +15,8 @@ unsafe extern "C" {
     safe fn geteuid() -> u32;
     fn syscall(number: c_long, ...) -> c_long;
     fn clock_gettime(clock: c_int, time: *mut Time) -> c_int;
+    #[link_name = "eventfd"]
+    safe fn make_eventfd(initial: c_uint, flags: c_int) -> c_int;
     safe fn inotify_init1(flags: c_int) -> c_int;
     fn inotify_add_watch(fd: c_int, path: *const c_char, mask: u32) -> c_int;
 }
@@ -78,16 +80,25 @@ fn membarrier(command: raw::membarrier_cmd) -> bool {
     unsafe { syscall(raw::__NR_membarrier as c_long, command as c_int, 0 as c_int, 0 as c_int) == 0 }
 }
 
+/// A counter that is readable when it is not 0; close-on-exec and not blocking.
+pub(crate) fn eventfd() -> Result<OwnedFd> {
+    own(make_eventfd(0, (raw::EFD_CLOEXEC | raw::EFD_NONBLOCK) as c_int))
+}
+
 /// A descriptor that becomes readable when something appears in a directory, or changes its attributes; close-on-exec and not blocking.
 pub(crate) fn watch(directory: &Path) -> Result<OwnedFd> {
     let path = CString::new(directory.as_os_str().as_bytes())?;
-    let fd = inotify_init1((raw::IN_CLOEXEC | raw::IN_NONBLOCK) as c_int);
-    if fd < 0 {
+    let fd = own(inotify_init1((raw::IN_CLOEXEC | raw::IN_NONBLOCK) as c_int))?;
+    add_watch(&fd, &path, raw::IN_CREATE | raw::IN_MOVED_TO | raw::IN_ATTRIB).map(|()| fd)
+}
+
+/// What a call returned that makes a descriptor.
+fn own(result: c_int) -> Result<OwnedFd> {
+    if result < 0 {
         return Err(Error::last_os_error());
     }
     // SAFETY: a new descriptor, which nobody else knows of.
-    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-    add_watch(&fd, &path, raw::IN_CREATE | raw::IN_MOVED_TO | raw::IN_ATTRIB).map(|()| fd)
+    Ok(unsafe { OwnedFd::from_raw_fd(result) })
 }
 
 fn add_watch(fd: &OwnedFd, path: &CStr, mask: u32) -> Result<()> {

@@ -116,6 +116,7 @@ impl<M> HeapBuffer<M> {
     }
 
     /// A copy of the content.
+    #[inline(never)]
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         self.as_slice().to_vec()

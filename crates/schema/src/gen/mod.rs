@@ -214,6 +214,7 @@ mod ipc_consumer_port_proto;
 mod ipc_producer_port_proto;
 #[path = "ipc/relay_port.rs"]
 mod ipc_relay_port_proto;
+#[cfg(feature = "full")]
 #[path = "ipc/wire_protocol.rs"]
 mod ipc_wire_protocol_proto;
 #[cfg(feature = "full")]
@@ -848,6 +849,7 @@ pub use config_track_event_track_event_config_proto::*;
 pub use ipc_consumer_port_proto::*;
 pub use ipc_producer_port_proto::*;
 pub use ipc_relay_port_proto::*;
+#[cfg(feature = "full")]
 pub use ipc_wire_protocol_proto::*;
 #[cfg(feature = "full")]
 pub use protovm_vm_program_proto::*;

@@ -2,9 +2,9 @@
 
 use loom::thread;
 
-use crate::check;
 use crate::stand_ins::{CATEGORY, Control, FRESH, flush_all, trace};
 use crate::sys::threads;
+use crate::{check, check_three};
 
 pub(crate) fn loses_nothing_beside_a_flush() {
     check(3, || {
@@ -40,7 +40,7 @@ pub(crate) fn loses_nothing_beside_a_stop() {
 
 /// The chunk has been returned when the thread has ended, even if somebody who goes through all threads knows its state still.
 pub(crate) fn is_over_when_the_thread_has_ended() {
-    check(2, || {
+    check_three(|| {
         let mut control = Control::new();
         control.record(1, &CATEGORY);
         let tracing = thread::spawn(|| {

@@ -4,9 +4,9 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
-use crate::check;
 use crate::stand_ins::{CATEGORY, Control, FRESH, flush_all, trace};
 use crate::sys::threads;
+use crate::{check, check_three};
 
 /// The flush is asked for after the first event, whatever the thread does by then.
 fn after_an_event(then: fn(), flush: fn(&mut Control) -> Vec<u8>) {
@@ -57,7 +57,7 @@ pub(crate) fn covers_what_happened_before_on_a_thread_that_ends() {
 
 /// The program asks for a flush while the control thread flushes, and a third thread traces.
 pub(crate) fn by_two_at_once_ends_and_loses_nothing() {
-    check(2, || {
+    check_three(|| {
         let control = Control::new();
         control.record(1, &CATEGORY);
         let tracing = thread::spawn(|| {

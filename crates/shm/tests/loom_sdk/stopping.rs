@@ -4,9 +4,9 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
-use crate::check;
 use crate::stand_ins::{CATEGORY, Control, FRESH, trace};
 use crate::sys::threads;
+use crate::{check, check_three};
 
 pub(crate) fn an_event_is_there_whole_or_not_at_all_and_every_chunk_comes_back() {
     check(2, || {
@@ -32,7 +32,7 @@ pub(crate) fn an_event_is_there_whole_or_not_at_all_and_every_chunk_comes_back()
 }
 
 pub(crate) fn every_chunk_comes_back_from_two_threads() {
-    check(2, || {
+    check_three(|| {
         let mut control = Control::new();
         let ticket = control.record(1, &CATEGORY);
         let tracing = [1, 2].map(|event| {

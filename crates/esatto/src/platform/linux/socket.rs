@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use esatto_ipc::{Address, Client, ClientEvent, Connection, Limits, RequestId, Stream};
 use esatto_map::Map;
-use rustix::event::PollFlags;
 
 use super::Interest;
 use crate::control::{Call, LinkEvent, Reply, SharedMemory};
@@ -111,10 +110,6 @@ impl<T> SocketLink<T> {
 
     /// What to wait for.
     pub(crate) fn interest(&self) -> Interest<'_> {
-        let mut flags = PollFlags::IN;
-        if self.connection.wants_write() {
-            flags |= PollFlags::OUT;
-        }
-        Interest { fd: self.connection.stream().as_fd(), flags }
+        Interest { fd: self.connection.stream().as_fd(), wants_write: self.connection.wants_write() }
     }
 }

@@ -6,7 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use esatto_ipc::sys::{PollFd, poll};
+
+use crate::sys::kernel;
 
 /// Wakes the control thread, from any thread. Costs a system call unless a wake-up is pending.
 #[derive(Clone, Debug)]
@@ -20,7 +22,7 @@ struct Inner {
 
 impl Waker {
     pub(crate) fn new() -> io::Result<Self> {
-        let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let fd = kernel::eventfd()?;
         Ok(Self(Arc::new(Inner { fd, pending: AtomicBool::new(false) })))
     }
 
@@ -47,21 +49,20 @@ impl Waker {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interest<'a> {
     pub(crate) fd: BorrowedFd<'a>,
-    pub(crate) flags: PollFlags,
+    pub(crate) wants_write: bool,
 }
 
 impl Interest<'_> {
     /// Whether something waits to be written.
     pub(crate) fn wants_write(&self) -> bool {
-        self.flags.contains(PollFlags::OUT)
+        self.wants_write
     }
 }
 
 /// Waits until one of `interests` is ready, somebody wakes or the time is over. May return early.
 pub(crate) fn wait<'a>(waker: &'a Waker, interests: impl Iterator<Item = Interest<'a>>, timeout: Option<Duration>) {
-    let mut fds = vec![PollFd::from_borrowed_fd(waker.fd(), PollFlags::IN)];
-    fds.extend(interests.map(|interest| PollFd::from_borrowed_fd(interest.fd, interest.flags)));
-    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    let mut fds = vec![PollFd::new(waker.fd(), false)];
+    fds.extend(interests.map(|interest| PollFd::new(interest.fd, interest.wants_write)));
     // An interrupted or failed wait only means another round.
-    let _ = poll(&mut fds, timeout.as_ref());
+    let _ = poll(&mut fds, timeout);
 }

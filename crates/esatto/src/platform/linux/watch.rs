@@ -3,7 +3,6 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use esatto_ipc::Address;
-use rustix::event::PollFlags;
 
 use super::Interest;
 use crate::sys::kernel;
@@ -22,7 +21,7 @@ impl DirectoryWatch {
     }
 
     pub(crate) fn interest(&self) -> Interest<'_> {
-        Interest { fd: self.0.as_fd(), flags: PollFlags::IN }
+        Interest { fd: self.0.as_fd(), wants_write: false }
     }
 
     /// Whether anything has changed since the last time.
