@@ -183,15 +183,11 @@ impl Category {
         if self.is_enabled() { self.instances().count_ones() } else { 0 }
     }
 
-    /// As [`instances`](Self::instances), of a category that is registered, or has been by then.
+    /// As [`instances`](Self::instances). `None`: the category is not registered.
     #[inline(always)]
-    pub(crate) fn registered(&'static self) -> u32 {
+    pub(crate) fn known_instances(&self) -> Option<u32> {
         let state = self.state.see();
-        if state & UNREGISTERED == 0 {
-            return state;
-        }
-        self.register();
-        self.instances()
+        (state & UNREGISTERED == 0).then_some(state)
     }
 
     #[cold]

@@ -246,7 +246,30 @@ impl<'e> Event<'e> {
     }
 
     /// Every other field of `TrackEvent`, and extensions: the traits that `esatto-protozero-codegen` generates for `extend TrackEvent` have
-    /// their methods here.
+    /// their methods here:
+    ///
+    /// ```text
+    /// // build.rs, with `esatto-protozero-codegen`. The files that shop.proto imports are in the folder crates/schema/proto of the repository;
+    /// // what is generated needs `esatto-protozero` beside `esatto`.
+    /// esatto_protozero_codegen::Config::new()
+    ///     .external("perfetto.protos", "::esatto::schema")
+    ///     .compile(&["shop.proto"], &["proto", "…/crates/schema/proto"])?
+    ///     .write_to_out_dir("shop.rs")
+    ///
+    /// // shop.proto
+    /// import "protos/perfetto/trace/track_event/track_event.proto";
+    /// message ShopExtension {
+    ///   extend perfetto.protos.TrackEvent { optional string cashier = 9002; }
+    /// }
+    ///
+    /// // main.rs
+    /// mod protos {
+    ///     include!(concat!(env!("OUT_DIR"), "/shop.rs"));
+    /// }
+    /// use protos::shop::shop_extension::TrackEventWriterExt as _;
+    ///
+    /// esatto::instant!(SHOP, "sold", |event| event.fields().cashier("Ada"));
+    /// ```
     #[inline]
     pub fn fields(&mut self) -> &mut TrackEventWriter<'e> {
         &mut self.track_event

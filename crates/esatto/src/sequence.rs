@@ -140,17 +140,20 @@ impl Sequence {
     pub(crate) fn write(&mut self, site: &'static Site, args: &mut [Arg<'_>], now: u64) {
         // Counters of several processors may differ by a few nanoseconds.
         let now = now.max(self.last_ns);
-        let number = site.number();
-        while self.sites.contains(number) {
-            if self.write_small(site, args, now) {
-                return;
-            }
-            // Perhaps only because the chunk is almost full.
-            if !self.writer.begin_next_chunk(small::MAX) {
-                break;
-            }
+        if !self.sites.contains(site.known_number()) || !self.write_small(site, args, now) {
+            self.write_otherwise(site, args, now);
         }
-        self.write_any(site, number, args, now);
+    }
+
+    /// The short way is closed, perhaps only because the chunk is almost full.
+    #[cold]
+    #[inline(never)]
+    fn write_otherwise(&mut self, site: &'static Site, args: &mut [Arg<'_>], now: u64) {
+        let number = site.number();
+        let again = self.sites.contains(number) && self.writer.begin_next_chunk(small::MAX);
+        if !again || !self.write_outlined(site, args, now) {
+            self.write_any(site, number, args, now);
+        }
     }
 
     /// Writes an event that needs nothing but stores. `false`: it does not fit, or needs more.
@@ -160,7 +163,8 @@ impl Sequence {
             return self.write_piecewise(site, args, now);
         }
         let (body, len) = site.body();
-        let Some(head) = small::head(now - self.last_ns, len) else { return self.write_late(site, now) };
+        // None: long after the last event.
+        let Some(head) = small::head(now - self.last_ns, len) else { return self.write_outlined(site, args, now) };
         let fits = self.writer.small_words(head, (body, len));
         if fits {
             self.last_ns = now;
@@ -168,10 +172,9 @@ impl Sequence {
         fits
     }
 
-    /// An event without arguments, long after the last one.
     #[inline(never)]
-    fn write_late(&mut self, site: &'static Site, now: u64) -> bool {
-        self.write_piecewise(site, &[], now)
+    fn write_outlined(&mut self, site: &'static Site, args: &[Arg<'_>], now: u64) -> bool {
+        self.write_piecewise(site, args, now)
     }
 
     #[inline(always)]

@@ -125,17 +125,22 @@ impl Site {
         self.place
     }
 
-    /// The number of this site; made at the first call.
+    /// The number of this site; 0 before the first call of [`number`](Self::number).
     #[inline(always)]
-    pub(crate) fn number(&'static self) -> u32 {
+    pub(crate) fn known_number(&self) -> u32 {
         // Acquire: whoever sees the number sees the body.
-        match self.number.load(Ordering::Acquire) {
+        self.number.load(Ordering::Acquire)
+    }
+
+    /// The number of this site; made at the first call.
+    pub(crate) fn number(&'static self) -> u32 {
+        match self.known_number() {
             0 => self.prepare(),
             number => number,
         }
     }
 
-    /// The constant fields and their length in bytes. To be called after [`number`](Self::number).
+    /// The constant fields and their length in bytes, once there is a number.
     #[inline(always)]
     pub(crate) fn body(&self) -> ([u64; MAX_BODY / 8], usize) {
         let body = [self.body[0].load(Ordering::Relaxed), self.body[1].load(Ordering::Relaxed)];

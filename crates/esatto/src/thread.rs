@@ -35,7 +35,17 @@ pub fn record_enabled(site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
 /// As [`record_enabled`], for sites without arguments; registers the category, too.
 #[inline(never)]
 pub fn record_plain(site: &'static Site) -> u32 {
-    record_plain_in(site.category().registered(), site)
+    match site.category().known_instances() {
+        Some(instances) => record_plain_in(instances, site),
+        None => record_first(site),
+    }
+}
+
+/// In a category that nobody has asked for before.
+#[cold]
+#[inline(never)]
+fn record_first(site: &'static Site) -> u32 {
+    if site.category().is_enabled() { record_plain_in(site.category().instances(), site) } else { 0 }
 }
 
 /// As [`record`], but only in those sessions of `instances`, a result of [`record`], that still record the category: for the ends of

@@ -73,7 +73,8 @@ pub(super) fn now_ns() -> u64 {
     let slope = LINE.slope.load(Ordering::Relaxed);
     let valid = LINE.valid_ticks.load(Ordering::Relaxed);
     fence(Ordering::Acquire);
-    let unchanged = LINE.version.load(Ordering::Relaxed) == version && version & 1 == 0;
+    // An odd version, of a line that is being drawn, is never equal to that.
+    let unchanged = LINE.version.load(Ordering::Relaxed) == version & !1;
     let ticks = counter::read().wrapping_sub(base_ticks);
     if unchanged && ticks < valid { base_ns + ((ticks * slope) >> PLACES) } else { renew() }
 }
