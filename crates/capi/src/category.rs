@@ -114,6 +114,10 @@ impl Foreign for CategoryImpl {
         self.enabled.store(now != 0, Ordering::Release);
         self.tell(&mut told, now);
     }
+
+    fn forked(&self) {
+        self.enabled.store(false, Ordering::Release);
+    }
 }
 
 /// What the descriptor of a program says.

@@ -104,6 +104,9 @@ impl Held {
         core::mem::forget(core::mem::take(&mut self.0.configs));
         for category in &self.0.categories {
             category.set_instances(0);
+            if let Some(foreign) = category.foreign_side() {
+                foreign.forked();
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The library as programs see it: its symbols, and programs in C and C++ that are linked with it.
 
+mod a_child_is_off;
 mod build;
 mod data_sources_record;
 mod headers_compile_in_c_and_cxx;

@@ -12,6 +12,9 @@ pub trait Foreign: fmt::Debug + Sync {
     /// [`Category::instances`] may have changed. Called by whichever thread changed it, without locks of the crate; calls may come late and
     /// at the same time.
     fn switched(&self);
+
+    /// In the child of a fork: the category is off. Must not lock anything.
+    fn forked(&self);
 }
 
 /// How a [`Foreign`] category is switched and whether services are told of it.

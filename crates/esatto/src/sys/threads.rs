@@ -245,6 +245,8 @@ impl Held {
         mem::forget(mem::take(&mut *self.0));
         let _ = OWNER.try_with(|owner| mem::forget(owner.take()));
         BEHIND.with(|cell| cell.set(ptr::null()));
+        #[cfg(not(esatto_loom))]
+        STAYS.set(false);
     }
 }
 
