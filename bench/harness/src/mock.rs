@@ -157,6 +157,20 @@ thread_local! {
     };
 }
 
+/// Frees the chunk of a thread that ends, or the ring would be used up by threads that have measured.
+struct Release;
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        let chunk = WRITER.with(|writer| writer.chunk.replace(ptr::null_mut()));
+        state(ring(), chunk.addr() - ring().addr()).store(FREE, Ordering::Release);
+    }
+}
+
+thread_local! {
+    static RELEASE: Release = const { Release };
+}
+
 /// Writes an event: size, timestamp, flags, and the event's own message.
 #[inline(always)]
 fn event<C: Clock>(body: impl FnOnce(&mut Cursor)) {
@@ -189,7 +203,10 @@ impl Writer {
     #[inline(never)]
     fn next_chunk(&self) {
         let ring = ring();
-        if !self.chunk.get().is_null() {
+        if self.chunk.get().is_null() {
+            // Only now is it dropped with the thread.
+            RELEASE.with(|_| {});
+        } else {
             finished().push(self.chunk.get().addr() - ring.addr());
         }
         let chunks = (RING / CHUNK) as u32;
@@ -294,7 +311,10 @@ impl Cursor {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::batch::{Plan, sample};
 
     #[test]
     fn chunks_are_filled_and_handed_over() {
@@ -316,5 +336,14 @@ mod tests {
             assert_eq!(at, writer.at.get().addr() - writer.chunk.get().addr());
         });
         assert!(finished().is_empty());
+    }
+
+    #[test]
+    fn threads_that_have_measured_leave_the_ring_to_others() {
+        let plan = Plan { batches: 1, pause: Duration::ZERO };
+        // More threads than the ring has chunks.
+        for _ in 0..RING / CHUNK + 1 {
+            assert_eq!(sample(&MOCKS[0], plan, 1).wall.len(), 1);
+        }
     }
 }

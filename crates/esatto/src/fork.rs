@@ -13,6 +13,10 @@
 //! `fork` must not be called from inside of a trace point; the child's part of it is lost. A child that is made in another way (`vfork`, a bare `clone`) must do
 //! what such children do, which is `exec`.
 
+mod static_mutex;
+
+pub(crate) use static_mutex::StaticMutex;
+
 use core::cell::RefCell;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Once;
@@ -76,11 +80,13 @@ fn before() {
 }
 
 impl Held {
-    /// None of these is ever taken by whom has another of them, but for what the pause keeps.
+    /// None of these is ever taken by whom has another of them, but for what the pause keeps, and for statics.
     fn lock() -> Self {
         let closed = threads::close();
         let pause = control::pause();
         let others: Vec<Box<dyn Locked>> = vec![
+            // First: who registers a data source, which is such a static, takes the list of data sources then.
+            Box::new(static_mutex::hold_for_fork()),
             Box::new(category::hold_for_fork()),
             Box::new(announcement::hold_for_fork()),
             Box::new(name::hold_for_fork()),

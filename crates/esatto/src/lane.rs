@@ -3,8 +3,8 @@
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
+use crate::fork::StaticMutex;
 use crate::track::Track;
 
 /// Tracks of one name for things that overlap in time: each has one for itself from [`take`](Self::take) until it is dropped.
@@ -27,7 +27,7 @@ use crate::track::Track;
 #[derive(Debug)]
 pub struct Lanes {
     name: &'static str,
-    free: Mutex<VecDeque<Free>>,
+    free: StaticMutex<VecDeque<Free>>,
     /// How many were made.
     made: AtomicU32,
 }
@@ -47,13 +47,13 @@ impl Lanes {
     /// Makes lanes with a name to show; lanes of equal names in one process are the same tracks, so there should be one `static` per name.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        Self { name, free: Mutex::new(VecDeque::new()), made: AtomicU32::new(0) }
+        Self { name, free: StaticMutex::new(VecDeque::new()), made: AtomicU32::new(0) }
     }
 
     /// A track that nobody else has. Takes a lock.
     #[must_use]
     pub fn take(&'static self) -> Lane {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut free) = self.free.lock_unless_interrupting() else { return self.take_new() };
         let own = free.iter().take(SETTLING).position(|lane| is_here(lane.thread));
         let settled = own.or_else(|| (free.len() > SETTLING).then_some(0));
         let used_before = settled.and_then(|place| free.remove(place));
@@ -94,7 +94,10 @@ impl Lane {
 impl Drop for Lane {
     fn drop(&mut self) {
         let lane = Free { number: self.number, thread: thread_number() };
-        self.lanes.free.lock().unwrap_or_else(PoisonError::into_inner).push_back(lane);
+        // If it cannot be given back, one more is made some time.
+        if let Some(mut free) = self.lanes.free.lock_unless_interrupting() {
+            free.push_back(lane);
+        }
     }
 }
 

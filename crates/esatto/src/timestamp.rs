@@ -1,11 +1,11 @@
 //! Times of events other than now (`docs/spec/track-event.md` §11).
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use esatto_schema::{BuiltinClock, ClockSnapshotWriter};
 
 use crate::clock;
+use crate::fork::StaticMutex;
 
 /// When an event was, for `at:` in a trace point.
 ///
@@ -137,7 +137,7 @@ fn saturating_ns(duration: Duration) -> u64 {
 pub struct CustomClock {
     id: u32,
     tick_ns: u64,
-    anchor: Mutex<Option<Anchor>>,
+    anchor: StaticMutex<Option<Anchor>>,
 }
 
 /// What a clock showed at a time of the trace clock.
@@ -159,19 +159,19 @@ impl CustomClock {
     pub const fn new(id: u32, tick_ns: u64) -> Self {
         assert!(id >= 66, "numbers below 66 are taken");
         assert!(tick_ns > 0, "a tick takes time");
-        Self { id, tick_ns, anchor: Mutex::new(None) }
+        Self { id, tick_ns, anchor: StaticMutex::new(None) }
     }
 
     /// Says what the clock shows now.
     ///
-    /// `false`: the anchor is ignored, because the clock ran backwards since the last one.
-    pub fn anchor(&self, ticks: u64) -> bool {
+    /// `false`: the anchor is ignored, because the clock ran backwards since the last one, or a signal handler has come to a thread that is anchoring.
+    pub fn anchor(&'static self, ticks: u64) -> bool {
         self.anchor_at(clock::now_ns(), ticks)
     }
 
     /// As [`anchor`](Self::anchor), for another moment than now, in nanoseconds of the trace clock. Neither may be before the last anchor's.
-    pub fn anchor_at(&self, trace_ns: u64, ticks: u64) -> bool {
-        let mut anchor = self.anchor.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn anchor_at(&'static self, trace_ns: u64, ticks: u64) -> bool {
+        let Some(mut anchor) = self.anchor.lock_unless_interrupting() else { return false };
         let fits = match *anchor {
             None => true,
             Some(last) => !self.is_shared() && last.trace_ns <= trace_ns && last.ticks <= ticks,
@@ -192,8 +192,8 @@ impl CustomClock {
         self.id >= 128
     }
 
-    fn last_anchor(&self) -> Option<Anchor> {
-        *self.anchor.lock().unwrap_or_else(PoisonError::into_inner)
+    fn last_anchor(&'static self) -> Option<Anchor> {
+        *self.anchor.lock()
     }
 
     pub(crate) const fn id(&self) -> u32 {

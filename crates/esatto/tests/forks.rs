@@ -13,8 +13,8 @@ use std::sync::Mutex;
 
 use esatto::schema::DataSourceConfig;
 use esatto::{
-    Backend, Category, DataSource, Error, Pending, Session, SessionConfig, SessionObserver, Setup, Source, Stop,
-    Tracing, Track,
+    Backend, Category, CustomClock, DataSource, Error, Lanes, Pending, Session, SessionConfig, SessionObserver, Setup,
+    Source, Stop, Tracing, Track,
 };
 
 esatto::categories! {
@@ -50,12 +50,22 @@ struct Observer;
 
 impl SessionObserver for Observer {}
 
+static LANES: Lanes = Lanes::new("lanes");
+static DEVICE: CustomClock = CustomClock::new(66, 1);
+
+/// Locks what there is of locks in statics of the user's.
+fn use_statics() {
+    NUMBERS.register().expect("registers");
+    drop(LANES.take());
+    assert!(DEVICE.anchor_at(0, 0));
+}
+
 /// Locks one thing after the other.
 fn use_everything() {
+    use_statics();
     drop(esatto::observe_sessions(Observer));
     esatto::interceptor::console::register().expect("registers");
     let _ = Category::dynamic("forks");
-    NUMBERS.register().expect("registers");
     NUMBERS.instances().for_each(drop);
     Track::of_process().named("forks").describe_now();
     // Describes the thread, and asks the clock.
@@ -168,6 +178,13 @@ fn a_child_finds_nothing_locked() {
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
                     use_everything();
+                }
+            });
+        }
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    use_statics();
                 }
             });
         }

@@ -14,10 +14,10 @@ pub(crate) trait AnySource: Sync {
     fn name(&self) -> &'static str;
 
     /// Changes whenever [`descriptor`](Self::descriptor) does.
-    fn version(&self) -> u64;
+    fn version(&'static self) -> u64;
 
     /// What services are told: an encoded `DataSourceDescriptor`.
-    fn descriptor(&self) -> Vec<u8>;
+    fn descriptor(&'static self) -> Vec<u8>;
 
     /// The policy of an instance with this config.
     fn policy(&self, config: &[u8]) -> ExhaustedPolicy;

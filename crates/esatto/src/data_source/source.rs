@@ -13,6 +13,7 @@ use esatto_shm::ExhaustedPolicy;
 use super::{AnySource, Assignment, Context, Done, Flush, HeldInstances, SourceConfig, Stop, canonical, directory};
 use crate::control::{self, Command};
 use crate::error::Error;
+use crate::fork::StaticMutex;
 use crate::instance::{Destination, HeldSlots, MAX_INSTANCES, Recording, Slots, Ticket};
 use crate::session::Backend;
 use crate::{ids, thread};
@@ -185,7 +186,7 @@ pub struct Source<T: DataSource> {
     tag: usize,
     on_flush: Option<fn(&T, Flush)>,
     refused: AtomicU64,
-    registration: Mutex<Registration>,
+    registration: StaticMutex<Registration>,
 }
 
 const UNREGISTERED: u32 = u32::MAX;
@@ -228,7 +229,7 @@ impl<T: DataSource> Source<T> {
             tag: 0,
             on_flush: None,
             refused: AtomicU64::new(0),
-            registration: Mutex::new(Registration { descriptor: None, version: 0 }),
+            registration: StaticMutex::new(Registration { descriptor: None, version: 0 }),
         }
     }
 
@@ -297,7 +298,7 @@ impl<T: DataSource> Source<T> {
     pub fn register_with(&'static self, descriptor: &DataSourceDescriptor) -> Result<(), Error> {
         self.check_name(descriptor)?;
         {
-            let mut registration = self.registration();
+            let mut registration = self.registration.lock();
             if registration.descriptor.is_some() {
                 return Ok(());
             }
@@ -318,7 +319,7 @@ impl<T: DataSource> Source<T> {
     pub fn update_descriptor(&'static self, descriptor: &DataSourceDescriptor) -> Result<(), Error> {
         self.check_name(descriptor)?;
         {
-            let mut registration = self.registration();
+            let mut registration = self.registration.lock();
             if registration.descriptor.is_none() {
                 return Err(Error::data_source(self.name, "is not registered"));
             }
@@ -433,10 +434,6 @@ impl<T: DataSource> Source<T> {
         ids::fnv(&bytes).max(1)
     }
 
-    fn registration(&self) -> MutexGuard<'_, Registration> {
-        self.registration.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn make(&self, slot: usize, assignment: &Assignment) -> Option<T> {
         let config = T::Config::read(&assignment.config)?;
         let setup = Setup {
@@ -463,12 +460,12 @@ impl<T: DataSource> AnySource for Source<T> {
         self.name
     }
 
-    fn version(&self) -> u64 {
-        self.registration().version
+    fn version(&'static self) -> u64 {
+        self.registration.lock().version
     }
 
-    fn descriptor(&self) -> Vec<u8> {
-        self.registration().descriptor.clone().unwrap_or_default()
+    fn descriptor(&'static self) -> Vec<u8> {
+        self.registration.lock().descriptor.clone().unwrap_or_default()
     }
 
     fn policy(&self, config: &[u8]) -> ExhaustedPolicy {

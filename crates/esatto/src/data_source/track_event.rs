@@ -46,11 +46,11 @@ impl AnySource for TrackEvents {
         NAME
     }
 
-    fn version(&self) -> u64 {
+    fn version(&'static self) -> u64 {
         registry::version()
     }
 
-    fn descriptor(&self) -> Vec<u8> {
+    fn descriptor(&'static self) -> Vec<u8> {
         let mut categories = Vec::new();
         registry::for_each(|category| {
             let description = category.description();

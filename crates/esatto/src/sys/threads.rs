@@ -89,6 +89,11 @@ impl Drop for Closed {
     }
 }
 
+/// Whether the calling thread has a [`Closed`].
+pub(crate) fn is_closed() -> bool {
+    CLOSED.with(Cell::get) != 0
+}
+
 /// Whether a trace point of this thread would do something, as far as that is up to the thread.
 pub(crate) fn is_open() -> bool {
     let slot = SLOT.with(Cell::get);
