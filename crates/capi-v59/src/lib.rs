@@ -1,4 +1,4 @@
-//! The C ABI of Perfetto's tracing library as of v59: the code of `esatto-capi`, but for [`flavour`].
+//! The C ABI of Perfetto's tracing library as of v59: the code of `esatto-capi`, but for `flavour.rs`.
 
 #![allow(non_snake_case, reason = "the names of the ABI")]
 
