@@ -32,7 +32,7 @@ unsafe impl Send for Handle {}
 impl SessionImpl {
     fn open(backend: Backend) -> *mut Self {
         require_init("a session");
-        let session = Session::open(backend).map_err(|error| text::say(error)).ok();
+        let session = Session::open(backend).map_err(text::say).ok();
         Box::into_raw(Box::new(Self { session }))
     }
 }
