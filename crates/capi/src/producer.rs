@@ -2,12 +2,13 @@
 
 use core::ffi::c_char;
 use core::time::Duration;
-use std::sync::OnceLock;
 
-use esatto::{Builder, Tracing, raw};
+use esatto::raw::{self, StaticMutex};
+use esatto::{Builder, Tracing};
 
 use crate::guard::guard;
-use crate::text;
+use crate::tracer::Tracer;
+use crate::{data_source, text};
 
 /// `PerfettoProducerBackendInitArgs`.
 #[derive(Default)]
@@ -17,7 +18,13 @@ pub(crate) struct InitArgs {
 }
 
 /// Never dropped: what is left at the end of the process is handed over by the SDK.
-static TRACING: OnceLock<Tracing> = OnceLock::new();
+static TRACING: StaticMutex<Option<Tracing>> = StaticMutex::new(None);
+
+/// In the child of a fork, where tracing is off: what is the library's is, too.
+fn forked() {
+    Tracer::forked();
+    data_source::forked();
+}
 
 /// Ends the process unless a backend was initialised.
 pub(crate) fn require_init(what: &str) {
@@ -29,8 +36,9 @@ pub(crate) fn require_init(what: &str) {
 fn init(args: *const InitArgs, backend: impl FnOnce(Builder) -> Builder) {
     // SAFETY: the contract: from create, and not destroyed; null means defaults.
     let size_kb = unsafe { args.as_ref() }.map_or(0, |args| args.shmem_size_hint_kb);
+    raw::in_child(forked);
     match backend(Tracing::builder().shared_memory(size_kb, 0)).start() {
-        Ok(tracing) => drop(TRACING.set(tracing).map_err(core::mem::forget)),
+        Ok(tracing) => core::mem::forget(TRACING.lock().replace(tracing)),
         Err(error) => text::say(error),
     }
 }
@@ -97,7 +105,7 @@ unsafe extern "C" fn PerfettoProducerActivateTriggers(trigger_names: *const *con
         // SAFETY: as above.
         let names: Vec<String> = names.map(|name| unsafe { text::owned(name) }).collect();
         let names: Vec<&str> = names.iter().map(|name| &**name).collect();
-        if let Some(tracing) = TRACING.get() {
+        if let Some(tracing) = &*TRACING.lock() {
             tracing.activate_triggers(&names, Duration::from_millis(ttl_ms.into()));
         }
     })
