@@ -1,6 +1,7 @@
 //! Connecting to services (`docs/spec/c-abi.md` §4).
 
 use core::ffi::c_char;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
 use esatto::raw::{self, StaticMutex};
@@ -26,9 +27,12 @@ fn forked() {
     data_source::forked();
 }
 
-/// Ends the process unless a backend was initialised.
+/// A backend was initialised, in this process or in that which forked it.
+static IS_INITIALISED: AtomicBool = AtomicBool::new(false);
+
+/// Ends the process unless a backend was initialised. In the child of a fork, where none is any more, there is nothing to record, but no reason to end it either.
 pub(crate) fn require_init(what: &str) {
-    if !raw::is_initialised() {
+    if !IS_INITIALISED.load(Ordering::Relaxed) {
         text::die(format_args!("{what} needs PerfettoProducerInProcessInit or PerfettoProducerSystemInit before"));
     }
 }
@@ -37,6 +41,8 @@ fn init(args: *const InitArgs, backend: impl FnOnce(Builder) -> Builder) {
     // SAFETY: the contract: from create, and not destroyed; null means defaults.
     let size_kb = unsafe { args.as_ref() }.map_or(0, |args| args.shmem_size_hint_kb);
     raw::in_child(forked);
+    // Also if it fails: the program has done what it can.
+    IS_INITIALISED.store(true, Ordering::Relaxed);
     match backend(Tracing::builder().shared_memory(size_kb, 0)).start() {
         Ok(tracing) => core::mem::forget(TRACING.lock().replace(tracing)),
         Err(error) => text::say(error),
