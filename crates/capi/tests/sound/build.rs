@@ -24,7 +24,8 @@ pub(crate) fn program(name: &str, options: &[&str]) -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = library_folder();
     let mut gcc = Command::new("gcc");
-    gcc.args(["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-pthread", "-I"]).arg(package.join("include"));
+    gcc.args(["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-pthread", "-I"])
+        .arg(package.join("include"));
     gcc.arg(package.join("tests/sound/c").join(format!("{name}.c"))).arg("-o").arg(&output);
     gcc.arg("-L").arg(folder).arg(format!("-Wl,-rpath,{}", folder.display())).args(options);
     succeed(&mut gcc);
