@@ -10,11 +10,12 @@ use esatto::Category;
 use esatto::raw::{self, Foreign, Role};
 
 use crate::abi::{CategoryDescriptor, Timestamp};
+use crate::guard::{guard, guard_or};
 use crate::producer::require_init;
 use crate::tracer::Argument;
 use crate::{statics, text};
 
-type Callback = unsafe extern "C" fn(*const CategoryImpl, u32, bool, bool, *mut c_void);
+type Callback = unsafe extern "C-unwind" fn(*const CategoryImpl, u32, bool, bool, *mut c_void);
 
 /// Dynamic categories that are remembered. Others are looked up in the configs for each event.
 const MAX_DYNAMIC: usize = 4096;
@@ -92,7 +93,7 @@ impl CategoryImpl {
 
     fn set_callback(&self, callback: Option<(Callback, Argument)>) {
         if self.caller.load(Ordering::Relaxed) == raw::tid() {
-            eprintln!("perfetto_c: a category's callback cannot set another one");
+            text::say("a category's callback cannot set another one");
             return;
         }
         let mut told = self.told();
@@ -187,34 +188,46 @@ pub(crate) unsafe fn dynamic_instances(desc: *const CategoryDescriptor) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoTeInit() {
-    require_init("PerfettoTeInit");
-    statics::publish_process_uuid(raw::process_uuid());
-    any();
-    raw::publish();
+    guard(|| {
+        require_init("PerfettoTeInit");
+        statics::publish_process_uuid(raw::process_uuid());
+        any();
+        raw::publish();
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTeCategoryImplCreate(desc: *const CategoryDescriptor) -> *const CategoryImpl {
-    any();
-    // SAFETY: the contract.
-    let key = unsafe { key(desc) };
-    let mut destroyed = DESTROYED.lock().unwrap_or_else(PoisonError::into_inner);
-    let used = destroyed.get_mut(&key).and_then(Vec::pop);
-    drop(destroyed);
-    let category = used.unwrap_or_else(|| CategoryImpl::make(Role::Listed, key));
-    raw::register(category.category());
-    category
+    guard(|| {
+        any();
+        // SAFETY: the contract.
+        let key = unsafe { key(desc) };
+        let mut destroyed = DESTROYED.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = destroyed.get_mut(&key).and_then(Vec::pop);
+        drop(destroyed);
+        let category = used.unwrap_or_else(|| CategoryImpl::make(Role::Listed, key));
+        raw::register(category.category());
+        ptr::from_ref(category)
+    })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoTePublishCategories() {
-    raw::publish();
+    guard(|| {
+        raw::publish();
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTeCategoryImplGetEnabled(cat: *const CategoryImpl) -> *const AtomicBool {
-    // SAFETY: the contract: from create.
-    unsafe { cat.as_ref() }.map_or(ptr::null(), |category| ptr::from_ref(category.flag()))
+    // A program reads what this points to.
+    guard_or(
+        || {
+            // SAFETY: the contract: from create.
+            unsafe { cat.as_ref() }.map_or_else(statics::always_false, |category| ptr::from_ref(category.flag()))
+        },
+        statics::always_false,
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -223,38 +236,44 @@ unsafe extern "C" fn PerfettoTeCategoryImplSetCallback(
     callback: Option<Callback>,
     user_arg: *mut c_void,
 ) {
-    // SAFETY: the contract: from create.
-    if let Some(category) = unsafe { cat.as_ref() } {
-        category.set_callback(callback.map(|callback| (callback, Argument(user_arg))));
-    }
+    guard(|| {
+        // SAFETY: the contract: from create.
+        if let Some(category) = unsafe { cat.as_ref() } {
+            category.set_callback(callback.map(|callback| (callback, Argument(user_arg))));
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTeCategoryImplGetIid(cat: *const CategoryImpl) -> u64 {
-    // SAFETY: the contract: from create; categories live for ever.
-    let category: Option<&'static CategoryImpl> = unsafe { cat.as_ref() };
-    category.map_or(0, |category| category.category().iid().into())
+    guard(|| {
+        // SAFETY: the contract: from create; categories live for ever.
+        let category: Option<&'static CategoryImpl> = unsafe { cat.as_ref() };
+        category.map_or(0, |category| category.category().iid().into())
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTeCategoryImplDestroy(cat: *const CategoryImpl) {
-    // SAFETY: the contract: from create; categories live for ever.
-    let category: Option<&'static CategoryImpl> = unsafe { cat.as_ref() };
-    let Some(destroyed) = category.filter(|category| category.role == Role::Listed) else { return };
-    destroyed.set_callback(None);
-    let category = destroyed.category();
-    raw::unregister(category);
-    let tags = category.tags().iter().map(|&tag| tag.to_owned()).collect();
-    let key = (category.name().to_owned(), category.description().to_owned(), tags);
-    let mut all = DESTROYED.lock().unwrap_or_else(PoisonError::into_inner);
-    let equal = all.entry(key).or_default();
-    // Who destroys twice does nothing the second time.
-    if !equal.iter().any(|other| ptr::eq(*other, destroyed)) {
-        equal.push(destroyed);
-    }
+    guard(|| {
+        // SAFETY: the contract: from create; categories live for ever.
+        let category: Option<&'static CategoryImpl> = unsafe { cat.as_ref() };
+        let Some(destroyed) = category.filter(|category| category.role == Role::Listed) else { return };
+        destroyed.set_callback(None);
+        let category = destroyed.category();
+        raw::unregister(category);
+        let tags = category.tags().iter().map(|&tag| tag.to_owned()).collect();
+        let key = (category.name().to_owned(), category.description().to_owned(), tags);
+        let mut all = DESTROYED.lock().unwrap_or_else(PoisonError::into_inner);
+        let equal = all.entry(key).or_default();
+        // Who destroys twice does nothing the second time.
+        if !equal.iter().any(|other| ptr::eq(*other, destroyed)) {
+            equal.push(destroyed);
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoTeGetTimestamp() -> Timestamp {
-    Timestamp { clock_id: raw::clock_id(), value: raw::now_ns() }
+    guard(|| Timestamp { clock_id: raw::clock_id(), value: raw::now_ns() })
 }

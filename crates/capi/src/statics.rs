@@ -30,5 +30,7 @@ pub(crate) fn publish_process_uuid(uuid: u64) {
     perfetto_te_process_track_uuid.store(uuid, Ordering::Relaxed);
 }
 
-/// Never written; here so that the linker keeps it, and to show that it is what it says.
-const _: fn() -> bool = || perfetto_atomic_false.load(Ordering::Relaxed);
+/// The flag of what is never enabled.
+pub(crate) const fn always_false() -> *const AtomicBool {
+    &raw const perfetto_atomic_false
+}

@@ -11,6 +11,7 @@ use esatto::{DataSource, Flush, Setup, Stop, raw};
 
 use super::state::{CustomState, IncrementalState};
 use super::{DataSourceType, Registered, types};
+use crate::guard::guard;
 use crate::tracer::Argument;
 
 /// One instance of a type, with the context that the program has made for it.
@@ -187,42 +188,50 @@ pub(crate) struct AsyncFlusher(Flush);
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsOnStopArgsPostpone(args: *mut OnStopArgs) -> *mut AsyncStopper {
-    // SAFETY: the contract: in the callback that has them.
-    let Some(args) = (unsafe { args.as_mut() }) else { return ptr::null_mut() };
-    // SAFETY: as above: the instance is calling.
-    let instance = unsafe { &*args.instance };
-    let shared = instance.registered().source.instance(instance.slot as usize);
-    match (shared, args.stop.take()) {
-        (Some(instance), Some(stop)) => Box::into_raw(Box::new(AsyncStopper { stop, instance })),
-        (_, stop) => {
-            args.stop = stop;
-            ptr::null_mut()
+    guard(|| {
+        // SAFETY: the contract: in the callback that has them.
+        let Some(args) = (unsafe { args.as_mut() }) else { return ptr::null_mut() };
+        // SAFETY: as above: the instance is calling.
+        let instance = unsafe { &*args.instance };
+        let shared = instance.registered().source.instance(instance.slot as usize);
+        match (shared, args.stop.take()) {
+            (Some(instance), Some(stop)) => Box::into_raw(Box::new(AsyncStopper { stop, instance })),
+            (_, stop) => {
+                args.stop = stop;
+                ptr::null_mut()
+            }
         }
-    }
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsStopDone(stopper: *mut AsyncStopper) {
-    if !stopper.is_null() {
-        // SAFETY: the contract: from postpone, and this is the first time.
-        let AsyncStopper { stop, instance } = *unsafe { Box::from_raw(stopper) };
-        instance.complete(stop);
-    }
+    guard(|| {
+        if !stopper.is_null() {
+            // SAFETY: the contract: from postpone, and this is the first time.
+            let AsyncStopper { stop, instance } = *unsafe { Box::from_raw(stopper) };
+            instance.complete(stop);
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsOnFlushArgsPostpone(args: *mut OnFlushArgs) -> *mut AsyncFlusher {
-    // SAFETY: the contract: in the callback that has them.
-    let flush = unsafe { args.as_mut() }.and_then(|args| args.flush.take());
-    flush.map_or(ptr::null_mut(), |flush| Box::into_raw(Box::new(AsyncFlusher(flush))))
+    guard(|| {
+        // SAFETY: the contract: in the callback that has them.
+        let flush = unsafe { args.as_mut() }.and_then(|args| args.flush.take());
+        flush.map_or(ptr::null_mut(), |flush| Box::into_raw(Box::new(AsyncFlusher(flush))))
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsFlushDone(flusher: *mut AsyncFlusher) {
-    if !flusher.is_null() {
-        // SAFETY: the contract: from postpone, and this is the first time.
-        unsafe { Box::from_raw(flusher) }.0.complete();
-    }
+    guard(|| {
+        if !flusher.is_null() {
+            // SAFETY: the contract: from postpone, and this is the first time.
+            unsafe { Box::from_raw(flusher) }.0.complete();
+        }
+    })
 }
 
 thread_local! {
@@ -232,34 +241,38 @@ thread_local! {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsImplGetInstanceLocked(ds_impl: *const DataSourceType, inst_id: u32) -> *mut c_void {
-    // SAFETY: the contract: from create, and registration has not failed.
-    let registered = unsafe { ds_impl.as_ref() }.and_then(|ds| ds.registered.get());
-    let Some(instance) = registered.and_then(|registered| registered.source.instance(inst_id as usize)) else {
-        return ptr::null_mut();
-    };
-    let context = instance.context.0;
-    if context.is_null() {
-        return context;
-    }
-    instance.acquire();
-    // It may have ended while we waited for whoever had it.
-    let now = registered.and_then(|registered| registered.source.instance(inst_id as usize));
-    if !now.is_some_and(|now| Arc::ptr_eq(&now, &instance)) {
-        instance.release();
-        return ptr::null_mut();
-    }
-    let _ = LOCKED.try_with(|locked| locked.borrow_mut().push(instance));
-    context
+    guard(|| {
+        // SAFETY: the contract: from create, and registration has not failed.
+        let registered = unsafe { ds_impl.as_ref() }.and_then(|ds| ds.registered.get());
+        let Some(instance) = registered.and_then(|registered| registered.source.instance(inst_id as usize)) else {
+            return ptr::null_mut();
+        };
+        let context = instance.context.0;
+        if context.is_null() {
+            return context;
+        }
+        instance.acquire();
+        // It may have ended while we waited for whoever had it.
+        let now = registered.and_then(|registered| registered.source.instance(inst_id as usize));
+        if !now.is_some_and(|now| Arc::ptr_eq(&now, &instance)) {
+            instance.release();
+            return ptr::null_mut();
+        }
+        let _ = LOCKED.try_with(|locked| locked.borrow_mut().push(instance));
+        context
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsImplReleaseInstanceLocked(ds_impl: *const DataSourceType, inst_id: u32) {
-    let instance = LOCKED.try_with(|locked| {
-        let mut locked = locked.borrow_mut();
-        let is_it = |instance: &Arc<Instance>| ptr::eq(instance.ds, ds_impl) && instance.slot == inst_id;
-        locked.iter().rposition(is_it).map(|at| locked.remove(at))
-    });
-    if let Ok(Some(instance)) = instance {
-        instance.release();
-    }
+    guard(|| {
+        let instance = LOCKED.try_with(|locked| {
+            let mut locked = locked.borrow_mut();
+            let is_it = |instance: &Arc<Instance>| ptr::eq(instance.ds, ds_impl) && instance.slot == inst_id;
+            locked.iter().rposition(is_it).map(|at| locked.remove(at))
+        });
+        if let Ok(Some(instance)) = instance {
+            instance.release();
+        }
+    })
 }
