@@ -1,56 +1,33 @@
-/* The library: of v58, or of v59 with -DLIBRARY_V59, as far as a program can tell them apart (docs/spec/c-abi.md §18). */
+/* The library of v58, or of v59 with -DPERFETTO_C_V59, as far as a program can tell them apart (docs/spec/c-abi.md §18). */
 
 #ifndef LIBRARY_H_
 #define LIBRARY_H_
 
 #include <string.h>
 
-#ifdef LIBRARY_V59
-
-/* The same name with other parameters. */
-#define PerfettoDsTracerImplPacketBegin PerfettoDsTracerImplPacketBeginOfV58
 #include "perfetto_c.h"
-#undef PerfettoDsTracerImplPacketBegin
 
-struct PerfettoPbMsgWriter {
-  struct PerfettoStreamWriter as_v58;
-  uint32_t encoding;
-};
-
-void PerfettoDsTracerImplPacketBegin(struct PerfettoDsTracerImpl*, struct PerfettoPbMsgWriter*);
-void PerfettoPbMsgWriterAppendBytesSlowpath(struct PerfettoStreamWriter*, const uint8_t* src, size_t size);
-void PerfettoPbMsgWriterReserveBytesSlowpath(struct PerfettoStreamWriter*, size_t size);
-uint8_t* PerfettoPbMsgWriterAnnotatePatch(struct PerfettoStreamWriter*, uint8_t* patch_addr);
-
+#ifdef PERFETTO_C_V59
+typedef struct PerfettoPbMsgWriter library_writer;
 #define library_append PerfettoPbMsgWriterAppendBytesSlowpath
 #define library_reserve PerfettoPbMsgWriterReserveBytesSlowpath
 #define library_annotate_patch PerfettoPbMsgWriterAnnotatePatch
-
 #else
-
-#include "perfetto_c.h"
-
+typedef struct PerfettoStreamWriter library_writer;
 #define library_append PerfettoStreamWriterAppendBytesSlowpath
 #define library_reserve PerfettoStreamWriterReserveBytesSlowpath
 #define library_annotate_patch PerfettoStreamWriterAnnotatePatch
-
 #endif
 
-#define PATCH_SIZE PERFETTO_STREAM_WRITER_PATCH_SIZE
+/* Bytes of a length that is filled in later. */
+#define PATCH_SIZE 4
 #define MAX_DEPTH 4
 
 /* A packet that is written as the inline functions of headers do it: into the room that there is; and through the library where that is not enough. */
 struct packet {
-#ifdef LIBRARY_V59
-  union {
-    struct PerfettoPbMsgWriter of_v59;
-    struct PerfettoStreamWriter writer;
-  };
-#else
-  struct PerfettoStreamWriter writer;
-#endif
+  library_writer writer;
   struct PerfettoDsTracerImpl* tracer;
-  /* Messages in messages that are open: where four bytes of length go, and how much was written before them. */
+  /* Messages in messages that are open: where their lengths go, and how much was written before them. */
   int depth;
   uint8_t* size_field[MAX_DEPTH];
   size_t begin[MAX_DEPTH];
@@ -59,20 +36,14 @@ struct packet {
 static inline void packet_begin(struct packet* p, struct PerfettoDsTracerImpl* tracer) {
   p->tracer = tracer;
   p->depth = 0;
-#ifdef LIBRARY_V59
-  PerfettoDsTracerImplPacketBegin(tracer, &p->of_v59);
+#ifdef PERFETTO_C_V59
+  PerfettoDsTracerImplPacketBegin(tracer, &p->writer);
 #else
   p->writer = PerfettoDsTracerImplPacketBegin(tracer);
 #endif
 }
 
-static inline void packet_end(struct packet* p) {
-#ifdef LIBRARY_V59
-  PerfettoDsTracerImplPacketEnd(p->tracer, (struct PerfettoStreamWriter*)&p->of_v59);
-#else
-  PerfettoDsTracerImplPacketEnd(p->tracer, &p->writer);
-#endif
-}
+static inline void packet_end(struct packet* p) { PerfettoDsTracerImplPacketEnd(p->tracer, &p->writer); }
 
 /* The chunk is about to be left: from here on the library keeps the lengths that are in it. */
 static inline void leave_chunk(struct packet* p) {

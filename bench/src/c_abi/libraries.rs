@@ -59,7 +59,7 @@ impl Flavour {
     const fn options(self) -> &'static [&'static str] {
         match self {
             Self::V58 => &[],
-            Self::V59 => &["-DLIBRARY_V59"],
+            Self::V59 => &["-DPERFETTO_C_V59"],
         }
     }
 }

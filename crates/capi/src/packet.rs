@@ -40,10 +40,22 @@ impl Packet {
     }
 
     /// Ends the packet, if there is one: with success, or as if it had never been.
+    #[inline]
     pub(crate) fn finish(&mut self, is_whole: bool) {
         let Some(mut writer) = self.writer.take() else { return };
         // SAFETY: see `writer`.
         let writer = unsafe { writer.as_mut() };
+        if is_whole && self.patches.is_empty() && self.spill.is_empty() {
+            writer.end_packet();
+        } else {
+            self.finish_otherwise(writer, is_whole);
+        }
+    }
+
+    /// The packet is in several chunks, or void.
+    #[cold]
+    #[inline(never)]
+    fn finish_otherwise(&mut self, writer: &mut TraceWriter, is_whole: bool) {
         let all_told = self.tell_patches(writer);
         if self.spill.is_empty() && !(is_whole && all_told) {
             writer.void_packet();
