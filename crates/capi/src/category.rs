@@ -5,10 +5,11 @@ use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use esatto::Category;
-use esatto::raw::{self, Foreign, Role};
+use esatto::raw::{self, Foreign, Role, StaticMutex};
 
 use crate::abi::{CategoryDescriptor, Timestamp};
 use crate::guard::{guard, guard_or};
@@ -28,7 +29,7 @@ pub(crate) struct CategoryImpl {
     role: Role,
     category: OnceLock<Category>,
     told: Mutex<Told>,
-    /// The thread that is in the callback; 0: none.
+    /// The thread that is in the callback, or [`NOBODY`].
     caller: AtomicU32,
 }
 
@@ -67,40 +68,93 @@ impl CategoryImpl {
         &self.enabled
     }
 
+    /// Of whoever has [`TELLING`] locked.
     fn told(&self) -> MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the callback what it does not know yet.
-    fn tell(&self, told: &mut Told, now: u32) {
-        let Some((callback, argument)) = told.callback else {
-            told.instances = now;
-            return;
-        };
-        self.caller.store(raw::tid(), Ordering::Relaxed);
-        for slot in 0..u32::BITS {
-            let bit = 1 << slot;
-            if (told.instances ^ now) & bit == 0 {
-                continue;
+    /// Takes over where the category is on, and tells the callback what it does not know yet, one by one. If a thread is about it already, that one does it.
+    fn tell(&'static self) {
+        let mut telling = TELLING.lock();
+        loop {
+            let now = self.category().instances();
+            self.enabled.store(now != 0, Ordering::Release);
+            if self.caller.load(Ordering::Relaxed) != NOBODY {
+                return;
             }
-            let before = told.instances;
-            told.instances ^= bit;
-            let is_global = before == 0 || told.instances == 0;
-            // SAFETY: the contract of the callback.
-            unsafe { callback(self, slot, now & bit != 0, is_global, argument.0) };
+            let Some(Call { callback, argument, slot, is_on, is_global }) = self.told().next(now) else { return };
+            self.caller.store(raw::tid(), Ordering::Relaxed);
+            drop(telling);
+            let called = Called(self);
+            // SAFETY: the contract of the callback. Nothing is locked, and no second one of this category is called meanwhile.
+            unsafe { callback(self, slot, is_on, is_global, argument.0) };
+            drop(called);
+            telling = TELLING.lock();
         }
-        self.caller.store(0, Ordering::Relaxed);
     }
 
-    fn set_callback(&self, callback: Option<(Callback, Argument)>) {
-        if self.caller.load(Ordering::Relaxed) == raw::tid() {
-            text::say("a category's callback cannot set another one");
-            return;
+    /// Waits for a call that is under way on another thread, which may not be called again afterwards.
+    fn set_callback(&'static self, callback: Option<(Callback, Argument)>) {
+        let mut telling = TELLING.lock();
+        while self.caller.load(Ordering::Relaxed) != NOBODY {
+            if self.caller.load(Ordering::Relaxed) == raw::tid() {
+                drop(telling);
+                text::say("a category's callback cannot set another one");
+                return;
+            }
+            telling = telling.wait(&TOLD);
         }
-        let mut told = self.told();
-        let now = core::mem::take(&mut told.instances);
-        told.callback = callback;
-        self.tell(&mut told, now);
+        *self.told() = Told { callback, instances: 0 };
+        drop(telling);
+        self.tell();
+    }
+}
+
+/// Locked by whoever looks at what a callback was told, not while it is called: it may use the library.
+static TELLING: StaticMutex<()> = StaticMutex::new(());
+
+/// Notified when a callback has returned.
+static TOLD: Condvar = Condvar::new();
+
+/// Of [`CategoryImpl::caller`].
+const NOBODY: u32 = 0;
+
+/// A callback is being called.
+struct Called(&'static CategoryImpl);
+
+impl Drop for Called {
+    fn drop(&mut self) {
+        let _telling = TELLING.lock();
+        self.0.caller.store(NOBODY, Ordering::Relaxed);
+        TOLD.notify_all();
+    }
+}
+
+/// What a callback is to be told.
+struct Call {
+    callback: Callback,
+    argument: Argument,
+    slot: u32,
+    is_on: bool,
+    is_global: bool,
+}
+
+impl Told {
+    /// The next difference to where the category is on now, which counts as told from now on.
+    fn next(&mut self, now: u32) -> Option<Call> {
+        let Some((callback, argument)) = self.callback else {
+            self.instances = now;
+            return None;
+        };
+        let different = self.instances ^ now;
+        if different == 0 {
+            return None;
+        }
+        let slot = different.trailing_zeros();
+        let before = self.instances;
+        self.instances ^= 1 << slot;
+        let is_global = before == 0 || self.instances == 0;
+        Some(Call { callback, argument, slot, is_on: now & 1 << slot != 0, is_global })
     }
 }
 
@@ -109,16 +163,20 @@ impl Foreign for CategoryImpl {
         self.role
     }
 
-    fn switched(&self) {
-        let Some(category) = self.category.get() else { return };
-        let mut told = self.told();
-        let now = category.instances();
-        self.enabled.store(now != 0, Ordering::Release);
-        self.tell(&mut told, now);
+    fn switched(&'static self) {
+        if self.category.get().is_some() {
+            self.tell();
+        }
     }
 
     fn forked(&self) {
         self.enabled.store(false, Ordering::Release);
+        // Who called is not there, or calls no more.
+        self.caller.store(NOBODY, Ordering::Relaxed);
+        // Nobody has it locked, as this thread has what comes before.
+        if let Ok(mut told) = self.told.try_lock() {
+            told.instances = 0;
+        }
     }
 }
 
@@ -141,11 +199,16 @@ unsafe fn key(desc: *const CategoryDescriptor) -> Key {
     (name, description, tags.collect())
 }
 
+/// Is made without anything of the process.
+type ByKey<V> = HashMap<Key, V, BuildHasherDefault<DefaultHasher>>;
+
 /// Categories that were destroyed, to be used again.
-static DESTROYED: LazyLock<Mutex<HashMap<Key, Vec<&'static CategoryImpl>>>> = LazyLock::new(Mutex::default);
+static DESTROYED: StaticMutex<ByKey<Vec<&'static CategoryImpl>>> =
+    StaticMutex::new(HashMap::with_hasher(BuildHasherDefault::new()));
 
 /// Categories that came with events.
-static DYNAMIC: LazyLock<Mutex<HashMap<Key, &'static CategoryImpl>>> = LazyLock::new(Mutex::default);
+static DYNAMIC: StaticMutex<ByKey<&'static CategoryImpl>> =
+    StaticMutex::new(HashMap::with_hasher(BuildHasherDefault::new()));
 
 /// Dynamic categories that a thread finds without a lock.
 const NEAR: usize = 16;
@@ -155,15 +218,16 @@ thread_local! {
     static NEAR_DYNAMIC: [Cell<Option<&'static CategoryImpl>>; NEAR] = const { [const { Cell::new(None) }; NEAR] };
 }
 
-/// The category that stands for all.
+/// The category that stands for all, on and published when this returns.
 fn any() -> &'static CategoryImpl {
-    static ANY: OnceLock<&'static CategoryImpl> = OnceLock::new();
-    ANY.get_or_init(|| {
-        let any = CategoryImpl::make(Role::Any, Key::default());
+    static ANY: StaticMutex<Option<&'static CategoryImpl>> = StaticMutex::new(None);
+    let any = *ANY.lock().get_or_insert_with(|| CategoryImpl::make(Role::Any, Key::default()));
+    // Also if another thread has made it, which may not be as far.
+    if !statics::is_any_published() {
         raw::register(any.category());
         statics::publish_any_categories(any);
-        any
-    })
+    }
+    any
 }
 
 /// In which instances a dynamic category is on. Takes a lock where this thread has not seen it lately.
@@ -211,8 +275,7 @@ unsafe fn dynamic_instances_by_content(
 ) -> u32 {
     // SAFETY: the caller's promise.
     let key = unsafe { key(desc) };
-    let _closed = raw::close();
-    let mut known = DYNAMIC.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = DYNAMIC.lock();
     if let Some(&category) = known.get(&key) {
         found(category);
         return category.category().instances();
@@ -250,7 +313,7 @@ unsafe extern "C" fn PerfettoTeCategoryImplCreate(desc: *const CategoryDescripto
         any();
         // SAFETY: the contract.
         let key = unsafe { key(desc) };
-        let mut destroyed = DESTROYED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut destroyed = DESTROYED.lock();
         let used = destroyed.get_mut(&key).and_then(Vec::pop);
         drop(destroyed);
         let category = used.unwrap_or_else(|| CategoryImpl::make(Role::Listed, key));
@@ -312,7 +375,7 @@ unsafe extern "C" fn PerfettoTeCategoryImplDestroy(cat: *const CategoryImpl) {
         raw::unregister(category);
         let tags = category.tags().iter().map(|&tag| tag.to_owned()).collect();
         let key = (category.name().to_owned(), category.description().to_owned(), tags);
-        let mut all = DESTROYED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = DESTROYED.lock();
         let equal = all.entry(key).or_default();
         // Who destroys twice does nothing the second time.
         if !equal.iter().any(|other| ptr::eq(*other, destroyed)) {

@@ -26,6 +26,10 @@ pub(crate) fn publish_any_categories(any: &'static CategoryImpl) {
     perfetto_te_any_categories.store(ptr::from_ref(any).cast_mut(), Ordering::Release);
 }
 
+pub(crate) fn is_any_published() -> bool {
+    !perfetto_te_any_categories.load(Ordering::Acquire).is_null()
+}
+
 pub(crate) fn publish_process_uuid(uuid: u64) {
     perfetto_te_process_track_uuid.store(uuid, Ordering::Relaxed);
 }

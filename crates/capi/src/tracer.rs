@@ -64,6 +64,19 @@ impl Tracer {
         (slot < u32::BITS).then_some(slot)
     }
 
+    /// In the child of a fork, of the thread that forked: the instance is the parent's. What the program has made for it stays valid.
+    pub(crate) fn forked() {
+        let _ = TRACER.try_with(|tracer| {
+            // SAFETY: of this thread, which is in `fork`, and so in none of our functions.
+            let tracer = unsafe { &mut *tracer.get() };
+            if let Target::Packet(packet) = &mut tracer.target {
+                packet.forked();
+            }
+            tracer.writer = None;
+            tracer.rest = 0;
+        });
+    }
+
     /// The turn of an instance is over. A packet that was not ended is dropped.
     pub(crate) fn forget_instance(&mut self) {
         if let Target::Packet(packet) = &mut self.target {

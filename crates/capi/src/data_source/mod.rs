@@ -5,10 +5,11 @@ mod iteration;
 mod state;
 
 use core::ffi::c_void;
-use core::sync::atomic::AtomicBool;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use esatto::{BufferExhausted, Source, raw};
+use esatto::raw::{self, StaticMutex};
+use esatto::{BufferExhausted, Source};
 use esatto_protozero::{MAX_DECODE_DEPTH, Owned};
 use esatto_schema::DataSourceDescriptor;
 
@@ -42,6 +43,8 @@ pub(crate) struct DataSourceType {
     enabled: AtomicBool,
     settings: Mutex<Settings>,
     registered: OnceLock<Registered>,
+    /// There were too many.
+    is_refused: AtomicBool,
 }
 
 struct Registered {
@@ -86,11 +89,15 @@ impl Settings {
     };
 }
 
-/// The registered types; an instance finds its own by the place.
-static TYPES: Mutex<Vec<&'static DataSourceType>> = Mutex::new(Vec::new());
+/// The registered types; an instance finds its own by the place. Whoever looks at the settings of a type has this locked.
+static TYPES: StaticMutex<Vec<&'static DataSourceType>> = StaticMutex::new(Vec::new());
 
-fn types() -> MutexGuard<'static, Vec<&'static DataSourceType>> {
-    TYPES.lock().unwrap_or_else(PoisonError::into_inner)
+/// In the child of a fork: there are no instances.
+pub(crate) fn forked() {
+    instance::forked();
+    for ds in TYPES.lock().iter() {
+        ds.enabled.store(false, Ordering::Release);
+    }
 }
 
 impl DataSourceType {
@@ -100,10 +107,10 @@ impl DataSourceType {
 
     /// Changes a setting; `false`: too late.
     fn change(&self, change: impl FnOnce(&mut Settings)) -> bool {
-        let mut settings = self.settings();
+        let _types = TYPES.lock();
         let in_time = !self.is_registered();
         if in_time {
-            change(&mut settings);
+            change(&mut self.settings());
         }
         in_time
     }
@@ -121,7 +128,12 @@ impl DataSourceType {
     }
 
     fn register(&'static self, descriptor: &DataSourceDescriptor) -> bool {
-        let mut types = types();
+        let mut types = TYPES.lock();
+        if self.is_registered() {
+            drop(types);
+            text::say("a data source is registered a second time");
+            return !self.is_refused.load(Ordering::Relaxed);
+        }
         let settings = *self.settings();
         let name = descriptor.name.as_ref().map(|name| name.to_str_lossy().into_owned()).unwrap_or_default();
         let mut source = Source::new(String::leak(name)).tagged(types.len()).buffer_exhausted(settings.exhausted);
@@ -136,7 +148,13 @@ impl DataSourceType {
         types.push(self);
         // The control thread looks for the type as soon as the source is known to it.
         drop(types);
-        source.register_with(descriptor).is_ok()
+        let result = source.register_with(descriptor);
+        if let Err(error) = &result {
+            // By the contract the pointer is dead now. The little that it points to stays: others may have begun to look at it.
+            self.is_refused.store(true, Ordering::Relaxed);
+            text::say(error);
+        }
+        result.is_ok()
     }
 }
 
@@ -160,6 +178,7 @@ extern "C" fn PerfettoDsImplCreate() -> *mut DataSourceType {
             enabled: AtomicBool::new(false),
             settings: Mutex::new(Settings::NONE),
             registered: OnceLock::new(),
+            is_refused: AtomicBool::new(false),
         }))
     })
 }
@@ -242,15 +261,10 @@ unsafe extern "C" fn PerfettoDsImplRegister(
         }
         // SAFETY: the contract: from create, and registration has not failed. If it fails, only we have it.
         let ds: &'static DataSourceType = unsafe { &*ds_impl };
-        if ds.registered.get().is_some() {
-            text::say("a data source is registered a second time");
-        } else {
-            // SAFETY: the contract: as many bytes, or null.
-            let descriptor = unsafe { descriptor(descriptor_begin, descriptor_size) };
-            if !ds.register(&descriptor) {
-                // By the contract the pointer is dead now. The little that it points to stays: others may have begun to look at it.
-                return false;
-            }
+        // SAFETY: the contract: as many bytes, or null.
+        let descriptor = unsafe { descriptor(descriptor_begin, descriptor_size) };
+        if !ds.register(&descriptor) {
+            return false;
         }
         if !enabled_ptr.is_null() {
             // SAFETY: the contract: a variable of the program.

@@ -138,6 +138,10 @@ unsafe fn try_emit(
     // SAFETY: the caller's promise.
     unsafe { event.read(extras, in_full) };
     let dynamic = event.dynamic_category;
+    // A signal handler may have interrupted somebody who looks for such a category and holds a lock: then the thread is closed.
+    if dynamic.is_some() && !raw::is_open() {
+        return true;
+    }
     let (name_of_site, own_name) =
         if in_full || event.is_name_inline { (ptr::null(), name) } else { (name, ptr::null()) };
     let category_of_site = dynamic.is_none().then_some(category);

@@ -5,11 +5,11 @@
 
 use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int};
-use core::hash::{Hash, Hasher};
+use core::hash::{BuildHasherDefault, Hash, Hasher};
 use core::ptr;
 use std::collections::HashMap;
-use std::sync::{LazyLock, PoisonError, RwLock};
 
+use esatto::raw::StaticRwLock;
 use esatto::{Category, Kind, Name, Site, raw};
 
 use crate::category::CategoryImpl;
@@ -50,7 +50,8 @@ thread_local! {
     static NEAR: [Cell<Option<&'static Entry>>; CACHE] = const { [const { Cell::new(None) }; CACHE] };
 }
 
-static ALL: LazyLock<RwLock<HashMap<Key<'static>, &'static Entry>>> = LazyLock::new(RwLock::default);
+static ALL: StaticRwLock<HashMap<Key<'static>, &'static Entry, BuildHasherDefault<QuickHasher>>> =
+    StaticRwLock::new(HashMap::with_hasher(BuildHasherDefault::new()));
 
 unsafe extern "C" {
     fn strcmp(a: *const c_char, b: *const c_char) -> c_int;
@@ -105,16 +106,15 @@ unsafe fn find_in_all(wanted: &Wanted<'_>) -> Option<&'static Entry> {
     if !raw::is_open() {
         return None;
     }
-    let _closed = raw::close();
     // SAFETY: the caller's promise; not null.
     let text = |string: &*const c_char| unsafe { CStr::from_ptr(*string) };
     let args: Vec<&CStr> = wanted.args.iter().map(text).collect();
     let name = (!wanted.name.is_null()).then(|| text(&wanted.name));
     let key = Key { category: wanted.category_address(), kind: wanted.kind as u8, name, args: &args };
-    if let Some(entry) = ALL.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+    if let Some(entry) = ALL.read().get(&key) {
         return Some(entry);
     }
-    let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
+    let mut all = ALL.write();
     if let Some(entry) = all.get(&key) {
         return Some(entry);
     }
@@ -196,6 +196,7 @@ const fn place(hash: u64) -> usize {
 }
 
 /// A hash that takes a few nanoseconds; what it finds is compared.
+#[derive(Default)]
 struct QuickHasher(u64);
 
 impl Hasher for QuickHasher {
