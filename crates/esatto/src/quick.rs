@@ -73,7 +73,7 @@ mod tests {
         let hash = |text: &str| state.hash_one(text.as_bytes());
         let texts = ["", "a", "b", "12345678", "123456789", "12345678\0"];
         for (i, a) in texts.iter().enumerate() {
-            assert_eq!(hash(a), hash(&(*a).to_owned()));
+            assert_eq!(hash(a), hash(String::from(*a).as_str()));
             for b in &texts[..i] {
                 assert_ne!(hash(a), hash(b), "{a:?}, {b:?}");
             }
