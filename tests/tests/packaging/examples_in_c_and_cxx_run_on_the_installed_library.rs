@@ -4,9 +4,16 @@ use esatto_tests::{Lab, Peer, Side, Skip, skip, tp};
 use std::path::Path;
 use std::process::Command;
 
+/// Cargo has it look into its own folder first, where there is another library of the name.
+fn without_search_path(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_remove("LD_LIBRARY_PATH");
+    command
+}
+
 /// The kitchen of `first_trace`.
 fn check_events(program: &Path, trace: &Path) {
-    output(Command::new(program).arg(trace));
+    output(without_search_path(program).arg(trace));
     tp::assert_clean(trace);
     let answers = tp::query(
         trace,
@@ -29,7 +36,7 @@ fn check_events(program: &Path, trace: &Path) {
 
 /// The battery of `data_source`.
 fn check_packets(program: &Path, trace: &Path) {
-    let said = output(Command::new(program).arg(trace));
+    let said = output(without_search_path(program).arg(trace));
     assert!(said.contains("session 0 wants the battery"), "{said}");
     tp::assert_clean(trace);
     let rows = tp::rows(
@@ -93,7 +100,10 @@ fn system(side: Side) -> Result<(), Skip> {
         let lab = Lab::new();
         let _service = lab.service(side);
         let mut recording = lab.record(Side::Ours, "trace", CONFIG);
-        let mut program = lab.start("system", lab.command(folder.join(format!("system_{language}"))).arg("20"));
+        let mut program = lab.start(
+            "system",
+            lab.command(folder.join(format!("system_{language}"))).arg("20").env_remove("LD_LIBRARY_PATH"),
+        );
         program.wait_ok();
         let trace = lab.stop(&mut recording);
         tp::assert_clean(&trace);
