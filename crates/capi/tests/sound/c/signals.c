@@ -56,13 +56,19 @@ int main(void) {
   struct itimerval often = {{0, 150}, {0, 150}};
   CHECK(!setitimer(ITIMER_PROF, &often, NULL));
   char name[32];
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGPROF);
   for (unsigned i = 0; i < 20000 || handled < 200; i++) {
     snprintf(name, sizeof name, "name %u", i);
     trace_all(name, name);
     if (i % 16 == 0) {
+      /* These allocate, which must not be interrupted by a handler that does. */
+      CHECK(!pthread_sigmask(SIG_BLOCK, &signals, NULL));
       struct PerfettoTeCategoryImpl* another = PerfettoTeCategoryImplCreate(&desc);
       PerfettoTePublishCategories();
       PerfettoTeCategoryImplDestroy(another);
+      CHECK(!pthread_sigmask(SIG_UNBLOCK, &signals, NULL));
     }
   }
   struct itimerval never = {{0, 0}, {0, 0}};
