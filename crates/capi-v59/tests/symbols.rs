@@ -44,3 +44,19 @@ fn serve_a_program_that_is_compiled_for_it() {
     let output = Command::new(program).output().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[test]
+fn serve_the_macros_of_c_and_cxx() {
+    for (compiler, source, standard) in [("gcc", "macros.c", "-std=c11"), ("g++", "macros.cc", "-std=c++17")] {
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(source.replace('.', "_v59_"));
+        let mut build = Command::new(compiler);
+        build.args([standard, "-DPERFETTO_C_V59", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g"]);
+        build.args(["-I", "../capi/include", "-o"]).arg(&program).arg(Path::new("../capi/tests/c").join(source));
+        build.arg("-L").arg(&*FOLDER).args(["-lperfetto_c_v59", "-lpthread"]);
+        build.arg(format!("-Wl,-rpath,{}", FOLDER.display()));
+        assert!(build.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("the compiler runs").success());
+        let traces = ["events", "packets"].map(|kind| program.with_extension(kind));
+        let output = Command::new(program).args(traces).output().expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}

@@ -1,12 +1,12 @@
 //! The track of an event, described by the program (`docs/spec/c-abi.md` §11, step 5).
 
+use esatto::Track;
 use esatto::raw::{self, Sequence};
-use esatto::{Arg, Site, Track};
 use esatto_protozero::Message;
 use esatto_schema::{trace_packet, track_descriptor};
 
 use super::fields::write_fields;
-use crate::abi::{self, MERGE_BY_KEY, nested};
+use crate::abi::{self, MAX_CHILD_ORDERING, MERGE_BY_KEY, nested};
 use crate::text;
 
 /// Deeper nesting of tracks is left out: readers refuse it.
@@ -33,28 +33,6 @@ impl Tracks<'_> {
     pub(super) unsafe fn track(&self) -> Option<Track> {
         // SAFETY: the caller's promise.
         (!matches!(self, Tracks::None)).then(|| Track::global(unsafe { self.uuid() }))
-    }
-
-    /// Records an event in those instances that want it, each of which learns of the track before.
-    ///
-    /// # Safety
-    ///
-    /// As [`track`](Self::track).
-    pub(super) unsafe fn record(&self, recording: &dyn Fn() -> u32, site: &'static Site, args: &mut [Arg<'_>]) {
-        if !raw::enter() {
-            return;
-        }
-        let (now, instances) = (raw::now_ns(), recording());
-        for slot in (0..u32::BITS).filter(|slot| instances & 1 << slot != 0) {
-            raw::sequence(slot as usize, recording, |sequence| {
-                if sequence.begin(now) {
-                    // SAFETY: the caller's promise.
-                    unsafe { self.describe(sequence) };
-                }
-                sequence.record(site, args, now);
-            });
-        }
-        raw::leave();
     }
 
     /// # Safety
@@ -85,7 +63,9 @@ impl Tracks<'_> {
     /// # Safety
     ///
     /// As [`track`](Self::track).
-    unsafe fn describe(&self, sequence: &mut Sequence) {
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn describe(&self, sequence: &mut Sequence) {
         match self {
             Tracks::None => {}
             Tracks::Registered(extra) => {
@@ -173,6 +153,9 @@ unsafe fn describe_registered(sequence: &mut Sequence, track: *const abi::Regist
     if !sequence.track_seen(track.uuid) {
         // SAFETY: as above.
         let descriptor = unsafe { text::block(track.descriptor, track.descriptor_size) };
+        if descriptor.is_empty() {
+            return;
+        }
         let mut packet = sequence.packets().new_packet();
         packet.message().bytes(trace_packet::field::TRACK_DESCRIPTOR, descriptor);
     }
@@ -208,10 +191,10 @@ unsafe fn describe_nested(sequence: &mut Sequence, uuid: u64, parent: u64, track
                 if track.sibling_order_rank != 0 {
                     out.int(field::SIBLING_ORDER_RANK, track.sibling_order_rank.into());
                 }
-                if track.child_ordering != 0 {
+                if (1..=MAX_CHILD_ORDERING).contains(&track.child_ordering) {
                     out.varint(field::CHILD_ORDERING, track.child_ordering.into());
                 }
-                if track.sibling_merge_behavior != 0 {
+                if (1..=MERGE_BY_KEY).contains(&track.sibling_merge_behavior) {
                     out.varint(field::SIBLING_MERGE_BEHAVIOR, track.sibling_merge_behavior.into());
                 }
                 if track.sibling_merge_behavior == MERGE_BY_KEY {

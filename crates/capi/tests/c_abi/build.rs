@@ -44,7 +44,8 @@ pub(crate) fn run(source: &str, program: &str, options: &[&str], arguments: &[&P
     succeed(Command::new(output).args(arguments))
 }
 
-fn succeed(command: &mut Command) -> Output {
+/// Runs a command, which must end well.
+pub(crate) fn succeed(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {}\n{error}", output.status);
