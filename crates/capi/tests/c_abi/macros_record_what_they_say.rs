@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::LazyLock;
 
+use esatto_protozero::Fields;
 use esatto_tests::Peer;
 use esatto_tests::{Skip, skip, tp};
 
@@ -158,11 +159,42 @@ fn counters_flows_and_numbers_of_what_belongs_together() {
     });
 }
 
-/// The trace processor has not heard of state tracks; of fields that it does not know, there are a fixed32 and a float.
+/// Of fields that the trace processor does not know, there are a fixed32 and a float.
 #[test]
 fn nothing_is_wrong_with_events() {
     let wrong = "SELECT name || value AS x FROM stats WHERE value <> 0 AND severity IN ('error', 'data_loss')";
     ask([wrong], |[wrong]| assert_eq!(wrong, ["unknown_extension_fields2"]));
+}
+
+/// Decoded by hand, as the trace processor has not heard of them.
+#[test]
+fn states_are_events_on_tracks_of_states() {
+    const TRACK_EVENT: u32 = 11;
+    const TRACK_DESCRIPTOR: u32 = 60;
+    for (trace, _) in &*TRACES {
+        let trace = std::fs::read(trace).expect("it was recorded");
+        // Numbers of tracks by their names, and of events of the type.
+        let (mut tracks, mut events) = (Vec::new(), Vec::new());
+        for packet in Fields::new(&trace) {
+            let packet = Fields::new(packet.as_bytes());
+            if let Some(descriptor) = packet.first(TRACK_DESCRIPTOR).map(|field| Fields::new(field.as_bytes())) {
+                if descriptor.first(18).is_some() {
+                    let name = descriptor.first(2).expect("a name").as_str().expect("text").to_owned();
+                    tracks.push((descriptor.first(1).expect("a number").as_u64(), name));
+                }
+            }
+            if let Some(event) = packet.first(TRACK_EVENT).map(|field| Fields::new(field.as_bytes())) {
+                if event.first(9).is_some_and(|kind| kind.as_u64() == 5) {
+                    let is_named = event.first(10).or_else(|| event.first(23)).is_some();
+                    events.push((event.first(11).expect("a track").as_u64(), is_named));
+                }
+            }
+        }
+        let names: Vec<_> = tracks.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(names, ["machine", "light"]);
+        let [machine, light] = [tracks[0].0, tracks[1].0];
+        assert_eq!(events, [(machine, true), (machine, false), (light, true), (light, true)]);
+    }
 }
 
 /// Also those that are longer than a chunk, whose lengths are filled in when they have gone.
