@@ -1,4 +1,4 @@
-use crate::c_library::{cmake, make};
+use crate::c_library::{cmake, make, prefix, root};
 use crate::unit::output;
 use esatto_tests::{Lab, Peer, Side, Skip, skip, tp};
 use std::path::Path;
@@ -85,6 +85,33 @@ fn by_cmake_with_v59() {
         check_both(&cmake("examples-cmake-v59", IN_PROCESS, "perfetto_c::perfetto_c_v59")?);
         Ok(())
     });
+}
+
+/// The programs of the library's README.
+#[test]
+fn as_the_readme_has_them() {
+    let readme = std::fs::read_to_string(root().join("crates/capi/README.md")).expect("it is there");
+    for (language, extension, compiler, standard) in [("c", "c", "gcc", "-std=c11"), ("cpp", "cc", "g++", "-std=c++17")]
+    {
+        let (_, rest) = readme.split_once(&format!("```{language}\n")).expect("a program in this language");
+        let lab = Lab::new();
+        let source = lab.write(&format!("first.{extension}"), rest.split_once("```").expect("its end").0);
+        let (program, library) = (lab.path("first"), prefix().join("lib"));
+        let mut build = Command::new(compiler);
+        build.args([standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o"]).arg(&program).arg(source);
+        build.arg("-I").arg(prefix().join("include")).arg("-L").arg(&library).arg("-lperfetto_c");
+        output(build.arg(format!("-Wl,-rpath,{}", library.display())));
+        output(without_search_path(&program).current_dir(lab.folder()));
+        skip(|| {
+            Peer::TraceProcessor.require()?;
+            let trace = lab.path("first.pftrace");
+            tp::assert_clean(&trace);
+            let names = "SELECT name || ' ' || category AS x FROM slice ORDER BY ts";
+            let names: Vec<_> = tp::rows(&trace, names).iter().map(|row| row.text("x").to_owned()).collect();
+            assert_eq!(names, ["answer net", "sent net"], "{language}");
+            Ok(())
+        });
+    }
 }
 
 /// A program that a service records: `system`.
