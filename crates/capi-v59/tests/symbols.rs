@@ -38,7 +38,19 @@ fn are_those_of_v59() {
 fn serve_a_program_that_is_compiled_for_it() {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("v59");
     let mut gcc = Command::new("gcc");
-    gcc.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "tests/c/v59.c", "-o"]).arg(&program);
+    gcc.args([
+        "-std=gnu11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-g",
+        "-DPERFETTO_C_V59",
+        "-I",
+        "../capi/include",
+        "tests/c/v59.c",
+        "-o",
+    ])
+    .arg(&program);
     gcc.arg("-L").arg(&*FOLDER).args(["-lperfetto_c_v59"]).arg(format!("-Wl,-rpath,{}", FOLDER.display()));
     assert!(gcc.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("gcc runs").success());
     let output = Command::new(program).output().expect("it runs");

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use esatto_tests::Peer;
-use esatto_tests::{skip, tp};
+use esatto_tests::{Skip, skip, tp};
 
 use crate::build::{compile, file, succeed};
 
@@ -46,6 +46,24 @@ fn without_a_warning_by_either_standard_and_for_either_library() {
             compile("g++", "macros.cc", &file("macros_cc.o"), &[WARNINGS, &[standard, flavour, "-c"]].concat());
         }
     }
+}
+
+#[test]
+fn without_a_warning_by_clang() {
+    skip(|| {
+        for flavour in ["-DPERFETTO_C_V58", "-DPERFETTO_C_V59"] {
+            for (compiler, source, standard) in [
+                ("clang", "macros.c", "-std=c11"),
+                ("clang++", "macros.cc", "-std=c++17"),
+                ("clang++", "macros.cc", "-std=c++20"),
+            ] {
+                let is_there = Command::new(compiler).arg("--version").output().is_ok();
+                is_there.then_some(()).ok_or_else(|| Skip(format!("no clang: {compiler} does not start")))?;
+                compile(compiler, source, &file("clang.o"), &[WARNINGS, &[standard, flavour, "-c"]].concat());
+            }
+        }
+        Ok(())
+    });
 }
 
 #[test]
