@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use esatto_protozero::Fields;
 use esatto_schema::TracePacketReader;
 
@@ -20,11 +22,9 @@ fn event(bytes: &[u8]) -> (String, Vec<Vec<u8>>) {
     (name, pieces)
 }
 
-#[test]
-fn what_the_program_writes_with_its_own_encoder_in_order_and_whole() {
-    let path = file("data_source.pftrace");
-    run("data_source.c", "data_source", &[], &[&path]);
-    let trace = std::fs::read(path).expect("the program wrote a trace");
+/// The `TestEvent`s of a trace, in its order. No packet may have been lost.
+pub(crate) fn test_events(trace: &Path) -> Vec<(String, Vec<Vec<u8>>)> {
+    let trace = std::fs::read(trace).expect("the program wrote a trace");
     let mut seen = Vec::new();
     for packet in Fields::new(&trace) {
         let packet = packet.as_bytes();
@@ -33,6 +33,14 @@ fn what_the_program_writes_with_its_own_encoder_in_order_and_whole() {
             seen.push(event(field.as_bytes()));
         }
     }
+    seen
+}
+
+#[test]
+fn what_the_program_writes_with_its_own_encoder_in_order_and_whole() {
+    let path = file("data_source.pftrace");
+    run("data_source.c", "data_source", &[], &[&path]);
+    let seen = test_events(&path);
     let expected = |name: &str, pieces: usize, size: usize| {
         (name.to_owned(), (0..pieces).map(|i| vec![b'a' + (i % 26) as u8; size]).collect::<Vec<_>>())
     };
