@@ -11,7 +11,7 @@ use esatto_shm::TraceWriter;
 use crate::abi::{StreamWriter, TracerIterator};
 use crate::guard::{Nothing, guard};
 use crate::packet::Packet;
-use crate::stream::{Target, Window};
+use crate::stream::Target;
 
 thread_local! {
     /// Never dropped, so that a program that still has its address when the thread ends finds it [empty](Tracer::empty).
