@@ -1,12 +1,12 @@
-use crate::build::{compile, file};
+use crate::build::{Flavour, compile, file_in_tmp};
 
 /// The layouts are asserted in the header.
 #[test]
 fn in_c() {
-    compile("gcc", "header.c", &file("header_c.o"), &["-std=c11", "-pedantic", "-c"]);
+    compile("gcc", Flavour::V58, "header.c", &file_in_tmp("header_c.o"), &["-std=c11", "-pedantic", "-c"]);
 }
 
 #[test]
 fn in_cxx() {
-    compile("g++", "header.cc", &file("header_cc.o"), &["-std=c++17", "-pedantic", "-c"]);
+    compile("g++", Flavour::V58, "header.cc", &file_in_tmp("header_cc.o"), &["-std=c++17", "-pedantic", "-c"]);
 }

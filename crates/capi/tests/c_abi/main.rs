@@ -1,11 +1,12 @@
-//! The library as programs see it: its symbols, and programs in C and C++ that are linked with it.
+//! The library as programs see it, in both flavours: its symbols, and programs in C and C++ that are linked with it. `cases` are the rows of
+//! `docs/spec/c-abi.md` §19.
 
 mod a_child_is_off;
 mod build;
-mod data_sources_record;
+mod cases;
 mod headers_compile_in_c_and_cxx;
-mod programs_without_a_service;
-mod sessions_have_what_they_want;
+mod run;
 mod symbols_are_those_of_the_contract;
+mod there_are_so_many_types_of_data_sources;
 mod track_events_are_read_as_they_were_written;
-mod who_waits_for_whom;
+mod v59_has_more;

@@ -1,0 +1,9 @@
+use std::process::Command;
+
+use crate::build::{Flavour, program, succeed};
+
+/// The reason of a flush, the other transport, the encoding (`docs/spec/c-abi.md` §18).
+#[test]
+fn and_a_program_that_declares_it_by_itself_is_served() {
+    succeed(&mut Command::new(program(Flavour::V59, "v59.c", &[])));
+}
