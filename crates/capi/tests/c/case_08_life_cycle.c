@@ -8,8 +8,8 @@ static int user;
 static struct { int anything; } context;
 static char order[64];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* DataSourceConfig.for_testing */
-static const char own_config[] = {0x0a, 5, 'h', 'e', 'l', 'l', 'o'};
+/* DataSourceConfig.for_testing { message_count, message_size } */
+static const char own_config[] = {0x08, 5, 0x20, 7};
 
 static void note(char what) {
   pthread_mutex_lock(&lock);

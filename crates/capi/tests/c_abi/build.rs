@@ -1,8 +1,9 @@
 //! Compiling the programs of `tests/c` for either flavour of the library.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 /// Whose ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,11 +70,16 @@ pub(crate) fn compile(compiler: &str, flavour: Flavour, source: &str, output: &P
     succeed(&mut command);
 }
 
-/// Compiles a program in C, named after its source.
+/// Compiles a program in C, named after its source: once, whoever asks.
 pub(crate) fn program(flavour: Flavour, source: &str, options: &[&str]) -> PathBuf {
+    static PROGRAMS: Mutex<BTreeMap<PathBuf, Arc<OnceLock<()>>>> = Mutex::new(BTreeMap::new());
     let variant: String = options.iter().flat_map(|option| option.chars()).filter(|c| c.is_alphanumeric()).collect();
     let output = file_in_tmp(&format!("{}-{flavour:?}{variant}", source.trim_end_matches(".c")));
-    compile("gcc", flavour, source, &output, &[&["-std=gnu11", "-pthread", "-lperfetto_c"], options].concat());
+    let compiled = PROGRAMS.lock().expect("no panic").entry(output.clone()).or_default().clone();
+    compiled.get_or_init(|| {
+        let options = [&["-std=gnu11", "-pthread", "-lperfetto_c"], options].concat();
+        compile("gcc", flavour, source, &output, &options);
+    });
     output
 }
 

@@ -140,9 +140,8 @@ pub(super) fn annotations(run: &Run) -> Result<(), Skip> {
     let mut announced: Vec<_> =
         packets.interned().iter().flat_map(|data| data.debug_annotation_names()).map(|n| text(n.name())).collect();
     announced.sort();
-    let mut sorted = keys;
-    sorted.sort_unstable();
-    assert_eq!(announced, sorted, "once each");
+    // What is no text takes another way, without numbers.
+    assert_eq!(announced, ["b", "d", "i", "p", "s", "u"], "once each");
     for event in packets.events() {
         for annotation in event.debug_annotations() {
             assert!(annotation.name_iid().is_some() != annotation.name().is_some());
@@ -209,7 +208,7 @@ pub(super) fn tracks(run: &Run) -> Result<(), Skip> {
 }
 
 pub(super) fn slices(run: &Run) -> Result<(), Skip> {
-    let [slices, flows] = run.query(
+    let [slices, flows, timed] = run.query(
         "trace",
         [
             "SELECT s.name, s.dur, s.depth, p.name AS parent, extract_arg(s.arg_set_id, 'debug.depth') AS level, \
@@ -217,6 +216,7 @@ pub(super) fn slices(run: &Run) -> Result<(), Skip> {
              WHERE s.name <> '0.6 ms' ORDER BY s.ts, s.id",
             "SELECT o.name AS 'from', i.name AS 'to' FROM flow JOIN slice o ON o.id = slice_out JOIN slice i ON i.id = slice_in \
              ORDER BY o.ts",
+            "SELECT dur FROM slice WHERE name = '0.6 ms'",
         ],
     )?;
     assert!(slices.iter().all(|row| row.int("dur") >= 0), "all have ended: {slices:?}");
@@ -247,14 +247,14 @@ pub(super) fn slices(run: &Run) -> Result<(), Skip> {
     assert_eq!(with, [(1, "well", 0), (2, "well", 1), (3, "well", 2)]);
     let joined: Vec<_> = flows.iter().map(|row| (row.text("from"), row.text("to"))).collect();
     assert_eq!(joined, [("flow begins", "flow goes on"), ("flow goes on", "flow ends")]);
-    let [timed] = run.query("trace", ["SELECT dur FROM slice WHERE name = '0.6 ms'"])?;
     assert_eq!(timed.iter().map(|row| row.int("dur")).collect::<Vec<_>>(), [600_000]);
     Ok(())
 }
 
 pub(super) fn fields(run: &Run) -> Result<(), Skip> {
-    let [rows] = run.query(
+    let [rows] = run.query_tolerating(
         "trace",
+        &["unknown_extension_fields"],
         ["SELECT s.name, a.key, a.display_value AS value FROM slice s JOIN args a USING (arg_set_id) ORDER BY s.ts, s.id"],
     )?;
     let values = |end: &str| {
