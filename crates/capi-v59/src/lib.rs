@@ -11,6 +11,8 @@ mod data_source;
 #[path = "../../capi/src/decoder.rs"]
 mod decoder;
 mod flavour;
+#[path = "../../capi/src/guard.rs"]
+mod guard;
 #[path = "../../capi/src/heap.rs"]
 mod heap;
 #[path = "../../capi/src/high_level/mod.rs"]
@@ -27,6 +29,9 @@ mod session;
 mod statics;
 #[path = "../../capi/src/stream.rs"]
 mod stream;
+#[cfg(test)]
+#[path = "../../capi/src/tests.rs"]
+mod tests;
 #[path = "../../capi/src/text.rs"]
 mod text;
 #[path = "../../capi/src/thread.rs"]

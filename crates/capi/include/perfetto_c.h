@@ -1,6 +1,8 @@
-/* The C ABI of Perfetto's tracing library, as of v58: what libperfetto_c exports.
+/* The C ABI of Perfetto's tracing library: what libperfetto_c exports.
  *
- * For programs in C and C++. The contract is docs/spec/c-abi.md; numbers and layouts are checked below. */
+ * As of v58; as of v59 where PERFETTO_C_V59 is defined (c-abi.md §18), for programs that are linked with v59/libperfetto_c.
+ * For C11 and later, and C++11 and later. No macros to trace with: those are in esatto/trace.h (C) and esatto/trace.hpp (C++).
+ * Declares what Perfetto's own headers declare: a file can include only either. The contract is docs/spec/c-abi.md. */
 
 #ifndef ESATTO_PERFETTO_C_H_
 #define ESATTO_PERFETTO_C_H_
@@ -36,7 +38,11 @@ struct PerfettoProducerBackendInitArgs;
 struct PerfettoTeCategoryImpl;
 struct PerfettoTeLlImplIncr;
 struct PerfettoTracingSessionImpl;
+#ifdef PERFETTO_C_V59
+struct PerfettoPbMsgWriterImpl;
+#else
 struct PerfettoStreamWriterImpl;
+#endif
 struct PerfettoTeLlImplTls;
 
 /* Structs, by the library. */
@@ -52,6 +58,16 @@ struct PerfettoDsTimestamp {
   uint64_t value;
 };
 
+#ifdef PERFETTO_C_V59
+struct PerfettoPbMsgWriter {
+  struct PerfettoPbMsgWriterImpl* impl;
+  uint8_t* begin;
+  uint8_t* end;
+  uint8_t* write_ptr;
+  size_t written_previously;
+  uint32_t encoding;
+};
+#else
 struct PerfettoStreamWriter {
   struct PerfettoStreamWriterImpl* impl;
   uint8_t* begin;
@@ -59,6 +75,7 @@ struct PerfettoStreamWriter {
   uint8_t* write_ptr;
   size_t written_previously;
 };
+#endif
 
 struct PerfettoPbDecoder {
   const uint8_t* read_ptr;
@@ -315,6 +332,11 @@ enum PerfettoPbDecoderStatus {
   PERFETTO_PB_DECODER_ERROR = 2,
 };
 
+enum {
+  PERFETTO_DS_CLOCK_MONOTONIC = 3,
+  PERFETTO_DS_CLOCK_BOOTTIME = 6,
+};
+
 enum PerfettoTeTimestampType {
   PERFETTO_TE_TIMESTAMP_TYPE_MONOTONIC = 3,
   PERFETTO_TE_TIMESTAMP_TYPE_BOOT = 6,
@@ -374,8 +396,45 @@ enum PerfettoTeHlProtoFieldType {
   PERFETTO_TE_HL_PROTO_TYPE_CSTR_INTERNED = 8,
 };
 
+/* Of tracks in tracks: the order of their children, and who is merged with whom. */
+
+enum PerfettoTeHlChildOrdering {
+  PERFETTO_TE_HL_CHILD_ORDERING_UNKNOWN = 0,
+  PERFETTO_TE_HL_CHILD_ORDERING_LEXICOGRAPHIC = 1,
+  PERFETTO_TE_HL_CHILD_ORDERING_CHRONOLOGICAL = 2,
+  PERFETTO_TE_HL_CHILD_ORDERING_EXPLICIT = 3,
+};
+
+enum PerfettoTeHlSiblingMergeBehavior {
+  PERFETTO_TE_HL_SIBLING_MERGE_BEHAVIOR_UNSPECIFIED = 0,
+  PERFETTO_TE_HL_SIBLING_MERGE_BEHAVIOR_BY_TRACK_NAME = 1,
+  PERFETTO_TE_HL_SIBLING_MERGE_BEHAVIOR_NONE = 2,
+  PERFETTO_TE_HL_SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY = 3,
+};
+
 /* Bytes of a length that is filled in later. */
+#ifdef PERFETTO_C_V59
+#define PERFETTO_PB_MSG_WRITER_PATCH_SIZE 4
+#else
 #define PERFETTO_STREAM_WRITER_PATCH_SIZE 4
+#endif
+
+#ifdef PERFETTO_C_V59
+/* PerfettoPbMsgWriter.encoding: how lengths of messages are told. The library always says the first. */
+enum PerfettoPbMsgWriterEncoding {
+  PERFETTO_PB_MSG_WRITER_ENCODING_LENGTH_DELIMITED = 0,
+  PERFETTO_PB_MSG_WRITER_ENCODING_PROTO_GROUP = 1,
+};
+
+/* What PerfettoDsOnFlushArgsGetReason returns. */
+enum PerfettoDsFlushReason {
+  PERFETTO_DS_FLUSH_REASON_UNKNOWN = 0,
+  PERFETTO_DS_FLUSH_REASON_PERIODIC = 1,
+  PERFETTO_DS_FLUSH_REASON_TRACE_STOP = 2,
+  PERFETTO_DS_FLUSH_REASON_TRACE_CLONE = 3,
+  PERFETTO_DS_FLUSH_REASON_EXPLICIT = 4,
+};
+#endif
 
 /* Data. */
 
@@ -433,6 +492,10 @@ struct PerfettoDsAsyncStopper* PerfettoDsOnStopArgsPostpone(struct PerfettoDsOnS
 void PerfettoDsStopDone(struct PerfettoDsAsyncStopper*);
 struct PerfettoDsAsyncFlusher* PerfettoDsOnFlushArgsPostpone(struct PerfettoDsOnFlushArgs*);
 void PerfettoDsFlushDone(struct PerfettoDsAsyncFlusher*);
+#ifdef PERFETTO_C_V59
+uint64_t PerfettoDsOnFlushArgsGetReason(struct PerfettoDsOnFlushArgs*);
+bool PerfettoDsSetSupportsTracingV2(struct PerfettoDsImpl*, bool supports);
+#endif
 void* PerfettoDsImplGetInstanceLocked(struct PerfettoDsImpl* ds_impl, PerfettoDsInstanceIndex inst_id);
 void PerfettoDsImplReleaseInstanceLocked(struct PerfettoDsImpl* ds_impl, PerfettoDsInstanceIndex inst_id);
 void* PerfettoDsImplGetCustomTls(struct PerfettoDsImpl*, struct PerfettoDsTracerImpl*, PerfettoDsInstanceIndex);
@@ -445,21 +508,37 @@ struct PerfettoDsTimestamp PerfettoDsGetTimestamp(void);
 
 /* Packets and stream writer. */
 
+#ifdef PERFETTO_C_V59
+void PerfettoDsTracerImplPacketBegin(struct PerfettoDsTracerImpl* tracer, struct PerfettoPbMsgWriter* writer);
+void PerfettoDsTracerImplPacketEnd(struct PerfettoDsTracerImpl* tracer, struct PerfettoPbMsgWriter* writer);
+void PerfettoPbMsgWriterUpdateWritePtr(struct PerfettoPbMsgWriter*);
+void PerfettoPbMsgWriterNewChunk(struct PerfettoPbMsgWriter*);
+void PerfettoPbMsgWriterAppendBytesSlowpath(struct PerfettoPbMsgWriter*, const uint8_t* src, size_t size);
+void PerfettoPbMsgWriterReserveBytesSlowpath(struct PerfettoPbMsgWriter*, size_t size);
+uint8_t* PerfettoPbMsgWriterAnnotatePatch(struct PerfettoPbMsgWriter*, uint8_t* patch_addr);
+#else
 struct PerfettoStreamWriter PerfettoDsTracerImplPacketBegin(struct PerfettoDsTracerImpl* tracer);
 void PerfettoDsTracerImplPacketEnd(struct PerfettoDsTracerImpl* tracer, struct PerfettoStreamWriter* writer);
-void PerfettoDsTracerImplFlush(struct PerfettoDsTracerImpl* tracer, PerfettoDsTracerOnFlushCb cb, void* user_arg);
-uint64_t PerfettoDsTracerImplGetDropCount(struct PerfettoDsTracerImpl* tracer);
 void PerfettoStreamWriterUpdateWritePtr(struct PerfettoStreamWriter*);
 void PerfettoStreamWriterNewChunk(struct PerfettoStreamWriter*);
 void PerfettoStreamWriterAppendBytesSlowpath(struct PerfettoStreamWriter*, const uint8_t* src, size_t size);
 void PerfettoStreamWriterReserveBytesSlowpath(struct PerfettoStreamWriter*, size_t size);
 uint8_t* PerfettoStreamWriterAnnotatePatch(struct PerfettoStreamWriter*, uint8_t* patch_addr);
+#endif
+void PerfettoDsTracerImplFlush(struct PerfettoDsTracerImpl* tracer, PerfettoDsTracerOnFlushCb cb, void* user_arg);
+uint64_t PerfettoDsTracerImplGetDropCount(struct PerfettoDsTracerImpl* tracer);
 
 /* Heap buffer. */
 
+#ifdef PERFETTO_C_V59
+struct PerfettoHeapBuffer* PerfettoHeapBufferCreate(struct PerfettoPbMsgWriter*);
+void PerfettoHeapBufferCopyInto(struct PerfettoHeapBuffer*, struct PerfettoPbMsgWriter*, void* dst, size_t size);
+void PerfettoHeapBufferDestroy(struct PerfettoHeapBuffer*, struct PerfettoPbMsgWriter*);
+#else
 struct PerfettoHeapBuffer* PerfettoHeapBufferCreate(struct PerfettoStreamWriter*);
 void PerfettoHeapBufferCopyInto(struct PerfettoHeapBuffer*, struct PerfettoStreamWriter*, void* dst, size_t size);
 void PerfettoHeapBufferDestroy(struct PerfettoHeapBuffer*, struct PerfettoStreamWriter*);
+#endif
 
 /* Decoder. */
 
@@ -509,62 +588,7 @@ uint64_t PerfettoTeLlImplIntern(struct PerfettoTeLlImplIncr*, int32_t type, cons
 
 pid_t PerfettoGetThreadIdImpl(void);
 
-/* Programs were compiled with these. */
-#if UINTPTR_MAX == 0xffffffffffffffffu
-PERFETTO_C_ASSERT(sizeof(struct PerfettoDsImplTracerIterator) == 24);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoDsTimestamp) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoStreamWriter) == 40);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoPbDecoder) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoPbDecoderDelimitedField) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoPbDecoderField) == 32);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeCategoryDescriptor) == 32);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeTimestamp) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeRegisteredTrackImpl) == 24);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeLlImplIterator) == 40);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtra) == 4);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraRegisteredTrack) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraNamedTrack) == 40);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraTimestamp) == 24);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraDynamicCategory) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraCounterInt64) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraCounterDouble) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraDebugArgBool) == 24);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraDebugArgUint64) == 24);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraDebugArgInt64) == 24);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraDebugArgDouble) == 24);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraDebugArgString) == 24);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraDebugArgPointer) == 24);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraFlow) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraCorrelationId) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraCorrelationIdStr) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraProtoFields) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraProtoTrack) == 24);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlExtraNestedTracks) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlNestedTrack) == 4);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlNestedTrackNamed) == 56);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlNestedTrackProto) == 24);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlNestedTrackRegistered) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlProtoField) == 8);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlProtoFieldCstr) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlProtoFieldNested) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlProtoFieldCstrInterned) == 24);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlProtoFieldBytes) == 24);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlProtoFieldVarInt) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlProtoFieldFixed64) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlProtoFieldDouble) == 16);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlProtoFieldFixed32) == 12);
-PERFETTO_C_ASSERT(sizeof(struct PerfettoTeHlProtoFieldFloat) == 12);
-PERFETTO_C_ASSERT(offsetof(struct PerfettoPbDecoderField, value) == 16);
-PERFETTO_C_ASSERT(offsetof(struct PerfettoTeHlExtraNamedTrack, is_name_static) == 32);
-PERFETTO_C_ASSERT(offsetof(struct PerfettoTeHlNestedTrackNamed, is_name_static) == 24);
-PERFETTO_C_ASSERT(offsetof(struct PerfettoTeHlNestedTrackNamed, sibling_order_rank) == 28);
-PERFETTO_C_ASSERT(offsetof(struct PerfettoTeHlNestedTrackNamed, child_ordering) == 32);
-PERFETTO_C_ASSERT(offsetof(struct PerfettoTeHlNestedTrackNamed, sibling_merge_behavior) == 36);
-PERFETTO_C_ASSERT(offsetof(struct PerfettoTeHlNestedTrackNamed, sibling_merge_key_str) == 40);
-PERFETTO_C_ASSERT(offsetof(struct PerfettoTeHlProtoFieldCstrInterned, interned_type_id) == 16);
-PERFETTO_C_ASSERT(offsetof(struct PerfettoTeLlImplIterator, incr) == 24);
-PERFETTO_C_ASSERT(offsetof(struct PerfettoStreamWriter, write_ptr) == 24);
-#endif
+/* The library was compiled with this; sizes and offsets of all structs are checked by its tests. */
 PERFETTO_C_ASSERT(sizeof(PERFETTO_ATOMIC(bool)) == 1);
 
 #ifdef __cplusplus

@@ -203,7 +203,7 @@ extras! {
 layout! {
     TracerIterator = 24 { inst_id @ 0, tls @ 8, tracer @ 16 }
     Timestamp = 16 { clock_id @ 0, value @ 8 }
-    StreamWriter = STREAM_WRITER_BYTES { target @ 0, begin @ 8, end @ 16, write_ptr @ 24, written_previously @ 32 }
+    StreamWriter = STREAM_WRITER_BYTES { target @ 0, begin @ 8, end @ 16, write_ptr @ 24, written_previously @ 32, encoding @ 40 }
     PbDecoder = 16 { read_ptr @ 0, end_ptr @ 8 }
     DelimitedField = 16 { start @ 0, len @ 8 }
     PbDecoderField = 32 { status @ 0, wire_type @ 4, id @ 8, value @ 16 }

@@ -4,17 +4,19 @@ use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::hash::{BuildHasherDefault, DefaultHasher};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use esatto::Category;
-use esatto::raw::{self, Foreign, Role};
+use esatto::raw::{self, Foreign, Role, StaticMutex};
 
 use crate::abi::{CategoryDescriptor, Timestamp};
+use crate::guard::{guard, guard_or};
 use crate::producer::require_init;
 use crate::tracer::Argument;
 use crate::{statics, text};
 
-type Callback = unsafe extern "C" fn(*const CategoryImpl, u32, bool, bool, *mut c_void);
+type Callback = unsafe extern "C-unwind" fn(*const CategoryImpl, u32, bool, bool, *mut c_void);
 
 /// Dynamic categories that are remembered. Others are looked up in the configs for each event.
 const MAX_DYNAMIC: usize = 4096;
@@ -26,7 +28,7 @@ pub(crate) struct CategoryImpl {
     role: Role,
     category: OnceLock<Category>,
     told: Mutex<Told>,
-    /// The thread that is in the callback; 0: none.
+    /// The thread that is in the callback, or [`NOBODY`].
     caller: AtomicU32,
 }
 
@@ -65,40 +67,93 @@ impl CategoryImpl {
         &self.enabled
     }
 
+    /// Of whoever has [`TELLING`] locked.
     fn told(&self) -> MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the callback what it does not know yet.
-    fn tell(&self, told: &mut Told, now: u32) {
-        let Some((callback, argument)) = told.callback else {
-            told.instances = now;
-            return;
-        };
-        self.caller.store(raw::tid(), Ordering::Relaxed);
-        for slot in 0..u32::BITS {
-            let bit = 1 << slot;
-            if (told.instances ^ now) & bit == 0 {
-                continue;
+    /// Takes over where the category is on, and tells the callback what it does not know yet, one by one. If a thread is about it already, that one does it.
+    fn tell(&'static self) {
+        let mut telling = TELLING.lock();
+        loop {
+            let now = self.category().instances();
+            self.enabled.store(now != 0, Ordering::Release);
+            if self.caller.load(Ordering::Relaxed) != NOBODY {
+                return;
             }
-            let before = told.instances;
-            told.instances ^= bit;
-            let is_global = before == 0 || told.instances == 0;
-            // SAFETY: the contract of the callback.
-            unsafe { callback(self, slot, now & bit != 0, is_global, argument.0) };
+            let Some(Call { callback, argument, slot, is_on, is_global }) = self.told().next(now) else { return };
+            self.caller.store(raw::tid(), Ordering::Relaxed);
+            drop(telling);
+            let called = Called(self);
+            // SAFETY: the contract of the callback. Nothing is locked, and no second one of this category is called meanwhile.
+            unsafe { callback(self, slot, is_on, is_global, argument.0) };
+            drop(called);
+            telling = TELLING.lock();
         }
-        self.caller.store(0, Ordering::Relaxed);
     }
 
-    fn set_callback(&self, callback: Option<(Callback, Argument)>) {
-        if self.caller.load(Ordering::Relaxed) == raw::tid() {
-            eprintln!("perfetto_c: a category's callback cannot set another one");
-            return;
+    /// Waits for a call that is under way on another thread, which may not be called again afterwards.
+    fn set_callback(&'static self, callback: Option<(Callback, Argument)>) {
+        let mut telling = TELLING.lock();
+        while self.caller.load(Ordering::Relaxed) != NOBODY {
+            if self.caller.load(Ordering::Relaxed) == raw::tid() {
+                drop(telling);
+                text::say("a category's callback cannot set another one");
+                return;
+            }
+            telling = telling.wait(&TOLD);
         }
-        let mut told = self.told();
-        let now = core::mem::take(&mut told.instances);
-        told.callback = callback;
-        self.tell(&mut told, now);
+        *self.told() = Told { callback, instances: 0 };
+        drop(telling);
+        self.tell();
+    }
+}
+
+/// Locked by whoever looks at what a callback was told, not while it is called: it may use the library.
+static TELLING: StaticMutex<()> = StaticMutex::new(());
+
+/// Notified when a callback has returned.
+static TOLD: Condvar = Condvar::new();
+
+/// Of [`CategoryImpl::caller`].
+const NOBODY: u32 = 0;
+
+/// A callback is being called.
+struct Called(&'static CategoryImpl);
+
+impl Drop for Called {
+    fn drop(&mut self) {
+        let _telling = TELLING.lock();
+        self.0.caller.store(NOBODY, Ordering::Relaxed);
+        TOLD.notify_all();
+    }
+}
+
+/// What a callback is to be told.
+struct Call {
+    callback: Callback,
+    argument: Argument,
+    slot: u32,
+    is_on: bool,
+    is_global: bool,
+}
+
+impl Told {
+    /// The next difference to where the category is on now, which counts as told from now on.
+    fn next(&mut self, now: u32) -> Option<Call> {
+        let Some((callback, argument)) = self.callback else {
+            self.instances = now;
+            return None;
+        };
+        let different = self.instances ^ now;
+        if different == 0 {
+            return None;
+        }
+        let slot = different.trailing_zeros();
+        let before = self.instances;
+        self.instances ^= 1 << slot;
+        let is_global = before == 0 || self.instances == 0;
+        Some(Call { callback, argument, slot, is_on: now & 1 << slot != 0, is_global })
     }
 }
 
@@ -107,16 +162,20 @@ impl Foreign for CategoryImpl {
         self.role
     }
 
-    fn switched(&self) {
-        let Some(category) = self.category.get() else { return };
-        let mut told = self.told();
-        let now = category.instances();
-        self.enabled.store(now != 0, Ordering::Release);
-        self.tell(&mut told, now);
+    fn switched(&'static self) {
+        if self.category.get().is_some() {
+            self.tell();
+        }
     }
 
     fn forked(&self) {
         self.enabled.store(false, Ordering::Release);
+        // Who called is not there, or calls no more.
+        self.caller.store(NOBODY, Ordering::Relaxed);
+        // Nobody has it locked, as this thread has what comes before.
+        if let Ok(mut told) = self.told.try_lock() {
+            told.instances = 0;
+        }
     }
 }
 
@@ -139,21 +198,27 @@ unsafe fn key(desc: *const CategoryDescriptor) -> Key {
     (name, description, tags.collect())
 }
 
+/// Is made without anything of the process.
+type ByKey<V> = HashMap<Key, V, BuildHasherDefault<DefaultHasher>>;
+
 /// Categories that were destroyed, to be used again.
-static DESTROYED: LazyLock<Mutex<HashMap<Key, Vec<&'static CategoryImpl>>>> = LazyLock::new(Mutex::default);
+static DESTROYED: StaticMutex<ByKey<Vec<&'static CategoryImpl>>> =
+    StaticMutex::new(HashMap::with_hasher(BuildHasherDefault::new()));
 
 /// Categories that came with events.
-static DYNAMIC: LazyLock<Mutex<HashMap<Key, &'static CategoryImpl>>> = LazyLock::new(Mutex::default);
+static DYNAMIC: StaticMutex<ByKey<&'static CategoryImpl>> =
+    StaticMutex::new(HashMap::with_hasher(BuildHasherDefault::new()));
 
-/// The category that stands for all.
+/// The category that stands for all, on and published when this returns.
 fn any() -> &'static CategoryImpl {
-    static ANY: OnceLock<&'static CategoryImpl> = OnceLock::new();
-    ANY.get_or_init(|| {
-        let any = CategoryImpl::make(Role::Any, Key::default());
+    static ANY: StaticMutex<Option<&'static CategoryImpl>> = StaticMutex::new(None);
+    let any = *ANY.lock().get_or_insert_with(|| CategoryImpl::make(Role::Any, Key::default()));
+    // Also if another thread has made it, which may not be as far.
+    if !statics::is_any_published() {
         raw::register(any.category());
         statics::publish_any_categories(any);
-        any
-    })
+    }
+    any
 }
 
 /// In which instances a dynamic category is on.
@@ -164,8 +229,7 @@ fn any() -> &'static CategoryImpl {
 pub(crate) unsafe fn dynamic_instances(desc: *const CategoryDescriptor) -> u32 {
     // SAFETY: the caller's promise.
     let key = unsafe { key(desc) };
-    let _closed = raw::close();
-    let mut known = DYNAMIC.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = DYNAMIC.lock();
     if let Some(category) = known.get(&key) {
         return category.category().instances();
     }
@@ -187,34 +251,46 @@ pub(crate) unsafe fn dynamic_instances(desc: *const CategoryDescriptor) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoTeInit() {
-    require_init("PerfettoTeInit");
-    statics::publish_process_uuid(raw::process_uuid());
-    any();
-    raw::publish();
+    guard(|| {
+        require_init("PerfettoTeInit");
+        statics::publish_process_uuid(raw::process_uuid());
+        any();
+        raw::publish();
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTeCategoryImplCreate(desc: *const CategoryDescriptor) -> *const CategoryImpl {
-    any();
-    // SAFETY: the contract.
-    let key = unsafe { key(desc) };
-    let mut destroyed = DESTROYED.lock().unwrap_or_else(PoisonError::into_inner);
-    let used = destroyed.get_mut(&key).and_then(Vec::pop);
-    drop(destroyed);
-    let category = used.unwrap_or_else(|| CategoryImpl::make(Role::Listed, key));
-    raw::register(category.category());
-    category
+    guard(|| {
+        any();
+        // SAFETY: the contract.
+        let key = unsafe { key(desc) };
+        let mut destroyed = DESTROYED.lock();
+        let used = destroyed.get_mut(&key).and_then(Vec::pop);
+        drop(destroyed);
+        let category = used.unwrap_or_else(|| CategoryImpl::make(Role::Listed, key));
+        raw::register(category.category());
+        ptr::from_ref(category)
+    })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoTePublishCategories() {
-    raw::publish();
+    guard(|| {
+        raw::publish();
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTeCategoryImplGetEnabled(cat: *const CategoryImpl) -> *const AtomicBool {
-    // SAFETY: the contract: from create.
-    unsafe { cat.as_ref() }.map_or(ptr::null(), |category| ptr::from_ref(category.flag()))
+    // A program reads what this points to.
+    guard_or(
+        || {
+            // SAFETY: the contract: from create.
+            unsafe { cat.as_ref() }.map_or_else(statics::always_false, |category| ptr::from_ref(category.flag()))
+        },
+        statics::always_false,
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -223,38 +299,44 @@ unsafe extern "C" fn PerfettoTeCategoryImplSetCallback(
     callback: Option<Callback>,
     user_arg: *mut c_void,
 ) {
-    // SAFETY: the contract: from create.
-    if let Some(category) = unsafe { cat.as_ref() } {
-        category.set_callback(callback.map(|callback| (callback, Argument(user_arg))));
-    }
+    guard(|| {
+        // SAFETY: the contract: from create.
+        if let Some(category) = unsafe { cat.as_ref() } {
+            category.set_callback(callback.map(|callback| (callback, Argument(user_arg))));
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTeCategoryImplGetIid(cat: *const CategoryImpl) -> u64 {
-    // SAFETY: the contract: from create; categories live for ever.
-    let category: Option<&'static CategoryImpl> = unsafe { cat.as_ref() };
-    category.map_or(0, |category| category.category().iid().into())
+    guard(|| {
+        // SAFETY: the contract: from create; categories live for ever.
+        let category: Option<&'static CategoryImpl> = unsafe { cat.as_ref() };
+        category.map_or(0, |category| category.category().iid().into())
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTeCategoryImplDestroy(cat: *const CategoryImpl) {
-    // SAFETY: the contract: from create; categories live for ever.
-    let category: Option<&'static CategoryImpl> = unsafe { cat.as_ref() };
-    let Some(destroyed) = category.filter(|category| category.role == Role::Listed) else { return };
-    destroyed.set_callback(None);
-    let category = destroyed.category();
-    raw::unregister(category);
-    let tags = category.tags().iter().map(|&tag| tag.to_owned()).collect();
-    let key = (category.name().to_owned(), category.description().to_owned(), tags);
-    let mut all = DESTROYED.lock().unwrap_or_else(PoisonError::into_inner);
-    let equal = all.entry(key).or_default();
-    // Who destroys twice does nothing the second time.
-    if !equal.iter().any(|other| ptr::eq(*other, destroyed)) {
-        equal.push(destroyed);
-    }
+    guard(|| {
+        // SAFETY: the contract: from create; categories live for ever.
+        let category: Option<&'static CategoryImpl> = unsafe { cat.as_ref() };
+        let Some(destroyed) = category.filter(|category| category.role == Role::Listed) else { return };
+        destroyed.set_callback(None);
+        let category = destroyed.category();
+        raw::unregister(category);
+        let tags = category.tags().iter().map(|&tag| tag.to_owned()).collect();
+        let key = (category.name().to_owned(), category.description().to_owned(), tags);
+        let mut all = DESTROYED.lock();
+        let equal = all.entry(key).or_default();
+        // Who destroys twice does nothing the second time.
+        if !equal.iter().any(|other| ptr::eq(*other, destroyed)) {
+            equal.push(destroyed);
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoTeGetTimestamp() -> Timestamp {
-    Timestamp { clock_id: raw::clock_id(), value: raw::now_ns() }
+    guard(|| Timestamp { clock_id: raw::clock_id(), value: raw::now_ns() })
 }

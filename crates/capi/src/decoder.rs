@@ -3,6 +3,7 @@
 use esatto_protozero::wire::decode_varint;
 
 use crate::abi::{DelimitedField, PbDecoder, PbDecoderField, PbValue, status};
+use crate::guard::{Nothing, guard};
 use crate::text;
 
 const VARINT: u32 = 0;
@@ -10,26 +11,31 @@ const FIXED64: u32 = 1;
 const DELIMITED: u32 = 2;
 const FIXED32: u32 = 5;
 
+impl Nothing for PbDecoderField {
+    const NOTHING: Self = Self { status: status::ERROR, wire_type: 0, id: 0, value: PbValue { integer64: 0 } };
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoPbDecoderParseField(decoder: *mut PbDecoder) -> PbDecoderField {
-    let empty = |status| PbDecoderField { status, wire_type: 0, id: 0, value: PbValue { integer64: 0 } };
-    // SAFETY: the contract: valid, or null.
-    let Some(decoder) = (unsafe { decoder.as_mut() }) else { return empty(status::ERROR) };
-    let len = decoder.end_ptr.addr().saturating_sub(decoder.read_ptr.addr());
-    // SAFETY: the contract: the decoder reads from `read_ptr` to `end_ptr`.
-    let input = unsafe { text::block(decoder.read_ptr, len) };
-    if input.is_empty() {
-        return empty(status::DONE);
-    }
-    let Some((field, len)) = parse(input) else { return empty(status::ERROR) };
-    // SAFETY: as many bytes were there.
-    decoder.read_ptr = unsafe { decoder.read_ptr.add(len) };
-    field
+    guard(|| {
+        // SAFETY: the contract: valid, or null.
+        let Some(decoder) = (unsafe { decoder.as_mut() }) else { return PbDecoderField::NOTHING };
+        let len = decoder.end_ptr.addr().saturating_sub(decoder.read_ptr.addr());
+        // SAFETY: the contract: the decoder reads from `read_ptr` to `end_ptr`.
+        let input = unsafe { text::block(decoder.read_ptr, len) };
+        if input.is_empty() {
+            return PbDecoderField { status: status::DONE, ..PbDecoderField::NOTHING };
+        }
+        let Some((field, len)) = parse(input) else { return PbDecoderField::NOTHING };
+        // SAFETY: as many bytes were there.
+        decoder.read_ptr = unsafe { decoder.read_ptr.add(len) };
+        field
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoPbDecoderSkipField(decoder: *mut PbDecoder) -> u32 {
-    // SAFETY: the contract, which is that of the other one.
+    // SAFETY: the contract, which is that of the other one, and so is the guard.
     unsafe { PerfettoPbDecoderParseField(decoder) }.status
 }
 

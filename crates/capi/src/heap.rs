@@ -3,6 +3,7 @@
 use core::ptr;
 
 use crate::abi::StreamWriter;
+use crate::guard::guard;
 use crate::stream::{Target, Window};
 
 /// Bytes that are allocated at a time, at least.
@@ -74,12 +75,15 @@ impl Drop for Slice {
 /// `PerfettoHeapBuffer*` is what `impl` of the stream writer is.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoHeapBufferCreate(writer: *mut StreamWriter) -> *mut Target {
-    let target = Box::into_raw(Box::new(Target::Heap(Heap::default())));
-    if !writer.is_null() {
+    guard(|| {
+        if writer.is_null() {
+            return ptr::null_mut();
+        }
+        let target = Box::into_raw(Box::new(Target::Heap(Heap::default())));
         // SAFETY: the contract: a struct of the program, which need not be initialised.
         unsafe { writer.write(StreamWriter::new(target, Window::NONE)) };
-    }
-    target
+        target
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -89,26 +93,30 @@ unsafe extern "C" fn PerfettoHeapBufferCopyInto(
     dst: *mut u8,
     size: usize,
 ) {
-    // SAFETY: the contract: the struct that create has filled.
-    if let Some(writer) = unsafe { writer.as_mut() } {
-        // SAFETY: as above; its target is `buffer`.
-        unsafe { writer.synced() };
-    }
-    // SAFETY: the contract: from create, and not destroyed.
-    if let (Some(Target::Heap(heap)), false) = (unsafe { buffer.as_ref() }, dst.is_null()) {
-        // SAFETY: the contract: room for `size` bytes.
-        unsafe { heap.copy_into(dst, size) };
-    }
+    guard(|| {
+        // SAFETY: the contract: the struct that create has filled.
+        let Some(writer) = (unsafe { writer.as_mut() }) else { return };
+        if dst.is_null() || !ptr::eq(writer.target, buffer) {
+            return;
+        }
+        // SAFETY: as above; its target is null or not destroyed.
+        if let Some(Target::Heap(heap)) = unsafe { writer.synced() } {
+            // SAFETY: the contract: room for `size` bytes.
+            unsafe { heap.copy_into(dst, size) };
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoHeapBufferDestroy(buffer: *mut Target, writer: *mut StreamWriter) {
-    // SAFETY: the contract: the struct that create has filled.
-    let Some(writer) = (unsafe { writer.as_mut() }) else { return };
-    // Who destroys twice finds nothing the second time.
-    if !buffer.is_null() && ptr::eq(writer.target, buffer) {
-        *writer = StreamWriter::new(ptr::null_mut(), Window::NONE);
-        // SAFETY: from `Box::into_raw` in create.
-        drop(unsafe { Box::from_raw(buffer) });
-    }
+    guard(|| {
+        // SAFETY: the contract: the struct that create has filled.
+        let Some(writer) = (unsafe { writer.as_mut() }) else { return };
+        // Who destroys twice finds nothing the second time.
+        if !buffer.is_null() && ptr::eq(writer.target, buffer) {
+            *writer = StreamWriter::new(ptr::null_mut(), Window::NONE);
+            // SAFETY: from `Box::into_raw` in create.
+            drop(unsafe { Box::from_raw(buffer) });
+        }
+    })
 }

@@ -9,6 +9,7 @@ mod category;
 mod data_source;
 mod decoder;
 mod flavour;
+mod guard;
 mod heap;
 mod high_level;
 mod low_level;
@@ -17,6 +18,8 @@ mod producer;
 mod session;
 mod statics;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod text;
 mod thread;
 mod tracer;

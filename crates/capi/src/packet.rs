@@ -11,7 +11,7 @@ const SPILL_BYTES: usize = 1024;
 
 /// The packets of the trace point that a thread is in.
 pub(crate) struct Packet {
-    /// Valid between [`begin`](Self::begin) and [`finish`](Self::finish): the thread stays in the trace point.
+    /// Valid between [`begin`](Self::begin) and [`finish`](Self::finish): the thread stays in the trace point. What is written without one is void.
     writer: Option<NonNull<TraceWriter>>,
     /// Lengths in chunks that are gone.
     patches: Vec<Patch>,
@@ -41,20 +41,26 @@ impl Packet {
 
     /// Ends the packet, if there is one: with success, or as if it had never been.
     pub(crate) fn finish(&mut self, is_whole: bool) {
-        let Some(mut writer) = self.writer.take() else { return };
-        // SAFETY: see `writer`.
-        let writer = unsafe { writer.as_mut() };
-        let all_told = self.tell_patches(writer);
-        if self.spill.is_empty() && !(is_whole && all_told) {
-            writer.void_packet();
+        if let Some(mut writer) = self.writer.take() {
+            // SAFETY: see `writer`.
+            let writer = unsafe { writer.as_mut() };
+            let all_told = self.tell_patches(writer);
+            if self.spill.is_empty() && !(is_whole && all_told) {
+                writer.void_packet();
+            }
+            writer.end_packet();
         }
-        writer.end_packet();
         self.patches.clear();
         for spill in self.spill.drain(..) {
             // SAFETY: from `Box::into_raw`; the program has ended the packet.
             drop(unsafe { Box::from_raw(spill) });
         }
         self.spilled = 0;
+    }
+
+    /// In the child of a fork: the memory that the packet was begun in is the parent's. The program may go on writing it, to no effect.
+    pub(crate) fn forked(&mut self) {
+        self.writer = None;
     }
 
     pub(crate) fn window(&self) -> Window {
@@ -81,18 +87,17 @@ impl Packet {
     }
 
     pub(crate) fn make_room(&mut self, n: usize) {
-        let Some(mut writer) = self.writer else { return };
-        // SAFETY: see `writer`.
-        let writer = unsafe { writer.as_mut() };
         if self.window().room() >= n {
             return;
         }
-        if self.spill.is_empty() && n <= MAX_ROOM {
-            self.tell_patches(writer);
-            writer.make_room(n);
-            return;
-        }
-        if self.spill.is_empty() {
+        if let (Some(mut writer), true) = (self.writer, self.spill.is_empty()) {
+            // SAFETY: see `writer`.
+            let writer = unsafe { writer.as_mut() };
+            if n <= MAX_ROOM {
+                self.tell_patches(writer);
+                writer.make_room(n);
+                return;
+            }
             // No chunk is sure to have that in one piece.
             self.spilled = writer.room().written_before;
             writer.void_packet();

@@ -7,13 +7,14 @@ use core::time::Duration;
 use esatto::{Backend, Session, TraceConfig};
 use esatto_protozero::{MAX_DECODE_DEPTH, Owned};
 
+use crate::guard::guard;
 use crate::producer::require_init;
 use crate::text;
 use crate::tracer::Argument;
 
-type OnStop = unsafe extern "C" fn(*mut SessionImpl, *mut c_void);
-type OnFlush = unsafe extern "C" fn(*mut SessionImpl, bool, *mut c_void);
-type OnRead = unsafe extern "C" fn(*mut SessionImpl, *const c_void, usize, bool, *mut c_void);
+type OnStop = unsafe extern "C-unwind" fn(*mut SessionImpl, *mut c_void);
+type OnFlush = unsafe extern "C-unwind" fn(*mut SessionImpl, bool, *mut c_void);
+type OnRead = unsafe extern "C-unwind" fn(*mut SessionImpl, *const c_void, usize, bool, *mut c_void);
 
 /// `PerfettoTracingSessionImpl`.
 pub(crate) struct SessionImpl {
@@ -31,7 +32,7 @@ unsafe impl Send for Handle {}
 impl SessionImpl {
     fn open(backend: Backend) -> *mut Self {
         require_init("a session");
-        let session = Session::open(backend).map_err(|error| eprintln!("perfetto_c: {error}")).ok();
+        let session = Session::open(backend).map_err(text::say).ok();
         Box::into_raw(Box::new(Self { session }))
     }
 }
@@ -54,28 +55,30 @@ fn timeout(timeout_ms: u32) -> Option<Duration> {
 /// Says how an operation went whose caller does not ask.
 fn note(result: Result<(), esatto::Error>) {
     if let Err(error) = result {
-        eprintln!("perfetto_c: {error}");
+        text::say(error);
     }
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoTracingSessionSystemCreate() -> *mut SessionImpl {
-    SessionImpl::open(Backend::System)
+    guard(|| SessionImpl::open(Backend::System))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoTracingSessionInProcessCreate() -> *mut SessionImpl {
-    SessionImpl::open(Backend::InProcess)
+    guard(|| SessionImpl::open(Backend::InProcess))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTracingSessionSetup(session: *mut SessionImpl, cfg_begin: *const u8, cfg_len: usize) {
-    // SAFETY: the contract: from create, and not destroyed.
-    let Some(session) = (unsafe { of(session) }) else { return };
-    let mut config = TraceConfig::default();
-    // SAFETY: the contract: as many bytes, or null. What can be read of a malformed config is used.
-    let _ = config.merge(unsafe { text::block(cfg_begin, cfg_len) }, MAX_DECODE_DEPTH);
-    session.set_up(config).then(note);
+    guard(|| {
+        // SAFETY: the contract: from create, and not destroyed.
+        let Some(session) = (unsafe { of(session) }) else { return };
+        let mut config = TraceConfig::default();
+        // SAFETY: the contract: as many bytes, or null. What can be read of a malformed config is used.
+        let _ = config.merge(unsafe { text::block(cfg_begin, cfg_len) }, MAX_DECODE_DEPTH);
+        session.set_up(config).then(note);
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -84,47 +87,57 @@ unsafe extern "C" fn PerfettoTracingSessionSetStopCb(
     callback: Option<OnStop>,
     user_arg: *mut c_void,
 ) {
-    let (handle, argument) = (Handle(session), Argument(user_arg));
-    // SAFETY: the contract: from create, and not destroyed.
-    if let (Some(session), Some(callback)) = (unsafe { of(session) }, callback) {
-        session.on_stop(move |_| {
-            let (handle, argument) = (handle, argument);
-            // SAFETY: the contract of the callback.
-            unsafe { callback(handle.0, argument.0) };
-        });
-    }
+    guard(|| {
+        let (handle, argument) = (Handle(session), Argument(user_arg));
+        // SAFETY: the contract: from create, and not destroyed.
+        if let (Some(session), Some(callback)) = (unsafe { of(session) }, callback) {
+            session.on_stop(move |_| {
+                let (handle, argument) = (handle, argument);
+                // SAFETY: the contract of the callback.
+                unsafe { callback(handle.0, argument.0) };
+            });
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTracingSessionStartAsync(session: *mut SessionImpl) {
-    // SAFETY: the contract: from create, and not destroyed.
-    if let Some(session) = unsafe { of(session) } {
-        session.start_recording().then(note);
-    }
+    guard(|| {
+        // SAFETY: the contract: from create, and not destroyed.
+        if let Some(session) = unsafe { of(session) } {
+            session.start_recording().then(note);
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTracingSessionStartBlocking(session: *mut SessionImpl) {
-    // SAFETY: the contract: from create, and not destroyed.
-    if let Some(session) = unsafe { of(session) } {
-        note(session.start_recording().wait());
-    }
+    guard(|| {
+        // SAFETY: the contract: from create, and not destroyed.
+        if let Some(session) = unsafe { of(session) } {
+            note(session.start_recording().wait());
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTracingSessionStopAsync(session: *mut SessionImpl) {
-    // SAFETY: the contract: from create, and not destroyed.
-    if let Some(session) = unsafe { of(session) } {
-        session.stop_recording().then(note);
-    }
+    guard(|| {
+        // SAFETY: the contract: from create, and not destroyed.
+        if let Some(session) = unsafe { of(session) } {
+            session.stop_recording().then(note);
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTracingSessionStopBlocking(session: *mut SessionImpl) {
-    // SAFETY: the contract: from create, and not destroyed.
-    if let Some(session) = unsafe { of(session) } {
-        note(session.stop_recording().wait());
-    }
+    guard(|| {
+        // SAFETY: the contract: from create, and not destroyed.
+        if let Some(session) = unsafe { of(session) } {
+            note(session.stop_recording().wait());
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -134,25 +147,29 @@ unsafe extern "C" fn PerfettoTracingSessionFlushAsync(
     callback: Option<OnFlush>,
     user_arg: *mut c_void,
 ) {
-    let (handle, argument) = (Handle(session), Argument(user_arg));
-    let tell = move |success| {
-        let (handle, argument) = (handle, argument);
-        if let Some(callback) = callback {
-            // SAFETY: the contract of the callback.
-            unsafe { callback(handle.0, success, argument.0) };
+    guard(|| {
+        let (handle, argument) = (Handle(session), Argument(user_arg));
+        let tell = move |success| {
+            let (handle, argument) = (handle, argument);
+            if let Some(callback) = callback {
+                // SAFETY: the contract of the callback.
+                unsafe { callback(handle.0, success, argument.0) };
+            }
+        };
+        // SAFETY: the contract: from create, and not destroyed.
+        match unsafe { of(session) } {
+            Some(session) => session.flush(timeout(timeout_ms)).then(move |result| tell(result.is_ok())),
+            None => tell(false),
         }
-    };
-    // SAFETY: the contract: from create, and not destroyed.
-    match unsafe { of(session) } {
-        Some(session) => session.flush(timeout(timeout_ms)).then(move |result| tell(result.is_ok())),
-        None => tell(false),
-    }
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTracingSessionFlushBlocking(session: *mut SessionImpl, timeout_ms: u32) -> bool {
-    // SAFETY: the contract: from create, and not destroyed.
-    unsafe { of(session) }.is_some_and(|session| session.flush(timeout(timeout_ms)).wait().is_ok())
+    guard(|| {
+        // SAFETY: the contract: from create, and not destroyed.
+        unsafe { of(session) }.is_some_and(|session| session.flush(timeout(timeout_ms)).wait().is_ok())
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -161,27 +178,31 @@ unsafe extern "C" fn PerfettoTracingSessionReadTraceBlocking(
     callback: Option<OnRead>,
     user_arg: *mut c_void,
 ) {
-    let Some(callback) = callback else { return };
-    let (handle, argument) = (Handle(session), Argument(user_arg));
-    // SAFETY: the contract: from create, and not destroyed.
-    if let Some(session) = unsafe { of(session) } {
-        let read = session.read_with(move |chunk| {
-            let (handle, argument) = (handle, argument);
-            // SAFETY: the contract of the callback.
-            unsafe { callback(handle.0, chunk.as_ptr().cast(), chunk.len(), true, argument.0) };
-        });
-        note(read.wait());
-    }
-    // Not null, though the contract allows it: the official Rust crate makes a slice of it.
-    let nothing: *const c_void = NonNull::<u8>::dangling().as_ptr().cast();
-    // SAFETY: the contract of the callback. The last one comes from this thread; nobody else calls it any more.
-    unsafe { callback(session, nothing, 0, false, user_arg) };
+    guard(|| {
+        let Some(callback) = callback else { return };
+        let (handle, argument) = (Handle(session), Argument(user_arg));
+        // SAFETY: the contract: from create, and not destroyed.
+        if let Some(session) = unsafe { of(session) } {
+            let read = session.read_with(move |chunk| {
+                let (handle, argument) = (handle, argument);
+                // SAFETY: the contract of the callback.
+                unsafe { callback(handle.0, chunk.as_ptr().cast(), chunk.len(), true, argument.0) };
+            });
+            note(read.wait());
+        }
+        // Not null, though the contract allows it: the official Rust crate makes a slice of it.
+        let nothing: *const c_void = NonNull::<u8>::dangling().as_ptr().cast();
+        // SAFETY: the contract of the callback. The last one comes from this thread; nobody else calls it any more.
+        unsafe { callback(session, nothing, 0, false, user_arg) };
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTracingSessionDestroy(session: *mut SessionImpl) {
-    if !session.is_null() {
-        // SAFETY: the contract: from create, and not destroyed.
-        drop(unsafe { Box::from_raw(session) });
-    }
+    guard(|| {
+        if !session.is_null() {
+            // SAFETY: the contract: from create, and not destroyed.
+            drop(unsafe { Box::from_raw(session) });
+        }
+    })
 }

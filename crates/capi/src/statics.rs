@@ -26,9 +26,15 @@ pub(crate) fn publish_any_categories(any: &'static CategoryImpl) {
     perfetto_te_any_categories.store(ptr::from_ref(any).cast_mut(), Ordering::Release);
 }
 
+pub(crate) fn is_any_published() -> bool {
+    !perfetto_te_any_categories.load(Ordering::Acquire).is_null()
+}
+
 pub(crate) fn publish_process_uuid(uuid: u64) {
     perfetto_te_process_track_uuid.store(uuid, Ordering::Relaxed);
 }
 
-/// Never written; here so that the linker keeps it, and to show that it is what it says.
-const _: fn() -> bool = || perfetto_atomic_false.load(Ordering::Relaxed);
+/// The flag of what is never enabled.
+pub(crate) const fn always_false() -> *const AtomicBool {
+    &raw const perfetto_atomic_false
+}

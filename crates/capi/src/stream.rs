@@ -3,10 +3,12 @@
 //! The struct of the program is a copy of where the library's writer is. Each call begins by taking over how far the program has come
 //! ([`Target::sync`]) and ends by telling where it goes on ([`StreamWriter::refresh`]).
 
+use core::cell::RefCell;
 use core::ptr;
 
 use crate::abi::StreamWriter;
 use crate::flavour::ENCODING_WORDS;
+use crate::guard::{Nothing, guard, guard_or};
 use crate::heap::Heap;
 use crate::packet::Packet;
 use crate::text;
@@ -106,6 +108,14 @@ impl StreamWriter {
         self.written_previously = window.before;
     }
 
+    /// From here on nobody gets what the program writes: there is nothing to write to, or it is broken. There is room for `n` bytes all the same, because the
+    /// program writes them without asking.
+    #[cold]
+    fn write_nowhere(&mut self, n: usize) {
+        self.target = ptr::null_mut();
+        self.refresh(nowhere(n));
+    }
+
     /// Takes over what the program has written.
     ///
     /// # Safety
@@ -117,6 +127,56 @@ impl StreamWriter {
         target.sync(self.write_ptr);
         Some(target)
     }
+}
+
+impl Nothing for StreamWriter {
+    /// Whoever wants to write asks for room first.
+    const NOTHING: Self = Self {
+        target: ptr::null_mut(),
+        begin: ptr::null_mut(),
+        end: ptr::null_mut(),
+        write_ptr: ptr::null_mut(),
+        written_previously: 0,
+        encoding: [0; ENCODING_WORDS],
+    };
+}
+
+/// Bytes of [`nowhere`] at least.
+const NOWHERE_BYTES: usize = 4096;
+
+/// Memory that is written to and never read. Of one thread, because two must not write to the same.
+fn nowhere(n: usize) -> Window {
+    /// Never freed before the thread ends: the program may have kept an address.
+    type Pieces = Vec<*mut [u8]>;
+
+    struct Owner(Pieces);
+
+    impl Drop for Owner {
+        fn drop(&mut self) {
+            for piece in self.0.drain(..) {
+                // SAFETY: from `Box::into_raw`; the thread that wrote to it ends.
+                drop(unsafe { Box::from_raw(piece) });
+            }
+        }
+    }
+
+    thread_local! {
+        static NOWHERE: RefCell<Owner> = const { RefCell::new(Owner(Vec::new())) };
+    }
+
+    let make = || Box::into_raw(vec![0; n.max(NOWHERE_BYTES)].into_boxed_slice());
+    let piece = NOWHERE.try_with(|pieces| {
+        let pieces = &mut pieces.borrow_mut().0;
+        let known = pieces.last().copied().filter(|piece| piece.len() >= n);
+        known.unwrap_or_else(|| {
+            pieces.push(make());
+            pieces[pieces.len() - 1]
+        })
+    });
+    // A thread that ends leaks it.
+    let piece = piece.unwrap_or_else(|_| make());
+    let begin = piece.cast::<u8>();
+    Window { begin, next: begin, end: begin.wrapping_add(piece.len()), before: 0 }
 }
 
 /// The functions of the stream writer, by the names that they have in one ABI.
@@ -158,68 +218,83 @@ pub(crate) use export_writer;
 
 /// # Safety
 ///
-/// A struct that packet begin or heap buffer create has filled, and that was not ended or destroyed; or null.
+/// A struct that packet begin or heap buffer create has filled; or null.
 pub(crate) unsafe fn update_write_ptr(writer: *mut StreamWriter) {
-    // SAFETY: the caller's promise.
-    if let Some(writer) = unsafe { writer.as_mut() } {
-        // SAFETY: as above; its target lives until packet end or heap buffer destroy.
-        unsafe { writer.synced() };
-    }
+    guard(|| {
+        // SAFETY: the caller's promise.
+        if let Some(writer) = unsafe { writer.as_mut() } {
+            // SAFETY: as above; its target is null or lives until packet end or heap buffer destroy.
+            unsafe { writer.synced() };
+        }
+    });
 }
 
 /// # Safety
 ///
-/// A struct that packet begin or heap buffer create has filled, and that was not ended or destroyed; or null.
+/// A struct that packet begin or heap buffer create has filled; or null.
 pub(crate) unsafe fn new_chunk(writer: *mut StreamWriter) {
     // SAFETY: the caller's promise.
-    let Some(writer) = (unsafe { writer.as_mut() }) else { return };
-    // SAFETY: as above.
-    let Some(target) = (unsafe { writer.synced() }) else { return };
-    target.make_room(1);
-    let window = target.window();
-    writer.refresh(window);
+    unsafe { with_room(writer, 1, |_| {}) };
 }
 
 /// # Safety
 ///
-/// A struct that packet begin or heap buffer create has filled, and that was not ended or destroyed; or null. And `size` bytes, or null
+/// A struct that packet begin or heap buffer create has filled; or null. And `size` bytes, or null
 /// without any.
 pub(crate) unsafe fn append_bytes(writer: *mut StreamWriter, src: *const u8, size: usize) {
     // SAFETY: the caller's promise.
-    let Some(writer) = (unsafe { writer.as_mut() }) else { return };
-    // SAFETY: as above.
-    let Some(target) = (unsafe { writer.synced() }) else { return };
+    let bytes = unsafe { text::block(src, size) };
     // SAFETY: the caller's promise.
-    target.append(unsafe { text::block(src, size) });
-    let window = target.window();
-    writer.refresh(window);
+    unsafe { with_room(writer, 0, |target| target.append(bytes)) };
 }
 
 /// # Safety
 ///
-/// A struct that packet begin or heap buffer create has filled, and that was not ended or destroyed; or null.
+/// A struct that packet begin or heap buffer create has filled; or null.
 pub(crate) unsafe fn reserve_bytes(writer: *mut StreamWriter, size: usize) {
     // SAFETY: the caller's promise.
+    unsafe { with_room(writer, size, |_| {}) };
+    // SAFETY: the caller's promise.
+    if let Some(writer) = unsafe { writer.as_mut() } {
+        // The program writes them; the target learns of it with the next call.
+        writer.write_ptr = writer.write_ptr.wrapping_add(size);
+    }
+}
+
+/// Writes to the target, if there is one, and tells the program of a window with room for `n` bytes, in any case.
+///
+/// # Safety
+///
+/// A struct that packet begin or heap buffer create has filled; or null.
+unsafe fn with_room(writer: *mut StreamWriter, n: usize, write: impl FnOnce(&mut Target)) {
+    let room = || {
+        // SAFETY: the caller's promise; the target is null or lives until packet end or heap buffer destroy.
+        let target = unsafe { writer.as_mut()?.synced() }?;
+        write(target);
+        target.make_room(n);
+        Some(target.window())
+    };
+    let window = guard_or(room, || None);
+    // SAFETY: the caller's promise.
     let Some(writer) = (unsafe { writer.as_mut() }) else { return };
-    // SAFETY: as above.
-    let Some(target) = (unsafe { writer.synced() }) else { return };
-    target.make_room(size);
-    let window = target.window();
-    writer.refresh(window);
-    // The program writes them; the target learns of it with the next call.
-    writer.write_ptr = window.next.wrapping_add(size);
+    match window {
+        Some(window) => writer.refresh(window),
+        None => writer.write_nowhere(n),
+    }
 }
 
 /// # Safety
 ///
-/// A struct that packet begin or heap buffer create has filled, and that was not ended or destroyed; or null.
+/// A struct that packet begin or heap buffer create has filled; or null.
 pub(crate) unsafe fn annotate_patch(writer: *mut StreamWriter, patch_addr: *mut u8) -> *mut u8 {
-    // SAFETY: the caller's promise.
-    let Some(writer) = (unsafe { writer.as_mut() }) else { return ptr::null_mut() };
-    // SAFETY: as above.
-    match unsafe { writer.synced() } {
-        Some(Target::Packet(packet)) => packet.annotate_patch(patch_addr),
-        Some(Target::Heap(_)) => patch_addr,
-        None => ptr::null_mut(),
-    }
+    guard(|| {
+        // SAFETY: the caller's promise.
+        let Some(writer) = (unsafe { writer.as_mut() }) else { return ptr::null_mut() };
+        // SAFETY: as above; its target is null or lives until packet end or heap buffer destroy.
+        match unsafe { writer.synced() } {
+            Some(Target::Packet(packet)) => packet.annotate_patch(patch_addr),
+            Some(Target::Heap(_)) => patch_addr,
+            None => ptr::null_mut(),
+        }
+    })
 }

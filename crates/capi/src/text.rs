@@ -1,6 +1,11 @@
 //! Strings and arrays of C, and the end of programs that break the contract.
 
 use core::ffi::{CStr, c_char};
+use core::fmt;
+use core::mem::ManuallyDrop;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::FromRawFd;
 
 /// The bytes of a string; `None` for null.
 ///
@@ -59,8 +64,15 @@ pub(crate) unsafe fn pointers<T>(array: *const *const T) -> impl Iterator<Item =
     .fuse()
 }
 
+/// Says something on stderr, in one write, without a lock that a child of a fork might find taken, and without a panic if it cannot be written.
+pub(crate) fn say(message: impl fmt::Display) {
+    // SAFETY: not closed, as it is never dropped. If the program has closed it, somebody else's file may get the line, as with any other way.
+    let mut stderr = ManuallyDrop::new(unsafe { File::from_raw_fd(2) });
+    let _ = stderr.write_all(format!("perfetto_c: {message}\n").as_bytes());
+}
+
 /// Ends the process: the program did what the contract says it must not.
-pub(crate) fn die(message: &str) -> ! {
-    eprintln!("perfetto_c: {message}");
+pub(crate) fn die(message: impl fmt::Display) -> ! {
+    say(message);
     std::process::abort();
 }

@@ -8,6 +8,7 @@ use esatto::raw::{self, Sequence};
 use esatto_shm::TraceWriter;
 
 use crate::abi::{StreamWriter, TracerIterator};
+use crate::guard::{Nothing, guard};
 use crate::packet::Packet;
 use crate::stream::{Target, Window};
 
@@ -44,14 +45,15 @@ impl Tracer {
     }
 
     /// Enters a trace point for these instances. `None`: the thread is in one already, or about to end.
-    pub(crate) fn enter(instances: u32) -> Option<*mut Self> {
+    pub(crate) fn enter(instances: u32) -> Option<Iteration> {
         let tracer = TRACER.try_with(UnsafeCell::get).ok()?;
         if !raw::enter() {
             return None;
         }
         // SAFETY: of this thread, which was in no trace point, so that nobody uses it.
         unsafe { (*tracer).rest = instances };
-        Some(tracer)
+        // SAFETY: as above; it was entered just now.
+        Some(unsafe { Iteration::of(tracer) })
     }
 
     /// The next instance, whose turn it is.
@@ -60,6 +62,19 @@ impl Tracer {
         let slot = self.rest.trailing_zeros();
         self.rest &= self.rest.wrapping_sub(1);
         (slot < u32::BITS).then_some(slot)
+    }
+
+    /// In the child of a fork, of the thread that forked: the instance is the parent's. What the program has made for it stays valid.
+    pub(crate) fn forked() {
+        let _ = TRACER.try_with(|tracer| {
+            // SAFETY: of this thread, which is in `fork`, and so in none of our functions.
+            let tracer = unsafe { &mut *tracer.get() };
+            if let Target::Packet(packet) = &mut tracer.target {
+                packet.forked();
+            }
+            tracer.writer = None;
+            tracer.rest = 0;
+        });
     }
 
     /// The turn of an instance is over. A packet that was not ended is dropped.
@@ -72,6 +87,41 @@ impl Tracer {
         self.thread_state = ptr::null_mut();
         self.incremental_state = ptr::null_mut();
     }
+}
+
+/// An iteration: leaves the trace point when it is dropped, unless it [goes on](Self::goes_on) with the turn of an instance.
+pub(crate) struct Iteration {
+    tracer: *mut Tracer,
+}
+
+impl Iteration {
+    /// # Safety
+    ///
+    /// Of this thread, which is in the trace point.
+    pub(crate) const unsafe fn of(tracer: *mut Tracer) -> Self {
+        Self { tracer }
+    }
+
+    /// The program has the turn; the iteration is to be taken up again by [`of`](Self::of).
+    pub(crate) fn goes_on(self) {
+        core::mem::forget(self);
+    }
+
+    pub(crate) const fn tracer(&self) -> *mut Tracer {
+        self.tracer
+    }
+}
+
+impl Drop for Iteration {
+    fn drop(&mut self) {
+        // SAFETY: see `of`. No reference to it is kept while anything else runs.
+        unsafe { (*self.tracer).forget_instance() };
+        raw::leave();
+    }
+}
+
+impl Nothing for TracerIterator {
+    const NOTHING: Self = Self::end();
 }
 
 impl TracerIterator {
@@ -103,45 +153,51 @@ pub(crate) unsafe fn begin_packet(tracer: *mut Tracer) -> StreamWriter {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsTracerImplPacketEnd(_tracer: *mut Tracer, writer: *mut StreamWriter) {
-    // SAFETY: the contract: from packet begin.
-    let Some(writer) = (unsafe { writer.as_mut() }) else { return };
-    // SAFETY: as above.
-    if let Some(Target::Packet(packet)) = unsafe { writer.synced() } {
-        packet.finish(true);
-    }
-    // Who ends twice finds nothing the second time.
-    writer.target = ptr::null_mut();
+    guard(|| {
+        // SAFETY: the contract: from packet begin.
+        let Some(writer) = (unsafe { writer.as_mut() }) else { return };
+        // SAFETY: as above.
+        if let Some(Target::Packet(packet)) = unsafe { writer.synced() } {
+            packet.finish(true);
+        }
+        // Who ends twice finds nothing the second time.
+        writer.target = ptr::null_mut();
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsTracerImplFlush(
     tracer: *mut Tracer,
-    callback: Option<unsafe extern "C" fn(*mut c_void)>,
+    callback: Option<unsafe extern "C-unwind" fn(*mut c_void)>,
     user_arg: *mut c_void,
 ) {
-    // SAFETY: the contract: of an iteration of this thread that goes on.
-    let Some(mut writer) = unsafe { tracer.as_mut() }.and_then(|tracer| tracer.writer) else { return };
-    // SAFETY: as above.
-    let writer = unsafe { writer.as_mut() };
-    match callback {
-        None => writer.flush(),
-        Some(callback) => {
-            let argument = Argument(user_arg);
-            writer.flush_with(move || {
-                let argument = argument;
-                // SAFETY: the contract: it may be called with the argument on any thread.
-                unsafe { callback(argument.0) };
-            });
+    guard(|| {
+        // SAFETY: the contract: of an iteration of this thread that goes on.
+        let Some(mut writer) = unsafe { tracer.as_mut() }.and_then(|tracer| tracer.writer) else { return };
+        // SAFETY: as above.
+        let writer = unsafe { writer.as_mut() };
+        match callback {
+            None => writer.flush(),
+            Some(callback) => {
+                let argument = Argument(user_arg);
+                writer.flush_with(move || {
+                    let argument = argument;
+                    // SAFETY: the contract: it may be called with the argument on any thread.
+                    unsafe { callback(argument.0) };
+                });
+            }
         }
-    }
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsTracerImplGetDropCount(tracer: *mut Tracer) -> u64 {
-    // SAFETY: the contract: of an iteration of this thread that goes on.
-    let writer = unsafe { tracer.as_ref() }.and_then(|tracer| tracer.writer);
-    // SAFETY: as above.
-    writer.map_or(0, |writer| unsafe { writer.as_ref() }.drop_count())
+    guard(|| {
+        // SAFETY: the contract: of an iteration of this thread that goes on.
+        let writer = unsafe { tracer.as_ref() }.and_then(|tracer| tracer.writer);
+        // SAFETY: as above.
+        writer.map_or(0, |writer| unsafe { writer.as_ref() }.drop_count())
+    })
 }
 
 /// What the program wants its callback to be called with.

@@ -10,12 +10,12 @@
 //! every lock that is the whole process's: of what there is one for each data source instance, session, connection or writer, the child leaves all
 //! alone, and it leaks. Signal handlers that come in between cannot trace.
 //!
-//! `fork` must not be called from inside of a trace point; the child's part of it is lost. A child that is made in another way (`vfork`, a bare `clone`) must do
+//! A child that is forked inside of a trace point has lost its part of it: what it still writes it writes to a copy of the memory. A child that is made in another way (`vfork`, a bare `clone`) must do
 //! what such children do, which is `exec`.
 
 mod static_mutex;
 
-pub(crate) use static_mutex::StaticMutex;
+pub use static_mutex::{Guard, StaticMutex, StaticRwLock};
 
 use core::cell::RefCell;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -56,6 +56,10 @@ pub(crate) struct Generation(u32);
 impl Generation {
     pub(crate) fn current() -> Self {
         Self(GENERATION.load(Ordering::Relaxed))
+    }
+
+    pub(crate) const fn number(self) -> u32 {
+        self.0
     }
 
     /// Whether it is over.
@@ -121,6 +125,7 @@ fn after_in_child() {
     let Some(mut held) = take() else { return };
     GENERATION.fetch_add(1, Ordering::Relaxed);
     held.pause.forget_thread();
+    sys::fork::copy_memory();
     sys::fork::close_descriptors();
     held.threads.abandon();
     held.registry.forget_instances();
@@ -128,4 +133,6 @@ fn after_in_child() {
     ids::forget_process();
     process::forget_system_pid();
     process::forget_tid();
+    drop(held);
+    sys::fork::tell_child();
 }

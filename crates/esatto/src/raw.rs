@@ -6,11 +6,12 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use crate::arg::Arg;
 use crate::category::Category;
 use crate::site::Site;
-use crate::sys::threads;
+use crate::sys::{self, threads};
 use crate::{clock, control, ids, instance, process, registry, thread};
 
 pub use crate::category::{Foreign, Role};
 pub use crate::data_source::open::{Open, begin, end};
+pub use crate::fork::{Guard, StaticMutex, StaticRwLock};
 pub use crate::sequence::Sequence;
 
 /// Enters a trace point and stays in it until [`leave`]; meanwhile all others of the thread do nothing. `false`: it is in one already, or about to end.
@@ -56,6 +57,17 @@ pub fn record_for(recording: &dyn Fn() -> u32, site: &'static Site, args: &mut [
 /// Hands what this thread has recorded to the service.
 pub fn flush() {
     thread::flush();
+}
+
+/// How many forks made this process out of the first one that traced.
+#[must_use]
+pub fn forks() -> u32 {
+    crate::fork::Generation::current().number()
+}
+
+/// Has a function called in the children of forks from now on, on their thread, where all that records is off. One for the whole process.
+pub fn in_child(function: fn()) {
+    sys::fork::in_child(function);
 }
 
 /// Registers a category without telling services; returns whether there is something to [`publish`].

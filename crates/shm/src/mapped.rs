@@ -1,6 +1,7 @@
 //! Shared memory proper: a sealed memfd, mapped whole (`docs/spec/shared-memory.md` §2).
 
 use core::ffi::CStr;
+use core::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use core::{fmt, ptr::NonNull};
 use std::fs::File;
 use std::io;
@@ -30,6 +31,43 @@ pub struct MappedRegion {
     base: NonNull<u8>,
     size: usize,
     file: File,
+    listed: Option<&'static Listed>,
+}
+
+/// A mapping of this process, for [`MappedRegion::copy_in_child`].
+struct Listed {
+    /// Where it begins; 0: nowhere. Set last and cleared first.
+    base: AtomicUsize,
+    size: AtomicUsize,
+    fd: AtomicI32,
+}
+
+/// More mappings than these stay shared in children of a fork.
+const MAX_LISTED: usize = 64;
+
+static LISTED: [Listed; MAX_LISTED] = [const { Listed::none() }; MAX_LISTED];
+
+/// Somebody else is about to fill it in.
+const TAKEN: usize = usize::MAX;
+
+impl Listed {
+    const fn none() -> Self {
+        Self { base: AtomicUsize::new(0), size: AtomicUsize::new(0), fd: AtomicI32::new(-1) }
+    }
+
+    fn add(base: NonNull<u8>, size: usize, file: &File) -> Option<&'static Self> {
+        let is_free =
+            |listed: &&Self| listed.base.compare_exchange(0, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        let listed = LISTED.iter().find(is_free)?;
+        listed.size.store(size, Ordering::Relaxed);
+        listed.fd.store(file.as_raw_fd(), Ordering::Relaxed);
+        listed.base.store(base.as_ptr().expose_provenance(), Ordering::Release);
+        Some(listed)
+    }
+
+    fn remove(&self) {
+        self.base.store(0, Ordering::Release);
+    }
 }
 
 // SAFETY: the mapping belongs to this value, and is accessed as `Memory` demands.
@@ -86,7 +124,24 @@ impl MappedRegion {
     fn map(file: File, size: usize) -> Result<Self, Error> {
         // What is mapped is only ever accessed as `Memory` demands.
         let base = memfd::map(&file, size).map_err(system("mmap"))?;
-        Ok(Self { base, size, file })
+        let listed = Listed::add(base, size, &file);
+        Ok(Self { base, size, file, listed })
+    }
+
+    /// In the child of a fork: the mappings that it has from its parent become copies. What it still writes, because it forked while it did, nobody else sees.
+    ///
+    /// # Safety
+    ///
+    /// This process has one thread. The descriptors of the regions are open.
+    pub unsafe fn copy_in_child() {
+        for listed in &LISTED {
+            let base: *mut u8 = core::ptr::with_exposed_provenance_mut(listed.base.load(Ordering::Acquire));
+            let Some(base) = NonNull::new(base).filter(|base| base.as_ptr().addr() != TAKEN) else { continue };
+            let (fd, size) = (listed.fd.load(Ordering::Relaxed), listed.size.load(Ordering::Relaxed));
+            // SAFETY: a region that is listed is mapped, and its file is open until after it is not.
+            // Without memory for it, it stays as it is.
+            let _ = unsafe { memfd::map_copy_over(base, fd, size) };
+        }
     }
 
     /// The descriptor, to be sent to the peer.
@@ -109,6 +164,9 @@ unsafe impl Memory for MappedRegion {
 
 impl Drop for MappedRegion {
     fn drop(&mut self) {
+        if let Some(listed) = self.listed {
+            listed.remove();
+        }
         // SAFETY: mapped in `map` with this size, and nobody borrows the value any more.
         let unmapped = unsafe { memfd::unmap(self.base, self.size) };
         debug_assert!(unmapped.is_ok());

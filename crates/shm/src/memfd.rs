@@ -5,10 +5,11 @@ use core::ffi::{CStr, c_int, c_long, c_void};
 use core::ptr::{self, NonNull};
 use std::fs::File;
 use std::io::{Error, Result};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, RawFd};
 
 use linux_raw_sys::general::{
-    __NR_memfd_create, F_ADD_SEALS, F_GET_SEALS, MAP_SHARED, MFD_ALLOW_SEALING, MFD_CLOEXEC, PROT_READ, PROT_WRITE,
+    __NR_memfd_create, F_ADD_SEALS, F_GET_SEALS, MAP_FIXED, MAP_PRIVATE, MAP_SHARED, MFD_ALLOW_SEALING, MFD_CLOEXEC,
+    PROT_READ, PROT_WRITE,
 };
 
 unsafe extern "C" {
@@ -21,15 +22,33 @@ unsafe extern "C" {
 
 /// Maps the first `size` bytes of a file at an address of the kernel's choice, shared with whoever else does, to be read and written.
 pub(crate) fn map(file: &File, size: usize) -> Result<NonNull<u8>> {
-    let (access, flags) = ((PROT_READ | PROT_WRITE) as c_int, MAP_SHARED as c_int);
     // SAFETY: a new mapping touches no memory of ours.
+    unsafe { map_at(ptr::null_mut(), file.as_raw_fd(), size, MAP_SHARED) }
+}
+
+/// Maps a copy of the first `size` bytes of a file over what is mapped at `base`.
+///
+/// # Safety
+///
+/// `base` is a mapping of the same bytes of the same file, and `fd` that file. Nobody else uses it meanwhile.
+pub(crate) unsafe fn map_copy_over(base: NonNull<u8>, fd: RawFd, size: usize) -> Result<()> {
+    // SAFETY: the same bytes take the place of what is there.
+    unsafe { map_at(base.as_ptr().cast(), fd, size, MAP_PRIVATE | MAP_FIXED) }.map(drop)
+}
+
+/// # Safety
+///
+/// `at` is null, or `flags` say what becomes of what is there, which is as its users like it.
+unsafe fn map_at(at: *mut c_void, fd: RawFd, size: usize, flags: u32) -> Result<NonNull<u8>> {
+    let (access, flags) = ((PROT_READ | PROT_WRITE) as c_int, flags as c_int);
+    // SAFETY: the caller's promise.
     #[cfg(target_pointer_width = "64")]
-    let address = unsafe { mmap(ptr::null_mut(), size, access, flags, file.as_raw_fd(), 0) };
+    let address = unsafe { mmap(at, size, access, flags, fd, 0) };
     // SAFETY: as above. The offset of `mmap` has as many bits as the C library likes.
     #[cfg(target_pointer_width = "32")]
     let address = unsafe {
         let number = linux_raw_sys::general::__NR_mmap2 as c_long;
-        syscall(number, ptr::null_mut::<c_void>(), size, access, flags, file.as_raw_fd(), 0 as c_long) as *mut c_void
+        syscall(number, at, size, access, flags, fd, 0 as c_long) as *mut c_void
     };
     // Errors are -1.
     NonNull::new(address.cast())

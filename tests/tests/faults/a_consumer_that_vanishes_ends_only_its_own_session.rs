@@ -10,8 +10,10 @@ const SHORT: Workload = Workload { threads: 1, rounds: 20, pause_us: 100 };
 fn scenario(trio: Trio) -> Result<(), Skip> {
     let lab = Lab::new();
     let _service = lab.service(trio.service);
-    let mut victim = lab.record(trio.consumer, "lost", CONFIG_WITHOUT_DEBUG);
     let mut survivor = lab.record(trio.consumer, "whole", CONFIG_WITHOUT_DEBUG);
+    // Its instance is the first then: the application emits as soon as it has one.
+    lab.wait_for_sessions(1);
+    let mut victim = lab.record(trio.consumer, "lost", CONFIG_WITHOUT_DEBUG);
     lab.wait_for_sessions(2);
     let mut application = lab.application(trio.producer, WORKLOAD);
     // From its connection on it emits for about half a second.

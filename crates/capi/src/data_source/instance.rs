@@ -10,7 +10,8 @@ use esatto::data_source::FlushReason;
 use esatto::{DataSource, Flush, Setup, Stop, raw};
 
 use super::state::{CustomState, IncrementalState};
-use super::{DataSourceType, Registered, types};
+use super::{DataSourceType, Registered, TYPES};
+use crate::guard::guard;
 use crate::tracer::Argument;
 
 /// One instance of a type, with the context that the program has made for it.
@@ -28,6 +29,8 @@ struct Lock {
     depth: u32,
     /// The instance was to end meanwhile.
     stop: Option<Stop>,
+    /// It ends: nobody can lock it any more.
+    is_over: bool,
 }
 
 impl DataSource for Instance {
@@ -39,13 +42,13 @@ impl DataSource for Instance {
     const STATE_IS_BOUND: bool = true;
 
     fn setup(setup: &Setup<'_, ()>) -> Self {
-        let ds = types()[setup.tag()];
+        let ds = TYPES.lock()[setup.tag()];
         let slot = setup.instance() as u32;
         let mut instance = Self {
             ds,
             slot,
             context: Argument(ptr::null_mut()),
-            lock: Mutex::new(Lock { owner: 0, depth: 0, stop: None }),
+            lock: Mutex::new(Lock { owner: 0, depth: 0, stop: None, is_over: false }),
             unlocked: Condvar::new(),
         };
         let settings = &instance.registered().settings;
@@ -78,8 +81,15 @@ impl DataSource for Instance {
             // SAFETY: the contract of the callback; the arguments are there during the call.
             unsafe { on_stop(self.ds, self.slot, settings.user_arg.0, self.context.0, &raw mut args) };
         }
-        if let Some(stop) = args.stop {
-            self.complete(stop);
+        drop(args.stop.and_then(|stop| self.let_end(stop)));
+    }
+
+    fn ended(&self) {
+        // Also where nobody was asked, because tracing ends as a whole.
+        self.locked().is_over = true;
+        self.unlocked.notify_all();
+        if self.registered().source.recording() == 0 {
+            self.ds.enabled.store(false, Ordering::Release);
         }
     }
 
@@ -102,35 +112,45 @@ impl Instance {
         self.ds.registered.get().expect("only registered types have instances")
     }
 
-    /// Ends the instance, at once or when nobody has it locked.
-    fn complete(&self, stop: Stop) {
+    /// The instance is to end: returns what has to be completed now. If somebody has it locked it ends when he lets go.
+    #[must_use]
+    fn let_end(&self, stop: Stop) -> Option<Stop> {
         let mut lock = self.locked();
-        if lock.depth == 0 {
-            drop(lock);
-            stop.complete();
-        } else {
+        if lock.depth != 0 {
             lock.stop = Some(stop);
+            return None;
         }
+        lock.is_over = true;
+        Some(stop)
     }
 
-    fn acquire(&self) {
+    /// Locks. `false`: the instance has ended.
+    fn acquire(&self) -> bool {
         let tid = raw::tid();
         let lock = self.locked();
-        let others = |lock: &mut Lock| lock.depth != 0 && lock.owner != tid;
+        let others = |lock: &mut Lock| lock.depth != 0 && lock.owner != tid && !lock.is_over;
         let mut lock = self.unlocked.wait_while(lock, others).unwrap_or_else(PoisonError::into_inner);
+        if lock.is_over {
+            return false;
+        }
         lock.owner = tid;
         lock.depth += 1;
+        true
     }
 
-    fn release(&self) {
+    /// Unlocks, and returns what has to be completed now.
+    #[must_use]
+    fn release(&self) -> Option<Stop> {
         let mut lock = self.locked();
         lock.depth -= 1;
-        if lock.depth == 0 {
-            let stop = lock.stop.take();
-            drop(lock);
-            self.unlocked.notify_one();
-            drop(stop);
+        if lock.depth != 0 {
+            return None;
         }
+        let stop = lock.stop.take();
+        lock.is_over |= stop.is_some();
+        drop(lock);
+        self.unlocked.notify_all();
+        stop
     }
 
     fn locked(&self) -> MutexGuard<'_, Lock> {
@@ -140,10 +160,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        let Registered { source, settings } = self.registered();
-        if source.recording() == 0 {
-            self.ds.enabled.store(false, Ordering::Release);
-        }
+        let settings = &self.registered().settings;
         if let Some(on_destroy) = settings.on_destroy {
             // SAFETY: the contract of the callback.
             unsafe { on_destroy(self.ds, settings.user_arg.0, self.context.0) };
@@ -161,6 +178,7 @@ pub(crate) struct OnStopArgs {
 pub(crate) struct AsyncStopper {
     stop: Stop,
     instance: Arc<Instance>,
+    process: u32,
 }
 
 /// `PerfettoDsOnFlushArgs`.
@@ -187,79 +205,119 @@ pub(crate) struct AsyncFlusher(Flush);
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsOnStopArgsPostpone(args: *mut OnStopArgs) -> *mut AsyncStopper {
-    // SAFETY: the contract: in the callback that has them.
-    let Some(args) = (unsafe { args.as_mut() }) else { return ptr::null_mut() };
-    // SAFETY: as above: the instance is calling.
-    let instance = unsafe { &*args.instance };
-    let shared = instance.registered().source.instance(instance.slot as usize);
-    match (shared, args.stop.take()) {
-        (Some(instance), Some(stop)) => Box::into_raw(Box::new(AsyncStopper { stop, instance })),
-        (_, stop) => {
-            args.stop = stop;
-            ptr::null_mut()
+    guard(|| {
+        // SAFETY: the contract: in the callback that has them.
+        let Some(args) = (unsafe { args.as_mut() }) else { return ptr::null_mut() };
+        // SAFETY: as above: the instance is calling.
+        let instance = unsafe { &*args.instance };
+        let shared = instance.registered().source.instance(instance.slot as usize);
+        match (shared, args.stop.take()) {
+            (Some(instance), Some(stop)) => {
+                Box::into_raw(Box::new(AsyncStopper { stop, instance, process: raw::forks() }))
+            }
+            (_, stop) => {
+                args.stop = stop;
+                ptr::null_mut()
+            }
         }
-    }
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsStopDone(stopper: *mut AsyncStopper) {
-    if !stopper.is_null() {
-        // SAFETY: the contract: from postpone, and this is the first time.
-        let AsyncStopper { stop, instance } = *unsafe { Box::from_raw(stopper) };
-        instance.complete(stop);
-    }
+    guard(|| {
+        if !stopper.is_null() {
+            // SAFETY: the contract: from postpone, and this is the first time.
+            let stopper = unsafe { Box::from_raw(stopper) };
+            if stopper.process != raw::forks() {
+                // Of the parent's, whose other threads may have it locked for ever.
+                core::mem::forget(stopper);
+                return;
+            }
+            let AsyncStopper { stop, instance, .. } = *stopper;
+            let stop = instance.let_end(stop);
+            // First: so it is the control thread that destroys the instance, before it tells the session.
+            drop(instance);
+            drop(stop);
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsOnFlushArgsPostpone(args: *mut OnFlushArgs) -> *mut AsyncFlusher {
-    // SAFETY: the contract: in the callback that has them.
-    let flush = unsafe { args.as_mut() }.and_then(|args| args.flush.take());
-    flush.map_or(ptr::null_mut(), |flush| Box::into_raw(Box::new(AsyncFlusher(flush))))
+    guard(|| {
+        // SAFETY: the contract: in the callback that has them.
+        let flush = unsafe { args.as_mut() }.and_then(|args| args.flush.take());
+        flush.map_or(ptr::null_mut(), |flush| Box::into_raw(Box::new(AsyncFlusher(flush))))
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsFlushDone(flusher: *mut AsyncFlusher) {
-    if !flusher.is_null() {
-        // SAFETY: the contract: from postpone, and this is the first time.
-        unsafe { Box::from_raw(flusher) }.0.complete();
-    }
+    guard(|| {
+        if !flusher.is_null() {
+            // SAFETY: the contract: from postpone, and this is the first time.
+            unsafe { Box::from_raw(flusher) }.0.complete();
+        }
+    })
 }
 
 thread_local! {
     /// What this thread has locked.
-    static LOCKED: RefCell<Vec<Arc<Instance>>> = const { RefCell::new(Vec::new()) };
+    static LOCKED: RefCell<Vec<Hold>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Has an instance locked; a thread that ends lets go of all.
+struct Hold(Option<Arc<Instance>>);
+
+impl Hold {
+    fn is_of(&self, ds: *const DataSourceType, slot: u32) -> bool {
+        self.0.as_ref().is_some_and(|instance| ptr::eq(instance.ds, ds) && instance.slot == slot)
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let stop = self.0.as_ref().and_then(|instance| instance.release());
+        // First: see `PerfettoDsStopDone`.
+        drop(self.0.take());
+        drop(stop);
+    }
+}
+
+/// In the child of a fork, of the thread that forked: what it has locked is the parent's.
+pub(super) fn forked() {
+    let _ = LOCKED
+        .try_with(|locked| locked.try_borrow_mut().map(|mut locked| core::mem::forget(core::mem::take(&mut *locked))));
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsImplGetInstanceLocked(ds_impl: *const DataSourceType, inst_id: u32) -> *mut c_void {
-    // SAFETY: the contract: from create, and registration has not failed.
-    let registered = unsafe { ds_impl.as_ref() }.and_then(|ds| ds.registered.get());
-    let Some(instance) = registered.and_then(|registered| registered.source.instance(inst_id as usize)) else {
-        return ptr::null_mut();
-    };
-    let context = instance.context.0;
-    if context.is_null() {
-        return context;
-    }
-    instance.acquire();
-    // It may have ended while we waited for whoever had it.
-    let now = registered.and_then(|registered| registered.source.instance(inst_id as usize));
-    if !now.is_some_and(|now| Arc::ptr_eq(&now, &instance)) {
-        instance.release();
-        return ptr::null_mut();
-    }
-    let _ = LOCKED.try_with(|locked| locked.borrow_mut().push(instance));
-    context
+    guard(|| {
+        // SAFETY: the contract: from create, and registration has not failed.
+        let registered = unsafe { ds_impl.as_ref() }.and_then(|ds| ds.registered.get());
+        let Some(instance) = registered.and_then(|registered| registered.source.instance(inst_id as usize)) else {
+            return ptr::null_mut();
+        };
+        let context = instance.context.0;
+        if context.is_null() || !instance.acquire() {
+            return ptr::null_mut();
+        }
+        let hold = Hold(Some(instance));
+        // Otherwise this thread ends, and lets go at once.
+        let is_kept = LOCKED.try_with(|locked| locked.try_borrow_mut().map(|mut locked| locked.push(hold)).is_ok());
+        if is_kept == Ok(true) { context } else { ptr::null_mut() }
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsImplReleaseInstanceLocked(ds_impl: *const DataSourceType, inst_id: u32) {
-    let instance = LOCKED.try_with(|locked| {
-        let mut locked = locked.borrow_mut();
-        let is_it = |instance: &Arc<Instance>| ptr::eq(instance.ds, ds_impl) && instance.slot == inst_id;
-        locked.iter().rposition(is_it).map(|at| locked.remove(at))
+    guard(|| {
+        let hold = LOCKED.try_with(|locked| {
+            let mut locked = locked.borrow_mut();
+            locked.iter().rposition(|hold| hold.is_of(ds_impl, inst_id)).map(|at| locked.remove(at))
+        });
+        // Not while the list is borrowed: it may destroy the instance, which calls the program.
+        drop(hold);
     });
-    if let Ok(Some(instance)) = instance {
-        instance.release();
-    }
 }

@@ -9,7 +9,8 @@ use esatto::raw;
 use super::state::{CustomState, IncrementalState, Maker};
 use super::{DataSourceType, Registered};
 use crate::abi::TracerIterator;
-use crate::tracer::Tracer;
+use crate::guard::guard;
+use crate::tracer::{Iteration, Tracer};
 
 impl DataSourceType {
     fn maker_of_tls(&'static self, registered: &Registered, slot: u32, tracer: *mut Tracer) -> Maker {
@@ -24,18 +25,12 @@ impl DataSourceType {
         Maker { ds: self, slot, tracer, create, delete, user_arg: settings.user_arg }
     }
 
-    /// The turn of the next instance; leaves the trace point if there is none.
-    ///
-    /// # Safety
-    ///
-    /// The tracer is of this thread, which is in a trace point of this type.
-    unsafe fn next(&'static self, registered: &Registered, tracer: *mut Tracer) -> TracerIterator {
+    /// The turn of the next instance.
+    fn next(&'static self, registered: &Registered, iteration: Iteration) -> TracerIterator {
+        let tracer = iteration.tracer();
         loop {
-            // SAFETY: the caller's promise. Nobody else uses it: the reference ends before anything of the program's is called.
-            let Some(slot) = (unsafe { (*tracer).next_instance() }) else {
-                raw::leave();
-                return TracerIterator::end();
-            };
+            // SAFETY: of this thread, which is in the trace point. Nobody else uses it: the reference ends before anything of the program's is called.
+            let Some(slot) = (unsafe { (*tracer).next_instance() }) else { return TracerIterator::end() };
             let open = raw::begin(registered.source, slot as usize, |open| {
                 let state: *mut CustomState = open.thread_state;
                 let incremental: *mut IncrementalState = open.incremental_state;
@@ -48,9 +43,10 @@ impl DataSourceType {
             here.thread_state = state.cast();
             here.incremental_state = incremental.cast();
             // SAFETY: belongs to the writer of this thread, and stays where it is as long as the thread is in the trace point.
-            unsafe { (*state).make(&self.maker_of_tls(registered, slot, tracer)) };
+            unsafe { CustomState::make(state, &self.maker_of_tls(registered, slot, tracer)) };
             // SAFETY: as above.
-            unsafe { (*incremental).make(&self.maker_of_incr(registered, slot, tracer)) };
+            unsafe { IncrementalState::make(incremental, &self.maker_of_incr(registered, slot, tracer)) };
+            iteration.goes_on();
             return TracerIterator::at(slot, tracer);
         }
     }
@@ -58,39 +54,50 @@ impl DataSourceType {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsImplTraceIterateBegin(ds_impl: *const DataSourceType) -> TracerIterator {
-    // SAFETY: the contract: from create, and registration has not failed.
-    let Some(ds) = (unsafe { ds_impl.as_ref() }) else { return TracerIterator::end() };
-    if !ds.enabled.load(Ordering::Relaxed) {
-        return TracerIterator::end();
-    }
-    let Some(registered) = ds.registered.get() else { return TracerIterator::end() };
-    match Tracer::enter(registered.source.recording()) {
-        // SAFETY: of this thread, which has just entered.
-        Some(tracer) => unsafe { ds.next(registered, tracer) },
-        None => TracerIterator::end(),
-    }
+    guard(|| {
+        // SAFETY: the contract: from create, and registration has not failed.
+        let Some(ds) = (unsafe { ds_impl.as_ref() }) else { return TracerIterator::end() };
+        if !ds.enabled.load(Ordering::Relaxed) {
+            return TracerIterator::end();
+        }
+        let Some(registered) = ds.registered.get() else { return TracerIterator::end() };
+        match Tracer::enter(registered.source.recording()) {
+            Some(iteration) => ds.next(registered, iteration),
+            None => TracerIterator::end(),
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsImplTraceIterateNext(ds_impl: *const DataSourceType, iterator: *mut TracerIterator) {
-    // SAFETY: the contract: from begin.
-    let Some((ds, registered, iterator)) = (unsafe { open(ds_impl, iterator) }) else { return };
-    // SAFETY: as above.
-    unsafe { &mut *iterator.tracer }.forget_instance();
-    raw::end(registered.source, iterator.inst_id as usize);
-    // SAFETY: as above.
-    *iterator = unsafe { ds.next(registered, iterator.tracer) };
+    guard(|| {
+        // SAFETY: the contract: from begin.
+        let Some((ds, registered, iterator)) = (unsafe { open(ds_impl, iterator) }) else { return };
+        let slot = iterator.inst_id as usize;
+        // SAFETY: as above, and not at its end: the thread is in the trace point.
+        let iteration = unsafe { Iteration::of(iterator.tracer) };
+        // Also if what follows panics.
+        *iterator = TracerIterator::end();
+        // SAFETY: as in `next`.
+        unsafe { (*iteration.tracer()).forget_instance() };
+        raw::end(registered.source, slot);
+        *iterator = ds.next(registered, iteration);
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsImplTraceIterateBreak(ds_impl: *const DataSourceType, iterator: *mut TracerIterator) {
-    // SAFETY: the contract: from begin.
-    let Some((_, registered, iterator)) = (unsafe { open(ds_impl, iterator) }) else { return };
-    // SAFETY: as above.
-    unsafe { &mut *iterator.tracer }.forget_instance();
-    raw::end(registered.source, iterator.inst_id as usize);
-    raw::leave();
-    *iterator = TracerIterator::end();
+    guard(|| {
+        // SAFETY: the contract: from begin.
+        let Some((_, registered, iterator)) = (unsafe { open(ds_impl, iterator) }) else { return };
+        let slot = iterator.inst_id as usize;
+        // SAFETY: as above, and not at its end: the thread is in the trace point.
+        let iteration = unsafe { Iteration::of(iterator.tracer) };
+        *iterator = TracerIterator::end();
+        // SAFETY: as in `next`.
+        unsafe { (*iteration.tracer()).forget_instance() };
+        raw::end(registered.source, slot);
+    })
 }
 
 /// An iteration that goes on.
@@ -115,10 +122,12 @@ unsafe extern "C" fn PerfettoDsImplGetCustomTls(
     tracer: *mut Tracer,
     _inst_id: u32,
 ) -> *mut c_void {
-    // SAFETY: the contract: of an iteration of this thread that goes on.
-    let state = unsafe { tracer.as_ref() }.map_or(ptr::null_mut(), |tracer| tracer.thread_state);
-    // SAFETY: as in `next`.
-    unsafe { state.cast::<CustomState>().as_ref() }.map_or(ptr::null_mut(), CustomState::get)
+    guard(|| {
+        // SAFETY: the contract: of an iteration of this thread that goes on.
+        let state = unsafe { tracer.as_ref() }.map_or(ptr::null_mut(), |tracer| tracer.thread_state);
+        // SAFETY: as in `next`.
+        unsafe { CustomState::get(state.cast()) }
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -127,13 +136,14 @@ unsafe extern "C" fn PerfettoDsImplGetIncrementalState(
     tracer: *mut Tracer,
     inst_id: u32,
 ) -> *mut c_void {
-    // SAFETY: the contract: from create, and registration has not failed.
-    let ds: Option<&'static DataSourceType> = unsafe { ds_impl.as_ref() };
-    let Some((ds, registered)) = ds.and_then(|ds| Some((ds, ds.registered.get()?))) else { return ptr::null_mut() };
-    // SAFETY: the contract: of an iteration of this thread that goes on.
-    let state = unsafe { tracer.as_ref() }.map_or(ptr::null_mut(), |tracer| tracer.incremental_state);
-    let maker = ds.maker_of_incr(registered, inst_id, tracer);
-    // SAFETY: as in `next`.
-    let state = unsafe { state.cast::<IncrementalState>().as_mut() };
-    state.map_or(ptr::null_mut(), |state| state.get(&maker, registered.settings.on_clear_incr))
+    guard(|| {
+        // SAFETY: the contract: from create, and registration has not failed.
+        let ds: Option<&'static DataSourceType> = unsafe { ds_impl.as_ref() };
+        let Some((ds, registered)) = ds.and_then(|ds| Some((ds, ds.registered.get()?))) else { return ptr::null_mut() };
+        // SAFETY: the contract: of an iteration of this thread that goes on.
+        let state = unsafe { tracer.as_ref() }.map_or(ptr::null_mut(), |tracer| tracer.incremental_state);
+        let maker = ds.maker_of_incr(registered, inst_id, tracer);
+        // SAFETY: as in `next`.
+        unsafe { IncrementalState::get(state.cast(), &maker, registered.settings.on_clear_incr) }
+    })
 }

@@ -5,21 +5,23 @@ mod iteration;
 mod state;
 
 use core::ffi::c_void;
-use core::sync::atomic::AtomicBool;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use esatto::{BufferExhausted, Source, raw};
+use esatto::raw::{self, StaticMutex};
+use esatto::{BufferExhausted, Source};
 use esatto_protozero::{MAX_DECODE_DEPTH, Owned};
 use esatto_schema::DataSourceDescriptor;
 
 use crate::abi::{OnSetupArgs, OnStartArgs, Timestamp, policy};
+use crate::guard::{Nothing, guard};
 use crate::producer::require_init;
 use crate::text;
 use crate::tracer::{Argument, Tracer};
 pub(crate) use instance::OnFlushArgs;
 use instance::{Instance, OnStopArgs};
 
-type OnSetup = unsafe extern "C" fn(
+type OnSetup = unsafe extern "C-unwind" fn(
     *const DataSourceType,
     u32,
     *const c_void,
@@ -27,13 +29,13 @@ type OnSetup = unsafe extern "C" fn(
     *mut c_void,
     *mut OnSetupArgs,
 ) -> *mut c_void;
-type OnStart = unsafe extern "C" fn(*const DataSourceType, u32, *mut c_void, *mut c_void, *mut OnStartArgs);
-type OnStop = unsafe extern "C" fn(*const DataSourceType, u32, *mut c_void, *mut c_void, *mut OnStopArgs);
-type OnDestroy = unsafe extern "C" fn(*const DataSourceType, *mut c_void, *mut c_void);
-type OnFlush = unsafe extern "C" fn(*const DataSourceType, u32, *mut c_void, *mut c_void, *mut OnFlushArgs);
-type OnCreate = unsafe extern "C" fn(*const DataSourceType, u32, *mut Tracer, *mut c_void) -> *mut c_void;
-type OnDelete = unsafe extern "C" fn(*mut c_void);
-type OnClear = unsafe extern "C" fn(*mut c_void, *mut c_void) -> bool;
+type OnStart = unsafe extern "C-unwind" fn(*const DataSourceType, u32, *mut c_void, *mut c_void, *mut OnStartArgs);
+type OnStop = unsafe extern "C-unwind" fn(*const DataSourceType, u32, *mut c_void, *mut c_void, *mut OnStopArgs);
+type OnDestroy = unsafe extern "C-unwind" fn(*const DataSourceType, *mut c_void, *mut c_void);
+type OnFlush = unsafe extern "C-unwind" fn(*const DataSourceType, u32, *mut c_void, *mut c_void, *mut OnFlushArgs);
+type OnCreate = unsafe extern "C-unwind" fn(*const DataSourceType, u32, *mut Tracer, *mut c_void) -> *mut c_void;
+type OnDelete = unsafe extern "C-unwind" fn(*mut c_void);
+type OnClear = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void) -> u8;
 
 /// `PerfettoDsImpl`: a type of data source. Lives for ever once it is registered.
 pub(crate) struct DataSourceType {
@@ -41,6 +43,8 @@ pub(crate) struct DataSourceType {
     enabled: AtomicBool,
     settings: Mutex<Settings>,
     registered: OnceLock<Registered>,
+    /// There were too many.
+    is_refused: AtomicBool,
 }
 
 struct Registered {
@@ -85,11 +89,15 @@ impl Settings {
     };
 }
 
-/// The registered types; an instance finds its own by the place.
-static TYPES: Mutex<Vec<&'static DataSourceType>> = Mutex::new(Vec::new());
+/// The registered types; an instance finds its own by the place. Whoever looks at the settings of a type has this locked.
+static TYPES: StaticMutex<Vec<&'static DataSourceType>> = StaticMutex::new(Vec::new());
 
-fn types() -> MutexGuard<'static, Vec<&'static DataSourceType>> {
-    TYPES.lock().unwrap_or_else(PoisonError::into_inner)
+/// In the child of a fork: there are no instances.
+pub(crate) fn forked() {
+    instance::forked();
+    for ds in TYPES.lock().iter() {
+        ds.enabled.store(false, Ordering::Release);
+    }
 }
 
 impl DataSourceType {
@@ -99,10 +107,10 @@ impl DataSourceType {
 
     /// Changes a setting; `false`: too late.
     fn change(&self, change: impl FnOnce(&mut Settings)) -> bool {
-        let mut settings = self.settings();
+        let _types = TYPES.lock();
         let in_time = !self.is_registered();
         if in_time {
-            change(&mut settings);
+            change(&mut self.settings());
         }
         in_time
     }
@@ -115,12 +123,17 @@ impl DataSourceType {
     /// As [`change`](Self::change), for what ends the process if it comes too late.
     fn set(&self, what: &str, change: impl FnOnce(&mut Settings)) {
         if !self.change(change) {
-            text::die(&format!("{what} of a data source that is registered"));
+            text::die(format_args!("{what} of a data source that is registered"));
         }
     }
 
     fn register(&'static self, descriptor: &DataSourceDescriptor) -> bool {
-        let mut types = types();
+        let mut types = TYPES.lock();
+        if self.is_registered() {
+            drop(types);
+            text::say("a data source is registered a second time");
+            return !self.is_refused.load(Ordering::Relaxed);
+        }
         let settings = *self.settings();
         let name = descriptor.name.as_ref().map(|name| name.to_str_lossy().into_owned()).unwrap_or_default();
         let mut source = Source::new(String::leak(name)).tagged(types.len()).buffer_exhausted(settings.exhausted);
@@ -135,7 +148,13 @@ impl DataSourceType {
         types.push(self);
         // The control thread looks for the type as soon as the source is known to it.
         drop(types);
-        source.register_with(descriptor).is_ok()
+        let result = source.register_with(descriptor);
+        if let Err(error) = &result {
+            // By the contract the pointer is dead now. The little that it points to stays: others may have begun to look at it.
+            self.is_refused.store(true, Ordering::Relaxed);
+            text::say(error);
+        }
+        result.is_ok()
     }
 }
 
@@ -154,11 +173,14 @@ unsafe fn descriptor(begin: *const u8, size: usize) -> DataSourceDescriptor {
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoDsImplCreate() -> *mut DataSourceType {
-    Box::into_raw(Box::new(DataSourceType {
-        enabled: AtomicBool::new(false),
-        settings: Mutex::new(Settings::NONE),
-        registered: OnceLock::new(),
-    }))
+    guard(|| {
+        Box::into_raw(Box::new(DataSourceType {
+            enabled: AtomicBool::new(false),
+            settings: Mutex::new(Settings::NONE),
+            registered: OnceLock::new(),
+            is_refused: AtomicBool::new(false),
+        }))
+    })
 }
 
 /// Functions that set one callback.
@@ -166,10 +188,12 @@ macro_rules! setters {
     ($($function:ident $member:ident: $type:ty;)*) => {
         $(#[unsafe(no_mangle)]
         unsafe extern "C" fn $function(ds_impl: *const DataSourceType, callback: Option<$type>) {
-            // SAFETY: the contract: from create, and registration has not failed.
-            if let Some(ds) = unsafe { ds_impl.as_ref() } {
-                ds.set(stringify!($function), |settings| settings.$member = callback);
-            }
+            guard(|| {
+                // SAFETY: the contract: from create, and registration has not failed.
+                if let Some(ds) = unsafe { ds_impl.as_ref() } {
+                    ds.set(stringify!($function), |settings| settings.$member = callback);
+                }
+            });
         })*
     };
 }
@@ -189,22 +213,26 @@ setters! {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsSetCbUserArg(ds_impl: *const DataSourceType, user_arg: *mut c_void) {
-    // SAFETY: the contract: from create, and registration has not failed.
-    if let Some(ds) = unsafe { ds_impl.as_ref() } {
-        ds.set("PerfettoDsSetCbUserArg", |settings| settings.user_arg = Argument(user_arg));
-    }
+    guard(|| {
+        // SAFETY: the contract: from create, and registration has not failed.
+        if let Some(ds) = unsafe { ds_impl.as_ref() } {
+            ds.set("PerfettoDsSetCbUserArg", |settings| settings.user_arg = Argument(user_arg));
+        }
+    })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsSetBufferExhaustedPolicy(ds_impl: *const DataSourceType, policy: u32) -> bool {
-    let exhausted = match policy {
-        policy::DROP => BufferExhausted::Drop,
-        // A library does not abort its host.
-        policy::STALL_AND_ABORT | policy::STALL_AND_DROP => BufferExhausted::Stall,
-        _ => return false,
-    };
-    // SAFETY: the contract: from create, and registration has not failed.
-    unsafe { ds_impl.as_ref() }.is_some_and(|ds| ds.change(|settings| settings.exhausted = exhausted))
+    guard(|| {
+        let exhausted = match policy {
+            policy::DROP => BufferExhausted::Drop,
+            // A library does not abort its host.
+            policy::STALL_AND_ABORT | policy::STALL_AND_DROP => BufferExhausted::Stall,
+            _ => return false,
+        };
+        // SAFETY: the contract: from create, and registration has not failed.
+        unsafe { ds_impl.as_ref() }.is_some_and(|ds| ds.change(|settings| settings.exhausted = exhausted))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -212,8 +240,11 @@ unsafe extern "C" fn PerfettoDsSetBufferExhaustedPolicyConfigurable(
     ds_impl: *const DataSourceType,
     configurable: u8,
 ) -> bool {
-    // SAFETY: the contract: from create, and registration has not failed.
-    unsafe { ds_impl.as_ref() }.is_some_and(|ds| ds.change(|settings| settings.exhausted_by_config = configurable == 1))
+    guard(|| {
+        // SAFETY: the contract: from create, and registration has not failed.
+        unsafe { ds_impl.as_ref() }
+            .is_some_and(|ds| ds.change(|settings| settings.exhausted_by_config = configurable == 1))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -223,27 +254,24 @@ unsafe extern "C" fn PerfettoDsImplRegister(
     descriptor_begin: *const u8,
     descriptor_size: usize,
 ) -> bool {
-    require_init("PerfettoDsImplRegister");
-    if ds_impl.is_null() {
-        return false;
-    }
-    // SAFETY: the contract: from create, and registration has not failed. If it fails, only we have it.
-    let ds: &'static DataSourceType = unsafe { &*ds_impl };
-    if ds.registered.get().is_some() {
-        eprintln!("perfetto_c: a data source is registered a second time");
-    } else {
+    guard(|| {
+        require_init("PerfettoDsImplRegister");
+        if ds_impl.is_null() {
+            return false;
+        }
+        // SAFETY: the contract: from create, and registration has not failed. If it fails, only we have it.
+        let ds: &'static DataSourceType = unsafe { &*ds_impl };
         // SAFETY: the contract: as many bytes, or null.
         let descriptor = unsafe { descriptor(descriptor_begin, descriptor_size) };
         if !ds.register(&descriptor) {
-            // By the contract the pointer is dead now. The little that it points to stays: others may have begun to look at it.
             return false;
         }
-    }
-    if !enabled_ptr.is_null() {
-        // SAFETY: the contract: a variable of the program.
-        unsafe { enabled_ptr.write(&raw const ds.enabled) };
-    }
-    true
+        if !enabled_ptr.is_null() {
+            // SAFETY: the contract: a variable of the program.
+            unsafe { enabled_ptr.write(&raw const ds.enabled) };
+        }
+        true
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -252,22 +280,28 @@ unsafe extern "C" fn PerfettoDsImplUpdateDescriptor(
     descriptor_begin: *const u8,
     descriptor_size: usize,
 ) {
-    require_init("PerfettoDsImplUpdateDescriptor");
-    // SAFETY: the contract: from create, and registration has not failed.
-    let Some(registered) = unsafe { ds_impl.as_ref() }.and_then(|ds| ds.registered.get()) else { return };
-    // SAFETY: the contract: as many bytes, or null.
-    let descriptor = unsafe { descriptor(descriptor_begin, descriptor_size) };
-    if let Err(error) = registered.source.update_descriptor(&descriptor) {
-        eprintln!("perfetto_c: {error}");
-    }
+    guard(|| {
+        require_init("PerfettoDsImplUpdateDescriptor");
+        // SAFETY: the contract: from create, and registration has not failed.
+        let Some(registered) = unsafe { ds_impl.as_ref() }.and_then(|ds| ds.registered.get()) else { return };
+        // SAFETY: the contract: as many bytes, or null.
+        let descriptor = unsafe { descriptor(descriptor_begin, descriptor_size) };
+        if let Err(error) = registered.source.update_descriptor(&descriptor) {
+            text::say(error);
+        }
+    })
+}
+
+impl Nothing for Timestamp {
+    const NOTHING: Self = Self { clock_id: 0, value: 0 };
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoDsGetDefaultClockId() -> u32 {
-    raw::clock_id()
+    guard(raw::clock_id)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoDsGetTimestamp() -> Timestamp {
-    Timestamp { clock_id: raw::clock_id(), value: raw::now_ns() }
+    guard(|| Timestamp { clock_id: raw::clock_id(), value: raw::now_ns() })
 }

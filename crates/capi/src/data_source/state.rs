@@ -29,20 +29,28 @@ pub(super) struct Maker {
 }
 
 /// Something that the program has made.
+///
+/// What makes, clears and deletes it is the program's, which may ask for it meanwhile: so no reference is held then.
 #[derive(Default)]
 struct Object(Option<(Argument, OnDelete)>);
 
-impl Object {
-    fn make(&mut self, maker: &Maker) {
-        if let (None, Some(create), Some(delete)) = (&self.0, maker.create, maker.delete) {
-            // SAFETY: the contract of the callback.
-            let object = unsafe { create(maker.ds, maker.slot, maker.tracer, maker.user_arg.0) };
-            self.0 = Some((Argument(object), delete));
-        }
+impl Maker {
+    /// Makes an object, if the program wants any.
+    fn make(&self) -> Object {
+        let (Some(create), Some(delete)) = (self.create, self.delete) else { return Object(None) };
+        // SAFETY: the contract of the callback.
+        let object = unsafe { create(self.ds, self.slot, self.tracer, self.user_arg.0) };
+        Object(Some((Argument(object), delete)))
     }
+}
 
+impl Object {
     fn get(&self) -> *mut c_void {
         self.0.map_or(ptr::null_mut(), |(object, _)| object.0)
+    }
+
+    const fn is_made(&self) -> bool {
+        self.0.is_some()
     }
 }
 
@@ -56,34 +64,73 @@ impl Drop for Object {
 }
 
 impl CustomState {
-    pub(super) fn make(&mut self, maker: &Maker) {
-        self.0.make(maker);
+    /// Makes the object, unless there is one.
+    ///
+    /// # Safety
+    ///
+    /// Valid, and used by this thread only.
+    pub(super) unsafe fn make(this: *mut Self, maker: &Maker) {
+        // SAFETY: the caller's promise.
+        if unsafe { !(*this).0.is_made() } {
+            let object = maker.make();
+            // SAFETY: as above.
+            unsafe { (*this).0 = object };
+        }
     }
 
-    pub(super) fn get(&self) -> *mut c_void {
-        self.0.get()
+    /// The object; null if there is none.
+    ///
+    /// # Safety
+    ///
+    /// Null, or valid and used by this thread only.
+    pub(super) unsafe fn get(this: *const Self) -> *mut c_void {
+        // SAFETY: the caller's promise.
+        unsafe { this.as_ref() }.map_or(ptr::null_mut(), |this| this.0.get())
     }
 }
 
 impl IncrementalState {
-    pub(super) fn make(&mut self, maker: &Maker) {
-        self.object.make(maker);
+    /// Makes the object, unless there is one.
+    ///
+    /// # Safety
+    ///
+    /// Valid, and used by this thread only.
+    pub(super) unsafe fn make(this: *mut Self, maker: &Maker) {
+        // SAFETY: the caller's promise.
+        if unsafe { !(*this).object.is_made() } {
+            let object = maker.make();
+            // SAFETY: as above.
+            unsafe { (*this).object = object };
+        }
     }
 
     /// The next [`get`](Self::get) clears.
     pub(super) fn clear_later(&mut self) {
-        self.clear = self.object.0.is_some();
+        self.clear = self.object.is_made();
     }
 
-    pub(super) fn get(&mut self, maker: &Maker, clear: Option<OnClear>) -> *mut c_void {
-        if core::mem::take(&mut self.clear) {
+    /// The object, cleared if it has to be; null if there is none.
+    ///
+    /// # Safety
+    ///
+    /// Null, or valid and used by this thread only.
+    pub(super) unsafe fn get(this: *mut Self, maker: &Maker, clear: Option<OnClear>) -> *mut c_void {
+        // SAFETY: the caller's promise.
+        let Some(here) = (unsafe { this.as_mut() }) else { return ptr::null_mut() };
+        if core::mem::take(&mut here.clear) {
+            let object = here.object.get();
             // SAFETY: the contract of the callback.
-            let is_kept = clear.is_some_and(|clear| unsafe { clear(self.object.get(), maker.user_arg.0) });
+            let is_kept = clear.is_some_and(|clear| unsafe { clear(object, maker.user_arg.0) } == 1);
             if !is_kept {
-                self.object = Object::default();
-                self.object.make(maker);
+                // SAFETY: as above.
+                let old = unsafe { core::mem::take(&mut (*this).object) };
+                drop(old);
+                let new = maker.make();
+                // SAFETY: as above.
+                unsafe { (*this).object = new };
             }
         }
-        self.object.get()
+        // SAFETY: as above.
+        unsafe { (*this).object.get() }
     }
 }

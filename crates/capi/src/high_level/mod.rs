@@ -13,6 +13,7 @@ use esatto::{Arg, CounterValue, Event, Kind, raw};
 
 use crate::abi::{self, Extra, extra, te_type};
 use crate::category::{self, CategoryImpl};
+use crate::guard::guard;
 use crate::text;
 use sites::Known;
 use tracks::Tracks;
@@ -24,19 +25,21 @@ unsafe extern "C" fn PerfettoTeHlEmitImpl(
     name: *const c_char,
     extra_data: *const *const Extra,
 ) {
-    // SAFETY: the contract: from create; categories live for ever.
-    let category: Option<&'static CategoryImpl> = unsafe { cat.as_ref() };
-    let (Some(category), Some(kind)) = (category, kind(event_type)) else { return };
-    // A signal handler may have interrupted this very function where it holds a lock: then the thread is closed.
-    if category.category().instances() == 0 || !raw::is_open() {
-        return;
-    }
-    // SAFETY: the contract: a string that ends with NUL, and an array that ends with null, of valid extras.
-    let event = unsafe { Scan::new(kind, name, extra_data) };
-    event.record(category);
-    if event.flush {
-        raw::flush();
-    }
+    guard(|| {
+        // SAFETY: the contract: from create; categories live for ever.
+        let category: Option<&'static CategoryImpl> = unsafe { cat.as_ref() };
+        let (Some(category), Some(kind)) = (category, kind(event_type)) else { return };
+        // A signal handler may have interrupted this very function where it holds a lock: then the thread is closed.
+        if category.category().instances() == 0 || !raw::is_open() {
+            return;
+        }
+        // SAFETY: the contract: a string that ends with NUL, and an array that ends with null, of valid extras.
+        let event = unsafe { Scan::new(kind, name, extra_data) };
+        event.record(category);
+        if event.flush {
+            raw::flush();
+        }
+    })
 }
 
 fn kind(event_type: i32) -> Option<Kind> {

@@ -3,11 +3,11 @@
 //! They are found by content, because strings of C may change under one address.
 
 use core::cell::Cell;
-use core::hash::{Hash, Hasher};
+use core::hash::{BuildHasherDefault, Hash, Hasher};
 use std::collections::HashMap;
-use std::sync::{LazyLock, PoisonError, RwLock};
 
-use esatto::{Category, Kind, Name, Site, raw};
+use esatto::raw::StaticRwLock;
+use esatto::{Category, Kind, Name, Site};
 
 use crate::category::CategoryImpl;
 
@@ -46,7 +46,8 @@ thread_local! {
     static NEAR: [Cell<Option<&'static Entry>>; CACHE] = const { [const { Cell::new(None) }; CACHE] };
 }
 
-static ALL: LazyLock<RwLock<HashMap<Key<'static>, &'static Entry>>> = LazyLock::new(RwLock::default);
+static ALL: StaticRwLock<HashMap<Key<'static>, &'static Entry, BuildHasherDefault<QuickHasher>>> =
+    StaticRwLock::new(HashMap::with_hasher(BuildHasherDefault::new()));
 
 /// The trace point for an event. `None`: there can be no more of them, not even without names.
 pub(super) fn find(
@@ -82,11 +83,10 @@ fn near(key: &Key<'_>, far: impl FnOnce() -> Option<&'static Entry>) -> Option<&
 }
 
 fn far(key: &Key<'_>, category: &'static Category, kind: Kind, max: usize) -> Option<&'static Entry> {
-    let _closed = raw::close();
-    if let Some(entry) = ALL.read().unwrap_or_else(PoisonError::into_inner).get(key) {
+    if let Some(entry) = ALL.read().get(key) {
         return Some(entry);
     }
-    let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
+    let mut all = ALL.write();
     if let Some(entry) = all.get(key) {
         return Some(entry);
     }
@@ -111,6 +111,7 @@ fn quick_hash(key: &Key<'_>) -> u64 {
     hasher.finish()
 }
 
+#[derive(Default)]
 struct QuickHasher(u64);
 
 impl Hasher for QuickHasher {

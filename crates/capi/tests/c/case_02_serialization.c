@@ -3,13 +3,13 @@
 #include "message.h"
 
 static struct PerfettoHeapBuffer* buffer;
-static struct writer w;
+static struct PerfettoStreamWriter w;
 
 static void begin(void) {
   memset(&w, 0xee, sizeof w);
-  buffer = PerfettoHeapBufferCreate(&w.at);
-  CHECK(w.at.begin == w.at.end && w.at.write_ptr == w.at.end && w.at.written_previously == 0);
-#ifdef V59
+  buffer = PerfettoHeapBufferCreate(&w);
+  CHECK(w.begin == w.end && w.write_ptr == w.end && w.written_previously == 0);
+#ifdef PERFETTO_C_V59
   CHECK(w.encoding == 0);
 #endif
 }
@@ -18,20 +18,20 @@ static void end(const char* path) {
   size_t size = written(&w);
   uint8_t* copy = malloc(size + 2);
   memset(copy, 0xcc, size + 2);
-  PerfettoHeapBufferCopyInto(buffer, &w.at, copy, size + 1);
+  PerfettoHeapBufferCopyInto(buffer, &w, copy, size + 1);
   CHECK(copy[size] == 0xcc && copy[size + 1] == 0xcc);
   if (size > 1) {
     /* Part of it. */
     uint8_t* part = malloc(size);
     memset(part, 0xcc, size);
-    PerfettoHeapBufferCopyInto(buffer, &w.at, part, size / 2);
+    PerfettoHeapBufferCopyInto(buffer, &w, part, size / 2);
     CHECK(memcmp(part, copy, size / 2) == 0 && part[size / 2] == 0xcc);
     free(part);
   }
   FILE* file = fopen(path, "wb");
   CHECK(file && fwrite(copy, 1, size, file) == size && fclose(file) == 0);
   free(copy);
-  PerfettoHeapBufferDestroy(buffer, &w.at);
+  PerfettoHeapBufferDestroy(buffer, &w);
 }
 
 static void scalars(struct message* m) {
@@ -132,22 +132,22 @@ static void the_slow_paths(void) {
   for (size_t i = 0; i < sizeof data; i++) data[i] = (uint8_t)(i * 7);
   begin();
   for (size_t i = 0; i < 3; i++) {
-    PerfettoStreamWriterNewChunk(&w.at);
-    CHECK(w.at.end > w.at.write_ptr);
-    *w.at.write_ptr++ = data[i];
-    PerfettoStreamWriterUpdateWritePtr(&w.at);
+    PerfettoStreamWriterNewChunk(&w);
+    CHECK(w.end > w.write_ptr);
+    *w.write_ptr++ = data[i];
+    PerfettoStreamWriterUpdateWritePtr(&w);
   }
-  PerfettoStreamWriterReserveBytesSlowpath(&w.at, 5000);
-  memcpy(w.at.write_ptr - 5000, data + 3, 5000);
-  uint8_t* place = w.at.write_ptr - 4;
-  CHECK(PerfettoStreamWriterAnnotatePatch(&w.at, place) == place);
+  PerfettoStreamWriterReserveBytesSlowpath(&w, 5000);
+  memcpy(w.write_ptr - 5000, data + 3, 5000);
+  uint8_t* place = w.write_ptr - 4;
+  CHECK(PerfettoStreamWriterAnnotatePatch(&w, place) == place);
   memcpy(place, data + 4999, 4);
-  PerfettoStreamWriterAppendBytesSlowpath(&w.at, data + 5003, sizeof data - 5003);
-  PerfettoStreamWriterAppendBytesSlowpath(&w.at, NULL, 0);
+  PerfettoStreamWriterAppendBytesSlowpath(&w, data + 5003, sizeof data - 5003);
+  PerfettoStreamWriterAppendBytesSlowpath(&w, NULL, 0);
   CHECK(written(&w) == sizeof data);
-  PerfettoHeapBufferCopyInto(buffer, &w.at, copy, sizeof copy);
+  PerfettoHeapBufferCopyInto(buffer, &w, copy, sizeof copy);
   CHECK(memcmp(copy, data, sizeof data) == 0);
-  PerfettoHeapBufferDestroy(buffer, &w.at);
+  PerfettoHeapBufferDestroy(buffer, &w);
 }
 
 int main(int argc, char** argv) {

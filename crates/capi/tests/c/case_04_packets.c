@@ -9,7 +9,7 @@ static void trace(const char* text, int pieces, size_t piece_size, int depth) {
   char* piece = malloc(piece_size);
   for (struct PerfettoDsImplTracerIterator it = PerfettoDsImplTraceIterateBegin(ds); it.tracer;
        PerfettoDsImplTraceIterateNext(ds, &it)) {
-    struct writer w;
+    struct PerfettoStreamWriter w;
     begin_packet(it.tracer, &w);
     struct message packet = root_message(&w), event = m_begin(&packet, 900), nested[8];
     m_text(&event, 1, text);

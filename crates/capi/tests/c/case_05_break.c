@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
 
   /* With a packet that is open: it is lost, and nothing else is. */
   it = PerfettoDsImplTraceIterateBegin(ds);
-  struct writer w;
+  struct PerfettoStreamWriter w;
   begin_packet(it.tracer, &w);
   write_bytes(&w, "\xa2\x38\x06\x0a\x04lost", 9);
   PerfettoDsImplTraceIterateBreak(ds, &it);

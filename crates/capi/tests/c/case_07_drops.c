@@ -23,7 +23,7 @@ static uint64_t write_packets(struct PerfettoDsImpl* ds, int count) {
       put_varint(&head, sizeof text + 3);
       put_varint(&head, 1 << 3 | 2);
       put_varint(&head, sizeof text);
-      struct writer w;
+      struct PerfettoStreamWriter w;
       begin_packet(it.tracer, &w);
       write_all(&w, &head);
       write_bytes(&w, text, sizeof text);

@@ -29,7 +29,7 @@ static int by_hand(struct PerfettoTeCategoryImpl* net, const char* name, bool fi
     CHECK(PerfettoTeLlImplDynCatEnabled(it.ds.tracer, it.ds.inst_id, &desc));
     CHECK(!PerfettoTeLlImplDynCatEnabled(it.ds.tracer, it.ds.inst_id, &off_desc));
 
-    struct writer w;
+    struct PerfettoStreamWriter w;
     begin_packet(it.ds.tracer, &w);
     struct message packet = root_message(&w);
     m_number(&packet, 8, ts.value);

@@ -165,33 +165,33 @@ static inline PERFETTO_ATOMIC(bool)* register_as(struct PerfettoDsImpl* ds, cons
 
 /* Writing with a stream writer, as the inline layer of headers does. */
 
-static inline void begin_packet(struct PerfettoDsTracerImpl* tracer, struct writer* w) {
-#ifdef V59
+static inline void begin_packet(struct PerfettoDsTracerImpl* tracer, struct PerfettoStreamWriter* w) {
+#ifdef PERFETTO_C_V59
   memset(w, 0xee, sizeof *w);
-  PerfettoDsTracerImplPacketBegin(tracer, &w->at);
+  PerfettoDsTracerImplPacketBegin(tracer, w);
   CHECK(w->encoding == 0);
 #else
-  w->at = PerfettoDsTracerImplPacketBegin(tracer);
+  *w = PerfettoDsTracerImplPacketBegin(tracer);
 #endif
-  CHECK(w->at.write_ptr >= w->at.begin && w->at.end >= w->at.write_ptr);
+  CHECK(w->write_ptr >= w->begin && w->end >= w->write_ptr);
 }
 
-static inline void end_packet(struct PerfettoDsTracerImpl* tracer, struct writer* w) {
-  PerfettoDsTracerImplPacketEnd(tracer, &w->at);
+static inline void end_packet(struct PerfettoDsTracerImpl* tracer, struct PerfettoStreamWriter* w) {
+  PerfettoDsTracerImplPacketEnd(tracer, w);
 }
 
-static inline size_t room(const struct writer* w) { return (size_t)(w->at.end - w->at.write_ptr); }
+static inline size_t room(const struct PerfettoStreamWriter* w) { return (size_t)(w->end - w->write_ptr); }
 
-static inline void write_bytes(struct writer* w, const void* from, size_t len) {
+static inline void write_bytes(struct PerfettoStreamWriter* w, const void* from, size_t len) {
   if (len > room(w)) {
-    PerfettoStreamWriterAppendBytesSlowpath(&w->at, (const uint8_t*)from, len);
+    PerfettoStreamWriterAppendBytesSlowpath(w, (const uint8_t*)from, len);
     return;
   }
-  if (len) memcpy(w->at.write_ptr, from, len);
-  w->at.write_ptr += len;
+  if (len) memcpy(w->write_ptr, from, len);
+  w->write_ptr += len;
 }
 
-static inline void write_all(struct writer* w, const struct bytes* from) { write_bytes(w, from->at, from->len); }
+static inline void write_all(struct PerfettoStreamWriter* w, const struct bytes* from) { write_bytes(w, from->at, from->len); }
 
 /* TracePacket.for_testing = 900 { str = 1 } in each instance that there is: how many. */
 static inline int trace_text(struct PerfettoDsImpl* ds, const char* text) {
@@ -201,7 +201,7 @@ static inline int trace_text(struct PerfettoDsImpl* ds, const char* text) {
   int turns = 0;
   for (struct PerfettoDsImplTracerIterator it = PerfettoDsImplTraceIterateBegin(ds); it.tracer;
        PerfettoDsImplTraceIterateNext(ds, &it)) {
-    struct writer w;
+    struct PerfettoStreamWriter w;
     begin_packet(it.tracer, &w);
     write_all(&w, &packet);
     end_packet(it.tracer, &w);

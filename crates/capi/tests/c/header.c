@@ -1,5 +1,5 @@
-/* The header by itself. */
+/* The header by itself, and its layouts. */
 
-#include "perfetto_c.h"
+#include "layout.h"
 
 int main(void) { return perfetto_atomic_false ? 1 : 0; }

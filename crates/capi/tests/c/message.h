@@ -9,22 +9,22 @@
 struct message {
   uint8_t* size_field; /* null: nobody wants to know */
   size_t begin;
-  struct writer* to;
+  struct PerfettoStreamWriter* to;
   struct message* parent;
 };
 
-static inline size_t written(const struct writer* w) {
-  return w->at.written_previously + (size_t)(w->at.write_ptr - w->at.begin);
+static inline size_t written(const struct PerfettoStreamWriter* w) {
+  return w->written_previously + (size_t)(w->write_ptr - w->begin);
 }
 
-static inline struct message root_message(struct writer* to) {
+static inline struct message root_message(struct PerfettoStreamWriter* to) {
   struct message m = {NULL, written(to), to, NULL};
   return m;
 }
 
 static inline void leave_chunk(struct message* m) {
   for (; m; m = m->parent) {
-    struct PerfettoStreamWriter* w = &m->to->at;
+    struct PerfettoStreamWriter* w = m->to;
     if (!m->size_field || m->size_field < w->begin || m->size_field >= w->end) break;
     m->size_field = PerfettoStreamWriterAnnotatePatch(w, m->size_field);
   }
@@ -74,7 +74,7 @@ static inline void m_text(struct message* m, uint32_t field, const char* text) {
 
 static inline struct message m_begin(struct message* parent, uint32_t field) {
   m_tag(parent, field, 2);
-  struct PerfettoStreamWriter* w = &parent->to->at;
+  struct PerfettoStreamWriter* w = parent->to;
   if (room(parent->to) < PERFETTO_STREAM_WRITER_PATCH_SIZE) {
     leave_chunk(parent);
     PerfettoStreamWriterReserveBytesSlowpath(w, PERFETTO_STREAM_WRITER_PATCH_SIZE);

@@ -170,7 +170,7 @@ static void low_level(struct PerfettoTeCategoryImpl* net) {
     put_number(&packet, 13, 2);
     put_message(&packet, 11, &event);
     if (interned.len) put_message(&packet, 12, &interned);
-    struct writer w;
+    struct PerfettoStreamWriter w;
     begin_packet(it.ds.tracer, &w);
     write_all(&w, &packet);
     end_packet(it.ds.tracer, &w);

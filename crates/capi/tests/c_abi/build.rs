@@ -25,8 +25,8 @@ impl Flavour {
         self.folder().join("libperfetto_c.so")
     }
 
-    fn options(self) -> &'static [&'static str] {
-        if self == Self::V58 { &[] } else { &["-DV59"] }
+    pub(crate) fn options(self) -> &'static [&'static str] {
+        if self == Self::V58 { &[] } else { &["-DPERFETTO_C_V59"] }
     }
 }
 

@@ -1,12 +1,50 @@
-use crate::build::{Flavour, compile, file_in_tmp};
+use std::collections::BTreeSet;
+use std::process::Command;
 
-/// The layouts are asserted in the header.
+use crate::build::{Flavour, compile, file_in_tmp};
+use crate::symbols_are_those_of_the_contract::expected;
+
+/// With the layouts of `layout.h`; `abi.rs` asserts the same.
 #[test]
 fn in_c() {
-    compile("gcc", Flavour::V58, "header.c", &file_in_tmp("header_c.o"), &["-std=c11", "-pedantic", "-c"]);
+    for flavour in Flavour::ALL {
+        for standard in ["-std=c11", "-std=c17"] {
+            compile("gcc", flavour, "header.c", &file_in_tmp("header_c.o"), &[standard, "-Wpedantic", "-c"]);
+        }
+    }
 }
 
 #[test]
 fn in_cxx() {
-    compile("g++", Flavour::V58, "header.cc", &file_in_tmp("header_cc.o"), &["-std=c++17", "-pedantic", "-c"]);
+    for flavour in Flavour::ALL {
+        for standard in ["-std=c++11", "-std=c++17", "-std=c++20"] {
+            compile("g++", flavour, "header.cc", &file_in_tmp("header_cc.o"), &[standard, "-Wpedantic", "-c"]);
+        }
+    }
+}
+
+/// What the header of a flavour declares, by name.
+fn declared(flavour: Flavour) -> BTreeSet<String> {
+    let header = concat!(env!("CARGO_MANIFEST_DIR"), "/include/perfetto_c.h");
+    let output = Command::new("gcc")
+        .args(["-E", "-P", "-std=c11"])
+        .args(flavour.options())
+        .arg(header)
+        .output()
+        .expect("gcc runs");
+    let text = String::from_utf8(output.stdout).expect("text").replace("_Atomic(_Bool)", "_Bool");
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let last_name = |text: &str| text.rsplit(|c| !is_name(c)).find(|name| !name.is_empty()).map(str::to_owned);
+    let declarations = text.split(';').filter(|line| !line.contains("typedef"));
+    declarations
+        .filter_map(|line| if line.contains("extern") { last_name(line) } else { last_name(line.split_once('(')?.0) })
+        .filter(|name| name.to_ascii_lowercase().starts_with("perfetto"))
+        .collect()
+}
+
+#[test]
+fn all_symbols_are_declared_and_nothing_else_is() {
+    for flavour in Flavour::ALL {
+        assert_eq!(declared(flavour), expected(flavour).into_keys().collect::<BTreeSet<_>>());
+    }
 }

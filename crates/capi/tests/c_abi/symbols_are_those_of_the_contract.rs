@@ -4,9 +4,10 @@ use std::process::Command;
 use crate::build::{Flavour, succeed};
 
 /// Names of functions, and of data with their sizes.
-type Symbols = BTreeMap<String, Option<u64>>;
+pub(crate) type Symbols = BTreeMap<String, Option<u64>>;
 
-fn expected(flavour: Flavour) -> Symbols {
+/// What a flavour exports.
+pub(crate) fn expected(flavour: Flavour) -> Symbols {
     let lines = include_str!("symbols.txt").lines().filter(|line| !line.starts_with('#'));
     let mut symbols: Symbols = lines
         .map(|line| match line.split_once(' ') {

@@ -11,9 +11,9 @@ pub trait Foreign: fmt::Debug + Sync {
 
     /// [`Category::instances`] may have changed. Called by whichever thread changed it, without locks of the crate; calls may come late and
     /// at the same time.
-    fn switched(&self);
+    fn switched(&'static self);
 
-    /// In the child of a fork: the category is off. Must not lock anything.
+    /// In the child of a fork: the category is off. Must not lock anything but what a [static](crate::raw::StaticMutex) that was locked by it protects.
     fn forked(&self);
 }
 

@@ -51,6 +51,10 @@ pub trait DataSource: Send + Sync + Sized + 'static {
     /// The session wants every thread to begin its incremental state anew; each does at its next trace point.
     fn will_clear_incremental_state(&self) {}
 
+    /// The instance has ended: nothing is recorded into it any more. It is dropped when nobody has it.
+    #[doc(hidden)]
+    fn ended(&self) {}
+
     /// Brings the incremental state of one writer back to its beginning; by default it is replaced. One that is expensive to make may be emptied
     /// instead.
     fn clear_incremental_state(state: &mut Self::IncrementalState) {
@@ -502,6 +506,8 @@ impl<T: DataSource> AnySource for Source<T> {
     fn end(&self, ticket: Ticket) {
         if let Some(instance) = self.slots.vacate(ticket, || self.enabled.stop(ticket.slot)) {
             let object = instance.lock().take();
+            let end = || object.as_ref().inspect(|object| object.ended());
+            let _ = catch_unwind(AssertUnwindSafe(end));
             let _ = catch_unwind(AssertUnwindSafe(|| drop(object)));
         }
     }

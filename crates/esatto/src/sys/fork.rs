@@ -13,8 +13,8 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// The functions to call, as addresses: before, after in the parent, after in the child.
-static HOOKS: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
+/// The functions to call, as addresses: before, after in the parent, after in the child, and then somebody else's.
+static HOOKS: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
 /// Calls `before` when the process is about to fork, and one of the others on each side afterwards, on the thread that forks. To be called once.
 pub(crate) fn watch(before: fn(), in_parent: fn(), in_child: fn()) {
@@ -26,6 +26,24 @@ pub(crate) fn watch(before: fn(), in_parent: fn(), in_child: fn()) {
     // Fails without memory only: then forks are not noticed.
     let failed = unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) };
     WATCHED.store(failed == 0, Ordering::Relaxed);
+}
+
+/// Calls a function when the child is as it should be, for libraries that stand on this one. One for the whole process.
+pub(crate) fn in_child(function: fn()) {
+    HOOKS[3].store(function as usize, Ordering::Relaxed);
+}
+
+pub(crate) fn tell_child() {
+    call(3);
+}
+
+/// Makes memory that is shared with services the child's own.
+pub(crate) fn copy_memory() {
+    #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
+    // SAFETY: called in a child, whose only thread this is. The regions keep their descriptors open, which are not among those that children close.
+    unsafe {
+        esatto_shm::MappedRegion::copy_in_child();
+    }
 }
 
 /// Whether forks are noticed from now on.

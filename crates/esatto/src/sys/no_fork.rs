@@ -6,6 +6,14 @@ pub(crate) const fn watch(_before: fn(), _in_parent: fn(), _in_child: fn()) {}
 /// There are none.
 pub(crate) const fn close_descriptors() {}
 
+/// Would call it in a child.
+pub(crate) const fn in_child(_function: fn()) {}
+
+pub(crate) const fn tell_child() {}
+
+/// There is no child.
+pub(crate) const fn copy_memory() {}
+
 /// Where threads have numbers of ours, which stay.
 pub(crate) const fn is_watched() -> bool {
     true

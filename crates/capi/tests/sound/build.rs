@@ -1,0 +1,45 @@
+//! Compiling the programs in `c`, and running them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+
+/// The folder of the library. Cargo builds it for no test, as tests cannot use it as a crate: so the first that asks does.
+pub(crate) fn library_folder() -> &'static Path {
+    static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target folder");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--locked", "-p", "esatto-capi", "-p", "esatto-capi-v59", "--target-dir"]).arg(target);
+        let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+        cargo.args((profile == "release").then_some("--release"));
+        succeed(&mut cargo);
+        target.join(profile)
+    });
+    &FOLDER
+}
+
+/// Compiles a program, with all warnings, and returns where it is.
+pub(crate) fn program(name: &str, options: &[&str]) -> PathBuf {
+    let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sound_{name}"));
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = library_folder();
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-pthread", "-I"])
+        .arg(package.join("include"));
+    gcc.arg(package.join("tests/sound/c").join(format!("{name}.c"))).arg("-o").arg(&output);
+    gcc.arg("-L").arg(folder).arg(format!("-Wl,-rpath,{}", folder.display())).args(options);
+    succeed(&mut gcc);
+    output
+}
+
+/// As [`program`], linked with the library.
+pub(crate) fn linked(name: &str) -> PathBuf {
+    program(name, &["-lperfetto_c"])
+}
+
+pub(crate) fn succeed(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{error}", output.status);
+    output
+}

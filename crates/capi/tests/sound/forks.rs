@@ -1,0 +1,30 @@
+//! Children of a fork.
+
+use std::process::Command;
+
+use esatto_tests::{Lab, Peer, Side, skip};
+
+use crate::build::{linked, succeed};
+
+#[test]
+fn a_child_that_is_forked_in_a_packet_writes_nothing_of_it() {
+    succeed(&mut Command::new(linked("fork_in_packet")));
+}
+
+/// Where the memory is shared with another process, and so with the child, unless something is done about it.
+#[test]
+fn a_child_that_is_forked_in_a_packet_writes_nothing_into_shared_memory() {
+    skip(|| {
+        Peer::Official.require()?;
+        let lab = Lab::new();
+        let service = lab.service(Side::Theirs);
+        succeed(lab.command(linked("fork_in_packet")).env("SYSTEM", "1"));
+        drop(service);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_child_finds_every_lock_free() {
+    succeed(&mut Command::new(linked("fork_storm")));
+}

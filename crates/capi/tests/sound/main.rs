@@ -1,0 +1,4 @@
+//! Programs in C that do to the library what programs should not, or seldom do.
+
+mod build;
+mod forks;
