@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod c_abi;
 mod cargo;
 mod lab;
 mod options;
@@ -36,6 +37,7 @@ fn run() -> Result<(), String> {
             Group::Sdk => sdk::run(&options)?,
             Group::Protozero => protozero::run(&options)?,
             Group::Service => service::run(&options)?,
+            Group::CAbi => c_abi::run(&options)?,
             Group::Build => build::run()?,
         };
         row::print(group.name(), &found);

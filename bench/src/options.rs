@@ -11,6 +11,8 @@ esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NA
   protozero   encoding into bytes and chunks, decoding traces, machine code, beside prost, quick-protobuf,
               micropb, buffa and rust-protobuf, and above the speed of light
   service     the tracing service, beside Perfetto's traced; its parts are write, read, latency and idle
+  c-abi       trace points of the C library beside those of Perfetto's, as perfetto-sdk-sys has it; sizes of the libraries
+              (compiles that library four times, the first time: minutes)
   build       clean build time, size and crates of a program with an SDK, beside perfetto-sdk
               (compiles the C++ SDK anew: minutes)
 
@@ -26,17 +28,19 @@ pub(crate) enum Group {
     Sdk,
     Protozero,
     Service,
+    CAbi,
     Build,
 }
 
 impl Group {
-    const ALL: [Self; 4] = [Self::Sdk, Self::Protozero, Self::Service, Self::Build];
+    const ALL: [Self; 5] = [Self::Sdk, Self::Protozero, Self::Service, Self::CAbi, Self::Build];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sdk => "sdk",
             Self::Protozero => "protozero",
             Self::Service => "service",
+            Self::CAbi => "c-abi",
             Self::Build => "build",
         }
     }

@@ -1,5 +1,6 @@
 //! Categories, and what track events have in common (`docs/spec/c-abi.md` §10).
 
+use core::cell::Cell;
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -209,6 +210,14 @@ static DESTROYED: StaticMutex<ByKey<Vec<&'static CategoryImpl>>> =
 static DYNAMIC: StaticMutex<ByKey<&'static CategoryImpl>> =
     StaticMutex::new(HashMap::with_hasher(BuildHasherDefault::new()));
 
+/// Dynamic categories that a thread finds without a lock.
+const NEAR: usize = 16;
+
+thread_local! {
+    /// By the address of the descriptor.
+    static NEAR_DYNAMIC: [Cell<Option<&'static CategoryImpl>>; NEAR] = const { [const { Cell::new(None) }; NEAR] };
+}
+
 /// The category that stands for all, on and published when this returns.
 fn any() -> &'static CategoryImpl {
     static ANY: StaticMutex<Option<&'static CategoryImpl>> = StaticMutex::new(None);
@@ -221,16 +230,54 @@ fn any() -> &'static CategoryImpl {
     any
 }
 
-/// In which instances a dynamic category is on.
+/// In which instances a dynamic category is on. Takes a lock where this thread has not seen it lately.
 ///
 /// # Safety
 ///
 /// Null, or valid, with strings that end with NUL.
 pub(crate) unsafe fn dynamic_instances(desc: *const CategoryDescriptor) -> u32 {
+    let place = (desc.addr() / align_of::<CategoryDescriptor>()) % NEAR;
+    let near = NEAR_DYNAMIC.with(|near| near[place].get());
+    // SAFETY: the caller's promise.
+    if let Some(category) = near.filter(|near| unsafe { is(near.category(), desc) }) {
+        return category.category().instances();
+    }
+    let known = |category: &'static CategoryImpl| NEAR_DYNAMIC.with(|near| near[place].set(Some(category)));
+    // SAFETY: as above.
+    unsafe { dynamic_instances_by_content(desc, known) }
+}
+
+/// Whether a descriptor describes a category.
+///
+/// # Safety
+///
+/// Null, or valid, with strings that end with NUL.
+unsafe fn is(category: &Category, desc: *const CategoryDescriptor) -> bool {
+    // SAFETY: the caller's promise.
+    let Some(desc) = (unsafe { desc.as_ref() }) else { return false };
+    // SAFETY: as above.
+    let equal = |text: &str, string| text.as_bytes() == unsafe { text::bytes(string) }.unwrap_or_default();
+    let num_tags = if desc.tags.is_null() { 0 } else { desc.num_tags };
+    equal(category.name(), desc.name)
+        && equal(category.description(), desc.desc)
+        && category.tags().len() == num_tags
+        // SAFETY: as above: there are as many.
+        && category.tags().iter().enumerate().all(|(i, tag)| equal(tag, unsafe { *desc.tags.add(i) }))
+}
+
+/// # Safety
+///
+/// As [`dynamic_instances`].
+#[cold]
+unsafe fn dynamic_instances_by_content(
+    desc: *const CategoryDescriptor,
+    found: impl FnOnce(&'static CategoryImpl),
+) -> u32 {
     // SAFETY: the caller's promise.
     let key = unsafe { key(desc) };
     let mut known = DYNAMIC.lock();
-    if let Some(category) = known.get(&key) {
+    if let Some(&category) = known.get(&key) {
+        found(category);
         return category.category().instances();
     }
     if known.len() < MAX_DYNAMIC {
@@ -238,6 +285,7 @@ pub(crate) unsafe fn dynamic_instances(desc: *const CategoryDescriptor) -> u32 {
         known.insert(key, category);
         drop(known);
         raw::register(category.category());
+        found(category);
         return category.category().instances();
     }
     drop(known);

@@ -40,16 +40,42 @@ impl Packet {
     }
 
     /// Ends the packet, if there is one: with success, or as if it had never been.
+    #[inline]
     pub(crate) fn finish(&mut self, is_whole: bool) {
-        if let Some(mut writer) = self.writer.take() {
-            // SAFETY: see `writer`.
-            let writer = unsafe { writer.as_mut() };
-            let all_told = self.tell_patches(writer);
-            if self.spill.is_empty() && !(is_whole && all_told) {
-                writer.void_packet();
+        match self.writer.take() {
+            Some(mut writer) => {
+                // SAFETY: see `writer`.
+                let writer = unsafe { writer.as_mut() };
+                if !is_whole || self.is_odd() {
+                    self.finish_odd(writer, is_whole);
+                } else {
+                    writer.end_packet();
+                }
             }
-            writer.end_packet();
+            None if self.is_odd() => self.tidy_up(),
+            None => {}
         }
+    }
+
+    /// Whether it is in several chunks, or void.
+    fn is_odd(&self) -> bool {
+        !self.patches.is_empty() || !self.spill.is_empty()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn finish_odd(&mut self, writer: &mut TraceWriter, is_whole: bool) {
+        let all_told = self.tell_patches(writer);
+        if self.spill.is_empty() && !(is_whole && all_told) {
+            writer.void_packet();
+        }
+        writer.end_packet();
+        self.tidy_up();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tidy_up(&mut self) {
         self.patches.clear();
         for spill in self.spill.drain(..) {
             // SAFETY: from `Box::into_raw`; the program has ended the packet.

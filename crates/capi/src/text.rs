@@ -20,6 +20,16 @@ pub(crate) unsafe fn bytes<'a>(string: *const c_char) -> Option<&'a [u8]> {
     Some(unsafe { CStr::from_ptr(string) }.to_bytes())
 }
 
+/// Bytes as a text of ours, if they are one.
+#[inline]
+pub(crate) fn utf8(bytes: &[u8]) -> Option<&str> {
+    if bytes.is_ascii() {
+        // SAFETY: all ASCII is UTF-8. The check takes fewer instructions, and most texts pass it.
+        return Some(unsafe { core::str::from_utf8_unchecked(bytes) });
+    }
+    core::str::from_utf8(bytes).ok()
+}
+
 /// As [`bytes`], as a text of ours; null is empty.
 ///
 /// # Safety

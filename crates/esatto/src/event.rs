@@ -117,6 +117,14 @@ impl<'e> Event<'e> {
         }
     }
 
+    /// Adds a debug annotation that has no name; for other languages.
+    #[doc(hidden)]
+    pub fn annotate_nameless(&mut self, value: impl Value) {
+        if self.annotate {
+            value.write(AnnotationWriter::new(self.track_event.debug_annotations(), self.names));
+        }
+    }
+
     /// Adds a debug annotation whose name is written once per sequence; what the macros do with `key = value`.
     #[doc(hidden)]
     #[inline]

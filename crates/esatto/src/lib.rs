@@ -166,6 +166,7 @@ mod platform;
 mod process;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 pub mod producer;
+mod quick;
 #[doc(hidden)]
 #[cfg(not(esatto_loom))]
 pub mod raw;

@@ -44,14 +44,28 @@ pub fn sequence<R>(instance: usize, recording: &dyn Fn() -> u32, f: impl FnOnce(
     threads::with_stayed(|thread| thread.sequence_for(instance, recording).map(f)).flatten()
 }
 
-/// Records in these instances, which the category of the site was seen to be on in.
+/// Records in these instances, which the category of the site was seen to be on in. Becomes code of the caller: without arguments it is less.
+#[inline(always)]
 pub fn record_in(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
-    thread::record_in(instances, site, args)
+    thread::record_here(instances, site, args)
 }
 
 /// Records in those instances of which `recording` says that they want it.
 pub fn record_for(recording: &dyn Fn() -> u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
     thread::record_for(recording, site, args)
+}
+
+/// As [`record_for`], on a track with this id, which is among the arguments: `describe` writes what is to be known of it, and says that it
+/// [was seen](Sequence::track_seen), where that was not done before.
+#[inline]
+pub fn record_on(
+    uuid: u64,
+    describe: &dyn Fn(&mut Sequence),
+    recording: &dyn Fn() -> u32,
+    site: &'static Site,
+    args: &mut [Arg<'_>],
+) -> u32 {
+    threads::run(thread::TrackedEvent { site, args, uuid, recording, describe }).unwrap_or(0)
 }
 
 /// Hands what this thread has recorded to the service.

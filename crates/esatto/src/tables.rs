@@ -11,6 +11,7 @@ use esatto_schema::InternedDataWriter;
 
 use crate::callstack::Frame;
 use crate::location::Location;
+use crate::quick::QuickState;
 
 /// Entries that one table remembers. What comes later is written in full, or anew each time.
 const MAX_ENTRIES: usize = 4096;
@@ -38,8 +39,8 @@ pub(crate) struct Tables {
     source_paths: Table,
     frames: Table,
     callstacks: Table,
-    /// Entries of other libraries, of all tables: by the number of the table and the entry.
-    foreign: Table,
+    /// Entries of other libraries, by the number of the table.
+    foreign: Vec<(u32, Table)>,
     log_bodies: u64,
 }
 
@@ -154,8 +155,11 @@ impl Tables {
 
     /// The number of an entry that another library names, in whatever table, and whether that was announced.
     pub(crate) fn foreign(&mut self, table: u32, entry: &[u8]) -> (u64, bool) {
-        let key = [&table.to_ne_bytes(), entry].concat();
-        match self.foreign.numbered(&key) {
+        let index = self.foreign.iter().position(|(number, _)| *number == table).unwrap_or_else(|| {
+            self.foreign.push((table, Table::default()));
+            self.foreign.len() - 1
+        });
+        match self.foreign[index].1.numbered(entry) {
             Found::Known(number) => (FIRST_FOREIGN + number, true),
             Found::New(number) => (FIRST_FOREIGN + number, false),
         }
@@ -197,7 +201,7 @@ impl Tables {
         self.source_paths.clear();
         self.frames.clear();
         self.callstacks.clear();
-        self.foreign.clear();
+        self.foreign.iter_mut().for_each(|(_, table)| table.clear());
         self.log_bodies = 0;
     }
 }
@@ -217,7 +221,7 @@ enum Found {
 /// Numbers of one kind, from 1.
 #[derive(Debug, Default)]
 struct Table {
-    numbers: HashMap<Box<[u8]>, u64>,
+    numbers: HashMap<Box<[u8]>, u64, QuickState>,
     last: u64,
 }
 

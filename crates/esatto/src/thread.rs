@@ -57,14 +57,20 @@ pub fn record_only(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) ->
 
 /// Records with arguments.
 #[inline(never)]
-pub(crate) fn record_in(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
-    threads::run(Record { instances, site, args, decides: Its }).unwrap_or(0)
+fn record_in(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+    record_here(instances, site, args)
 }
 
 /// Records without arguments: all that has to do with them is left out of what is inlined here.
 #[inline(never)]
 fn record_plain_in(instances: u32, site: &'static Site) -> u32 {
-    threads::run(Record { instances, site, args: &mut [], decides: Its }).unwrap_or(0)
+    record_here(instances, site, &mut [])
+}
+
+/// Records, as code of the caller.
+#[inline(always)]
+pub(crate) fn record_here(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+    threads::run(Record { instances, site, args, decides: Its }).unwrap_or(0)
 }
 
 /// Records for those of whom `recording` says that they want it, where the category of the site does not say it.
@@ -146,6 +152,44 @@ impl<D: Decides> Entry for TimedEvent<'_, '_, D> {
     #[inline(always)]
     fn write(&mut self, sequence: &mut Sequence) {
         sequence.write(self.site, self.args, self.now);
+    }
+}
+
+/// An event on a track that somebody else describes.
+pub(crate) struct TrackedEvent<'a, 'v> {
+    pub(crate) site: &'static Site,
+    pub(crate) args: &'a mut [Arg<'v>],
+    pub(crate) uuid: u64,
+    /// Tells which instances record it now.
+    pub(crate) recording: &'a dyn Fn() -> u32,
+    pub(crate) describe: &'a dyn Fn(&mut Sequence),
+}
+
+impl threads::Inside for TrackedEvent<'_, '_> {
+    type Result = u32;
+
+    #[inline(always)]
+    fn run(self, thread: &mut Thread) -> u32 {
+        struct Timed<'a, 'v>(TrackedEvent<'a, 'v>, u64);
+
+        impl Entry for Timed<'_, '_> {
+            #[inline(always)]
+            fn recording(&self) -> impl Fn() -> u32 {
+                self.0.recording
+            }
+
+            #[inline(always)]
+            fn write(&mut self, sequence: &mut Sequence) {
+                let Self(event, now) = self;
+                if !sequence.knows(event.uuid) && sequence.begin(*now) {
+                    (event.describe)(sequence);
+                }
+                sequence.write(event.site, event.args, *now);
+            }
+        }
+
+        let now = clock::now_ns();
+        thread.record((self.recording)(), &mut Timed(self, now))
     }
 }
 

@@ -42,10 +42,14 @@ impl DataSourceType {
             here.writer = Some(writer);
             here.thread_state = state.cast();
             here.incremental_state = incremental.cast();
-            // SAFETY: belongs to the writer of this thread, and stays where it is as long as the thread is in the trace point.
-            unsafe { CustomState::make(state, &self.maker_of_tls(registered, slot, tracer)) };
-            // SAFETY: as above.
-            unsafe { IncrementalState::make(incremental, &self.maker_of_incr(registered, slot, tracer)) };
+            if registered.settings.on_create_tls.is_some() {
+                // SAFETY: belongs to the writer of this thread, and stays where it is as long as the thread is in the trace point.
+                unsafe { CustomState::make(state, &self.maker_of_tls(registered, slot, tracer)) };
+            }
+            if registered.settings.on_create_incr.is_some() {
+                // SAFETY: as above.
+                unsafe { IncrementalState::make(incremental, &self.maker_of_incr(registered, slot, tracer)) };
+            }
             iteration.goes_on();
             return TracerIterator::at(slot, tracer);
         }

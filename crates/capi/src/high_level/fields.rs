@@ -1,36 +1,21 @@
 //! What is written field by field.
 
+use core::ptr;
+
 use esatto::Event;
 use esatto_protozero::Message;
-use esatto_schema::{debug_annotation, track_event};
+use esatto_schema::track_event;
 
-use super::{Annotation, Rest};
+use super::scan::Rest;
 use crate::abi::{self, extra, proto};
 use crate::text;
 
 /// Deeper nesting of fields is left out.
 const MAX_DEPTH: u32 = 100;
 
-/// Adds an annotation whose name is written in full.
-pub(super) fn annotate(event: &mut Event<'_>, name: &str, value: Annotation<'_>) {
-    match value {
-        Annotation::U64(v) => event.annotate(name, v),
-        Annotation::I64(v) => event.annotate(name, v),
-        Annotation::F64(v) => event.annotate(name, v),
-        Annotation::Bool(v) => event.annotate(name, v),
-        Annotation::Str(v) => event.annotate(name, v),
-        Annotation::Pointer(v) => event.annotate(name, core::ptr::without_provenance::<()>(v as usize)),
-    }
-}
-
 /// Adds the name of a dynamic category.
 pub(super) fn category(event: &mut Event<'_>, name: &[u8]) {
     event.fields().message().bytes(track_event::field::CATEGORIES, name);
-}
-
-/// Adds a name that is not UTF-8.
-pub(super) fn name(event: &mut Event<'_>, name: &[u8]) {
-    event.fields().message().string(track_event::field::NAME, &String::from_utf8_lossy(name));
 }
 
 /// Adds something else.
@@ -43,7 +28,7 @@ pub(super) unsafe fn write(event: &mut Event<'_>, rest: &Rest<'_>) {
         Rest::Correlation(id) => event.correlate(*id),
         Rest::CorrelationText(id) => event.correlate(&*String::from_utf8_lossy(id)),
         // SAFETY: the caller's promise.
-        Rest::Annotation(name, extra) => unsafe { odd_annotation(event.fields().message(), *name, *extra) },
+        Rest::Annotation(extra) => unsafe { annotation(event, *extra) },
         Rest::Fields(fields) => {
             // Numbers first: they are the sequence's, and the message is open later.
             let mut iids = Vec::new();
@@ -55,36 +40,34 @@ pub(super) unsafe fn write(event: &mut Event<'_>, rest: &Rest<'_>) {
     }
 }
 
-/// An annotation without name, or with strings that are not UTF-8.
+/// An annotation that the trace point does not know.
 ///
 /// # Safety
 ///
 /// `extra` begins one of the struct that its type says.
-unsafe fn odd_annotation(event: &mut Message<'_>, name: Option<&[u8]>, extra: *const abi::Extra) {
-    use debug_annotation::field;
-    let mut annotation = event.begin(track_event::field::DEBUG_ANNOTATIONS);
-    if let Some(name) = name {
-        annotation.string(field::NAME, &String::from_utf8_lossy(name));
-    }
-    macro_rules! value {
-        ($type:ident) => {
+unsafe fn annotation(event: &mut Event<'_>, extra: *const abi::Extra) {
+    macro_rules! add {
+        ($type:ident, $value:expr) => {{
             // SAFETY: the type says that it is one.
-            unsafe { (*extra.cast::<abi::$type>()).value }
-        };
+            let whole = unsafe { &*extra.cast::<abi::$type>() };
+            // SAFETY: a string, or null.
+            match unsafe { text::bytes(whole.name) } {
+                Some(name) => event.annotate(&String::from_utf8_lossy(name), $value(whole.value)),
+                None => event.annotate_nameless($value(whole.value)),
+            }
+        }};
     }
     // SAFETY: the caller's promise.
     match unsafe { (*extra).kind } {
-        extra::DEBUG_ARG_BOOL => annotation.bool(field::BOOL_VALUE, value!(ExtraDebugArgBool) == 1),
-        extra::DEBUG_ARG_UINT64 => annotation.varint(field::UINT_VALUE, value!(ExtraDebugArgUint64)),
-        extra::DEBUG_ARG_INT64 => annotation.int(field::INT_VALUE, value!(ExtraDebugArgInt64)),
-        extra::DEBUG_ARG_DOUBLE => annotation.double(field::DOUBLE_VALUE, value!(ExtraDebugArgDouble)),
-        extra::DEBUG_ARG_POINTER => annotation.varint(field::POINTER_VALUE, value!(ExtraDebugArgPointer) as u64),
-        extra::DEBUG_ARG_STRING => {
-            let value = value!(ExtraDebugArgString);
+        extra::DEBUG_ARG_BOOL => add!(ExtraDebugArgBool, |value| value == 1),
+        extra::DEBUG_ARG_UINT64 => add!(ExtraDebugArgUint64, |value: u64| value),
+        extra::DEBUG_ARG_INT64 => add!(ExtraDebugArgInt64, |value: i64| value),
+        extra::DEBUG_ARG_DOUBLE => add!(ExtraDebugArgDouble, |value: f64| value),
+        extra::DEBUG_ARG_POINTER => add!(ExtraDebugArgPointer, ptr::without_provenance::<()>),
+        extra::DEBUG_ARG_STRING => add!(ExtraDebugArgString, |value| {
             // SAFETY: a string, or null.
-            let value = unsafe { text::bytes(value) }.unwrap_or_default();
-            annotation.string(field::STRING_VALUE, &String::from_utf8_lossy(value));
-        }
+            String::from_utf8_lossy(unsafe { text::bytes(value) }.unwrap_or_default())
+        }),
         _ => {}
     }
 }

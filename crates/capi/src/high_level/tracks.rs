@@ -1,7 +1,7 @@
 //! The track of an event, described by the program (`docs/spec/c-abi.md` §11, step 5).
 
+use esatto::Track;
 use esatto::raw::{self, Sequence};
-use esatto::{Arg, Site, Track};
 use esatto_protozero::Message;
 use esatto_schema::{trace_packet, track_descriptor};
 
@@ -35,28 +35,6 @@ impl Tracks<'_> {
         (!matches!(self, Tracks::None)).then(|| Track::global(unsafe { self.uuid() }))
     }
 
-    /// Records an event in those instances that want it, each of which learns of the track before.
-    ///
-    /// # Safety
-    ///
-    /// As [`track`](Self::track).
-    pub(super) unsafe fn record(&self, recording: &dyn Fn() -> u32, site: &'static Site, args: &mut [Arg<'_>]) {
-        if !raw::enter() {
-            return;
-        }
-        let (now, instances) = (raw::now_ns(), recording());
-        for slot in (0..u32::BITS).filter(|slot| instances & 1 << slot != 0) {
-            raw::sequence(slot as usize, recording, |sequence| {
-                if sequence.begin(now) {
-                    // SAFETY: the caller's promise.
-                    unsafe { self.describe(sequence) };
-                }
-                sequence.record(site, args, now);
-            });
-        }
-        raw::leave();
-    }
-
     /// # Safety
     ///
     /// As [`track`](Self::track).
@@ -85,7 +63,9 @@ impl Tracks<'_> {
     /// # Safety
     ///
     /// As [`track`](Self::track).
-    unsafe fn describe(&self, sequence: &mut Sequence) {
+    #[cold]
+    #[inline(never)]
+    pub(super) unsafe fn describe(&self, sequence: &mut Sequence) {
         match self {
             Tracks::None => {}
             Tracks::Registered(extra) => {

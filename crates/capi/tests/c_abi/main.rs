@@ -5,6 +5,7 @@ mod a_child_is_off;
 mod build;
 mod cases;
 mod headers_compile_in_c_and_cxx;
+mod macros_record_what_they_say;
 mod run;
 mod symbols_are_those_of_the_contract;
 mod there_are_so_many_types_of_data_sources;

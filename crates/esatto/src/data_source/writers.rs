@@ -27,6 +27,9 @@ pub(crate) struct Writers {
 
 /// A [`Writer`] of some data source.
 trait AnyWriter: Send {
+    /// Of the instance that it was made for.
+    fn stamp(&self) -> Stamp;
+
     /// False if the instance has ended.
     fn is_current(&self) -> bool;
 
@@ -136,16 +139,28 @@ impl Writers {
         }
         let entry = &mut self.writers[index][slot];
         let stamp = source.slots().stamp(slot);
-        let known = entry.as_mut().and_then(|writer| writer.as_any().downcast_mut::<Writer<T>>());
-        match known {
-            Some(writer) if writer.stamp == stamp => {}
+        if entry.as_ref().is_none_or(|writer| writer.stamp() != stamp) {
+            Self::renew(entry, source, slot, stamp);
+        }
+        entry.as_mut()?.as_any().downcast_mut()
+    }
+
+    /// The slot has another instance than the writer was made for, or its incremental state was cleared.
+    #[cold]
+    #[inline(never)]
+    fn renew<T: DataSource>(
+        entry: &mut Option<Box<dyn AnyWriter>>,
+        source: &'static Source<T>,
+        slot: usize,
+        stamp: Stamp,
+    ) {
+        match entry.as_mut().and_then(|writer| writer.as_any().downcast_mut::<Writer<T>>()) {
             Some(writer) if writer.stamp.is_same_instance(stamp) => {
                 writer.stamp = stamp;
                 writer.renew_state();
             }
             _ => *entry = Writer::new(source, slot).map(|writer| Box::new(writer) as Box<dyn AnyWriter>),
         }
-        entry.as_mut()?.as_any().downcast_mut()
     }
 }
 
@@ -217,6 +232,10 @@ impl<T: DataSource> Writer<T> {
 }
 
 impl<T: DataSource> AnyWriter for Writer<T> {
+    fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
     fn is_current(&self) -> bool {
         self.source.slots().stamp(self.slot).is_same_instance(self.stamp)
     }

@@ -4,8 +4,6 @@ use esatto_schema::interned_data;
 use esatto_shm::TraceWriter;
 
 use super::Sequence;
-use crate::arg::Arg;
-use crate::site::Site;
 use crate::tables::FIRST_FOREIGN;
 
 impl Sequence {
@@ -14,14 +12,15 @@ impl Sequence {
         self.is_ready() || self.start(now_ns.max(self.last_ns))
     }
 
+    /// Whether the sequence is ready, and a track was described in it.
+    #[inline(always)]
+    pub(crate) fn knows(&self, uuid: u64) -> bool {
+        self.is_ready() && (uuid == self.last_track || self.tracks.contains(&uuid))
+    }
+
     /// Writes packets of the sequence, when it is ready.
     pub const fn packets(&mut self) -> &mut TraceWriter {
         &mut self.writer
-    }
-
-    /// Writes an event, as [`record`](crate::record) does.
-    pub fn record(&mut self, site: &'static Site, args: &mut [Arg<'_>], now_ns: u64) {
-        self.write(site, args, now_ns);
     }
 
     /// Whether a track was described; it counts as described from now on.

@@ -1,0 +1,1 @@
+//! Empty: what counts is the C++ library that the dependency compiles.

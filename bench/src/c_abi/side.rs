@@ -1,0 +1,93 @@
+//! The program with one of the libraries, and what it has come up with.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde::Deserialize;
+
+use crate::stats::Statistic;
+use crate::trace::TrackEvents;
+
+/// Timed batches of a case per round.
+const BATCHES: &str = "60";
+/// Between batches: the service fetches some 30 KiB.
+const PAUSE_US: &str = "1000";
+
+/// Which clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Time {
+    Wall,
+    /// The threads' own.
+    Cpu,
+}
+
+/// A line that the program prints.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Samples { case: String, threads: usize, wall: Vec<f64>, cpu: Vec<f64> },
+    Events { events: u64 },
+}
+
+#[derive(Debug, Default)]
+struct Samples {
+    wall: Vec<f64>,
+    cpu: Vec<f64>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Side {
+    name: &'static str,
+    program: PathBuf,
+    /// The folder of the library.
+    library: PathBuf,
+    /// By case and number of threads.
+    samples: BTreeMap<(String, usize), Samples>,
+}
+
+impl Side {
+    pub(crate) const fn new(name: &'static str, program: PathBuf, library: PathBuf) -> Self {
+        Self { name, program, library, samples: BTreeMap::new() }
+    }
+
+    /// One round of all cases. Every event has to arrive in the trace.
+    pub(crate) fn time(&mut self) -> Result<(), String> {
+        let folder = tempfile::tempdir().map_err(|error| format!("temporary folder: {error}"))?;
+        let trace = folder.path().join("trace.pftrace");
+        let mut command = Command::new(&self.program);
+        command.env("LD_LIBRARY_PATH", &self.library).arg(&trace).args([BATCHES, PAUSE_US]);
+        let output = command.output().map_err(|error| format!("{}: {error}", self.program.display()))?;
+        if !output.status.success() {
+            let error = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("{}, {}: {error}", self.name, output.status));
+        }
+        let mut emitted = 0;
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            match serde_json::from_str(line).map_err(|error| format!("{} printed '{line}': {error}", self.name))? {
+                Line::Samples { case, threads, wall, cpu } => {
+                    let samples = self.samples.entry((case, threads)).or_default();
+                    samples.wall.extend(wall);
+                    samples.cpu.extend(cpu);
+                }
+                Line::Events { events } => emitted += events,
+            }
+        }
+        let trace = std::fs::read(&trace).map_err(|error| format!("{}: {error}", trace.display()))?;
+        let found = TrackEvents::of(&trace)?.count;
+        if found != emitted {
+            return Err(format!("{}: {emitted} events were recorded, {found} arrived", self.name));
+        }
+        Ok(())
+    }
+
+    /// ns per operation of all rounds, if there is such a case.
+    pub(crate) fn value(&self, case: &str, threads: usize, time: Time, of: Statistic) -> Option<f64> {
+        let samples = self.samples.get(&(case.to_owned(), threads))?;
+        Some(of(match time {
+            Time::Wall => &samples.wall,
+            Time::Cpu => &samples.cpu,
+        }))
+    }
+}

@@ -1,0 +1,119 @@
+/* What C and C++ share: starting to trace, categories, tracks of the process and its threads.
+ *
+ * Included by esatto/trace.h and esatto/trace.hpp; not for itself. */
+
+#ifndef ESATTO_BASE_H_
+#define ESATTO_BASE_H_
+
+#if !defined(__GNUC__)
+#error "esatto/trace.h needs gcc or clang: scopes end by __attribute__((cleanup))"
+#endif
+
+#include "../perfetto_c.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Who records: the program itself, or the service of the machine. Bits, for esatto_init. */
+enum {
+  ESATTO_IN_PROCESS = PERFETTO_BACKEND_IN_PROCESS,
+  ESATTO_SYSTEM = PERFETTO_BACKEND_SYSTEM,
+};
+
+/* Makes the program known to the backends (ESATTO_IN_PROCESS | ESATTO_SYSTEM).
+ *
+ * First of all: before, trace points do nothing, and everything else that registers ends the program. A service that is not there is waited for,
+ * in the background. May be called again, for another backend. */
+static inline void esatto_init(uint32_t backends) {
+  struct PerfettoProducerBackendInitArgs* args = PerfettoProducerBackendInitArgsCreate();
+  if (backends & ESATTO_IN_PROCESS) PerfettoProducerInProcessInit(args);
+  if (backends & ESATTO_SYSTEM) PerfettoProducerSystemInit(args);
+  PerfettoProducerBackendInitArgsDestroy(args);
+}
+
+/* Categories are objects of the program, which live as long as it does. */
+struct esatto_category {
+  PERFETTO_ATOMIC(bool)* enabled;
+  struct PerfettoTeCategoryImpl* impl;
+  struct PerfettoTeCategoryDescriptor descriptor;
+};
+
+/* Whether anybody records the category: a load and nothing else. */
+static inline bool esatto_is_enabled(const struct esatto_category* category) {
+#ifdef __cplusplus
+  return __builtin_expect(category->enabled->load(std::memory_order_relaxed), false);
+#else
+  return __builtin_expect(atomic_load_explicit(category->enabled, memory_order_relaxed), false);
+#endif
+}
+
+/* Registers categories, up to a null pointer, and tells the services of them. Those that are registered stay as they are. Not for two threads
+ * with the same category at once. */
+static inline void esatto_register_categories(struct esatto_category* const* categories) {
+  PerfettoTeInit();
+  for (; *categories; categories++) {
+    struct esatto_category* category = *categories;
+    if (category->impl) continue;
+    category->descriptor.num_tags = 0;
+    while (category->descriptor.tags && category->descriptor.tags[category->descriptor.num_tags]) category->descriptor.num_tags++;
+    category->impl = PerfettoTeCategoryImplCreate(&category->descriptor);
+    if (category->impl) category->enabled = PerfettoTeCategoryImplGetEnabled(category->impl);
+  }
+  PerfettoTePublishCategories();
+}
+
+/* Takes a category back, before the shared object that it lies in is unloaded. No thread may use it any more. */
+static inline void esatto_unregister_category(struct esatto_category* category) {
+  struct PerfettoTeCategoryImpl* impl = category->impl;
+  if (!impl) return;
+  category->enabled = &perfetto_atomic_false;
+  category->impl = NULL;
+  PerfettoTeCategoryImplDestroy(impl);
+  PerfettoTePublishCategories();
+}
+
+/* The category of events whose category is a text that is known at run time: see ESATTO_CATEGORY_NAME and esatto::category_name. */
+static inline struct esatto_category esatto_any_category(void) {
+  struct esatto_category any = {&perfetto_atomic_false, NULL, {NULL, NULL, NULL, 0}};
+  if (perfetto_te_any_categories_enabled) {
+    any.enabled = perfetto_te_any_categories_enabled;
+    any.impl = perfetto_te_any_categories;
+  }
+  return any;
+}
+
+/* Now, on the clock of track events: nanoseconds since the machine was started. */
+static inline struct PerfettoTeTimestamp esatto_now(void) { return PerfettoTeGetTimestamp(); }
+
+/* The track of this process, as a parent of others. 0 before categories are registered. */
+static inline uint64_t esatto_process_track(void) { return perfetto_te_process_track_uuid; }
+
+/* The track of the calling thread, as a parent of others. */
+static inline uint64_t esatto_thread_track(void) { return perfetto_te_process_track_uuid ^ (uint64_t)PerfettoGetThreadIdImpl(); }
+
+/* Sessions that wait for one of these, up to a null pointer, are told. Forgotten after so many milliseconds if there is no connection. */
+static inline void esatto_activate_triggers(const char** names, uint32_t ttl_ms) { PerfettoProducerActivateTriggers(names, ttl_ms); }
+
+/* The number of a text, for tracks that are known by their names. */
+static inline uint64_t esatto_hash_(const char* text) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (; *text; text++) hash = (hash ^ (uint8_t)*text) * 0x100000001b3u;
+  return hash;
+}
+
+#define ESATTO_COUNTER_MAGIC_ 0xb1a4a67d7970839eu
+#define ESATTO_STATE_MAGIC_ 0x9b6c5d2f1e3a47c8u
+
+/* Several arguments of a macro are one or more: the first, and the others. The call of either ends with one more, so that there are others. */
+#define ESATTO_FIRST_(first, ...) first
+#define ESATTO_REST_(first, ...) __VA_ARGS__
+#define ESATTO_UNIQUE_(prefix) ESATTO_JOIN_(prefix, __LINE__)
+#define ESATTO_JOIN_(a, b) ESATTO_JOIN__(a, b)
+#define ESATTO_JOIN__(a, b) a##b
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ESATTO_BASE_H_ */

@@ -1,0 +1,203 @@
+/* Data sources: packets of the program's own, and what a session tells of its life. In C++, see esatto::DataSource. */
+
+#ifndef ESATTO_DATA_SOURCE_H_
+#define ESATTO_DATA_SOURCE_H_
+
+#include "proto.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An object of the program, which lives as long as it does. */
+struct esatto_data_source {
+  PERFETTO_ATOMIC(bool)* enabled;
+  struct PerfettoDsImpl* impl;
+};
+
+/* Its initial value. */
+#define ESATTO_DATA_SOURCE {&perfetto_atomic_false, NULL}
+
+/* What one is told, and how its packets are kept; all may be null or 0. Callbacks come from a thread of the library. */
+struct esatto_data_source_options {
+  PerfettoDsOnSetupCb on_setup;     /* returns the context of the instance; the config is a DataSourceConfig */
+  PerfettoDsOnStartCb on_start;     /* from now on what is traced is recorded */
+  PerfettoDsOnFlushCb on_flush;
+  PerfettoDsOnStopCb on_stop;
+  PerfettoDsOnDestroyCb on_destroy; /* nobody uses the context any more */
+  void* user_arg;                   /* of all of these */
+  /* An object for each thread and instance: for what the thread has to know, and for what of it the session has been told already. */
+  PerfettoDsOnCreateCustomState create_thread_state;
+  PerfettoDsOnDeleteCustomState delete_thread_state;
+  PerfettoDsOnCreateCustomState create_incremental_state;
+  PerfettoDsOnDeleteCustomState delete_incremental_state;
+  PerfettoDsOnClearCustomState clear_incremental_state;
+  /* What is done when there is no room: see enum PerfettoDsBufferExhaustedPolicy. */
+  enum PerfettoDsBufferExhaustedPolicy policy;
+  bool policy_is_up_to_sessions;
+  /* A stop is complete as soon as the callback returns, unheard by the service; it may then not be put off. */
+  bool does_not_notify_of_stop;
+};
+
+/* Tells services of a data source, after esatto_init. False if there are too many in the program: it then stays off. Nothing is done if it is
+ * registered. */
+static inline bool esatto_data_source_register(struct esatto_data_source* source, const char* name, const struct esatto_data_source_options* options) {
+  struct esatto_data_source_options none;
+  struct esatto_buffer descriptor;
+  struct PerfettoDsImpl* impl;
+  void* bytes;
+  size_t size;
+  bool is_good;
+  if (source->impl) return true;
+  memset(&none, 0, sizeof none);
+  if (!options) options = &none;
+  impl = PerfettoDsImplCreate();
+  if (options->on_setup) PerfettoDsSetOnSetupCallback(impl, options->on_setup);
+  if (options->on_start) PerfettoDsSetOnStartCallback(impl, options->on_start);
+  if (options->on_flush) PerfettoDsSetOnFlushCallback(impl, options->on_flush);
+  if (options->on_stop) PerfettoDsSetOnStopCallback(impl, options->on_stop);
+  if (options->on_destroy) PerfettoDsSetOnDestroyCallback(impl, options->on_destroy);
+  PerfettoDsSetCbUserArg(impl, options->user_arg);
+  if (options->create_thread_state) PerfettoDsSetOnCreateTls(impl, options->create_thread_state);
+  if (options->delete_thread_state) PerfettoDsSetOnDeleteTls(impl, options->delete_thread_state);
+  if (options->create_incremental_state) PerfettoDsSetOnCreateIncr(impl, options->create_incremental_state);
+  if (options->delete_incremental_state) PerfettoDsSetOnDeleteIncr(impl, options->delete_incremental_state);
+  if (options->clear_incremental_state) PerfettoDsSetOnClearIncr(impl, options->clear_incremental_state);
+  PerfettoDsSetBufferExhaustedPolicy(impl, (uint32_t)options->policy);
+  PerfettoDsSetBufferExhaustedPolicyConfigurable(impl, options->policy_is_up_to_sessions);
+  esatto_buffer_open(&descriptor);
+  esatto_put_string(&descriptor.message, 1, name);
+  esatto_put_bool(&descriptor.message, 2, !options->does_not_notify_of_stop);
+  bytes = esatto_buffer_take(&descriptor, &size);
+  is_good = PerfettoDsImplRegister(impl, &source->enabled, bytes, size);
+  free(bytes);
+  if (is_good) {
+    source->impl = impl;
+  } else {
+    source->enabled = &perfetto_atomic_false;
+  }
+  return is_good;
+}
+
+/* For every session that records the data source:
+ *
+ *   ESATTO_TRACE(&source, it) {
+ *     ESATTO_PACKET(it, packet) {
+ *       esatto_put_timestamp(packet);
+ *       ESATTO_MESSAGE(packet, 900, test) esatto_put_string(test, 1, "hello");
+ *     }
+ *   }
+ *
+ * Where there is none, a load and a branch. `it` is a struct esatto_iteration. The block may be left by break, return and goto, but not by longjmp.
+ * A trace point in a trace point does nothing. */
+#define ESATTO_TRACE(source, it)                                                                                     \
+  for (struct esatto_iteration it __attribute__((cleanup(esatto_iteration_end_))) = esatto_iteration_begin_(source); \
+       it.at.tracer; esatto_iteration_next_(&it))
+
+/* Writes a packet in an iteration: `packet` is a pointer to struct esatto_message, which esatto_put_… and ESATTO_MESSAGE take. It is recorded when the
+ * block is left, by break and continue, too, which leave nothing else. */
+#define ESATTO_PACKET(iteration, packet)                                                       \
+  for (struct esatto_packet_ packet##_ __attribute__((cleanup(esatto_packet_end_))) = {.tracer = (iteration).at.tracer}; \
+       esatto_packet_begin_(&packet##_);)                                                      \
+    for (struct esatto_message* packet = &packet##_.message; packet; packet = NULL)
+
+/* Writes a message into another one, which nothing is written to meanwhile. */
+#define ESATTO_MESSAGE(parent, field, message)                                                                           \
+  for (struct esatto_message message##_ __attribute__((cleanup(esatto_message_end))) = esatto_message_begin(parent, field), \
+                             *message = &message##_;                                                                     \
+       message; message = NULL)
+
+/* A session that records the data source, in the trace point that one is in. */
+struct esatto_iteration {
+  struct PerfettoDsImplTracerIterator at; /* at.inst_id is the number of the instance */
+  struct PerfettoDsImpl* impl;
+};
+
+/* The thread's object for this instance, as create_thread_state returned it. */
+static inline void* esatto_thread_state(struct esatto_iteration* it) { return PerfettoDsImplGetCustomTls(it->impl, it->at.tracer, it->at.inst_id); }
+
+/* What the thread has told this session, as create_incremental_state returned it: a new object after the session has forgotten. */
+static inline void* esatto_incremental_state(struct esatto_iteration* it) {
+  return PerfettoDsImplGetIncrementalState(it->impl, it->at.tracer, it->at.inst_id);
+}
+
+/* Hands over what this thread has written. The callback, if any, comes from a thread of the library, later or never. */
+static inline void esatto_flush(struct esatto_iteration* it, PerfettoDsTracerOnFlushCb done, void* user_arg) {
+  PerfettoDsTracerImplFlush(it->at.tracer, done, user_arg);
+}
+
+/* How many packets of this thread this session has lost. */
+static inline uint64_t esatto_drop_count(struct esatto_iteration* it) { return PerfettoDsTracerImplGetDropCount(it->at.tracer); }
+
+/* The context of an instance, which on_setup returned, locked by this thread until esatto_unlock_instance; null if it is over, and then not locked. */
+static inline void* esatto_lock_instance(struct esatto_data_source* source, PerfettoDsInstanceIndex instance) {
+  return source->impl ? PerfettoDsImplGetInstanceLocked(source->impl, instance) : NULL;
+}
+
+static inline void esatto_unlock_instance(struct esatto_data_source* source, PerfettoDsInstanceIndex instance) {
+  PerfettoDsImplReleaseInstanceLocked(source->impl, instance);
+}
+
+/* What time it is, as every packet should tell. */
+static inline void esatto_put_timestamp(struct esatto_message* packet) {
+  struct PerfettoDsTimestamp now = PerfettoDsGetTimestamp();
+  esatto_put_uint(packet, 8, now.value);
+  esatto_put_uint(packet, 58, now.clock_id);
+}
+
+/* What the above consists of. */
+
+static inline struct esatto_iteration esatto_iteration_begin_(struct esatto_data_source* source) {
+  struct esatto_iteration it = {{0, NULL, NULL}, source->impl};
+#ifdef __cplusplus
+  bool is_enabled = source->enabled->load(std::memory_order_relaxed);
+#else
+  bool is_enabled = atomic_load_explicit(source->enabled, memory_order_relaxed);
+#endif
+  if (__builtin_expect(is_enabled && it.impl, false)) it.at = PerfettoDsImplTraceIterateBegin(it.impl);
+  return it;
+}
+
+static inline void esatto_iteration_next_(struct esatto_iteration* it) { PerfettoDsImplTraceIterateNext(it->impl, &it->at); }
+
+static inline void esatto_iteration_end_(struct esatto_iteration* it) {
+  if (it->at.tracer) PerfettoDsImplTraceIterateBreak(it->impl, &it->at);
+}
+
+/* First `tracer` alone is given. */
+struct esatto_packet_ {
+  struct PerfettoDsTracerImpl* tracer; /* null: it has ended */
+  struct esatto_message message;
+  esatto_writer writer;
+  bool is_open;
+};
+
+static inline void esatto_packet_open_(struct PerfettoDsTracerImpl* tracer, esatto_writer* writer) {
+#ifdef PERFETTO_C_V59
+  PerfettoDsTracerImplPacketBegin(tracer, writer);
+#else
+  *writer = PerfettoDsTracerImplPacketBegin(tracer);
+#endif
+}
+
+static inline void esatto_packet_end_(struct esatto_packet_* packet) {
+  if (packet->tracer && packet->is_open) PerfettoDsTracerImplPacketEnd(packet->tracer, &packet->writer);
+  packet->tracer = NULL;
+}
+
+/* False the second time. */
+static inline bool esatto_packet_begin_(struct esatto_packet_* packet) {
+  if (packet->is_open) {
+    esatto_packet_end_(packet);
+    return false;
+  }
+  esatto_packet_open_(packet->tracer, &packet->writer);
+  packet->message = esatto_root_message_(&packet->writer);
+  return packet->is_open = true;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ESATTO_DATA_SOURCE_H_ */

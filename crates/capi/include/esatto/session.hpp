@@ -1,0 +1,122 @@
+// Recording in C++17: sessions, in the program itself or of the machine's service. See esatto/trace.hpp.
+
+#ifndef ESATTO_SESSION_HPP_
+#define ESATTO_SESSION_HPP_
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "session.h"
+
+namespace esatto {
+
+// Who records: the program itself, or the service of the machine.
+enum class Backend : uint32_t { in_process = ESATTO_IN_PROCESS, system = ESATTO_SYSTEM };
+constexpr Backend operator|(Backend a, Backend b) { return static_cast<Backend>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b)); }
+
+// Makes the program known to backends. First of all: before, trace points do nothing, and everything else that registers ends the program. A service
+// that is not there is waited for, in the background. May be called again, for another backend.
+inline void init(Backend backends) { esatto_init(static_cast<uint32_t>(backends)); }
+
+// Of what most sessions want, a serialized TraceConfig. One buffer of 4 MiB unless others are given.
+class TraceConfig {
+ public:
+  TraceConfig& buffer_kb(uint32_t size) { return put(buffers_, 1, number(1, size)), *this; }
+  // It ends by itself.
+  TraceConfig& duration_ms(uint32_t time) { return rest_ += number(3, time), *this; }
+  // Track events of categories by patterns as "net.*", but for those left out, where the former go before; none given: all but debug and slow ones.
+  TraceConfig& categories(std::initializer_list<std::string_view> patterns, std::initializer_list<std::string_view> left_out = {}) {
+    std::string events;
+    for (std::string_view pattern : left_out) put(events, 1, pattern);
+    for (std::string_view pattern : patterns) put(events, 2, pattern);
+    std::string config;
+    put(config, 113, events);
+    return data_source("track_event", config);
+  }
+  // A data source by its name, with more fields of its DataSourceConfig, serialized.
+  TraceConfig& data_source(std::string_view name, std::string_view more = {}) {
+    std::string config, source;
+    put(config, 1, name);
+    config += more;
+    put(source, 1, config);
+    return put(rest_, 2, source), *this;
+  }
+  // More fields of TraceConfig, serialized.
+  TraceConfig& more(std::string_view fields) { return rest_ += fields, *this; }
+
+  std::string bytes() const { return (buffers_.empty() ? TraceConfig().buffer_kb(4096).buffers_ : buffers_) + rest_; }
+
+ private:
+  static void put_varint(std::string& to, uint64_t value) {
+    uint8_t bytes[10];
+    to.append(reinterpret_cast<char*>(bytes), static_cast<size_t>(esatto_encode_varint_(bytes, value) - bytes));
+  }
+  static std::string number(uint32_t field, uint64_t value) {
+    std::string to;
+    put_varint(to, field << 3);
+    put_varint(to, value);
+    return to;
+  }
+  static void put(std::string& to, uint32_t field, std::string_view bytes) {
+    put_varint(to, field << 3 | 2);
+    put_varint(to, bytes.size());
+    to += bytes;
+  }
+
+  std::string buffers_, rest_;
+};
+
+// A session, which ends when it goes out of scope. Not to be used by two threads at once, nor in callbacks of the library.
+class Session {
+ public:
+  // Starts one. Data sources of this program record when it returns.
+  static Session in_process(const TraceConfig& config) { return Session(Backend::in_process, config.bytes()); }
+  static Session system(const TraceConfig& config) { return Session(Backend::system, config.bytes()); }
+  // Of one backend, by a serialized TraceConfig.
+  Session(Backend backend, std::string_view config)
+      : session_(esatto_session_start_with(static_cast<uint32_t>(backend), config.data(), config.size())) {}
+
+  Session(Session&& from) noexcept : session_(std::exchange(from.session_, nullptr)) {}
+  Session& operator=(Session&& from) noexcept { return std::swap(session_, from.session_), *this; }
+  ~Session() {
+    if (session_) PerfettoTracingSessionDestroy(session_);
+  }
+
+  // What was recorded so far goes into the session's buffers. False if it was not told in time by all.
+  bool flush(uint32_t timeout_ms = 5000) { return PerfettoTracingSessionFlushBlocking(session_, timeout_ms); }
+  // Nothing is recorded any more when it returns.
+  void stop() { PerfettoTracingSessionStopBlocking(session_); }
+
+  // Hands what was recorded, and was not read before, to body(const void*, size_t), piece by piece; it runs in a thread of the library, and must not
+  // throw.
+  template <class Body>
+  void read(Body&& body) {
+    using Plain = std::remove_reference_t<Body>;
+    auto call = [](PerfettoTracingSessionImpl*, const void* data, size_t size, bool, void* user_arg) noexcept {
+      if (size) (*static_cast<Plain*>(user_arg))(data, size);
+    };
+    PerfettoTracingSessionReadTraceBlocking(session_, call, const_cast<void*>(static_cast<const void*>(&body)));
+  }
+  std::string read() {
+    std::string trace;
+    read([&trace](const void* data, size_t size) { trace.append(static_cast<const char*>(data), size); });
+    return trace;
+  }
+  // The same, into a file, which is created or replaced.
+  [[nodiscard]] std::error_code save(const std::string& path) { return {esatto_session_save(session_, path.c_str()), std::generic_category()}; }
+  // Stops it, and saves what was recorded.
+  [[nodiscard]] std::error_code finish(const std::string& path) { return stop(), save(path); }
+
+  // The same session, for functions of perfetto_c.h.
+  PerfettoTracingSessionImpl* raw() const { return session_; }
+
+ private:
+  PerfettoTracingSessionImpl* session_;
+};
+
+}  // namespace esatto
+
+#endif  // ESATTO_SESSION_HPP_

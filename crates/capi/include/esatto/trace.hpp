@@ -1,0 +1,34 @@
+// Tracing in C++17, with gcc or clang, over the C ABI of Perfetto's tracing library (perfetto_c.h).
+//
+//   inline esatto::Category net{"net", "What goes over the network"};
+//
+//   void answer(int request) {
+//     ESATTO_SLICE(net, "answer", esatto::arg("request", request));
+//     …
+//   }
+//
+//   int main() {
+//     esatto::init(esatto::Backend::system);
+//     esatto::register_categories(net);
+//     …
+//
+// A trace point that nobody records costs a load and a branch; its arguments are not evaluated.
+//
+// track_event.hpp has events and tracks, data_source.hpp packets of the program's own, proto.hpp how messages are written, session.hpp how to record.
+// Categories and tracks of C are those of C++, too. Namespace esatto::detail and names that end with _ are not for programs. Define PERFETTO_C_V59 for the
+// library of v59.
+
+#ifndef ESATTO_TRACE_HPP_
+#define ESATTO_TRACE_HPP_
+
+#if !defined(__cplusplus) || __cplusplus < 201703L
+#error "esatto/trace.hpp needs C++17; C has esatto/trace.h"
+#endif
+
+#include "base.h"
+#include "data_source.hpp"
+#include "proto.hpp"
+#include "session.hpp"
+#include "track_event.hpp"
+
+#endif  // ESATTO_TRACE_HPP_

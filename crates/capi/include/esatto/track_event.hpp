@@ -1,0 +1,454 @@
+// Track events in C++17: slices, instants, counters, states, and what comes with them. See esatto/trace.hpp.
+
+#ifndef ESATTO_TRACK_EVENT_HPP_
+#define ESATTO_TRACK_EVENT_HPP_
+
+#include <array>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "track.h"
+
+// Events. The category is an esatto::Category, or a struct esatto_category of C; behind the name, a `const char*` or a std::string, come what are called
+// extras below, as many as there are. Where nobody records the category, neither the name nor any extra is evaluated.
+
+// (category, name, extras…): a slice, from here to the end of the block. It ends on the track that it begins on, whose name must still be there then.
+#define ESATTO_SLICE(category, ...)                       \
+  ::esatto::Slice ESATTO_UNIQUE_(esatto_slice_){category}; \
+  if (ESATTO_UNIQUE_(esatto_slice_).is_recorded()) ESATTO_UNIQUE_(esatto_slice_).begin(__VA_ARGS__)
+
+// (category, name, extras…): a slice begins, on its track.
+#define ESATTO_BEGIN(category, ...) ESATTO_EMIT_(category, ::esatto::detail::emit_named(esatto_category_, PERFETTO_TE_TYPE_SLICE_BEGIN, __VA_ARGS__))
+
+// (category, extras…): the slice that began last on the track ends.
+#define ESATTO_END(...)                         \
+  ESATTO_EMIT_(ESATTO_FIRST_(__VA_ARGS__, 0), ::esatto::detail::emit(esatto_category_, PERFETTO_TE_TYPE_SLICE_END, nullptr, ESATTO_REST_(__VA_ARGS__, nullptr)))
+
+// (category, name, extras…): something happens.
+#define ESATTO_INSTANT(category, ...) ESATTO_EMIT_(category, ::esatto::detail::emit_named(esatto_category_, PERFETTO_TE_TYPE_INSTANT, __VA_ARGS__))
+
+// (category, counter, value, extras…): a counter has another value, an integer or not. The counter is a name, and then of this process, or an
+// esatto::Track.
+#define ESATTO_COUNTER(category, counter, ...) ESATTO_EMIT_(category, ::esatto::detail::emit_counter(esatto_category_, counter, __VA_ARGS__))
+
+// (category, thing, state, extras…): what has states is in this one now, until the next; nullptr stands for none. The thing is a name, and then of this
+// process, or an esatto::Track.
+#define ESATTO_STATE(category, thing, ...) ESATTO_EMIT_(category, ::esatto::detail::emit_state(esatto_category_, thing, __VA_ARGS__))
+
+#define ESATTO_EMIT_(category, statement)                             \
+  do {                                                                \
+    auto&& esatto_category_ = (category);                             \
+    if (esatto_is_enabled(&esatto_category_)) statement;              \
+  } while (0)
+
+namespace esatto {
+
+// A category: its name; what it is about; tags. An object outside of functions, best `inline` in a header; constant initialisation.
+//
+//   inline esatto::Category net{"net", "What goes over the network"};
+class Category : public esatto_category {
+ public:
+  constexpr explicit Category(const char* name, const char* about = nullptr)
+      : esatto_category{&perfetto_atomic_false, nullptr, {name, about, nullptr, 0}} {}
+  // The tags end with a null pointer, and lie in an object that lives as long: static const char* tags[] = {"slow", nullptr};
+  constexpr Category(const char* name, const char* about, const char** tags)
+      : esatto_category{&perfetto_atomic_false, nullptr, {name, about, tags, 0}} {}
+  Category(const Category&) = delete;
+  Category& operator=(const Category&) = delete;
+
+  // Whether anybody records it: a load and nothing else.
+  bool is_enabled() const { return esatto_is_enabled(this); }
+};
+
+// Registers categories and tells services of them, after esatto::init.
+template <class... Categories>
+void register_categories(Categories&... categories) {
+  static_assert((std::is_base_of_v<esatto_category, Categories> && ...), "categories are wanted");
+  esatto_category* const all[] = {&categories..., nullptr};
+  esatto_register_categories(all);
+}
+
+// Extras: values that come with an event. Each has `PerfettoTeHlExtra* extra()`, valid as long as the value is there.
+
+namespace detail {
+
+// Most are a struct of the ABI.
+template <class Struct>
+struct Plain {
+  Struct value;
+  PerfettoTeHlExtra* extra() { return &value.header; }
+};
+template <class Struct>
+Plain(Struct) -> Plain<Struct>;
+
+inline const char* text(const char* from) { return from; }
+inline const char* text(const std::string& from) { return from.c_str(); }
+inline const char* text(std::nullptr_t) { return nullptr; }
+
+template <class T>
+inline constexpr bool is_text = std::is_convertible_v<const T&, const char*> || std::is_convertible_v<const T&, const std::string&>;
+
+}  // namespace detail
+
+// An annotation: a bool, a number, an enumeration, a text (`const char*`, std::string) or any other pointer. The name is a `const char*`.
+template <class T>
+auto arg(const char* name, const T& value) {
+  using D = std::decay_t<T>;
+  if constexpr (std::is_same_v<D, bool>) {
+    return detail::Plain{PerfettoTeHlExtraDebugArgBool{{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_BOOL}, name, value}};
+  } else if constexpr (std::is_enum_v<D>) {
+    return arg(name, static_cast<std::underlying_type_t<D>>(value));
+  } else if constexpr (std::is_floating_point_v<D>) {
+    return detail::Plain{PerfettoTeHlExtraDebugArgDouble{{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_DOUBLE}, name, static_cast<double>(value)}};
+  } else if constexpr (std::is_integral_v<D> && std::is_signed_v<D>) {
+    return detail::Plain{PerfettoTeHlExtraDebugArgInt64{{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_INT64}, name, static_cast<int64_t>(value)}};
+  } else if constexpr (std::is_integral_v<D>) {
+    return detail::Plain{PerfettoTeHlExtraDebugArgUint64{{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_UINT64}, name, static_cast<uint64_t>(value)}};
+  } else if constexpr (detail::is_text<T> && !std::is_null_pointer_v<D>) {
+    const char* text = detail::text(value);
+    return detail::Plain{PerfettoTeHlExtraDebugArgString{{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_STRING}, name, text ? text : ""}};
+  } else {
+    static_assert(std::is_pointer_v<D> || std::is_null_pointer_v<D>,
+                  "an annotation is a bool, a number, an enumeration, a text or a pointer; of a std::string_view, make a std::string");
+    const void* pointer = value;
+    return detail::Plain{PerfettoTeHlExtraDebugArgPointer{{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_POINTER}, name, reinterpret_cast<uintptr_t>(pointer)}};
+  }
+}
+
+// A flow is an arrow through all events that have its number: in this process, or in all of the machine.
+inline auto flow_across(uint64_t id) { return detail::Plain{PerfettoTeHlExtraFlow{{PERFETTO_TE_HL_EXTRA_TYPE_FLOW}, id}}; }
+inline auto flow_across_ends(uint64_t id) { return detail::Plain{PerfettoTeHlExtraFlow{{PERFETTO_TE_HL_EXTRA_TYPE_TERMINATING_FLOW}, id}}; }
+inline auto flow(uint64_t id) { return flow_across(id ^ esatto_process_track()); }
+inline auto flow_ends(uint64_t id) { return flow_across_ends(id ^ esatto_process_track()); }
+
+// Events of one number, or of one text, belong together.
+template <class Number, std::enable_if_t<std::is_integral_v<Number>, int> = 0>
+auto correlation(Number id) {
+  return detail::Plain{PerfettoTeHlExtraCorrelationId{{PERFETTO_TE_HL_EXTRA_TYPE_CORRELATION_ID}, static_cast<uint64_t>(id)}};
+}
+inline auto correlation(const char* text) { return detail::Plain{PerfettoTeHlExtraCorrelationIdStr{{PERFETTO_TE_HL_EXTRA_TYPE_CORRELATION_ID_STR}, text}}; }
+inline auto correlation(const std::string& text) { return correlation(text.c_str()); }
+
+// It happened then, not now: see now().
+using Timestamp = PerfettoTeTimestamp;
+inline Timestamp now() { return esatto_now(); }
+inline auto at(Timestamp timestamp) { return detail::Plain{PerfettoTeHlExtraTimestamp{{PERFETTO_TE_HL_EXTRA_TYPE_TIMESTAMP}, timestamp}}; }
+
+namespace detail {
+struct Bare {
+  PerfettoTeHlExtra header;
+  PerfettoTeHlExtra* extra() { return &header; }
+};
+}  // namespace detail
+
+// For names that are not many times the same: they are written out, not remembered.
+inline auto no_intern() { return detail::Bare{{PERFETTO_TE_HL_EXTRA_TYPE_NO_INTERN}}; }
+// The service is to have the event at once.
+inline auto flush() { return detail::Bare{{PERFETTO_TE_HL_EXTRA_TYPE_FLUSH}}; }
+
+// A category whose name is known at run time, of an event whose category is esatto::any_category(): see there.
+class category_name {
+ public:
+  explicit category_name(const char* name) : descriptor_{name, nullptr, nullptr, 0}, extra_{{PERFETTO_TE_HL_EXTRA_TYPE_DYNAMIC_CATEGORY}, nullptr} {}
+  explicit category_name(const std::string& name) : category_name(name.c_str()) {}
+  PerfettoTeHlExtra* extra() { return extra_.desc = &descriptor_, &extra_.header; }
+
+ private:
+  PerfettoTeCategoryDescriptor descriptor_;
+  PerfettoTeHlExtraDynamicCategory extra_;
+};
+
+// ESATTO_INSTANT(esatto::any_category(), "done", esatto::category_name(name));
+inline esatto_category any_category() { return esatto_any_category(); }
+
+// A track that is an object. It must be there as long as events are recorded on it.
+class Track {
+ public:
+  // A track of slices, below the process unless another parent is given, or 0 for none; the id tells tracks of one name apart.
+  static Track slices(const char* name, uint64_t id = 0, uint64_t parent = esatto_process_track()) {
+    return Track(ESATTO_TRACK_OF_SLICES, name, {parent, id, nullptr});
+  }
+  // Of values, with their unit or none.
+  static Track counter(const char* name, const char* unit = nullptr, uint64_t parent = esatto_process_track()) {
+    return Track(ESATTO_TRACK_OF_VALUES, name, {parent, 0, unit});
+  }
+  static Track states(const char* name, uint64_t parent = esatto_process_track()) { return Track(ESATTO_TRACK_OF_STATES, name, {parent, 0, nullptr}); }
+
+  ~Track() { esatto_track_close(&track_); }
+  Track(Track&& from) noexcept : track_(from.track_) { from.track_.impl.descriptor = nullptr, from.track_.impl.descriptor_size = 0; }
+  Track& operator=(Track&& from) noexcept { return std::swap(track_, from.track_), *this; }
+
+  // Its number, by which others are below it.
+  uint64_t uuid() const { return esatto_track_uuid(&track_); }
+  // The same track, for functions of track.h.
+  const esatto_track* raw() const { return &track_; }
+
+ private:
+  Track(esatto_track_kind kind, const char* name, const esatto_track_options& options) { esatto_track_open(&track_, kind, name, &options); }
+  esatto_track track_;
+};
+
+// Extras: tracks. An event is on the one of its thread, unless one of these says otherwise.
+
+// On a track that is an object.
+inline auto on(const esatto_track& track) {
+  return detail::Plain{PerfettoTeHlExtraRegisteredTrack{{PERFETTO_TE_HL_EXTRA_TYPE_REGISTERED_TRACK}, &track.impl}};
+}
+inline auto on(const Track& track) { return on(*track.raw()); }
+auto on(Track&&) = delete;
+
+// On a track by its name, below the process unless another parent is given, or 0 for none; the id tells tracks of one name apart.
+inline auto on_named(const char* name, uint64_t id = 0, uint64_t parent = esatto_process_track()) {
+  return detail::Plain{PerfettoTeHlExtraNamedTrack{{PERFETTO_TE_HL_EXTRA_TYPE_NAMED_TRACK}, name, id, parent, false}};
+}
+
+// What tracks in tracks consist of.
+namespace nest {
+
+inline PerfettoTeHlNestedTrack process() { return {PERFETTO_TE_HL_NESTED_TRACK_TYPE_PROCESS}; }
+inline PerfettoTeHlNestedTrack thread() { return {PERFETTO_TE_HL_NESTED_TRACK_TYPE_THREAD}; }
+inline PerfettoTeHlNestedTrackRegistered track(const Track& track) { return {{PERFETTO_TE_HL_NESTED_TRACK_TYPE_REGISTERED}, &track.raw()->impl}; }
+// Its members can be set to tell the order of siblings, and who is merged with whom.
+inline PerfettoTeHlNestedTrackNamed named(const char* name, uint64_t id = 0) {
+  return {{PERFETTO_TE_HL_NESTED_TRACK_TYPE_NAMED}, name, id, false, 0, 0, 0, nullptr, 0};
+}
+
+}  // namespace nest
+
+namespace detail {
+
+inline PerfettoTeHlNestedTrack* nested_header(PerfettoTeHlNestedTrack& track) { return &track; }
+template <class T>
+PerfettoTeHlNestedTrack* nested_header(T& track) {
+  return &track.header;
+}
+
+template <class... Tracks>
+class Nested {
+ public:
+  explicit Nested(const Tracks&... tracks) : tracks_(tracks...), extra_{{PERFETTO_TE_HL_EXTRA_TYPE_NESTED_TRACKS}, nullptr} {}
+  PerfettoTeHlExtra* extra() {
+    std::apply([this](Tracks&... tracks) { chain_ = {nested_header(tracks)..., nullptr}; }, tracks_);
+    return extra_.tracks = chain_.data(), &extra_.header;
+  }
+
+ private:
+  std::tuple<Tracks...> tracks_;
+  std::array<PerfettoTeHlNestedTrack*, sizeof...(Tracks) + 1> chain_{};
+  PerfettoTeHlExtraNestedTracks extra_;
+};
+
+}  // namespace detail
+
+// On the last of these, each of which is below the one before.
+template <class... Tracks>
+auto on_nested(const Tracks&... tracks) {
+  return detail::Nested<Tracks...>(tracks...);
+}
+
+// On the track of the process.
+namespace detail {
+inline PerfettoTeHlNestedTrack process_link{PERFETTO_TE_HL_NESTED_TRACK_TYPE_PROCESS};
+inline PerfettoTeHlNestedTrack* const process_chain[] = {&process_link, nullptr};
+}  // namespace detail
+inline auto on_process() { return detail::Plain{PerfettoTeHlExtraNestedTracks{{PERFETTO_TE_HL_EXTRA_TYPE_NESTED_TRACKS}, detail::process_chain}}; }
+
+namespace detail {
+
+template <class Struct>
+struct Field {
+  Struct value;
+  PerfettoTeHlProtoField* field() { return &value.header; }
+};
+template <class Struct>
+Field(Struct) -> Field<Struct>;
+
+template <class... Fields>
+class FieldList {
+ public:
+  explicit FieldList(const Fields&... fields) : fields_(fields...) {}
+  PerfettoTeHlProtoField* const* fields() {
+    std::apply([this](Fields&... fields) { pointers_ = {fields.field()..., nullptr}; }, fields_);
+    return pointers_.data();
+  }
+
+ private:
+  std::tuple<Fields...> fields_;
+  std::array<PerfettoTeHlProtoField*, sizeof...(Fields) + 1> pointers_{};
+};
+
+template <class... Fields>
+class MessageField {
+ public:
+  MessageField(uint32_t id, const Fields&... fields) : fields_(fields...), field_{{PERFETTO_TE_HL_PROTO_TYPE_NESTED, id}, nullptr} {}
+  PerfettoTeHlProtoField* field() { return field_.fields = fields_.fields(), &field_.header; }
+
+ private:
+  FieldList<Fields...> fields_;
+  PerfettoTeHlProtoFieldNested field_;
+};
+
+template <class... Fields>
+class FieldsExtra {
+ public:
+  explicit FieldsExtra(const Fields&... fields) : fields_(fields...), extra_{{PERFETTO_TE_HL_EXTRA_TYPE_PROTO_FIELDS}, nullptr} {}
+  PerfettoTeHlExtra* extra() { return extra_.fields = fields_.fields(), &extra_.header; }
+
+ private:
+  FieldList<Fields...> fields_;
+  PerfettoTeHlExtraProtoFields extra_;
+};
+
+}  // namespace detail
+
+// Extras: typed fields of the message TrackEvent, by their numbers: fields(field(4, …), message(33, field(2, …)), …).
+template <class... Fields>
+auto fields(const Fields&... fields) {
+  return detail::FieldsExtra<Fields...>(fields...);
+}
+
+// A message of these fields.
+template <class... Fields>
+auto message(uint32_t id, const Fields&... fields) {
+  return detail::MessageField<Fields...>(id, fields...);
+}
+
+// A bool, an integer or an enumeration (as a varint), a float, a double, or a text. The others have names below.
+template <class T>
+auto field(uint32_t id, const T& value) {
+  using D = std::decay_t<T>;
+  if constexpr (std::is_same_v<D, float>) {
+    return detail::Field{PerfettoTeHlProtoFieldFloat{{PERFETTO_TE_HL_PROTO_TYPE_FLOAT, id}, value}};
+  } else if constexpr (std::is_same_v<D, double>) {
+    return detail::Field{PerfettoTeHlProtoFieldDouble{{PERFETTO_TE_HL_PROTO_TYPE_DOUBLE, id}, value}};
+  } else if constexpr (detail::is_text<T>) {
+    return detail::Field{PerfettoTeHlProtoFieldCstr{{PERFETTO_TE_HL_PROTO_TYPE_CSTR, id}, detail::text(value)}};
+  } else {
+    static_assert(std::is_integral_v<D> || std::is_enum_v<D>, "a field is a bool, a number, an enumeration or a text");
+    return detail::Field{PerfettoTeHlProtoFieldVarInt{{PERFETTO_TE_HL_PROTO_TYPE_VARINT, id}, static_cast<uint64_t>(value)}};
+  }
+}
+inline auto fixed32(uint32_t id, uint32_t value) { return detail::Field{PerfettoTeHlProtoFieldFixed32{{PERFETTO_TE_HL_PROTO_TYPE_FIXED32, id}, value}}; }
+inline auto fixed64(uint32_t id, uint64_t value) { return detail::Field{PerfettoTeHlProtoFieldFixed64{{PERFETTO_TE_HL_PROTO_TYPE_FIXED64, id}, value}}; }
+inline auto bytes(uint32_t id, const void* from, size_t size) {
+  return detail::Field{PerfettoTeHlProtoFieldBytes{{PERFETTO_TE_HL_PROTO_TYPE_BYTES, id}, from, size}};
+}
+// A text by its number in a table of InternedData, which is given by its field.
+inline auto interned(uint32_t id, const char* text, uint32_t table) {
+  return detail::Field{PerfettoTeHlProtoFieldCstrInterned{{PERFETTO_TE_HL_PROTO_TYPE_CSTR_INTERNED, id}, text, table}};
+}
+
+// What the macros consist of.
+namespace detail {
+
+// Behind the extras of a macro that may have none.
+inline PerfettoTeHlExtra* extra_of(std::nullptr_t) { return nullptr; }
+template <class Extra>
+PerfettoTeHlExtra* extra_of(Extra& extra) {
+  return extra.extra();
+}
+
+template <class... Extras>
+void emit(const esatto_category& category, int32_t type, const char* name, Extras&&... extras) {
+  PerfettoTeHlExtra* const all[] = {extra_of(extras)..., nullptr};
+  PerfettoTeHlEmitImpl(category.impl, type, name, all);
+}
+
+template <class Name, class... Extras>
+void emit_named(const esatto_category& category, int32_t type, const Name& name, Extras&&... extras) {
+  emit(category, type, text(name), extras...);
+}
+
+template <class T>
+auto counter_value(T value) {
+  static_assert(std::is_arithmetic_v<T>, "the value of a counter is a number");
+  if constexpr (std::is_floating_point_v<T>) {
+    return Plain{PerfettoTeHlExtraCounterDouble{{PERFETTO_TE_HL_EXTRA_TYPE_COUNTER_DOUBLE}, static_cast<double>(value)}};
+  } else {
+    return Plain{PerfettoTeHlExtraCounterInt64{{PERFETTO_TE_HL_EXTRA_TYPE_COUNTER_INT64}, static_cast<int64_t>(value)}};
+  }
+}
+
+// A track of values or states: an object, or by its name.
+class NamedValueTrack {
+ public:
+  NamedValueTrack(const char* name, uint64_t magic, uint32_t kind) : name_(name), magic_(magic), kind_(kind) {}
+  PerfettoTeHlExtra* extra() { return esatto_describe_value_track_(&track_, name_, magic_, kind_); }
+
+ private:
+  const char* name_;
+  uint64_t magic_;
+  uint32_t kind_;
+  struct esatto_value_track_ track_{};
+};
+
+inline auto counter_track(const char* name) { return NamedValueTrack(name, ESATTO_COUNTER_MAGIC_, 8); }
+inline auto counter_track(const std::string& name) { return counter_track(name.c_str()); }
+inline auto counter_track(const Track& track) { return on(track); }
+inline auto state_track(const char* name) { return NamedValueTrack(name, ESATTO_STATE_MAGIC_, 18); }
+inline auto state_track(const std::string& name) { return state_track(name.c_str()); }
+inline auto state_track(const Track& track) { return on(track); }
+
+template <class Counter, class T, class... Extras>
+void emit_counter(const esatto_category& category, const Counter& counter, T value, Extras&&... extras) {
+  emit(category, PERFETTO_TE_TYPE_COUNTER, nullptr, counter_track(counter), counter_value(value), extras...);
+}
+
+template <class Thing, class State, class... Extras>
+void emit_state(const esatto_category& category, const Thing& thing, const State& state, Extras&&... extras) {
+  emit(category, PERFETTO_TE_TYPE_STATE, text(state), state_track(thing), extras...);
+}
+
+}  // namespace detail
+
+// A slice that ends when it goes out of scope; what ESATTO_SLICE declares.
+class [[nodiscard]] Slice {
+ public:
+  explicit Slice(esatto_category& category) : category_(esatto_is_enabled(&category) ? &category : nullptr) {}
+  Slice(const Slice&) = delete;
+  Slice& operator=(const Slice&) = delete;
+  ~Slice() {
+    if (__builtin_expect(category_ != nullptr, false)) end();
+  }
+
+  // Whether anybody recorded the category when it was made.
+  bool is_recorded() const { return __builtin_expect(category_ != nullptr, false); }
+
+  // To be called once, if it is recorded.
+  template <class Name, class... Extras>
+  void begin(const Name& name, Extras&&... extras) {
+    (remember(extras), ...);
+    detail::emit_named(*category_, PERFETTO_TE_TYPE_SLICE_BEGIN, name, extras...);
+  }
+
+ private:
+  void end() {
+    PerfettoTeHlExtra* const extras[] = {track_.header.type ? &track_.header : nullptr, nullptr};
+    PerfettoTeHlEmitImpl(category_->impl, PERFETTO_TE_TYPE_SLICE_END, nullptr, extras);
+  }
+
+  // The track on which it ends.
+  void remember(const detail::Plain<PerfettoTeHlExtraRegisteredTrack>& extra) { track_.registered = extra.value; }
+  void remember(const detail::Plain<PerfettoTeHlExtraNamedTrack>& extra) { track_.named = extra.value; }
+  void remember(const detail::Plain<PerfettoTeHlExtraNestedTracks>& extra) { track_.process = extra.value; }
+  template <class... Tracks>
+  void remember(const detail::Nested<Tracks...>&) {
+    static_assert(sizeof...(Tracks) == 0, "ESATTO_SLICE on nested tracks: take an esatto::Track, or ESATTO_BEGIN and ESATTO_END");
+  }
+  template <class Extra>
+  void remember(const Extra&) {}
+
+  esatto_category* category_;
+  union {
+    PerfettoTeHlExtra header;
+    PerfettoTeHlExtraRegisteredTrack registered;
+    PerfettoTeHlExtraNamedTrack named;
+    PerfettoTeHlExtraNestedTracks process;
+  } track_{{0}};
+};
+
+}  // namespace esatto
+
+#endif  // ESATTO_TRACK_EVENT_HPP_

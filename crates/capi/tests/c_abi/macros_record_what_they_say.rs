@@ -1,0 +1,175 @@
+//! `esatto/trace.h` and `esatto/trace.hpp`; what does not need a trace the programs check themselves.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::LazyLock;
+
+use esatto_tests::Peer;
+use esatto_tests::{skip, tp};
+
+use crate::build::{Flavour, compile, file_in_tmp, succeed};
+
+/// The programs of `tests/c/macros.*`, and what they have recorded: track events, packets.
+static TRACES: LazyLock<[(PathBuf, PathBuf); 2]> = LazyLock::new(|| run(Flavour::V58));
+
+fn run(flavour: Flavour) -> [(PathBuf, PathBuf); 2] {
+    [("gcc", "macros.c", "-std=c11"), ("g++", "macros.cc", "-std=c++17")].map(|(compiler, source, standard)| {
+        let program = file_in_tmp(&format!("{}-{flavour:?}", source.replace('.', "_")));
+        let options = [WARNINGS, &[standard, "-O2", "-lperfetto_c", "-lpthread"]].concat();
+        compile(compiler, flavour, source, &program, &options);
+        let traces = (program.with_extension("events.pftrace"), program.with_extension("packets.pftrace"));
+        succeed(Command::new(program).arg(&traces.0).arg(&traces.1));
+        traces
+    })
+}
+
+const WARNINGS: &[&str] = &["-Wpedantic", "-Wshadow"];
+
+/// Runs a check on what the track events of both programs answer to questions, each a statement with a column `x`.
+fn ask<const N: usize>(questions: [&str; N], check: impl Fn([Vec<String>; N])) {
+    LazyLock::force(&TRACES);
+    skip(|| {
+        Peer::TraceProcessor.require()?;
+        for (events, _) in &*TRACES {
+            let rows = tp::query(events, &questions.join(";\n"));
+            let mut answers = rows.iter().map(|rows| rows.iter().map(|row| row.text("x").to_owned()).collect());
+            check(std::array::from_fn(|_| answers.next().expect("an answer to each question")));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn without_a_warning_by_either_standard_and_for_either_library() {
+    for flavour in Flavour::ALL {
+        for standard in ["-std=c11", "-std=c17"] {
+            let options = [WARNINGS, &[standard, "-c"]].concat();
+            compile("gcc", flavour, "macros.c", &file_in_tmp("macros.o"), &options);
+        }
+        for standard in ["-std=c++17", "-std=c++20"] {
+            let options = [WARNINGS, &[standard, "-c"]].concat();
+            compile("g++", flavour, "macros.cc", &file_in_tmp("macros_cc.o"), &options);
+        }
+    }
+}
+
+/// What the programs check themselves holds there, too.
+#[test]
+fn with_the_library_of_v59() {
+    run(Flavour::V59);
+}
+
+#[test]
+fn slices_end_however_they_are_left_and_on_their_track() {
+    let tracks = "SELECT s.name || ': ' || t.name AS x FROM slice s JOIN track t ON t.id = s.track_id \
+                  WHERE t.name IS NOT NULL AND s.name NOT LIKE '%moved%' ORDER BY x";
+    let open = "SELECT name AS x FROM slice WHERE dur < 0";
+    let depths = "SELECT DISTINCT name || depth AS x FROM slice WHERE name IN ('in a loop', 'leaves early') ORDER BY x";
+    let past = "SELECT CAST(dur AS TEXT) AS x FROM slice WHERE name = '1.5 ms'";
+    let process =
+        "SELECT s.name AS x FROM slice s JOIN process_track t ON t.id = track_id WHERE s.name = 'on the process'";
+    ask([tracks, open, depths, past, process], |[tracks, open, depths, past, process]| {
+        let expected = [
+            "1.5 ms: past",
+            "below the thread: below the thread",
+            "below the worker: below",
+            "of no process: global",
+            "on a named track: named",
+            "on a nested track: inner",
+            "on a track: worker",
+        ];
+        assert_eq!(tracks, expected);
+        assert_eq!(open, [""; 0]);
+        assert_eq!(depths, ["in a loop2", "leaves early1"]);
+        assert_eq!((past, process), (vec!["1500000".to_owned()], vec!["on the process".to_owned()]));
+    });
+}
+
+#[test]
+fn what_is_not_recorded_is_not_there() {
+    let categories = "SELECT DISTINCT category AS x FROM slice ORDER BY x";
+    let wrong = "SELECT name AS x FROM slice WHERE name IN ('name', 'must not be there')";
+    let category = "SELECT category AS x FROM slice WHERE name = 'of a dynamic category'";
+    let names = "SELECT name AS x FROM slice WHERE name GLOB 'dynamic *'";
+    ask([categories, wrong, category, names], |[categories, wrong, category, names]| {
+        assert_eq!(categories, ["net", "plain"]);
+        assert_eq!(wrong, [""; 0]);
+        assert_eq!(category, ["plain"]);
+        assert_eq!(names, ["dynamic 0", "dynamic 1", "dynamic 2"]);
+    });
+}
+
+#[test]
+fn annotations_have_the_types_of_their_values() {
+    let all = "SELECT substr(key, 7) || '=' || value_type || ' ' || display_value AS x FROM args \
+               JOIN slice USING (arg_set_id) WHERE slice.name = 'annotated' ORDER BY args.id";
+    let typed = "SELECT key || '=' || display_value AS x FROM args JOIN slice USING (arg_set_id) \
+                 WHERE slice.name = 'typed' ORDER BY x";
+    ask([all, typed], |[all, typed]| {
+        let expected = [
+            "bool=bool true",
+            "char=int 99",
+            "short=int -2",
+            "int=int -3",
+            "long=int -4",
+            "long long=int -9223372036854775808",
+            "byte=uint 200",
+            "unsigned=uint 5",
+            "u64=uint 1099511627776",
+            "float=real 0.25",
+            "double=real 2.5",
+            "text=string text",
+            "literal=string literal",
+            "array=string array",
+            "pointer=pointer 0x10",
+            "null=string ",
+        ];
+        assert_eq!(all[..expected.len()], expected);
+        let expected = [
+            "debug.bytes=a b",
+            "debug.interned=0.5",
+            "source_location.file_name=file.c",
+            "source_location.line_number=17",
+        ];
+        assert_eq!(typed, expected);
+    });
+}
+
+#[test]
+fn counters_flows_and_numbers_of_what_belongs_together() {
+    let counters = "SELECT t.name || ' ' || value || ' ' || ifnull(unit, '') AS x FROM counter c \
+                    JOIN counter_track t ON t.id = c.track_id ORDER BY c.ts";
+    let flows = "SELECT i.name || ' -> ' || o.name AS x FROM flow JOIN slice i ON i.id = slice_out \
+                 JOIN slice o ON o.id = slice_in";
+    let numbers = "SELECT display_value AS x FROM args WHERE key = 'correlation_id' ORDER BY x";
+    ask([counters, flows, numbers], |[counters, flows, numbers]| {
+        assert_eq!(counters, ["heat 20.0 C", "heat 20.5 C", "packets 3.0 ", "packets -4.0 ", "load 0.75 "]);
+        // The fixed64 field of 'typed' begins a flow that goes nowhere.
+        assert_eq!(flows, ["starts -> ends", "starts -> ends"]);
+        assert_eq!(numbers, ["eleven", "tp:#11"]);
+    });
+}
+
+/// The trace processor has not heard of state tracks; of fields that it does not know, there are a fixed32 and a float.
+#[test]
+fn nothing_is_wrong_with_events() {
+    let wrong = "SELECT name || value AS x FROM stats WHERE value <> 0 AND severity IN ('error', 'data_loss')";
+    ask([wrong], |[wrong]| assert_eq!(wrong, ["unknown_extension_fields2"]));
+}
+
+/// Decoded by hand, as fields for tests are nothing to the trace processor.
+#[test]
+fn packets_are_whole_and_in_order() {
+    let count = |trace: &[u8], what: &str| trace.windows(what.len()).filter(|bytes| *bytes == what.as_bytes()).count();
+    let [c, cxx] = &*TRACES;
+    let trace = std::fs::read(&c.1).expect("it was recorded");
+    assert_eq!((count(&trace, "small"), count(&trace, "large"), count(&trace, "nobody")), (3, 1, 0));
+    let trace = std::fs::read(&cxx.1).expect("it was recorded");
+    let texts = ["first", "second", "while stopping", "\u{6}silent", "nobody"];
+    assert_eq!(texts.map(|text| count(&trace, text)), [1, 1, 1, 1, 0]);
+    skip(|| {
+        Peer::TraceProcessor.require()?;
+        TRACES.iter().for_each(|(_, packets)| tp::assert_clean(packets));
+        Ok(())
+    });
+}
