@@ -1,7 +1,8 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use crate::build::{Flavour, compile, file_in_tmp};
+use crate::build::{compile, file_in_tmp};
+use crate::flavour::Flavour;
 use crate::symbols_are_those_of_the_contract::expected;
 
 /// With the layouts of `layout.h`; `abi.rs` asserts the same.

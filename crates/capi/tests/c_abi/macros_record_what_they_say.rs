@@ -7,7 +7,8 @@ use std::sync::LazyLock;
 use esatto_tests::Peer;
 use esatto_tests::{skip, tp};
 
-use crate::build::{Flavour, compile, file_in_tmp, succeed};
+use crate::build::{compile, file_in_tmp};
+use crate::flavour::{Flavour, succeed};
 
 /// The programs of `tests/c/macros.*`, and what they have recorded: track events, packets.
 static TRACES: LazyLock<[(PathBuf, PathBuf); 2]> = LazyLock::new(|| run(Flavour::V58));

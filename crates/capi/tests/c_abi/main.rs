@@ -4,6 +4,7 @@
 mod a_child_is_off;
 mod build;
 mod cases;
+mod flavour;
 mod headers_compile_in_c_and_cxx;
 mod macros_record_what_they_say;
 mod run;

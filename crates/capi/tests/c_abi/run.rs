@@ -6,7 +6,8 @@ use esatto_protozero::Fields;
 use esatto_schema::TracePacketReader;
 use esatto_tests::{Lab, Peer, Side, Skip, tp};
 
-use crate::build::{Flavour, program};
+use crate::build::program;
+use crate::flavour::Flavour;
 
 /// Where a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

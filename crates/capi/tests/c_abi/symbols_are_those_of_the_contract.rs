@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use crate::build::{Flavour, succeed};
+use crate::flavour::{Flavour, succeed};
 
 /// Names of functions, and of data with their sizes.
 pub(crate) type Symbols = BTreeMap<String, Option<u64>>;

@@ -1,6 +1,7 @@
 use std::process::Command;
 
-use crate::build::{Flavour, program, succeed};
+use crate::build::program;
+use crate::flavour::{Flavour, succeed};
 
 /// The reason of a flush, the other transport, the encoding (`docs/spec/c-abi.md` §18).
 #[test]
