@@ -326,5 +326,8 @@ pub(crate) mod proto {
     pub(crate) const CSTR_INTERNED: u32 = 8;
 }
 
-/// The number of `sibling_merge_behavior` that wants a key.
+/// Numbers of `child_ordering` go so far; of others readers die.
+pub(crate) const MAX_CHILD_ORDERING: u32 = 3;
+
+/// The number of `sibling_merge_behavior` that wants a key, which is the last of them.
 pub(crate) const MERGE_BY_KEY: u32 = 3;

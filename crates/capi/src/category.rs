@@ -273,22 +273,28 @@ unsafe fn dynamic_instances_by_content(
     desc: *const CategoryDescriptor,
     found: impl FnOnce(&'static CategoryImpl),
 ) -> u32 {
+    // Signal handlers do not come in between: there is a lock, and memory is allocated.
+    let _closed = raw::close();
     // SAFETY: the caller's promise.
     let key = unsafe { key(desc) };
-    let mut known = DYNAMIC.lock();
+    let known = DYNAMIC.lock();
     if let Some(&category) = known.get(&key) {
         found(category);
         return category.category().instances();
     }
-    if known.len() < MAX_DYNAMIC {
-        let category = CategoryImpl::make(Role::Unlisted, key.clone());
-        known.insert(key, category);
-        drop(known);
-        raw::register(category.category());
+    let is_full = known.len() >= MAX_DYNAMIC;
+    drop(known);
+    if !is_full {
+        // Before others find it: they would take it for switched off.
+        let made = CategoryImpl::make(Role::Unlisted, key.clone());
+        raw::register(made.category());
+        let category = *DYNAMIC.lock().entry(key).or_insert(made);
+        if !ptr::eq(category, made) {
+            raw::unregister(made.category());
+        }
         found(category);
         return category.category().instances();
     }
-    drop(known);
     let (name, _, tags) = key;
     let tags: Vec<&str> = tags.iter().map(|tag| &**tag).collect();
     let instances = any().category().instances();

@@ -158,6 +158,7 @@ pub fn set_machine_id(machine_id: u32) {
     MACHINE_ID.store(machine_id, Ordering::Relaxed);
 }
 
+#[cfg(feature = "in-process")]
 pub(crate) fn machine_id() -> u32 {
     MACHINE_ID.load(Ordering::Relaxed)
 }

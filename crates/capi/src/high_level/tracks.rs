@@ -6,7 +6,7 @@ use esatto_protozero::Message;
 use esatto_schema::{trace_packet, track_descriptor};
 
 use super::fields::write_fields;
-use crate::abi::{self, MERGE_BY_KEY, nested};
+use crate::abi::{self, MAX_CHILD_ORDERING, MERGE_BY_KEY, nested};
 use crate::text;
 
 /// Deeper nesting of tracks is left out: readers refuse it.
@@ -153,6 +153,9 @@ unsafe fn describe_registered(sequence: &mut Sequence, track: *const abi::Regist
     if !sequence.track_seen(track.uuid) {
         // SAFETY: as above.
         let descriptor = unsafe { text::block(track.descriptor, track.descriptor_size) };
+        if descriptor.is_empty() {
+            return;
+        }
         let mut packet = sequence.packets().new_packet();
         packet.message().bytes(trace_packet::field::TRACK_DESCRIPTOR, descriptor);
     }
@@ -188,10 +191,10 @@ unsafe fn describe_nested(sequence: &mut Sequence, uuid: u64, parent: u64, track
                 if track.sibling_order_rank != 0 {
                     out.int(field::SIBLING_ORDER_RANK, track.sibling_order_rank.into());
                 }
-                if track.child_ordering != 0 {
+                if (1..=MAX_CHILD_ORDERING).contains(&track.child_ordering) {
                     out.varint(field::CHILD_ORDERING, track.child_ordering.into());
                 }
-                if track.sibling_merge_behavior != 0 {
+                if (1..=MERGE_BY_KEY).contains(&track.sibling_merge_behavior) {
                     out.varint(field::SIBLING_MERGE_BEHAVIOR, track.sibling_merge_behavior.into());
                 }
                 if track.sibling_merge_behavior == MERGE_BY_KEY {

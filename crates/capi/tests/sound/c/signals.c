@@ -1,0 +1,81 @@
+/* Handlers that trace interrupt the library wherever it is. */
+
+#include <signal.h>
+#include <sys/time.h>
+
+#include "sound.h"
+
+static struct PerfettoDsImpl* ds;
+static PERFETTO_ATOMIC(bool)* enabled;
+static struct PerfettoTeCategoryImpl* cat;
+static _Atomic(unsigned) handled, recorded;
+
+static struct PerfettoTeHlExtraDebugArgString text = {{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_STRING}, "text", "value"};
+static struct PerfettoTeHlExtraDebugArgInt64 number = {{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_INT64}, "number", 7};
+static struct PerfettoTeHlExtraNamedTrack track = {{PERFETTO_TE_HL_EXTRA_TYPE_NAMED_TRACK}, "a track", 1, 2, false};
+
+static void trace_all(const char* name, const char* dynamic_name) {
+  struct PerfettoTeHlExtra* extras[] = {&text.header, &number.header, &track.header, NULL};
+  PerfettoTeHlEmitImpl(cat, PERFETTO_TE_TYPE_INSTANT, name, extras);
+  struct PerfettoTeCategoryDescriptor desc = {dynamic_name, NULL, NULL, 0};
+  struct PerfettoTeHlExtraDynamicCategory dynamic = {{PERFETTO_TE_HL_EXTRA_TYPE_DYNAMIC_CATEGORY}, &desc};
+  struct PerfettoTeHlExtra* others[] = {&dynamic.header, NULL};
+  PerfettoTeHlEmitImpl(perfetto_te_any_categories, PERFETTO_TE_TYPE_INSTANT, name, others);
+  struct PerfettoDsImplTracerIterator it = PerfettoDsImplTraceIterateBegin(ds);
+  while (it.tracer) {
+    recorded++;
+    write_packet(it.tracer, name);
+    PerfettoDsImplTraceIterateNext(ds, &it);
+  }
+  struct PerfettoTeLlImplIterator ll = PerfettoTeLlImplBegin(cat, PerfettoTeGetTimestamp());
+  if (ll.ds.tracer) {
+    bool seen;
+    PerfettoTeLlImplIntern(ll.incr, 2, name, strlen(name), &seen);
+    PerfettoTeLlImplBreak(cat, &ll);
+  }
+}
+
+static void handler(int signal) {
+  (void)signal;
+  handled++;
+  trace_all("in a handler", "dynamic");
+}
+
+int main(void) {
+  init();
+  PerfettoTeInit();
+  ds = PerfettoDsImplCreate();
+  CHECK(register_as(ds, "sound.signals", &enabled));
+  static struct PerfettoTeCategoryDescriptor desc = {"sound", NULL, NULL, 0};
+  cat = PerfettoTeCategoryImplCreate(&desc);
+  struct PerfettoTracingSessionImpl* events = start("track_event");
+  struct PerfettoTracingSessionImpl* packets = start("sound.signals");
+  trace_all("in a handler", "dynamic");
+  alarm(60);
+  signal(SIGPROF, handler);
+  struct itimerval often = {{0, 150}, {0, 150}};
+  CHECK(!setitimer(ITIMER_PROF, &often, NULL));
+  char name[32];
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGPROF);
+  for (unsigned i = 0; i < 20000 || handled < 200; i++) {
+    snprintf(name, sizeof name, "name %u", i);
+    trace_all(name, name);
+    if (i % 16 == 0) {
+      /* These allocate, which must not be interrupted by a handler that does. */
+      CHECK(!pthread_sigmask(SIG_BLOCK, &signals, NULL));
+      struct PerfettoTeCategoryImpl* another = PerfettoTeCategoryImplCreate(&desc);
+      PerfettoTePublishCategories();
+      PerfettoTeCategoryImplDestroy(another);
+      CHECK(!pthread_sigmask(SIG_UNBLOCK, &signals, NULL));
+    }
+  }
+  struct itimerval never = {{0, 0}, {0, 0}};
+  CHECK(!setitimer(ITIMER_PROF, &never, NULL));
+  struct trace trace = stop_and_read(packets);
+  CHECK(has(&trace, "name 19999") && has(&trace, "in a handler"));
+  trace = stop_and_read(events);
+  CHECK(has(&trace, "in a handler"));
+  return 0;
+}
