@@ -119,18 +119,19 @@ fn times() {
     ] {
         assert_eq!((time.clock_id(), time.timestamp()), (clock, 1_000_000_000));
     }
-    // Its length tells whether both times arrived.
-    let at = |time: TrackEventTimestamp| {
-        move |context: &mut EventContext| {
-            context.set_timestamp(time);
-            context.set_named_track("times", 0, TrackEventTrack::process_track_uuid());
-        }
-    };
+    // The length of a slice tells whether both times arrived. `Absolute` is a clock that only sequences with scaled times have.
     let (begin, end) = (time - Duration::from_micros(1000), time - Duration::from_micros(400));
-    track_event_begin!("on", "0.6 ms", at(TrackEventTimestamp::Boot(begin)));
-    track_event_end!("on", at(TrackEventTimestamp::Boot(end)));
-    track_event_begin!("on", "0.6 ms", at(TrackEventTimestamp::Absolute(begin)));
-    track_event_end!("on", at(TrackEventTimestamp::Absolute(end)));
+    for clock in [TrackEventTimestamp::Boot, TrackEventTimestamp::Monotonic, TrackEventTimestamp::Incremental] {
+        let at = |time: Duration| {
+            move |context: &mut EventContext| {
+                context.set_timestamp(clock(time));
+                let name = format!("times of {}", clock(time).clock_id());
+                context.set_named_track_with_dynamic_name(&name, 0, TrackEventTrack::process_track_uuid());
+            }
+        };
+        track_event_begin!("on", "0.6 ms", at(begin));
+        track_event_end!("on", at(end));
+    }
 }
 
 fn tracks() {
