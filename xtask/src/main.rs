@@ -24,7 +24,7 @@ cargo xtask COMMAND
   lint                  rustfmt, clippy, docs and layers, warnings as errors
   layers                check the order of the crates (ARCHITECTURE.md)
   codegen [--check]     generate crates/schema/src from crates/schema/proto
-  peers [--force] [official] [ui] [protoc] [systemd] [rustc] [platforms] [browser] [producer]
+  peers [--force] [official] [ui] [protoc] [valgrind] [systemd] [rustc] [platforms] [browser] [producer]
                         install the real Perfetto to test against (default: all)
   tp ARGS...            the real trace processor: SQL on a trace
   ui-check ARGS...      open a trace in the real Perfetto UI, take a screenshot

@@ -1,6 +1,6 @@
 //! Running the programs of `tests/c`, and looking at what they leave behind.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use esatto_protozero::Fields;
 use esatto_schema::TracePacketReader;
@@ -47,11 +47,21 @@ pub(crate) struct Run {
 impl Run {
     /// Runs a program to its end, which must be a good one. `meanwhile` is called once it runs.
     pub(crate) fn new(source: &str, stage: Stage, meanwhile: impl FnOnce(&Lab)) -> Result<Self, Skip> {
+        Self::with(&[], source, stage, meanwhile)
+    }
+
+    /// The same with paths in its environment.
+    pub(crate) fn with(
+        environment: &[(&str, &Path)],
+        source: &str,
+        stage: Stage,
+        meanwhile: impl FnOnce(&Lab),
+    ) -> Result<Self, Skip> {
         let options: &[&str] = if stage == Stage::Fixed { &["-no-pie", "-fno-pie"] } else { &[] };
         let program = program(stage.flavour(), source, options);
         let lab = Lab::new();
         let mut command = lab.command(program);
-        command.arg(lab.folder());
+        command.arg(lab.folder()).envs(environment.iter().copied());
         let service = match stage.service() {
             Some(side) => {
                 if side == Side::Theirs {

@@ -84,7 +84,7 @@ fn run(flavour: Flavour, service: Option<Side>) -> Result<(), Skip> {
 }
 
 /// Times of other clocks are converted, a little differently after each snapshot.
-const SLICES: &str = "SELECT s.category || ': ' || s.name || ifnull(' in ' || p.name, '') || iif(s.name = '0.6 ms', ' ' || (s.dur + 5000) / 10000, '') AS x \
+const SLICES: &str = "SELECT s.category || ': ' || s.name || ifnull(' in ' || p.name, '') || iif(s.name = '0.6 ms', ' ' || ((s.dur + 5000) / 10000), '') AS x \
     FROM slice s LEFT JOIN slice p ON p.id = s.parent_id WHERE s.dur >= 0 ORDER BY x";
 const EXPECTED_SLICES: &[&str] = &[
     "by hand: by hand",

@@ -12,7 +12,7 @@ use crate::run::{Run, Stage};
 /// Makes each case a module with a test for each stage.
 macro_rules! cases {
     ($($name:ident: $judge:expr, on [$($stage:ident)+];)*) => {
-        const CASES: &[&str] = &[$(stringify!($name)),*];
+        pub(crate) const CASES: &[&str] = &[$(stringify!($name)),*];
 
         $(mod $name {
             use super::*;
