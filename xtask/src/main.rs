@@ -4,6 +4,7 @@
 
 mod checks;
 mod codegen;
+mod install;
 mod layers;
 mod lint;
 mod peers;
@@ -24,7 +25,9 @@ cargo xtask COMMAND
   lint                  rustfmt, clippy, docs and layers, warnings as errors
   layers                check the order of the crates (ARCHITECTURE.md)
   codegen [--check]     generate crates/schema/src from crates/schema/proto
-  peers [--force] [official] [ui] [protoc] [valgrind] [systemd] [rustc] [platforms] [browser] [producer]
+  install [--prefix DIR]
+                        the C library, its headers and what finds them: see `cargo xtask install --help`
+  peers [--force] [official] [ui] [protoc] [valgrind] [systemd] [cmake] [rustc] [platforms] [browser] [producer]
                         install the real Perfetto to test against (default: all)
   tp ARGS...            the real trace processor: SQL on a trace
   ui-check ARGS...      open a trace in the real Perfetto UI, take a screenshot
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         "sim" => sim::run(&args),
         "layers" => layers::run(),
         "codegen" => codegen::run(&args),
+        "install" => install::run(&args),
         "peers" => peers::run("install", &args),
         "tp" => peers::run("tp", &args),
         "ui-check" => peers::run("ui-check", &args),

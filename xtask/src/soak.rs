@@ -16,7 +16,7 @@ const STEPS: &[(&str, &str, Step)] = &[
     ("sim", "the simulator, ESATTO_SIM_SEEDS (20000) seeds that differ every hour, and each planted bug anew", sim),
     (
         "asan",
-        "everything of the SDK at once under AddressSanitizer, for ESATTO_STRESS_SECONDS (60), and storms of signals and forks",
+        "everything of the SDK at once under AddressSanitizer, for ESATTO_STRESS_SECONDS (60), storms of signals and forks, and misuse of the C library",
         asan,
     ),
     ("clock", "timestamps beside CLOCK_BOOTTIME, for ESATTO_CLOCK_SECONDS (180)", clock),
@@ -93,6 +93,10 @@ fn asan(tally: &mut Tally, _: &Skips) -> Result<(), String> {
         cargo.env("ESATTO_STRESS_SECONDS", std::env::var("ESATTO_STRESS_SECONDS").unwrap_or_else(|_| "60".into()));
         tally.add(libtest::run(&mut cargo, Run { label: "asan" })?);
     }
+    // These compile the C library, and what uses it, by themselves.
+    let mut cargo = shell::cargo();
+    cargo.args(["test", "-p", "esatto-capi", "--test", "sound"]).env("ESATTO_CAPI_ASAN", "1");
+    tally.add(libtest::run(&mut cargo, Run { label: "asan of C" })?);
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use core::ptr::{self, NonNull};
 use esatto_shm::{Late, LateValue, MAX_ROOM, TraceWriter};
 
 use crate::stream::Window;
+use crate::tracer::{self, OnFlushed};
 
 /// Memory for packets that are void, at least.
 const SPILL_BYTES: usize = 1024;
@@ -18,6 +19,8 @@ pub(crate) struct Packet {
     /// Where the program writes a packet to that is void; the last is in use. From `Box::into_raw`.
     spill: Vec<*mut [u8]>,
     spilled: usize,
+    /// The writer is to be flushed when the packet has ended.
+    flush: Option<Option<OnFlushed>>,
 }
 
 /// Four bytes that the program writes when it knows them; from `Box::into_raw`, as it has the address.
@@ -28,7 +31,7 @@ struct Patch {
 
 impl Packet {
     pub(crate) const fn new() -> Self {
-        Self { writer: None, patches: Vec::new(), spill: Vec::new(), spilled: 0 }
+        Self { writer: None, patches: Vec::new(), spill: Vec::new(), spilled: 0, flush: None }
     }
 
     /// Begins a packet of this writer.
@@ -57,9 +60,9 @@ impl Packet {
         }
     }
 
-    /// Whether it is in several chunks, or void.
+    /// Whether it is in several chunks, or void, or something is to be done when it has ended.
     fn is_odd(&self) -> bool {
-        !self.patches.is_empty() || !self.spill.is_empty()
+        !self.patches.is_empty() || !self.spill.is_empty() || self.flush.is_some()
     }
 
     #[cold]
@@ -70,6 +73,9 @@ impl Packet {
             writer.void_packet();
         }
         writer.end_packet();
+        if let Some(callback) = self.flush.take() {
+            tracer::flush(writer, callback);
+        }
         self.tidy_up();
     }
 
@@ -84,9 +90,19 @@ impl Packet {
         self.spilled = 0;
     }
 
-    /// In the child of a fork: the memory that the packet was begun in is the parent's. The program may go on writing it, to no effect.
-    pub(crate) fn forked(&mut self) {
+    /// The writer is gone, or the parent's, in the child of a fork. The program may go on writing the packet, to no effect.
+    pub(crate) fn abandon(&mut self) {
         self.writer = None;
+        self.flush = None;
+    }
+
+    pub(crate) const fn is_open(&self) -> bool {
+        self.writer.is_some()
+    }
+
+    /// Flushes the writer when the packet has ended.
+    pub(crate) fn flush_later(&mut self, callback: Option<OnFlushed>) {
+        self.flush = Some(callback);
     }
 
     pub(crate) fn window(&self) -> Window {

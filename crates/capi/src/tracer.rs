@@ -1,6 +1,7 @@
 //! The trace point that a thread is in, as long as the program iterates over instances.
 
 use core::ffi::c_void;
+use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 use std::cell::UnsafeCell;
 
@@ -13,7 +14,21 @@ use crate::packet::Packet;
 use crate::stream::{Target, Window};
 
 thread_local! {
-    static TRACER: UnsafeCell<Tracer> = const { UnsafeCell::new(Tracer::new()) };
+    /// Never dropped, so that a program that still has its address when the thread ends finds it [empty](Tracer::empty).
+    static TRACER: UnsafeCell<ManuallyDrop<Tracer>> = const { UnsafeCell::new(ManuallyDrop::new(Tracer::new())) };
+}
+
+thread_local! {
+    static END: End = const { End };
+}
+
+/// Empties the thread's tracer when the thread ends.
+struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        Tracer::empty();
+    }
 }
 
 /// `PerfettoDsTracerImpl`: one per thread, because a thread is in one trace point at a time.
@@ -46,10 +61,12 @@ impl Tracer {
 
     /// Enters a trace point for these instances. `None`: the thread is in one already, or about to end.
     pub(crate) fn enter(instances: u32) -> Option<Iteration> {
-        let tracer = TRACER.try_with(UnsafeCell::get).ok()?;
+        // Before the SDK's state of the thread, and so dropped after it.
+        END.try_with(|_| ()).ok()?;
         if !raw::enter() {
             return None;
         }
+        let tracer = TRACER.with(UnsafeCell::get).cast::<Self>();
         // SAFETY: of this thread, which was in no trace point, so that nobody uses it.
         unsafe { (*tracer).rest = instances };
         // SAFETY: as above; it was entered just now.
@@ -66,14 +83,27 @@ impl Tracer {
 
     /// In the child of a fork, of the thread that forked: the instance is the parent's. What the program has made for it stays valid.
     pub(crate) fn forked() {
-        let _ = TRACER.try_with(|tracer| {
+        TRACER.with(|tracer| {
             // SAFETY: of this thread, which is in `fork`, and so in none of our functions.
             let tracer = unsafe { &mut *tracer.get() };
             if let Target::Packet(packet) = &mut tracer.target {
-                packet.forked();
+                packet.abandon();
             }
             tracer.writer = None;
             tracer.rest = 0;
+        });
+    }
+
+    /// The thread ends, and its writers have. A packet that was not ended is lost with them.
+    fn empty() {
+        TRACER.with(|tracer| {
+            // SAFETY: of this thread, which is in a destructor, and so in none of our functions.
+            let tracer = unsafe { &mut *tracer.get() };
+            if let Target::Packet(packet) = &mut tracer.target {
+                packet.abandon();
+            }
+            tracer.rest = 0;
+            tracer.forget_instance();
         });
     }
 
@@ -173,19 +203,14 @@ unsafe extern "C" fn PerfettoDsTracerImplFlush(
 ) {
     guard(|| {
         // SAFETY: the contract: of an iteration of this thread that goes on.
-        let Some(mut writer) = unsafe { tracer.as_mut() }.and_then(|tracer| tracer.writer) else { return };
-        // SAFETY: as above.
-        let writer = unsafe { writer.as_mut() };
-        match callback {
-            None => writer.flush(),
-            Some(callback) => {
-                let argument = Argument(user_arg);
-                writer.flush_with(move || {
-                    let argument = argument;
-                    // SAFETY: the contract: it may be called with the argument on any thread.
-                    unsafe { callback(argument.0) };
-                });
-            }
+        let Some(tracer) = (unsafe { tracer.as_mut() }) else { return };
+        let Some(mut writer) = tracer.writer else { return };
+        let callback = callback.map(|callback| OnFlushed { callback, argument: Argument(user_arg) });
+        match &mut tracer.target {
+            // Its memory must not be given away yet.
+            Target::Packet(packet) if packet.is_open() => packet.flush_later(callback),
+            // SAFETY: as above.
+            _ => flush(unsafe { writer.as_mut() }, callback),
         }
     })
 }
@@ -198,6 +223,23 @@ unsafe extern "C" fn PerfettoDsTracerImplGetDropCount(tracer: *mut Tracer) -> u6
         // SAFETY: as above.
         writer.map_or(0, |writer| unsafe { writer.as_ref() }.drop_count())
     })
+}
+
+/// Whom to tell that what was written is in the service's hands.
+pub(crate) struct OnFlushed {
+    callback: unsafe extern "C-unwind" fn(*mut c_void),
+    argument: Argument,
+}
+
+pub(crate) fn flush(writer: &mut TraceWriter, callback: Option<OnFlushed>) {
+    match callback {
+        None => writer.flush(),
+        Some(OnFlushed { callback, argument }) => writer.flush_with(move || {
+            let argument = argument;
+            // SAFETY: the contract: it may be called with the argument on any thread.
+            unsafe { callback(argument.0) };
+        }),
+    }
 }
 
 /// What the program wants its callback to be called with.

@@ -1,7 +1,10 @@
-//! What a distribution installs: `packaging/`.
+//! What a distribution installs: `packaging/`, and the C library.
 
+mod c_library;
 mod sandbox;
 mod unit;
 
+mod examples_in_c_and_cxx_run_on_the_installed_library;
+mod installing_the_c_library;
 mod systemd_accepts_the_units;
 mod the_daemon_works_with_what_its_unit_allows;

@@ -41,14 +41,19 @@ impl Unit {
 
 /// A program of systemd's, which needs no running one for what it is asked here.
 pub(crate) fn systemd(program: &str) -> Result<Command, Skip> {
+    tool(program, "systemd")
+}
+
+/// A program that a part of `cargo xtask peers` installs for everyone.
+pub(crate) fn tool(program: &str, part: &str) -> Result<Command, Skip> {
     let found = std::env::var_os("PATH")
         .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).exists()));
     let ci = std::env::var("CI").unwrap_or_default();
     assert!(
         found || ci.is_empty() || ci == "false" || ci == "0",
-        "{program} is not installed: cargo xtask peers systemd"
+        "{program} is not installed: cargo xtask peers {part}"
     );
-    if found { Ok(Command::new(program)) } else { Err(Skip("no peers: run 'cargo xtask peers systemd'".to_owned())) }
+    if found { Ok(Command::new(program)) } else { Err(Skip(format!("no peers: run 'cargo xtask peers {part}'"))) }
 }
 
 /// What the command prints, complaints first; it must succeed.

@@ -18,7 +18,7 @@ struct esatto_config {
   uint32_t buffer_kb;                    /* 4096 */
   uint32_t duration_ms;                  /* until it is stopped */
   bool no_track_events;
-  const char* const* categories;         /* patterns as net.*; all but debug and slow ones */
+  const char* const* categories;         /* patterns as net.*; all but those with the tags slow and debug */
   const char* const* without_categories; /* patterns; `categories` go before */
   const char* const* data_sources;
 };
@@ -33,7 +33,13 @@ static inline void esatto_put_data_source_(struct esatto_message* message, const
   if (events) {
     struct esatto_message track_event = esatto_message_begin(&config, 113);
     esatto_put_strings_(&track_event, 1, events->without_categories);
-    esatto_put_strings_(&track_event, 2, events->categories);
+    if (events->categories) {
+      esatto_put_strings_(&track_event, 2, events->categories);
+    } else {
+      esatto_put_string(&track_event, 2, "*");
+      esatto_put_string(&track_event, 3, "slow");
+      esatto_put_string(&track_event, 3, "debug");
+    }
     esatto_message_end(&track_event);
   }
   esatto_message_end(&config);

@@ -27,9 +27,14 @@ class TraceConfig {
   TraceConfig& buffer_kb(uint32_t size) { return put(buffers_, 1, number(1, size)), *this; }
   // It ends by itself.
   TraceConfig& duration_ms(uint32_t time) { return rest_ += number(3, time), *this; }
-  // Track events of categories by patterns as "net.*", but for those left out, where the former go before; none given: all but debug and slow ones.
-  TraceConfig& categories(std::initializer_list<std::string_view> patterns, std::initializer_list<std::string_view> left_out = {}) {
+  // Track events of categories by patterns as "net.*", but for those left out, where the former go before; none given: all but those with the tags slow
+  // and debug.
+  TraceConfig& categories(std::initializer_list<std::string_view> patterns = {}, std::initializer_list<std::string_view> left_out = {}) {
     std::string events;
+    if (patterns.size() == 0) {
+      put(events, 2, "*");
+      for (std::string_view tag : {"slow", "debug"}) put(events, 3, tag);
+    }
     for (std::string_view pattern : left_out) put(events, 1, pattern);
     for (std::string_view pattern : patterns) put(events, 2, pattern);
     std::string config;

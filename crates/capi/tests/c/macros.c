@@ -8,6 +8,8 @@ static struct esatto_category net = ESATTO_CATEGORY("net", "Network", "fast", "w
 static struct esatto_category plain = ESATTO_CATEGORY("plain");
 static struct esatto_category off = ESATTO_CATEGORY("off", "Not recorded");
 
+static struct esatto_category debug = ESATTO_CATEGORY("debug", "Not recorded unless it is asked for", "debug");
+
 static int evaluated;
 
 static int count(void) { return ++evaluated; }
@@ -225,7 +227,7 @@ int main(int argc, char** argv) {
   ESATTO_INSTANT(ESATTO_ANY, name_of_it(), ESATTO_CATEGORY_NAME("plain"));
   CHECK(evaluated == 0);
   esatto_init(ESATTO_IN_PROCESS);
-  ESATTO_REGISTER(&net, &plain, &off);
+  ESATTO_REGISTER(&net, &plain, &off, &debug);
   ESATTO_REGISTER(&net);
   CHECK(net.descriptor.num_tags == 2 && plain.descriptor.num_tags == 0);
 
@@ -244,6 +246,9 @@ int main(int argc, char** argv) {
   CHECK(esatto_session_save(session, "/no such folder/trace") == ENOENT);
   CHECK(esatto_session_finish(session, argv[1]) == 0);
   CHECK(!esatto_is_enabled(&net));
+  session = esatto_session_start(ESATTO_IN_PROCESS, &(struct esatto_config){0});
+  CHECK(esatto_is_enabled(&net) && esatto_is_enabled(&off) && !esatto_is_enabled(&debug));
+  PerfettoTracingSessionDestroy(session);
   data_sources(argv[2]);
   esatto_unregister_category(&off);
   esatto_unregister_category(&off);

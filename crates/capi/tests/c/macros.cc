@@ -15,6 +15,9 @@ const char* tags[] = {"fast", nullptr};
 esatto::Category plain{"plain", "", tags};
 esatto::Category off{"off"};
 
+const char* debug_tags[] = {"debug", nullptr};
+esatto::Category debug{"debug", "Not recorded unless it is asked for", debug_tags};
+
 int evaluated;
 int count() { return ++evaluated; }
 std::string name_of_it() { return evaluated++, "name"; }
@@ -121,6 +124,8 @@ void events(const char* path) {
   CHECK(session.save("/no such folder/trace") == std::errc::no_such_file_or_directory);
   CHECK(!session.finish(path));
   CHECK(!net.is_enabled());
+  auto usual = esatto::Session::in_process(esatto::TraceConfig().categories());
+  CHECK(net.is_enabled() && off.is_enabled() && !debug.is_enabled());
 }
 
 std::string order;
@@ -212,7 +217,7 @@ int main(int argc, char** argv) {
   ESATTO_INSTANT(esatto::any_category(), name_of_it(), esatto::category_name("plain"));
   CHECK(evaluated == 0);
   esatto::init(esatto::Backend::in_process);
-  esatto::register_categories(net, plain, off);
+  esatto::register_categories(net, plain, off, debug);
   events(argv[1]);
   data_sources(argv[2]);
   return 0;

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use esatto_tests::Peer;
-use esatto_tests::{skip, tp};
+use esatto_tests::{Skip, skip, tp};
 
 use crate::build::{compile, file_in_tmp};
 use crate::flavour::{Flavour, succeed};
@@ -58,6 +58,24 @@ fn without_a_warning_by_either_standard_and_for_either_library() {
 #[test]
 fn with_the_library_of_v59() {
     run(Flavour::V59);
+}
+
+#[test]
+fn without_a_warning_by_clang() {
+    skip(|| {
+        for flavour in Flavour::ALL {
+            for (compiler, source, standard) in [
+                ("clang", "macros.c", "-std=c11"),
+                ("clang++", "macros.cc", "-std=c++17"),
+                ("clang++", "macros.cc", "-std=c++20"),
+            ] {
+                let is_there = Command::new(compiler).arg("--version").output().is_ok();
+                is_there.then_some(()).ok_or_else(|| Skip(format!("no clang: {compiler} does not start")))?;
+                compile(compiler, flavour, source, &file_in_tmp("clang.o"), &[WARNINGS, &[standard, "-c"]].concat());
+            }
+        }
+        Ok(())
+    });
 }
 
 #[test]

@@ -5,6 +5,6 @@ use crate::flavour::{Flavour, succeed};
 
 /// The reason of a flush, the other transport, the encoding (`docs/spec/c-abi.md` §18).
 #[test]
-fn and_a_program_that_declares_it_by_itself_is_served() {
+fn and_a_program_that_is_compiled_for_it_is_served() {
     succeed(&mut Command::new(program(Flavour::V59, "v59.c", &[])));
 }

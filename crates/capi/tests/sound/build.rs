@@ -4,12 +4,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
+/// Whether the library and the programs are compiled for AddressSanitizer, as `cargo xtask soak asan` wants.
+fn is_sanitized() -> bool {
+    std::env::var_os("ESATTO_CAPI_ASAN").is_some()
+}
+
 /// The folder of the library. Cargo builds it for no test, as tests cannot use it as a crate: so the first that asks does.
 pub(crate) fn library_folder() -> &'static Path {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target folder");
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--locked", "-p", "esatto-capi", "-p", "esatto-capi-v59", "--target-dir"]).arg(target);
+        cargo.args(["build", "--locked", "-p", "esatto-capi", "-p", "esatto-capi-v59"]);
+        if is_sanitized() {
+            const HOST: &str = "x86_64-unknown-linux-gnu";
+            let target = target.join("asan");
+            cargo.args(["--release", "--target", HOST, "--target-dir"]).arg(&target);
+            cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address -Cdebug-assertions");
+            succeed(&mut cargo);
+            return target.join(HOST).join("release");
+        }
+        cargo.arg("--target-dir").arg(target);
         let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
         cargo.args((profile == "release").then_some("--release"));
         succeed(&mut cargo);
@@ -24,8 +38,9 @@ pub(crate) fn program(name: &str, options: &[&str]) -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = library_folder();
     let mut gcc = Command::new("gcc");
-    gcc.args(["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-pthread", "-I"])
-        .arg(package.join("include"));
+    gcc.args(["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-pthread"]);
+    gcc.args(is_sanitized().then_some("-fsanitize=address"));
+    gcc.arg("-I").arg(package.join("include"));
     gcc.arg(package.join("tests/sound/c").join(format!("{name}.c"))).arg("-o").arg(&output);
     gcc.arg("-L").arg(folder).arg(format!("-Wl,-rpath,{}", folder.display())).args(options);
     succeed(&mut gcc);
@@ -38,7 +53,9 @@ pub(crate) fn linked(name: &str) -> PathBuf {
 }
 
 pub(crate) fn succeed(command: &mut Command) -> Output {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    // The programs do not free what they read, and types of data sources cannot be freed.
+    let output =
+        command.env("ASAN_OPTIONS", "detect_leaks=0").output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {}\n{error}", output.status);
     output

@@ -4,3 +4,4 @@ mod build;
 mod ends;
 mod forks;
 mod misuse;
+mod races;

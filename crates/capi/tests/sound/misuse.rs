@@ -33,7 +33,9 @@ fn what_ends_the_process_says_why() {
     const SIGABRT: i32 = 6;
     let program = linked("aborts");
     for number in 0..=16 {
-        let output = Command::new(&program).arg(number.to_string()).output().expect("it runs");
+        let mut command = Command::new(&program);
+        // Under AddressSanitizer an abort is one all the same, and what was made is not freed.
+        let output = command.arg(number.to_string()).env("ASAN_OPTIONS", "detect_leaks=0").output().expect("it runs");
         let error = String::from_utf8_lossy(&output.stderr);
         if number == 16 {
             assert!(output.status.success(), "nothing is done: {error}");

@@ -269,6 +269,12 @@ impl Drop for Owner {
     fn drop(&mut self) {
         // From here on trace points of this thread do nothing.
         SLOT.with(|cell| cell.set(shut()));
+        #[cfg(not(esatto_loom))]
+        if STAYS.replace(false) {
+            // A trace point of several calls that was never left ends here.
+            // SAFETY: as in `leave`: this thread is inside, and nobody uses its state right now.
+            drop(unsafe { self.0.entered() });
+        }
         threads().retain(|slot| !Arc::ptr_eq(slot, &self.0));
         // SAFETY: this thread is the owner.
         if let Some(mut entered) = unsafe { self.0.enter() }.filter(|_| Rule::EndInPerson.is_kept()) {

@@ -149,6 +149,7 @@ static void iterations(void) {
   w = PerfettoDsTracerImplPacketBegin(it.tracer);
   sw_bytes(&w, "\xff\xff\xff", 3); /* begun again: dropped */
   w = PerfettoDsTracerImplPacketBegin(it.tracer);
+  PerfettoDsTracerImplFlush(it.tracer, NULL, NULL); /* takes place when the packet has ended */
   PerfettoStreamWriterAppendBytesSlowpath(&w, NULL, 0);
   PerfettoStreamWriterAppendBytesSlowpath(&w, dangling, 0);
   PerfettoStreamWriterReserveBytesSlowpath(&w, 0);

@@ -1,0 +1,39 @@
+/* A program that the service of the machine records, with all others: it draws pictures until they have been recorded for a while.
+ *
+ * Usage: system_c [PICTURES], and meanwhile something like
+ *
+ *   esatto record -t 5s -o trace.pftrace -c - <<END
+ *   buffers { size_kb: 4096 }
+ *   data_sources { config { name: "track_event" track_event_config { enabled_categories: "graphics" } } }
+ *   END */
+
+#define _GNU_SOURCE
+
+#include <esatto/trace.h>
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static struct esatto_category graphics = ESATTO_CATEGORY("graphics", "What is drawn");
+
+static void draw(int picture) {
+  ESATTO_SLICE(&graphics, "draw", ESATTO_ARG("picture", picture));
+  usleep(2000);
+}
+
+int main(int argc, char** argv) {
+  int pictures = argc > 1 ? atoi(argv[1]) : 1000;
+
+  /* The service may come later: the library waits for it. */
+  esatto_init(ESATTO_SYSTEM);
+  ESATTO_REGISTER(&graphics);
+
+  for (int recorded = 0; recorded < pictures;) {
+    bool is_recorded = esatto_is_enabled(&graphics);
+    draw(recorded);
+    if (is_recorded) recorded++;
+  }
+  /* What was written last is to be in the trace, although the program ends. */
+  ESATTO_INSTANT(&graphics, "done", ESATTO_FLUSH);
+  return 0;
+}

@@ -1,0 +1,37 @@
+// A program that the service of the machine records, with all others: it draws pictures until they have been recorded for a while.
+//
+// Usage: system_cxx [PICTURES], and meanwhile something like
+//
+//   esatto record -t 5s -o trace.pftrace -c - <<END
+//   buffers { size_kb: 4096 }
+//   data_sources { config { name: "track_event" track_event_config { enabled_categories: "graphics" } } }
+//   END
+
+#include <esatto/trace.hpp>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+inline esatto::Category graphics{"graphics", "What is drawn"};
+
+static void draw(int picture) {
+  ESATTO_SLICE(graphics, "draw", esatto::arg("picture", picture));
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+}
+
+int main(int argc, char** argv) {
+  const int pictures = argc > 1 ? std::stoi(argv[1]) : 1000;
+
+  // The service may come later: the library waits for it.
+  esatto::init(esatto::Backend::system);
+  esatto::register_categories(graphics);
+
+  for (int recorded = 0; recorded < pictures;) {
+    const bool is_recorded = graphics.is_enabled();
+    draw(recorded);
+    if (is_recorded) recorded++;
+  }
+  // What was written last is to be in the trace, although the program ends.
+  ESATTO_INSTANT(graphics, "done", esatto::flush());
+}
