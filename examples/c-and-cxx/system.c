@@ -1,6 +1,6 @@
 /* A program that the service of the machine records, with all others: it draws pictures until they have been recorded for a while.
  *
- * Usage: system_c [PICTURES], and meanwhile something like
+ * Usage: system_c PICTURES FILE, to have the service record into a file; or system_c [PICTURES], and meanwhile something like
  *
  *   esatto record -t 5s -o trace.pftrace -c - <<END
  *   buffers { size_kb: 4096 }
@@ -28,6 +28,12 @@ int main(int argc, char** argv) {
   esatto_init(ESATTO_SYSTEM);
   ESATTO_REGISTER(&graphics);
 
+  struct PerfettoTracingSessionImpl* session = NULL;
+  if (argc > 2) {
+    const char* categories[] = {"graphics", NULL};
+    session = esatto_session_start(ESATTO_SYSTEM, &(struct esatto_config){.categories = categories});
+  }
+
   for (int recorded = 0; recorded < pictures;) {
     bool is_recorded = esatto_is_enabled(&graphics);
     draw(recorded);
@@ -35,5 +41,5 @@ int main(int argc, char** argv) {
   }
   /* What was written last is to be in the trace, although the program ends. */
   ESATTO_INSTANT(&graphics, "done", ESATTO_FLUSH);
-  return 0;
+  return session ? esatto_session_finish(session, argv[2]) : 0;
 }

@@ -1,6 +1,6 @@
 // A program that the service of the machine records, with all others: it draws pictures until they have been recorded for a while.
 //
-// Usage: system_cxx [PICTURES], and meanwhile something like
+// Usage: system_cxx PICTURES FILE, to have the service record into a file; or system_cxx [PICTURES], and meanwhile something like
 //
 //   esatto record -t 5s -o trace.pftrace -c - <<END
 //   buffers { size_kb: 4096 }
@@ -10,6 +10,7 @@
 #include <esatto/trace.hpp>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -27,6 +28,9 @@ int main(int argc, char** argv) {
   esatto::init(esatto::Backend::system);
   esatto::register_categories(graphics);
 
+  std::optional<esatto::Session> session;
+  if (argc > 2) session = esatto::Session::system(esatto::TraceConfig().categories({"graphics"}));
+
   for (int recorded = 0; recorded < pictures;) {
     const bool is_recorded = graphics.is_enabled();
     draw(recorded);
@@ -34,4 +38,5 @@ int main(int argc, char** argv) {
   }
   // What was written last is to be in the trace, although the program ends.
   ESATTO_INSTANT(graphics, "done", esatto::flush());
+  return session ? session->finish(argv[2]).value() : 0;
 }

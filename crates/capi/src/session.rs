@@ -3,8 +3,9 @@
 use core::ffi::c_void;
 use core::ptr::NonNull;
 use core::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use esatto::{Backend, Session, TraceConfig};
+use esatto::{Backend, Session, TraceConfig, raw};
 use esatto_protozero::{MAX_DECODE_DEPTH, Owned};
 
 use crate::guard::guard;
@@ -20,6 +21,33 @@ type OnRead = unsafe extern "C-unwind" fn(*mut SessionImpl, *const c_void, usize
 pub(crate) struct SessionImpl {
     /// `None`: it could not be opened, and does nothing.
     session: Option<Session>,
+    on_stop: Arc<Stopped>,
+}
+
+/// Whom to tell that the session is over: once, and the one that was set last.
+struct Stopped {
+    callback: Mutex<Option<(OnStop, Argument)>>,
+    process: u32,
+}
+
+/// Tells when it is dropped: because the session is over, or was destroyed before.
+struct TellStopped {
+    stopped: Arc<Stopped>,
+    handle: Handle,
+}
+
+impl Drop for TellStopped {
+    fn drop(&mut self) {
+        // In the child of a fork nothing was over.
+        if self.stopped.process != raw::forks() {
+            return;
+        }
+        let callback = self.stopped.callback.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((callback, argument)) = callback {
+            // SAFETY: the contract of the callback. It may be called when the session was destroyed, as upstream does.
+            unsafe { callback(self.handle.0, argument.0) };
+        }
+    }
 }
 
 /// A session, to be handed to callbacks.
@@ -33,7 +61,8 @@ impl SessionImpl {
     fn open(backend: Backend) -> *mut Self {
         require_init("a session");
         let session = Session::open(backend).map_err(text::say).ok();
-        Box::into_raw(Box::new(Self { session }))
+        let on_stop = Arc::new(Stopped { callback: Mutex::new(None), process: raw::forks() });
+        Box::into_raw(Box::new(Self { session, on_stop }))
     }
 }
 
@@ -88,14 +117,15 @@ unsafe extern "C" fn PerfettoTracingSessionSetStopCb(
     user_arg: *mut c_void,
 ) {
     guard(|| {
-        let (handle, argument) = (Handle(session), Argument(user_arg));
+        let handle = Handle(session);
         // SAFETY: the contract: from create, and not destroyed.
-        if let (Some(session), Some(callback)) = (unsafe { of(session) }, callback) {
-            session.on_stop(move |_| {
-                let (handle, argument) = (handle, argument);
-                // SAFETY: the contract of the callback.
-                unsafe { callback(handle.0, argument.0) };
-            });
+        let Some(SessionImpl { session: Some(session), on_stop }) = (unsafe { session.as_ref() }) else { return };
+        let callback = callback.map(|callback| (callback, Argument(user_arg)));
+        let is_set = callback.is_some();
+        *on_stop.callback.lock().unwrap_or_else(PoisonError::into_inner) = callback;
+        if is_set {
+            let tell = TellStopped { stopped: Arc::clone(on_stop), handle };
+            session.on_stop(move |_| drop(tell));
         }
     })
 }

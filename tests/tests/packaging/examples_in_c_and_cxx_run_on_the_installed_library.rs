@@ -114,25 +114,29 @@ fn as_the_readme_has_them() {
     }
 }
 
-/// A program that a service records: `system`.
-fn system(side: Side) -> Result<(), Skip> {
+/// A program that a service records, because of somebody else or of the program: `system`.
+fn system(side: Side, by_itself: bool) -> Result<(), Skip> {
     const CONFIG: &str = "buffers { size_kb: 4096 } data_sources { config { name: \"track_event\" \
                           track_event_config { disabled_categories: \"*\" enabled_categories: \"graphics\" } } }";
     Peer::TraceProcessor.require()?;
     if side == Side::Theirs {
         Peer::Official.require()?;
     }
-    let folder = make(&format!("examples-system-{side}"), &["system_c", "system_cxx"], &[])?;
+    let folder = make(&format!("examples-system-{side}-{by_itself}"), &["system_c", "system_cxx"], &[])?;
     for language in ["c", "cxx"] {
         let lab = Lab::new();
         let _service = lab.service(side);
-        let mut recording = lab.record(Side::Ours, "trace", CONFIG);
-        let mut program = lab.start(
-            "system",
-            lab.command(folder.join(format!("system_{language}"))).arg("20").env_remove("LD_LIBRARY_PATH"),
-        );
-        program.wait_ok();
-        let trace = lab.stop(&mut recording);
+        let mut command = lab.command(folder.join(format!("system_{language}")));
+        command.arg("20").env_remove("LD_LIBRARY_PATH");
+        let trace = if by_itself {
+            let trace = lab.path("trace");
+            lab.start("system", command.arg(&trace)).wait_ok();
+            trace
+        } else {
+            let mut recording = lab.record(Side::Ours, "trace", CONFIG);
+            lab.start("system", &mut command).wait_ok();
+            lab.stop(&mut recording)
+        };
         tp::assert_clean(&trace);
         let answers = tp::query(
             &trace,
@@ -150,10 +154,20 @@ fn system(side: Side) -> Result<(), Skip> {
 
 #[test]
 fn recorded_by_our_service() {
-    skip(|| system(Side::Ours));
+    skip(|| system(Side::Ours, false));
 }
 
 #[test]
 fn recorded_by_perfettos_service() {
-    skip(|| system(Side::Theirs));
+    skip(|| system(Side::Theirs, false));
+}
+
+#[test]
+fn having_themselves_recorded_by_our_service() {
+    skip(|| system(Side::Ours, true));
+}
+
+#[test]
+fn having_themselves_recorded_by_perfettos_service() {
+    skip(|| system(Side::Theirs, true));
 }

@@ -48,8 +48,8 @@ static inline bool esatto_is_enabled(const struct esatto_category* category) {
 #endif
 }
 
-/* Registers categories, up to a null pointer, and tells the services of them. Those that are registered stay as they are. Not for two threads
- * with the same category at once. */
+/* Registers categories, up to a null pointer, and tells the services of them. Those that are registered stay as they are. Before other threads come
+ * to their trace points. */
 static inline void esatto_register_categories(struct esatto_category* const* categories) {
   PerfettoTeInit();
   for (; *categories; categories++) {

@@ -39,8 +39,8 @@ struct esatto_data_source_options {
   bool does_not_notify_of_stop;
 };
 
-/* Tells services of a data source, after esatto_init. False if there are too many in the program: it then stays off. Nothing is done if it is
- * registered. */
+/* Tells services of a data source, after esatto_init, and before other threads come to its trace points. False if there are too many in the program:
+ * it then stays off. Nothing is done if it is registered. */
 static inline bool esatto_data_source_register(struct esatto_data_source* source, const char* name, const struct esatto_data_source_options* options) {
   struct esatto_data_source_options none;
   struct esatto_buffer descriptor;

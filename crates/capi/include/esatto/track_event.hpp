@@ -62,7 +62,7 @@ class Category : public esatto_category {
   bool is_enabled() const { return esatto_is_enabled(this); }
 };
 
-// Registers categories and tells services of them, after esatto::init.
+// Registers categories and tells services of them, after esatto::init, and before other threads come to their trace points.
 template <class... Categories>
 void register_categories(Categories&... categories) {
   static_assert((std::is_base_of_v<esatto_category, Categories> && ...), "categories are wanted");

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::LazyLock;
 
+use esatto_protozero::Fields;
 use esatto_tests::Peer;
 use esatto_tests::{Skip, skip, tp};
 
 use crate::build::{compile, file_in_tmp};
 use crate::flavour::{Flavour, succeed};
+use crate::test_events::test_events;
 
 /// The programs of `tests/c/macros.*`, and what they have recorded: track events, packets.
 static TRACES: LazyLock<[(PathBuf, PathBuf); 2]> = LazyLock::new(|| run(Flavour::V58));
@@ -169,23 +171,55 @@ fn counters_flows_and_numbers_of_what_belongs_together() {
     });
 }
 
-/// The trace processor has not heard of state tracks; of fields that it does not know, there are a fixed32 and a float.
+/// Of fields that the trace processor does not know, there are a fixed32 and a float.
 #[test]
 fn nothing_is_wrong_with_events() {
     let wrong = "SELECT name || value AS x FROM stats WHERE value <> 0 AND severity IN ('error', 'data_loss')";
     ask([wrong], |[wrong]| assert_eq!(wrong, ["unknown_extension_fields2"]));
 }
 
-/// Decoded by hand, as fields for tests are nothing to the trace processor.
+/// Decoded by hand, as the trace processor has not heard of them.
+#[test]
+fn states_are_events_on_tracks_of_states() {
+    const TRACK_EVENT: u32 = 11;
+    const TRACK_DESCRIPTOR: u32 = 60;
+    for (trace, _) in &*TRACES {
+        let trace = std::fs::read(trace).expect("it was recorded");
+        // Numbers of tracks by their names, and of events of the type.
+        let (mut tracks, mut events) = (Vec::new(), Vec::new());
+        for packet in Fields::new(&trace) {
+            let packet = Fields::new(packet.as_bytes());
+            if let Some(descriptor) = packet.first(TRACK_DESCRIPTOR).map(|field| Fields::new(field.as_bytes())) {
+                if descriptor.first(18).is_some() {
+                    let name = descriptor.first(2).expect("a name").as_str().expect("text").to_owned();
+                    tracks.push((descriptor.first(1).expect("a number").as_u64(), name));
+                }
+            }
+            if let Some(event) = packet.first(TRACK_EVENT).map(|field| Fields::new(field.as_bytes())) {
+                if event.first(9).is_some_and(|kind| kind.as_u64() == 5) {
+                    let is_named = event.first(10).or_else(|| event.first(23)).is_some();
+                    events.push((event.first(11).expect("a track").as_u64(), is_named));
+                }
+            }
+        }
+        let names: Vec<_> = tracks.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(names, ["machine", "light"]);
+        let [machine, light] = [tracks[0].0, tracks[1].0];
+        assert_eq!(events, [(machine, true), (machine, false), (light, true), (light, true)]);
+    }
+}
+
+/// Also those that are longer than a chunk, whose lengths are filled in when they have gone.
 #[test]
 fn packets_are_whole_and_in_order() {
-    let count = |trace: &[u8], what: &str| trace.windows(what.len()).filter(|bytes| *bytes == what.as_bytes()).count();
     let [c, cxx] = &*TRACES;
-    let trace = std::fs::read(&c.1).expect("it was recorded");
-    assert_eq!((count(&trace, "small"), count(&trace, "large"), count(&trace, "nobody")), (3, 1, 0));
-    let trace = std::fs::read(&cxx.1).expect("it was recorded");
-    let texts = ["first", "second", "while stopping", "\u{6}silent", "nobody"];
-    assert_eq!(texts.map(|text| count(&trace, text)), [1, 1, 1, 1, 0]);
+    let pieces = |count: usize, of: fn(usize) -> u8| (0..count).map(|i| vec![of(i); 200]).collect::<Vec<_>>();
+    let of_c = |name: &str, count| (name.to_owned(), pieces(count, |_| b'p'));
+    assert_eq!(test_events(&c.1), [of_c("small", 1), of_c("small", 2), of_c("small", 3), of_c("large", 100)]);
+    let of_cxx = |name: &str| (name.to_owned(), pieces(60, |i| b'a' + (i % 26) as u8));
+    let (silent, weather): (Vec<_>, Vec<_>) = test_events(&cxx.1).into_iter().partition(|(name, _)| name == "silent");
+    assert_eq!(weather, [of_cxx("first"), of_cxx("second"), of_cxx("while stopping")]);
+    assert_eq!(silent, [("silent".to_owned(), vec![])]);
     skip(|| {
         Peer::TraceProcessor.require()?;
         TRACES.iter().for_each(|(_, packets)| tp::assert_clean(packets));

@@ -32,16 +32,17 @@ pub(crate) fn library_folder() -> &'static Path {
     &FOLDER
 }
 
-/// Compiles a program, with all warnings, and returns where it is.
+/// Compiles a program of one file, with all warnings, and returns where it is.
 pub(crate) fn program(name: &str, options: &[&str]) -> PathBuf {
-    let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sound_{name}"));
+    let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sound_{}", name.replace('.', "_")));
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = library_folder();
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-pthread"]);
+    let mut gcc = Command::new(if name.ends_with(".cc") { "g++" } else { "gcc" });
+    gcc.arg(if name.ends_with(".cc") { "-std=c++17" } else { "-std=gnu11" });
+    gcc.args(["-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-pthread"]);
     gcc.args(is_sanitized().then_some("-fsanitize=address"));
     gcc.arg("-I").arg(package.join("include"));
-    gcc.arg(package.join("tests/sound/c").join(format!("{name}.c"))).arg("-o").arg(&output);
+    gcc.arg(package.join("tests/sound/c").join(name)).arg("-o").arg(&output);
     gcc.arg("-L").arg(folder).arg(format!("-Wl,-rpath,{}", folder.display())).args(options);
     succeed(&mut gcc);
     output

@@ -7,12 +7,12 @@ use crate::build::{library_folder, linked, program, succeed};
 #[test]
 fn the_library_stays_when_it_is_closed_and_two_of_them_do_not_meet() {
     let [v58, v59] = ["libperfetto_c.so", "libperfetto_c_v59.so"].map(|name| library_folder().join(name));
-    succeed(Command::new(program("unloaded", &["-ldl"])).arg(v58).arg(v59));
+    succeed(Command::new(program("unloaded.c", &["-ldl"])).arg(v58).arg(v59));
 }
 
 #[test]
 fn processes_and_threads_end_while_they_trace() {
-    let program = linked("ends");
+    let program = linked("ends.c");
     for mode in 0..8 {
         println!("mode {mode}");
         succeed(Command::new(&program).arg(mode.to_string()));
@@ -21,5 +21,5 @@ fn processes_and_threads_end_while_they_trace() {
 
 #[test]
 fn handlers_trace_or_do_nothing() {
-    succeed(&mut Command::new(linked("signals")));
+    succeed(&mut Command::new(linked("signals.c")));
 }

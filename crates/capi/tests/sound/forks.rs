@@ -8,7 +8,7 @@ use crate::build::{linked, succeed};
 
 #[test]
 fn a_child_that_is_forked_in_a_packet_writes_nothing_of_it() {
-    succeed(&mut Command::new(linked("fork_in_packet")));
+    succeed(&mut Command::new(linked("fork_in_packet.c")));
 }
 
 /// Where the memory is shared with another process, and so with the child, unless something is done about it.
@@ -18,7 +18,7 @@ fn a_child_that_is_forked_in_a_packet_writes_nothing_into_shared_memory() {
         Peer::Official.require()?;
         let lab = Lab::new();
         let service = lab.service(Side::Theirs);
-        succeed(lab.command(linked("fork_in_packet")).env("SYSTEM", "1"));
+        succeed(lab.command(linked("fork_in_packet.c")).env("SYSTEM", "1"));
         drop(service);
         Ok(())
     });
@@ -26,5 +26,5 @@ fn a_child_that_is_forked_in_a_packet_writes_nothing_into_shared_memory() {
 
 #[test]
 fn a_child_finds_every_lock_free() {
-    succeed(&mut Command::new(linked("fork_storm")));
+    succeed(&mut Command::new(linked("fork_storm.c")));
 }

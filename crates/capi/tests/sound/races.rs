@@ -6,5 +6,5 @@ use crate::build::{linked, succeed};
 
 #[test]
 fn everything_may_come_and_go() {
-    succeed(&mut Command::new(linked("races")));
+    succeed(&mut Command::new(linked("races.c")));
 }
