@@ -14,5 +14,6 @@ mod shared_objects_trace_with_the_programs_library;
 mod symbols_are_those_of_the_contract;
 mod test_events;
 mod there_are_so_many_types_of_data_sources;
+mod trace_points_do_not_allocate;
 mod track_events_are_read_as_they_were_written;
 mod v59_has_more;
