@@ -21,7 +21,7 @@ The prefix can be moved afterwards. Perfetto's own headers (include/perfetto) ca
   --prefix DIR    where it will be [default: /usr/local]
   --destdir DIR   put in front of the prefix, to make a package of
   --libdir NAME   instead of lib, such as lib/x86_64-linux-gnu
-  --profile NAME  of Cargo [default: release]";
+  --profile NAME  of Cargo [default: library]";
 
 /// The headers, in the workspace.
 const HEADERS: &str = "crates/capi/include";
@@ -60,7 +60,7 @@ struct Plan {
 
 impl Plan {
     fn parse(args: &[String]) -> Result<Self, String> {
-        let (mut prefix, mut destdir, mut libdir, mut profile) = ("/usr/local", "", "lib", "release");
+        let (mut prefix, mut destdir, mut libdir, mut profile) = ("/usr/local", "", "lib", "library");
         let mut args = args.iter().map(String::as_str);
         while let Some(arg) = args.next() {
             let (name, mut value) = arg.split_once('=').map_or((arg, None), |(name, value)| (name, Some(value)));
