@@ -21,7 +21,7 @@ The prefix can be moved afterwards. Perfetto's own headers (include/perfetto) ca
   --prefix DIR    where it will be [default: /usr/local]
   --destdir DIR   put in front of the prefix, to make a package of
   --libdir NAME   instead of lib, such as lib/x86_64-linux-gnu
-  --profile NAME  of Cargo [default: library]";
+  --profile NAME  of Cargo [default: library, which is small]";
 
 /// The headers, in the workspace.
 const HEADERS: &str = "crates/capi/include";

@@ -7,9 +7,9 @@ use serde::Deserialize;
 
 use crate::cargo;
 
-/// What upstream's own build compiles a release with, beside the optimisation and what the crate `cc` gives anyway (a section for each function and object).
-const UPSTREAM_CXXFLAGS: &str =
-    "-fvisibility=hidden -fno-exceptions -fno-rtti -DPERFETTO_SDK_SHLIB_IMPLEMENTATION -ffunction-sections -fdata-sections";
+/// What upstream's own build compiles a release with.
+const UPSTREAM_CXXFLAGS: &str = "-fvisibility=hidden -fno-exceptions -fno-rtti -ffunction-sections -fdata-sections \
+                                 -DPERFETTO_SDK_SHLIB_IMPLEMENTATION";
 
 /// What upstream's library exports.
 const EXPORTS: &str = "{ global: Perfetto*; perfetto_*; local: *; };\n";
@@ -121,7 +121,9 @@ impl Libraries {
         std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let mut build = cargo::command();
         build.current_dir(cargo::root().join("c-abi").join(package));
-        build.args(["build", "--locked", "--release", "--message-format=json", "--target-dir"]).arg(folder.join("target"));
+        build
+            .args(["build", "--locked", "--release", "--message-format=json", "--target-dir"])
+            .arg(folder.join("target"));
         build.env("CXXFLAGS", UPSTREAM_CXXFLAGS).env("CARGO_PROFILE_RELEASE_OPT_LEVEL", optimised.level());
         let archive = out_dir(&succeed(&mut build)?)?.join("libperfetto_c.a");
         let exports = folder.join("exports.map");
@@ -175,10 +177,11 @@ fn out_dir(messages: &str) -> Result<PathBuf, String> {
 
 /// Runs a command and returns what it wrote.
 fn succeed(command: &mut Command) -> Result<String, String> {
+    let program = Path::new(command.get_program()).display().to_string();
     command.stderr(std::process::Stdio::inherit());
-    let output = command.output().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+    let output = command.output().map_err(|error| format!("{program}: {error}"))?;
     if !output.status.success() {
-        return Err(format!("{}: {}", command.get_program().display(), output.status));
+        return Err(format!("{program}: {}", output.status));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -44,12 +44,10 @@ pub(crate) fn run(options: &Options) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for flavour in Flavour::ALL {
         let libraries = Libraries::build(flavour)?;
-        let ours = Side::new("ours", libraries.program()?, libraries.ours());
-        let theirs = libraries.upstream(Optimised::ForSpeed).and_then(|folder| {
-            Ok(Side::new(PEER, libraries.program()?, folder))
-        });
+        let program = libraries.program()?;
+        let mut ours = Side::new("ours", program.clone(), libraries.ours());
+        let theirs = libraries.upstream(Optimised::ForSpeed).map(|folder| Side::new(PEER, program, folder));
         let mut theirs = theirs.inspect_err(|error| eprintln!("bench: without {PEER}: {error}")).ok();
-        let mut ours = ours;
         for round in 1..=options.rounds {
             eprintln!("bench: c-abi, {}, round {round} of {}", flavour.name(), options.rounds);
             for side in std::iter::once(&mut ours).chain(&mut theirs) {

@@ -39,6 +39,8 @@ opaque! {
 #[repr(C)]
 pub(crate) struct TracerIterator {
     pub(crate) inst_id: u32,
+    /// Named, so that the compiler does not copy the number together with what is behind it: that waits for the number to arrive.
+    pub(crate) padding: u32,
     pub(crate) tls: *mut c_void,
     pub(crate) tracer: *mut crate::tracer::Tracer,
 }

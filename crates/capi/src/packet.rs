@@ -52,7 +52,7 @@ impl Packet {
                 if !is_whole || self.is_odd() {
                     self.finish_odd(writer, is_whole);
                 } else {
-                    writer.end_packet();
+                    writer.end_packet_in_place();
                 }
             }
             None if self.is_odd() => self.tidy_up(),

@@ -157,11 +157,11 @@ impl Nothing for TracerIterator {
 impl TracerIterator {
     /// No instance.
     pub(crate) const fn end() -> Self {
-        Self { inst_id: 0, tls: ptr::null_mut(), tracer: ptr::null_mut() }
+        Self { inst_id: 0, padding: 0, tls: ptr::null_mut(), tracer: ptr::null_mut() }
     }
 
     pub(crate) const fn at(inst_id: u32, tracer: *mut Tracer) -> Self {
-        Self { inst_id, tls: tracer.cast(), tracer }
+        Self { inst_id, padding: 0, tls: tracer.cast(), tracer }
     }
 }
 

@@ -168,6 +168,15 @@ impl TraceWriter {
         }
     }
 
+    /// As [`end_packet`](Self::end_packet), without moving the packet to where a shorter size field would end: it is three bytes longer. For who has just written it byte by
+    /// byte, as a copy would have to wait for that.
+    #[inline]
+    pub fn end_packet_in_place(&mut self) {
+        if self.chunk().in_packet {
+            self.finish_with(false);
+        }
+    }
+
     /// Gives the current chunk to the service, even if it is not full, and has everything sent soon.
     pub fn flush(&mut self) {
         self.flush_inner(None);
@@ -277,6 +286,11 @@ impl TraceWriter {
     /// Ends the packet; there is one.
     #[inline]
     fn finish(&mut self) {
+        self.finish_with(true);
+    }
+
+    #[inline(always)]
+    fn finish_with(&mut self, may_move: bool) {
         if self.stream.is_poisoned() {
             return self.abandon();
         }
@@ -292,7 +306,7 @@ impl TraceWriter {
             return;
         }
         let size = end.addr() - header.addr() - FRAGMENT_SIZE_LEN;
-        if size < ONE_BYTE_SIZE_LIMIT && chunk.special == Special::NONE {
+        if may_move && size < ONE_BYTE_SIZE_LIMIT && chunk.special == Special::NONE {
             // SAFETY: the size field is in the current range, as the packet began there, and `size` bytes follow it up to
             // the write position.
             unsafe { self.stream.compact(header, size) };

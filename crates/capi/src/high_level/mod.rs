@@ -40,9 +40,9 @@ unsafe extern "C" fn PerfettoTeHlEmitImpl(
         let name = if kind == Kind::SliceEnd { ptr::null() } else { name };
         // SAFETY: the contract: a string that ends with NUL, and an array that ends with null, of valid extras.
         unsafe {
-            if !emit_plain(category, instances, kind, name, extra_data) {
-                emit(category, instances, kind, name, extra_data);
-            }
+            let _ = emit_plain(category, instances, kind, name, extra_data)
+                || emit(category, instances, kind, name, extra_data, false)
+                || emit(category, instances, kind, name, extra_data, true);
         }
     })
 }
@@ -82,51 +82,13 @@ unsafe fn emit_plain(
     true
 }
 
-/// Records an event with what comes with it.
+/// Records an event with what comes with it, by a trace point that has its names, or `in_full` by one without. `false`: there is no such trace point.
 ///
 /// # Safety
 ///
 /// The contract of [`PerfettoTeHlEmitImpl`].
 #[inline(never)]
 unsafe fn emit(
-    category: &'static CategoryImpl,
-    instances: u32,
-    kind: Kind,
-    name: *const c_char,
-    extras: *const *const Extra,
-) {
-    // SAFETY: the caller's promise.
-    if !unsafe { try_emit(category, instances, kind, name, extras, false) } {
-        // SAFETY: as above.
-        unsafe { emit_in_full(category, instances, kind, name, extras) };
-    }
-}
-
-/// There are too many trace points: those without names serve, and names are written.
-///
-/// # Safety
-///
-/// The contract of [`PerfettoTeHlEmitImpl`].
-#[cold]
-#[inline(never)]
-unsafe fn emit_in_full(
-    category: &'static CategoryImpl,
-    instances: u32,
-    kind: Kind,
-    name: *const c_char,
-    extras: *const *const Extra,
-) {
-    // SAFETY: the caller's promise.
-    unsafe { try_emit(category, instances, kind, name, extras, true) };
-}
-
-/// Records an event by a trace point with its names, or `in_full` by one without. `false`: there is no such trace point.
-///
-/// # Safety
-///
-/// The contract of [`PerfettoTeHlEmitImpl`].
-#[inline(always)]
-unsafe fn try_emit(
     category: &'static CategoryImpl,
     instances: u32,
     kind: Kind,

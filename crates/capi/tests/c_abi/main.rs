@@ -8,5 +8,6 @@ mod macros_record_what_they_say;
 mod programs_without_a_service;
 mod sessions_have_what_they_want;
 mod symbols_are_those_of_the_contract;
+mod trace_points_do_not_allocate;
 mod track_events_are_read_as_they_were_written;
 mod who_waits_for_whom;
