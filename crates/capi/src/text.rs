@@ -2,10 +2,7 @@
 
 use core::ffi::{CStr, c_char};
 use core::fmt;
-use core::mem::ManuallyDrop;
-use std::fs::File;
 use std::io::Write;
-use std::os::fd::FromRawFd;
 
 /// The bytes of a string; `None` for null.
 ///
@@ -77,7 +74,10 @@ pub(crate) unsafe fn pointers<T>(array: *const *const T) -> impl Iterator<Item =
 /// Says something on stderr, in one write, without a lock that a child of a fork might find taken, and without a panic if it cannot be written.
 pub(crate) fn say(message: impl fmt::Display) {
     // SAFETY: not closed, as it is never dropped. If the program has closed it, somebody else's file may get the line, as with any other way.
-    let mut stderr = ManuallyDrop::new(unsafe { File::from_raw_fd(2) });
+    #[cfg(unix)]
+    let mut stderr = core::mem::ManuallyDrop::new(unsafe { <std::fs::File as std::os::fd::FromRawFd>::from_raw_fd(2) });
+    #[cfg(not(unix))]
+    let mut stderr = std::io::stderr();
     let _ = stderr.write_all(format!("perfetto_c: {message}\n").as_bytes());
 }
 

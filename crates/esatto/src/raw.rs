@@ -7,7 +7,7 @@ use crate::arg::Arg;
 use crate::category::Category;
 use crate::site::Site;
 use crate::sys::{self, threads};
-use crate::{clock, control, ids, instance, process, registry, thread};
+use crate::{clock, ids, instance, process, registry, thread};
 
 pub use crate::category::{Foreign, Role};
 pub use crate::data_source::open::{Open, begin, end};
@@ -127,18 +127,6 @@ pub fn now_ns() -> u64 {
 #[must_use]
 pub fn clock_id() -> u32 {
     clock::trace_clock_id()
-}
-
-/// Whether there is a control thread: some backend was initialised.
-#[must_use]
-pub fn is_initialised() -> bool {
-    control::handle().is_some()
-}
-
-/// Whether the calling thread is the control thread, which cannot wait.
-#[must_use]
-pub fn is_control_thread() -> bool {
-    control::is_current_thread()
 }
 
 /// Whether the configuration of an instance enables a category that is not registered, by the rules of the C library. Takes a lock.
