@@ -84,7 +84,7 @@ impl Tracer {
     /// In the child of a fork, of the thread that forked: the instance is the parent's. What the program has made for it stays valid.
     pub(crate) fn forked() {
         TRACER.with(|tracer| {
-            // SAFETY: of this thread, which is in `fork`, and so in none of our functions.
+            // SAFETY: of this thread, which is in `fork`, and so in none of our functions but for those that call the program, which hold no reference meanwhile.
             let tracer = unsafe { &mut *tracer.get() };
             if let Target::Packet(packet) = &mut tracer.target {
                 packet.abandon();
