@@ -36,7 +36,7 @@ static FOLDERS: LazyLock<(PathBuf, PathBuf)> = LazyLock::new(|| {
     cargo.args((profile == "release").then_some("--release"));
     succeed(&mut cargo);
     let link = |flavour: Flavour, file: &str| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(flavour.name());
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lib-{}", flavour.name()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let (link, library) = (folder.join("libperfetto_c.so"), target.join(profile).join(file));
         if std::fs::read_link(&link).ok().as_deref() != Some(&library) {
