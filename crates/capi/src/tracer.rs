@@ -11,7 +11,7 @@ use esatto_shm::TraceWriter;
 use crate::abi::{StreamWriter, TracerIterator};
 use crate::guard::{Nothing, guard};
 use crate::packet::Packet;
-use crate::stream::{Target, Window};
+use crate::stream::Target;
 
 thread_local! {
     /// Never dropped, so that a program that still has its address when the thread ends finds it [empty](Tracer::empty).
@@ -185,13 +185,19 @@ impl TracerIterator {
 /// Of an iteration of this thread that goes on, or null.
 pub(crate) unsafe fn begin_packet(tracer: *mut Tracer) -> StreamWriter {
     // SAFETY: the caller's promise.
-    let open = unsafe { tracer.as_mut() }.and_then(|tracer| Some((tracer.writer?, &mut tracer.target)));
-    let Some((writer, target)) = open else { return StreamWriter::new(ptr::null_mut(), Window::NONE) };
+    let Some(writer) = unsafe { tracer.as_ref() }.and_then(|tracer| tracer.writer) else {
+        return StreamWriter::NOTHING;
+    };
+    // Not by way of a reference, as the program keeps it while the tracer is used otherwise.
+    // SAFETY: as above; not null.
+    let address = unsafe { &raw mut (*tracer).target };
+    // SAFETY: as above.
+    let target = unsafe { &mut *address };
     if let Target::Packet(packet) = target {
         packet.begin(writer);
     }
     let window = target.window();
-    StreamWriter::new(target, window)
+    StreamWriter::new(address, window)
 }
 
 #[unsafe(no_mangle)]

@@ -58,18 +58,20 @@ static void low_level(void) {
     bool seen;
     PerfettoTeLlImplIntern(it.incr, 2, "interned", 8, &seen);
     PerfettoTeLlImplTrackSeen(it.incr, 77);
-    struct PerfettoStreamWriter w = PerfettoDsTracerImplPacketBegin(it.ds.tracer);
-    sw_bytes(&w, "\x68\x02\x5a\x04\x48\x03\x50\x01", 8);
-    PerfettoDsTracerImplPacketEnd(it.ds.tracer, &w);
+    struct PerfettoStreamWriter w;
+    begin_packet(it.ds.tracer, &w);
+    write_bytes(&w, "\x68\x02\x5a\x04\x48\x03\x50\x01", 8);
+    end_packet(it.ds.tracer, &w);
   }
 }
 
 static void data_source(void) {
   for (struct PerfettoDsImplTracerIterator it = PerfettoDsImplTraceIterateBegin(ds); it.tracer != NULL;
        PerfettoDsImplTraceIterateNext(ds, &it)) {
-    struct PerfettoStreamWriter w = PerfettoDsTracerImplPacketBegin(it.tracer);
-    sw_bytes(&w, "\x40\x01", 2);
-    PerfettoDsTracerImplPacketEnd(it.tracer, &w);
+    struct PerfettoStreamWriter w;
+    begin_packet(it.tracer, &w);
+    write_bytes(&w, "\x40\x01", 2);
+    end_packet(it.tracer, &w);
   }
 }
 
@@ -87,8 +89,9 @@ static void flush(void) {
   }
 }
 
-int main(void) {
-  init_in_process();
+int main(int argc, char** argv) {
+  begin_test(argc, argv);
+  init_producer();
   PerfettoTeInit();
   hot = PerfettoTeCategoryImplCreate(&desc);
   ds = PerfettoDsImplCreate();

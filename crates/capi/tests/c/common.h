@@ -1,29 +1,64 @@
-/* What the test programs share. */
+/* What the test programs share. Each gets a folder, which becomes its own, for what it leaves behind. */
 
 #ifndef COMMON_H_
 #define COMMON_H_
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "perfetto_c.h"
+#include "flavour.h"
 
 #define CHECK(condition)                                                  \
   do {                                                                    \
     if (!(condition)) {                                                   \
       fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      exit(1);                                                            \
+      fflush(stderr);                                                     \
+      _exit(1);                                                           \
     }                                                                     \
   } while (0)
 
+/* Gives up with the whole program, whose time is limited. */
+#define WAIT_FOR(condition)           \
+  do {                                \
+    while (!(condition)) usleep(1000); \
+  } while (0)
+
+static inline void begin_test(int argc, char** argv) {
+  CHECK(argc == 2 && chdir(argv[1]) == 0);
+  alarm(120);
+}
+
+/* Whether the service is another process (BACKEND=system). */
+static inline bool is_system_wide(void) {
+  const char* backend = getenv("BACKEND");
+  return backend && strcmp(backend, "system") == 0;
+}
+
+static inline void init_producer(void) {
+  struct PerfettoProducerBackendInitArgs* args = PerfettoProducerBackendInitArgsCreate();
+  PerfettoProducerBackendInitArgsSetShmemSizeHintKb(args, 1024);
+  if (is_system_wide())
+    PerfettoProducerSystemInit(args);
+  else
+    PerfettoProducerInProcessInit(args);
+  PerfettoProducerBackendInitArgsDestroy(args);
+}
+
 /* A message under construction, of few bytes. */
 struct bytes {
-  uint8_t at[512];
+  uint8_t at[1024];
   size_t len;
 };
 
 static inline void put_varint(struct bytes* to, uint64_t v) {
+  CHECK(to->len + 10 <= sizeof to->at);
   while (v >= 0x80) {
     to->at[to->len++] = (uint8_t)(v | 0x80);
     v >>= 7;
@@ -32,12 +67,12 @@ static inline void put_varint(struct bytes* to, uint64_t v) {
 }
 
 static inline void put_number(struct bytes* to, uint32_t field, uint64_t v) {
-  put_varint(to, field << 3);
+  put_varint(to, (uint64_t)field << 3);
   put_varint(to, v);
 }
 
 static inline void put_bytes(struct bytes* to, uint32_t field, const void* from, size_t len) {
-  put_varint(to, field << 3 | 2);
+  put_varint(to, (uint64_t)field << 3 | 2);
   put_varint(to, len);
   CHECK(to->len + len <= sizeof to->at);
   memcpy(to->at + to->len, from, len);
@@ -58,6 +93,7 @@ static inline struct bytes config_for(const char* name, const struct bytes* more
   put_number(&buffer, 1, 8192);
   put_text(&ds_config, 1, name);
   if (more) {
+    CHECK(ds_config.len + more->len <= sizeof ds_config.at);
     memcpy(ds_config.at + ds_config.len, more->at, more->len);
     ds_config.len += more->len;
   }
@@ -67,9 +103,26 @@ static inline struct bytes config_for(const char* name, const struct bytes* more
   return config;
 }
 
-static inline struct PerfettoTracingSessionImpl* start(const struct bytes* config) {
-  struct PerfettoTracingSessionImpl* session = PerfettoTracingSessionInProcessCreate();
+/* The same for track events, with one pattern of categories and no others; or with an empty config. */
+static inline struct bytes config_for_categories(const char* pattern) {
+  struct bytes patterns = {{0}, 0}, te = {{0}, 0};
+  if (pattern) {
+    put_text(&patterns, 2, pattern);
+    put_text(&patterns, 1, "*");
+  }
+  put_message(&te, 113, &patterns);
+  return config_for("track_event", &te);
+}
+
+static inline struct PerfettoTracingSessionImpl* set_up(const struct bytes* config) {
+  struct PerfettoTracingSessionImpl* session =
+      is_system_wide() ? PerfettoTracingSessionSystemCreate() : PerfettoTracingSessionInProcessCreate();
   PerfettoTracingSessionSetup(session, (void*)config->at, config->len);
+  return session;
+}
+
+static inline struct PerfettoTracingSessionImpl* start(const struct bytes* config) {
+  struct PerfettoTracingSessionImpl* session = set_up(config);
   PerfettoTracingSessionStartBlocking(session);
   return session;
 }
@@ -95,24 +148,85 @@ static inline void finish(struct PerfettoTracingSessionImpl* session, const char
   PerfettoTracingSessionDestroy(session);
 }
 
-static inline void init_in_process(void) {
-  struct PerfettoProducerBackendInitArgs* args = PerfettoProducerBackendInitArgsCreate();
-  PerfettoProducerBackendInitArgsSetShmemSizeHintKb(args, 1024);
-  PerfettoProducerInProcessInit(args);
-  PerfettoProducerBackendInitArgsDestroy(args);
+static inline void stop_and_finish(struct PerfettoTracingSessionImpl* session, const char* path) {
+  PerfettoTracingSessionStopBlocking(session);
+  finish(session, path);
+}
+
+/* Registers a type under a name, without any options. */
+static inline PERFETTO_ATOMIC(bool)* register_as(struct PerfettoDsImpl* ds, const char* name) {
+  struct bytes descriptor = {{0}, 0};
+  put_text(&descriptor, 1, name);
+  put_number(&descriptor, 2, 1); /* will_notify_on_stop, which the inline layer of headers has by default */
+  PERFETTO_ATOMIC(bool)* enabled = NULL;
+  CHECK(PerfettoDsImplRegister(ds, &enabled, descriptor.at, descriptor.len) && enabled);
+  return enabled;
 }
 
 /* Writing with a stream writer, as the inline layer of headers does. */
 
-static inline void sw_bytes(struct PerfettoStreamWriter* w, const void* from, size_t len) {
-  if (len > (size_t)(w->end - w->write_ptr)) {
+static inline void begin_packet(struct PerfettoDsTracerImpl* tracer, struct PerfettoStreamWriter* w) {
+#ifdef PERFETTO_C_V59
+  memset(w, 0xee, sizeof *w);
+  PerfettoDsTracerImplPacketBegin(tracer, w);
+  CHECK(w->encoding == 0);
+#else
+  *w = PerfettoDsTracerImplPacketBegin(tracer);
+#endif
+  CHECK(w->write_ptr >= w->begin && w->end >= w->write_ptr);
+}
+
+static inline void end_packet(struct PerfettoDsTracerImpl* tracer, struct PerfettoStreamWriter* w) {
+  PerfettoDsTracerImplPacketEnd(tracer, w);
+}
+
+static inline size_t room(const struct PerfettoStreamWriter* w) { return (size_t)(w->end - w->write_ptr); }
+
+static inline void write_bytes(struct PerfettoStreamWriter* w, const void* from, size_t len) {
+  if (len > room(w)) {
     PerfettoStreamWriterAppendBytesSlowpath(w, (const uint8_t*)from, len);
     return;
   }
-  memcpy(w->write_ptr, from, len);
+  if (len) memcpy(w->write_ptr, from, len);
   w->write_ptr += len;
 }
 
-static inline void sw_put(struct PerfettoStreamWriter* w, const struct bytes* from) { sw_bytes(w, from->at, from->len); }
+static inline void write_all(struct PerfettoStreamWriter* w, const struct bytes* from) { write_bytes(w, from->at, from->len); }
+
+/* TracePacket.for_testing = 900 { str = 1 } in each instance that there is: how many. */
+static inline int trace_text(struct PerfettoDsImpl* ds, const char* text) {
+  struct bytes event = {{0}, 0}, packet = {{0}, 0};
+  put_text(&event, 1, text);
+  put_message(&packet, 900, &event);
+  int turns = 0;
+  for (struct PerfettoDsImplTracerIterator it = PerfettoDsImplTraceIterateBegin(ds); it.tracer;
+       PerfettoDsImplTraceIterateNext(ds, &it)) {
+    struct PerfettoStreamWriter w;
+    begin_packet(it.tracer, &w);
+    write_all(&w, &packet);
+    end_packet(it.tracer, &w);
+    turns++;
+  }
+  return turns;
+}
+
+/* Hands over what this thread has written. */
+static inline void flush_thread(struct PerfettoDsImpl* ds, PerfettoDsTracerOnFlushCb cb, void* user_arg) {
+  struct PerfettoDsImplTracerIterator it = PerfettoDsImplTraceIterateBegin(ds);
+  CHECK(it.tracer);
+  PerfettoDsTracerImplFlush(it.tracer, cb, user_arg);
+  PerfettoDsImplTraceIterateBreak(ds, &it);
+}
+
+static inline pthread_t spawn(void* (*what)(void*), void* arg) {
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, what, arg) == 0);
+  return thread;
+}
+
+static inline void join(pthread_t thread) { CHECK(pthread_join(thread, NULL) == 0); }
+
+/* Runs it on a thread of its own, to the end. */
+static inline void on_a_thread(void* (*what)(void*), void* arg) { join(spawn(what, arg)); }
 
 #endif

@@ -19,8 +19,8 @@ static void wait_for(pid_t pid) {
 }
 
 int main(int argc, char** argv) {
-  CHECK(argc == 2);
-  init_in_process();
+  begin_test(argc, argv);
+  init_producer();
   PerfettoTeInit();
   static struct PerfettoTeCategoryDescriptor desc = {"net", NULL, NULL, 0};
   struct PerfettoTeCategoryImpl* cat = PerfettoTeCategoryImplCreate(&desc);
@@ -46,6 +46,6 @@ int main(int argc, char** argv) {
   PerfettoTeLlImplBreak(cat, &it);
   PerfettoTeHlEmitImpl(cat, PERFETTO_TE_TYPE_INSTANT, "after", none);
   PerfettoTracingSessionStopBlocking(session);
-  finish(session, argv[1]);
+  finish(session, "trace");
   return 0;
 }

@@ -1,6 +1,6 @@
-/* Track events, high and low level; the trace goes to the file of the first argument. */
+/* Track events, high and low level; the trace is left in the folder of the first argument. */
 
-#include "common.h"
+#include "events.h"
 
 static struct PerfettoTeCategoryDescriptor net_desc = {"net", "Network", NULL, 0};
 static const char* slow_tags[] = {"slow"};
@@ -20,29 +20,19 @@ static void on_switch(struct PerfettoTeCategoryImpl* cat, PerfettoDsInstanceInde
   calls[num_calls++] = (struct call){instance, created, global};
 }
 
-static uint64_t fnv(const char* text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (; *text; text++) hash = (hash ^ (uint8_t)*text) * 0x100000001b3u;
-  return hash;
-}
-
-static void emit(struct PerfettoTeCategoryImpl* cat, int32_t type, const char* name, struct PerfettoTeHlExtra** extras) {
+static void emit_all(struct PerfettoTeCategoryImpl* cat, int32_t type, const char* name, struct PerfettoTeHlExtra** extras) {
   static struct PerfettoTeHlExtra* none[] = {NULL};
   PerfettoTeHlEmitImpl(cat, type, name, (struct PerfettoTeHlExtra* const*)(extras ? extras : none));
 }
 
-#define X(e) ((struct PerfettoTeHlExtra*)&(e))
-#define F(f) ((struct PerfettoTeHlProtoField*)&(f))
-#define N(n) ((struct PerfettoTeHlNestedTrack*)&(n))
-
 static void high_level(struct PerfettoTeCategoryImpl* net) {
   char name[] = "from an array";
-  emit(net, PERFETTO_TE_TYPE_INSTANT, name, NULL);
+  emit_all(net, PERFETTO_TE_TYPE_INSTANT, name, NULL);
   memcpy(name, "FROM", 4);
-  emit(net, PERFETTO_TE_TYPE_INSTANT, name, NULL);
+  emit_all(net, PERFETTO_TE_TYPE_INSTANT, name, NULL);
   for (int i = 0; i < 3; i++) {
-    emit(net, PERFETTO_TE_TYPE_SLICE_BEGIN, "slice", NULL);
-    emit(net, PERFETTO_TE_TYPE_SLICE_END, NULL, NULL);
+    emit_all(net, PERFETTO_TE_TYPE_SLICE_BEGIN, "slice", NULL);
+    emit_all(net, PERFETTO_TE_TYPE_SLICE_END, NULL, NULL);
   }
 
   struct PerfettoTeHlExtraDebugArgBool b = {{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_BOOL}, "b", true};
@@ -56,7 +46,7 @@ static void high_level(struct PerfettoTeCategoryImpl* net) {
   struct PerfettoTeHlExtra unknown = {999};
   for (int i = 0; i < 2; i++) {
     struct PerfettoTeHlExtra* extras[] = {X(b), X(u), X(n), X(d), &unknown, X(s), X(odd), X(p), i ? &no_intern : NULL, NULL};
-    emit(net, PERFETTO_TE_TYPE_INSTANT, i ? "args inline" : "args", extras);
+    emit_all(net, PERFETTO_TE_TYPE_INSTANT, i ? "args inline" : "args", extras);
   }
 
   struct PerfettoTeHlExtraNamedTrack named = {
@@ -64,11 +54,11 @@ static void high_level(struct PerfettoTeCategoryImpl* net) {
   struct PerfettoTeHlExtraFlow flow = {{PERFETTO_TE_HL_EXTRA_TYPE_FLOW}, 42};
   struct PerfettoTeHlExtraFlow end_flow = {{PERFETTO_TE_HL_EXTRA_TYPE_TERMINATING_FLOW}, 42};
   struct PerfettoTeHlExtra* on_named[] = {X(named), X(flow), NULL};
-  emit(net, PERFETTO_TE_TYPE_SLICE_BEGIN, "on a named track", on_named);
+  emit_all(net, PERFETTO_TE_TYPE_SLICE_BEGIN, "on a named track", on_named);
   struct PerfettoTeHlExtra* end_named[] = {X(named), NULL};
-  emit(net, PERFETTO_TE_TYPE_SLICE_END, NULL, end_named);
+  emit_all(net, PERFETTO_TE_TYPE_SLICE_END, NULL, end_named);
   struct PerfettoTeHlExtra* flow_ends[] = {X(end_flow), NULL};
-  emit(net, PERFETTO_TE_TYPE_INSTANT, "end of flow", flow_ends);
+  emit_all(net, PERFETTO_TE_TYPE_INSTANT, "end of flow", flow_ends);
 
   /* A counter on a track that the program describes. */
   struct PerfettoTeHlProtoFieldCstr track_name = {{PERFETTO_TE_HL_PROTO_TYPE_CSTR, 2}, "my counter"};
@@ -81,9 +71,9 @@ static void high_level(struct PerfettoTeCategoryImpl* net) {
   struct PerfettoTeHlExtraCounterInt64 value = {{PERFETTO_TE_HL_EXTRA_TYPE_COUNTER_INT64}, 79};
   struct PerfettoTeHlExtraCounterDouble fraction = {{PERFETTO_TE_HL_EXTRA_TYPE_COUNTER_DOUBLE}, 0.5};
   struct PerfettoTeHlExtra* counts[] = {X(proto), X(value), NULL};
-  emit(net, PERFETTO_TE_TYPE_COUNTER, NULL, counts);
+  emit_all(net, PERFETTO_TE_TYPE_COUNTER, NULL, counts);
   struct PerfettoTeHlExtra* fractions[] = {X(proto), X(fraction), NULL};
-  emit(net, PERFETTO_TE_TYPE_COUNTER, NULL, fractions);
+  emit_all(net, PERFETTO_TE_TYPE_COUNTER, NULL, fractions);
 
   /* A registered track. */
   struct bytes descriptor = {{0}, 0};
@@ -93,7 +83,7 @@ static void high_level(struct PerfettoTeCategoryImpl* net) {
   struct PerfettoTeRegisteredTrackImpl registered = {descriptor.at, descriptor.len, 1234567};
   struct PerfettoTeHlExtraRegisteredTrack on_registered = {{PERFETTO_TE_HL_EXTRA_TYPE_REGISTERED_TRACK}, &registered};
   struct PerfettoTeHlExtra* reg[] = {X(on_registered), NULL};
-  emit(net, PERFETTO_TE_TYPE_INSTANT, "on a registered track", reg);
+  emit_all(net, PERFETTO_TE_TYPE_INSTANT, "on a registered track", reg);
 
   /* Tracks in tracks. */
   struct PerfettoTeHlNestedTrack process = {PERFETTO_TE_HL_NESTED_TRACK_TYPE_PROCESS};
@@ -104,7 +94,7 @@ static void high_level(struct PerfettoTeCategoryImpl* net) {
   struct PerfettoTeHlNestedTrack* chain[] = {&process, N(outer), N(inner), NULL};
   struct PerfettoTeHlExtraNestedTracks nested = {{PERFETTO_TE_HL_EXTRA_TYPE_NESTED_TRACKS}, chain};
   struct PerfettoTeHlExtra* on_nested[] = {X(nested), NULL};
-  emit(net, PERFETTO_TE_TYPE_INSTANT, "on a nested track", on_nested);
+  emit_all(net, PERFETTO_TE_TYPE_INSTANT, "on a nested track", on_nested);
 
   /* Fields of the program: a source location, inline; an annotation whose name is interned. */
   struct PerfettoTeHlProtoFieldCstr file = {{PERFETTO_TE_HL_PROTO_TYPE_CSTR, 2}, "file.c"};
@@ -118,12 +108,12 @@ static void high_level(struct PerfettoTeCategoryImpl* net) {
   struct PerfettoTeHlProtoField* all[] = {F(place), F(arg), NULL};
   struct PerfettoTeHlExtraProtoFields more = {{PERFETTO_TE_HL_EXTRA_TYPE_PROTO_FIELDS}, all};
   struct PerfettoTeHlExtra* with_fields[] = {X(more), NULL};
-  emit(net, PERFETTO_TE_TYPE_INSTANT, "with fields", with_fields);
-  emit(net, PERFETTO_TE_TYPE_INSTANT, "with fields", with_fields);
+  emit_all(net, PERFETTO_TE_TYPE_INSTANT, "with fields", with_fields);
+  emit_all(net, PERFETTO_TE_TYPE_INSTANT, "with fields", with_fields);
 
   struct PerfettoTeHlExtraCorrelationId id = {{PERFETTO_TE_HL_EXTRA_TYPE_CORRELATION_ID}, 11};
   struct PerfettoTeHlExtra* with_id[] = {X(id), NULL};
-  emit(net, PERFETTO_TE_TYPE_INSTANT, "correlated", with_id);
+  emit_all(net, PERFETTO_TE_TYPE_INSTANT, "correlated", with_id);
 
   struct PerfettoTeTimestamp now = PerfettoTeGetTimestamp();
   CHECK(now.clock_id == PERFETTO_TE_TIMESTAMP_TYPE_BOOT && now.value > 1000000);
@@ -131,17 +121,17 @@ static void high_level(struct PerfettoTeCategoryImpl* net) {
   struct PerfettoTeHlExtraTimestamp after = {{PERFETTO_TE_HL_EXTRA_TYPE_TIMESTAMP}, {now.clock_id, now.value - 400000}};
   struct PerfettoTeHlExtra* began[] = {X(before), X(named), NULL};
   struct PerfettoTeHlExtra* ended[] = {X(after), X(named), NULL};
-  emit(net, PERFETTO_TE_TYPE_SLICE_BEGIN, "0.6 ms", began);
-  emit(net, PERFETTO_TE_TYPE_SLICE_END, NULL, ended);
+  emit_all(net, PERFETTO_TE_TYPE_SLICE_BEGIN, "0.6 ms", began);
+  emit_all(net, PERFETTO_TE_TYPE_SLICE_END, NULL, ended);
 
   /* Dynamic categories. */
   static struct PerfettoTeCategoryDescriptor on = {"net", NULL, NULL, 0}, off = {"elsewhere", NULL, NULL, 0};
   struct PerfettoTeHlExtraDynamicCategory dyn = {{PERFETTO_TE_HL_EXTRA_TYPE_DYNAMIC_CATEGORY}, &on};
   CHECK(perfetto_te_any_categories && *perfetto_te_any_categories_enabled);
   struct PerfettoTeHlExtra* with_dyn[] = {X(dyn), NULL};
-  emit(perfetto_te_any_categories, PERFETTO_TE_TYPE_INSTANT, "dynamic", with_dyn);
+  emit_all(perfetto_te_any_categories, PERFETTO_TE_TYPE_INSTANT, "dynamic", with_dyn);
   dyn.desc = &off;
-  emit(perfetto_te_any_categories, PERFETTO_TE_TYPE_INSTANT, "must not be there", with_dyn);
+  emit_all(perfetto_te_any_categories, PERFETTO_TE_TYPE_INSTANT, "must not be there", with_dyn);
 }
 
 /* The same by hand: packets of the program's own. */
@@ -180,9 +170,10 @@ static void low_level(struct PerfettoTeCategoryImpl* net) {
     put_number(&packet, 13, 2);
     put_message(&packet, 11, &event);
     if (interned.len) put_message(&packet, 12, &interned);
-    struct PerfettoStreamWriter w = PerfettoDsTracerImplPacketBegin(it.ds.tracer);
-    sw_put(&w, &packet);
-    PerfettoDsTracerImplPacketEnd(it.ds.tracer, &w);
+    struct PerfettoStreamWriter w;
+    begin_packet(it.ds.tracer, &w);
+    write_all(&w, &packet);
+    end_packet(it.ds.tracer, &w);
     CHECK(!PerfettoTeLlImplTrackSeen(it.incr, 987654321) || turns > 1);
     CHECK(PerfettoTeLlImplTrackSeen(it.incr, 987654321));
     CHECK(PerfettoTeLlImplDynCatEnabled(it.ds.tracer, it.ds.inst_id, &net_desc));
@@ -195,8 +186,8 @@ static void low_level(struct PerfettoTeCategoryImpl* net) {
 }
 
 int main(int argc, char** argv) {
-  CHECK(argc == 2);
-  init_in_process();
+  begin_test(argc, argv);
+  init_producer();
   PerfettoTeInit();
   PerfettoTeInit();
   CHECK(perfetto_te_process_track_uuid != 0);
@@ -225,11 +216,11 @@ int main(int argc, char** argv) {
 
   high_level(net);
   low_level(net);
-  emit(off, PERFETTO_TE_TYPE_INSTANT, "must not be there", NULL);
+  emit_all(off, PERFETTO_TE_TYPE_INSTANT, "must not be there", NULL);
   CHECK(PerfettoTracingSessionFlushBlocking(first, 5000));
   PerfettoTracingSessionStopBlocking(first);
   CHECK(num_calls == 6 && !calls[5].created && calls[5].global && !*enabled);
-  finish(first, argv[1]);
+  finish(first, "trace");
   PerfettoTeCategoryImplDestroy(off);
   PerfettoTeCategoryImplDestroy(net);
   /* An equal one. */

@@ -1,53 +1,54 @@
-//! Compiling the programs of `tests/c`, and running them.
+//! Compiling the programs of `tests/c` for either flavour of the library.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::LazyLock;
+use std::process::Command;
+use std::sync::{Arc, Mutex, OnceLock};
 
-/// The folder of the library. Cargo builds it for no test, as tests cannot use it as a crate: so the first that asks does.
-pub(crate) fn library_folder() -> PathBuf {
-    static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target folder");
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--locked", "-p", env!("CARGO_PKG_NAME"), "--target-dir"]).arg(target);
-        let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
-        cargo.args((profile == "release").then_some("--release"));
-        succeed(cargo.current_dir(package()));
-        target.join(profile)
-    });
-    FOLDER.clone()
+use crate::flavour::{Flavour, succeed};
+
+impl Flavour {
+    pub(crate) const ALL: [Self; 2] = [Self::V58, Self::V59];
+
+    pub(crate) fn library(self) -> PathBuf {
+        self.folder().join("libperfetto_c.so")
+    }
+
+    /// Which header a program is compiled with.
+    pub(crate) fn options(self) -> &'static [&'static str] {
+        if self == Self::V58 { &[] } else { &["-DPERFETTO_C_V59"] }
+    }
 }
 
 fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Where the files of a test go.
-pub(crate) fn file(name: &str) -> PathBuf {
+/// Where what is compiled goes.
+pub(crate) fn file_in_tmp(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
 /// Compiles a file of `tests/c` with all warnings.
-pub(crate) fn compile(compiler: &str, source: &str, output: &Path, options: &[&str]) {
-    let folder = library_folder();
+pub(crate) fn compile(compiler: &str, flavour: Flavour, source: &str, output: &Path, options: &[&str]) {
+    let folder = flavour.folder();
     let mut command = Command::new(compiler);
     command.arg("-I").arg(package().join("include")).args(["-Wall", "-Wextra", "-Werror", "-g"]);
-    command.arg(package().join("tests/c").join(source)).arg("-o").arg(output).args(options);
-    command.arg("-L").arg(&folder).arg(format!("-Wl,-rpath,{}", folder.display()));
+    command.arg(package().join("tests/c").join(source)).arg("-o").arg(output).args(flavour.options()).args(options);
+    // Where Cargo's LD_LIBRARY_PATH does not count: there is a library of the same name.
+    command.arg("-L").arg(&folder).arg(format!("-Wl,--disable-new-dtags,-rpath,{}", folder.display()));
     succeed(&mut command);
 }
 
-/// Compiles a program and runs it.
-pub(crate) fn run(source: &str, program: &str, options: &[&str], arguments: &[&Path]) -> Output {
-    let output = file(program);
-    compile("gcc", source, &output, &[&["-std=gnu11", "-lperfetto_c", "-lpthread"], options].concat());
-    succeed(Command::new(output).args(arguments))
-}
-
-/// Runs a command, which must end well.
-pub(crate) fn succeed(command: &mut Command) -> Output {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{error}", output.status);
+/// Compiles a program in C, named after its source: once, whoever asks.
+pub(crate) fn program(flavour: Flavour, source: &str, options: &[&str]) -> PathBuf {
+    static PROGRAMS: Mutex<BTreeMap<PathBuf, Arc<OnceLock<()>>>> = Mutex::new(BTreeMap::new());
+    let variant: String = options.iter().flat_map(|option| option.chars()).filter(|c| c.is_alphanumeric()).collect();
+    let output = file_in_tmp(&format!("{}-{flavour:?}{variant}", source.trim_end_matches(".c")));
+    let compiled = PROGRAMS.lock().expect("no panic").entry(output.clone()).or_default().clone();
+    compiled.get_or_init(|| {
+        let options = [&["-std=gnu11", "-pthread", "-lperfetto_c"], options].concat();
+        compile("gcc", flavour, source, &output, &options);
+    });
     output
 }

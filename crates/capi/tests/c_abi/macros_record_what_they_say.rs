@@ -8,19 +8,23 @@ use esatto_protozero::Fields;
 use esatto_tests::Peer;
 use esatto_tests::{Skip, skip, tp};
 
-use crate::build::{compile, file, succeed};
-use crate::data_sources_record::test_events;
+use crate::build::{compile, file_in_tmp};
+use crate::flavour::{Flavour, succeed};
+use crate::test_events::test_events;
 
 /// The programs of `tests/c/macros.*`, and what they have recorded: track events, packets.
-static TRACES: LazyLock<[(PathBuf, PathBuf); 2]> = LazyLock::new(|| {
+static TRACES: LazyLock<[(PathBuf, PathBuf); 2]> = LazyLock::new(|| run(Flavour::V58));
+
+fn run(flavour: Flavour) -> [(PathBuf, PathBuf); 2] {
     [("gcc", "macros.c", "-std=c11"), ("g++", "macros.cc", "-std=c++17")].map(|(compiler, source, standard)| {
-        let program = file(&source.replace('.', "_"));
-        compile(compiler, source, &program, &[WARNINGS, &[standard, "-O2", "-lperfetto_c", "-lpthread"]].concat());
+        let program = file_in_tmp(&format!("{}-{flavour:?}", source.replace('.', "_")));
+        let options = [WARNINGS, &[standard, "-O2", "-lperfetto_c", "-lpthread"]].concat();
+        compile(compiler, flavour, source, &program, &options);
         let traces = (program.with_extension("events.pftrace"), program.with_extension("packets.pftrace"));
         succeed(Command::new(program).arg(&traces.0).arg(&traces.1));
         traces
     })
-});
+}
 
 const WARNINGS: &[&str] = &["-Wpedantic", "-Wshadow"];
 
@@ -40,20 +44,28 @@ fn ask<const N: usize>(questions: [&str; N], check: impl Fn([Vec<String>; N])) {
 
 #[test]
 fn without_a_warning_by_either_standard_and_for_either_library() {
-    for flavour in ["-DPERFETTO_C_V58", "-DPERFETTO_C_V59"] {
+    for flavour in Flavour::ALL {
         for standard in ["-std=c11", "-std=c17"] {
-            compile("gcc", "macros.c", &file("macros.o"), &[WARNINGS, &[standard, flavour, "-c"]].concat());
+            let options = [WARNINGS, &[standard, "-c"]].concat();
+            compile("gcc", flavour, "macros.c", &file_in_tmp("macros.o"), &options);
         }
         for standard in ["-std=c++17", "-std=c++20"] {
-            compile("g++", "macros.cc", &file("macros_cc.o"), &[WARNINGS, &[standard, flavour, "-c"]].concat());
+            let options = [WARNINGS, &[standard, "-c"]].concat();
+            compile("g++", flavour, "macros.cc", &file_in_tmp("macros_cc.o"), &options);
         }
     }
+}
+
+/// What the programs check themselves holds there, too.
+#[test]
+fn with_the_library_of_v59() {
+    run(Flavour::V59);
 }
 
 #[test]
 fn without_a_warning_by_clang() {
     skip(|| {
-        for flavour in ["-DPERFETTO_C_V58", "-DPERFETTO_C_V59"] {
+        for flavour in Flavour::ALL {
             for (compiler, source, standard) in [
                 ("clang", "macros.c", "-std=c11"),
                 ("clang++", "macros.cc", "-std=c++17"),
@@ -61,7 +73,7 @@ fn without_a_warning_by_clang() {
             ] {
                 let is_there = Command::new(compiler).arg("--version").output().is_ok();
                 is_there.then_some(()).ok_or_else(|| Skip(format!("no clang: {compiler} does not start")))?;
-                compile(compiler, source, &file("clang.o"), &[WARNINGS, &[standard, flavour, "-c"]].concat());
+                compile(compiler, flavour, source, &file_in_tmp("clang.o"), &[WARNINGS, &[standard, "-c"]].concat());
             }
         }
         Ok(())

@@ -1,25 +1,39 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use crate::build::library_folder;
+use crate::flavour::{Flavour, succeed};
 
 /// Names of functions, and of data with their sizes.
-type Symbols = BTreeMap<String, Option<u64>>;
+pub(crate) type Symbols = BTreeMap<String, Option<u64>>;
 
-fn expected() -> Symbols {
+/// What a flavour exports.
+pub(crate) fn expected(flavour: Flavour) -> Symbols {
     let lines = include_str!("symbols.txt").lines().filter(|line| !line.starts_with('#'));
-    lines
+    let mut symbols: Symbols = lines
         .map(|line| match line.split_once(' ') {
             Some((name, size)) => (name.to_owned(), Some(size.parse().expect("a size"))),
             None => (line.to_owned(), None),
         })
-        .collect()
+        .collect();
+    assert_eq!(symbols.len(), 82);
+    if flavour == Flavour::V59 {
+        let renamed = symbols.into_iter();
+        symbols =
+            renamed.map(|(name, size)| (name.replace("PerfettoStreamWriter", "PerfettoPbMsgWriter"), size)).collect();
+        symbols.extend(
+            ["PerfettoDsSetSupportsTracingV2", "PerfettoDsOnFlushArgsGetReason"].map(|name| (name.into(), None)),
+        );
+        assert_eq!(symbols.len(), 84);
+    }
+    symbols
 }
 
-fn exported() -> Symbols {
-    let library = library_folder().join("libperfetto_c.so");
-    let output = Command::new("nm").args(["-D", "--defined-only", "-S"]).arg(library).output().expect("nm runs");
-    let output = String::from_utf8(output.stdout).expect("text");
+fn output(program: &str, arguments: &[&str], flavour: Flavour) -> String {
+    let output = succeed(Command::new(program).args(arguments).arg(flavour.library()));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn exported(flavour: Flavour) -> Symbols {
     let symbol = |line: &str| {
         let [_, size, kind, name] = line.split_whitespace().collect::<Vec<_>>()[..] else {
             panic!("a symbol without size: {line}")
@@ -32,33 +46,62 @@ fn exported() -> Symbols {
             _ => panic!("neither function nor data: {line}"),
         }
     };
-    output.lines().map(symbol).collect()
+    output("nm", &["-D", "--defined-only", "-S"], flavour).lines().map(symbol).collect()
 }
 
 #[test]
 fn all_are_there_with_kind_and_size_and_nothing_else_is() {
-    let (expected, exported) = (expected(), exported());
-    assert_eq!(expected.len(), 82);
-    let missing: Vec<_> = expected.keys().filter(|name| !exported.contains_key(*name)).collect();
-    let more: Vec<_> = exported.keys().filter(|name| !expected.contains_key(*name)).collect();
-    assert!(missing.is_empty() && more.is_empty(), "missing: {missing:?}; not in the contract: {more:?}");
-    assert_eq!(expected, exported);
+    for flavour in Flavour::ALL {
+        let (expected, exported) = (expected(flavour), exported(flavour));
+        let missing: Vec<_> = expected.keys().filter(|name| !exported.contains_key(*name)).collect();
+        let more: Vec<_> = exported.keys().filter(|name| !expected.contains_key(*name)).collect();
+        assert!(
+            missing.is_empty() && more.is_empty(),
+            "{flavour:?}: missing: {missing:?}; not in the contract: {more:?}"
+        );
+        assert_eq!(expected, exported, "{flavour:?}");
+    }
+}
+
+/// The list is as long as the contract: each function and each data symbol that it declares, and no other.
+#[test]
+fn the_list_is_that_of_the_contract() {
+    let spec = include_str!("../../../../docs/spec/c-abi.md");
+    let before_v59 = spec.split("\n## 18 ").next().expect("some text");
+    // As declared: `… PerfettoName(` at the begin of a line of C, or a row of the table of §3.
+    let declared = before_v59.split("```").skip(1).step_by(2).flat_map(str::lines).filter_map(|line| {
+        let (head, _) = line.split_once('(').filter(|_| !line.starts_with("typedef") && !line.starts_with(' '))?;
+        let head =
+            if line.starts_with("PERFETTO_ATOMIC(") { line.split_once(")* ")?.1.split_once('(')?.0 } else { head };
+        head.rsplit([' ', '*']).next()
+    });
+    let inline = before_v59.lines().filter_map(|line| line.strip_prefix("`PerfettoThreadId ")?.split('(').next());
+    let data = before_v59.lines().filter_map(|line| line.strip_prefix("| `perfetto_")?.split('`').next());
+    let mut named: Vec<_> = declared.chain(inline).map(str::to_owned).collect();
+    named.extend(data.map(|name| format!("perfetto_{name}")));
+    named.sort();
+    assert_eq!(named, expected(Flavour::V58).into_keys().collect::<Vec<_>>());
 }
 
 #[test]
 fn programs_may_have_copies_of_the_data() {
-    let library = library_folder().join("libperfetto_c.so");
-    let output = Command::new("readelf").args(["-W", "-d", "--dyn-syms"]).arg(&library).output().expect("readelf runs");
-    let output = String::from_utf8(output.stdout).expect("text");
-    assert!(!output.contains("SYMBOLIC"), "the library does not see the program's copy");
-    for line in output.lines().filter(|line| line.contains(" perfetto_")) {
-        assert!(line.contains("OBJECT") && line.contains("GLOBAL") && line.contains("DEFAULT"), "{line}");
-    }
-    // As the library reaches them: by an address that the dynamic linker fills in.
-    let output = Command::new("readelf").args(["-W", "-r"]).arg(library).output().expect("readelf runs");
-    let output = String::from_utf8(output.stdout).expect("text");
-    for name in ["perfetto_te_any_categories", "perfetto_te_any_categories_enabled", "perfetto_te_process_track_uuid"] {
-        let is_it = |line: &str| line.contains("GLOB_DAT") && line.split_whitespace().any(|word| word == name);
-        assert!(output.lines().any(is_it), "no such entry for {name}");
+    for flavour in Flavour::ALL {
+        let symbols = output("readelf", &["-W", "-d", "--dyn-syms"], flavour);
+        assert!(!symbols.contains("SYMBOLIC"), "the library does not see the program's copy");
+        for line in symbols.lines().filter(|line| line.contains(" perfetto_")) {
+            assert!(line.contains("OBJECT") && line.contains("GLOBAL") && line.contains("DEFAULT"), "{line}");
+        }
+        // Functions may be taken by another library, too: of the program that wraps them.
+        for line in symbols.lines().filter(|line| line.contains(" Perfetto")) {
+            assert!(line.contains("FUNC") && line.contains("GLOBAL") && line.contains("DEFAULT"), "{line}");
+        }
+        // As the library reaches data: by an address that the dynamic linker fills in.
+        let relocations = output("readelf", &["-W", "-r"], flavour);
+        for name in
+            ["perfetto_te_any_categories", "perfetto_te_any_categories_enabled", "perfetto_te_process_track_uuid"]
+        {
+            let is_it = |line: &str| line.contains("GLOB_DAT") && line.split_whitespace().any(|word| word == name);
+            assert!(relocations.lines().any(is_it), "no such entry for {name}");
+        }
     }
 }

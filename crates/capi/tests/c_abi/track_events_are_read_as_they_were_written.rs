@@ -1,20 +1,17 @@
-use std::path::Path;
+//! Everything of track events in one trace, by a program at a fixed address.
+
 use std::sync::LazyLock;
 
 use esatto_tests::Peer;
 use esatto_tests::{skip, tp};
 
-use crate::build::{file, run};
+use crate::run::{Run, Stage};
 
 /// What the program has recorded; it checks categories and callbacks itself.
-static TRACE: LazyLock<std::path::PathBuf> = LazyLock::new(|| {
-    let path = file("track_events.pftrace");
-    run("track_events.c", "track_events", &["-no-pie", "-fno-pie"], &[&path]);
-    path
-});
+static RUN: LazyLock<Run> = LazyLock::new(|| Run::new("track_events.c", Stage::Fixed, |_| ()).expect("needs nobody"));
 
 fn rows(sql: &str) -> Vec<tp::Row> {
-    tp::query(Path::new(&*TRACE), sql).remove(0)
+    tp::query(&RUN.file("trace"), sql).remove(0)
 }
 
 fn texts(sql: &str) -> Vec<String> {

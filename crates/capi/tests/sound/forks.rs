@@ -25,6 +25,11 @@ fn a_child_that_is_forked_in_a_packet_writes_nothing_into_shared_memory() {
 }
 
 #[test]
+fn callbacks_may_fork() {
+    succeed(&mut Command::new(linked("fork_in_callback.c")));
+}
+
+#[test]
 fn a_child_finds_every_lock_free() {
     succeed(&mut Command::new(linked("fork_storm.c")));
 }

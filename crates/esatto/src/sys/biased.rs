@@ -113,7 +113,6 @@ impl<T> Biased<T> {
     /// # Safety
     ///
     /// The owner calls this; the guard of its last [`enter`](Self::enter) was forgotten, and so was every other that this returned since.
-    #[cfg(not(esatto_loom))]
     pub(crate) unsafe fn entered(&self) -> Entered<'_, T> {
         Entered { biased: self }
     }

@@ -119,15 +119,13 @@ pub(crate) fn with<R>(f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
     run(Closure(f))
 }
 
-#[cfg(not(esatto_loom))]
-thread_local! {
+local! {
     /// This thread is inside of its state since [`stay`], and nobody uses it right now.
-    static STAYS: Cell<bool> = const { Cell::new(false) };
+    static STAYS: Cell<bool> = Cell::new(false);
 }
 
 /// Enters the state of this thread and stays inside until [`leave`]: for trace points that consist of several calls. `false` if
 /// [`with`] would do nothing.
-#[cfg(not(esatto_loom))]
 pub(crate) fn stay() -> bool {
     let mut slot = SLOT.with(Cell::get);
     if slot.is_null() {
@@ -138,23 +136,22 @@ pub(crate) fn stay() -> bool {
     // SAFETY: as in `run`.
     let entered = unsafe { slot.enter() }.map(mem::forget);
     if entered.is_some() {
-        STAYS.set(true);
+        STAYS.with(|stays| stays.set(true));
     }
     entered.is_some()
 }
 
 /// Runs `f` with the state that this thread stays in. `None` if it does not, or from inside of `f`.
-#[cfg(not(esatto_loom))]
 #[inline(always)]
 pub(crate) fn with_stayed<R>(f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
     /// Also if `f` panics.
     struct Back;
     impl Drop for Back {
         fn drop(&mut self) {
-            STAYS.set(true);
+            STAYS.with(|stays| stays.set(true));
         }
     }
-    if !STAYS.replace(false) {
+    if !STAYS.with(|stays| stays.replace(false)) {
         return None;
     }
     let _back = Back;
@@ -165,9 +162,8 @@ pub(crate) fn with_stayed<R>(f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
 }
 
 /// Ends what [`stay`] began; nothing happens if it did not.
-#[cfg(not(esatto_loom))]
 pub(crate) fn leave() {
-    if STAYS.replace(false) {
+    if STAYS.with(|stays| stays.replace(false)) {
         // SAFETY: as in `with_stayed`; this guard is dropped.
         drop(unsafe { (*SLOT.with(Cell::get)).entered() });
     }
@@ -251,8 +247,7 @@ impl Held {
         mem::forget(mem::take(&mut *self.0));
         let _ = OWNER.try_with(|owner| mem::forget(owner.take()));
         BEHIND.with(|cell| cell.set(ptr::null()));
-        #[cfg(not(esatto_loom))]
-        STAYS.set(false);
+        STAYS.with(|stays| stays.set(false));
     }
 }
 
@@ -270,8 +265,7 @@ impl Drop for Owner {
     fn drop(&mut self) {
         // From here on trace points of this thread do nothing.
         SLOT.with(|cell| cell.set(shut()));
-        #[cfg(not(esatto_loom))]
-        if STAYS.replace(false) {
+        if STAYS.with(|stays| stays.replace(false)) {
             // A trace point of several calls that was never left ends here.
             // SAFETY: as in `leave`: this thread is inside, and nobody uses its state right now.
             drop(unsafe { self.0.entered() });

@@ -1,5 +1,7 @@
 //! The lock of a thread's state (`sys/biased.rs`), which the control thread takes while the thread is elsewhere.
 
+use core::mem;
+
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
@@ -15,8 +17,27 @@ fn increment(value: &mut Value) {
     value.with_mut(|value| unsafe { *value += 1 });
 }
 
+/// Inside once.
+fn once(biased: &Biased<Value>) {
+    // SAFETY: only the owner calls this.
+    let mut entered = unsafe { biased.enter() }.expect("it is not inside");
+    increment(entered.get());
+}
+
+/// Inside once, in three steps between which there is no guard.
+fn in_steps(biased: &Biased<Value>) {
+    // SAFETY: only the owner calls this.
+    mem::forget(unsafe { biased.enter() }.expect("it is not inside"));
+    // SAFETY: the guard was forgotten.
+    let mut entered = unsafe { biased.entered() };
+    increment(entered.get());
+    mem::forget(entered);
+    // SAFETY: as above.
+    drop(unsafe { biased.entered() });
+}
+
 /// The owner is inside twice, while `others` threads try to hold the value.
-fn owner_and(others: usize) {
+fn owner_and(others: usize, inside: fn(&Biased<Value>)) {
     let biased = Arc::new(Biased::new(Value::new(0)));
     let handles: Vec<_> = (0..others)
         .map(|_| {
@@ -32,12 +53,10 @@ fn owner_and(others: usize) {
         })
         .collect();
     for _ in 0..2 {
-        // SAFETY: only this thread enters.
-        let mut entered = unsafe { biased.enter() }.expect("it is not inside");
-        increment(entered.get());
+        inside(&biased);
     }
     let held: u32 = handles.into_iter().map(|handle| handle.join().expect("it ends")).sum();
-    // SAFETY: as above.
+    // SAFETY: only this thread enters.
     let mut entered = unsafe { biased.enter() }.expect("it is not inside");
     let total = entered.get().with(|value| {
         // SAFETY: loom looks.
@@ -47,9 +66,13 @@ fn owner_and(others: usize) {
 }
 
 pub(crate) fn nobody_is_inside_together() {
-    check(3, || owner_and(1));
+    check(3, || owner_and(1, once));
 }
 
 pub(crate) fn nobody_is_inside_together_of_three() {
-    check(2, || owner_and(2));
+    check(2, || owner_and(2, once));
+}
+
+pub(crate) fn nobody_is_inside_while_the_owner_stays() {
+    check(3, || owner_and(1, in_steps));
 }

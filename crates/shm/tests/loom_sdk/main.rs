@@ -27,6 +27,7 @@ mod reuse;
 mod sources;
 mod stand_ins;
 mod starting;
+mod staying;
 mod stopping;
 
 #[path = "../../../esatto/src/order.rs"]
@@ -136,6 +137,7 @@ macro_rules! models {
 models![
     biased::nobody_is_inside_together,
     biased::nobody_is_inside_together_of_three,
+    biased::nobody_is_inside_while_the_owner_stays,
     starting::who_sees_that_an_instance_records_finds_it,
     starting::a_slot_that_somebody_looks_at_is_free_all_the_same,
     stopping::an_event_is_there_whole_or_not_at_all_and_every_chunk_comes_back,
@@ -151,6 +153,8 @@ models![
     ending::loses_nothing_beside_a_flush,
     ending::loses_nothing_beside_a_stop,
     ending::is_over_when_the_thread_has_ended,
+    staying::keeps_flushes_out,
+    staying::ends_with_the_thread_at_the_latest,
     sources::an_instance_that_has_not_started_gets_nothing,
     sources::a_thread_that_has_heard_of_an_end_has_no_writer_of_it,
 ];

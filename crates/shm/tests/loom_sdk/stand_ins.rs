@@ -91,6 +91,25 @@ pub(crate) fn trace(category: &Recording, event: u8) -> bool {
     category.glance() != 0 && record_for(&|| category.see(), event) != 0
 }
 
+/// A trace point of two events that consists of several calls, as those of the C library do. `leaves`: otherwise it is still in it.
+pub(crate) fn trace_in_steps(category: &Recording, events: [u8; 2], leaves: bool) -> bool {
+    if category.glance() == 0 || !threads::stay() {
+        return false;
+    }
+    let mut recorded = true;
+    for event in events {
+        let sequence =
+            |thread: &mut Thread| thread.sequence_for(0, &|| category.see()).map(|to| to.write(event)).is_some();
+        recorded &= threads::with_stayed(sequence).unwrap_or(false);
+        // One inside of it does nothing.
+        assert!(!trace(category, 0));
+    }
+    if leaves {
+        threads::leave();
+    }
+    recorded
+}
+
 fn record_for(recording: &dyn Fn() -> u32, event: u8) -> u32 {
     struct Event<'r>(&'r dyn Fn() -> u32, u8);
 

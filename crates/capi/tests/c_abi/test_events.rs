@@ -1,9 +1,9 @@
+//! What test events (`TracePacket.for_testing`) of a trace say.
+
 use std::path::Path;
 
 use esatto_protozero::Fields;
 use esatto_schema::TracePacketReader;
-
-use crate::build::{file, run};
 
 const FOR_TESTING: u32 = 900;
 
@@ -34,27 +34,4 @@ pub(crate) fn test_events(trace: &Path) -> Vec<(String, Vec<Vec<u8>>)> {
         }
     }
     seen
-}
-
-#[test]
-fn what_the_program_writes_with_its_own_encoder_in_order_and_whole() {
-    let path = file("data_source.pftrace");
-    run("data_source.c", "data_source", &[], &[&path]);
-    let seen = test_events(&path);
-    let expected = |name: &str, pieces: usize, size: usize| {
-        (name.to_owned(), (0..pieces).map(|i| vec![b'a' + (i % 26) as u8; size]).collect::<Vec<_>>())
-    };
-    let by_name = |name: &str| seen.iter().filter(|(other, _)| other == name).cloned().collect::<Vec<_>>();
-    for (name, pieces, size) in [
-        ("small", 1, 5),
-        ("large", 40, 1000),
-        ("one large piece", 1, 30000),
-        ("behind", 2, 5),
-        ("after break", 1, 5),
-        ("other thread", 1, 10),
-        ("while stopping", 1, 10),
-    ] {
-        assert_eq!(by_name(name), [expected(name, pieces, size)], "{name}");
-    }
-    assert_eq!(seen.len(), 7, "neither before, nor after, nor what was not ended");
 }

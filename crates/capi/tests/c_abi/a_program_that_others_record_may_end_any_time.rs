@@ -1,0 +1,39 @@
+use esatto_tests::{Lab, Peer, Side, Skip, for_each_service, tp, wait_until};
+
+use crate::build::program;
+use crate::flavour::Flavour;
+
+for_each_service!(what_it_recorded_is_there);
+
+const CONFIG: &str = r#"
+    buffers { size_kb: 32768 }
+    data_sources { config { name: "track_event" track_event_config { enabled_categories: "*" } } }
+    data_sources { config { name: "c.exits" } }
+"#;
+
+/// Recorded by the command of the other side.
+fn what_it_recorded_is_there(service: Side) -> Result<(), Skip> {
+    Peer::Official.require()?;
+    let program = program(Flavour::V58, "exits.c", &[]);
+    let lab = Lab::new();
+    let _service = lab.service(service);
+    let consumer = if service == Side::Ours { Side::Theirs } else { Side::Ours };
+    let mut recording = lab.record(consumer, "trace", CONFIG);
+    wait_until("it records", || (lab.state().sessions_started == 1).then_some(()));
+    let mut command = lab.command(program);
+    lab.start("exits", command.env("BACKEND", "system").arg(lab.folder())).wait_ok();
+    let trace = lab.stop(&mut recording);
+
+    Peer::TraceProcessor.require()?;
+    // The last slices are open, and what was being written when it ended is lost.
+    let sql = "SELECT name, count() AS n FROM slice GROUP BY name ORDER BY name; \
+               SELECT DISTINCT extract_arg(arg_set_id, 'debug.thread') AS name FROM slice WHERE name = 'round' ORDER BY name; \
+               SELECT name FROM stats WHERE value <> 0 AND severity = 'error'";
+    let answers = tp::query(&trace, sql);
+    let [slices, threads, errors] = &answers[..] else { panic!("{} answers", answers.len()) };
+    assert_eq!((slices[0].text("name"), slices[0].int("n")), ("first", 1));
+    assert!(slices[1].text("name") == "round" && slices[1].int("n") > 1000, "{slices:?}");
+    assert_eq!(threads.iter().map(|row| row.text("name")).collect::<Vec<_>>(), ["one", "two"]);
+    assert!(errors.is_empty(), "{errors:?}");
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! The packages of `program`, and what Cargo has fetched for them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use esatto_tests::Skip;
+use serde_json::Value;
+
+use crate::flavour::{Flavour, succeed};
+use crate::messages;
+
+/// A program on the official crates, for a flavour.
+#[derive(Debug)]
+pub(crate) struct Project {
+    flavour: Flavour,
+    folder: PathBuf,
+}
+
+impl Project {
+    /// Has Cargo fetch what the program needs, if it is not there.
+    pub(crate) fn fetch(flavour: Flavour) -> Result<Self, Skip> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/official/program").join(flavour.name());
+        let project = Self { flavour, folder };
+        let output = project.cargo("fetch").output().expect("Cargo runs");
+        if output.status.success() {
+            let messages = messages::program(&project.source("perfetto-sdk").join("src/protos"));
+            let file = project.messages();
+            if std::fs::read_to_string(&file).ok().as_deref() != Some(&messages) {
+                // Other tests do the same: nobody may see half of it.
+                let thread = format!("{:?}", std::thread::current().id());
+                let whole = file.with_extension(thread);
+                std::fs::write(&whole, messages).and_then(|()| std::fs::rename(whole, file)).expect("a file");
+            }
+            return Ok(project);
+        }
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(Skip::outside_ci(format!("no registry: {error}")))
+    }
+
+    /// A command of Cargo on the package of the program, with our library.
+    pub(crate) fn cargo(&self, command: &str) -> Command {
+        self.cargo_in(&self.folder, command)
+    }
+
+    /// The file with what is made of the crate's messages.
+    fn messages(&self) -> PathBuf {
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("messages-{}.rs", self.flavour.name()))
+    }
+
+    /// The same on another package.
+    pub(crate) fn cargo_in(&self, folder: &Path, command: &str) -> Command {
+        let target =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target folder").join("official");
+        let library = self.flavour.folder();
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args([command, "--locked", "--manifest-path"]).arg(folder.join("Cargo.toml")).current_dir(folder);
+        cargo.env("OFFICIAL_MESSAGES", self.messages());
+        cargo.env("PERFETTO_SYS_LIB_DIR", &library).env("LD_LIBRARY_PATH", &library);
+        cargo.env("CARGO_TARGET_DIR", target).env("CARGO_PROFILE_DEV_DEBUG", "0");
+        cargo
+    }
+
+    /// Builds the program.
+    pub(crate) fn program(&self) -> PathBuf {
+        let output = succeed(self.cargo("build").args(["--message-format", "json-render-diagnostics"]));
+        let messages = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Value>();
+        let mut programs = messages.filter_map(|message| Some(message.ok()?["executable"].as_str()?.into()));
+        programs.next().expect("Cargo says where the program is")
+    }
+
+    /// The folder with the source of a package.
+    pub(crate) fn source(&self, package: &str) -> PathBuf {
+        let output = succeed(self.cargo("metadata").args(["--format-version", "1"]));
+        let metadata: Value = serde_json::from_slice(&output.stdout).expect("Cargo writes JSON");
+        let packages = metadata["packages"].as_array().expect("a list");
+        let package = packages.iter().find(|entry| entry["name"] == package).expect("it is in the lock file");
+        let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
+        manifest.parent().expect("it is in a folder").to_owned()
+    }
+}
