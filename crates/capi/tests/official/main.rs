@@ -5,6 +5,7 @@
 #[path = "../c_abi/flavour.rs"]
 mod flavour;
 mod items;
+mod messages;
 mod own_tests;
 mod project;
 

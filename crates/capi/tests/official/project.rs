@@ -7,6 +7,7 @@ use esatto_tests::Skip;
 use serde_json::Value;
 
 use crate::flavour::{Flavour, succeed};
+use crate::messages;
 
 /// A program on the official crates, for a flavour.
 #[derive(Debug)]
@@ -22,6 +23,14 @@ impl Project {
         let project = Self { flavour, folder };
         let output = project.cargo("fetch").output().expect("Cargo runs");
         if output.status.success() {
+            let messages = messages::program(&project.source("perfetto-sdk").join("src/protos"));
+            let file = project.messages();
+            if std::fs::read_to_string(&file).ok().as_deref() != Some(&messages) {
+                // Other tests do the same: nobody may see half of it.
+                let thread = format!("{:?}", std::thread::current().id());
+                let whole = file.with_extension(thread);
+                std::fs::write(&whole, messages).and_then(|()| std::fs::rename(whole, file)).expect("a file");
+            }
             return Ok(project);
         }
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -33,6 +42,11 @@ impl Project {
         self.cargo_in(&self.folder, command)
     }
 
+    /// The file with what is made of the crate's messages.
+    fn messages(&self) -> PathBuf {
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("messages-{}.rs", self.flavour.name()))
+    }
+
     /// The same on another package.
     pub(crate) fn cargo_in(&self, folder: &Path, command: &str) -> Command {
         let target =
@@ -40,6 +54,7 @@ impl Project {
         let library = self.flavour.folder();
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args([command, "--locked", "--manifest-path"]).arg(folder.join("Cargo.toml")).current_dir(folder);
+        cargo.env("OFFICIAL_MESSAGES", self.messages());
         cargo.env("PERFETTO_SYS_LIB_DIR", &library).env("LD_LIBRARY_PATH", &library);
         cargo.env("CARGO_TARGET_DIR", target).env("CARGO_PROFILE_DEV_DEBUG", "0");
         cargo
@@ -47,7 +62,7 @@ impl Project {
 
     /// Builds the program.
     pub(crate) fn program(&self) -> PathBuf {
-        let output = succeed(self.cargo("build").args(["--message-format", "json"]));
+        let output = succeed(self.cargo("build").args(["--message-format", "json-render-diagnostics"]));
         let messages = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Value>();
         let mut programs = messages.filter_map(|message| Some(message.ok()?["executable"].as_str()?.into()));
         programs.next().expect("Cargo says where the program is")

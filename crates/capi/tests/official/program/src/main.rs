@@ -4,6 +4,7 @@
 mod data_sources;
 mod encoding;
 mod events;
+mod messages;
 mod session;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ fn main() {
     session::use_system(backends == Backends::SYSTEM);
 
     encoding::everything();
+    messages::all();
     events::before_initialisation();
     data_sources::before_initialisation();
 
