@@ -14,6 +14,9 @@ const BATCHES: &str = "60";
 /// Between batches: the service fetches some 30 KiB.
 const PAUSE_US: &str = "1000";
 
+/// Of all events, in a round: on a busy machine the service may come too late. What is lost is not what a batch costs.
+const MAX_LOST: f64 = 0.01;
+
 /// Which clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Time {
@@ -52,7 +55,7 @@ impl Side {
         Self { name, program, library, samples: BTreeMap::new() }
     }
 
-    /// One round of all cases. Every event has to arrive in the trace.
+    /// One round of all cases. The events have to arrive in the trace.
     pub(crate) fn time(&mut self) -> Result<(), String> {
         let folder = tempfile::tempdir().map_err(|error| format!("temporary folder: {error}"))?;
         let trace = folder.path().join("trace.pftrace");
@@ -76,8 +79,12 @@ impl Side {
         }
         let trace = std::fs::read(&trace).map_err(|error| format!("{}: {error}", trace.display()))?;
         let found = TrackEvents::of(&trace)?.count;
-        if found != emitted {
+        let lost = emitted.saturating_sub(found);
+        if found > emitted || lost as f64 > MAX_LOST * emitted as f64 {
             return Err(format!("{}: {emitted} events were recorded, {found} arrived", self.name));
+        }
+        if lost > 0 {
+            eprintln!("bench: {}: {lost} of {emitted} events were lost: the machine is busy", self.name);
         }
         Ok(())
     }

@@ -35,6 +35,7 @@ impl Packet {
     }
 
     /// Begins a packet of this writer.
+    #[inline(always)]
     pub(crate) fn begin(&mut self, mut writer: NonNull<TraceWriter>) {
         self.finish(false);
         self.writer = Some(writer);
@@ -43,7 +44,7 @@ impl Packet {
     }
 
     /// Ends the packet, if there is one: with success, or as if it had never been.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn finish(&mut self, is_whole: bool) {
         match self.writer.take() {
             Some(mut writer) => {
@@ -105,6 +106,7 @@ impl Packet {
         self.flush = Some(callback);
     }
 
+    #[inline(always)]
     pub(crate) fn window(&self) -> Window {
         if let Some(&spill) = self.spill.last() {
             let begin = spill.cast::<u8>();
@@ -117,6 +119,7 @@ impl Packet {
         Window { begin: room.begin, next: room.next, end: room.end, before: room.written_before }
     }
 
+    #[inline(always)]
     pub(crate) fn advance(&mut self, n: usize) {
         if !self.spill.is_empty() {
             // What is written there is of no interest; the memory is used again and again.

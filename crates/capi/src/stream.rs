@@ -40,6 +40,7 @@ impl Window {
 }
 
 impl Target {
+    #[inline(always)]
     pub(crate) fn window(&self) -> Window {
         match self {
             Self::Packet(packet) => packet.window(),
@@ -48,6 +49,7 @@ impl Target {
     }
 
     /// Takes over what the program has written up to `write_ptr`.
+    #[inline(always)]
     fn sync(&mut self, write_ptr: *mut u8) {
         let window = self.window();
         let written = write_ptr.addr().wrapping_sub(window.next.addr());
@@ -58,6 +60,7 @@ impl Target {
     }
 
     /// Bytes in the window are written now.
+    #[inline(always)]
     fn advance(&mut self, n: usize) {
         match self {
             Self::Packet(packet) => packet.advance(n),
@@ -121,6 +124,7 @@ impl StreamWriter {
     /// # Safety
     ///
     /// `target` is null or valid, and nobody else uses it.
+    #[inline(always)]
     pub(crate) unsafe fn synced(&mut self) -> Option<&mut Target> {
         // SAFETY: the caller's promise.
         let target = unsafe { self.target.as_mut() }?;

@@ -43,6 +43,8 @@ pub(crate) struct Tracer {
     pub(crate) thread_state: *mut c_void,
     /// Likewise, its `IncrementalState`.
     pub(crate) incremental_state: *mut c_void,
+    /// Likewise, whether the SDK wants to know of the end of the turn.
+    pub(crate) has_end: bool,
     /// The instances whose turn is still to come, one bit each.
     pub(crate) rest: u32,
 }
@@ -55,11 +57,13 @@ impl Tracer {
             sequence: ptr::null_mut(),
             thread_state: ptr::null_mut(),
             incremental_state: ptr::null_mut(),
+            has_end: false,
             rest: 0,
         }
     }
 
     /// Enters a trace point for these instances. `None`: the thread is in one already, or about to end.
+    #[inline(always)]
     pub(crate) fn enter(instances: u32) -> Option<Iteration> {
         // Before the SDK's state of the thread, and so dropped after it.
         END.try_with(|_| ()).ok()?;
@@ -74,6 +78,7 @@ impl Tracer {
     }
 
     /// The next instance, whose turn it is.
+    #[inline(always)]
     pub(crate) fn next_instance(&mut self) -> Option<u32> {
         self.forget_instance();
         let slot = self.rest.trailing_zeros();
@@ -108,7 +113,15 @@ impl Tracer {
     }
 
     /// The turn of an instance is over. A packet that was not ended is dropped.
+    #[inline(always)]
     pub(crate) fn forget_instance(&mut self) {
+        let has_one = self.writer.is_some() || !self.sequence.is_null() || !self.thread_state.is_null();
+        if has_one {
+            self.forget();
+        }
+    }
+
+    fn forget(&mut self) {
         if let Target::Packet(packet) = &mut self.target {
             packet.finish(false);
         }

@@ -119,6 +119,7 @@ pub const fn fnv(bytes: &[u8]) -> u64 {
 
 /// The time, in the clock of timestamps.
 #[must_use]
+#[inline]
 pub fn now_ns() -> u64 {
     clock::now_ns()
 }

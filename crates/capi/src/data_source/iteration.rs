@@ -34,12 +34,13 @@ impl DataSourceType {
             let open = raw::begin(registered.source, slot as usize, |open| {
                 let state: *mut CustomState = open.thread_state;
                 let incremental: *mut IncrementalState = open.incremental_state;
-                (NonNull::from(open.packets), state, incremental)
+                (NonNull::from(open.packets), state, incremental, open.has_end)
             });
-            let Some((writer, state, incremental)) = open else { continue };
+            let Some((writer, state, incremental, has_end)) = open else { continue };
             // SAFETY: as above.
             let here = unsafe { &mut *tracer };
             here.writer = Some(writer);
+            here.has_end = has_end;
             here.thread_state = state.cast();
             here.incremental_state = incremental.cast();
             if registered.settings.on_create_tls.is_some() {
@@ -82,9 +83,8 @@ unsafe extern "C" fn PerfettoDsImplTraceIterateNext(ds_impl: *const DataSourceTy
         let iteration = unsafe { Iteration::of(iterator.tracer) };
         // Also if what follows panics.
         *iterator = TracerIterator::end();
-        // SAFETY: as in `next`.
-        unsafe { (*iteration.tracer()).forget_instance() };
-        raw::end(registered.source, slot);
+        // SAFETY: as above.
+        unsafe { end_turn(registered, slot, &iteration) };
         *iterator = ds.next(registered, iteration);
     })
 }
@@ -98,10 +98,24 @@ unsafe extern "C" fn PerfettoDsImplTraceIterateBreak(ds_impl: *const DataSourceT
         // SAFETY: as above, and not at its end: the thread is in the trace point.
         let iteration = unsafe { Iteration::of(iterator.tracer) };
         *iterator = TracerIterator::end();
-        // SAFETY: as in `next`.
-        unsafe { (*iteration.tracer()).forget_instance() };
-        raw::end(registered.source, slot);
+        // SAFETY: as above.
+        unsafe { end_turn(registered, slot, &iteration) };
     })
+}
+
+/// The turn of an instance is over.
+///
+/// # Safety
+///
+/// Of this thread, which is in the trace point.
+#[inline(always)]
+unsafe fn end_turn(registered: &Registered, slot: usize, iteration: &Iteration) {
+    // SAFETY: the caller's promise. Nobody else uses it, as nothing of the program's runs here.
+    let here = unsafe { &mut *iteration.tracer() };
+    here.forget_instance();
+    if here.has_end {
+        raw::end(registered.source, slot);
+    }
 }
 
 /// An iteration that goes on.

@@ -14,6 +14,8 @@ pub struct Open<'a, T: DataSource> {
     pub thread_state: &'a mut T::ThreadState,
     /// See [`Context::incremental_state`](crate::Context::incremental_state).
     pub incremental_state: &'a mut T::IncrementalState,
+    /// Whether what is begun has to be [ended](end).
+    pub has_end: bool,
 }
 
 /// Begins the part of a trace point that is for one instance, in a thread that [entered](crate::raw::enter). `None`: the instance has ended.
@@ -21,16 +23,19 @@ pub fn begin<T: DataSource, R>(source: &'static Source<T>, slot: usize, f: impl 
     threads::with_stayed(|thread| {
         let writer = thread.sources().writer(source, source.index(), slot)?;
         writer.begin();
+        // As if it had ended already: mostly nothing else is left to be done then.
+        writer.state_is_new = false;
         Some(f(Open {
             packets: &mut writer.packets,
             thread_state: &mut writer.thread_state,
             incremental_state: &mut writer.incremental_state,
+            has_end: writer.intercepted,
         }))
     })
     .flatten()
 }
 
-/// Ends what [`begin`] began.
+/// Ends what [`begin`] began, where that [has to be](Open::has_end).
 pub fn end<T: DataSource>(source: &'static Source<T>, slot: usize) {
     threads::with_stayed(|thread| {
         if let Some(writer) = thread.sources_as_they_are().existing(source, source.index(), slot) {

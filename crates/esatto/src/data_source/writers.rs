@@ -52,7 +52,7 @@ pub(super) struct Writer<T: DataSource> {
     stamp: Stamp,
     pub(super) instance: Arc<Instance<T>>,
     pub(super) packets: TraceWriter,
-    intercepted: bool,
+    pub(super) intercepted: bool,
     pub(super) thread_state: T::ThreadState,
     pub(super) incremental_state: T::IncrementalState,
     pub(super) state_is_new: bool,

@@ -142,6 +142,7 @@ pub(crate) fn stay() -> bool {
 }
 
 /// Runs `f` with the state that this thread stays in. `None` if it does not, or from inside of `f`.
+#[inline(always)]
 pub(crate) fn with_stayed<R>(f: impl FnOnce(&mut Thread) -> R) -> Option<R> {
     /// Also if `f` panics.
     struct Back;

@@ -35,6 +35,7 @@ impl TraceWriter {
     /// writer.end_packet();
     /// ```
     #[must_use]
+    #[inline]
     pub fn room(&self) -> Room {
         let (next, used) = (self.stream.ptr(), self.stream.used());
         Room {
@@ -51,6 +52,7 @@ impl TraceWriter {
     ///
     /// - A packet was begun and has not ended, and no [`Message`](esatto_protozero::Message) of it was leaked.
     /// - The first `n` bytes from `next` are written, and are not beyond `end`.
+    #[inline]
     pub unsafe fn advance(&mut self, n: usize) {
         // SAFETY: the caller's promise; messages borrow the writer.
         unsafe { self.stream.advance(n) };
