@@ -47,6 +47,20 @@ impl Peer {
     }
 }
 
+impl Skip {
+    /// Why a test cannot run here, unless this is CI, where it has to.
+    ///
+    /// # Panics
+    ///
+    /// This is CI.
+    #[must_use]
+    pub fn outside_ci(reason: String) -> Self {
+        let ci = std::env::var("CI").unwrap_or_default();
+        assert!(ci.is_empty() || ci == "false" || ci == "0", "{reason}");
+        Self(reason)
+    }
+}
+
 /// One of Perfetto's own programs.
 pub(crate) fn official(program: &str) -> PathBuf {
     folder().join("bin").join(program)

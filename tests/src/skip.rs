@@ -6,20 +6,6 @@ use std::io::Write;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skip(pub String);
 
-impl Skip {
-    /// Why a test cannot run here, unless this is CI, where it has to.
-    ///
-    /// # Panics
-    ///
-    /// This is CI.
-    #[must_use]
-    pub fn outside_ci(reason: String) -> Self {
-        let ci = std::env::var("CI").unwrap_or_default();
-        assert!(ci.is_empty() || ci == "false" || ci == "0", "{reason}");
-        Self(reason)
-    }
-}
-
 /// Runs a test that may find out that it cannot run.
 ///
 /// Such a test is noted, loudly, for `cargo xtask test`, which holds it against

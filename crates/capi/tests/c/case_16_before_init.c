@@ -21,8 +21,9 @@ int main(int argc, char** argv) {
   CHECK(perfetto_te_process_track_uuid == 0);
   CHECK(data_source_macro(in_a_static, NULL) == 0);
 
-  /* A type that was made and not registered. */
-  struct PerfettoDsImpl* ds = PerfettoDsImplCreate();
+  /* A type that was made and not registered: nothing takes it back. */
+  static struct PerfettoDsImpl* ds;
+  ds = PerfettoDsImplCreate();
   struct PerfettoDsImplTracerIterator it = PerfettoDsImplTraceIterateBegin(ds);
   CHECK(it.tracer == NULL && it.tls == NULL && it.inst_id == 0);
 

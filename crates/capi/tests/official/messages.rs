@@ -41,7 +41,8 @@ pub(crate) fn program(protos: &Path) -> String {
                 (_, "f32") => ("1.5".to_owned(), "Fixed32(0x3fc0_0000)".to_owned()),
                 (_, "f64") => ("1.5".to_owned(), "Fixed64(0x3ff8_0000_0000_0000)".to_owned()),
                 (_, "i32" | "i64") => ("-2".to_owned(), "Varint(u64::MAX - 1)".to_owned()),
-                (_, "u32" | "u64") => (format!("{kind}::MAX"), format!("Varint({kind}::MAX as u64)")),
+                (_, "u32") => ("u32::MAX".to_owned(), "Varint(u32::MAX as u64)".to_owned()),
+                (_, "u64") => ("u64::MAX".to_owned(), "Varint(u64::MAX)".to_owned()),
                 other => panic!("{name}: {other:?}"),
             };
             writeln!(calls, "        message.set_{field}({value});").expect("text");

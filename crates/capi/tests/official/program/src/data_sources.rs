@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use perfetto_sdk::data_source::{
     Clear, DataSource, DataSourceArgs, DataSourceArgsBuilder, DataSourceBufferExhaustedPolicy, DataSourceError,
-    DataSourceTimestamp, FlushGuard, IncrementalState, OnFlushArgs, OnSetupArgs, OnStartArgs, OnStopArgs, StopGuard, TraceContext,
-    TraceContextBase,
+    DataSourceTimestamp, FlushGuard, IncrementalState, OnFlushArgs, OnSetupArgs, OnStartArgs, OnStopArgs, StopGuard,
+    TraceContext, TraceContextBase,
 };
 use perfetto_sdk::pb_decoder::{PbDecoder, PbDecoderField};
 use perfetto_sdk::protos::trace::test_event::{TestEvent, TestEventTestPayload};
@@ -205,10 +205,9 @@ fn own_state(folder: &Path) {
     }
     let trace = finish(session, &folder.join("own_state"));
     assert_eq!(count_test_events(&trace), 1);
-    let mut default = IncrementalState::default();
-    default.was_cleared = false;
-    default.clear();
-    assert!(default.was_cleared);
+    let mut kept = IncrementalState { was_cleared: false };
+    kept.clear();
+    assert!(kept.was_cleared);
 }
 
 fn policies() {

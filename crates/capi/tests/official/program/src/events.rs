@@ -6,15 +6,19 @@ use std::time::Duration;
 
 use perfetto_sdk::protos::trace::interned_data::interned_data::{InternedData, InternedDataFieldNumber};
 use perfetto_sdk::protos::trace::trace_packet::TracePacket;
-use perfetto_sdk::protos::trace::track_event::track_event::{EventName, TrackEvent as TrackEventMessage, TrackEventType as Kind};
+use perfetto_sdk::protos::trace::track_event::track_event::{
+    EventName, TrackEvent as TrackEventMessage, TrackEventType as Kind,
+};
 use perfetto_sdk::track_event::{
-    CategoryCallback, EventContext, ScopeGuard, TraceContext, TrackEvent, TrackEventCategory, TrackEventCounter, TrackEventDebugArg,
-    TrackEventError, TrackEventFlow, TrackEventNestedTrack, TrackEventNestedTracks, TrackEventProtoField, TrackEventProtoFields,
-    TrackEventProtoTrack, TrackEventTimestamp, TrackEventTrack, TrackEventType,
+    CategoryCallback, EventContext, ScopeGuard, TraceContext, TrackEvent, TrackEventCategory, TrackEventCounter,
+    TrackEventDebugArg, TrackEventError, TrackEventFlow, TrackEventNestedTrack, TrackEventNestedTracks,
+    TrackEventProtoField, TrackEventProtoFields, TrackEventProtoTrack, TrackEventTimestamp, TrackEventTrack,
+    TrackEventType,
 };
 use perfetto_sdk::{
-    scoped_track_event, trace_for_category, track_event, track_event_begin, track_event_categories, track_event_category_enabled,
-    track_event_counter, track_event_end, track_event_instant, track_event_set_category_callback,
+    scoped_track_event, trace_for_category, track_event, track_event_begin, track_event_categories,
+    track_event_category_enabled, track_event_counter, track_event_end, track_event_instant,
+    track_event_set_category_callback,
 };
 
 use crate::session::{config, finish, flush, start, wait_until};
@@ -40,7 +44,10 @@ pub fn everything(folder: &Path) {
     assert_ne!(TrackEventTrack::process_track_uuid(), 0);
     let calls: Arc<Mutex<Vec<(bool, bool)>>> = Arc::default();
     let of_before = calls.clone();
-    track_event_set_category_callback!("on", move |_: u32, on: bool, global: bool| of_before.lock().unwrap().push((on, global)));
+    track_event_set_category_callback!("on", move |_: u32, on: bool, global: bool| of_before
+        .lock()
+        .unwrap()
+        .push((on, global)));
     assert_eq!(perfetto_te_ns::register(), Ok(()));
     assert_eq!(perfetto_te_ns::register(), Err(TrackEventError::CategoriesAlreadyRegisteredError));
     TrackEvent::publish_categories();
@@ -143,7 +150,11 @@ fn tracks() {
         context.set_named_track("named", 1, process);
     });
     of_event(c"on a dynamic track", &|context| {
-        context.set_named_track_with_dynamic_name(&format!("dynamic {}", 2), 2, TrackEventTrack::named_track_uuid("named", 1, process));
+        context.set_named_track_with_dynamic_name(
+            &format!("dynamic {}", 2),
+            2,
+            TrackEventTrack::named_track_uuid("named", 1, process),
+        );
     });
     let registered = TrackEventTrack::register_named_track("registered", 3, process).expect("a track");
     assert_eq!(registered.uuid(), TrackEventTrack::named_track_uuid("registered", 3, process));
@@ -175,7 +186,8 @@ fn counters() {
     let process = TrackEventTrack::process_track_uuid();
     let counter = TrackEventTrack::register_counter_track("counter", process).expect("a track");
     assert_eq!(counter.uuid(), TrackEventTrack::counter_track_uuid("counter", process));
-    let dynamic = TrackEventTrack::register_counter_track_with_dynamic_name("dynamic counter", process).expect("a track");
+    let dynamic =
+        TrackEventTrack::register_counter_track_with_dynamic_name("dynamic counter", process).expect("a track");
     track_event_counter!("on", |context: &mut EventContext| {
         context.set_track(&counter).set_counter(TrackEventCounter::Int64(-79));
     });

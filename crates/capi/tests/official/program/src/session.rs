@@ -10,8 +10,8 @@ use perfetto_sdk::pb_msg::{PbMsg, PbMsgWriter};
 use perfetto_sdk::producer::Producer;
 use perfetto_sdk::protos::config::data_source_config::DataSourceConfig;
 use perfetto_sdk::protos::config::trace_config::{
-    TraceConfig, TraceConfigBufferConfig, TraceConfigDataSource, TraceConfigIncrementalStateConfig, TraceConfigTriggerConfig,
-    TraceConfigTriggerConfigTrigger, TriggerConfigTriggerMode,
+    TraceConfig, TraceConfigBufferConfig, TraceConfigDataSource, TraceConfigIncrementalStateConfig,
+    TraceConfigTriggerConfig, TraceConfigTriggerConfigTrigger, TriggerConfigTriggerMode,
 };
 use perfetto_sdk::protos::config::track_event::track_event_config::TrackEventConfig;
 use perfetto_sdk::tracing_session::{TracingSession, TracingSessionError};
