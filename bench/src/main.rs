@@ -9,6 +9,7 @@ mod lab;
 mod options;
 mod protozero;
 mod row;
+mod samples;
 mod sdk;
 mod service;
 mod stats;

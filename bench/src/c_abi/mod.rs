@@ -5,9 +5,10 @@ mod side;
 
 use crate::options::Options;
 use crate::row::{Of, Row};
+use crate::samples::Time;
 use crate::stats;
 use libraries::{Flavour, Libraries, Optimised};
-use side::{Side, Time};
+use side::Side;
 
 const GROUP: &str = "c-abi";
 const PEER: &str = "libperfetto_c";

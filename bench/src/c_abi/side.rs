@@ -1,43 +1,14 @@
 //! The program with one of the libraries, and what it has come up with.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-use serde::Deserialize;
-
+use crate::samples::{BATCHES, PAUSE_US, Samples, Time};
 use crate::stats::Statistic;
 use crate::trace::TrackEvents;
 
-/// Timed batches of a case per round.
-const BATCHES: &str = "60";
-/// Between batches: the service fetches some 30 KiB.
-const PAUSE_US: &str = "1000";
-
 /// Of all events, in a round: on a busy machine the service may come too late. What is lost is not what a batch costs.
 const MAX_LOST: f64 = 0.01;
-
-/// Which clock.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Time {
-    Wall,
-    /// The threads' own.
-    Cpu,
-}
-
-/// A line that the program prints.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Line {
-    Samples { case: String, threads: usize, wall: Vec<f64>, cpu: Vec<f64> },
-    Events { events: u64 },
-}
-
-#[derive(Debug, Default)]
-struct Samples {
-    wall: Vec<f64>,
-    cpu: Vec<f64>,
-}
 
 /// See the module.
 #[derive(Debug)]
@@ -46,13 +17,12 @@ pub(crate) struct Side {
     program: PathBuf,
     /// The folder of the library.
     library: PathBuf,
-    /// By case and number of threads.
-    samples: BTreeMap<(String, usize), Samples>,
+    samples: Samples,
 }
 
 impl Side {
     pub(crate) const fn new(name: &'static str, program: PathBuf, library: PathBuf) -> Self {
-        Self { name, program, library, samples: BTreeMap::new() }
+        Self { name, program, library, samples: Samples::new() }
     }
 
     /// One round of all cases. The events have to arrive in the trace.
@@ -66,17 +36,7 @@ impl Side {
             let error = String::from_utf8_lossy(&output.stderr);
             return Err(format!("{}, {}: {error}", self.name, output.status));
         }
-        let mut emitted = 0;
-        for line in String::from_utf8_lossy(&output.stdout).lines() {
-            match serde_json::from_str(line).map_err(|error| format!("{} printed '{line}': {error}", self.name))? {
-                Line::Samples { case, threads, wall, cpu } => {
-                    let samples = self.samples.entry((case, threads)).or_default();
-                    samples.wall.extend(wall);
-                    samples.cpu.extend(cpu);
-                }
-                Line::Events { events } => emitted += events,
-            }
-        }
+        let emitted = self.samples.add(self.name, &String::from_utf8_lossy(&output.stdout))?;
         let trace = std::fs::read(&trace).map_err(|error| format!("{}: {error}", trace.display()))?;
         let found = TrackEvents::of(&trace)?.count;
         let lost = emitted.saturating_sub(found);
@@ -91,10 +51,6 @@ impl Side {
 
     /// ns per operation of all rounds, if there is such a case.
     pub(crate) fn value(&self, case: &str, threads: usize, time: Time, of: Statistic) -> Option<f64> {
-        let samples = self.samples.get(&(case.to_owned(), threads))?;
-        Some(of(match time {
-            Time::Wall => &samples.wall,
-            Time::Cpu => &samples.cpu,
-        }))
+        self.samples.value(case, threads, time, of)
     }
 }

@@ -3,10 +3,11 @@
 use bench_harness::Operation;
 
 use super::GROUP;
-use super::side::{Recorded, Side, Spec, Time};
+use super::side::{Recorded, Side, Spec};
 use crate::lab::Lab;
 use crate::options::Options;
 use crate::row::{Of, Row};
+use crate::samples::Time;
 use crate::stats;
 
 const PERFETTO: &str = "perfetto-sdk";

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use bench_harness::{Case, FLOORS, MOCKS, Operation, Plan, Samples, sample};
 
-use super::side::{COUNTED, Side, Spec, Time, build_peers, find, time_peers};
+use super::side::{COUNTED, Side, Spec, build_peers, find, time_peers};
 use super::{GROUP, ratio};
 use crate::options::Options;
 use crate::row::{Of, Row};
+use crate::samples::Time;
 use crate::stats::{self, Statistic};
 use crate::trace::TrackEvents;
 

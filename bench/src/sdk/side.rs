@@ -1,21 +1,16 @@
 //! A program that is measured, and what it has come up with.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
 use bench_harness::Operation;
-use serde::Deserialize;
 
 use crate::cargo;
 use crate::lab::{self, Lab};
+use crate::samples::{BATCHES, PAUSE_US, Samples, Time};
 use crate::stats::Statistic;
 use crate::trace::TrackEvents;
 
-/// Timed batches of a case per round.
-const BATCHES: &str = "60";
-/// Between batches: the service fetches some 30 KiB.
-const PAUSE_US: &str = "1000";
 /// Operations from which bytes per operation are counted.
 pub(crate) const COUNTED: u64 = 4000;
 
@@ -28,36 +23,13 @@ pub(crate) struct Spec {
     pub(crate) args: &'static [&'static str],
 }
 
-/// Which clock.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Time {
-    Wall,
-    /// The threads' own.
-    Cpu,
-}
-
-/// A line that a measured program prints.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Line {
-    Samples { case: String, threads: usize, wall: Vec<f64>, cpu: Vec<f64> },
-    Events { events: u64 },
-}
-
-#[derive(Debug, Default)]
-struct Samples {
-    wall: Vec<f64>,
-    cpu: Vec<f64>,
-}
-
 /// A program.
 #[derive(Debug)]
 pub(crate) struct Side {
     pub(crate) name: &'static str,
     program: PathBuf,
     args: &'static [&'static str],
-    /// By case and number of threads.
-    samples: BTreeMap<(String, usize), Samples>,
+    samples: Samples,
     folder: tempfile::TempDir,
 }
 
@@ -97,7 +69,7 @@ impl Spec {
     pub(crate) fn build(&self) -> Result<Side, String> {
         let program = cargo::build_variant(self.package, self.features)?;
         let folder = tempfile::tempdir().map_err(|error| format!("temporary folder: {error}"))?;
-        Ok(Side { name: self.name, program, args: self.args, samples: BTreeMap::new(), folder })
+        Ok(Side { name: self.name, program, args: self.args, samples: Samples::new(), folder })
     }
 }
 
@@ -151,11 +123,7 @@ impl Side {
 
     /// ns per operation of all rounds, if the side has the case.
     pub(crate) fn value(&self, operation: Operation, threads: usize, time: Time, of: Statistic) -> Option<f64> {
-        let samples = self.samples.get(&(operation.name().to_owned(), threads))?;
-        Some(of(match time {
-            Time::Wall => &samples.wall,
-            Time::Cpu => &samples.cpu,
-        }))
+        self.samples.value(operation.name(), threads, time, of)
     }
 
     fn run(&mut self, lab: Option<&Lab>, mode: &[&str]) -> Result<Recorded, String> {
@@ -172,18 +140,7 @@ impl Side {
                 (results, std::fs::read(&file).unwrap_or_default())
             }
         };
-        let mut recorded = Recorded { emitted: 0, found: TrackEvents::of(&trace)? };
-        for line in results.lines() {
-            let line = serde_json::from_str(line);
-            match line.map_err(|error| format!("{} printed '{results}': {error}", self.name))? {
-                Line::Samples { case, threads, wall, cpu } => {
-                    let samples = self.samples.entry((case, threads)).or_default();
-                    samples.wall.extend(wall);
-                    samples.cpu.extend(cpu);
-                }
-                Line::Events { events } => recorded.emitted += events,
-            }
-        }
-        Ok(recorded)
+        let found = TrackEvents::of(&trace)?;
+        Ok(Recorded { emitted: self.samples.add(self.name, &results)?, found })
     }
 }

@@ -2,10 +2,11 @@
 
 use bench_harness::Operation;
 
-use super::side::{Side, Spec, Time, build_peers, find, time_peers};
+use super::side::{Side, Spec, build_peers, find, time_peers};
 use super::{GROUP, ratio};
 use crate::options::Options;
 use crate::row::{Of, Row};
+use crate::samples::Time;
 use crate::stats::{self, Statistic};
 
 const LAYER: &str = "layer";

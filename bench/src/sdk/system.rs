@@ -2,11 +2,12 @@
 
 use bench_harness::Operation;
 
-use super::side::{COUNTED, Recorded, Side, Spec, Time};
+use super::side::{COUNTED, Recorded, Side, Spec};
 use super::{GROUP, ratio};
 use crate::lab::Lab;
 use crate::options::Options;
 use crate::row::{Of, Row};
+use crate::samples::Time;
 use crate::stats;
 use crate::trace::TrackEvents;
 
