@@ -4,14 +4,16 @@
 #define CHECK_H_
 
 #include <stdio.h>
-#include <stdlib.h>
+#include <unistd.h>
 
-#define CHECK(condition)                                                  \
-  do {                                                                    \
-    if (!(condition)) {                                                   \
+/* Ends the program at once, for other threads and exit handlers may be in the middle of something. */
+#define CHECK(condition)                                                      \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
       fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      exit(1);                                                            \
-    }                                                                     \
+      fflush(stderr);                                                         \
+      _exit(1);                                                               \
+    }                                                                         \
   } while (0)
 
 #endif

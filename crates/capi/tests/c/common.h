@@ -13,16 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bytes.h"
+#include "check.h"
 #include "flavour.h"
-
-#define CHECK(condition)                                                  \
-  do {                                                                    \
-    if (!(condition)) {                                                   \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      fflush(stderr);                                                     \
-      _exit(1);                                                           \
-    }                                                                     \
-  } while (0)
 
 /* Gives up with the whole program, whose time is limited. */
 #define WAIT_FOR(condition)           \
@@ -49,42 +42,6 @@ static inline void init_producer(void) {
   else
     PerfettoProducerInProcessInit(args);
   PerfettoProducerBackendInitArgsDestroy(args);
-}
-
-/* A message under construction, of few bytes. */
-struct bytes {
-  uint8_t at[1024];
-  size_t len;
-};
-
-static inline void put_varint(struct bytes* to, uint64_t v) {
-  CHECK(to->len + 10 <= sizeof to->at);
-  while (v >= 0x80) {
-    to->at[to->len++] = (uint8_t)(v | 0x80);
-    v >>= 7;
-  }
-  to->at[to->len++] = (uint8_t)v;
-}
-
-static inline void put_number(struct bytes* to, uint32_t field, uint64_t v) {
-  put_varint(to, (uint64_t)field << 3);
-  put_varint(to, v);
-}
-
-static inline void put_bytes(struct bytes* to, uint32_t field, const void* from, size_t len) {
-  put_varint(to, (uint64_t)field << 3 | 2);
-  put_varint(to, len);
-  CHECK(to->len + len <= sizeof to->at);
-  memcpy(to->at + to->len, from, len);
-  to->len += len;
-}
-
-static inline void put_text(struct bytes* to, uint32_t field, const char* text) {
-  put_bytes(to, field, text, strlen(text));
-}
-
-static inline void put_message(struct bytes* to, uint32_t field, const struct bytes* message) {
-  put_bytes(to, field, message->at, message->len);
 }
 
 /* A config with one buffer and one data source, whose own config is `more`. */

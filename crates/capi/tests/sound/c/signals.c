@@ -8,13 +8,16 @@
 static struct PerfettoDsImpl* ds;
 static PERFETTO_ATOMIC(bool)* enabled;
 static struct PerfettoTeCategoryImpl* cat;
-static _Atomic(unsigned) handled, recorded;
+static _Atomic(unsigned) handled;
+
+/* In events of handlers only. Of its bytes in a trace none is zero. */
+#define MARK 0x123456789abcdef
 
 static struct PerfettoTeHlExtraDebugArgString text = {{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_STRING}, "text", "value"};
-static struct PerfettoTeHlExtraDebugArgInt64 number = {{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_INT64}, "number", 7};
 static struct PerfettoTeHlExtraNamedTrack track = {{PERFETTO_TE_HL_EXTRA_TYPE_NAMED_TRACK}, "a track", 1, 2, false};
 
-static void trace_all(const char* name, const char* dynamic_name) {
+static void trace_all(const char* name, const char* dynamic_name, const char* packet, int64_t value) {
+  struct PerfettoTeHlExtraDebugArgInt64 number = {{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_INT64}, "number", value};
   struct PerfettoTeHlExtra* extras[] = {&text.header, &number.header, &track.header, NULL};
   PerfettoTeHlEmitImpl(cat, PERFETTO_TE_TYPE_INSTANT, name, extras);
   struct PerfettoTeCategoryDescriptor desc = {dynamic_name, NULL, NULL, 0};
@@ -23,8 +26,7 @@ static void trace_all(const char* name, const char* dynamic_name) {
   PerfettoTeHlEmitImpl(perfetto_te_any_categories, PERFETTO_TE_TYPE_INSTANT, name, others);
   struct PerfettoDsImplTracerIterator it = PerfettoDsImplTraceIterateBegin(ds);
   while (it.tracer) {
-    recorded++;
-    write_packet(it.tracer, name);
+    write_packet(it.tracer, packet);
     PerfettoDsImplTraceIterateNext(ds, &it);
   }
   struct PerfettoTeLlImplIterator ll = PerfettoTeLlImplBegin(cat, PerfettoTeGetTimestamp());
@@ -38,7 +40,7 @@ static void trace_all(const char* name, const char* dynamic_name) {
 static void handler(int signal) {
   (void)signal;
   handled++;
-  trace_all("in a handler", "dynamic");
+  trace_all("in a handler", "dynamic", "of a handler", MARK);
 }
 
 int main(void) {
@@ -50,7 +52,8 @@ int main(void) {
   cat = PerfettoTeCategoryImplCreate(&desc);
   struct PerfettoTracingSessionImpl* events = start("track_event");
   struct PerfettoTracingSessionImpl* packets = start("sound.signals");
-  trace_all("in a handler", "dynamic");
+  /* What a handler needs is there, then: it may not allocate. */
+  trace_all("in a handler", "dynamic", "at first", 7);
   alarm(60);
   signal(SIGPROF, handler);
   struct itimerval often = {{0, 150}, {0, 150}};
@@ -61,7 +64,7 @@ int main(void) {
   sigaddset(&signals, SIGPROF);
   for (unsigned i = 0; i < 20000 || handled < 200; i++) {
     snprintf(name, sizeof name, "name %u", i);
-    trace_all(name, name);
+    trace_all(name, name, name, 7);
     if (i % 16 == 0) {
       /* These allocate, which must not be interrupted by a handler that does. */
       CHECK(!pthread_sigmask(SIG_BLOCK, &signals, NULL));
@@ -73,9 +76,12 @@ int main(void) {
   }
   struct itimerval never = {{0, 0}, {0, 0}};
   CHECK(!setitimer(ITIMER_PROF, &never, NULL));
+  trace_all("last", "last", "the last one", 7);
   struct trace trace = stop_and_read(packets);
-  CHECK(has(&trace, "name 19999") && has(&trace, "in a handler"));
+  CHECK(has(&trace, "the last one") && has(&trace, "of a handler"));
   trace = stop_and_read(events);
-  CHECK(has(&trace, "in a handler"));
+  struct bytes mark = {{0}, 0};
+  put_varint(&mark, MARK);
+  CHECK(has(&trace, (const char*)mark.at));
   return 0;
 }

@@ -10,52 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../c/bytes.h"
+#include "../../c/check.h"
 #include "perfetto_c.h"
 
-#define CHECK(condition)                                                      \
-  do {                                                                        \
-    if (!(condition)) {                                                       \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      _exit(1);                                                               \
-    }                                                                         \
-  } while (0)
-
 __attribute__((unused)) static struct PerfettoTeHlExtra* no_extras[] = {NULL};
-
-/* A message under construction, of few bytes. */
-struct bytes {
-  uint8_t at[512];
-  size_t len;
-};
-
-static inline void put_varint(struct bytes* to, uint64_t v) {
-  while (v >= 0x80) {
-    to->at[to->len++] = (uint8_t)(v | 0x80);
-    v >>= 7;
-  }
-  to->at[to->len++] = (uint8_t)v;
-}
-
-static inline void put_number(struct bytes* to, uint32_t field, uint64_t v) {
-  put_varint(to, field << 3);
-  put_varint(to, v);
-}
-
-static inline void put_bytes(struct bytes* to, uint32_t field, const void* from, size_t len) {
-  put_varint(to, field << 3 | 2);
-  put_varint(to, len);
-  CHECK(to->len + len <= sizeof to->at);
-  memcpy(to->at + to->len, from, len);
-  to->len += len;
-}
-
-static inline void put_text(struct bytes* to, uint32_t field, const char* text) {
-  put_bytes(to, field, text, strlen(text));
-}
-
-static inline void put_message(struct bytes* to, uint32_t field, const struct bytes* message) {
-  put_bytes(to, field, message->at, message->len);
-}
 
 /* A session of one data source; of track events it enables all categories. */
 static inline struct PerfettoTracingSessionImpl* start(const char* name) {
