@@ -43,6 +43,7 @@ pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
     tally.add(libtest::run(&mut replay, Run { label: "fuzz" })?);
     shell::heading("simulation");
     tally.check("simulation", sim::run(&args(&["--seeds", "60"])));
+    tally.check("seeds that found bugs", sim::run(&args(&["--found"])));
     tally.check("planted bugs", sim::run(&args(&["--planted", "known"])));
     for package in packages_with_loom()? {
         shell::heading(&format!("loom models of {package}"));
