@@ -60,7 +60,7 @@ pub(crate) struct DemoStage {
 /// service is asked (see PERFETTO_CONSUMER_SOCK_NAME).
 #[derive(Debug, Args)]
 pub(crate) struct Record {
-    /// Where the trace goes
+    /// Where the trace goes, - for stdout
     #[arg(short, long, value_name = "FILE", required_unless_present = "config")]
     pub(crate) out: Option<PathBuf>,
     /// End after this time: 500ms, 10s, 1m, 2h [default: when the command ends, or at Ctrl-C]

@@ -8,6 +8,7 @@ use esatto_protozero::Owned as _;
 use esatto_schema::trace_config::buffer_config::FillPolicy;
 use esatto_schema::trace_config::{BufferConfig, DataSource, IncrementalStateConfig};
 use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
+use esatto_trace::escape::Line;
 use prost_reflect::{DescriptorPool, MessageDescriptor};
 
 use crate::failure::{Attempt as _, Failure};
@@ -66,7 +67,7 @@ pub(crate) fn from_text_file(path: &Path) -> Result<TraceConfig, Failure> {
         let file = std::fs::File::open(path).attempt(what)?;
         file.take(MAX_TEXT_BYTES).read_to_end(&mut text).attempt(what)?;
     }
-    from_text(&path.display().to_string(), &text)
+    from_text(&Line(path.display()).to_string(), &text)
 }
 
 /// The descriptor of `TraceConfig`.
@@ -81,7 +82,7 @@ fn from_text(name: &str, text: &[u8]) -> Result<TraceConfig, Failure> {
     let parser = esatto_text_format::Parser::new(message()?).file_name(name);
     let encoded = parser.parse(text).map_err(|errors| {
         let noun = if errors.len() == 1 { "mistake" } else { "mistakes" };
-        Failure::new(format!("the config has {} {noun}", errors.len()), format!("\n{errors}"))
+        Failure::list(format!("the config has {} {noun}", errors.len()), format!("\n{errors}"))
     })?;
     if encoded.is_empty() {
         return Err(Failure::new("the config is empty", "nothing would be recorded")

@@ -2,18 +2,27 @@
 
 use core::fmt;
 
+use esatto_trace::escape::{Line, Lines};
+
 /// The end of a command that did not do what it was asked.
 #[derive(Debug)]
 pub(crate) struct Failure {
     what: String,
     why: String,
+    /// `why` has several lines.
+    is_list: bool,
     hint: Option<String>,
 }
 
 impl Failure {
     /// `what` was attempted, `why` it failed.
     pub(crate) fn new(what: impl Into<String>, why: impl fmt::Display) -> Self {
-        Self { what: what.into(), why: why.to_string(), hint: None }
+        Self { what: what.into(), why: why.to_string(), is_list: false, hint: None }
+    }
+
+    /// As [`new`](Self::new), for a reason of several lines.
+    pub(crate) fn list(what: impl Into<String>, why: impl fmt::Display) -> Self {
+        Self { is_list: true, ..Self::new(what, why) }
     }
 
     /// Adds what the user can do about it.
@@ -25,9 +34,15 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.what, self.why)?;
+        // A service, a file or its name may be the author of any part.
+        write!(f, "{}: ", Line(&self.what))?;
+        if self.is_list {
+            Lines(&self.why).fmt(f)?
+        } else {
+            Line(&self.why).fmt(f)?
+        }
         match &self.hint {
-            Some(hint) => write!(f, "; {hint}"),
+            Some(hint) => write!(f, "; {}", Line(hint)),
             None => Ok(()),
         }
     }
@@ -54,5 +69,13 @@ mod tests {
         let failed: Result<(), _> = Err("no such file");
         let failure = failed.attempt(|| "cannot open x".to_owned()).unwrap_err().hint("create it first");
         assert_eq!(failure.to_string(), "cannot open x: no such file; create it first");
+    }
+
+    #[test]
+    fn nothing_in_a_failure_acts_on_the_terminal() {
+        let failure = Failure::new("cannot\u{1b}[2J", "no\nesatto: all is well\u{202e}").hint("\u{9b}31m");
+        let shown = r"cannot\u{1b}[2J: no\nesatto: all is well\u{202e}; \u{9b}31m";
+        assert_eq!(failure.to_string(), shown);
+        assert_eq!(Failure::list("x", "\n1\r\n2").to_string(), "x: \n1\\r\n2");
     }
 }

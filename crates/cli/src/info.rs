@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use esatto_trace::Summary;
+use esatto_trace::escape::Line;
 
 use crate::args;
 use crate::config;
@@ -16,7 +17,7 @@ pub(crate) fn run(args: &args::Info) -> Result<ExitCode, Failure> {
     if let Ok(message) = config::message() {
         summary = summary.with_config_text(|config| esatto_text_format::to_text(&message, config));
     }
-    let text = if args.json { format!("{:#}\n", summary.to_json()) } else { summary.to_string() };
+    let text = if args.json { summary.to_json_text() } else { summary.to_string() };
     match io::stdout().write_all(text.as_bytes()) {
         // `esatto info … | head` is no mistake.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
@@ -26,7 +27,10 @@ pub(crate) fn run(args: &args::Info) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     for error in &summary.errors {
-        eprintln!("esatto: {}: {error}", args.file.display());
+        eprintln!("esatto: {}", Line(format_args!("{}: {error}", args.file.display())));
+    }
+    if summary.more_errors > 0 {
+        eprintln!("esatto: … and {} more errors", summary.more_errors);
     }
     Ok(ExitCode::FAILURE)
 }

@@ -1,9 +1,9 @@
 //! The trace file that the command writes itself.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, IsTerminal as _, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Attempt as _, Failure};
@@ -15,54 +15,127 @@ const PACKET_TAG: u8 = 0x0a;
 
 /// A trace in the making: a `Trace` message that grows packet by packet (`docs/spec/wire-protocol.md` §13).
 ///
-/// It ends at a packet boundary at every moment, also after a failed write, so that whatever happens the file is a
-/// readable trace.
+/// A file that was there keeps its content until the first packet is written, so that an attempt
+/// that comes to nothing destroys nothing. It is then emptied, and not replaced by another file:
+/// links to it, its owner and its mode stay, no right to write into its folder is needed, and `tail
+/// -f` sees the trace grow.
+///
+/// A named file ends at a packet boundary at every moment, also after a failed write, so that
+/// whatever happens it is a readable trace.
 #[derive(Debug)]
 pub(crate) struct Output {
     file: File,
     name: PathBuf,
+    kind: Kind,
+    /// The bytes of the file that were there before, and stay.
+    before_bytes: u64,
     /// Packets not yet written, and where in it each one ends.
     batch: Vec<u8>,
     ends: Vec<usize>,
     written_bytes: u64,
     packets: u64,
     failed: bool,
+    /// There is a trace, perhaps an empty one: the file stays.
+    finished: bool,
+}
+
+/// Where the packets go, and so what may be done to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The shell or another program opened it. It is written to and nothing else: it may have
+    /// content that belongs to others (`>> log`).
+    Given,
+    /// A pipe or a device: cannot be emptied.
+    Stream,
+    /// A new file. Removed if it stays empty.
+    Created,
+    /// A file that was there. Emptied before the first write.
+    Existing,
+    /// A file that was there and has been emptied.
+    Emptied,
+    /// A new file that takes the place of the one that was there as soon as the session runs.
+    Beside { temporary: PathBuf, target: PathBuf },
 }
 
 impl Output {
     /// Creates `path`, readable for its owner only, or opens it as it is; `-` is standard output.
     ///
-    /// What is there stays until [`begin`](Self::begin), so that an attempt that comes to nothing destroys nothing.
+    /// # Errors
+    ///
+    /// It cannot be opened, or it is a terminal.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
-        let opened = if path.as_os_str() == "-" {
-            io::stdout().as_fd().try_clone_to_owned().map(File::from)
-        } else {
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
-        };
-        let file = opened.attempt(|| format!("cannot write {}", path.display()))?;
+        let (file, kind) = open(path).attempt(|| format!("cannot write {}", path.display()))?;
+        if file.is_terminal() {
+            let what = format!("cannot write {}", path.display());
+            let hint = "name a file with -o FILE, or redirect the output: `esatto record -o - > FILE`";
+            return Err(Failure::new(what, "it is a terminal, and a trace is binary").hint(hint));
+        }
+        let meta = file.metadata().attempt(|| format!("cannot write {}", path.display()))?;
+        let before_bytes = if kind == Kind::Given && meta.is_file() { meta.len() } else { 0 };
         Ok(Self {
             file,
             name: path.to_owned(),
+            kind,
+            before_bytes,
             batch: Vec::with_capacity(BATCH_BYTES),
             ends: Vec::new(),
             written_bytes: 0,
             packets: 0,
             failed: false,
+            finished: false,
         })
     }
 
-    /// Empties the file, now that there is something to record.
-    pub(crate) fn begin(&mut self) {
-        // Neither a pipe nor a device can be emptied, or has to be.
-        let _ = self.file.set_len(0);
+    /// Tells whether `path` stands for standard output.
+    pub(crate) fn is_stdout(path: &Path) -> bool {
+        ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path.as_os_str() == *name)
     }
 
-    /// Removes the file if it is empty, after an attempt that came to nothing.
-    pub(crate) fn give_up(self) {
-        if self.file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() == 0) && self.name.as_os_str() != "-" {
-            // Best effort: an empty file misleads nobody.
-            let _ = std::fs::remove_file(&self.name);
+    /// Prepares for a service that writes into the descriptor, at any time after it has got it.
+    ///
+    /// If the file has content, the service gets a new one beside it: the file cannot be emptied
+    /// before the service has accepted the config, and not afterwards, because the service may
+    /// already have written.
+    pub(crate) fn lend(&mut self) -> Result<BorrowedFd<'_>, Failure> {
+        let what = || format!("cannot write {}", self.name.display());
+        let old = self.file.metadata().attempt(what)?;
+        if self.kind == Kind::Existing && old.len() > 0 {
+            let target = self.name.canonicalize().attempt(what)?;
+            let (temporary, file) = create_beside(&target, &old).map_err(|error| {
+                let hint = "remove the file, or choose another name";
+                Failure::new(what(), format!("no new file can be made beside it: {error}")).hint(hint)
+            })?;
+            self.file = file;
+            self.kind = Kind::Beside { temporary, target };
         }
+        Ok(self.file.as_fd())
+    }
+
+    /// Puts the file that was [lent](Self::lend) in its place, now that the service has accepted
+    /// the config.
+    pub(crate) fn started(&mut self) -> Result<(), Failure> {
+        if let Kind::Beside { temporary, target } = &self.kind {
+            std::fs::rename(temporary, target).attempt(|| format!("cannot replace {}", self.name.display()))?;
+            self.kind = Kind::Emptied;
+        }
+        Ok(())
+    }
+
+    /// Writes what is collected; from now on the file is a trace, even if it is empty.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        self.flush()?;
+        self.make_room().attempt(|| format!("cannot write {}", self.name.display()))?;
+        self.finished = true;
+        Ok(())
+    }
+
+    /// Empties a file that was there.
+    fn make_room(&mut self) -> io::Result<()> {
+        if self.kind == Kind::Existing {
+            self.file.set_len(0)?;
+            self.kind = Kind::Emptied;
+        }
+        Ok(())
     }
 
     /// Appends a packet.
@@ -85,9 +158,10 @@ impl Output {
             return Ok(());
         }
         let mut done = 0;
+        let ready = if self.batch.is_empty() { Ok(()) } else { self.make_room() };
         let result = loop {
-            if done == self.batch.len() {
-                break Ok(());
+            if done == self.batch.len() || ready.is_err() {
+                break ready;
             }
             match self.file.write(&self.batch[done..]) {
                 Ok(0) => break Err(io::Error::from(io::ErrorKind::WriteZero)),
@@ -104,8 +178,8 @@ impl Output {
         self.ends.clear();
         let Err(why) = result else { return Ok(()) };
         self.failed = true;
-        if done > whole {
-            // On a pipe there is nothing to cut; the reader sees the torn packet.
+        if done > whole && matches!(self.kind, Kind::Created | Kind::Emptied) {
+            // Best effort: readers of a torn packet say so.
             let _ = self.file.set_len(self.written_bytes);
         }
         let failure = Failure::new(format!("cannot write all of {}", self.name.display()), &why);
@@ -128,7 +202,7 @@ impl Output {
 
     /// The size of the file, which the service may have written.
     pub(crate) fn file_bytes(&self) -> u64 {
-        self.file.metadata().map_or(0, |meta| meta.len())
+        self.file.metadata().map_or(0, |meta| meta.len().saturating_sub(self.before_bytes))
     }
 }
 
@@ -137,6 +211,18 @@ impl Drop for Output {
     fn drop(&mut self) {
         // A failure here was not the first one.
         let _ = self.flush();
+        if let Kind::Beside { temporary, .. } = &self.kind {
+            // Best effort: it has a name of its own.
+            let _ = std::fs::remove_file(temporary);
+        }
+        if self.kind == Kind::Created && !self.finished {
+            // Nothing came of it. If the name belongs to another file by now, that one stays.
+            let own = self.file.metadata().ok().filter(|own| own.len() == 0);
+            let named = std::fs::metadata(&self.name).ok();
+            if own.zip(named).is_some_and(|(own, named)| (own.dev(), own.ino()) == (named.dev(), named.ino())) {
+                let _ = self.name.canonicalize().and_then(std::fs::remove_file);
+            }
+        }
     }
 }
 
@@ -144,6 +230,54 @@ impl AsFd for Output {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
+}
+
+/// Opens what `path` names, creates it if there is nothing.
+fn open(path: &Path) -> io::Result<(File, Kind)> {
+    if Output::is_stdout(path) {
+        return Ok((io::stdout().as_fd().try_clone_to_owned()?.into(), Kind::Given));
+    }
+    if path == Path::new("/dev/stderr") || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd") {
+        // Opening it again begins at its first byte: append, so that nothing is overwritten.
+        return Ok((OpenOptions::new().append(true).open(path)?, Kind::Given));
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    match options.clone().create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        created => return Ok((created?, Kind::Created)),
+    }
+    match std::fs::metadata(path) {
+        // A symbolic link to nothing.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((options.create(true).open(path)?, Kind::Created)),
+        Err(error) => Err(error),
+        Ok(meta) if meta.is_file() => {
+            let opened = options.open(path).or_else(|_| OpenOptions::new().write(true).open(path));
+            Ok((opened?, Kind::Existing))
+        }
+        Ok(meta) if meta.file_type().is_socket() => Err(io::Error::other("it is a socket")),
+        // Of a pipe only its end for writing: it waits for a reader, and notices when that one is
+        // gone.
+        Ok(_) => Ok((OpenOptions::new().write(true).open(path)?, Kind::Stream)),
+    }
+}
+
+/// A new file in the folder of `target`, with the mode and, if that is allowed, the owner of the
+/// old one.
+fn create_beside(target: &Path, old: &Metadata) -> io::Result<(PathBuf, File)> {
+    let mut random = [0; 8];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+    let mut name = std::ffi::OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(format!(".{:016x}", u64::from_ne_bytes(random)));
+    let temporary = target.with_file_name(name);
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&temporary)?;
+    // An owner that cannot be kept is no reason to record nothing. Without the owner, the mode
+    // could let others in.
+    if fchown(&file, Some(old.uid()), Some(old.gid())).is_ok() {
+        let _ = file.set_permissions(old.permissions());
+    }
+    Ok((temporary, file))
 }
 
 fn push_varint(out: &mut Vec<u8>, value: usize) {
@@ -182,5 +316,70 @@ mod tests {
         output.packet(&[8, 1]).unwrap();
         output.flush().unwrap();
         assert_eq!((output.packets(), output.bytes(), output.failed), (0, 0, true));
+    }
+
+    fn folder_with(content: &[u8]) -> (crate::private::Folder, PathBuf) {
+        let dir = crate::private::Folder::create().unwrap();
+        let path = dir.path().join("trace");
+        std::fs::write(&path, content).unwrap();
+        (dir, path)
+    }
+
+    #[test]
+    fn a_file_keeps_its_content_until_the_first_packet_is_written() {
+        let (_dir, path) = folder_with(b"old");
+        drop(Output::create(&path).unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        let mut output = Output::create(&path).unwrap();
+        output.packet(&[8, 1]).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        output.flush().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), [0x0a, 2, 8, 1]);
+    }
+
+    #[test]
+    fn a_new_file_without_a_trace_is_removed_and_an_old_empty_one_stays() {
+        let (dir, path) = folder_with(b"");
+        drop(Output::create(&path).unwrap());
+        assert!(path.exists());
+        let new = dir.path().join("new");
+        drop(Output::create(&new).unwrap());
+        assert!(!new.exists());
+        Output::create(&new).unwrap().finish().unwrap();
+        assert!(new.exists());
+    }
+
+    #[test]
+    fn links_still_lead_to_the_file() {
+        let (dir, path) = folder_with(b"old");
+        let (hard, soft) = (dir.path().join("hard"), dir.path().join("soft"));
+        std::fs::hard_link(&path, &hard).unwrap();
+        std::os::unix::fs::symlink("trace", &soft).unwrap();
+        let mut output = Output::create(&soft).unwrap();
+        output.packet(&[8, 1]).unwrap();
+        drop(output);
+        assert_eq!(std::fs::read(&hard).unwrap(), [0x0a, 2, 8, 1]);
+    }
+
+    #[test]
+    fn a_service_gets_a_new_file_that_replaces_the_old_one_once_the_session_runs() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (dir, path) = folder_with(b"old");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        let mut output = Output::create(&path).unwrap();
+        output.lend().unwrap();
+        (&output.file).write_all(&[0x0a, 0]).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        drop(output);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no other file is left behind");
+
+        let mut output = Output::create(&path).unwrap();
+        output.lend().unwrap();
+        (&output.file).write_all(&[0x0a, 0]).unwrap();
+        output.started().unwrap();
+        assert_eq!((std::fs::read(&path).unwrap(), output.file_bytes()), (vec![0x0a, 0], 2));
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        drop(output);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 }

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use esatto_ipc::Address;
 use esatto_schema::TraceConfig;
+use esatto_trace::escape::Line;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::args;
@@ -47,14 +48,9 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     let has_events = has_track_events(&config);
     let mut recorder = Recorder::start(&address, config, transfer, output)?;
     // The session runs: whatever the command does once it has connected can be recorded.
-    let mut child = match service.as_ref().map(|service| Program::start(&args.command, service, has_events)).transpose()
-    {
-        Ok(child) => child,
-        Err(failure) => {
-            recorder.give_up();
-            return Err(failure);
-        }
-    };
+    let piped = args.out.as_deref().is_some_and(Output::is_stdout);
+    let start = |service| Program::start(&args.command, service, has_events, piped);
+    let mut child = service.as_ref().map(start).transpose()?;
 
     let mut progress = Progress::start(limit);
     let watched = watch(&mut recorder, &mut stop, child.as_mut(), &mut progress);
@@ -131,9 +127,10 @@ fn report(recorded: &Recorded, out: Option<&Path>) {
     }
     match out {
         Some(path) => {
-            let name = if path.as_os_str() == "-" { "stdout".into() } else { path.to_string_lossy() };
+            let name = if Output::is_stdout(path) { "stdout".into() } else { path.to_string_lossy() };
             let size = Size(recorded.counts.bytes);
-            eprintln!("Wrote {} bytes into {name} ({size}). Open it in https://ui.perfetto.dev", recorded.counts.bytes);
+            let (bytes, name) = (recorded.counts.bytes, Line(name));
+            eprintln!("Wrote {bytes} bytes into {name} ({size}). Open it in https://ui.perfetto.dev");
         }
         None => eprintln!("Trace written into the output file"),
     }
@@ -149,13 +146,23 @@ struct Program {
 }
 
 impl Program {
-    fn start(command: &[std::ffi::OsString], service: &PrivateService, has_events: bool) -> Result<Self, Failure> {
+    /// `piped`: standard output is for the trace, so that the command's own goes to standard error.
+    fn start(
+        command: &[std::ffi::OsString],
+        service: &PrivateService,
+        has_events: bool,
+        piped: bool,
+    ) -> Result<Self, Failure> {
         let (name, args) =
             command.split_first().ok_or_else(|| Failure::new("cannot start a command", "there is none"))?;
         let mut command = Command::new(name);
         service.announce_to(command.args(args));
         if has_events && std::env::var_os(WAIT.0).is_none() {
             command.env(WAIT.0, WAIT.1);
+        }
+        if piped {
+            let stderr = io::stderr().as_fd().try_clone_to_owned();
+            command.stdout(stderr.attempt(|| "cannot redirect the output of the command".to_owned())?);
         }
         let child = command.spawn().map_err(|e| {
             let failure = Failure::new(format!("cannot start {}", name.to_string_lossy()), &e);

@@ -10,11 +10,12 @@
 //! after `start` finds the session there.
 
 use core::time::Duration;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
+use esatto_ipc::address::CONSUMER_SOCK_NAME;
 use esatto_ipc::blocking::Reply;
-use esatto_ipc::{Address, BlockingClient, Error as IpcError, RequestId};
+use esatto_ipc::{Address, BlockingClient, Error as IpcError, RequestId, Stream};
 use esatto_protozero::Owned as _;
 use esatto_schema::{
     EnableTracingRequest, EnableTracingResponseReader, FlushRequest, GetTraceStatsResponseReader,
@@ -99,26 +100,12 @@ impl Recorder {
         transfer: Transfer,
         mut output: Option<Output>,
     ) -> Result<Self, Failure> {
-        let connected = BlockingClient::connect(address, consumer_port::SERVICE, CONNECT_TIMEOUT)
-            .attempt(|| format!("cannot reach a tracing service at {address}"));
-        let mut client = match connected {
-            Ok(client) => client,
-            Err(failure) => {
-                if let Some(output) = output {
-                    output.give_up();
-                }
-                return Err(failure.hint(
-                    "start one with `esatto traced`, or record a single command: `esatto record -o FILE -- COMMAND`",
-                ));
-            }
-        };
-        if let Some(output) = output.as_mut().filter(|_| transfer == Transfer::ByService) {
-            output.begin();
-        }
+        let mut client = connect(address)?;
         let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
-        let file = match (&output, transfer) {
+        let file = match (&mut output, transfer) {
             (Some(output), Transfer::ByService) => {
-                Some(output.as_fd().try_clone_to_owned().attempt(|| "cannot hand the file to the service".to_owned())?)
+                let file = output.lend()?.try_clone_to_owned();
+                Some(file.attempt(|| "cannot hand the file to the service".to_owned())?)
             }
             _ => None,
         };
@@ -138,25 +125,11 @@ impl Recorder {
             stats: Stats::default(),
             ended: None,
         };
-        match this.await_start() {
-            Ok(()) => {
-                if let Some(output) = this.output.as_mut().filter(|_| transfer != Transfer::ByService) {
-                    output.begin();
-                }
-                Ok(this)
-            }
-            Err(failure) => {
-                this.give_up();
-                Err(failure)
-            }
+        this.await_start()?;
+        if let Some(output) = &mut this.output {
+            output.started()?;
         }
-    }
-
-    /// Ends it without a trace: nothing came of it.
-    pub(crate) fn give_up(self) {
-        if let Some(output) = self.output {
-            output.give_up();
-        }
+        Ok(this)
     }
 
     /// Waits until the service has handled the config.
@@ -234,8 +207,8 @@ impl Recorder {
         self.final_stats()?;
         // The reply says nothing that is of interest; it is waited for so that the buffers are gone when we are.
         self.client.call("FreeBuffers", &[], Some(ANSWER_TIMEOUT)).map_err(lost)?;
-        if let (Some(output), true) = (&mut self.output, self.transfer != Transfer::ByService) {
-            output.flush()?;
+        if let Some(output) = &mut self.output {
+            output.finish()?;
         }
         let counts = match (&self.output, self.transfer) {
             (Some(output), Transfer::ByService) => {
@@ -415,6 +388,27 @@ impl Stats {
         }
         sum
     }
+}
+
+/// Connects to a service, but not to that of a stranger who listens where any user may.
+fn connect(address: &Address) -> Result<BlockingClient, Failure> {
+    let is_named = std::env::var_os(CONSUMER_SOCK_NAME).is_some();
+    let connected = Stream::connect(address, CONNECT_TIMEOUT).and_then(|stream| {
+        if !is_named && address.is_open_to_all() {
+            stream.refuse_stranger(address)?;
+        }
+        BlockingClient::bind(stream, consumer_port::SERVICE, CONNECT_TIMEOUT)
+    });
+    connected.map_err(|error| {
+        let hint = match error {
+            IpcError::Stranger { .. } => {
+                "run the service as root or as yourself, let it listen in /run/perfetto, or name its socket in \
+                 PERFETTO_CONSUMER_SOCK_NAME to trust it"
+            }
+            _ => "start one with `esatto traced`, or record a single command: `esatto record -o FILE -- COMMAND`",
+        };
+        Failure::new(format!("cannot reach a tracing service at {address}"), &error).hint(hint)
+    })
 }
 
 fn lost(error: IpcError) -> Failure {

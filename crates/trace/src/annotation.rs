@@ -4,11 +4,11 @@ use core::hash::{Hash, Hasher};
 use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 
-use esatto_protozero::{Field, Fields, ProtoString};
+use esatto_protozero::{Field, Fields};
 use esatto_schema::{debug_annotation, debug_annotation::field as annotation, interned_data};
 
 use crate::sequence::State;
-use crate::strings::Strings;
+use crate::strings::{Strings, Symbol, hash_of};
 
 /// Deeper annotations are cut off.
 const MAX_DEPTH: usize = 32;
@@ -55,6 +55,87 @@ pub enum AnnotationValue {
     },
 }
 
+/// A text as it stands in an annotation. An interned one may be long and belong to many
+/// annotations, so it is not copied.
+#[derive(Debug, Clone, Copy)]
+enum Text<'p> {
+    Missing,
+    Inline(&'p [u8]),
+    Interned(Symbol),
+}
+
+impl<'p> Text<'p> {
+    fn of(field: &Field<'p>) -> Self {
+        Self::Inline(field.as_bytes())
+    }
+
+    fn to_string(self, strings: &Strings) -> String {
+        match self {
+            Self::Missing => String::new(),
+            Self::Inline(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Self::Interned(symbol) => strings.owned(symbol),
+        }
+    }
+
+    fn hash(self, strings: &Strings) -> u64 {
+        match self {
+            Self::Missing => hash_of(""),
+            Self::Inline(bytes) => hash_of(&String::from_utf8_lossy(bytes)),
+            Self::Interned(symbol) => strings.hash(symbol),
+        }
+    }
+}
+
+/// An [`Annotation`] in the memory of its packet.
+#[derive(Debug)]
+pub(crate) struct RawAnnotation<'p> {
+    name: Text<'p>,
+    value: RawValue<'p>,
+}
+
+/// An [`AnnotationValue`] in the memory of its packet.
+#[derive(Debug)]
+enum RawValue<'p> {
+    Empty,
+    Bool(bool),
+    Uint(u64),
+    Int(i64),
+    Double(f64),
+    String(Text<'p>),
+    Pointer(u64),
+    Json(Text<'p>),
+    Dict(Vec<RawAnnotation<'p>>),
+    Array(Vec<Self>),
+    Proto { type_name: Text<'p>, bytes: &'p [u8] },
+}
+
+impl RawAnnotation<'_> {
+    /// A copy with all texts.
+    pub(crate) fn to_owned(&self, strings: &Strings) -> Annotation {
+        Annotation { name: self.name.to_string(strings), value: self.value.to_owned(strings) }
+    }
+}
+
+impl RawValue<'_> {
+    fn to_owned(&self, strings: &Strings) -> AnnotationValue {
+        match self {
+            Self::Empty => AnnotationValue::Empty,
+            Self::Bool(v) => AnnotationValue::Bool(*v),
+            Self::Uint(v) => AnnotationValue::Uint(*v),
+            Self::Int(v) => AnnotationValue::Int(*v),
+            Self::Double(v) => AnnotationValue::Double(*v),
+            Self::String(text) => AnnotationValue::String(text.to_string(strings)),
+            Self::Pointer(v) => AnnotationValue::Pointer(*v),
+            Self::Json(text) => AnnotationValue::Json(text.to_string(strings)),
+            Self::Dict(entries) => AnnotationValue::Dict(entries.iter().map(|entry| entry.to_owned(strings)).collect()),
+            Self::Array(values) => AnnotationValue::Array(values.iter().map(|value| value.to_owned(strings)).collect()),
+            Self::Proto { type_name, bytes } => {
+                AnnotationValue::Proto { type_name: type_name.to_string(strings), bytes: bytes.to_vec() }
+            }
+        }
+    }
+}
+
 /// What went wrong while annotations were read.
 #[derive(Debug, Default)]
 pub(crate) struct AnnotationErrors {
@@ -65,156 +146,154 @@ pub(crate) struct AnnotationErrors {
 
 pub(crate) struct AnnotationReader<'s> {
     pub(crate) state: &'s State,
-    pub(crate) strings: &'s Strings,
     pub(crate) errors: AnnotationErrors,
 }
 
 impl AnnotationReader<'_> {
     /// Reads a top level annotation, or a dictionary entry: one without a name is none.
-    pub(crate) fn read(&mut self, bytes: &[u8]) -> Option<Annotation> {
+    pub(crate) fn read<'p>(&mut self, bytes: &'p [u8]) -> Option<RawAnnotation<'p>> {
         self.named(bytes, 0)
     }
 
-    fn named(&mut self, bytes: &[u8], depth: usize) -> Option<Annotation> {
+    fn named<'p>(&mut self, bytes: &'p [u8], depth: usize) -> Option<RawAnnotation<'p>> {
         let mut name = None;
         for field in Fields::new(bytes) {
             match field.id {
-                annotation::NAME => name = Some(text(&field)),
+                annotation::NAME => name = Some(Text::of(&field)),
                 annotation::NAME_IID => {
                     let found = self.state.look_up(interned_data::field::DEBUG_ANNOTATION_NAMES, field.as_u64());
                     self.errors.unresolved_names += u64::from(found.is_none());
-                    name = Some(found.map_or_else(String::new, |symbol| self.strings.owned(symbol)));
+                    name = Some(found.map_or(Text::Missing, Text::Interned));
                 }
                 _ => {}
             }
         }
         self.errors.nameless += u64::from(name.is_none());
-        Some(Annotation { name: name?, value: self.value(bytes, depth) })
+        Some(RawAnnotation { name: name?, value: self.value(bytes, depth) })
     }
 
-    fn value(&mut self, bytes: &[u8], depth: usize) -> AnnotationValue {
-        let mut value = AnnotationValue::Empty;
+    fn value<'p>(&mut self, bytes: &'p [u8], depth: usize) -> RawValue<'p> {
+        let mut value = RawValue::Empty;
         let (mut dict, mut array) = (Vec::new(), Vec::new());
-        let (mut type_name, mut proto) = (String::new(), None);
+        let (mut type_name, mut proto) = (Text::Missing, None);
         if depth == MAX_DEPTH {
             return value;
         }
         for field in Fields::new(bytes) {
             match field.id {
-                annotation::BOOL_VALUE => value = AnnotationValue::Bool(field.as_bool()),
-                annotation::UINT_VALUE => value = AnnotationValue::Uint(field.as_u64()),
-                annotation::INT_VALUE => value = AnnotationValue::Int(field.as_i64()),
-                annotation::DOUBLE_VALUE => value = AnnotationValue::Double(field.as_f64()),
-                annotation::POINTER_VALUE => value = AnnotationValue::Pointer(field.as_u64()),
-                annotation::STRING_VALUE => value = AnnotationValue::String(text(&field)),
-                annotation::LEGACY_JSON_VALUE => value = AnnotationValue::Json(text(&field)),
+                annotation::BOOL_VALUE => value = RawValue::Bool(field.as_bool()),
+                annotation::UINT_VALUE => value = RawValue::Uint(field.as_u64()),
+                annotation::INT_VALUE => value = RawValue::Int(field.as_i64()),
+                annotation::DOUBLE_VALUE => value = RawValue::Double(field.as_f64()),
+                annotation::POINTER_VALUE => value = RawValue::Pointer(field.as_u64()),
+                annotation::STRING_VALUE => value = RawValue::String(Text::of(&field)),
+                annotation::LEGACY_JSON_VALUE => value = RawValue::Json(Text::of(&field)),
                 annotation::STRING_VALUE_IID => {
                     let table = interned_data::field::DEBUG_ANNOTATION_STRING_VALUES;
-                    value = AnnotationValue::String(self.resolve(table, field.as_u64()));
+                    value = RawValue::String(self.resolve(table, field.as_u64()));
                 }
                 annotation::NESTED_VALUE => value = nested(field.as_bytes(), depth + 1),
                 annotation::DICT_ENTRIES => dict.extend(self.named(field.as_bytes(), depth + 1)),
                 annotation::ARRAY_VALUES => array.push(self.value(field.as_bytes(), depth + 1)),
-                annotation::PROTO_TYPE_NAME => type_name = text(&field),
+                annotation::PROTO_TYPE_NAME => type_name = Text::of(&field),
                 annotation::PROTO_TYPE_NAME_IID => {
                     type_name = self.resolve(interned_data::field::DEBUG_ANNOTATION_VALUE_TYPE_NAMES, field.as_u64());
                 }
-                annotation::PROTO_VALUE => proto = Some(field.as_bytes().to_vec()),
+                annotation::PROTO_VALUE => proto = Some(field.as_bytes()),
                 _ => {}
             }
         }
         match proto {
-            Some(bytes) => AnnotationValue::Proto { type_name, bytes },
-            None if !dict.is_empty() => AnnotationValue::Dict(dict),
-            None if !array.is_empty() => AnnotationValue::Array(array),
+            Some(bytes) => RawValue::Proto { type_name, bytes },
+            None if !dict.is_empty() => RawValue::Dict(dict),
+            None if !array.is_empty() => RawValue::Array(array),
             None => value,
         }
     }
 
-    fn resolve(&mut self, table: u32, iid: u64) -> String {
+    fn resolve<'p>(&mut self, table: u32, iid: u64) -> Text<'p> {
         match self.state.look_up(table, iid) {
-            Some(symbol) => self.strings.owned(symbol),
+            Some(symbol) => Text::Interned(symbol),
             None => {
                 self.errors.unresolved_strings += 1;
-                String::new()
+                Text::Missing
             }
         }
     }
 }
 
-fn text(field: &Field<'_>) -> String {
-    String::from_utf8_lossy(field.as_bytes()).into_owned()
-}
-
 /// The older form of dictionaries and arrays.
-fn nested(bytes: &[u8], depth: usize) -> AnnotationValue {
+fn nested(bytes: &[u8], depth: usize) -> RawValue<'_> {
     use debug_annotation::nested_value::field as nested_value;
-    let mut value = AnnotationValue::Empty;
+    let mut value = RawValue::Empty;
     let (mut keys, mut values, mut elements) = (Vec::new(), Vec::new(), Vec::new());
     if depth >= MAX_DEPTH {
         return value;
     }
     for field in Fields::new(bytes) {
         match field.id {
-            nested_value::DICT_KEYS => keys.push(text(&field)),
+            nested_value::DICT_KEYS => keys.push(Text::of(&field)),
             nested_value::DICT_VALUES => values.push(nested(field.as_bytes(), depth + 1)),
             nested_value::ARRAY_VALUES => elements.push(nested(field.as_bytes(), depth + 1)),
-            nested_value::INT_VALUE => value = AnnotationValue::Int(field.as_i64()),
-            nested_value::DOUBLE_VALUE => value = AnnotationValue::Double(field.as_f64()),
-            nested_value::BOOL_VALUE => value = AnnotationValue::Bool(field.as_bool()),
-            nested_value::STRING_VALUE => value = AnnotationValue::String(text(&field)),
+            nested_value::INT_VALUE => value = RawValue::Int(field.as_i64()),
+            nested_value::DOUBLE_VALUE => value = RawValue::Double(field.as_f64()),
+            nested_value::BOOL_VALUE => value = RawValue::Bool(field.as_bool()),
+            nested_value::STRING_VALUE => value = RawValue::String(Text::of(&field)),
             _ => {}
         }
     }
     if !keys.is_empty() {
-        let entries = keys.into_iter().zip(values).map(|(name, value)| Annotation { name, value });
-        AnnotationValue::Dict(entries.collect())
+        let entries = keys.into_iter().zip(values).map(|(name, value)| RawAnnotation { name, value });
+        RawValue::Dict(entries.collect())
     } else if !elements.is_empty() {
-        AnnotationValue::Array(elements)
+        RawValue::Array(elements)
     } else {
         value
     }
 }
 
-/// The arguments that annotations make: by key (`a.b[0]`) the value as text. Of two with one name the later
-/// one counts, and one without a value makes none.
-pub(crate) fn arguments(annotations: &[Annotation]) -> BTreeMap<String, String> {
+/// The arguments that annotations make: a number for each key (such as `a.b[0]`), and one for its
+/// value. Of two with one name the later one counts, and one without a value makes none.
+///
+/// Keys and values are not built: those of a small packet can be very long.
+pub(crate) fn arguments(annotations: &[RawAnnotation<'_>], strings: &Strings) -> BTreeMap<u64, u64> {
     let mut found = BTreeMap::new();
     for annotation in annotations {
-        flatten(annotation.name.clone(), &annotation.value, &mut found);
+        flatten(annotation.name.hash(strings), &annotation.value, strings, &mut found);
     }
     found
 }
 
-fn flatten(key: String, value: &AnnotationValue, found: &mut BTreeMap<String, String>) {
-    let text = match value {
-        AnnotationValue::Empty => return,
-        AnnotationValue::Dict(entries) => {
+fn flatten(key: u64, value: &RawValue<'_>, strings: &Strings, found: &mut BTreeMap<u64, u64>) {
+    // Values of different types count as equal if their texts are.
+    let hash = match value {
+        RawValue::Empty => return,
+        RawValue::Dict(entries) => {
             for entry in entries {
-                flatten(format!("{key}.{}", entry.name), &entry.value, found);
+                flatten(fingerprint(&(key, '.', entry.name.hash(strings))), &entry.value, strings, found);
             }
             return;
         }
-        AnnotationValue::Array(values) => {
+        RawValue::Array(values) => {
             for (index, value) in values.iter().enumerate() {
-                flatten(format!("{key}[{index}]"), value, found);
+                flatten(fingerprint(&(key, '[', index)), value, strings, found);
             }
             return;
         }
-        AnnotationValue::Bool(v) => v.to_string(),
-        AnnotationValue::Uint(v) => v.to_string(),
-        AnnotationValue::Int(v) => v.to_string(),
-        AnnotationValue::Double(v) => format!("{v:?}"),
-        AnnotationValue::Pointer(v) => format!("{v:#x}"),
-        AnnotationValue::String(v) | AnnotationValue::Json(v) => v.clone(),
-        AnnotationValue::Proto { type_name, bytes } => format!("{type_name} {:?}", ProtoString::from(bytes.clone())),
+        RawValue::Bool(v) => hash_of(&v.to_string()),
+        RawValue::Uint(v) => hash_of(&v.to_string()),
+        RawValue::Int(v) => hash_of(&v.to_string()),
+        RawValue::Double(v) => hash_of(&format!("{v:?}")),
+        RawValue::Pointer(v) => hash_of(&format!("{v:#x}")),
+        RawValue::String(text) | RawValue::Json(text) => text.hash(strings),
+        RawValue::Proto { type_name, bytes } => fingerprint(&(type_name.hash(strings), bytes)),
     };
-    found.insert(key, text);
+    found.insert(key, hash);
 }
 
-/// A number for a set of arguments: equal sets have equal numbers.
-pub(crate) fn fingerprint(arguments: &BTreeMap<String, String>) -> u64 {
+/// A number for a value: equal values have equal numbers.
+pub(crate) fn fingerprint(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    arguments.hash(&mut hasher);
+    value.hash(&mut hasher);
     hasher.finish()
 }

@@ -9,6 +9,9 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// A clock reaches the trace clock over at most this many series.
 const MAX_HOPS: usize = 4;
+/// Clocks and series that are looked at in search of ways, for one trace. Beyond it no new way is
+/// found: timestamps of clocks without a known way count as `timestamps_of_unknown_clocks`.
+const MAX_ROUTE_WORK: u64 = 1 << 26;
 /// Built-in: `CLOCK_BOOTTIME`.
 pub(crate) const BOOTTIME: u32 = 6;
 /// Ids of clocks that belong to one sequence.
@@ -50,7 +53,9 @@ pub(crate) struct Clocks {
     series_of_list: HashMap<Vec<ClockKey>, usize>,
     series_of_clock: HashMap<ClockKey, Vec<usize>>,
     known: HashMap<ClockKey, Known>,
-    routes: HashMap<ClockKey, Option<Vec<Hop>>>,
+    routes: HashMap<ClockKey, Route>,
+    /// Clocks and series looked at in search of ways.
+    work: u64,
     /// For each clock that belongs to no sequence.
     seen: BTreeMap<u32, Seen>,
     snapshots: u64,
@@ -81,6 +86,14 @@ struct Known {
     broken: bool,
 }
 
+/// How a clock reaches the trace clock.
+#[derive(Debug)]
+enum Route {
+    Found(Vec<Hop>),
+    /// There was none when there were so many series.
+    NotAmong(usize),
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Hop {
     series: usize,
@@ -98,6 +111,7 @@ impl Clocks {
             series_of_clock: HashMap::new(),
             known: HashMap::new(),
             routes: HashMap::new(),
+            work: 0,
             seen: BTreeMap::new(),
             snapshots: 0,
         }
@@ -105,6 +119,11 @@ impl Clocks {
 
     pub(crate) fn trace_clock(&self) -> u32 {
         self.trace_clock
+    }
+
+    /// Clocks and series looked at in search of ways.
+    pub(crate) fn work(&self) -> u64 {
+        self.work
     }
 
     pub(crate) fn snapshots(&self) -> u64 {
@@ -126,7 +145,8 @@ impl Clocks {
         if let Some(primary) = primary.filter(|&id| id != 0 && !self.fixed) {
             if primary != self.trace_clock {
                 self.trace_clock = primary;
-                self.routes.clear();
+                // Not `clear`, which would cost as much as the largest table that there ever was.
+                self.routes = HashMap::new();
             }
         }
         let clocks: Vec<ClockKey> = readings.iter().map(|reading| reading.clock).collect();
@@ -164,8 +184,6 @@ impl Clocks {
                     self.series_of_clock.entry(clock).or_default().push(self.series.len());
                 }
                 self.series.push(Series { clocks, rows: vec![row] });
-                // There may be ways now where there were none.
-                self.routes.retain(|_, route| route.is_some());
             }
         }
         Ok(())
@@ -212,11 +230,16 @@ impl Clocks {
             Some(clock) if clock.sequence.is_some() || clock.id != self.trace_clock => clock,
             _ => return Some(absolute_ns),
         };
-        if !self.routes.contains_key(&clock) {
-            let route = self.find_route(clock);
+        // With a new series there may be a way where there was none.
+        let is_known = self.routes.get(&clock).is_some_and(|route| match route {
+            Route::Found(_) => true,
+            Route::NotAmong(series) => *series == self.series.len(),
+        });
+        if !is_known {
+            let route = self.find_route(clock).map_or(Route::NotAmong(self.series.len()), Route::Found);
             self.routes.insert(clock, route);
         }
-        let route = self.routes.get(&clock)?.as_ref()?;
+        let Some(Route::Found(route)) = self.routes.get(&clock) else { return None };
         self.fixed = true;
         let mut value = absolute_ns;
         for hop in route {
@@ -232,23 +255,33 @@ impl Clocks {
         Some(value)
     }
 
-    fn find_route(&self, from: ClockKey) -> Option<Vec<Hop>> {
-        let mut visited = HashSet::from([from]);
+    /// The shortest way. Each clock and each series is looked at once.
+    fn find_route(&mut self, from: ClockKey) -> Option<Vec<Hop>> {
+        let (mut visited, mut used) = (HashSet::from([from]), HashSet::new());
         let mut queue = VecDeque::from([(from, Vec::new())]);
         while let Some((clock, way)) = queue.pop_front() {
-            if clock.sequence.is_none() && clock.id == self.trace_clock {
-                return Some(way);
-            }
             if way.len() == MAX_HOPS {
                 continue;
             }
             for &index in self.series_of_clock.get(&clock).into_iter().flatten() {
+                self.work += 1;
+                if self.work > MAX_ROUTE_WORK {
+                    return None;
+                }
+                // All clocks of a series are reached from the first one of them.
+                if !used.insert(index) {
+                    continue;
+                }
                 let series = &self.series[index];
+                self.work += series.clocks.len() as u64;
                 let Some(column) = series.clocks.iter().position(|&key| key == clock) else { continue };
                 for (to, &next) in series.clocks.iter().enumerate() {
                     if visited.insert(next) {
                         let mut way = way.clone();
                         way.push(Hop { series: index, from: column, to });
+                        if next.sequence.is_none() && next.id == self.trace_clock {
+                            return Some(way);
+                        }
                         queue.push_back((next, way));
                     }
                 }

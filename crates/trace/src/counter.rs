@@ -10,6 +10,12 @@ use crate::names;
 use crate::process::Processes;
 use crate::strings::{Strings, Symbol};
 
+/// The name of a device, a zone or an idle state is cut after this: many counters can have the name
+/// of one message.
+const MAX_ITEM_BYTES: usize = 256;
+/// Free lists of a memory zone; more are not read. Linux has 11.
+const MAX_ORDERS: usize = 64;
+
 /// What a counter counts for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Scope {
@@ -38,6 +44,8 @@ pub(crate) struct Counter {
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) list: Vec<Counter>,
+    /// Of all counters.
+    values: u64,
     index: HashMap<(Scope, Symbol), usize>,
 }
 
@@ -56,6 +64,7 @@ impl Counters {
         };
         let counter = &mut self.list[index];
         counter.values += 1;
+        self.values += 1;
         counter.min = counter.min.min(value);
         counter.max = counter.max.max(value);
         if ts < counter.first.0 {
@@ -67,7 +76,7 @@ impl Counters {
     }
 
     pub(crate) fn values(&self) -> u64 {
-        self.list.iter().map(|counter| counter.values).sum()
+        self.values
     }
 
     /// Takes a `ProcessStats`.
@@ -158,7 +167,7 @@ impl Counters {
                     use sys_stats::buddy_info::field;
                     let zone = format!("node {} zone {}", string(inner, field::NODE), string(inner, field::ZONE));
                     let orders = Fields::new(inner).filter(|f| f.id == field::ORDER_PAGES);
-                    for (order, pages) in orders.enumerate() {
+                    for (order, pages) in orders.take(MAX_ORDERS).enumerate() {
                         let scope = Scope::Item(machine, format!("{zone} order {order}"));
                         add(scope, "mem.buddyinfo", pages.as_u64());
                     }
@@ -267,7 +276,8 @@ fn number(bytes: &[u8], id: u32) -> u64 {
 
 fn string(bytes: &[u8], id: u32) -> String {
     let found = Fields::new(bytes).filter(|f| f.id == id).last();
-    found.map_or_else(String::new, |f| String::from_utf8_lossy(f.as_bytes()).into_owned())
+    let bytes = found.as_ref().map_or(&[][..], |f| f.as_bytes());
+    String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_ITEM_BYTES)]).into_owned()
 }
 
 /// `MEM_TOTAL` → `MemTotal`, as `/proc/meminfo` writes most of them.

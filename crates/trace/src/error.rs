@@ -94,6 +94,16 @@ pub enum Error {
         /// The limit.
         limit: u64,
     },
+    /// Reading on would cost more than a file of this size may cost.
+    #[error(
+        "refused to read on at {place}: what is compressed costs more work than a trace of this size may ({limit} bytes)"
+    )]
+    TooMuchWork {
+        /// How far reading came.
+        place: Place,
+        /// The limit.
+        limit: u64,
+    },
     /// Compressed packets hold compressed packets hold …
     #[error("compressed packets are nested more than {limit} deep at {place}")]
     NestedTooDeep {
@@ -124,6 +134,7 @@ impl Error {
             | Self::TooLarge { place, .. }
             | Self::Inflate { place, .. }
             | Self::InflatesTooMuch { place, .. }
+            | Self::TooMuchWork { place, .. }
             | Self::NestedTooDeep { place, .. }
             | Self::Malformed { place, .. } => place.offset,
         }
@@ -138,7 +149,7 @@ impl Error {
             Self::Torn { .. } | Self::TornHeader { .. } => "torn",
             Self::Garbage { .. } | Self::TooLarge { .. } => "garbage",
             Self::Inflate { .. } => "inflate",
-            Self::InflatesTooMuch { .. } | Self::NestedTooDeep { .. } => "limit",
+            Self::InflatesTooMuch { .. } | Self::TooMuchWork { .. } | Self::NestedTooDeep { .. } => "limit",
             Self::Malformed { .. } => "malformed",
         }
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use esatto_protozero::Fields;
 use esatto_schema::{clock_snapshot, ftrace_event_bundle, process_tree, trace_packet::field as packet_field};
 
-use crate::annotation::{self, Annotation, AnnotationErrors, AnnotationReader};
+use crate::annotation::{self, Annotation, AnnotationErrors, AnnotationReader, RawAnnotation};
 use crate::clock::{ClockKey, Clocks, Reading};
 use crate::counter::Counters;
 use crate::error::Error;
@@ -274,19 +274,19 @@ impl Import {
             return start..start;
         }
         let state = &self.sequences[sequence].state;
-        let mut reader = AnnotationReader { state, strings: &self.strings, errors: AnnotationErrors::default() };
-        let list: Vec<Annotation> = encoded.iter().filter_map(|bytes| reader.read(bytes)).collect();
+        let mut reader = AnnotationReader { state, errors: AnnotationErrors::default() };
+        let list: Vec<RawAnnotation<'_>> = encoded.iter().filter_map(|bytes| reader.read(bytes)).collect();
         self.problems.add(Problem::UnresolvedAnnotationName, reader.errors.unresolved_names);
         self.problems.add(Problem::UnresolvedString, reader.errors.unresolved_strings);
         self.problems.add(Problem::AnnotationWithoutName, reader.errors.nameless);
         self.annotation_count += list.len() as u64;
-        let arguments = annotation::arguments(&list);
+        let arguments = annotation::arguments(&list, &self.strings);
         self.arguments += arguments.len() as u64;
         if self.argument_sets.insert(annotation::fingerprint(&arguments)) {
             self.distinct_arguments += arguments.len() as u64;
         }
         if self.keep_annotations {
-            self.annotations.extend(list);
+            self.annotations.extend(list.iter().map(|annotation| annotation.to_owned(&self.strings)));
         }
         start..track_event::position(&self.annotations)
     }

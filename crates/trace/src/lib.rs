@@ -38,6 +38,7 @@ mod annotation;
 mod clock;
 mod counter;
 mod error;
+pub mod escape;
 mod import;
 mod meta;
 mod names;
@@ -55,7 +56,10 @@ mod track_event;
 pub use annotation::{Annotation, AnnotationValue};
 pub use error::{Error, Place};
 pub use meta::{BufferStats, LOSS_FIELDS, ServiceEvent, SystemInfo, TraceStats};
-pub use packets::{MAX_COMPRESSED_NESTING, MAX_INFLATED_BYTES, MAX_PACKET_BYTES, Packet, PacketReader, packets};
+pub use packets::{
+    MAX_COMPRESSED_NESTING, MAX_INFLATED_BYTES, MAX_PACKET_BYTES, MAX_WORK_RATIO, MIN_WORK, Packet, PacketReader,
+    packets,
+};
 pub use summary::{
     ClockSummary, CounterSummary, Loss, NameSummary, ProcessSummary, SequenceSummary, SliceSummary, Summary,
     ThreadSummary, TrackSummary, TypeSummary,

@@ -4,7 +4,9 @@
 //! (`docs/spec/service.md` §18). The whole file may be gzipped. A packet may hold others, compressed
 //! (`docs/spec/service.md` §22); they are delivered in its place.
 //!
-//! Nothing is allocated because a length says so: buffers grow with the bytes that are there.
+//! Nothing is allocated because a length says so: buffers grow with the bytes that are there. A
+//! small file that inflates to a large trace, in one step or in several, is read until it has cost
+//! more than a file of its size may cost; see [`MAX_WORK_RATIO`].
 
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 
@@ -19,8 +21,20 @@ use crate::error::{Error, Place};
 const PACKET_TAG: u8 = 0x0a;
 /// The longest packet, which is the longest protobuf message that the format's writers can make.
 pub const MAX_PACKET_BYTES: u64 = MAX_MESSAGE_LENGTH as u64;
-/// What one file may inflate to: a bound on the time that a small, malicious file can cost.
+/// What one file may inflate to, all levels of compression added up. Beyond it, reading ends with
+/// [`Error::InflatesTooMuch`].
 pub const MAX_INFLATED_BYTES: u64 = 1 << 36;
+/// How much work each byte of a file may cause by what it inflates to. A unit of work is an
+/// inflated byte; opening a compressed packet and delivering a packet cost `CONTAINER_WORK` and
+/// `PACKET_WORK` more. Real traces inflate by 5 to 50. Beyond it, reading ends with
+/// [`Error::TooMuchWork`].
+pub const MAX_WORK_RATIO: u64 = 256;
+/// The work that every file may cause, however small it is: short traces can be very regular.
+pub const MIN_WORK: u64 = 16 << 20;
+/// What it costs to open a compressed packet: the state of a decompressor.
+const CONTAINER_WORK: u64 = 8 << 10;
+/// What it costs to take a packet, in addition to its bytes.
+const PACKET_WORK: u64 = 32;
 /// How deep compressed packets may be nested. The service nests none.
 pub const MAX_COMPRESSED_NESTING: usize = 4;
 /// A varint of 64 bits has at most this many bytes.
@@ -52,6 +66,8 @@ pub struct PacketReader<R: Read> {
     layers: Vec<Layer<R>>,
     containers: u64,
     inflated: u64,
+    /// Caused by what is compressed, in the units of [`MAX_WORK_RATIO`].
+    work: u64,
     gzipped: bool,
 }
 
@@ -88,13 +104,28 @@ impl core::fmt::Debug for ZstdDecoder {
 }
 
 /// The file again, with the first bytes that were looked at.
-type Whole<R> = BufReader<Chain<Cursor<Vec<u8>>, R>>;
+type Whole<R> = BufReader<Chain<Cursor<Vec<u8>>, Counted<R>>>;
+
+/// The file, and how much of it has been read.
+#[derive(Debug)]
+struct Counted<R> {
+    file: R,
+    bytes: u64,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.bytes += read as u64;
+        Ok(read)
+    }
+}
 
 impl<R: Read> PacketReader<R> {
     /// Reads packets from a file. It is read in pieces, and needs no buffering of its own.
     pub fn new(file: R) -> Self {
         let layers = vec![Layer { source: Source::New(file), at: 0, container: None }];
-        Self { layers, containers: 0, inflated: 0, gzipped: false }
+        Self { layers, containers: 0, inflated: 0, work: 0, gzipped: false }
     }
 
     /// Compressed packets met so far.
@@ -112,6 +143,18 @@ impl<R: Read> PacketReader<R> {
         self.inflated
     }
 
+    /// The work that compressed parts of the file have caused so far, in the units of
+    /// [`MAX_WORK_RATIO`].
+    pub fn work(&self) -> u64 {
+        self.work
+    }
+
+    /// The work that the part of the file may cause that has been read.
+    fn allowed_work(&self) -> u64 {
+        let file_bytes = self.layers.first().map_or(0, |layer| layer.source.file_bytes());
+        MIN_WORK + file_bytes.saturating_mul(MAX_WORK_RATIO).min(MAX_INFLATED_BYTES)
+    }
+
     /// Looks at the first bytes of the file.
     fn open(&mut self) -> Result<(), Error> {
         let Some(Layer { source: Source::New(_), .. }) = self.layers.last() else { return Ok(()) };
@@ -122,7 +165,8 @@ impl<R: Read> PacketReader<R> {
         let foreign = foreign(&head);
         let first = head.first().copied();
         self.gzipped = head.starts_with(b"\x1f\x8b");
-        let whole = BufReader::with_capacity(1 << 16, Cursor::new(head).chain(file));
+        let counted = Counted { file, bytes: head.len() as u64 };
+        let whole = BufReader::with_capacity(1 << 16, Cursor::new(head).chain(counted));
         let source = if self.gzipped {
             Source::Gzip(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(whole)))
         } else {
@@ -139,13 +183,17 @@ impl<R: Read> PacketReader<R> {
     /// Reads one packet of the innermost layer; `None` at its end.
     fn read_packet(&mut self) -> Result<Option<Packet>, Error> {
         self.open()?;
-        let inflated = self.inflated;
+        let (inflated, allowed) = (self.inflated, self.allowed_work());
         let Some(layer) = self.layers.last_mut() else { return Ok(None) };
-        if layer.is_compressed() && inflated + layer.at > MAX_INFLATED_BYTES {
-            return Err(Error::InflatesTooMuch { place: layer.place(layer.at), limit: MAX_INFLATED_BYTES });
-        }
         let start = layer.at;
         let place = layer.place(start);
+        let is_compressed = layer.is_compressed();
+        if is_compressed && inflated + start > MAX_INFLATED_BYTES {
+            return Err(Error::InflatesTooMuch { place, limit: MAX_INFLATED_BYTES });
+        }
+        if self.work > allowed {
+            return Err(Error::TooMuchWork { place, limit: allowed });
+        }
         let Some(tag) = layer.byte()? else { return Ok(None) };
         if tag != PACKET_TAG {
             return Err(Error::Garbage { place, byte: tag });
@@ -165,11 +213,18 @@ impl<R: Read> PacketReader<R> {
             return Err(Error::TooLarge { place, announced, limit: MAX_PACKET_BYTES });
         }
         let mut bytes = Vec::new();
-        let read = (&mut layer.source).take(announced).read_to_end(&mut bytes);
+        let left = if is_compressed { allowed - self.work } else { u64::MAX };
+        let read = (&mut layer.source).take(announced.min(left)).read_to_end(&mut bytes);
         let there = bytes.len() as u64;
         layer.at += there;
+        if is_compressed {
+            self.work += layer.at - start + PACKET_WORK;
+        }
         read.map_err(|error| layer.failure(error))?;
         if there < announced {
+            if there == left {
+                return Err(Error::TooMuchWork { place, limit: allowed });
+            }
             return Err(Error::Torn { place, announced, there });
         }
         Ok(Some(Packet { bytes, place }))
@@ -181,6 +236,7 @@ impl<R: Read> PacketReader<R> {
             .find(|f| matches!(f.id, field::COMPRESSED_PACKETS | field::ZSTD_COMPRESSED_PACKETS));
         let Some(compressed) = compressed else { return Ok(Some(packet)) };
         self.containers += 1;
+        self.work += CONTAINER_WORK;
         let place = packet.place;
         if self.layers.len() > MAX_COMPRESSED_NESTING {
             return Err(Error::NestedTooDeep { place, limit: MAX_COMPRESSED_NESTING });
@@ -219,7 +275,7 @@ impl<R: Read> Iterator for PacketReader<R> {
                     Err(error) => return Some(Err(error)),
                 },
                 Ok(None) => self.close(),
-                Err(error @ Error::InflatesTooMuch { .. }) => {
+                Err(error @ (Error::InflatesTooMuch { .. } | Error::TooMuchWork { .. })) => {
                     self.layers.clear();
                     return Some(Err(error));
                 }
@@ -267,6 +323,18 @@ impl<R: Read> Layer<R> {
         } else {
             Error::Io { place, source: error }
         }
+    }
+}
+
+impl<R: Read> Source<R> {
+    /// How much of the file has been read, if this is the file.
+    fn file_bytes(&self) -> u64 {
+        let whole = match self {
+            Self::Plain(whole) => whole,
+            Self::Gzip(decoder) => decoder.get_ref().get_ref(),
+            Self::New(_) | Self::Zlib(_) | Self::Zstd(_) => return 0,
+        };
+        whole.get_ref().get_ref().1.bytes
     }
 }
 

@@ -6,6 +6,7 @@ use esatto_protozero::Fields;
 use esatto_schema::{trace_packet_defaults, track_event_defaults};
 
 use crate::strings::{Strings, Symbol};
+use crate::track_event::MAX_EXTRA_COUNTERS;
 
 /// Bit of `sequence_flags`: what came before no longer counts.
 pub(crate) const STATE_CLEARED: u32 = 1;
@@ -116,10 +117,14 @@ impl State {
                     for field in Fields::new(field.as_bytes()) {
                         match field.id {
                             track_event_defaults::field::TRACK_UUID => self.track = Some(field.as_u64()),
-                            track_event_defaults::field::EXTRA_COUNTER_TRACK_UUIDS => {
+                            track_event_defaults::field::EXTRA_COUNTER_TRACK_UUIDS
+                                if self.extra_counters.len() < MAX_EXTRA_COUNTERS =>
+                            {
                                 self.extra_counters.push(field.as_u64());
                             }
-                            track_event_defaults::field::EXTRA_DOUBLE_COUNTER_TRACK_UUIDS => {
+                            track_event_defaults::field::EXTRA_DOUBLE_COUNTER_TRACK_UUIDS
+                                if self.extra_double_counters.len() < MAX_EXTRA_COUNTERS =>
+                            {
                                 self.extra_double_counters.push(field.as_u64());
                             }
                             _ => {}

@@ -1,6 +1,8 @@
 //! Each string once.
 
+use core::hash::{Hash as _, Hasher as _};
 use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
 use std::sync::Arc;
 
 /// A string of a trace.
@@ -11,7 +13,8 @@ pub(crate) struct Symbol(u32);
 #[derive(Debug, Default)]
 pub(crate) struct Strings {
     ids: HashMap<Arc<str>, Symbol>,
-    list: Vec<Arc<str>>,
+    /// With their hashes: a long string may be asked for often.
+    list: Vec<(Arc<str>, u64)>,
 }
 
 impl Strings {
@@ -25,16 +28,28 @@ impl Strings {
         }
         let symbol = Symbol(u32::try_from(self.list.len()).expect("a trace has less than 2^32 strings"));
         let text: Arc<str> = text.into();
-        self.list.push(Arc::clone(&text));
+        self.list.push((Arc::clone(&text), hash_of(&text)));
         self.ids.insert(text, symbol);
         symbol
     }
 
     pub(crate) fn get(&self, symbol: Symbol) -> &str {
-        &self.list[symbol.0 as usize]
+        &self.list[symbol.0 as usize].0
+    }
+
+    /// As [`hash_of`] its text.
+    pub(crate) fn hash(&self, symbol: Symbol) -> u64 {
+        self.list[symbol.0 as usize].1
     }
 
     pub(crate) fn owned(&self, symbol: Symbol) -> String {
         self.get(symbol).to_owned()
     }
+}
+
+/// A number for a text: equal texts have equal numbers.
+pub(crate) fn hash_of(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }

@@ -17,6 +17,11 @@ use crate::strings::Symbol;
 use crate::timeline::Timeline;
 use crate::trace::TrackType;
 
+/// Errors that are kept. More are only counted: each packet of a damaged file can be one.
+const MAX_ERRORS: usize = 1000;
+/// Longer names of tracks are cut.
+const MAX_TRACK_NAME_CHARS: usize = 1000;
+
 /// What is in a trace.
 ///
 /// [`Display`](core::fmt::Display) shows it as a text, [`to_json`](Self::to_json) gives it to machines.
@@ -25,6 +30,8 @@ use crate::trace::TrackType;
 pub struct Summary {
     /// What was wrong with the file, in order; everything readable has been counted.
     pub errors: Vec<Error>,
+    /// How many more errors there were than [`errors`](Self::errors) holds.
+    pub more_errors: u64,
     /// All packets, those inside of compressed ones included, these not.
     pub packets: u64,
     /// Their bytes, without what frames them.
@@ -95,6 +102,7 @@ pub struct Summary {
     pub problems: BTreeMap<&'static str, u64>,
     /// Interned values that were referred to and never sent.
     pub interning_errors: u64,
+    work: u64,
 }
 
 /// Packets of one type.
@@ -283,17 +291,29 @@ impl Summary {
     /// Reads a trace to its end.
     pub fn read(file: impl Read) -> Self {
         let mut import = Import::new(false);
-        let mut errors = Vec::new();
+        let (mut errors, mut more_errors) = (Vec::new(), 0);
         let mut reader = PacketReader::new(file);
         for packet in reader.by_ref() {
-            if let Err(error) = packet.and_then(|packet| import.add(&packet)) {
-                errors.push(error);
+            match packet.and_then(|packet| import.add(&packet)) {
+                Ok(()) => {}
+                // What ends the reading is always told.
+                Err(error @ (Error::TooMuchWork { .. } | Error::InflatesTooMuch { .. })) => errors.push(error),
+                Err(error) if errors.len() < MAX_ERRORS => errors.push(error),
+                Err(_) => more_errors += 1,
             }
         }
         import.finish();
         let timeline = Timeline::new(&mut import);
         let counts = (reader.compressed_packets(), reader.inflated_bytes(), reader.is_gzipped());
-        Self::new(import, &timeline, errors, counts)
+        let work = reader.work() + import.clocks.work() + timeline.work;
+        Self { more_errors, work, ..Self::new(import, &timeline, errors, counts) }
+    }
+
+    /// What reading cost beyond a constant for each byte of the file: inflated bytes, and steps of
+    /// searches.
+    #[doc(hidden)]
+    pub fn work(&self) -> u64 {
+        self.work
     }
 
     /// Adds the config as a text, made by `print`, to what is shown. This crate does not know the text format.
@@ -362,7 +382,6 @@ impl Summary {
     }
 
     fn new(import: Import, timeline: &Timeline, errors: Vec<Error>, counts: (u64, u64, bool)) -> Self {
-        let text = |symbol: Symbol| import.strings.owned(symbol);
         let (slices, categories) = slices(&import, timeline);
         let counters = counters(&import, timeline);
         let bounds_ns =
@@ -370,6 +389,8 @@ impl Summary {
         let interning = import.problems.iter().filter(|(problem, _)| problem.is_interning());
         Self {
             errors,
+            more_errors: 0,
+            work: 0,
             packets: import.by_type.values().map(|tally| tally.packets).sum(),
             packet_bytes: import.by_type.values().map(|tally| tally.bytes).sum(),
             compressed_packets: counts.0,
@@ -389,7 +410,7 @@ impl Summary {
                 .map(|group| TrackSummary {
                     track_type: group.kind.into(),
                     uuid: group.uuid,
-                    name: group.name.map(text),
+                    name: group.name.map(|name| shortened(import.strings.get(name))),
                     pid: group.process.map(|index| import.processes.processes[index].pid),
                     tid: group.thread.map(|index| import.processes.threads[index].tid),
                     lanes: group.lanes(),
@@ -435,6 +456,14 @@ impl Summary {
             service_events: import.meta.events,
             triggers: import.meta.triggers,
         }
+    }
+}
+
+/// The name of a track, which many tracks may have from one interned string.
+fn shortened(name: &str) -> String {
+    match name.char_indices().nth(MAX_TRACK_NAME_CHARS) {
+        None => name.to_owned(),
+        Some((end, _)) => format!("{}…", &name[..end]),
     }
 }
 

@@ -4,7 +4,8 @@
 //! several tracks of a group may overlap, so a group has *lanes*: a track keeps its lane while it has an open
 //! slice, and takes the first free one otherwise. Lanes are what the trace processor calls tracks.
 
-use std::collections::HashMap;
+use core::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
 use crate::counter::Scope;
 use crate::import::{Import, widen};
@@ -12,6 +13,14 @@ use crate::problems::Problem;
 use crate::strings::Symbol;
 use crate::track::{Merge, TrackKind};
 use crate::track_event::{Action, RawEvent};
+
+/// Open slices that the ends of slices may be compared with, for each event of the trace and in
+/// addition to [`MIN_SEARCH_WORK`]. An end nearly always closes the innermost slice. When all is
+/// spent, it is compared with that one only, and counts as `slice_ends_without_begin` if that is
+/// another.
+const SEARCH_WORK_PER_EVENT: u64 = 64;
+/// See [`SEARCH_WORK_PER_EVENT`].
+const MIN_SEARCH_WORK: u64 = 1 << 20;
 
 /// A slice or an instant.
 #[derive(Debug, Clone)]
@@ -26,6 +35,12 @@ pub(crate) struct RawSlice {
     pub(crate) parent: Option<u32>,
     /// The event that began it, by its place in the list.
     pub(crate) event: u32,
+}
+
+impl RawSlice {
+    fn end(&self) -> Option<i64> {
+        self.duration.map(|duration| self.ts.saturating_add(duration))
+    }
 }
 
 #[derive(Debug, Default)]
@@ -50,9 +65,45 @@ pub(crate) struct Group {
     pub(crate) uuid: u64,
     merges: bool,
     lanes: Vec<Lane>,
+    /// The lanes that have open slices, by their track.
+    occupied: HashMap<u64, u32>,
+    /// The other lanes.
+    free: BTreeSet<u32>,
+    /// When innermost slices end that have an end from the beginning, with their lanes. Some
+    /// entries are out of date.
+    ends: BinaryHeap<Reverse<(i64, u32)>>,
 }
 
 impl Group {
+    /// Closes the slices that are over at `ts`.
+    fn expire(&mut self, ts: i64, slices: &[RawSlice], work: &mut u64) {
+        while let Some(&Reverse((_, index))) = self.ends.peek().filter(|Reverse((end, _))| *end <= ts) {
+            self.ends.pop();
+            *work += 1;
+            let lane = &mut self.lanes[index as usize];
+            let before = lane.open.len();
+            while lane.open.last().and_then(|&slice| slices[slice as usize].end()).is_some_and(|end| end <= ts) {
+                lane.open.pop();
+                *work += 1;
+            }
+            if lane.open.len() < before {
+                self.note_top(index, slices);
+            }
+        }
+    }
+
+    /// To be called when the innermost slice of a lane is another one.
+    fn note_top(&mut self, index: u32, slices: &[RawSlice]) {
+        let lane = &self.lanes[index as usize];
+        match lane.open.last() {
+            None => {
+                self.occupied.remove(&lane.track);
+                self.free.insert(index);
+            }
+            Some(&top) => self.ends.extend(slices[top as usize].end().map(|end| Reverse((end, index)))),
+        }
+    }
+
     pub(crate) fn lanes(&self) -> usize {
         self.lanes.len()
     }
@@ -88,6 +139,9 @@ pub(crate) struct Timeline {
     pub(crate) bounds: Option<(i64, i64)>,
     /// State changes.
     pub(crate) states: u64,
+    /// Slices and lanes that were looked at for events.
+    pub(crate) work: u64,
+    search_work_left: u64,
     groups_of_tracks: HashMap<u64, Option<u32>>,
     group_index: HashMap<GroupKey, u32>,
 }
@@ -98,6 +152,7 @@ impl Timeline {
         let mut timeline = Self::default();
         let mut flows: HashMap<u64, u32> = HashMap::new();
         let events = core::mem::take(&mut import.events);
+        timeline.search_work_left = MIN_SEARCH_WORK + SEARCH_WORK_PER_EVENT * events.list.len() as u64;
         for (index, event) in events.list.iter().enumerate() {
             let index = u32::try_from(index).expect("a trace has less than 2^32 events");
             let Some(group) = timeline.group_of(event, import) else {
@@ -172,17 +227,15 @@ impl Timeline {
     fn begin(&mut self, group: u32, index: u32, event: &RawEvent, duration: Option<i64>) -> u32 {
         let place = u32::try_from(self.slices.len()).expect("a trace has less than 2^32 slices");
         let lane = self.lane(group, event.track, event.ts);
-        let entry = &mut self.groups[group as usize];
+        let Self { groups, slices, .. } = self;
+        let group = &mut groups[group as usize];
+        group.slices += 1;
+        let entry = &mut group.lanes[lane as usize];
+        entry.track = event.track;
         entry.slices += 1;
-        let lane_entry = &mut entry.lanes[lane as usize];
-        lane_entry.track = event.track;
-        lane_entry.slices += 1;
-        let depth = u32::try_from(lane_entry.open.len()).unwrap_or(u32::MAX);
-        let parent = lane_entry.open.last().copied();
-        if duration != Some(0) {
-            lane_entry.open.push(place);
-        }
-        self.slices.push(RawSlice {
+        let depth = u32::try_from(entry.open.len()).unwrap_or(u32::MAX);
+        let parent = entry.open.last().copied();
+        slices.push(RawSlice {
             ts: event.ts,
             duration,
             instant: event.action == Action::Instant,
@@ -192,35 +245,33 @@ impl Timeline {
             parent,
             event: index,
         });
+        if duration != Some(0) {
+            entry.open.push(place);
+            group.free.remove(&lane);
+            group.occupied.insert(event.track, lane);
+            group.note_top(lane, slices);
+        }
         place
     }
 
     /// The lane for the next slice of a track.
     fn lane(&mut self, group: u32, track: u64, ts: i64) -> u32 {
-        let Self { groups, slices, .. } = self;
+        let Self { groups, slices, work, .. } = self;
         let group = &mut groups[group as usize];
-        for lane in &mut group.lanes {
-            // Slices of the older form have an end from the beginning.
-            let over = |&slice: &u32| {
-                let slice: &RawSlice = &slices[slice as usize];
-                slice.duration.is_some_and(|duration| slice.ts.saturating_add(duration) <= ts)
-            };
-            while lane.open.last().is_some_and(over) {
-                lane.open.pop();
-            }
+        *work += 1;
+        group.expire(ts, slices, work);
+        if !group.merges {
+            return 0;
         }
-        let own = |lane: &Lane| !lane.open.is_empty() && lane.track == track;
-        let place = match group.merges {
-            true => {
-                group.lanes.iter().position(own).or_else(|| group.lanes.iter().position(|lane| lane.open.is_empty()))
-            }
-            false => Some(0),
-        };
-        let place = place.unwrap_or_else(|| {
+        if let Some(&own) = group.occupied.get(&track) {
+            return own;
+        }
+        group.free.first().copied().unwrap_or_else(|| {
+            let lane = u32::try_from(group.lanes.len()).expect("a group has fewer lanes than the trace slices");
             group.lanes.push(Lane::default());
-            group.lanes.len() - 1
-        });
-        u32::try_from(place).expect("a group has fewer lanes than the trace slices")
+            group.free.insert(lane);
+            lane
+        })
     }
 
     /// Closes the innermost slice that the event matches, with those inside of it.
@@ -231,20 +282,37 @@ impl Timeline {
         events: &crate::track_event::Events,
         import: &mut Import,
     ) -> Option<u32> {
-        let Self { groups, slices, .. } = self;
+        let Self { groups, slices, work, search_work_left, .. } = self;
         let group = &mut groups[group as usize];
-        let lane = group.lanes.iter_mut().find(|lane| !lane.open.is_empty() && lane.track == event.track);
-        let matches = |slice: &u32| {
-            let slice = &slices[*slice as usize];
+        let wanted = events.categories(event);
+        let matches = |slice: u32| {
+            let slice = &slices[slice as usize];
             let name = event.name.is_none() || slice.name.is_none() || slice.name == event.name;
-            let (wanted, own) = (events.categories(event), events.categories(&events.list[slice.event as usize]));
+            let own = events.categories(&events.list[slice.event as usize]);
             slice.duration.is_none() && name && (wanted.is_empty() || own.is_empty() || wanted == own)
         };
-        let found = lane.and_then(|lane| lane.open.iter().rposition(matches).map(|place| (lane, place)));
-        let Some((lane, place)) = found else {
+        let found = group.occupied.get(&event.track).and_then(|&index| {
+            let open = &group.lanes[index as usize].open;
+            let mut place = open.len();
+            loop {
+                let is_innermost = place == open.len();
+                if place == 0 || (!is_innermost && *search_work_left == 0) {
+                    return None;
+                }
+                place -= 1;
+                let cost = 1 + wanted.len() as u64;
+                *work += cost;
+                *search_work_left = search_work_left.saturating_sub(cost);
+                if matches(open[place]) {
+                    return Some((index, place));
+                }
+            }
+        });
+        let Some((index, place)) = found else {
             import.problems.count(Problem::UnmatchedEnd);
             return None;
         };
+        let lane = &mut group.lanes[index as usize];
         if place + 1 < lane.open.len() {
             import.problems.count(Problem::MisplacedEnd);
         }
@@ -253,6 +321,7 @@ impl Timeline {
             let slice = &mut slices[slice as usize];
             slice.duration = slice.duration.or_else(|| Some(event.ts.saturating_sub(slice.ts)));
         }
+        group.note_top(index, slices);
         Some(closed)
     }
 
@@ -336,6 +405,9 @@ impl Timeline {
             uuid,
             merges: matches!(key, GroupKey::Merged(..)),
             lanes: vec![Lane::default()],
+            occupied: HashMap::new(),
+            free: BTreeSet::from([0]),
+            ends: BinaryHeap::new(),
         });
         self.group_index.insert(key, index);
         index

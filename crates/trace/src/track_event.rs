@@ -10,8 +10,9 @@ use crate::sequence::State;
 use crate::strings::{Strings, Symbol};
 use crate::track::{TrackKind, Tracks};
 
-/// More counter values than this on one event are an error.
-const MAX_EXTRA_COUNTERS: usize = 8;
+/// More counter values than this on one event are an error, and more tracks for them in the
+/// defaults of a sequence are of no use.
+pub(crate) const MAX_EXTRA_COUNTERS: usize = 8;
 
 /// The value of a counter.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -9,6 +9,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use esatto_trace::Summary;
+use esatto_trace::escape::Line;
 
 use super::Stage;
 use crate::args;
@@ -31,6 +32,10 @@ const PIPE_BYTES: usize = 4096;
 const DEFAULT_ROOTS: [&str; 4] = ["/usr/include", "/usr/share", "/usr/lib", "/etc"];
 
 pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
+    if Output::is_stdout(&args.out) {
+        let hint = "name a file with -o FILE";
+        return Err(Failure::new("cannot write the demo to stdout", "it is read again afterwards").hint(hint));
+    }
     let mut stop = StopSignal::install().attempt(|| "cannot handle signals".to_owned())?;
     let service = PrivateService::start()?;
     let output = Output::create(&args.out)?;
@@ -60,14 +65,14 @@ pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
         return Err(Failure::new("the service ended the recording", error));
     }
     if let Some(result) = pipeline.result() {
-        println!("{result}");
+        println!("{}", Line(result));
     }
     println!("{}", table(&info::read(&args.out)?));
     println!(
         "How to look at it: open https://ui.perfetto.dev and drop {} on it (it stays in your browser),",
-        args.out.display()
+        Line(args.out.display())
     );
-    println!("or ask for its content with `esatto info {}`.", args.out.display());
+    println!("or ask for its content with `esatto info {}`.", Line(args.out.display()));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -75,7 +80,7 @@ pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
 fn table(summary: &Summary) -> String {
     let mut text = format!("\n  {:<16}{:>9}{:>9}{:>10}\n", "process", "threads", "slices", "counters");
     for process in &summary.processes {
-        let name = process.name.as_deref().unwrap_or("?");
+        let name = Line(process.name.as_deref().unwrap_or("?")).to_string();
         let counters = summary.counters.iter().filter(|counter| counter.pid == Some(process.pid)).count();
         text += &format!("  {name:<16}{:>9}{:>9}{counters:>10}\n", process.threads.len(), process.slices);
     }

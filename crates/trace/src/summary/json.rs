@@ -14,6 +14,7 @@ impl Summary {
     /// | key | value |
     /// |---|---|
     /// | `errors` | what was wrong with the file: `[{kind, offset, message}]`; `kind` is `torn`, `foreign`, `garbage`, `inflate`, `malformed`, `empty`, `io`, `limit` or `codec` |
+    /// | `more_errors` | how many errors are not in the list |
     /// | `packets`, `packet_bytes`, `compressed_packets`, `inflated_bytes`, `gzipped`, `skipped_packets` | numbers and a bool |
     /// | `packets_by_type` | `{TYPE: {packets, bytes}}`, types named as in the schema |
     /// | `sequences` | `[{id, machine_id, uid, pid, packets, bytes, begins, state_clears, skipped_packets, losses, loss_causes: {CAUSE: n}}]` |
@@ -39,6 +40,12 @@ impl Summary {
             all.insert(key, value);
         }
         Value::Object(all)
+    }
+
+    /// The JSON object as text for people and programs: indented, ending with a newline, with every
+    /// character escaped that [is unsafe](crate::escape::is_unsafe) to show.
+    pub fn to_json_text(&self) -> String {
+        crate::escape::json(&format!("{:#}\n", self.to_json()))
     }
 
     fn contents(&self) -> Map<String, Value> {
@@ -196,6 +203,7 @@ impl Summary {
         };
         let value = json!({
             "errors": errors.collect::<Vec<_>>(),
+            "more_errors": self.more_errors,
             "sequences": sequences.collect::<Vec<_>>(),
             "clocks": {
                 "trace_clock": self.trace_clock,

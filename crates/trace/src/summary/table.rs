@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::escape::Line;
+
 /// More rows than this are not shown, only counted.
 const MAX_ROWS: usize = 24;
 /// Longer cells are cut, in characters.
@@ -11,15 +13,21 @@ const MAX_CELL: usize = 60;
 pub(super) struct Table {
     title: String,
     headers: Vec<&'static str>,
+    /// Those that are shown.
     rows: Vec<Vec<String>>,
+    others: usize,
 }
 
 impl Table {
     pub(super) fn new(title: impl Into<String>, headers: &[&'static str]) -> Self {
-        Self { title: title.into(), headers: headers.to_vec(), rows: Vec::new() }
+        Self { title: title.into(), headers: headers.to_vec(), rows: Vec::new(), others: 0 }
     }
 
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        if self.rows.len() == MAX_ROWS {
+            self.others += 1;
+            return;
+        }
         self.rows.push(cells.into_iter().map(|cell| shorten(&cell)).collect());
     }
 }
@@ -29,7 +37,7 @@ impl fmt::Display for Table {
         if self.rows.is_empty() {
             return Ok(());
         }
-        let shown = &self.rows[..self.rows.len().min(MAX_ROWS)];
+        let shown = &self.rows;
         let width = |column: usize| {
             let cells = shown.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
             cells.chain([self.headers[column].trim_end_matches('#').len()]).max().unwrap_or(0)
@@ -48,16 +56,18 @@ impl fmt::Display for Table {
             }
             writeln!(f, "{}", line.trim_end())?;
         }
-        if shown.len() < self.rows.len() {
-            writeln!(f, "  … and {} more", self.rows.len() - shown.len())?;
+        if self.others > 0 {
+            writeln!(f, "  … and {} more", self.others)?;
         }
         Ok(())
     }
 }
 
-/// One line of bounded length without control characters: what a trace holds may be anything.
+/// One line of bounded length, escaped: a trace can hold anything.
 fn shorten(cell: &str) -> String {
-    let clean: String = cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    // Cut first: a name may be long, and each of its characters is shown as ten at most.
+    let start: String = cell.chars().take(MAX_CELL + 1).collect();
+    let clean = Line(start).to_string();
     if clean.chars().count() <= MAX_CELL {
         return clean;
     }

@@ -5,6 +5,7 @@ use core::fmt;
 use super::Summary;
 use super::table::Table;
 use crate::clock::clock_name;
+use crate::escape::Line;
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -20,8 +21,8 @@ impl fmt::Display for Summary {
         write!(f, "{}", self.event_table())?;
         if let Some(text) = &self.config_text {
             writeln!(f, "\nConfig")?;
-            for line in text.lines() {
-                writeln!(f, "  {line}")?;
+            for line in text.split('\n') {
+                writeln!(f, "  {}", Line(line))?;
             }
         }
         write!(f, "{}", self.problem_table())?;
@@ -32,7 +33,10 @@ impl fmt::Display for Summary {
 impl Summary {
     fn overview(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for error in &self.errors {
-            writeln!(f, "ERROR     {error}")?;
+            writeln!(f, "ERROR     {}", Line(error))?;
+        }
+        if self.more_errors > 0 {
+            writeln!(f, "ERROR     … and {} more errors", self.more_errors)?;
         }
         let in_compressed = match self.compressed_packets {
             0 => String::new(),
@@ -63,10 +67,11 @@ impl Summary {
             writeln!(f, "UUID      {uuid}")?;
         }
         if let Some(system) = &self.system {
-            writeln!(f, "Service   {}", system.service_version)?;
+            writeln!(f, "Service   {}", Line(&system.service_version))?;
             let cpus = system.num_cpus.map_or_else(String::new, |n| format!(", {n} CPUs"));
             let ram = system.ram_bytes.map_or_else(String::new, |n| format!(", {} RAM", bytes(n)));
-            writeln!(f, "System    {} {} {}{cpus}{ram}", system.sysname, system.release, system.machine)?;
+            let [name, release, machine] = [&system.sysname, &system.release, &system.machine].map(Line);
+            writeln!(f, "System    {name} {release} {machine}{cpus}{ram}")?;
         }
         Ok(())
     }

@@ -77,6 +77,7 @@ fn json_has_stable_keys() {
         "interning_errors",
         "last_packet_ns",
         "losses",
+        "more_errors",
         "packet_bytes",
         "packets",
         "packets_by_type",
