@@ -128,6 +128,12 @@ pub enum Error {
         /// The bound.
         max: usize,
     },
+    /// The patterns of one config are too large together.
+    #[error("the patterns of the config are too large together: compiled, they may take {max} bytes")]
+    PatternsTooLarge {
+        /// The bound.
+        max: usize,
+    },
     /// A pattern that is no regular expression, or one that is too large.
     #[error("{reason} at byte {offset} of the pattern `{pattern}`")]
     Pattern {

@@ -27,6 +27,8 @@ pub struct Filter {
     open: Vec<Frame>,
     usage: Option<Usage>,
     strings_given_up: u64,
+    /// Of [`MAX_STEPS_PER_MESSAGE`], for the message that is being filtered.
+    steps_left: u64,
 }
 
 /// A nested message that is being read.
@@ -42,6 +44,11 @@ struct Frame {
     field: u32,
 }
 
+/// Steps that the string rules may make for one message, about a nanosecond each, beyond a constant
+/// for each byte and rule: backtracking, and repeated searches. When they are used up, strings that
+/// need more are overwritten as a whole, and counted ([`Filter::strings_given_up`]).
+const MAX_STEPS_PER_MESSAGE: u64 = 1 << 24;
+
 /// Frames that are kept for the next message, if one was nested deeper.
 const KEPT_FRAMES: usize = 256;
 
@@ -56,6 +63,7 @@ impl Filter {
             open: Vec::new(),
             usage: None,
             strings_given_up: 0,
+            steps_left: 0,
         }
     }
 
@@ -118,6 +126,7 @@ impl Filter {
     /// [`Error::Malformed`] if it is no message or one of its messages is none, of those that are entered. `out` is then empty.
     pub fn filter(&mut self, pieces: &[&[u8]], out: &mut Vec<u8>) -> Result<(), Error> {
         out.clear();
+        self.steps_left = MAX_STEPS_PER_MESSAGE;
         let size = pieces.iter().map(|piece| piece.len()).sum();
         out.reserve(size);
         self.open.clear();
@@ -205,7 +214,8 @@ impl Filter {
     fn string(&mut self, input: &mut Input<'_>, length: usize, semantic_type: SemanticType, out: &mut Vec<u8>) {
         let start = out.len();
         input.consume(length, |piece| out.extend_from_slice(piece));
-        if self.strings.filter(&mut out[start..], semantic_type) == Outcome::GaveUp {
+        let outcome = self.strings.filter_within(&mut out[start..], semantic_type, &mut self.steps_left);
+        if outcome == Outcome::GaveUp {
             self.strings_given_up += 1;
         }
     }

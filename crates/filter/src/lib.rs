@@ -78,7 +78,7 @@ pub use compiler::{AllowList, Options};
 pub use error::Error;
 pub use filter::Filter;
 #[cfg(feature = "regex")]
-pub use regex::EcmaScript;
+pub use regex::{EcmaScript, PatternQuota};
 pub use regex::{GaveUp, Regex, RegexEngine, Span};
 pub use strings::{MAX_RULES, Outcome, Policy, Rule, SemanticTypes, StringFilter};
 pub use usage::Usage;

@@ -47,8 +47,12 @@ impl EcmaScript {
     /// How often such a pattern may go back and try something else in one text.
     pub const MAX_BACKTRACKS: usize = 50_000;
 
+    /// How often it may in the first attempt. That is enough for nearly all texts that are not made
+    /// to be hard.
+    const QUICK_BACKTRACKS: usize = 500;
+
     /// Bounds the size of a compiled pattern in bytes, and that of the tables that are made while it runs.
-    const MAX_COMPILED: usize = 256 * 1024;
+    pub const MAX_COMPILED: usize = 256 * 1024;
 
     /// Bounds the number of instructions of a pattern with backtracking.
     const MAX_INSTRUCTIONS: usize = 16 * 1024;
@@ -56,6 +60,18 @@ impl EcmaScript {
 
 impl RegexEngine for EcmaScript {
     fn compile(&self, pattern: &[u8], span: Span) -> Result<Arc<dyn Regex>, Error> {
+        Self::compile_within(pattern, span, Self::MAX_COMPILED).map(|(regex, _)| regex)
+    }
+}
+
+impl EcmaScript {
+    /// Compiles a pattern, of which each part may take so many bytes, and tells whether it
+    /// backtracks.
+    pub(super) fn compile_within(
+        pattern: &[u8],
+        span: Span,
+        max_compiled: usize,
+    ) -> Result<(Arc<dyn Regex>, bool), Error> {
         let Translation { text, groups, backtracks } = translate(pattern)?;
         let text = match span {
             Span::Whole => format!(r"\A(?:{text})\z"),
@@ -75,25 +91,28 @@ impl RegexEngine for EcmaScript {
             }
         };
         if backtracks {
-            let mut options = RegexOptionsBuilder::new();
-            options
-                .bytes_mode(BytesMode::Ascii)
-                .backtrack_limit(Self::MAX_BACKTRACKS)
-                .max_prog_size(Self::MAX_INSTRUCTIONS)
-                .delegate_size_limit(Self::MAX_COMPILED)
-                .delegate_dfa_size_limit(Self::MAX_COMPILED);
-            let regex = options.build(text).map_err(|reason| error(reason.to_string()))?;
-            regex.capture_names().enumerate().for_each(&mut note);
-            return Ok(Arc::new(Backtracking { regex, indices }));
+            let build = |backtracks| {
+                let mut options = RegexOptionsBuilder::new();
+                options
+                    .bytes_mode(BytesMode::Ascii)
+                    .backtrack_limit(backtracks)
+                    .max_prog_size(Self::MAX_INSTRUCTIONS)
+                    .delegate_size_limit(max_compiled)
+                    .delegate_dfa_size_limit(max_compiled);
+                options.build(text.clone()).map_err(|reason| error(reason.to_string()))
+            };
+            let [quick, thorough] = [build(Self::QUICK_BACKTRACKS)?, build(Self::MAX_BACKTRACKS)?];
+            thorough.capture_names().enumerate().for_each(&mut note);
+            return Ok((Arc::new(Backtracking { quick, thorough, indices }), true));
         }
         let regex = RegexBuilder::new(&text)
             .unicode(false)
-            .size_limit(Self::MAX_COMPILED)
-            .dfa_size_limit(Self::MAX_COMPILED)
+            .size_limit(max_compiled)
+            .dfa_size_limit(max_compiled)
             .build()
             .map_err(|reason| error(reason.to_string()))?;
         regex.capture_names().enumerate().for_each(&mut note);
-        Ok(Arc::new(Linear { regex, indices }))
+        Ok((Arc::new(Linear { regex, indices }), false))
     }
 }
 
@@ -125,10 +144,36 @@ impl Regex for Linear {
 }
 
 /// For patterns with lookaround or back references.
+///
+/// The engine does not tell how many steps it has made. So it runs with a low limit first, and
+/// costs the high one only if that is not enough.
 struct Backtracking {
-    regex: fancy_regex::Regex,
-    /// The index of each group of the pattern among those of `regex`.
+    quick: fancy_regex::Regex,
+    thorough: fancy_regex::Regex,
+    /// The index of each group of the pattern among those of the engine.
     indices: Box<[usize]>,
+}
+
+impl Backtracking {
+    fn run<T>(
+        &self,
+        text: &[u8],
+        steps: &mut u64,
+        search: impl Fn(&fancy_regex::Regex) -> fancy_regex::Result<T>,
+    ) -> Result<T, GaveUp> {
+        check_text(text, EcmaScript::MAX_TEXT_WITH_BACKTRACKING)?;
+        let mut pay = |backtracks: usize| {
+            // Each attempt may look at a part of the text again.
+            let cost = backtracks as u64 * (8 + text.len() as u64 / 8);
+            *steps = steps.checked_sub(cost).ok_or(GaveUp)?;
+            Ok(())
+        };
+        pay(EcmaScript::QUICK_BACKTRACKS)?;
+        search(&self.quick).or_else(|_| {
+            pay(EcmaScript::MAX_BACKTRACKS)?;
+            search(&self.thorough).map_err(|_| GaveUp)
+        })
+    }
 }
 
 impl Regex for Backtracking {
@@ -138,17 +183,29 @@ impl Regex for Backtracking {
         start: usize,
         groups: &mut Vec<Option<Range<usize>>>,
     ) -> Result<Option<Range<usize>>, GaveUp> {
+        self.find_within(text, start, groups, &mut { u64::MAX })
+    }
+
+    fn is_match(&self, text: &[u8]) -> Result<bool, GaveUp> {
+        self.is_match_within(text, &mut { u64::MAX })
+    }
+
+    fn find_within(
+        &self,
+        text: &[u8],
+        start: usize,
+        groups: &mut Vec<Option<Range<usize>>>,
+        steps: &mut u64,
+    ) -> Result<Option<Range<usize>>, GaveUp> {
         groups.clear();
-        check_text(text, EcmaScript::MAX_TEXT_WITH_BACKTRACKING)?;
-        let captures = self.regex.captures_from_pos(text, start).map_err(|_| GaveUp)?;
+        let captures = self.run(text, steps, |regex| regex.captures_from_pos(text, start))?;
         let Some(captures) = captures else { return Ok(None) };
         groups.extend(self.indices.iter().map(|index| captures.get(*index).map(|found| found.range())));
         Ok(captures.get(0).map(|found| found.range()))
     }
 
-    fn is_match(&self, text: &[u8]) -> Result<bool, GaveUp> {
-        check_text(text, EcmaScript::MAX_TEXT_WITH_BACKTRACKING)?;
-        self.regex.is_match(text).map_err(|_| GaveUp)
+    fn is_match_within(&self, text: &[u8], steps: &mut u64) -> Result<bool, GaveUp> {
+        self.run(text, steps, |regex| regex.is_match(text))
     }
 }
 
@@ -164,6 +221,6 @@ impl fmt::Debug for Linear {
 
 impl fmt::Debug for Backtracking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("EcmaScript").field(&self.regex.as_str()).finish()
+        f.debug_tuple("EcmaScript").field(&self.thorough.as_str()).finish()
     }
 }

@@ -5,10 +5,14 @@ mod byte_set;
 #[cfg(feature = "regex")]
 mod ecmascript;
 #[cfg(feature = "regex")]
+mod quota;
+#[cfg(feature = "regex")]
 mod translate;
 
 #[cfg(feature = "regex")]
 pub use ecmascript::EcmaScript;
+#[cfg(feature = "regex")]
+pub use quota::PatternQuota;
 
 use core::fmt;
 use core::ops::Range;
@@ -52,6 +56,35 @@ pub trait Regex: fmt::Debug + Send + Sync {
     /// As [`find`](Self::find).
     fn is_match(&self, text: &[u8]) -> Result<bool, GaveUp> {
         Ok(self.find(text, 0, &mut Vec::new())?.is_some())
+    }
+
+    /// As [`find`](Self::find), and takes what it costs from `steps`, about a nanosecond each,
+    /// before it begins.
+    ///
+    /// An engine whose time is linear in the text need not count.
+    ///
+    /// # Errors
+    ///
+    /// [`GaveUp`] also if there are not enough steps left.
+    fn find_within(
+        &self,
+        text: &[u8],
+        start: usize,
+        groups: &mut Vec<Option<Range<usize>>>,
+        steps: &mut u64,
+    ) -> Result<Option<Range<usize>>, GaveUp> {
+        let _ = steps;
+        self.find(text, start, groups)
+    }
+
+    /// As [`is_match`](Self::is_match) and [`find_within`](Self::find_within).
+    ///
+    /// # Errors
+    ///
+    /// [`GaveUp`] also if there are not enough steps left.
+    fn is_match_within(&self, text: &[u8], steps: &mut u64) -> Result<bool, GaveUp> {
+        let _ = steps;
+        self.is_match(text)
     }
 }
 

@@ -88,16 +88,23 @@ impl StringFilter {
 
     /// Applies the rules to a string of any bytes.
     pub fn filter(&self, text: &mut [u8], semantic_type: SemanticType) -> Outcome {
+        self.filter_within(text, semantic_type, &mut { u64::MAX })
+    }
+
+    /// As [`filter`](Self::filter), and takes from `steps` what it costs beyond a constant for each
+    /// byte and rule; see [`Regex::find_within`](crate::Regex::find_within). When they are used up,
+    /// strings that cost more are overwritten as a whole.
+    pub fn filter_within(&self, text: &mut [u8], semantic_type: SemanticType, steps: &mut u64) -> Outcome {
         if text.is_empty() || self.rules.is_empty() {
             return Outcome::Kept;
         }
-        self.decide(text, semantic_type).unwrap_or_else(|GaveUp| {
+        self.decide(text, semantic_type, steps).unwrap_or_else(|GaveUp| {
             redact(text);
             Outcome::GaveUp
         })
     }
 
-    fn decide(&self, text: &mut [u8], semantic_type: SemanticType) -> Result<Outcome, GaveUp> {
+    fn decide(&self, text: &mut [u8], semantic_type: SemanticType, steps: &mut u64) -> Result<Outcome, GaveUp> {
         let payload = atrace_payload(text).map(|start| start..text.len());
         let mut groups = Vec::new();
         for rule in self.rules.iter().filter(|rule| rule.types.contains(semantic_type)) {
@@ -107,18 +114,18 @@ impl StringFilter {
             }
             match rule.policy {
                 Policy::MatchBreak | Policy::AtraceMatchBreak => {
-                    if rule.regex.is_match(text)? {
+                    if rule.regex.is_match_within(text, steps)? {
                         return Ok(Outcome::Kept);
                     }
                 }
                 Policy::MatchRedactGroups | Policy::AtraceMatchRedactGroups => {
-                    if rule.regex.find(text, 0, &mut groups)?.is_some() {
+                    if rule.regex.find_within(text, 0, &mut groups, steps)?.is_some() {
                         redact_all(text, &groups);
                         return Ok(Outcome::Redacted);
                     }
                 }
                 Policy::AtraceRepeatedSearchRedactGroups => {
-                    if search_and_redact(rule, text, &mut groups)? {
+                    if search_and_redact(rule, text, &mut groups, steps)? {
                         return Ok(Outcome::Redacted);
                     }
                 }
@@ -131,7 +138,12 @@ impl StringFilter {
 /// Overwrites the groups of every match, one after the other; false if there is none.
 ///
 /// All matches are those of the string as it was.
-fn search_and_redact(rule: &Rule, text: &mut [u8], groups: &mut Vec<Option<Range<usize>>>) -> Result<bool, GaveUp> {
+fn search_and_redact(
+    rule: &Rule,
+    text: &mut [u8],
+    groups: &mut Vec<Option<Range<usize>>>,
+    steps: &mut u64,
+) -> Result<bool, GaveUp> {
     let mut found = Vec::new();
     let mut searched = 0;
     let mut start = 0;
@@ -141,7 +153,11 @@ fn search_and_redact(rule: &Rule, text: &mut [u8], groups: &mut Vec<Option<Range
         if searched > MAX_SEARCHED {
             return Err(GaveUp);
         }
-        let Some(range) = rule.regex.find(text, start, groups)? else { break };
+        if start > 0 {
+            // The first search looks at each byte once, as other rules do.
+            *steps = steps.checked_sub((text.len() - start) as u64).ok_or(GaveUp)?;
+        }
+        let Some(range) = rule.regex.find_within(text, start, groups, steps)? else { break };
         any = true;
         found.extend(groups.drain(..).flatten().filter(|group| !group.is_empty()).map(Some));
         // After a match of nothing, one byte further on, or it would be found for ever.

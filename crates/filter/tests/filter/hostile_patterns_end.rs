@@ -2,7 +2,11 @@
 //!
 //! No test here measures time: without bounds they would not end in a lifetime.
 
-use esatto_filter::{EcmaScript, GaveUp, Outcome, Policy, Regex, RegexEngine, Rule, SemanticType, Span, StringFilter};
+use crate::util::program;
+use esatto_filter::{
+    EcmaScript, Filter, GaveUp, Outcome, PatternQuota, Policy, Regex, RegexEngine, Rule, SemanticType, Span,
+    StringField, StringFilter,
+};
 use std::sync::Arc;
 
 fn compile(pattern: &str, span: Span) -> Arc<dyn Regex> {
@@ -75,4 +79,57 @@ fn repetitions_that_are_counted_at_run_time_are_bounded_there() {
     let regex = compile(r"(?:(?:(?:(a)\1){1000}){1000}){1000}", Span::Whole);
     let outcome = regex.is_match(&[b'a'; EcmaScript::MAX_TEXT_WITH_BACKTRACKING]);
     assert!(matches!(outcome, Err(GaveUp) | Ok(false)), "{outcome:?}");
+}
+
+#[test]
+fn what_backtracks_costs_steps_and_what_does_not_is_free() {
+    let easy = [b'a'; 100];
+    let hard = [b'a'; EcmaScript::MAX_TEXT_WITH_BACKTRACKING];
+    let mut steps = 1_000_000;
+    assert_eq!(compile("(a*)*b", Span::Whole).is_match_within(&hard, &mut steps), Ok(false));
+    assert_eq!(steps, 1_000_000);
+    assert_eq!(compile("(?!b)a*", Span::Whole).is_match_within(&easy, &mut steps), Ok(true));
+    assert!((900_000..1_000_000).contains(&steps), "{steps}");
+    let before = steps;
+    assert_eq!(compile(r"(a*)*b\1", Span::Whole).is_match_within(&hard, &mut steps), Err(GaveUp));
+    assert!(steps < before, "the quick attempt is charged, the thorough one is not made");
+    assert_eq!(compile("(?!b)a*", Span::Whole).is_match_within(&easy, &mut 0), Err(GaveUp));
+}
+
+#[test]
+fn a_message_of_many_hard_strings_is_redacted_within_its_steps() {
+    const STRINGS: usize = 100;
+    let program = program(|builder| {
+        builder.string(1, StringField::default())?.end_message();
+        Ok(())
+    });
+    let mut strings = StringFilter::new();
+    strings.add(Rule::new(&EcmaScript, Policy::MatchBreak, br"(a*)*b\1").unwrap()).unwrap();
+    let mut filter = Filter::new(program).with_strings(strings);
+    let message: Vec<u8> = (0..STRINGS).flat_map(|_| [&[0x0a, 120][..], &[b'a'; 120]].concat()).collect();
+    // Each message has its own steps.
+    for round in 1..=2 {
+        let out = filter.filter_to_vec(&message).unwrap();
+        assert_eq!(out.len(), message.len());
+        assert!(out.chunks(122).all(|string| string[2..].starts_with(b"P60REDACTED---")));
+        assert_eq!(filter.strings_given_up(), round * STRINGS as u64);
+    }
+}
+
+#[test]
+fn patterns_of_one_config_have_a_bound_together() {
+    let quota = PatternQuota::default();
+    let compiled = (0..10_909).take_while(|i| quota.compile(format!("(?:a{i}){{50}}").as_bytes(), Span::Whole).is_ok());
+    let compiled = compiled.count();
+    assert!((64..1000).contains(&compiled), "{compiled}");
+    // The same pattern again is not compiled again.
+    let quota = PatternQuota::default();
+    assert!((0..10_909).all(|_| quota.compile(b"the same.*", Span::Whole).is_ok()));
+    // A pattern is charged for what it needs.
+    let quota = PatternQuota::default();
+    let large = (0..100).take_while(|i| quota.compile(format!("(?:[^]{{9}}{i}){{60}}").as_bytes(), Span::Part).is_ok());
+    assert!(large.count() < 65);
+    let quota = PatternQuota::default();
+    let split = (0..1000).take_while(|i| quota.compile(format!("(?={i})(?!b)a").as_bytes(), Span::Part).is_ok());
+    assert!(split.count() < 100);
 }
