@@ -294,6 +294,15 @@ impl Address {
     }
 }
 
+impl Address {
+    /// Whether this is one of the default addresses in a folder that any user can write to. Any
+    /// user may listen there while no service runs.
+    pub fn is_open_to_all(&self) -> bool {
+        let (producer, consumer) = default_set(false);
+        !cfg!(target_os = "android") && (*self == producer || *self == consumer)
+    }
+}
+
 /// Producer and consumer default, depending on whether `/run/perfetto` may be entered.
 fn default_set(run_dir: bool) -> (Address, Address) {
     let path = |p: &str| Address::Path(PathBuf::from(p));

@@ -21,6 +21,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use crate::error::Error;
+use crate::foreign::ForeignFd;
 use crate::frame::{Frame, FrameDecoder, MAX_FRAME};
 use crate::sys::{PollFd, Stream, poll};
 
@@ -54,7 +55,7 @@ pub struct Connection {
     outgoing: Outgoing,
     limits: Limits,
     /// The newest descriptor that arrived and that nobody took.
-    fd_slot: Option<OwnedFd>,
+    fd_slot: Option<ForeignFd>,
     closed: bool,
 }
 
@@ -64,7 +65,7 @@ pub struct Io<'c> {
     /// Replies go here.
     pub out: &'c mut Outgoing,
     /// The newest descriptor that arrived; a handler that expects one takes it, others leave it.
-    pub fd: &'c mut Option<OwnedFd>,
+    pub fd: &'c mut Option<ForeignFd>,
 }
 
 impl Connection {
@@ -98,7 +99,8 @@ impl Connection {
             budget -= received.len;
             self.closed = received.len == 0;
             if received.fd.is_some() {
-                // Closes the one that nobody took. Nothing more is read now: let the frame it belongs to be handled first.
+                // Disposes of the one that nobody took. Nothing more is read now: let the frame it
+                // belongs to be handled first.
                 self.fd_slot = received.fd;
                 break;
             }
@@ -173,9 +175,15 @@ impl Connection {
         self.outgoing.queued()
     }
 
-    /// Takes the newest descriptor that arrived.
+    /// Bytes of memory that hold what waits to be written, and what was received and is no whole
+    /// frame yet.
+    pub fn held(&self) -> usize {
+        self.outgoing.queued() + self.decoder.held()
+    }
+
+    /// Takes the newest descriptor that arrived, from a peer that is trusted.
     pub fn take_fd(&mut self) -> Option<OwnedFd> {
-        self.fd_slot.take()
+        self.fd_slot.take().map(ForeignFd::into_owned)
     }
 
     /// The socket.
@@ -286,6 +294,7 @@ impl Outgoing {
             if !rest.is_empty() {
                 let n = stream.send(rest, piece.fd.as_ref().map(AsFd::as_fd))?;
                 if n == 0 {
+                    self.forget_written();
                     return Ok(());
                 }
                 piece.fd = None;
@@ -296,6 +305,16 @@ impl Outgoing {
             }
         }
         Ok(())
+    }
+
+    /// Gives the memory of what is gone back to a queue that never becomes empty: more is appended
+    /// to the same buffer for as long as the peer takes only a part at a time.
+    fn forget_written(&mut self) {
+        let Some(piece) = self.pieces.front_mut() else { return };
+        // What is moved is less than what was written since the last time.
+        if self.written >= KEEP_BUFFER && self.written * 2 >= piece.bytes.len() {
+            piece.bytes.drain(..mem::take(&mut self.written));
+        }
     }
 
     fn recycle_front(&mut self) {

@@ -26,6 +26,14 @@ pub enum Error {
         /// Why it failed.
         source: io::Error,
     },
+    /// A process of another user listens at this address, where any user may listen. Nothing was
+    /// sent to it.
+    Stranger {
+        /// Where.
+        address: Address,
+        /// The user id of the listener; `None` if the system does not tell.
+        uid: Option<u32>,
+    },
     /// A system call on an established connection failed.
     Io(io::Error),
     /// The peer announced a frame that no receiver accepts (wire-protocol.md §2).
@@ -40,6 +48,9 @@ pub enum Error {
     },
     /// The peer attached more descriptors than the protocol allows (wire-protocol.md §6).
     TooManyDescriptors,
+    /// The peer attached a descriptor, and the [`Disposal`](crate::Disposal) of its connection
+    /// takes no more.
+    DescriptorRefused,
     /// A descriptor was to be sent over a socket that cannot carry one.
     DescriptorsUnsupported,
     /// The peer does not read: more bytes wait for it than this side is willing to keep.
@@ -47,6 +58,14 @@ pub enum Error {
         /// Bytes that wait to be written.
         queued: usize,
         /// The bound that was passed.
+        limit: usize,
+    },
+    /// More bytes are held for the peer, or for all peers of its kind, than this side is willing to
+    /// keep.
+    HoldsTooMuch {
+        /// Bytes that are held for this connection.
+        held: usize,
+        /// The bound that was passed, of this and other connections together.
         limit: usize,
     },
     /// Replies arrived that nobody fetched, more than this side is willing to keep.
@@ -75,6 +94,12 @@ impl fmt::Display for Error {
             Self::AddressInUse(a) => write!(f, "another service is already listening on {a}"),
             Self::NotASocket(a) => write!(f, "{a} exists and is not a socket; remove it or choose another address"),
             Self::Socket { action, address, source } => write!(f, "cannot {action} {address}: {source}"),
+            Self::Stranger { address, uid: Some(uid) } => {
+                write!(f, "refused {address}: uid {uid} listens there, and any user may")
+            }
+            Self::Stranger { address, uid: None } => {
+                write!(f, "refused {address}: an unknown user listens there, and any user may")
+            }
             Self::Io(e) => write!(f, "socket error: {e}"),
             Self::FrameTooLarge { announced } => {
                 write!(
@@ -87,9 +112,15 @@ impl fmt::Display for Error {
                 write!(f, "message needs a frame of {len} bytes (at most {} are allowed)", crate::frame::MAX_FRAME)
             }
             Self::TooManyDescriptors => f.write_str("peer sent too many file descriptors at once"),
+            Self::DescriptorRefused => {
+                f.write_str("peer sent a file descriptor, and too many of its user wait to be closed already")
+            }
             Self::DescriptorsUnsupported => f.write_str("file descriptors cannot be sent over this kind of socket"),
             Self::PeerNotReading { queued, limit } => {
                 write!(f, "peer does not read: {queued} bytes wait for it (limit {limit})")
+            }
+            Self::HoldsTooMuch { held, limit } => {
+                write!(f, "peer leaves too much unread or unfinished: {held} bytes, more than {limit} with others")
             }
             Self::TooManyReplies { bytes } => write!(f, "{bytes} bytes of replies were not fetched"),
             Self::Disconnected => f.write_str("peer closed the connection"),

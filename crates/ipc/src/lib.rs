@@ -10,6 +10,7 @@
 //! | [`client`], [`host`] | the two sides of the RPC layer, without I/O |
 //! | [`peer`] | who is at the other end |
 //! | [`ports`] | names of the services and their methods |
+//! | [`foreign`] | descriptors of other processes, and who closes them |
 //! | [`connection`] | a stream with its buffers, for event loops; bounds and back-pressure |
 //! | [`blocking`] | a client that waits |
 //! | [`hooks`] | where calls can be observed |
@@ -25,6 +26,7 @@ pub mod blocking;
 pub mod client;
 pub mod connection;
 mod error;
+pub mod foreign;
 pub mod frame;
 pub mod hooks;
 #[cfg(feature = "host")]
@@ -33,12 +35,14 @@ pub mod peer;
 #[cfg(feature = "host")]
 pub mod ports;
 pub mod sys;
+mod trust;
 
 pub use address::{Address, AddressError, Family};
 pub use blocking::BlockingClient;
 pub use client::{Client, ClientEvent, RequestId};
 pub use connection::{Connection, Limits};
 pub use error::Error;
+pub use foreign::{Admission, Disposal, ForeignFd};
 pub use frame::{Frame, FrameBody, FrameDecoder};
 #[cfg(feature = "host")]
 pub use host::{Host, HostEvent, Invoke, Port};

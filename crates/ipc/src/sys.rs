@@ -1,10 +1,11 @@
 //! Sockets: non-blocking listeners and streams, descriptor passing and peer credentials.
 //!
-//! The only module of this crate with `unsafe`: rustix covers everything but a few corners of the kernel's interface,
-//! the address of a vsock socket, peer credentials whose pid may be 0 (a process of a pid namespace that we
-//! cannot see, which rustix's `Pid` cannot represent), and descriptors of which only the number is known. Waiting for
-//! descriptors is here, too, because rustix's takes long to compile. The
-//! cycle counter, which is an instruction, is here for the same reason.
+//! The only module of this crate with `unsafe`: rustix covers everything but a few corners of the
+//! kernel's interface, the address of a vsock socket, peer credentials whose pid may be 0 (a
+//! process of a pid namespace that we cannot see, which rustix's `Pid` cannot represent), and
+//! descriptors of which only the number is known. Waiting for descriptors is here, too, because
+//! rustix's takes long to compile. The cycle counter, which is an instruction, is here for the same
+//! reason, and so is the signal that interrupts one thread.
 
 #![allow(unsafe_code)]
 
@@ -12,6 +13,8 @@ mod connecting;
 mod cycles;
 #[cfg(feature = "host")]
 mod inherited;
+#[cfg(feature = "host")]
+mod interrupt;
 #[cfg(feature = "host")]
 mod listener;
 mod poll;
@@ -22,30 +25,39 @@ use std::ffi::{c_int, c_void};
 use std::io::{IoSlice, IoSliceMut};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{
-    self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt,
+    self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, RecvMsg, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt,
 };
 
 use crate::address::{Address, Family};
 use crate::error::Error;
+use crate::foreign::{Admission, Disposal, ForeignFd};
 
 pub use self::connecting::Connecting;
 pub use self::cycles::cycles;
 #[cfg(feature = "host")]
 pub use self::inherited::inherited;
 #[cfg(feature = "host")]
+pub use self::interrupt::{ThreadId, current_thread, interrupt};
+#[cfg(feature = "host")]
 pub use self::listener::Listener;
 pub use self::poll::{PollFd, poll};
 
-/// Room for ancillary data: one `SCM_RIGHTS` message with one descriptor.
+/// Descriptors in one message that a connection survives: the first is kept, the second closed
+/// (wire-protocol.md §6).
+const MAX_DESCRIPTORS: usize = 2;
+/// The kernel takes no more descriptors in one message (`SCM_MAX_FD`).
 ///
-/// On 64-bit machines its alignment leaves room for a second one; a third makes the kernel set `MSG_CTRUNC`
-/// (wire-protocol.md §6). `cmsg_space!` adds slack for buffers that are not aligned; ours is, so it is taken off again.
-const CONTROL_LEN: usize = rustix::cmsg_space!(ScmRights(1)) - size_of::<usize>();
+/// There is room for all of them. The kernel would close those for which there is none, in the
+/// thread that receives.
+const MAX_DESCRIPTORS_OF_KERNEL: usize = 253;
+/// Room for ancillary data: one `SCM_RIGHTS` message.
+const CONTROL_LEN: usize = rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS_OF_KERNEL));
 
 #[repr(C, align(8))]
 struct Control([MaybeUninit<u8>; CONTROL_LEN]);
@@ -71,14 +83,17 @@ pub struct Received {
     /// Number of bytes; 0 is the end of the stream.
     pub len: usize,
     /// A descriptor that came along, close-on-exec. Of two, the first.
-    pub fd: Option<OwnedFd>,
+    pub fd: Option<ForeignFd>,
 }
 
 /// A connected stream socket; non-blocking and close-on-exec.
 #[derive(Debug)]
 pub struct Stream {
-    fd: OwnedFd,
+    /// `None` only in `drop`.
+    fd: Option<OwnedFd>,
     family: Family,
+    /// Closes what the peer passes, and this socket; without it, that happens here.
+    disposal: Option<Arc<dyn Disposal>>,
 }
 
 impl Stream {
@@ -104,7 +119,7 @@ impl Stream {
         rustix::io::ioctl_fionbio(&fd, true).map_err(err)?;
         let family = address.family();
         configure(&fd, family).map_err(err)?;
-        Ok(Self { fd, family })
+        Ok(Self::new(fd, family))
     }
 
     /// Two unix stream sockets that are connected to each other.
@@ -115,7 +130,7 @@ impl Stream {
     pub fn pair() -> Result<(Self, Self), Error> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (a, b) = net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        Ok((Self { fd: a, family: Family::Unix }, Self { fd: b, family: Family::Unix }))
+        Ok((Self::new(a, Family::Unix), Self::new(b, Family::Unix)))
     }
 
     /// Takes over a connected stream socket; sets it non-blocking and close-on-exec.
@@ -127,7 +142,24 @@ impl Stream {
         let family = family_of(&fd)?;
         adopt(&fd)?;
         configure(&fd, family)?;
-        Ok(Self { fd, family })
+        Ok(Self::new(fd, family))
+    }
+
+    fn new(fd: OwnedFd, family: Family) -> Self {
+        Self { fd: Some(fd), family, disposal: None }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_ref().expect("it is taken once, by value").as_fd()
+    }
+
+    /// From now on `disposal` closes descriptors that the peer passes, and this socket when it is
+    /// dropped.
+    ///
+    /// A socket in an epoll set must be deleted from it before: it is open for some time after its
+    /// drop.
+    pub fn set_disposal(&mut self, disposal: Arc<dyn Disposal>) {
+        self.disposal = Some(disposal);
     }
 
     /// The kind of socket.
@@ -152,7 +184,7 @@ impl Stream {
         }
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let result = match fd {
-            None => retry(|| net::send(&self.fd, bytes, flags)),
+            None => retry(|| net::send(self.fd(), bytes, flags)),
             Some(fd) => {
                 let mut control = Control::new();
                 let fds = [fd];
@@ -160,7 +192,7 @@ impl Stream {
                     let mut ancillary = SendAncillaryBuffer::new(&mut control.0);
                     let pushed = ancillary.push(SendAncillaryMessage::ScmRights(&fds));
                     debug_assert!(pushed, "the control buffer has room for one descriptor");
-                    net::sendmsg(&self.fd, &[IoSlice::new(bytes)], &mut ancillary, flags)
+                    net::sendmsg(self.fd(), &[IoSlice::new(bytes)], &mut ancillary, flags)
                 })
             }
         };
@@ -178,43 +210,79 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`Error::TooManyDescriptors`] for three or more (all are closed), else what the system call says; a reset is
-    /// reported as end of stream. `Ok(None)` means that nothing is there now.
+    /// [`Error::TooManyDescriptors`] for three or more (all are closed),
+    /// [`Error::DescriptorRefused`] if the peer may pass none (it stays in the kernel), else what
+    /// the system call says; a reset is reported as end of stream. `Ok(None)` means that nothing is
+    /// there now, or a descriptor that must wait.
     pub fn recv(&self, buf: &mut [u8]) -> Result<Option<Received>, Error> {
+        let admission = self.disposal.as_ref().map_or(Admission::Granted, |disposal| disposal.admission());
+        let len = match admission {
+            Admission::Granted => buf.len(),
+            Admission::Later | Admission::Denied => match self.peek(buf) {
+                Ok(Some(len)) => len,
+                Ok(None) => return Ok(None),
+                Err(Error::DescriptorRefused) if admission == Admission::Later => return Ok(None),
+                Err(error) => return Err(error),
+            },
+        };
         let mut control = Control::new();
         let mut ancillary = RecvAncillaryBuffer::new(&mut control.0);
-        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-        let message = match retry(|| net::recvmsg(&self.fd, &mut [IoSliceMut::new(buf)], &mut ancillary, flags)) {
-            Ok(message) => message,
-            Err(Errno::AGAIN) => return Ok(None),
-            Err(Errno::CONNRESET) => return Ok(Some(Received { len: 0, fd: None })),
-            Err(e) => return Err(e.into()),
+        let Some(message) = self.receive(&mut buf[..len], &mut ancillary, RecvFlags::CMSG_CLOEXEC)? else {
+            return Ok(None);
         };
-        let mut first = None;
+        let (mut first, mut count) = (None, 0);
         for part in ancillary.drain() {
             if let RecvAncillaryMessage::ScmRights(fds) = part {
                 for fd in fds {
-                    // The second and later ones are closed here.
+                    let fd = ForeignFd::new(fd, self.disposal.clone());
+                    count += 1;
+                    // The second and later ones are disposed of here.
                     first.get_or_insert(fd);
                 }
             }
         }
-        if message.flags.contains(ReturnFlags::CTRUNC) {
+        // Truncated although there is room for all: this process has no descriptors left.
+        if count > MAX_DESCRIPTORS || message.flags.contains(ReturnFlags::CTRUNC) {
             return Err(Error::TooManyDescriptors);
         }
         Ok(Some(Received { len: message.bytes, fd: first }))
     }
 
+    /// How many bytes can be received without a descriptor.
+    fn peek(&self, buf: &mut [u8]) -> Result<Option<usize>, Error> {
+        let message = self.receive(buf, &mut RecvAncillaryBuffer::default(), RecvFlags::PEEK)?;
+        match message {
+            Some(message) if message.flags.contains(ReturnFlags::CTRUNC) => Err(Error::DescriptorRefused),
+            message => Ok(message.map(|message| message.bytes)),
+        }
+    }
+
+    /// `recvmsg`; the end of the stream and a reset are 0 bytes.
+    fn receive(
+        &self,
+        buf: &mut [u8],
+        ancillary: &mut RecvAncillaryBuffer<'_>,
+        flags: RecvFlags,
+    ) -> Result<Option<RecvMsg>, Error> {
+        let flags = flags | RecvFlags::DONTWAIT;
+        match retry(|| net::recvmsg(self.fd(), &mut [IoSliceMut::new(buf)], ancillary, flags)) {
+            Ok(message) => Ok(Some(message)),
+            Err(Errno::AGAIN) => Ok(None),
+            Err(Errno::CONNRESET) => Ok(Some(RecvMsg { bytes: 0, flags: ReturnFlags::empty(), address: None })),
+            Err(e) => Err(e.into()),
+        }
+    }
+
     /// Credentials of the peer of a unix socket, `None` for other kinds.
     pub fn peer_credentials(&self) -> Option<Credentials> {
-        (self.family == Family::Unix).then(|| peer_credentials(self.fd.as_fd())).flatten()
+        (self.family == Family::Unix).then(|| peer_credentials(self.fd())).flatten()
     }
 
     /// The local address without its port, the fallback for a machine id hint (wire-protocol.md §7).
     ///
     /// `None` for unix sockets.
     pub fn local_host(&self) -> Option<String> {
-        let any = net::getsockname(&self.fd).ok()?;
+        let any = net::getsockname(self.fd()).ok()?;
         match self.family {
             Family::Unix => None,
             Family::Inet | Family::Inet6 => match SocketAddr::try_from(any).ok()? {
@@ -228,25 +296,35 @@ impl Stream {
     /// Closes the direction to the peer, which sees the end of the stream behind everything sent before.
     pub fn shutdown_write(&self) {
         // The only failure is that the connection is gone already.
-        let _ = net::shutdown(&self.fd, net::Shutdown::Write);
+        let _ = net::shutdown(self.fd(), net::Shutdown::Write);
     }
 
     /// Closes both directions; the peer sees the end of the stream, wake-ups follow on both sides.
     pub fn shutdown(&self) {
         // The only failure is that the connection is gone already.
-        let _ = net::shutdown(&self.fd, net::Shutdown::Both);
+        let _ = net::shutdown(self.fd(), net::Shutdown::Both);
     }
 }
 
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.fd()
     }
 }
 
 impl From<Stream> for OwnedFd {
-    fn from(stream: Stream) -> Self {
-        stream.fd
+    fn from(mut stream: Stream) -> Self {
+        stream.fd.take().expect("it is taken once, by value")
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if let (Some(fd), Some(disposal)) = (self.fd.take(), &self.disposal) {
+            // The peer sees the end now, however long it takes to close the socket.
+            let _ = net::shutdown(&fd, net::Shutdown::Both);
+            disposal.close_connection(fd);
+        }
     }
 }
 
@@ -334,6 +412,15 @@ fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Resu
             other => return other,
         }
     }
+}
+
+/// The real and the effective user of this process.
+pub(crate) fn own_users() -> [u32; 2] {
+    unsafe extern "C" {
+        safe fn getuid() -> u32;
+        safe fn geteuid() -> u32;
+    }
+    [getuid(), geteuid()]
 }
 
 /// `getsockopt(SO_PEERCRED)` into plain integers.

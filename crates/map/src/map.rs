@@ -43,6 +43,15 @@ impl<K, V> Map<K, V> {
         IterMut(self.entries.iter_mut())
     }
 
+    /// Keys and values from a key on, in the order of the keys.
+    pub fn iter_from<Q: Ord + ?Sized>(&self, key: &Q) -> Iter<'_, K, V>
+    where
+        K: Ord + Borrow<Q>,
+    {
+        let (Ok(at) | Err(at)) = self.find(key);
+        Iter(self.entries[at..].iter())
+    }
+
     /// The keys, in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> + ExactSizeIterator + Clone {
         self.entries.iter().map(|(key, _)| key)
@@ -63,16 +72,9 @@ impl<K, V> Map<K, V> {
         self.entries.into_iter().map(|(_, value)| value)
     }
 
-    /// Keeps only what `keep` says. What it drops costs as much as what lies behind it.
+    /// Keeps the entries for which `keep` returns true. Visits and moves each entry at most once.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
-        let mut at = 0;
-        while let Some((key, value)) = self.entries.get_mut(at) {
-            if keep(key, value) {
-                at += 1;
-            } else {
-                drop(self.take(at));
-            }
-        }
+        self.entries.retain_mut(|(key, value)| keep(key, value));
     }
 
     /// Takes out one entry.

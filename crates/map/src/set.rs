@@ -36,7 +36,7 @@ impl<T> Set<T> {
         self.0.keys()
     }
 
-    /// Keeps only what `keep` says.
+    /// Keeps the values for which `keep` returns true. Visits and moves each value at most once.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         self.0.retain(|value, ()| keep(value));
     }

@@ -262,8 +262,9 @@ impl Arbiter {
         }
     }
 
-    /// Queues a finished chunk, and what is ready of its writer's patches. One to be kept back waits for patches, as long as it
-    /// is not sent, if that is wished (§11, direct patching).
+    /// Queues a finished chunk, and what is ready of its writer's patches. One to be kept back
+    /// waits for patches, as long as it is not sent, if that is wished (§11, direct patching).
+    /// `false`: the peer has taken the chunk away, and what is in it is lost.
     pub(crate) fn return_chunk(
         &self,
         chunk: Chunk<BeingWritten>,
@@ -271,18 +272,22 @@ impl Arbiter {
         writer: WriterRef,
         chunk_id: u32,
         patches: &mut PatchList,
-    ) {
+    ) -> bool {
         if self.is_shutdown() {
-            return;
+            return true;
         }
         let chunk = if keep_back && self.options.direct_patching {
             FinishedChunk::Unpatched(chunk)
         } else {
             match self.smb.complete(chunk) {
                 Ok(chunk) => FinishedChunk::Complete(chunk),
-                Err(_) => FinishedChunk::Lost,
+                Err(_) => {
+                    self.sink.on_chunk_lost();
+                    FinishedChunk::Lost
+                }
             }
         };
+        let is_there = !matches!(chunk, FinishedChunk::Lost);
         let mut state = self.state();
         let WriterRef { writer_id, target } = writer;
         let target = state.reservations.resolved(target);
@@ -291,6 +296,7 @@ impl Arbiter {
         let patched = state.pending.take_ready(&self.smb, target, writer_id, patches);
         let urgent = patched || self.options.emulation || self.much_pending(&state);
         self.announce(state, if urgent { Urgency::Now } else { Urgency::Batched });
+        is_there
     }
 
     /// Queues what is ready of a writer's patches.
@@ -338,7 +344,11 @@ impl Arbiter {
             return TraceWriter::null();
         }
         let mut state = self.state();
-        let Some(writer_id) = state.ids.allocate() else { return TraceWriter::null() };
+        let Some(writer_id) = state.ids.allocate() else {
+            drop(state);
+            self.sink.on_writer_refused();
+            return TraceWriter::null();
+        };
         let buffer = match target {
             Target::Buffer(buffer) => Some(buffer),
             Target::Reservation(number) => state.reservations.add_writer(number, writer_id),
@@ -442,6 +452,9 @@ impl Arbiter {
             let held = state.reservations.hold();
             state.pending.take(&self.smb, held, self.options.emulation)
         };
+        for _ in 0..batch.lost {
+            self.sink.on_chunk_lost();
+        }
         for (writer_id, target_buffer) in batch.registrations {
             self.sink.register_writer(writer_id, target_buffer);
         }

@@ -267,7 +267,9 @@ impl ChunkWriter {
         let (Some(chunk), Some(arbiter)) = (self.chunk.take(), &self.arbiter) else { return };
         // A chunk that is kept back may be scraped, but for its last packet.
         let keep_back = self.flags.contains(ChunkFlags::NEEDS_PATCHING) && !self.late_chunk;
-        arbiter.return_chunk(chunk, keep_back, self.writer, self.chunk_id, &mut self.patches);
+        if !arbiter.return_chunk(chunk, keep_back, self.writer, self.chunk_id, &mut self.patches) {
+            self.loss_due |= LOSS_PRESENT;
+        }
     }
 
     fn start_dropping(&mut self) {

@@ -64,6 +64,14 @@ pub trait CommitSink: Send + Sync {
     fn on_stalled_too_long(&self, writer_id: u16) {
         let _ = writer_id;
     }
+
+    /// A writer was asked for while [`MAX_WRITER_ID`](crate::abi::MAX_WRITER_ID) of them live. It
+    /// drops everything that is written to it, without a trace in the data. Must not block.
+    fn on_writer_refused(&self) {}
+
+    /// The peer has changed the state of a chunk that a writer had. What is in the chunk is lost.
+    /// Must not block.
+    fn on_chunk_lost(&self) {}
 }
 
 /// One CommitData request.

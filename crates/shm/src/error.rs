@@ -23,6 +23,14 @@ pub enum Error {
         /// `errno` of `F_GET_SEALS`.
         errno: i32,
     },
+    /// The descriptor is a file whose pages can be taken away despite its seals: of huge pages, for
+    /// instance.
+    NotPlainMemory {
+        /// The kind of its file system (`*_MAGIC`).
+        kind: i64,
+        /// Bytes of a block of it.
+        block_size: i64,
+    },
     /// Without these seals the peer could shrink the file under our feet.
     MissingSeals {
         /// The seals it has (`F_SEAL_*` bits).
@@ -58,6 +66,11 @@ impl fmt::Display for Error {
             Self::NotMemfd { errno } => {
                 write!(f, "shared memory descriptor is not a memfd (F_GET_SEALS: errno {errno})")
             }
+            Self::NotPlainMemory { kind, block_size } => write!(
+                f,
+                "shared memory is not made of ordinary pages (file system {kind:#x}, blocks of {block_size} bytes); \
+                 make it by memfd_create without MFD_HUGETLB"
+            ),
             Self::MissingSeals { seals, missing } => {
                 write!(f, "shared memory has seals {seals:#x} and lacks {missing:#x}")
             }
@@ -73,3 +86,15 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// The pages of a mapping went away while it was accessed: what was copied from it means nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost;
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the pages of the shared memory went away")
+    }
+}
+
+impl std::error::Error for Lost {}

@@ -31,6 +31,8 @@ mod arbiter;
 mod chunk_writer;
 mod commit;
 mod error;
+#[cfg(all(feature = "faults", not(esatto_loom), any(target_os = "linux", target_os = "android")))]
+pub mod faults;
 mod fragments;
 #[cfg(not(esatto_loom))]
 mod fuzz;
@@ -39,6 +41,8 @@ mod ids;
 mod late;
 #[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
 mod mapped;
+#[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
+mod mappings;
 #[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
 mod memfd;
 pub mod order;
@@ -59,7 +63,7 @@ mod writer;
 
 pub use arbiter::{Arbiter, ExhaustedPolicy, Options};
 pub use commit::{ChunkToMove, ChunkToPatch, CommitRequest, CommitSink, FlushCallback, MAX_PATCHES_PER_ENTRY, Patch};
-pub use error::Error;
+pub use error::{Error, Lost};
 pub use fragments::{Fragment, Fragments};
 #[cfg(not(esatto_loom))]
 #[doc(hidden)]

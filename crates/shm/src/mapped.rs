@@ -1,16 +1,19 @@
 //! Shared memory proper: a sealed memfd, mapped whole (`docs/spec/shared-memory.md` §2).
 
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 use core::{fmt, ptr::NonNull};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use linux_raw_sys::general::{F_SEAL_FUTURE_WRITE, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_WRITE};
+use linux_raw_sys::general::{F_SEAL_FUTURE_WRITE, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_WRITE, TMPFS_MAGIC};
 
 use crate::{
-    Error, memfd,
+    Error,
+    abi::PageSize,
+    mappings::{self, Mapping},
+    memfd,
     region::Memory,
     size::{Geometry, MAX_SIZE},
 };
@@ -31,43 +34,9 @@ pub struct MappedRegion {
     base: NonNull<u8>,
     size: usize,
     file: File,
-    listed: Option<&'static Listed>,
-}
-
-/// A mapping of this process, for [`MappedRegion::copy_in_child`].
-struct Listed {
-    /// Where it begins; 0: nowhere. Set last and cleared first.
-    base: AtomicUsize,
-    size: AtomicUsize,
-    fd: AtomicI32,
-}
-
-/// More mappings than these stay shared in children of a fork.
-const MAX_LISTED: usize = 64;
-
-static LISTED: [Listed; MAX_LISTED] = [const { Listed::none() }; MAX_LISTED];
-
-/// Somebody else is about to fill it in.
-const TAKEN: usize = usize::MAX;
-
-impl Listed {
-    const fn none() -> Self {
-        Self { base: AtomicUsize::new(0), size: AtomicUsize::new(0), fd: AtomicI32::new(-1) }
-    }
-
-    fn add(base: NonNull<u8>, size: usize, file: &File) -> Option<&'static Self> {
-        let is_free =
-            |listed: &&Self| listed.base.compare_exchange(0, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        let listed = LISTED.iter().find(is_free)?;
-        listed.size.store(size, Ordering::Relaxed);
-        listed.fd.store(file.as_raw_fd(), Ordering::Relaxed);
-        listed.base.store(base.as_ptr().expose_provenance(), Ordering::Release);
-        Some(listed)
-    }
-
-    fn remove(&self) {
-        self.base.store(0, Ordering::Release);
-    }
+    mapping: Option<&'static Mapping>,
+    /// A bit for each page of the smallest size: it is known to have been written.
+    written: Box<[AtomicU32]>,
 }
 
 // SAFETY: the mapping belongs to this value, and is accessed as `Memory` demands.
@@ -88,32 +57,38 @@ impl MappedRegion {
         Self::map(file, size)
     }
 
-    /// Maps what the *service* sent. The producer trusts it: seals are not required.
+    /// Maps what the *service* sent, if it is acceptable: as for
+    /// [`from_producer`](Self::from_producer), but for the page size, which comes separately.
+    /// Whoever plays the service could otherwise take the memory away and end this process.
+    ///
+    /// # Errors
+    /// [`Error`], naming what is wrong.
+    pub fn from_service(fd: OwnedFd) -> Result<Self, Error> {
+        check(fd.as_fd())?;
+        Self::from_trusted_service(fd)
+    }
+
+    /// Maps what a service sent that runs as root or as the user of this process. Seals are not
+    /// required: services of 2018, and those on kernels without memfd, send an unlinked file. Such
+    /// a service can end this process, as it could by a signal.
     ///
     /// # Errors
     /// [`Error::Size`] for 0 or more than 32 MiB, [`Error::System`] if it cannot be mapped.
-    pub fn from_service(fd: OwnedFd) -> Result<Self, Error> {
+    pub fn from_trusted_service(fd: OwnedFd) -> Result<Self, Error> {
         let file = File::from(fd);
         let size = file_size(&file)?;
         check_size(size)?;
         Self::map(file, size)
     }
 
-    /// Maps what a *producer* sent, if it is acceptable: a memfd with the three seals against
-    /// resizing and none against writing, whose size fits the page size in bytes that the producer named
-    /// (`docs/spec/shared-memory.md` §3, §19).
+    /// Maps what a *producer* sent, if it is acceptable: a memfd of plain memory with the three
+    /// seals against resizing and none against writing, whose size fits the page size in bytes that
+    /// the producer named (`docs/spec/shared-memory.md` §2, §3, §19).
     ///
     /// # Errors
     /// [`Error`], naming what is wrong.
     pub fn from_producer(fd: OwnedFd, page_size_hint: usize) -> Result<(Self, Geometry), Error> {
-        let seals = memfd::seals(fd.as_fd()).map_err(|error| Error::NotMemfd { errno: errno(&error) })?;
-        let missing = SEALS & !seals;
-        if missing != 0 {
-            return Err(Error::MissingSeals { seals, missing });
-        }
-        if seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE) != 0 {
-            return Err(Error::WriteSealed { seals });
-        }
+        check(fd.as_fd())?;
         // With the seals in place the size cannot change after this.
         let file = File::from(fd);
         let size = file_size(&file)?;
@@ -121,11 +96,24 @@ impl MappedRegion {
         Ok((Self::map(file, size)?, geometry))
     }
 
+    /// Maps whatever this is, so that tests can take its pages away.
+    ///
+    /// # Errors
+    /// [`Error`], naming what is wrong.
+    #[doc(hidden)]
+    pub fn unchecked(fd: OwnedFd) -> Result<Self, Error> {
+        let file = File::from(fd);
+        let size = file_size(&file)?;
+        check_size(size)?;
+        Self::map(file, size)
+    }
+
     fn map(file: File, size: usize) -> Result<Self, Error> {
         // What is mapped is only ever accessed as `Memory` demands.
         let base = memfd::map(&file, size).map_err(system("mmap"))?;
-        let listed = Listed::add(base, size, &file);
-        Ok(Self { base, size, file, listed })
+        let mapping = Mapping::add(base, size, &file);
+        let words = size.div_ceil(PageSize::MIN).div_ceil(32);
+        Ok(Self { base, size, file, mapping, written: (0..words).map(|_| AtomicU32::new(0)).collect() })
     }
 
     /// In the child of a fork: the mappings that it has from its parent become copies. What it still writes, because it forked while it did, nobody else sees.
@@ -134,12 +122,9 @@ impl MappedRegion {
     ///
     /// This process has one thread. The descriptors of the regions are open.
     pub unsafe fn copy_in_child() {
-        for listed in &LISTED {
-            let base: *mut u8 = core::ptr::with_exposed_provenance_mut(listed.base.load(Ordering::Acquire));
-            let Some(base) = NonNull::new(base).filter(|base| base.as_ptr().addr() != TAKEN) else { continue };
-            let (fd, size) = (listed.fd.load(Ordering::Relaxed), listed.size.load(Ordering::Relaxed));
-            // SAFETY: a region that is listed is mapped, and its file is open until after it is not.
-            // Without memory for it, it stays as it is.
+        for (base, size, fd) in mappings::all() {
+            // SAFETY: a mapping that is listed is there, and its file is open until after it is
+            // not. Without memory for it, it stays as it is.
             let _ = unsafe { memfd::map_copy_over(base, fd, size) };
         }
     }
@@ -150,8 +135,9 @@ impl MappedRegion {
     }
 }
 
-// SAFETY: the mapping is page aligned, spans `size` bytes and lives until drop. That the file behind it keeps its size is
-// granted by the seals (`create`, `from_producer`), or by the service, which a producer trusts (`from_service`).
+// SAFETY: the mapping is page aligned, spans `size` bytes and lives until drop. That the file
+// behind it keeps its pages is granted by its kind and its seals (`create`, `check`). Where that
+// fails, an access ends the process, or, with `faults`, finds zeros.
 unsafe impl Memory for MappedRegion {
     fn base(&self) -> NonNull<u8> {
         self.base
@@ -160,12 +146,31 @@ unsafe impl Memory for MappedRegion {
     fn size(&self) -> usize {
         self.size
     }
+
+    fn has_lost_pages(&self) -> bool {
+        self.mapping.is_some_and(Mapping::is_lost)
+    }
+
+    fn has_page(&self, offset: usize) -> bool {
+        let page = offset / PageSize::MIN;
+        let Some(written) = self.written.get(page / 32) else { return true };
+        let bit = 1 << (page % 32);
+        if written.load(Ordering::Relaxed) & bit != 0 {
+            return true;
+        }
+        // Where it cannot be read, whoever looks at it finds that out.
+        let is_written = memfd::read_word(self.file.as_fd(), offset).map_or(true, |word| word != 0);
+        if is_written {
+            written.fetch_or(bit, Ordering::Relaxed);
+        }
+        is_written
+    }
 }
 
 impl Drop for MappedRegion {
     fn drop(&mut self) {
-        if let Some(listed) = self.listed {
-            listed.remove();
+        if let Some(mapping) = self.mapping {
+            mapping.remove();
         }
         // SAFETY: mapped in `map` with this size, and nobody borrows the value any more.
         let unmapped = unsafe { memfd::unmap(self.base, self.size) };
@@ -179,9 +184,34 @@ impl fmt::Debug for MappedRegion {
     }
 }
 
+/// Accepts memory whose pages stay, whatever the process does that it comes from: plain memory of a
+/// memfd that is sealed.
+///
+/// The order matters, because none of these calls may wait for a stranger. Only files in memory
+/// have seals, so that the first call fails at once on files of other kinds, those of a stranger's
+/// FUSE file system included. Of files in memory, those of huge pages pass it; but a hole that is
+/// punched into them gives away the reservation of its pages, and the next access faults if no huge
+/// page is free. The size of a page is no criterion: plain memory may be made of huge pages, too,
+/// which the kernel replaces by small ones when it must.
+fn check(fd: BorrowedFd<'_>) -> Result<(), Error> {
+    let seals = memfd::seals(fd).map_err(|error| Error::NotMemfd { errno: errno(&error) })?;
+    let (kind, block_size) = memfd::file_system(fd).map_err(system("fstatfs"))?;
+    if kind != i64::from(TMPFS_MAGIC) || block_size > PageSize::MAX_ABI as i64 {
+        return Err(Error::NotPlainMemory { kind, block_size });
+    }
+    let missing = SEALS & !seals;
+    if missing != 0 {
+        return Err(Error::MissingSeals { seals, missing });
+    }
+    if seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE) != 0 {
+        return Err(Error::WriteSealed { seals });
+    }
+    Ok(())
+}
+
 fn check_size(size: usize) -> Result<(), Error> {
     if size == 0 || size > MAX_SIZE {
-        return Err(Error::Size { bytes: size, page_size: crate::abi::PageSize::MIN });
+        return Err(Error::Size { bytes: size, page_size: PageSize::MIN });
     }
     Ok(())
 }

@@ -4,12 +4,12 @@
 use core::ffi::{CStr, c_int, c_long, c_void};
 use core::ptr::{self, NonNull};
 use std::fs::File;
-use std::io::{Error, Result};
+use std::io::{Error, ErrorKind, Result};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, RawFd};
 
 use linux_raw_sys::general::{
-    __NR_memfd_create, F_ADD_SEALS, F_GET_SEALS, MAP_FIXED, MAP_PRIVATE, MAP_SHARED, MFD_ALLOW_SEALING, MFD_CLOEXEC,
-    PROT_READ, PROT_WRITE,
+    __NR_fstatfs, __NR_memfd_create, F_ADD_SEALS, F_GET_SEALS, MAP_FIXED, MAP_PRIVATE, MAP_SHARED, MFD_ALLOW_SEALING,
+    MFD_CLOEXEC, PROT_READ, PROT_WRITE, statfs,
 };
 
 unsafe extern "C" {
@@ -18,6 +18,10 @@ unsafe extern "C" {
     #[cfg(target_pointer_width = "64")]
     fn mmap(at: *mut c_void, size: usize, access: c_int, flags: c_int, fd: c_int, offset: i64) -> *mut c_void;
     fn munmap(at: *mut c_void, size: usize) -> c_int;
+    #[cfg(target_pointer_width = "64")]
+    fn pread(fd: c_int, to: *mut c_void, size: usize, offset: i64) -> isize;
+    #[cfg(target_pointer_width = "32")]
+    fn pread64(fd: c_int, to: *mut c_void, size: usize, offset: i64) -> isize;
 }
 
 /// Maps the first `size` bytes of a file at an address of the kernel's choice, shared with whoever else does, to be read and written.
@@ -34,6 +38,19 @@ pub(crate) fn map(file: &File, size: usize) -> Result<NonNull<u8>> {
 pub(crate) unsafe fn map_copy_over(base: NonNull<u8>, fd: RawFd, size: usize) -> Result<()> {
     // SAFETY: the same bytes take the place of what is there.
     unsafe { map_at(base.as_ptr().cast(), fd, size, MAP_PRIVATE | MAP_FIXED) }.map(drop)
+}
+
+/// Maps zeroed memory over what is mapped at `base`. For handlers of signals: it takes no lock and
+/// allocates nothing.
+///
+/// # Safety
+///
+/// `base` is a mapping of `size` bytes, of which nobody relies on what is in it.
+#[cfg(feature = "faults")]
+pub(crate) unsafe fn map_zeros_over(base: *mut u8, size: usize) -> Result<()> {
+    use linux_raw_sys::general::{MAP_ANONYMOUS, MAP_NORESERVE};
+    // SAFETY: the caller's promise.
+    unsafe { map_at(base.cast(), -1, size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE) }.map(drop)
 }
 
 /// # Safety
@@ -84,6 +101,38 @@ pub(crate) fn seals(fd: BorrowedFd<'_>) -> Result<u32> {
     // SAFETY: the descriptor is open, as it is borrowed; the command takes no argument.
     let seals = unsafe { fcntl(fd.as_raw_fd(), F_GET_SEALS as c_int) };
     if seals < 0 { Err(Error::last_os_error()) } else { Ok(seals as u32) }
+}
+
+/// Number of the file system of a file (`*_MAGIC`), and the size of its blocks in bytes.
+pub(crate) fn file_system(fd: BorrowedFd<'_>) -> Result<(i64, i64)> {
+    let mut found = core::mem::MaybeUninit::<statfs>::zeroed();
+    // SAFETY: the descriptor is open, as it is borrowed. The kernel writes its own `struct statfs`,
+    // which this is, and nothing else.
+    let result = unsafe { syscall(__NR_fstatfs as c_long, fd.as_raw_fd(), found.as_mut_ptr()) };
+    if result < 0 {
+        return Err(Error::last_os_error());
+    }
+    // SAFETY: all zero is a value of it, and the kernel has written another one.
+    let found = unsafe { found.assume_init() };
+    #[allow(clippy::unnecessary_cast, reason = "32 bits on other machines")]
+    Ok((found.f_type as i64, found.f_bsize as i64))
+}
+
+/// Reads a word at an offset of a file. Unlike a look through a mapping it allocates no memory for
+/// a page that was never written, and waits for nobody who holds the file.
+pub(crate) fn read_word(fd: BorrowedFd<'_>, offset: usize) -> Result<u32> {
+    let mut word = [0; 4];
+    // SAFETY: the descriptor is open, as it is borrowed; as many bytes may be written as are said.
+    #[cfg(target_pointer_width = "64")]
+    let read = unsafe { pread(fd.as_raw_fd(), word.as_mut_ptr().cast(), word.len(), offset as i64) };
+    // SAFETY: as above.
+    #[cfg(target_pointer_width = "32")]
+    let read = unsafe { pread64(fd.as_raw_fd(), word.as_mut_ptr().cast(), word.len(), offset as i64) };
+    match usize::try_from(read) {
+        Ok(read) if read == word.len() => Ok(u32::from_ne_bytes(word)),
+        Ok(_) => Err(ErrorKind::UnexpectedEof.into()),
+        Err(_) => Err(Error::last_os_error()),
+    }
 }
 
 /// Adds to the seals of a file.

@@ -81,6 +81,8 @@ pub(crate) struct Batch {
     pub(crate) registrations: Vec<(u16, u16)>,
     pub(crate) requests: Vec<CommitRequest>,
     pub(crate) retired: Vec<u16>,
+    /// Chunks that the peer has taken away while they waited.
+    pub(crate) lost: usize,
 }
 
 impl Pending {
@@ -187,17 +189,21 @@ impl Pending {
         self.announced = Urgency::Idle;
         let registrations = std::mem::take(&mut self.registrations);
         if held {
-            return Batch { registrations, requests: Vec::new(), retired: Vec::new() };
+            return Batch { registrations, requests: Vec::new(), retired: Vec::new(), lost: 0 };
         }
         let retired = std::mem::take(&mut self.retired);
         if self.is_empty() {
-            return Batch { registrations, requests: Vec::new(), retired };
+            return Batch { registrations, requests: Vec::new(), retired, lost: 0 };
         }
         self.bytes = 0;
+        let mut lost = 0;
         let mut splitter = Splitter::new(emulation);
         for mut finished in self.moves.drain(..) {
             finished.chunk.complete(smb);
-            let FinishedChunk::Complete(chunk) = finished.chunk else { continue };
+            let FinishedChunk::Complete(chunk) = finished.chunk else {
+                lost += 1;
+                continue;
+            };
             let mut entry = ChunkToMove {
                 page: chunk.page(),
                 chunk: chunk.index(),
@@ -218,7 +224,7 @@ impl Pending {
         }
         let flush_request_id = std::mem::take(&mut self.flush_request_id);
         let requests = splitter.finish(flush_request_id, std::mem::take(&mut self.callbacks));
-        Batch { registrations, requests, retired }
+        Batch { registrations, requests, retired, lost }
     }
 }
 

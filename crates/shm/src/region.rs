@@ -60,6 +60,20 @@ pub unsafe trait Region: Send + Sync + fmt::Debug {
         self.read_into(offset, &mut out[begin..]);
     }
 
+    /// Whether the pages of the memory went away, and what is read is not what was written.
+    fn is_lost(&self) -> bool {
+        false
+    }
+
+    /// Whether the word at `offset`, which begins a page of the smallest size, can be anything but
+    /// 0.
+    ///
+    /// Looking at it by any other function may allocate the page, if nobody ever wrote to it.
+    fn is_written(&self, offset: usize) -> bool {
+        let _ = offset;
+        true
+    }
+
     /// Says that the words at `offset` will be written soon. A hint.
     fn prefetch_for_write(&self, offset: usize) {
         let _ = offset;
@@ -113,6 +127,17 @@ mod real {
 
         /// The number of bytes.
         fn size(&self) -> usize;
+
+        /// See [`Region::is_lost`].
+        fn has_lost_pages(&self) -> bool {
+            false
+        }
+
+        /// See [`Region::is_written`].
+        fn has_page(&self, offset: usize) -> bool {
+            let _ = offset;
+            true
+        }
     }
 
     // SAFETY: the same memory as that of the value in the `Arc`, which lives as long as the `Arc`.
@@ -123,6 +148,14 @@ mod real {
 
         fn size(&self) -> usize {
             (**self).size()
+        }
+
+        fn has_lost_pages(&self) -> bool {
+            (**self).has_lost_pages()
+        }
+
+        fn has_page(&self, offset: usize) -> bool {
+            (**self).has_page(offset)
         }
     }
 
@@ -253,6 +286,14 @@ mod real {
             let len = out.len() + len;
             // SAFETY: reserved above, and the bytes up to there are written now.
             unsafe { out.set_len(len) };
+        }
+
+        fn is_lost(&self) -> bool {
+            self.has_lost_pages()
+        }
+
+        fn is_written(&self, offset: usize) -> bool {
+            self.has_page(offset)
         }
 
         #[inline]

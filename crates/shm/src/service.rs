@@ -10,7 +10,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use crate::{
-    Error,
+    Error, Lost,
     abi::{CHUNK_HEADER_SIZE, ChunkFlags, ChunkHeader, ChunkState, FRAGMENT_SIZE_LEN, Packets, PageSize, PageWord},
     fragments::{SizeField, parse_size},
     region::Region,
@@ -101,16 +101,28 @@ impl HeldPayload<'_> {
 
     /// Copies the first `out.len()` bytes.
     ///
+    /// # Errors
+    /// [`Lost`] if the pages of the memory went away.
+    ///
     /// # Panics
     /// If there are not so many.
-    pub fn copy_to(&self, out: &mut [u8]) {
+    pub fn copy_to(&self, out: &mut [u8]) -> Result<(), Lost> {
         assert!(out.len() <= self.len, "{} bytes of a payload of {}", out.len(), self.len);
         self.region.read_into(self.offset, out);
+        self.check()
     }
 
     /// Appends a copy of all of it. Allocates only if there is no room left.
-    pub fn append_to(&self, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// [`Lost`] if the pages of the memory went away. As many bytes are appended then, too.
+    pub fn append_to(&self, out: &mut Vec<u8>) -> Result<(), Lost> {
         self.region.append_to(self.offset, self.len, out);
+        self.check()
+    }
+
+    fn check(&self) -> Result<(), Lost> {
+        if self.region.is_lost() { Err(Lost) } else { Ok(()) }
     }
 }
 
@@ -175,7 +187,7 @@ impl<R: Region> ServiceRegion<R> {
     ///
     /// # Errors
     /// [`Skip`] if there is nothing to take; `out` is then unspecified, and the memory as it was, except for
-    /// [`Skip::NoWriter`], where the chunk was freed.
+    /// [`Skip::NoWriter`], where the chunk was freed, and [`Skip::Lost`], where it is gone.
     pub fn take_chunk(&self, page: u32, chunk: u32, out: &mut Vec<u8>) -> Result<ChunkInfo, Skip> {
         take_chunk(&self.smb, page, chunk, out)
     }
@@ -216,9 +228,10 @@ impl<R: Region> ServiceRegion<R> {
     /// Copies chunks that nobody committed yet, and leaves them as they are (§16).
     ///
     /// For each chunk with something in it `wanted` says from the header whether it is of interest
-    /// (the writer is registered, its buffer belongs to the session); if so its payload is copied to `scratch` and shown to `found`.
-    /// Of a chunk that is still being written only the finished fragments are copied, the rest of the payload
-    /// reads as zero.
+    /// (the writer is registered, its buffer belongs to the session); if so its payload is copied
+    /// to `scratch` and shown to `found`. Pages that were never used are not touched, which would
+    /// allocate them. Of a chunk that is still being written only the finished fragments are
+    /// copied, the rest of the payload reads as zero.
     pub fn scrape(
         &self,
         scratch: &mut Vec<u8>,
@@ -239,9 +252,8 @@ impl<R: Region> fmt::Debug for ServiceRegion<R> {
 pub(crate) fn take_chunk<R: Region>(smb: &Smb<R>, page: u32, chunk: u32, out: &mut Vec<u8>) -> Result<ChunkInfo, Skip> {
     take_chunk_with(smb, page, chunk, |info, payload| {
         out.clear();
-        payload.append_to(out);
-        *info
-    })
+        payload.append_to(out).map(|()| *info).map_err(|Lost| Skip::Lost)
+    })?
 }
 
 /// [`ServiceRegion::take_chunk_with`], for whatever memory.
@@ -272,6 +284,9 @@ pub(crate) fn scrape<R: Region>(
     found: &mut dyn FnMut(&ChunkInfo, &[u8]),
 ) {
     for page in 0..smb.pages() {
+        if !smb.is_page_used(page) {
+            continue;
+        }
         let word = smb.page_word(page);
         for index in 0..word.chunks() {
             scrape_chunk(smb, page, index, word, scratch, wanted, found);
@@ -306,7 +321,9 @@ fn scrape_chunk<R: Region>(
     let finished =
         if complete { scratch.len() } else { finished_len(smb.region(), begin, scratch.len(), info.finished_count()) };
     smb.region().read_into(begin, &mut scratch[..finished]);
-    found(&info, scratch);
+    if !smb.region().is_lost() {
+        found(&info, scratch);
+    }
 }
 
 /// Length of the first `count` fragments in a payload that is still growing: only bytes of finished fragments are looked at.

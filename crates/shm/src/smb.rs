@@ -31,13 +31,23 @@ use core::{fmt, marker::PhantomData};
 use crate::{
     Error,
     abi::{
-        CHUNK_HEADER_SIZE, CHUNK_ID_OFFSET, ChunkHeader, ChunkState, PACKETS_OFFSET, PAGE_HEADER_SIZE, Packets,
-        PageLayout, PageSize, PageWord, WRITER_ID_OFFSET,
+        CHUNK_HEADER_SIZE, CHUNK_ID_OFFSET, ChunkHeader, ChunkState, MAX_CHUNKS_PER_PAGE, PACKETS_OFFSET,
+        PAGE_HEADER_SIZE, Packets, PageLayout, PageSize, PageWord, WRITER_ID_OFFSET,
     },
     order::Access,
     region::Region,
-    sync::{AtomicU16, Ordering},
+    sync::{AtomicU16, AtomicU32, Ordering},
 };
+
+/// Attempts of the service to change a page word. The other chunks of a page, 13 at most, each
+/// change twice at most until the service comes to them: an honest producer cannot make more of its
+/// attempts fail than that. One that changes the word without a pause wins, and keeps its chunk.
+pub(crate) const MAX_SERVICE_ATTEMPTS: u32 = 2 * MAX_CHUNKS_PER_PAGE as u32;
+
+/// Attempts of a writer to change a page word: far more than its siblings and a service that is
+/// sane make fail. Without a bound a service that changes the word without a pause would keep a
+/// thread of the program for ever; at the bound the chunk is lost.
+pub(crate) const MAX_WRITER_ATTEMPTS: u32 = 1024;
 
 /// The states of a chunk that somebody owns, as types.
 pub mod state {
@@ -155,6 +165,13 @@ pub enum Skip {
         /// The page word found.
         word: PageWord,
     },
+    /// The peer changes the page without a pause: the bound of attempts was reached.
+    Contended {
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// The pages of the memory went away; see [`Lost`](crate::Lost).
+    Lost,
     /// The header names writer 0, which is nobody. The chunk was freed.
     NoWriter,
     /// The chunk bytes of an emulated commit are too short or too long.
@@ -171,6 +188,8 @@ impl fmt::Display for Skip {
             Self::NoSuchChunk { chunk, chunks } => write!(f, "chunk {chunk} of {chunks}"),
             Self::WrongState { state } => write!(f, "chunk is {state:?}"),
             Self::Changed { word } => write!(f, "page changed by the peer to {word:?}"),
+            Self::Contended { attempts } => write!(f, "page changed by the peer during {attempts} attempts"),
+            Self::Lost => crate::Lost.fmt(f),
             Self::NoWriter => f.write_str("chunk of writer 0"),
             Self::DataSize { len } => write!(f, "chunk data of {len} bytes"),
         }
@@ -223,6 +242,15 @@ impl<R: Region> Smb<R> {
         PageWord(self.region.atomic_u32(self.page_offset(page)).load(Access::LoadPageWord.ordering()))
     }
 
+    /// Whether the word of a page can be anything but that of a free page. Unlike loading the word
+    /// it allocates no memory for a page that nobody ever used.
+    ///
+    /// # Panics
+    /// If there is no such page.
+    pub fn is_page_used(&self, page: u32) -> bool {
+        self.region.is_written(self.page_offset(page))
+    }
+
     /// Divides a free page; false if it is not free.
     ///
     /// # Panics
@@ -240,7 +268,7 @@ impl<R: Region> Smb<R> {
     /// # Errors
     /// [`Skip`], saying why it cannot be had; nothing is changed then.
     pub fn acquire_for_writing(&self, page: u32, index: u32, header: ChunkHeader) -> Result<Chunk<BeingWritten>, Skip> {
-        let chunk = self.acquire(page, index, ChunkState::Free, Access::AcquireForWriting)?;
+        let chunk = self.acquire(page, index, ChunkState::Free, Access::AcquireForWriting, MAX_WRITER_ATTEMPTS)?;
         self.region.atomic_u32(chunk.offset + CHUNK_ID_OFFSET).store(header.chunk_id, Ordering::Relaxed);
         self.region.atomic_u16(chunk.offset + WRITER_ID_OFFSET).store(header.writer_id, Ordering::Relaxed);
         // Release: whoever sees this count sees the two ids (§7, scraping).
@@ -253,7 +281,10 @@ impl<R: Region> Smb<R> {
     /// # Errors
     /// [`Skip`], saying why it cannot be had; nothing is changed then.
     pub fn acquire_for_reading(&self, page: u32, index: u32) -> Result<Chunk<BeingRead>, Skip> {
-        self.acquire(page, index, ChunkState::Complete, Access::AcquireForReading)
+        if page < self.pages && !self.is_page_used(page) {
+            return Err(Skip::NoSuchChunk { chunk: index, chunks: 0 });
+        }
+        self.acquire(page, index, ChunkState::Complete, Access::AcquireForReading, MAX_SERVICE_ATTEMPTS)
     }
 
     /// The count and flags of a chunk. Only its writer stores to them, with [`announce`].
@@ -269,19 +300,21 @@ impl<R: Region> Smb<R> {
     /// Publishes a chunk.
     ///
     /// # Errors
-    /// [`Skip::Changed`] if the page word no longer says that we write it; the chunk is lost then.
+    /// [`Skip::Changed`] if the page word no longer says that we write it, [`Skip::Contended`] if
+    /// it changes all the time; the chunk is lost then.
     pub fn complete(&self, chunk: Chunk<BeingWritten>) -> Result<Chunk<Complete>, Skip> {
-        self.transition(&chunk, ChunkState::Complete, Access::Complete)?;
+        self.transition(&chunk, ChunkState::Complete, Access::Complete, MAX_WRITER_ATTEMPTS)?;
         Ok(chunk.into_state())
     }
 
     /// Gives a chunk back that was read.
     ///
     /// # Errors
-    /// [`Skip::Changed`] if the peer changed layout or state meanwhile. Its page is left as it is.
+    /// [`Skip::Changed`] if the peer changed layout or state meanwhile, [`Skip::Contended`] if it
+    /// does so all the time. Its page is left as it is.
     pub fn free(&self, chunk: Chunk<BeingRead>) -> Result<(), Skip> {
         self.clear_header(&chunk);
-        self.transition(&chunk, ChunkState::Free, Access::Free)
+        self.transition(&chunk, ChunkState::Free, Access::Free, MAX_SERVICE_ATTEMPTS)
     }
 
     /// Gives a complete chunk back without a reader. Only for emulation, where the producer frees (§17).
@@ -290,7 +323,7 @@ impl<R: Region> Smb<R> {
     /// [`Skip::Changed`], as [`Smb::free`].
     pub fn free_unread(&self, chunk: Chunk<Complete>) -> Result<(), Skip> {
         self.clear_header(&chunk);
-        self.transition(&chunk, ChunkState::Free, Access::Free)
+        self.transition(&chunk, ChunkState::Free, Access::Free, MAX_WRITER_ATTEMPTS)
     }
 
     /// A chunk as seen by a reader that does not own it, for scraping: `word` is the reader's own copy of the page word.
@@ -317,57 +350,48 @@ impl<R: Region> Smb<R> {
         page as usize * self.page_size.bytes()
     }
 
-    fn acquire<S: Owned>(&self, page: u32, index: u32, from: ChunkState, access: Access) -> Result<Chunk<S>, Skip> {
+    fn acquire<S: Owned>(
+        &self,
+        page: u32,
+        index: u32,
+        from: ChunkState,
+        access: Access,
+        attempts: u32,
+    ) -> Result<Chunk<S>, Skip> {
         if page >= self.pages {
             return Err(Skip::NoSuchPage { page, pages: self.pages });
         }
         let offset = self.page_offset(page);
-        let field = self.region.atomic_u32(offset);
-        let mut word = PageWord(field.load(Ordering::Relaxed));
-        loop {
+        let i = index as usize;
+        let layout = exchange(self.region.atomic_u32(offset), access, attempts, |word| {
             let chunks = word.chunks();
-            let (Some(layout), true) = (word.layout(), (index as usize) < chunks) else {
+            let (Some(layout), Some(state)) = (word.layout(), word.state(i)) else {
                 return Err(Skip::NoSuchChunk { chunk: index, chunks: chunks as u32 });
             };
-            let i = index as usize;
-            match word.state(i) {
-                Some(state) if state == from => {}
-                state => {
-                    return Err(Skip::WrongState { state: state.unwrap_or(ChunkState::Free) });
-                }
+            if state != from {
+                return Err(Skip::WrongState { state });
             }
-            let new = word.with_state(i, S::STATE);
-            match field.compare_exchange(word.0, new.0, access.ordering(), Ordering::Relaxed) {
-                Ok(_) => {
-                    let size = layout.chunk_size(self.page_size);
-                    return Ok(Chunk {
-                        page,
-                        index: i as u8,
-                        layout,
-                        offset: offset + PAGE_HEADER_SIZE + i * size,
-                        size,
-                        state: PhantomData,
-                    });
-                }
-                Err(found) => word = PageWord(found),
-            }
-        }
+            Ok((word.with_state(i, S::STATE), layout))
+        })?;
+        let size = layout.chunk_size(self.page_size);
+        let offset = offset + PAGE_HEADER_SIZE + i * size;
+        Ok(Chunk { page, index: i as u8, layout, offset, size, state: PhantomData })
     }
 
-    fn transition<S: Owned>(&self, chunk: &Chunk<S>, to: ChunkState, access: Access) -> Result<(), Skip> {
-        let field = self.region.atomic_u32(self.page_offset(chunk.page));
+    fn transition<S: Owned>(
+        &self,
+        chunk: &Chunk<S>,
+        to: ChunkState,
+        access: Access,
+        attempts: u32,
+    ) -> Result<(), Skip> {
         let i = usize::from(chunk.index);
-        let mut word = PageWord(field.load(Ordering::Relaxed));
-        loop {
+        exchange(self.region.atomic_u32(self.page_offset(chunk.page)), access, attempts, |word| {
             if word.layout() != Some(chunk.layout) || word.state(i) != Some(S::STATE) {
                 return Err(Skip::Changed { word });
             }
-            let new = word.with_state(i, to);
-            match field.compare_exchange(word.0, new.0, access.ordering(), Ordering::Relaxed) {
-                Ok(_) => return Ok(()),
-                Err(found) => word = PageWord(found),
-            }
-        }
+            Ok((word.with_state(i, to), ()))
+        })
     }
 
     fn clear_header<S>(&self, chunk: &Chunk<S>) {
@@ -375,6 +399,24 @@ impl<R: Region> Smb<R> {
         self.region.atomic_u32(chunk.offset + CHUNK_ID_OFFSET).store(0, Ordering::Relaxed);
         self.packets_field(chunk).store(0, Access::ClearHeader.ordering());
     }
+}
+
+/// Changes a page word to what `next` makes of it, as often as that takes, but for a bound.
+fn exchange<T>(
+    field: &AtomicU32,
+    access: Access,
+    attempts: u32,
+    mut next: impl FnMut(PageWord) -> Result<(PageWord, T), Skip>,
+) -> Result<T, Skip> {
+    let mut word = PageWord(field.load(Ordering::Relaxed));
+    for _ in 0..attempts {
+        let (new, value) = next(word)?;
+        match field.compare_exchange(word.0, new.0, access.ordering(), Ordering::Relaxed) {
+            Ok(_) => return Ok(value),
+            Err(found) => word = PageWord(found),
+        }
+    }
+    Err(Skip::Contended { attempts })
 }
 
 /// Publishes count and flags of a chunk being written, whose field this is: all fragments but the last one counted are in place.
@@ -388,4 +430,36 @@ pub(crate) struct Observed {
     pub(crate) state: ChunkState,
     pub(crate) offset: usize,
     pub(crate) size: usize,
+}
+
+#[cfg(all(test, not(esatto_loom)))]
+mod tests {
+    use super::*;
+
+    /// Changes the word once more at each look, as a hostile peer's thread may.
+    fn attempts_against_a_peer(changes: u32) -> (u32, Result<(), Skip>) {
+        let field = AtomicU32::new(0);
+        let mut looks = 0;
+        let result = exchange(&field, Access::AcquireForReading, MAX_SERVICE_ATTEMPTS, |word| {
+            looks += 1;
+            if looks <= changes {
+                field.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok((PageWord(word.0 | 1 << 31), ()))
+        });
+        (looks, result)
+    }
+
+    #[test]
+    fn a_peer_that_changes_the_word_all_the_time_is_given_up() {
+        let contended = Skip::Contended { attempts: MAX_SERVICE_ATTEMPTS };
+        assert_eq!(attempts_against_a_peer(u32::MAX), (MAX_SERVICE_ATTEMPTS, Err(contended)));
+    }
+
+    /// All other chunks of a page change twice.
+    #[test]
+    fn an_honest_peer_never_reaches_the_bound() {
+        let changes = 2 * (MAX_CHUNKS_PER_PAGE as u32 - 1);
+        assert_eq!(attempts_against_a_peer(changes), (changes + 1, Ok(())));
+    }
 }

@@ -128,6 +128,12 @@ impl FrameDecoder {
         self.end - self.start
     }
 
+    /// Size of the buffer, as long as something is in it: [`release`](Self::release) gives it back
+    /// only when it is empty.
+    pub fn held(&self) -> usize {
+        if self.start == self.end { 0 } else { self.buf.len() }
+    }
+
     /// Bytes of the stream up to the end of the last frame that was returned or passed over.
     pub fn consumed(&self) -> u64 {
         self.consumed

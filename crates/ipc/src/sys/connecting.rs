@@ -46,7 +46,7 @@ impl Connecting {
         sockopt::socket_error(&fd).and_then(|result| result).map_err(failed(&address))?;
         let family = address.family();
         configure(&fd, family).map_err(failed(&address))?;
-        Ok(Stream { fd, family })
+        Ok(Stream::new(fd, family))
     }
 }
 

@@ -111,7 +111,7 @@ impl Listener {
             return match net::accept_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(fd) => {
                     configure(&fd, self.family)?;
-                    Ok(Some(Stream { fd, family: self.family }))
+                    Ok(Some(Stream::new(fd, self.family)))
                 }
                 Err(Errno::AGAIN) => Ok(None),
                 // The client gave up between `connect` and now.
@@ -144,6 +144,12 @@ impl Listener {
                 let _ = std::fs::remove_file(path);
             }
         }
+    }
+}
+
+impl From<Listener> for OwnedFd {
+    fn from(listener: Listener) -> Self {
+        listener.fd
     }
 }
 

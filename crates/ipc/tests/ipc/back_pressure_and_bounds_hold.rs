@@ -72,6 +72,28 @@ fn more_than_the_limit_gives_the_connection_up() {
 }
 
 #[test]
+fn a_queue_that_never_becomes_empty_forgets_what_is_gone() {
+    let (mut service, mut client) = pair(SMALL);
+    let body = vec![1; 4000];
+    let mut sent = 0;
+    let mut most = 0;
+    while sent < 64 << 20 {
+        // More comes before all of it is taken.
+        while service.queued() < 512 << 10 {
+            encode::reply_ok(service.out().buffer(), 1, &body, true).unwrap();
+            sent += body.len();
+        }
+        service.flush_writes().unwrap();
+        if service.wants_write() {
+            most = most.max(service.out().buffer().capacity());
+            client.on_readable().unwrap();
+            while client.next_frame().unwrap().is_some() {}
+        }
+    }
+    assert!(most <= 2 * SMALL.max_queued, "{most} bytes of memory for a queue of 516 KiB");
+}
+
+#[test]
 fn one_wake_up_reads_a_bounded_amount() {
     let (a, mut service) = {
         let (a, b) = Stream::pair().unwrap();

@@ -47,7 +47,7 @@ fn serve(address: &Address) -> JoinHandle<Result<(), Error>> {
                     }
                     "EnableTracing" => {
                         if let Some(fd) = io.fd.take() {
-                            File::from(fd).write_all(b"trace").unwrap();
+                            File::from(fd.into_owned()).write_all(b"trace").unwrap();
                             host.reply_ok(id, b"", false, out)?;
                         }
                     }

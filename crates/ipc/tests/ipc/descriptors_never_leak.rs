@@ -4,9 +4,11 @@ use std::fs::File;
 use std::io::{IoSlice, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use esatto_ipc::frame::encode;
-use esatto_ipc::{Address, Connection, Error, FrameBody, Limits, Listener, Stream};
+use esatto_ipc::{Address, Admission, Connection, Disposal, Error, FrameBody, Limits, Listener, Stream};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
 use crate::listeners_do_not_steal_sockets::accept;
@@ -24,7 +26,7 @@ fn is_closed_everywhere(reader: &mut File) -> bool {
 
 /// Sends bytes with any number of descriptors, as a hostile peer would.
 fn send_fds(stream: &Stream, bytes: &[u8], fds: &[BorrowedFd<'_>]) {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(16))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(253))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     assert!(control.push(SendAncillaryMessage::ScmRights(fds)));
     rustix::net::sendmsg(stream, &[IoSlice::new(bytes)], &mut control, SendFlags::empty()).unwrap();
@@ -38,7 +40,7 @@ fn one_descriptor_arrives_and_is_closed_on_exec() {
     drop(writer);
     let received = b.recv(&mut [0; 64]).unwrap().unwrap();
     assert_eq!(received.len, 5);
-    let fd = received.fd.unwrap();
+    let fd = received.fd.unwrap().into_owned();
     assert!(rustix::io::fcntl_getfd(&fd).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
     File::from(fd).write_all(b"x").unwrap();
     let mut text = String::new();
@@ -155,6 +157,90 @@ fn a_frame_that_was_not_written_takes_its_descriptor_with_it() {
     sender.out().with_fd(writer, |buffer| encode::reply_ok(buffer, 2, &too_large, true)).unwrap_err();
     assert!(is_closed_everywhere(&mut reader));
     assert!(!sender.wants_write());
+}
+
+/// Keeps what it should close.
+#[derive(Debug, Default)]
+struct Keeper {
+    passed: Mutex<Vec<OwnedFd>>,
+    connections: Mutex<Vec<OwnedFd>>,
+    is_full: AtomicBool,
+    is_stuck: AtomicBool,
+}
+
+impl Disposal for Keeper {
+    fn close_passed(&self, fd: OwnedFd) {
+        self.passed.lock().unwrap().push(fd);
+    }
+
+    fn close_connection(&self, fd: OwnedFd) {
+        self.connections.lock().unwrap().push(fd);
+    }
+
+    fn admission(&self) -> Admission {
+        match (self.is_full.load(Ordering::Relaxed), self.is_stuck.load(Ordering::Relaxed)) {
+            (false, _) => Admission::Granted,
+            (true, false) => Admission::Later,
+            (true, true) => Admission::Denied,
+        }
+    }
+}
+
+#[test]
+fn all_that_a_stranger_sends_is_disposed_of_and_nothing_closed_here() {
+    // As many as a message can have.
+    for count in [1, 2, 3, 253] {
+        let keeper = Arc::new(Keeper::default());
+        let (a, mut b) = Stream::pair().unwrap();
+        b.set_disposal(Arc::<Keeper>::clone(&keeper));
+        let (mut reader, writer) = tracer();
+        send_fds(&a, b"x", &vec![writer.as_fd(); count]);
+        drop(writer);
+        let mut connection = Connection::new(b, Limits::CLIENT);
+        assert_eq!(connection.on_readable().is_err(), count > 2);
+        drop(connection);
+        assert_eq!(keeper.passed.lock().unwrap().len(), count);
+        assert_eq!(keeper.connections.lock().unwrap().len(), 1);
+        assert!(!is_closed_everywhere(&mut reader), "{count}");
+        assert_eq!(a.recv(&mut [0; 64]).unwrap().unwrap().len, 0, "the peer sees the end at once");
+        keeper.passed.lock().unwrap().clear();
+        assert!(is_closed_everywhere(&mut reader), "{count}");
+    }
+}
+
+#[test]
+fn what_may_not_be_passed_stays_in_the_kernel() {
+    let keeper = Arc::new(Keeper::default());
+    keeper.is_full.store(true, Ordering::Relaxed);
+    let (a, mut b) = Stream::pair().unwrap();
+    b.set_disposal(Arc::<Keeper>::clone(&keeper));
+    let mut bytes = [0; 64];
+    assert!(b.recv(&mut bytes).unwrap().is_none());
+    a.send(b"without", None).unwrap();
+    assert_eq!(b.recv(&mut bytes).unwrap().unwrap().len, 7);
+    let (mut reader, writer) = tracer();
+    send_fds(&a, b"with", &[writer.as_fd()]);
+    drop(writer);
+    assert!(b.recv(&mut bytes).unwrap().is_none(), "it waits");
+    keeper.is_stuck.store(true, Ordering::Relaxed);
+    assert!(matches!(b.recv(&mut bytes), Err(Error::DescriptorRefused)));
+    drop(b);
+    // It is in the queue of the connection, wherever that is closed.
+    assert!(!is_closed_everywhere(&mut reader) && keeper.passed.lock().unwrap().is_empty());
+    keeper.connections.lock().unwrap().clear();
+    assert!(is_closed_everywhere(&mut reader));
+}
+
+#[test]
+fn memory_is_told_from_everything_else() {
+    let (a, b) = Stream::pair().unwrap();
+    let memory = rustix::fs::memfd_create("x", rustix::fs::MemfdFlags::ALLOW_SEALING).unwrap();
+    let file = File::open("/dev/null").unwrap();
+    for (fd, is_memory) in [(memory.as_fd(), true), (file.as_fd(), false)] {
+        a.send(b"x", Some(fd)).unwrap();
+        let received = b.recv(&mut [0; 64]).unwrap().unwrap().fd.unwrap();
+        assert_eq!(received.as_memory().is_ok(), is_memory);
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::check;
+use crate::order::{Promise, Rule, Without};
 use crate::sys::biased::Biased;
 
 /// Loom notices if two threads are in it at once, or if one does not see what another did before.
@@ -75,4 +76,39 @@ pub(crate) fn nobody_is_inside_together_of_three() {
 
 pub(crate) fn nobody_is_inside_while_the_owner_stays() {
     check(3, || owner_and(1, in_steps));
+}
+
+/// The system has no barrier any more: owners are told to make them.
+pub(crate) fn nobody_is_inside_together_when_the_systems_barrier_is_lost() {
+    let _without = Without::new(Promise::To(Rule::SystemsBarrier));
+    check(3, || owner_and_two_looks(once));
+}
+
+/// The owner is inside twice, while another thread tries twice: the first time it tells the owner.
+fn owner_and_two_looks(inside: fn(&Biased<Value>)) {
+    let biased = Arc::new(Biased::new(Value::new(0)));
+    let other = {
+        let biased = Arc::clone(&biased);
+        thread::spawn(move || {
+            let mut held = 0;
+            for _ in 0..2 {
+                Biased::hold_all([&*biased].into_iter(), |value| {
+                    increment(value);
+                    held += 1;
+                });
+            }
+            held
+        })
+    };
+    for _ in 0..2 {
+        inside(&biased);
+    }
+    let held: u32 = other.join().expect("it ends");
+    // SAFETY: only this thread enters.
+    let mut entered = unsafe { biased.enter() }.expect("it is not inside");
+    let total = entered.get().with(|value| {
+        // SAFETY: loom looks.
+        unsafe { *value }
+    });
+    assert_eq!(total, 2 + held);
 }

@@ -138,6 +138,7 @@ models![
     biased::nobody_is_inside_together,
     biased::nobody_is_inside_together_of_three,
     biased::nobody_is_inside_while_the_owner_stays,
+    biased::nobody_is_inside_together_when_the_systems_barrier_is_lost,
     starting::who_sees_that_an_instance_records_finds_it,
     starting::a_slot_that_somebody_looks_at_is_free_all_the_same,
     stopping::an_event_is_there_whole_or_not_at_all_and_every_chunk_comes_back,
@@ -157,6 +158,7 @@ models![
     staying::ends_with_the_thread_at_the_latest,
     sources::an_instance_that_has_not_started_gets_nothing,
     sources::a_thread_that_has_heard_of_an_end_has_no_writer_of_it,
+    sources::a_late_stop_does_not_close_the_next_instance,
 ];
 
 /// As [`check`], for models of three threads that do as much: a preemption more takes them twenty times as long.

@@ -69,6 +69,10 @@ impl<T: DataSource> Source<T> {
         self.enabled.start(ticket.slot);
     }
 
+    pub(crate) fn close(&self, ticket: Ticket) {
+        self.slots.close(ticket, || self.enabled.stop(ticket.slot));
+    }
+
     pub(crate) fn end(&self, ticket: Ticket) {
         assert!(self.slots.vacate(ticket, || self.enabled.stop(ticket.slot)).is_some());
     }

@@ -58,3 +58,21 @@ pub(crate) fn a_thread_that_has_heard_of_an_end_has_no_writer_of_it() {
         control.finish(1);
     });
 }
+
+/// A stop is completed late, when the control thread has ended the instance already and another one
+/// is in its slot.
+pub(crate) fn a_late_stop_does_not_close_the_next_instance() {
+    check(2, || {
+        let control = Control::new();
+        let first = SOURCE.set_up(control.destination(1));
+        SOURCE.start(first);
+        let completing = thread::spawn(move || SOURCE.close(first));
+        SOURCE.end(first);
+        let second = SOURCE.set_up(control.destination(1));
+        SOURCE.start(second);
+        completing.join().unwrap();
+        assert!(SOURCE.has_started(second.slot));
+        SOURCE.end(second);
+        control.finish(1);
+    });
+}

@@ -161,6 +161,31 @@ mod descriptors {
         assert!(matches!(MappedRegion::from_service(memfd(0, ALL)).unwrap_err(), Error::Size { bytes: 0, .. }));
     }
 
+    /// Holes that are punched into it give its pages away, whatever its seals.
+    #[test]
+    fn memory_of_huge_pages_is_refused() {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB;
+        let Ok(huge) = memfd_create("test", flags) else {
+            eprintln!("SKIPPED: this kernel has no huge pages");
+            return;
+        };
+        ftruncate(&huge, 2 << 20).unwrap();
+        fcntl_add_seals(&huge, ALL).unwrap();
+        let error = refused(huge.try_clone().unwrap(), 4096);
+        assert!(matches!(error, Error::NotPlainMemory { .. }), "{error}");
+        let error = MappedRegion::from_service(huge).unwrap_err();
+        assert!(matches!(error, Error::NotPlainMemory { .. }), "{error}");
+    }
+
+    /// Whoever plays the service could take its pages away.
+    #[test]
+    fn memory_of_a_service_needs_the_seals_too() {
+        let error = MappedRegion::from_service(memfd(16384, SealFlags::SEAL | SealFlags::GROW)).unwrap_err();
+        assert_eq!(error, Error::MissingSeals { seals: 5, missing: 2 });
+        let null = std::fs::File::open("/dev/null").unwrap();
+        assert!(matches!(MappedRegion::from_service(null.into()), Err(Error::NotMemfd { .. })));
+    }
+
     #[test]
     fn what_is_no_memfd_is_refused() {
         let (pipe, _other) = std::os::unix::net::UnixStream::pair().unwrap();

@@ -21,4 +21,6 @@ mod scraping;
 mod small_packets;
 mod startup;
 mod threads;
+#[cfg(target_os = "linux")]
+mod unused_pages;
 mod writing;
