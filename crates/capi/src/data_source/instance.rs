@@ -27,7 +27,7 @@ pub(crate) struct Instance {
 struct Lock {
     owner: u32,
     depth: u32,
-    /// The instance was to end meanwhile.
+    /// The instance ends when it is unlocked.
     stop: Option<Stop>,
     /// It ends: nobody can lock it any more.
     is_over: bool,
@@ -66,7 +66,7 @@ impl DataSource for Instance {
 
     fn start(&self) {
         // Another instance that ended meanwhile may have cleared it.
-        self.ds.enabled.store(true, Ordering::Release);
+        self.update_enabled();
         let settings = &self.registered().settings;
         if let Some(on_start) = settings.on_start {
             // SAFETY: the contract of the callback.
@@ -88,9 +88,7 @@ impl DataSource for Instance {
         // Also where nobody was asked, because tracing ends as a whole.
         self.locked().is_over = true;
         self.unlocked.notify_all();
-        if self.registered().source.recording() == 0 {
-            self.ds.enabled.store(false, Ordering::Release);
-        }
+        self.update_enabled();
     }
 
     fn clear_incremental_state(state: &mut IncrementalState) {
@@ -112,16 +110,40 @@ impl Instance {
         self.ds.registered.get().expect("only registered types have instances")
     }
 
-    /// The instance is to end: returns what has to be completed now. If somebody has it locked it ends when he lets go.
+    /// Tells the program whether there are instances that record. Whoever starts or stops one calls
+    /// this afterwards, on any thread.
+    fn update_enabled(&self) {
+        let source = self.registered().source;
+        loop {
+            let is_enabled = source.recording() != 0;
+            // Acquires what the last thread that did this had seen. So of two threads, the later
+            // one sees both changes.
+            self.ds.enabled.swap(is_enabled, Ordering::AcqRel);
+            if (source.recording() != 0) == is_enabled {
+                return;
+            }
+        }
+    }
+
+    /// The instance ends: nobody can lock it any more, and it has no more turns. Returns what has
+    /// to be completed now. If a thread has it locked, that thread completes the stop when it
+    /// unlocks.
     #[must_use]
     fn let_end(&self, stop: Stop) -> Option<Stop> {
+        stop.close();
+        self.update_enabled();
         let mut lock = self.locked();
-        if lock.depth != 0 {
-            lock.stop = Some(stop);
-            return None;
-        }
         lock.is_over = true;
-        Some(stop)
+        let is_locked = lock.depth != 0;
+        let complete = if is_locked {
+            lock.stop = Some(stop);
+            None
+        } else {
+            Some(stop)
+        };
+        drop(lock);
+        self.unlocked.notify_all();
+        complete
     }
 
     /// Locks. `false`: the instance has ended.
@@ -147,7 +169,6 @@ impl Instance {
             return None;
         }
         let stop = lock.stop.take();
-        lock.is_over |= stop.is_some();
         drop(lock);
         self.unlocked.notify_all();
         stop
