@@ -29,6 +29,9 @@ impl Port {
 
 /// What a consumer is told that cannot connect.
 pub(crate) fn consumer_error(error: &IpcError) -> Error {
+    if let Some(why) = refusal(error, Port::Consumer) {
+        return Error::denied(&why);
+    }
     let Some((path, source)) = socket_failure(error) else { return Error::disconnected(&error.to_string()) };
     match source.kind() {
         io::ErrorKind::PermissionDenied => Error::denied(&denied(path, Port::Consumer)),
@@ -39,8 +42,20 @@ pub(crate) fn consumer_error(error: &IpcError) -> Error {
     }
 }
 
+/// Why a listener was refused, and what helps.
+fn refusal(error: &IpcError, port: Port) -> Option<String> {
+    let IpcError::Stranger { .. } = error else { return None };
+    Some(format!(
+        "{error}; run the service as root or as the user of this process, let it listen in /run/perfetto, or name its socket in {} to trust it",
+        port.variable()
+    ))
+}
+
 /// Says, once, what keeps a producer from connecting, which it tries for ever. That there is no service is nothing to speak of.
 pub(crate) fn producer_failed(error: &IpcError) {
+    if let Some(why) = refusal(error, Port::Producer) {
+        notice::say_once(format!("not recorded by the system's tracing service: {why}"));
+    }
     if let Some((path, source)) = socket_failure(error) {
         if source.kind() == io::ErrorKind::PermissionDenied {
             notice::say_once(format!("not recorded by the system's tracing service: {}", denied(path, Port::Producer)));

@@ -97,6 +97,7 @@
 //! - give more memory: [`Builder::shared_memory`];
 //! - or let threads wait for the service: [`SessionConfig::stall`];
 //! - give the session a buffer that holds all of it, or [a file](SessionConfig::write_into);
+//! - let [`losses`] tell you that nothing was lost where a trace cannot say it;
 //! - keep the [`Tracing`] until the end of `main`. It hands over the last events, as does [`exit`](std::process::exit); services that share memory
 //!   with the process find them there even after `SIGKILL`, but for the one being written.
 //!
@@ -156,6 +157,7 @@ mod instance;
 pub mod interceptor;
 mod lane;
 mod location;
+mod losses;
 mod macros;
 mod name;
 mod notice;
@@ -205,6 +207,7 @@ pub use flow::Flow;
 pub use interceptor::Interceptor;
 pub use lane::{Lane, Lanes};
 pub use location::Location;
+pub use losses::{Losses, losses};
 pub use name::Name;
 pub use observer::{Observation, SessionObserver, Started, observe_sessions, session_count};
 pub use panics::trace_panics;

@@ -39,6 +39,10 @@ pub(crate) enum Access {
     SeeBusy,
     /// The store by which another thread gives the state back.
     GiveBack,
+    /// The store by which the owner says that it makes barriers itself.
+    TellFences,
+    /// Another thread's look whether it has said so.
+    SeeFences,
 }
 
 /// Something that is done in addition.
@@ -49,6 +53,9 @@ pub(crate) enum Rule {
     OwnersBarrier,
     /// The other's half.
     OthersBarrier,
+    /// The system makes both halves. Without it, owners are told to make barriers themselves, and
+    /// are left alone until they do.
+    SystemsBarrier,
     /// A thread that finds another instance in a slot than it knows looks again whether that one records.
     LookAgain,
     /// A thread that ends returns its chunks.
@@ -60,7 +67,7 @@ pub(crate) enum Rule {
 impl Access {
     /// All of them.
     #[cfg(esatto_loom)]
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::SeeRecording,
         Self::ChangeRecording,
         Self::SeeStamp,
@@ -76,6 +83,8 @@ impl Access {
         Self::StepBack,
         Self::SeeBusy,
         Self::GiveBack,
+        Self::TellFences,
+        Self::SeeFences,
     ];
 
     /// What it has.
@@ -86,7 +95,8 @@ impl Access {
             | Self::SeeEpoch
             | Self::SeeGeneration
             | Self::Enter
-            | Self::SeeBusy => Ordering::Acquire,
+            | Self::SeeBusy
+            | Self::SeeFences => Ordering::Acquire,
             Self::ChangeRecording
             | Self::OccupySlot
             | Self::VacateSlot
@@ -95,7 +105,8 @@ impl Access {
             | Self::RaiseGeneration
             | Self::Leave
             | Self::StepBack
-            | Self::GiveBack => Ordering::Release,
+            | Self::GiveBack
+            | Self::TellFences => Ordering::Release,
         }
     }
 
@@ -114,8 +125,14 @@ impl Access {
 impl Rule {
     /// All of them.
     #[cfg(esatto_loom)]
-    pub(crate) const ALL: [Self; 5] =
-        [Self::OwnersBarrier, Self::OthersBarrier, Self::LookAgain, Self::EndInPerson, Self::TellApart];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::OwnersBarrier,
+        Self::OthersBarrier,
+        Self::SystemsBarrier,
+        Self::LookAgain,
+        Self::EndInPerson,
+        Self::TellApart,
+    ];
 
     /// Whether it is kept: always, but in models.
     #[cfg(not(esatto_loom))]
@@ -142,7 +159,7 @@ mod without {
 
     std::thread_local! {
         /// Loom runs all threads of a model on the thread that checks it.
-        static WITHOUT: Cell<Option<Promise>> = const { Cell::new(None) };
+        static WITHOUT: Cell<[Option<Promise>; 2]> = const { Cell::new([None; 2]) };
     }
 
     /// What can be taken away.
@@ -155,24 +172,29 @@ mod without {
     }
 
     pub(super) fn is(promise: Promise) -> bool {
-        WITHOUT.get() == Some(promise)
+        WITHOUT.get().contains(&Some(promise))
     }
 
-    /// While it lives, something is missing from all models checked by this thread.
+    /// While it lives, something is missing from all models checked by this thread. There may be
+    /// two at a time: the second one ends first.
     #[derive(Debug)]
-    pub(crate) struct Without(());
+    pub(crate) struct Without {
+        before: [Option<Promise>; 2],
+    }
 
     impl Without {
         /// Takes it away.
         pub(crate) fn new(promise: Promise) -> Self {
-            WITHOUT.set(Some(promise));
-            Self(())
+            let before = WITHOUT.get();
+            assert_eq!(before[1], None, "a third promise is taken away");
+            WITHOUT.set([Some(promise), before[0]]);
+            Self { before }
         }
     }
 
     impl Drop for Without {
         fn drop(&mut self) {
-            WITHOUT.set(None);
+            WITHOUT.set(self.before);
         }
     }
 }

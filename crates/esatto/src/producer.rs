@@ -94,7 +94,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use esatto_ipc::Address;
 use esatto_protozero::Owned;
 use esatto_schema::{DataSourceDescriptor, producer_port};
 use esatto_shm::Arbiter;
@@ -104,6 +103,7 @@ use crate::control::low_level::{Endpoint as Protocol, Identity, LinkEvent, Socke
 use crate::data_source::BufferExhausted;
 use crate::error::Error;
 use crate::platform;
+use crate::tracing::producer_socket;
 
 /// Shared memory, arbiters and sinks, for transports of one's own.
 pub use esatto_shm as shm;
@@ -174,12 +174,8 @@ impl EndpointBuilder {
     ///
     /// If the address does not parse, nobody listens, or memory cannot be had.
     pub fn connect(self) -> Result<Endpoint, Error> {
-        let address = match &self.socket {
-            Some(text) => Address::parse(text),
-            None => Address::producer_default(),
-        }
-        .map_err(Error::address)?;
-        let link = SocketLink::connect(&address, producer_port::SERVICE);
+        let socket = producer_socket(self.socket.as_deref())?;
+        let link = SocketLink::connect(&socket, producer_port::SERVICE);
         self.finish(link.map_err(|error| Error::disconnected(&error.to_string()))?)
     }
 

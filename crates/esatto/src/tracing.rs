@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::category::Category;
 use crate::clock::Clock;
-use crate::control::{self, Command, Identity, Place, SocketFactory, SocketRequest};
+use crate::control::{self, Command, Identity, Place, SocketFactory, SocketPlace, SocketRequest};
 use crate::data_source::{self, BufferExhausted};
 use crate::error::Error;
 use crate::notice;
@@ -14,6 +14,9 @@ use crate::platform::Address;
 use crate::session::{self, Backend};
 use crate::track::announcement;
 use crate::{end, ids, process, registry};
+
+/// Names the socket of the system's service.
+const PRODUCER_VARIABLE: &str = "PERFETTO_PRODUCER_SOCK_NAME";
 
 /// How long to wait for a session of the system's service, in milliseconds.
 const WAIT_VARIABLE: &str = "ESATTO_WAIT_MS";
@@ -204,7 +207,7 @@ impl Builder {
         }
         if self.system {
             session::connected(session::SYSTEM);
-            places.push(Place::Socket(producer_address(self.socket.as_deref())?));
+            places.push(Place::Socket(producer_socket(self.socket.as_deref())?));
         }
         #[cfg(feature = "in-process")]
         if let Some(place) = self.in_process {
@@ -247,10 +250,10 @@ fn patience() -> Result<Option<Duration>, Error> {
     }
 }
 
-fn producer_address(socket: Option<&str>) -> Result<Address, Error> {
+pub(crate) fn producer_socket(socket: Option<&str>) -> Result<SocketPlace, Error> {
     match socket {
-        Some(text) => Address::parse(text),
-        None => Address::producer_default(),
+        Some(text) => Address::parse(text).map(SocketPlace::named),
+        None => Address::producer_default().map(|address| SocketPlace::standard(address, PRODUCER_VARIABLE)),
     }
     .map_err(Error::address)
 }

@@ -34,7 +34,11 @@ pub(crate) struct Reply<'a> {
 #[derive(Debug)]
 pub(crate) enum SharedMemory {
     /// As a file descriptor, to be mapped.
-    Fd(OwnedFd),
+    Fd {
+        fd: OwnedFd,
+        /// It comes from root or from the user of this process, who may take the memory away again.
+        is_trusted: bool,
+    },
     /// As it is: the service lives in this process.
     #[cfg_attr(not(feature = "in-process"), expect(dead_code, reason = "only made by the in-process backend"))]
     Region(Arc<dyn Memory>),

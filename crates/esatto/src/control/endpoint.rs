@@ -20,8 +20,13 @@ use esatto_shm::{Arbiter, FlushCallback, Memory, PrivateRegion};
 use super::Waker;
 use super::call::{Call, Reply, SharedMemory};
 use super::sink::{Outgoing, Sink};
+use crate::notice;
 use crate::platform::{self, Shared};
 use crate::process;
+
+/// A service that ends the stream of commands is asked for another one. If it ends so many without
+/// a command, the connection is renewed.
+const MAX_EMPTY_STREAMS: u32 = 8;
 
 /// Size of the memory in which chunks are made for a service that cannot share it (`docs/spec/shared-memory.md` §17).
 const EMULATED_MEMORY_BYTES: usize = 1 << 20;
@@ -104,6 +109,8 @@ pub(crate) struct Endpoint {
     pub(crate) memory_refused: bool,
     emulated: bool,
     patches_directly: bool,
+    /// Streams of commands in a row that ended without one.
+    empty_streams: u32,
     transport: Option<Transport>,
 }
 
@@ -133,6 +140,7 @@ impl Endpoint {
             memory_refused: false,
             emulated: false,
             patches_directly: false,
+            empty_streams: 0,
             transport: None,
         }
     }
@@ -207,20 +215,45 @@ impl Endpoint {
         self.events.clear();
         self.emulated = false;
         self.patches_directly = false;
+        self.empty_streams = 0;
     }
 
     pub(crate) fn reply(&mut self, tag: &mut Tag, reply: Reply<'_>) {
         match tag {
             Tag::Initialize => self.initialized(&reply),
-            Tag::Commands if reply.success => self.command(reply),
-            Tag::Commands | Tag::Ignored => {}
+            Tag::Commands => {
+                let (success, has_more) = (reply.success, reply.has_more);
+                if success {
+                    self.empty_streams = 0;
+                    self.command(reply);
+                }
+                if !has_more {
+                    self.renew_commands();
+                }
+            }
+            Tag::Ignored => {}
             Tag::Commit(callbacks) => mem::take(callbacks).into_iter().for_each(|done| done()),
             Tag::Sync(done) => mem::replace(done, Box::new(|| {}))(),
         }
     }
 
+    /// The stream of commands has ended, for instance because one of them did not fit into a frame.
+    /// That one is lost, those behind it need not be.
+    fn renew_commands(&mut self) {
+        self.empty_streams += 1;
+        if self.empty_streams > MAX_EMPTY_STREAMS {
+            self.failure = Some("the service sends no commands".into());
+        } else {
+            self.push(Method::GetAsyncCommand, Vec::new(), Some(Tag::Commands));
+        }
+    }
+
     /// The service does not have the method.
     pub(crate) fn rejected(&mut self, mut tag: Tag) {
+        if matches!(tag, Tag::Commands) {
+            // Asking again would be of no use.
+            return;
+        }
         let reply = Reply { success: false, has_more: false, body: &[], memory: &mut None };
         self.reply(&mut tag, reply);
     }
@@ -391,7 +424,14 @@ impl Endpoint {
             .ok_or_else(|| format!("the service wants shared memory pages of {kib} KiB"))?;
         match memory.filter(|_| !self.emulated) {
             Some(SharedMemory::Region(region)) => Ok((region, page_size)),
-            Some(SharedMemory::Fd(fd)) => Ok((platform::map_shared(fd)?, page_size)),
+            Some(SharedMemory::Fd { fd, is_trusted }) => match platform::map_shared(fd, is_trusted) {
+                Ok(region) => Ok((region, page_size)),
+                Err(why) => {
+                    let why = format!("its memory cannot be used: {why}");
+                    notice::say_once(format!("not recorded by the tracing service: {why}"));
+                    Err(why)
+                }
+            },
             None if self.emulated => Ok((Arc::new(PrivateRegion::new(EMULATED_MEMORY_BYTES)), page_size)),
             None => Err("the service sent no shared memory".into()),
         }

@@ -67,12 +67,32 @@ use crate::session::{Backend, Completer};
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     /// Behind a socket.
-    Socket(Address),
+    Socket(SocketPlace),
     /// Behind sockets that somebody else connects.
     Delivered(SocketFactory),
     /// In this process. Started by a pointer, so that programs which never ask for it do not contain it.
     #[cfg(feature = "in-process")]
     Here(StartService),
+}
+
+/// Where a socket is, and how that is known.
+#[derive(Clone, Debug)]
+pub(crate) struct SocketPlace {
+    pub(crate) address: Address,
+    /// The program or its user has named the address, and so trusts whoever listens there.
+    pub(crate) is_named: bool,
+}
+
+impl SocketPlace {
+    /// An address that somebody has named.
+    pub(crate) const fn named(address: Address) -> Self {
+        Self { address, is_named: true }
+    }
+
+    /// The standard address, unless the variable names another one.
+    pub(crate) fn standard(address: Address, variable: &str) -> Self {
+        Self { address, is_named: std::env::var_os(variable).is_some() }
+    }
 }
 
 #[cfg(feature = "in-process")]
@@ -82,7 +102,7 @@ impl Place {
     /// The address of the socket, if it is one.
     pub(crate) const fn address(&self) -> Option<&Address> {
         match self {
-            Self::Socket(address) => Some(address),
+            Self::Socket(socket) => Some(&socket.address),
             Self::Delivered(_) => None,
             #[cfg(feature = "in-process")]
             Self::Here(_) => None,
@@ -107,7 +127,7 @@ impl Place {
     /// Whether both are the same service.
     fn is(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Socket(one), Self::Socket(other)) => one == other,
+            (Self::Socket(one), Self::Socket(other)) => one.address == other.address,
             (Self::Delivered(one), Self::Delivered(other)) => one.is(other),
             #[cfg(feature = "in-process")]
             (Self::Here(_), Self::Here(_)) => true,

@@ -19,12 +19,13 @@ use super::{Waker, shielded};
 use crate::data_source::{self, AnySource, Assignment, Done, Flush};
 use crate::instance::{Destination, Ticket};
 use crate::session::Backend;
-use crate::thread;
+use crate::{losses, thread};
 
 /// Flush requests that wait for data sources at a time. With more, the oldest is not waited for any longer.
 const MAX_PENDING_FLUSHES: usize = 64;
 
-/// Triggers that wait for a connection. With more, the oldest is forgotten.
+/// Requests for triggers that wait for a connection. With more, the oldest is forgotten and
+/// [counted](crate::Losses::triggers).
 const MAX_PENDING_TRIGGERS: usize = 64;
 
 pub(crate) struct Producer {
@@ -42,6 +43,9 @@ pub(crate) struct Producer {
     instances: Map<u64, Active>,
     /// Data sources that have not answered yet, by flush request.
     flushes: Map<u64, usize>,
+    /// Requests have come since the last acknowledgement. They are acknowledged together: a flood
+    /// of them costs what one does.
+    has_new_flushes: bool,
     triggers: Vec<Trigger>,
     /// Once there is a request for startup tracing.
     startups: Option<Box<dyn Startups>>,
@@ -79,6 +83,7 @@ impl Producer {
             announced: Vec::new(),
             instances: Map::new(),
             flushes: Map::new(),
+            has_new_flushes: false,
             triggers: Vec::new(),
             startups: None,
         }
@@ -114,6 +119,7 @@ impl Producer {
             active.stop();
         }
         self.flushes.clear();
+        self.has_new_flushes = false;
         self.announced.clear();
         self.accepted = false;
         self.sets_up = false;
@@ -130,6 +136,9 @@ impl Producer {
 
     /// Sends what threads have queued since the last call, and what has changed.
     pub(crate) fn pump(&mut self, is_congested: bool, now: Instant) {
+        if mem::take(&mut self.has_new_flushes) {
+            self.acknowledge_flushes();
+        }
         self.endpoint.pump(is_congested, now);
         self.announce();
     }
@@ -175,7 +184,7 @@ impl Producer {
             return;
         }
         if self.triggers.len() >= MAX_PENDING_TRIGGERS {
-            self.triggers.remove(0);
+            losses::note_triggers(self.triggers.remove(0).names.len());
         }
         self.triggers.push(Trigger { names, until });
     }
@@ -327,11 +336,14 @@ impl Producer {
     }
 
     fn service_flush(&mut self, ids: &[u64], request: u64, flags: u64) {
-        let asked: Vec<_> = ids
+        // Each once, however often it is named.
+        let mut ids = ids.to_vec();
+        ids.sort_unstable();
+        let asked: Vec<_> = self
+            .instances
             .iter()
-            .filter_map(|id| self.instances.get(id))
-            .filter(|active| active.phase != Phase::SetUp)
-            .map(|active| (active.source, active.ticket))
+            .filter(|(id, active)| ids.binary_search(id).is_ok() && active.phase != Phase::SetUp)
+            .map(|(_, active)| (active.source, active.ticket))
             .collect();
         if self.flushes.len() >= MAX_PENDING_FLUSHES {
             let oldest = self.flushes.keys().next().copied();
@@ -341,7 +353,7 @@ impl Producer {
         for (source, ticket) in asked {
             source.flush(ticket, Flush::new(ticket.slot, flags, Done::flushed(self.connection, request)));
         }
-        self.acknowledge_flushes();
+        self.has_new_flushes = true;
     }
 
     /// Acknowledges the newest request for which, as for all before it, nothing is waited for.

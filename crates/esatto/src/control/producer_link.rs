@@ -19,11 +19,16 @@ const RETRY_STEP: Duration = Duration::from_secs(1);
 const RETRY_STEPS_UNTIL: Duration = Duration::from_secs(10);
 /// … and this from then on.
 const RETRY_AT_LAST: Duration = Duration::from_secs(30);
-/// A connection that stood is renewed at once when it breaks, but not sooner after its begin: a service that hangs up on everybody would use up
-/// [`MAX_RECONNECTIONS`] in a moment.
+/// A connection that stood is renewed when it breaks, but not sooner after its begin. If it was
+/// short, this counts as often as there were short ones in a row, up to [`RETRY_AT_LAST`]: a
+/// service that hangs up on everybody costs next to nothing, and is never given up.
 const RENEWAL: Duration = Duration::from_secs(1);
-/// Connections that may be lost; with one more the service is given up (`docs/spec/client-library.md` §4).
-const MAX_RECONNECTIONS: u32 = 100;
+/// A connection that stood for less is short.
+const SHORT: Duration = Duration::from_secs(10);
+/// Changes in the folder of the socket end a wait early, because the service may have been started
+/// again. After so many short connections in a row they do not any more: someone in that folder
+/// could keep this process busy.
+const MAX_HASTY_RENEWALS: u32 = 128;
 /// A socket file appears a moment before its service listens.
 const RETRY_AFTER_CHANGE: Duration = Duration::from_millis(10);
 
@@ -38,8 +43,8 @@ pub(crate) struct ProducerLink {
     delay: Duration,
     /// A socket has been asked for, and not been delivered.
     awaited: Option<u64>,
-    /// Connections that stood and were lost.
-    lost: u32,
+    /// Connections in a row that stood and were short.
+    short: u32,
     /// The service does not take memory of ours.
     refuses_memory: bool,
     /// Watches the directory of the socket.
@@ -57,7 +62,7 @@ impl ProducerLink {
             retry_at: Instant::now(),
             delay: Duration::ZERO,
             awaited: None,
-            lost: 0,
+            short: 0,
             refuses_memory: false,
             watch: None,
         }
@@ -106,11 +111,7 @@ impl ProducerLink {
     }
 
     fn wants_link(&self) -> bool {
-        self.link.is_none() && self.awaited.is_none() && !self.is_given_up()
-    }
-
-    const fn is_given_up(&self) -> bool {
-        self.lost > MAX_RECONNECTIONS
+        self.link.is_none() && self.awaited.is_none()
     }
 
     /// Does what can be done now. Returns whether there may be more.
@@ -133,7 +134,7 @@ impl ProducerLink {
 
     /// Begins startup tracing: in the memory that there is, or in our own, which the service is offered when we connect.
     pub(crate) fn start_up(&mut self, request: StartupRequest, now: Instant, around: &mut Surroundings<'_>) {
-        if self.producer.endpoint.arbiter().is_none() && !self.refuses_memory && !self.is_given_up() {
+        if self.producer.endpoint.arbiter().is_none() && !self.refuses_memory {
             if self.link.is_some() {
                 self.hang_up(around);
                 self.retry_at = now;
@@ -147,12 +148,12 @@ impl ProducerLink {
     fn connect(&mut self, now: Instant, _around: &mut Surroundings<'_>) {
         self.connected_at = now;
         match &self.place {
-            Place::Socket(address) => {
+            Place::Socket(socket) => {
                 // Before the attempt: a service that starts between the two is noticed.
                 if self.watch.is_none() {
-                    self.watch = DirectoryWatch::of(address);
+                    self.watch = DirectoryWatch::of(&socket.address);
                 }
-                match SocketLink::connect(address, producer_port::SERVICE) {
+                match SocketLink::connect(socket, producer_port::SERVICE) {
                     Ok(link) => {
                         self.link = Some(Link::Socket(Box::new(link)));
                         self.watch = None;
@@ -183,7 +184,7 @@ impl ProducerLink {
     /// Something changed in the directory of the socket: it may be there now.
     fn drain_watch(&mut self, now: Instant) {
         let Some(watch) = &self.watch else { return };
-        if watch.has_changed() {
+        if watch.has_changed() && self.short <= MAX_HASTY_RENEWALS {
             self.retry_at = self.retry_at.min(now + RETRY_AFTER_CHANGE);
         }
     }
@@ -258,15 +259,13 @@ impl ProducerLink {
             self.retry_at = now;
             return;
         }
-        self.lost += u32::from(stood);
-        if self.is_given_up() {
-            self.watch = None;
-            return;
-        }
         self.watch = self.place.address().and_then(DirectoryWatch::of);
         if stood {
             self.delay = Duration::ZERO;
-            self.retry_at = now.max(self.connected_at + RENEWAL);
+            let is_short = now < self.connected_at + SHORT;
+            self.short = if is_short { self.short.saturating_add(1) } else { 0 };
+            let wait = RENEWAL.saturating_mul(self.short.max(1)).min(RETRY_AT_LAST);
+            self.retry_at = now.max(self.connected_at + wait);
         } else {
             self.retry_later(now);
         }
@@ -275,6 +274,7 @@ impl ProducerLink {
 
 #[cfg(all(test, any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 mod tests {
+    use super::super::SocketPlace;
     use super::*;
 
     fn link(place: Place) -> ProducerLink {
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_service_that_is_missing_is_asked_more_and_more_seldom() {
-        let place = Place::Socket("/nowhere/at/all".parse().unwrap());
+        let place = Place::Socket(SocketPlace::named("/nowhere/at/all".parse().unwrap()));
         let mut link = link(place);
         let mut now = Instant::now();
         let mut delays = Vec::new();
@@ -303,21 +303,26 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_is_lost_is_renewed_within_a_second_of_its_begin_however_often() {
-        let place = Place::Socket("/nowhere/at/all".parse().unwrap());
+    fn connections_that_are_lost_are_renewed_for_ever() {
+        let place = Place::Socket(SocketPlace::named("/nowhere/at/all".parse().unwrap()));
         let mut link = link(place);
         let mut now = Instant::now();
-        for lost in 1..=MAX_RECONNECTIONS {
+        let mut lose = |link: &mut ProducerLink, after: Duration| {
             let begin = now;
             (link.connected_at, link.ready) = (begin, true);
-            // Every third one has lasted.
-            now += if lost % 3 == 0 { RENEWAL * 60 } else { RENEWAL / 100 };
+            now += after;
             with(|around| link.disconnected(now, around));
-            assert_eq!(link.deadline(), Some(now.max(begin + RENEWAL)), "after {lost}");
-            now = link.deadline().unwrap();
+            let again = link.deadline().expect("it is tried again");
+            assert!(again >= now);
+            now = again;
+            (again - begin).as_secs()
+        };
+        for lost in 1..=1_000 {
+            assert_eq!(lose(&mut link, RENEWAL / 100), lost.min(30), "the {lost}th short one");
         }
-        link.ready = true;
-        with(|around| link.disconnected(now, around));
-        assert_eq!(link.deadline(), None, "with one more it is given up");
+        for _ in 0..1_000 {
+            assert_eq!(lose(&mut link, SHORT), 10, "at once after one that has lasted");
+        }
+        assert_eq!(lose(&mut link, RENEWAL / 100), 1);
     }
 }

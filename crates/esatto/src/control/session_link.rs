@@ -38,7 +38,7 @@ impl SessionLink {
     pub(crate) fn open(place: &Place, _around: &mut Surroundings<'_>) -> Self {
         let mut consumer = Consumer::new(Instant::now());
         let (link, ready) = match place {
-            Place::Socket(address) => match SocketLink::connect(address, consumer_port::SERVICE) {
+            Place::Socket(socket) => match SocketLink::connect(socket, consumer_port::SERVICE) {
                 Ok(link) => (Some(Link::Socket(Box::new(link))), false),
                 Err(error) => {
                     consumer.disconnected(access::consumer_error(&error));

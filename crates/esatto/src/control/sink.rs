@@ -9,6 +9,7 @@ use esatto_protozero::HeapBuffer;
 use esatto_shm::{CommitRequest, CommitSink, FlushCallback};
 
 use super::{Waker, pace};
+use crate::{losses, notice};
 
 /// Something to tell the service.
 pub(crate) enum Outgoing {
@@ -108,6 +109,17 @@ impl CommitSink for Sink {
     fn on_scarce(&self, exhausted: bool) {
         pace::note_scarcity(exhausted);
         self.waker.wake();
+    }
+
+    fn on_writer_refused(&self) {
+        losses::note_sequence();
+        notice::say_once(
+            "more sequences than a connection can have (32767): threads that begin to trace lose their events".into(),
+        );
+    }
+
+    fn on_chunk_lost(&self) {
+        losses::note_chunk();
     }
 
     fn is_connection_thread(&self) -> bool {

@@ -8,7 +8,8 @@ use super::{Done, Flush};
 use crate::instance::{Destination, Ticket};
 use crate::session::Backend;
 
-/// A registered type. Those methods that speak of instances are called on the control thread, and none of them panics.
+/// A registered type. Those methods that speak of instances are called on the control thread, but
+/// for [`close`](Self::close), and none of them panics.
 pub(crate) trait AnySource: Sync {
     /// What configs call it.
     fn name(&self) -> &'static str;
@@ -29,6 +30,10 @@ pub(crate) trait AnySource: Sync {
 
     /// Asks an instance to stop. It ends, by [`end`](Self::end), after `done` was dropped.
     fn stop(&self, ticket: Ticket, done: Done);
+
+    /// Keeps trace points that begin from now on from recording into an instance that is about to
+    /// [end](Self::end). Called on any thread.
+    fn close(&self, ticket: Ticket);
 
     /// The instance is over.
     fn end(&self, ticket: Ticket);

@@ -10,9 +10,10 @@ use crate::instance::Ticket;
 
 /// The end of an instance, which may be put off.
 ///
-/// The instance ends, and the session goes on to its own end, when this is dropped. A data source that has something left to write
-/// moves it to whichever thread writes that, and drops it there; trace points record until then. A thread other than the one that drops it should
-/// [flush](crate::Context::flush) what it wrote.
+/// The instance ends, and the session goes on to its own end, when this is dropped. A data source
+/// that has something left to write moves it to whichever thread writes that, and drops it there.
+/// Trace points record until then, and those that begin afterwards do not. A thread other than the
+/// one that drops it should [flush](crate::Context::flush) what it wrote.
 ///
 /// The service waits for a time that the session's config says (`data_source_stop_timeout_ms`, by default 5 seconds), then reads the
 /// trace without what is missing.
@@ -36,6 +37,13 @@ impl Stop {
     #[must_use]
     pub const fn instance(&self) -> usize {
         self.instance
+    }
+
+    /// Keeps trace points that begin from now on from recording into the instance, which ends when
+    /// this is dropped.
+    #[doc(hidden)]
+    pub fn close(&self) {
+        self.done.close();
     }
 
     /// Ends the instance; the same as dropping this.
@@ -176,10 +184,19 @@ impl Done {
     pub(crate) const fn flushed(connection: u64, request: u64) -> Self {
         Self(Completion::Flushed { connection, request })
     }
+
+    fn close(&self) {
+        if let Completion::Stopped { source, ticket } = self.0 {
+            source.close(ticket);
+        }
+    }
 }
 
 impl Drop for Done {
     fn drop(&mut self) {
+        // Not by the control thread, which may be busy: from here on no trace point begins to
+        // record.
+        self.close();
         let completion = mem::replace(&mut self.0, Completion::Told);
         if matches!(completion, Completion::Told) {
             return;

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::fork::StaticMutex;
 use crate::instance::{Destination, HeldSlots, MAX_INSTANCES, Recording, Slots, Ticket};
 use crate::session::Backend;
+use crate::sys::threads;
 use crate::{ids, thread};
 
 /// What a data source does when sessions come and go; the value is the state of one instance.
@@ -501,6 +502,12 @@ impl<T: DataSource> AnySource for Source<T> {
             instance.destination.end();
         }
         self.with(ticket, |object| object.stop(Stop::new(ticket.slot, done)));
+    }
+
+    fn close(&self, ticket: Ticket) {
+        // A handler's trace point would wait for the slot.
+        let _closed = threads::close();
+        self.slots.close(ticket, || self.enabled.stop(ticket.slot));
     }
 
     fn end(&self, ticket: Ticket) {

@@ -108,6 +108,10 @@ impl AnySource for TrackEvents {
         observer::stopping(ticket.slot, done);
     }
 
+    /// Observers put a stop off to write their last events. When they are done, the control thread
+    /// switches the categories off.
+    fn close(&self, _: Ticket) {}
+
     fn end(&self, ticket: Ticket) {
         TRACK_EVENTS.vacate(ticket, || registry::disable(ticket.slot));
     }

@@ -157,6 +157,16 @@ impl<I> Slots<I> {
         content.take()
     }
 
+    /// Runs `stop`, which has the instance of the ticket recorded no more, if it is still in its
+    /// slot. No other instance comes to the slot meanwhile. On any thread, unlike
+    /// [`vacate`](Self::vacate), which remains to be done.
+    pub(crate) fn close(&self, ticket: Ticket, stop: impl FnOnce()) {
+        let _content = self.content(ticket.slot);
+        if self.holds(ticket) {
+            stop();
+        }
+    }
+
     /// The slots with instances that were set up after an epoch.
     pub(crate) fn set_up_after(&self, epoch: u32) -> u32 {
         let is_after = |slot: &usize| self.stamp(*slot).is_after(epoch);

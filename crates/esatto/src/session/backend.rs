@@ -3,11 +3,14 @@
 use core::sync::atomic::{AtomicU8, Ordering};
 use std::sync::OnceLock;
 
-use crate::control::Place;
+use crate::control::{Place, SocketPlace};
 use crate::error::Error;
 #[cfg(feature = "in-process")]
 use crate::notice;
 use crate::platform::Address;
+
+/// Names the socket for sessions of the system's service.
+const CONSUMER_VARIABLE: &str = "PERFETTO_CONSUMER_SOCK_NAME";
 
 /// Which tracing service a session runs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +34,13 @@ impl Backend {
             return Ok(Err(Error::disconnected("the program does not allow this session")));
         }
         let place = match self {
-            Self::System => Place::Socket(Address::consumer_default().map_err(Error::address)?),
-            Self::Socket(address) => Place::Socket(Address::parse(address).map_err(Error::address)?),
+            Self::System => {
+                let address = Address::consumer_default().map_err(Error::address)?;
+                Place::Socket(SocketPlace::standard(address, CONSUMER_VARIABLE))
+            }
+            Self::Socket(address) => {
+                Place::Socket(SocketPlace::named(Address::parse(address).map_err(Error::address)?))
+            }
             #[cfg(feature = "in-process")]
             Self::InProcess => Place::here(),
             Self::Any => match Self::first_connected() {

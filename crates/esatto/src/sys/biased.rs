@@ -16,6 +16,10 @@
 //! Of the two, at least one sees the other: this is Dekker's way, which needs a store to be seen before a later load on both
 //! sides. The other thread pays for both by `membarrier`, which is a barrier on every processor (Linux ≥ 4.14). Where the system has none,
 //! the flag [`FENCED`] is always set, and the owner makes a barrier of its own.
+//!
+//! A system can lose `membarrier` while the process runs: a filter of system calls (seccomp) is
+//! installed later. Then the other thread sets [`FENCED`], and leaves the value to its owner until
+//! the owner has answered, by [`Biased::fences`], that it makes a barrier each time it enters.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering;
@@ -35,6 +39,9 @@ pub(crate) struct Biased<T> {
     /// The owner is inside.
     busy: AtomicBool,
     flags: AtomicU8,
+    /// The owner knows of [`FENCED`]: it makes a barrier each time it enters, and made one when it
+    /// set this.
+    fences: AtomicBool,
     /// Held by the other thread as long as [`HELD`] is set.
     turn: Mutex<()>,
     value: UnsafeCell<T>,
@@ -63,6 +70,7 @@ impl<T> Biased<T> {
         Self {
             busy: AtomicBool::new(false),
             flags: AtomicU8::new(flags),
+            fences: AtomicBool::new(flags & FENCED != 0),
             turn: Mutex::new(()),
             value: UnsafeCell::new(value),
         }
@@ -80,6 +88,7 @@ impl<T> Biased<T> {
         Self {
             busy: AtomicBool::new(true),
             flags: AtomicU8::new(0),
+            fences: AtomicBool::new(false),
             turn: Mutex::new(()),
             value: UnsafeCell::new(value),
         }
@@ -122,7 +131,12 @@ impl<T> Biased<T> {
     fn enter_slowly(&self) {
         loop {
             fence(Ordering::SeqCst);
-            if load_as_owner(&self.flags, Access::Enter.ordering()) & HELD == 0 {
+            let flags = load_as_owner(&self.flags, Access::Enter.ordering());
+            if flags & FENCED != 0 && !self.fences.load(Ordering::Relaxed) {
+                // Whoever sees this sees that we are inside, unless we have left since.
+                self.fences.store(true, Access::TellFences.ordering());
+            }
+            if flags & HELD == 0 {
                 return;
             }
             store_as_owner(&self.busy, false, Access::StepBack.ordering());
@@ -131,7 +145,8 @@ impl<T> Biased<T> {
         }
     }
 
-    /// Takes hold of those values whose owners are not inside, and hands each to `f`.
+    /// Takes hold of those values whose owners are not inside, and hands each to `f`. Leaves out
+    /// values of owners that have not entered since the system lost its barrier.
     ///
     /// Not to be called by `f`; and `all` has not the value of an owner who calls this: it would wait for itself.
     pub(crate) fn hold_all<'b>(all: impl Iterator<Item = &'b Self>, mut f: impl FnMut(&mut T))
@@ -140,15 +155,30 @@ impl<T> Biased<T> {
     {
         let tried: Vec<Held<'b, T>> = all.map(Self::try_hold).collect();
         // One for all: it may take microseconds.
-        barrier_everywhere();
+        let is_everywhere = barrier_everywhere();
         for held in tried {
+            if !is_everywhere && !held.biased.makes_barriers() {
+                continue;
+            }
             // Pairs with the owner's leaving.
             if !load_as_other(&held.biased.busy, Access::SeeBusy.ordering()) {
-                // SAFETY: HELD was set before the barrier, and the owner is not inside after it. If it enters now, it sees
-                // HELD, and waits until `held` is dropped. Nobody else has a `Held`: it comes with the mutex.
+                // SAFETY: HELD was set before the barrier, which was one for the owner too: the
+                // system made it there, or the owner makes its own. The owner is not inside after
+                // it. If it enters now, it sees HELD, and waits until `held` is dropped. Nobody
+                // else has a `Held`: it comes with the mutex.
                 f(unsafe { &mut *held.biased.value.get() });
             }
         }
+    }
+
+    /// Whether the owner makes a barrier each time it enters. If it does not know yet that it has
+    /// to, it is told.
+    fn makes_barriers(&self) -> bool {
+        let knows = self.fences.load(Access::SeeFences.ordering());
+        if !knows {
+            self.flags.fetch_or(FENCED, Ordering::Relaxed);
+        }
+        knows
     }
 
     fn try_hold(&self) -> Held<'_, T> {
@@ -221,13 +251,48 @@ mod tests {
 
     #[test]
     fn nobody_is_ever_together() {
-        const ROUNDS: usize = 200_000;
+        race(200_000);
+    }
+
+    /// In a process of its own, of which nobody asks for a barrier again.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[test]
+    fn a_lost_barrier_leaves_values_to_owners_that_do_not_know() {
+        const CHILD: &str = "ESATTO_TEST_WITHOUT_MEMBARRIER";
+        if std::env::var_os(CHILD).is_none() {
+            let name = "sys::biased::tests::a_lost_barrier_leaves_values_to_owners_that_do_not_know";
+            let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+            let output = child.args(["--exact", name, "--nocapture"]).env(CHILD, "1").output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            return;
+        }
+        let biased = Biased::new(1);
+        let holds = |biased: &Biased<u32>| {
+            let mut holds = false;
+            Biased::hold_all([biased].into_iter(), |_| holds = true);
+            holds
+        };
+        assert!(holds(&biased), "the system has a barrier");
+        crate::sys::filter::lose_membarrier();
+        for _ in 0..3 {
+            assert!(!holds(&biased), "its owner may be inside, and nobody can see that");
+        }
+        for _ in 0..2 {
+            // SAFETY: one thread.
+            drop(unsafe { biased.enter() });
+            assert!(holds(&biased), "its owner makes barriers now");
+        }
+        assert!(holds(&Biased::new(2)), "that of a thread which began later");
+        race(200_000);
+    }
+
+    fn race(rounds: usize) {
         // Two numbers that are equal whenever nobody is in between.
         let biased = Arc::new(Biased::new((0_usize, 0_usize)));
         let held = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                for _ in 0..ROUNDS {
+                for _ in 0..rounds {
                     // SAFETY: only this thread enters.
                     let mut entered = unsafe { biased.enter() }.unwrap();
                     let (a, b) = entered.get();
@@ -238,7 +303,7 @@ mod tests {
             });
             for _ in 0..2 {
                 scope.spawn(|| {
-                    for _ in 0..ROUNDS / 100 {
+                    for _ in 0..rounds / 100 {
                         Biased::hold_all([&*biased].into_iter(), |(a, b)| {
                             assert_eq!(a, b);
                             *a += 1;
@@ -251,6 +316,6 @@ mod tests {
         });
         // SAFETY: the thread that entered is gone.
         let total = *unsafe { biased.enter() }.unwrap().get();
-        assert_eq!(total.0, ROUNDS + held.load(Ordering::Relaxed));
+        assert_eq!(total.0, rounds + held.load(Ordering::Relaxed));
     }
 }

@@ -7,6 +7,9 @@
 pub(crate) mod biased;
 pub(crate) mod counter;
 pub(crate) mod exit;
+#[cfg(all(test, any(target_os = "linux", target_os = "android"), not(esatto_loom)))]
+#[path = "../../tests/filter/mod.rs"]
+mod filter;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 pub(crate) mod fork;
 #[cfg(any(not(any(target_os = "linux", target_os = "android")), esatto_portable))]

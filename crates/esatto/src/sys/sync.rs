@@ -22,7 +22,11 @@ pub(super) fn load_as_owner(flags: &AtomicU8, ordering: Ordering) -> u8 {
 /// See above.
 #[cfg(esatto_loom)]
 pub(super) fn load_as_owner(flags: &AtomicU8, ordering: Ordering) -> u8 {
-    if Rule::OwnersBarrier.is_kept() { flags.fetch_or(0, ordering) } else { flags.load(ordering) }
+    if Rule::OwnersBarrier.is_kept() && Rule::SystemsBarrier.is_kept() {
+        flags.fetch_or(0, ordering)
+    } else {
+        flags.load(ordering)
+    }
 }
 
 /// Says whether the owner is inside.
@@ -47,16 +51,24 @@ pub(super) fn load_as_other(busy: &AtomicBool, ordering: Ordering) -> bool {
 /// See above.
 #[cfg(esatto_loom)]
 pub(super) fn load_as_other(busy: &AtomicBool, ordering: Ordering) -> bool {
-    if Rule::OthersBarrier.is_kept() { busy.fetch_or(false, ordering) } else { busy.load(ordering) }
+    if Rule::OthersBarrier.is_kept() && Rule::SystemsBarrier.is_kept() {
+        busy.fetch_or(false, ordering)
+    } else {
+        busy.load(ordering)
+    }
 }
 
-/// Whether [`barrier_everywhere`] is one. Asks the system once.
+/// The system has refused a barrier that it had promised.
+#[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
+static IS_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Whether [`barrier_everywhere`] is expected to be one. Asks the system once.
 #[cfg(not(esatto_loom))]
 pub(super) fn has_barrier() -> bool {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
         static HAS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-        *HAS.get_or_init(super::kernel::register_barrier)
+        *HAS.get_or_init(super::kernel::register_barrier) && !IS_LOST.load(Ordering::Relaxed)
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     false
@@ -68,21 +80,34 @@ pub(super) fn has_barrier() -> bool {
     true
 }
 
-/// A full barrier on this thread, and, if [`has_barrier`], on all others of the process that run.
+/// A full barrier on this thread. Returns whether it was one on all other threads of the process
+/// that run, which may fail at any time.
 #[cfg(not(esatto_loom))]
-pub(super) fn barrier_everywhere() {
+pub(super) fn barrier_everywhere() -> bool {
     core::sync::atomic::fence(Ordering::SeqCst);
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    if has_barrier() {
+    {
         use super::kernel;
-        // Registered before; a child of a fork registers anew.
-        if !kernel::barrier() {
-            kernel::register_barrier();
-            kernel::barrier();
+        if !has_barrier() {
+            return false;
         }
+        // Registered before; a child of a fork registers anew.
+        let is_made = kernel::barrier() || (kernel::register_barrier() && kernel::barrier());
+        if !is_made {
+            IS_LOST.store(true, Ordering::Relaxed);
+        }
+        is_made
     }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    false
 }
 
 /// See above.
 #[cfg(esatto_loom)]
-pub(super) const fn barrier_everywhere() {}
+pub(super) fn barrier_everywhere() -> bool {
+    let is_made = Rule::SystemsBarrier.is_kept();
+    if !is_made {
+        crate::sync::fence(Ordering::SeqCst);
+    }
+    is_made
+}

@@ -29,9 +29,11 @@ pub(crate) fn descriptor(region: &Shared) -> Option<OwnedFd> {
     region.fd().try_clone_to_owned().ok()
 }
 
-pub(crate) fn map_shared(fd: OwnedFd) -> Result<Arc<dyn Memory>, String> {
-    let region = MappedRegion::from_service(fd).map_err(|error| error.to_string())?;
-    Ok(Arc::new(region))
+/// Maps memory of a service. That of strangers must be sealed: there is no handler for its pages
+/// being taken away, as signal handlers belong to the program.
+pub(crate) fn map_shared(fd: OwnedFd, is_trusted: bool) -> Result<Arc<dyn Memory>, String> {
+    let map = if is_trusted { MappedRegion::from_trusted_service } else { MappedRegion::from_service };
+    Ok(Arc::new(map(fd).map_err(|error| error.to_string())?))
 }
 
 #[cfg(feature = "in-process")]

@@ -3,11 +3,11 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use esatto_ipc::{Address, Client, ClientEvent, Connection, Limits, RequestId, Stream};
+use esatto_ipc::{Client, ClientEvent, Connection, Limits, RequestId, Stream};
 use esatto_map::Map;
 
 use super::Interest;
-use crate::control::{Call, LinkEvent, Reply, SharedMemory};
+use crate::control::{Call, LinkEvent, Reply, SharedMemory, SocketPlace};
 use crate::sys::fork::OwnedByParent;
 
 /// Time that a TCP connection may take; unix sockets connect at once.
@@ -26,12 +26,18 @@ pub(crate) struct SocketLink<T> {
     pending: Map<RequestId, T>,
     /// The newest shared memory that arrived.
     memory: Option<SharedMemory>,
+    /// The service runs as root or as the user of this process.
+    is_trusted: bool,
 }
 
 impl<T> SocketLink<T> {
     /// Connects and asks for a service.
-    pub(crate) fn connect(address: &Address, service: &str) -> Result<Self, esatto_ipc::Error> {
-        Self::over(Stream::connect(address, CONNECT_TIMEOUT)?, service)
+    pub(crate) fn connect(socket: &SocketPlace, service: &str) -> Result<Self, esatto_ipc::Error> {
+        let stream = Stream::connect(&socket.address, CONNECT_TIMEOUT)?;
+        if !socket.is_named && socket.address.is_open_to_all() {
+            stream.refuse_stranger(&socket.address)?;
+        }
+        Self::over(stream, service)
     }
 
     /// Takes over a socket that somebody else has connected.
@@ -43,6 +49,7 @@ impl<T> SocketLink<T> {
     fn over(stream: Stream, service: &str) -> Result<Self, esatto_ipc::Error> {
         let mut link = Self {
             _not_inherited: OwnedByParent::new(stream.as_fd()),
+            is_trusted: stream.has_trusted_peer(),
             connection: Connection::new(stream, Limits::CLIENT),
             client: Client::new(),
             pending: Map::new(),
@@ -86,7 +93,7 @@ impl<T> SocketLink<T> {
         self.connection.on_readable()?;
         while let Some((frame, io)) = self.connection.next_frame()? {
             if let Some(fd) = io.fd.take() {
-                self.memory = Some(SharedMemory::Fd(fd));
+                self.memory = Some(SharedMemory::Fd { fd: fd.into_owned(), is_trusted: self.is_trusted });
             }
             match self.client.handle(&frame) {
                 None => {}
@@ -101,7 +108,12 @@ impl<T> SocketLink<T> {
                         }
                     }
                 }
-                Some(ClientEvent::RequestError { request_id, .. }) => drop(self.pending.remove(&request_id)),
+                Some(ClientEvent::RequestError { request_id, .. }) => {
+                    if let Some(mut tag) = self.pending.remove(&request_id) {
+                        let reply = Reply { success: false, has_more: false, body: &[], memory: &mut None };
+                        handle(LinkEvent::Reply(&mut tag, reply));
+                    }
+                }
                 Some(_) => {}
             }
         }

@@ -34,7 +34,7 @@ pub(crate) const fn descriptor(_: &Shared) -> Option<OwnedFd> {
     None
 }
 
-pub(crate) fn map_shared(_: OwnedFd) -> Result<Arc<dyn Memory>, String> {
+pub(crate) fn map_shared(_: OwnedFd, _: bool) -> Result<Arc<dyn Memory>, String> {
     Err(NO_SHARING.to_owned())
 }
 

@@ -4,7 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use super::{Interest, OwnedFd};
-use crate::control::{Call, LinkEvent};
+use crate::control::{Call, LinkEvent, SocketPlace};
 
 /// The address of a service in another process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,8 +60,8 @@ impl<T> SocketLink<T> {
         Err(LinkError::Disconnected)
     }
 
-    pub(crate) const fn connect(address: &Address, _: &str) -> Result<Self, LinkError> {
-        match *address {}
+    pub(crate) const fn connect(socket: &SocketPlace, _: &str) -> Result<Self, LinkError> {
+        match socket.address {}
     }
 
     pub(crate) fn invoke(&mut self, _: Call<T>) -> Result<Option<T>, LinkError> {
