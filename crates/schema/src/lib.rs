@@ -58,6 +58,26 @@ pub use r#gen::*;
 /// (the credentials of its socket). In a container that is another one than the process knows itself. Peers that do not know the field pass over it.
 pub const PEER_PID_FIELD: u32 = 4001;
 
+/// Fields of `TraceStats` that Perfetto does not have, varints, left out while they are 0.
+/// Instances of data sources that the session refused, because their producers had their share of
+/// them.
+pub const INSTANCES_REFUSED_FIELD: u32 = 4001;
+/// Triggers that acted, but are not in the trace, and triggers with a delay that did not act,
+/// because too many waited.
+pub const TRIGGERS_LOST_FIELD: u32 = 4002;
+/// Events of other sessions that are not in the trace, because too many waited.
+pub const SESSION_EVENTS_LOST_FIELD: u32 = 4003;
+/// Writers whose statistics are left out, because all of them would be too long.
+pub const WRITERS_LEFT_OUT_FIELD: u32 = 4004;
+
+/// A field of `TracingServiceEvent` that Perfetto does not have, a `DataSources`: the first of the
+/// data sources that were refused since the last such event.
+pub const REFUSED_DATA_SOURCES_FIELD: u32 = 4001;
+
+/// A field of `ObservableEvents` that Perfetto does not have, a varint: events that the observer
+/// did not take in time and that are lost.
+pub const EVENTS_LOST_FIELD: u32 = 4001;
+
 /// All of `proto/` as a serialized `google.protobuf.FileDescriptorSet`, in the order of the imports.
 #[cfg(feature = "descriptor")]
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("descriptor.bin");

@@ -583,6 +583,11 @@ impl Outputs {
         self.queue.len()
     }
 
+    /// Those that wait, the oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Output> {
+        self.queue.iter()
+    }
+
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()

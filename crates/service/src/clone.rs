@@ -18,6 +18,8 @@ use crate::config_check::MAX_BUFFERS;
 use crate::context::Context;
 use crate::enable::{MAX_SESSIONS, MAX_SESSIONS_PER_UID};
 use crate::ids::{BufferId, SessionId};
+use crate::instances::Instances;
+use crate::names::{cut, cut_text};
 use crate::probe::{self, Note};
 use crate::service::Service;
 use crate::session::{AfterFlush, Event, FlushReason, FlushStrategy, News, OutputFile, Session, State};
@@ -80,6 +82,9 @@ struct Taken {
     buffer: CentralBuffer,
     /// BOOTTIME.
     at_ns: u64,
+    /// What the source recorded behind it was taken out, too: it cannot go back, for a reader may
+    /// have seen what follows.
+    is_followed: bool,
 }
 
 /// What makes a session a clone.
@@ -173,7 +178,7 @@ impl Service {
                 session.buffers.iter().enumerate().filter(is_of_group).map(|(_, &buffer)| buffer).collect();
             let reason = FlushReason::Clone { for_bugreport };
             let then = AfterFlush::Clone(id, group);
-            self.flush_instances(source, 0, reason, then, |instance| buffers.contains(&instance.buffer), cx);
+            self.flush_buffers(source, 0, reason, then, Some(buffers), cx);
         }
         Ok(())
     }
@@ -232,12 +237,15 @@ impl Service {
         for (index, id) in session.buffers.iter().enumerate().filter(|&(index, _)| is_cleared(index)) {
             let Some(buffer) = self.buffers.get_mut(id).filter(|buffer| !buffer.is_empty()) else { continue };
             match buffer.try_take() {
-                Some(full) => old.push((*id, full)),
+                Some(full) => old.push((index, *id, full)),
                 None => {
-                    self.buffers.extend(old);
+                    self.buffers.extend(old.into_iter().map(|(_, id, full)| (id, full)));
                     return Err(format!("there is no memory for an empty buffer {index}"));
                 }
             }
+        }
+        for (index, ..) in old {
+            self.follow(source, index, None);
         }
         Ok(())
     }
@@ -263,7 +271,9 @@ impl Service {
     fn take_buffers(&mut self, id: CloneId, is_wanted: impl Fn(BufferGroup) -> bool, cx: &mut Context<'_>) -> bool {
         let Self { pending_clones, sessions, buffers, .. } = self;
         let Some(pending) = pending_clones.get_mut(&id) else { return true };
-        let Some(source) = sessions.get(&pending.source) else { return true };
+        let source_id = pending.source;
+        let Some(source) = sessions.get(&source_id) else { return true };
+        let mut moved = Vec::new();
         for (index, (buffer, slot)) in source.buffers.iter().zip(&mut pending.buffers).enumerate() {
             let group = BufferGroup::of(source, index);
             let Some(buffer) = buffers.get_mut(buffer).filter(|_| is_wanted(group)) else { continue };
@@ -272,10 +282,30 @@ impl Service {
                 _ => buffer.try_take(),
             };
             let Some(buffer) = taken else { return false };
+            if group == BufferGroup::Copied {
+                cx.charge_bytes(buffer.stored_bytes());
+            }
             probe::note(Note::CloneTakes { clone: id.0, index });
-            *slot = Some(Taken { buffer, at_ns: cx.now.boottime_ns });
+            if group == BufferGroup::Moved && !buffer.is_empty() {
+                moved.push(index);
+            }
+            *slot = Some(Taken { buffer, at_ns: cx.now.boottime_ns, is_followed: false });
+        }
+        for index in moved {
+            self.follow(source_id, index, Some(id));
         }
         true
+    }
+
+    /// The content of a buffer was taken out: what earlier clones took out of the same one comes
+    /// before it.
+    fn follow(&mut self, source: SessionId, index: usize, by: Option<CloneId>) {
+        let others = self.pending_clones.iter_mut().filter(|(id, other)| other.source == source && Some(**id) != by);
+        for (_, other) in others {
+            if let Some(Some(taken)) = other.buffers.get_mut(index) {
+                taken.is_followed = true;
+            }
+        }
     }
 
     fn finish_clone(&mut self, id: CloneId, cx: &mut Context<'_>) {
@@ -308,7 +338,7 @@ impl Service {
         let mut events = Vec::new();
         let mut buffers = Vec::with_capacity(pending.buffers.len());
         for (index, taken) in (0u32..).zip(pending.buffers) {
-            let Taken { mut buffer, at_ns } = taken?;
+            let Taken { mut buffer, at_ns, .. } = taken?;
             buffer.make_read_only();
             buffers.push(self.insert_buffer(buffer)?);
             events.push((at_ns, Event::BufferCloned(index)));
@@ -337,7 +367,11 @@ impl Service {
             state_since_ns: cx.now.boottime_ns,
             started_realtime_ns: source.started_realtime_ns,
             buffers,
-            instances: Vec::new(),
+            instances: Instances::default(),
+            entries_by_name: Default::default(),
+            instance_configs: Default::default(),
+            members: Default::default(),
+            instance_pool: Default::default(),
             flush_strategy: FlushStrategy::Never,
             flushes: Default::default(),
             streams_to_file: file.is_some(),
@@ -358,6 +392,9 @@ impl Service {
             clone: Some(CloneFacts { trigger: pending.trigger, reply: Some(pending.call) }),
             news,
             invalid_packets: source.invalid_packets,
+            instances_refused: source.instances_refused,
+            triggers_lost: source.triggers_lost,
+            concurrent_lost: source.concurrent_lost,
             flushes_requested: source.flushes_requested,
             flushes_succeeded: source.flushes_succeeded,
             flushes_failed: source.flushes_failed,
@@ -402,16 +439,22 @@ impl Service {
     }
 
     /// Answers the call that made the clone: it can be read, or is in the file. An error ends it.
+    ///
+    /// While the file is written the clone may be detached and attached. Then two consumers wait:
+    /// the one that asked for the clone, and the one that waits for the end of its session.
     pub(crate) fn clone_is_complete(&mut self, id: SessionId, error: Option<String>, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        let Some(call) = session.clone.as_mut().and_then(|clone| clone.reply.take()) else { return };
+        session.end_error.clone_from(&error);
         let made = Made { uuid: session.uuid, is_in_file: session.streams_to_file };
-        match error {
-            None => self.reply_clone(call, Ok(made), cx),
-            Some(error) => {
-                self.reply_clone(call, Err(error), cx);
-                self.free(id, None, cx);
-            }
+        let is_left = session.consumer.is_none() && session.detach_key.is_some() && session.streams_to_file;
+        let call = session.clone.as_mut().and_then(|clone| clone.reply.take());
+        let is_over = call.is_some() && (error.is_some() || is_left);
+        if let Some(call) = call {
+            self.reply_clone(call, error.map_or(Ok(made), Err), cx);
+        }
+        self.answer_end(id, cx);
+        if is_over {
+            self.free(id, None, cx);
         }
     }
 
@@ -437,14 +480,16 @@ impl Service {
         }
     }
 
-    /// Gives up a clone. What was moved out of the source goes back, unless new data came in its place meanwhile.
+    /// Gives up a clone. What was moved out of the source goes back, unless new data came in its
+    /// place meanwhile, be they there still or moved out by another clone.
     fn abandon_clone(&mut self, id: CloneId, error: Option<&str>, cx: &mut Context<'_>) {
         let Some(pending) = self.pending_clones.remove(&id) else { return };
         probe::note(Note::CloneAbandoned(id.0));
         if let Some(source) = self.sessions.get(&pending.source).filter(|_| !planted!("clone-transfer-lost")) {
             for (index, (buffer, taken)) in source.buffers.iter().zip(pending.buffers).enumerate() {
                 let (Some(taken), BufferGroup::Moved) = (taken, BufferGroup::of(source, index)) else { continue };
-                if let Some(emptied) = self.buffers.get_mut(buffer).filter(|buffer| buffer.is_empty()) {
+                let emptied = self.buffers.get_mut(buffer).filter(|buffer| buffer.is_empty() && !taken.is_followed);
+                if let Some(emptied) = emptied {
                     *emptied = taken.buffer;
                 } else if !taken.buffer.is_empty() {
                     cx.error(format!(
@@ -478,6 +523,7 @@ impl Service {
                 ..Default::default()
             },
             Err(error) => {
+                let error = cut_text(error);
                 cx.warn(format!("a session is not cloned: {error}"));
                 CloneSessionResponse {
                     success: Some(false),
@@ -504,8 +550,8 @@ fn clone_trigger(request: &CloneSessionRequestReader<'_>) -> Option<Received> {
     let name = request.clone_trigger_name().filter(|name| !name.is_empty())?;
     Some(Received {
         boottime_ns: request.clone_trigger_boot_time_ns().unwrap_or(0),
-        name: name.to_vec(),
-        producer_name: request.clone_trigger_producer_name().unwrap_or_default().to_vec(),
+        name: cut(name).into(),
+        producer_name: cut(request.clone_trigger_producer_name().unwrap_or_default()).into(),
         producer_uid: request.clone_trigger_trusted_producer_uid().unwrap_or(0),
         stop_delay_ms: request.clone_trigger_delay_ms().unwrap_or(0),
     })

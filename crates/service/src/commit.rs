@@ -11,7 +11,7 @@ use crate::buffer::{CentralBuffer, Chunk, Patch};
 use crate::context::Context;
 use crate::ids::{BufferId, MAX_PATCHED_WRITER, ProducerId, SessionId, WriterId, writer_from_wire};
 use crate::probe::{self, Note};
-use crate::producer::{Memory, Producer};
+use crate::producer::{Memory, Producer, Writers};
 use crate::service::{Discarded, Service};
 use crate::shared_buffer::ChunkHeader;
 
@@ -29,7 +29,7 @@ impl Service {
         request: CommitDataRequestReader<'_>,
         cx: &mut Context<'_>,
     ) {
-        let Self { producers, buffers, discarded, scratch, .. } = self;
+        let Self { producers, buffers, discarded, scratch, work, .. } = self;
         let Some(committer) = producers.get_mut(&producer) else { return cx.reject(call) };
         if matches!(committer.memory, Memory::Unset | Memory::Creating) {
             return cx.reject(call);
@@ -37,14 +37,17 @@ impl Service {
         let mut moves = request.chunks_to_move().map(Move::parse);
         let mut next = moves.next();
         while let Some(chunk) = next {
+            cx.charge(1);
             next = moves.next();
             if let (Memory::Shared(memory), Some(next)) = (&committer.memory, &next) {
                 memory.expect_chunk(next.page);
             }
-            move_chunk(committer, &chunk, buffers, scratch, discarded);
+            move_chunk(committer, &chunk, buffers, scratch, discarded, work);
         }
         for chunk in request.chunks_to_patch() {
-            patch_chunk(producer, chunk, buffers, discarded);
+            cx.charge(1);
+            cx.charge_bytes(chunk.as_bytes().len());
+            patch_chunk(producer, chunk, buffers, discarded, work);
         }
         if let Some(flush) = request.flush_request_id().filter(|&id| id != 0) {
             self.acknowledge_flush(producer, flush, cx);
@@ -54,11 +57,18 @@ impl Service {
 
     /// A producer names the buffer of a writer. An id that it has given back before is a new writer's now
     /// (`docs/spec/trace-buffer.md §7`).
-    pub(crate) fn register_writer(&mut self, producer: ProducerId, writer: WriterId, buffer: BufferId) {
+    pub(crate) fn register_writer(
+        &mut self,
+        producer: ProducerId,
+        writer: WriterId,
+        buffer: BufferId,
+        cx: &mut Context<'_>,
+    ) {
         let Some(found) = self.producers.get_mut(&producer) else { return };
         found.writers.insert(writer, buffer);
         if found.retired_writers.remove(&writer) {
             for id in &found.allowed_buffers {
+                cx.charge(1);
                 if let Some(buffer) = self.buffers.get_mut(id) {
                     buffer.renew_writer(producer, writer);
                 }
@@ -67,21 +77,25 @@ impl Service {
     }
 
     /// Copies uncommitted chunks into the buffers of a session.
-    pub(crate) fn scrape_session(&mut self, session: SessionId) {
+    pub(crate) fn scrape_session(&mut self, session: SessionId, cx: &mut Context<'_>) {
         let Self { producers, buffers, scratch, sessions, .. } = self;
         let Some(session) = sessions.get(&session) else { return };
         probe::note(Note::Scrape(Some(session.id.0)));
-        for producer in producers.values_mut() {
-            scrape(producer, buffers, scratch, |buffer| session.buffers.contains(&buffer));
+        let mut wanted = session.buffers.clone();
+        wanted.sort_unstable();
+        for id in session.members.keys() {
+            cx.charge(1);
+            let Some(producer) = producers.get_mut(id) else { continue };
+            scrape(producer, buffers, scratch, |buffer| wanted.binary_search(&buffer).is_ok(), cx);
         }
     }
 
     /// Copies a producer's uncommitted chunks into whatever buffers they are for.
-    pub(crate) fn scrape_producer(&mut self, producer: ProducerId) {
+    pub(crate) fn scrape_producer(&mut self, producer: ProducerId, cx: &mut Context<'_>) {
         let Self { producers, buffers, scratch, .. } = self;
         if let Some(producer) = producers.get_mut(&producer) {
             probe::note(Note::Scrape(None));
-            scrape(producer, buffers, scratch, |_| true);
+            scrape(producer, buffers, scratch, |_| true, cx);
         }
     }
 }
@@ -120,6 +134,7 @@ fn move_chunk(
     buffers: &mut Map<BufferId, CentralBuffer>,
     scratch: &mut Vec<u8>,
     discarded: &mut Discarded,
+    work: &mut u64,
 ) {
     let (id, identity) = (producer.id, producer.identity());
     let Producer { memory, writers, allowed_buffers, .. } = producer;
@@ -129,15 +144,18 @@ fn move_chunk(
         (Memory::Shared(memory), None) => {
             memory.take_chunk_with(chunk.page, chunk.chunk, &mut |header, payload| {
                 if let Some(buffer) = targets.find(chunk.target, header.writer_id) {
+                    let before = buffer.work();
                     buffer.copy_from(id, identity, header, payload, scratch);
+                    *work += buffer.work() - before;
                 }
             });
         }
         (Memory::Emulated, Some(data)) if data.len() <= MAX_CHUNK_BYTES => {
             let Some((header, payload)) = ChunkHeader::split_from(data) else { return };
             if let Some(buffer) = targets.find(chunk.target, header.writer_id) {
-                let complete = !chunk.is_incomplete;
+                let (complete, before) = (!chunk.is_incomplete, buffer.work());
                 buffer.copy(&Chunk { producer: id, identity, header, complete, payload });
+                *work += buffer.work() - before;
             }
         }
         _ => {}
@@ -146,7 +164,7 @@ fn move_chunk(
 
 /// Where a producer may write to.
 struct Targets<'a> {
-    writers: &'a Map<WriterId, BufferId>,
+    writers: &'a Writers,
     allowed_buffers: &'a Set<BufferId>,
     buffers: &'a mut Map<BufferId, CentralBuffer>,
     discarded: &'a mut Discarded,
@@ -158,9 +176,9 @@ impl Targets<'_> {
         let Self { writers, allowed_buffers, buffers, discarded } = self;
         let writer = writer_from_wire(writer.into());
         let is_allowed = |target: &BufferId| {
-            let registered = writer.map(|writer| writers.get(&writer));
+            let registered = writer.map(|writer| writers.get(writer));
             (allowed_buffers.contains(target) || planted!("foreign-buffer"))
-                && registered.is_some_and(|registered| registered.is_none_or(|registered| registered == target))
+                && registered.is_some_and(|registered| registered.is_none_or(|registered| registered == *target))
         };
         let buffer = BufferId::from_wire(target).filter(is_allowed).and_then(|target| buffers.get_mut(&target));
         if buffer.is_none() {
@@ -175,6 +193,7 @@ fn patch_chunk(
     chunk: ChunkToPatchReader<'_>,
     buffers: &mut Map<BufferId, CentralBuffer>,
     discarded: &mut Discarded,
+    work: &mut u64,
 ) {
     let count = chunk.patches().count();
     let writer = writer_from_wire(chunk.writer_id().unwrap_or(0)).filter(|writer| *writer <= MAX_PATCHED_WRITER);
@@ -195,7 +214,9 @@ fn patch_chunk(
     discarded.patches += malformed as u64;
     // A chunk whose patches did not all have the right size keeps waiting.
     let more = chunk.has_more_patches().unwrap_or(false) || malformed != 0;
+    let before = buffer.work();
     buffer.patch(producer, WriterId(writer), chunk.chunk_id().unwrap_or(0), chunk.patches().filter_map(parse), more);
+    *work += buffer.work() - before;
 }
 
 fn scrape(
@@ -203,6 +224,7 @@ fn scrape(
     buffers: &mut Map<BufferId, CentralBuffer>,
     scratch: &mut Vec<u8>,
     is_wanted: impl Fn(BufferId) -> bool,
+    cx: &mut Context<'_>,
 ) {
     if !producer.wants_scraping || !producer.allowed_buffers.iter().any(|&buffer| is_wanted(buffer)) {
         return;
@@ -210,14 +232,19 @@ fn scrape(
     let (id, identity) = (producer.id, producer.identity());
     let Producer { memory, writers, allowed_buffers, .. } = producer;
     let Memory::Shared(memory) = memory else { return };
+    // Each page is looked at.
+    cx.charge(memory.size_bytes() / memory.page_size_bytes().max(1));
     memory.scrape(scratch, &mut |chunk| {
-        let target = writer_from_wire(chunk.header.writer_id.into()).and_then(|writer| writers.get(&writer));
-        let Some(target) = target.filter(|&&target| is_wanted(target) && allowed_buffers.contains(&target)) else {
+        let target = writer_from_wire(chunk.header.writer_id.into()).and_then(|writer| writers.get(writer));
+        let Some(target) = target.filter(|&target| is_wanted(target) && allowed_buffers.contains(&target)) else {
             return;
         };
-        if let Some(buffer) = buffers.get_mut(target) {
+        if let Some(buffer) = buffers.get_mut(&target) {
             let (header, complete, payload) = (chunk.header, chunk.complete, chunk.payload);
+            let before = buffer.work();
             buffer.copy(&Chunk { producer: id, identity, header, complete, payload });
+            cx.charge_bytes(payload.len());
+            cx.work += buffer.work() - before;
         }
     });
 }

@@ -16,6 +16,21 @@ const ZSTD_COMPRESSED_PACKETS: u32 = 133;
 #[cfg(feature = "deflate")]
 const DEFLATE_LEVEL: u32 = 6;
 
+/// What compressing a batch may cost, in nanoseconds of a slow processor. Protects the event loop:
+/// zstd's highest levels take half a second for 1 MiB. At the bound batches become smaller, down to
+/// 64 KiB. A single packet that is larger than a batch is compressed with the highest level that
+/// costs no more, or not at all.
+#[cfg(any(feature = "deflate", feature = "zstd"))]
+const MAX_COST_NS: usize = 64 << 20;
+
+/// Nanoseconds per byte of deflate, by level, the better one first.
+#[cfg(feature = "deflate")]
+const DEFLATE_COSTS: [(u32, usize); 2] = [(DEFLATE_LEVEL, 32), (1, 8)];
+
+/// Nanoseconds per byte of zstd up to a level, the highest first.
+#[cfg(feature = "zstd")]
+const ZSTD_COSTS: [(i32, usize); 4] = [(i32::MAX, 512), (15, 96), (9, 24), (3, 4)];
+
 /// How packets are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
@@ -60,14 +75,36 @@ impl Codec {
         }
     }
 
-    /// The packet that holds a `Trace`; `None` if there is not enough memory to compress it.
+    /// Bytes after which a batch ends: half of what can be compressed as the config wants it, for
+    /// the last packet comes on top.
+    #[cfg(any(feature = "deflate", feature = "zstd"))]
+    pub(crate) fn batch_bytes(self) -> usize {
+        match self {
+            #[cfg(feature = "deflate")]
+            Self::Deflate => MAX_COST_NS / DEFLATE_COSTS[0].1 / 2,
+            #[cfg(feature = "zstd")]
+            Self::Zstd { level } => MAX_COST_NS / zstd_cost(level) / 2,
+        }
+    }
+
+    /// There is no codec.
+    #[cfg(not(any(feature = "deflate", feature = "zstd")))]
+    pub(crate) fn batch_bytes(self) -> usize {
+        match self {}
+    }
+
+    /// The packet that holds a `Trace`; `None` if there is not enough memory to compress it, or it
+    /// would take too long.
     #[cfg(any(feature = "deflate", feature = "zstd"))]
     pub(crate) fn packet(self, trace: &[u8]) -> Option<Vec<u8>> {
         let (field, compressed) = match self {
             #[cfg(feature = "deflate")]
-            Self::Deflate => (COMPRESSED_PACKETS, deflate(trace)?),
+            Self::Deflate => (COMPRESSED_PACKETS, deflate(trace, deflate_level(trace.len())?)?),
             #[cfg(feature = "zstd")]
-            Self::Zstd { level } => (ZSTD_COMPRESSED_PACKETS, zstd::bulk::compress(trace, level).ok()?),
+            Self::Zstd { level } => {
+                let level = affordable_level(level, trace.len())?;
+                (ZSTD_COMPRESSED_PACKETS, zstd::bulk::compress(trace, level).ok()?)
+            }
         };
         let mut packet = Vec::with_capacity(compressed.len() + 16);
         put_varint(&mut packet, u64::from(field) << 3 | 2);
@@ -83,13 +120,33 @@ impl Codec {
     }
 }
 
-/// A zlib stream of the format's usual level.
+/// A zlib stream.
 #[cfg(feature = "deflate")]
-fn deflate(bytes: &[u8]) -> Option<Vec<u8>> {
+fn deflate(bytes: &[u8], level: u32) -> Option<Vec<u8>> {
     use std::io::Write as _;
-    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::new(DEFLATE_LEVEL));
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::new(level));
     encoder.write_all(bytes).ok()?;
     encoder.finish().ok()
+}
+
+/// The level for so many bytes: the format's usual one if possible.
+#[cfg(feature = "deflate")]
+fn deflate_level(bytes: usize) -> Option<u32> {
+    let affordable = DEFLATE_COSTS.iter().find(|(_, cost)| bytes.saturating_mul(*cost) <= MAX_COST_NS);
+    affordable.map(|&(level, _)| level)
+}
+
+/// The highest level up to `level` that is possible for so many bytes.
+#[cfg(feature = "zstd")]
+fn affordable_level(level: i32, bytes: usize) -> Option<i32> {
+    let affordable = ZSTD_COSTS.iter().map(|&(most, _)| most.min(level));
+    affordable.into_iter().find(|&level| bytes.saturating_mul(zstd_cost(level)) <= MAX_COST_NS)
+}
+
+/// Nanoseconds per byte.
+#[cfg(feature = "zstd")]
+fn zstd_cost(level: i32) -> usize {
+    ZSTD_COSTS.iter().rev().find(|(most, _)| level <= *most).map_or(ZSTD_COSTS[0].1, |&(_, cost)| cost)
 }
 
 /// The level of a config as the encoder takes it: 0 is none, and what is above the highest is the highest.
@@ -133,6 +190,26 @@ mod tests {
     fn levels_of_zstd() {
         assert_eq!([0, 1, 22, 23, i32::MAX].map(zstd_level), [3, 1, 22, 22, 22]);
         assert_eq!([-5, i32::MIN].map(zstd_level), [-5, *zstd::compression_level_range().start()]);
+    }
+
+    #[test]
+    fn no_batch_costs_more_than_the_bound() {
+        for level in -7..=22 {
+            let codec = Codec::Zstd { level };
+            assert!(codec.batch_bytes() >= 64 << 10, "a batch of level {level} is too small to be compressed well");
+            assert_eq!(
+                affordable_level(level, 2 * codec.batch_bytes()),
+                Some(level),
+                "a batch has the level of the config"
+            );
+            for shift in 10..26 {
+                let affordable = affordable_level(level, 1 << shift);
+                let cost = affordable.map_or(0, |level| zstd_cost(level) << shift);
+                assert!(cost <= MAX_COST_NS && affordable.is_none_or(|affordable| affordable <= level));
+            }
+        }
+        assert_eq!(affordable_level(22, 1 << 20), Some(9));
+        assert_eq!([1 << 20, 4 << 20, 16 << 20].map(deflate_level), [Some(6), Some(1), None]);
     }
 
     #[test]

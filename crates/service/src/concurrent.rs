@@ -5,10 +5,11 @@ use esatto_schema::{ConcurrentSessionEvent, concurrent_session_event};
 
 use crate::context::Context;
 use crate::ids::SessionId;
+use crate::names::Name;
 use crate::service::Service;
 use crate::session::{Session, State};
 
-/// Events kept between reads; later ones are dropped.
+/// Events kept between reads. Later ones are dropped, and counted in the statistics.
 const MAX_CONCURRENT_SESSION_EVENTS: usize = 4096;
 
 impl Service {
@@ -17,7 +18,7 @@ impl Service {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.state = state;
         session.state_since_ns = cx.now.boottime_ns;
-        let event = event_of(session);
+        let event: Name = event_of(session).into();
         for observer in self.sessions.values_mut().filter(|observer| observer.id != id) {
             if !matches!(observer.state, State::Disabled | State::Cloned) {
                 observer.tell(cx.now.boottime_ns, &event);
@@ -27,11 +28,11 @@ impl Service {
 
     /// Tells a new session what state each other session is in.
     pub(crate) fn tell_of_others(&mut self, id: SessionId) {
-        let others: Vec<(u64, Vec<u8>)> = self
+        let others: Vec<(u64, Name)> = self
             .sessions
             .values()
             .filter(|other| other.id != id)
-            .map(|other| (other.state_since_ns, event_of(other)))
+            .map(|other| (other.state_since_ns, event_of(other).into()))
             .collect();
         let Some(session) = self.sessions.get_mut(&id) else { return };
         for (since_ns, event) in others {
@@ -41,11 +42,14 @@ impl Service {
 }
 
 impl Session {
-    fn tell(&mut self, boottime_ns: u64, event: &[u8]) {
-        if self.builtin(|builtin| builtin.enable_concurrent_session_events)
-            && self.news.concurrent.len() < MAX_CONCURRENT_SESSION_EVENTS
-        {
-            self.news.concurrent.push((boottime_ns, event.to_vec()));
+    fn tell(&mut self, boottime_ns: u64, event: &Name) {
+        if !self.builtin(|builtin| builtin.enable_concurrent_session_events) {
+            return;
+        }
+        if self.news.concurrent.len() < MAX_CONCURRENT_SESSION_EVENTS {
+            self.news.concurrent.push((boottime_ns, Name::clone(event)));
+        } else {
+            self.concurrent_lost += 1;
         }
     }
 }

@@ -8,7 +8,9 @@ use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::buffer_config::ExperimentalMode;
 
 use crate::buffer::MAX_SIZE_KB;
-use crate::name_pattern::NamePattern;
+use crate::frame_limits::{MAX_CONFIG_BYTES, MAX_SOURCE_CONFIG_BYTES};
+use crate::name_pattern::{NamePattern, Quota};
+use crate::names::MAX_NAME_BYTES;
 use crate::triggers;
 
 const MAX_DURATION_MS: u32 = 7 * 24 * 3600 * 1000;
@@ -16,8 +18,13 @@ const MAX_GUARDED_DURATION_MS: u32 = 24 * 3600 * 1000;
 const MAX_GUARDED_BUFFERS_KB: u32 = 131_072;
 pub(crate) const MAX_BUFFERS: usize = 128;
 
-/// Data sources in one config; the reference service has no limit.
+/// Data sources in one config; the reference service has no limit. A config with more is refused.
 const MAX_DATA_SOURCES: usize = 1024;
+
+/// Entries of `producers`, of `session_semaphores` and of `trigger_config.triggers` in one config,
+/// each: an entry of two bytes costs a hundred when it is decoded. A config with more is refused;
+/// the reference service has no limit.
+const MAX_ENTRIES: usize = 1024;
 
 /// Whether `enable_extra_guardrails` is set.
 pub(crate) fn is_guarded(config: &TraceConfig) -> bool {
@@ -36,6 +43,58 @@ pub(crate) fn check(config: &TraceConfig) -> Result<(), String> {
     check_guardrails(config)?;
     check_buffers(config)?;
     check_targets(config)
+}
+
+/// Checks what of a config has to fit into messages, and what is kept of it for long.
+///
+/// # Errors
+///
+/// A text for the consumer: which part, its size, the bound.
+pub(crate) fn check_sizes(config: &TraceConfig, source_configs: &[Vec<u8>], bytes: usize) -> Result<(), String> {
+    check_size(bytes)?;
+    for (source, encoded) in config.data_sources.iter().zip(source_configs) {
+        if encoded.len() > MAX_SOURCE_CONFIG_BYTES {
+            let name = source.config.as_ref().and_then(|config| config.name.as_deref()).unwrap_or_default();
+            return Err(format!(
+                "data source {:?}: its config has {} bytes, at most {MAX_SOURCE_CONFIG_BYTES} fit into a message to a producer",
+                String::from_utf8_lossy(&name[..name.len().min(200)]),
+                encoded.len()
+            ));
+        }
+    }
+    let triggers = config.trigger_config.as_ref().map_or(&[][..], |config| &config.triggers);
+    let entries = [
+        ("producers", config.producers.len()),
+        ("session_semaphores", config.session_semaphores.len()),
+        ("trigger_config.triggers", triggers.len()),
+    ];
+    if let Some((field, count)) = entries.into_iter().find(|&(_, count)| count > MAX_ENTRIES) {
+        return Err(format!("{field} has {count} entries, at most {MAX_ENTRIES} are possible"));
+    }
+    let own = [
+        ("unique_session_name", config.unique_session_name.as_deref()),
+        ("bugreport_filename", config.bugreport_filename.as_deref()),
+    ];
+    let of_triggers = triggers.iter().map(|trigger| ("the name of a trigger", trigger.name.as_deref()));
+    for (field, name) in own.into_iter().chain(of_triggers) {
+        let len = name.map_or(0, <[u8]>::len);
+        if len > MAX_NAME_BYTES {
+            return Err(format!("{field} has {len} bytes, at most {MAX_NAME_BYTES} are possible"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the size of a whole config, which is told to whoever attaches.
+///
+/// # Errors
+///
+/// A text for the consumer.
+pub(crate) fn check_size(bytes: usize) -> Result<(), String> {
+    if bytes > MAX_CONFIG_BYTES {
+        return Err(format!("the config has {bytes} bytes, at most {MAX_CONFIG_BYTES} are possible"));
+    }
+    Ok(())
 }
 
 fn check_duration(config: &TraceConfig) -> Result<(), String> {
@@ -145,9 +204,9 @@ fn check_targets(config: &TraceConfig) -> Result<(), String> {
 /// # Errors
 ///
 /// A text for the consumer.
-pub(crate) fn compile_patterns(config: &TraceConfig) -> Result<Vec<Vec<NamePattern>>, String> {
+pub(crate) fn compile_patterns(config: &TraceConfig, quota: &Quota) -> Result<Vec<Vec<NamePattern>>, String> {
     let compile = |pattern: &esatto_protozero::ProtoString| {
-        NamePattern::new(pattern).map_err(|error| format!("producer_name_regex_filter: {error}"))
+        NamePattern::new(pattern, quota).map_err(|error| format!("producer_name_regex_filter: {error}"))
     };
     config.data_sources.iter().map(|source| source.producer_name_regex_filter.iter().map(compile).collect()).collect()
 }

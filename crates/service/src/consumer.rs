@@ -1,21 +1,38 @@
 //! A consumer and the simple calls of its port (`docs/spec/wire-protocol.md §12, §14`).
 
+use std::collections::VecDeque;
+
 use esatto_protozero::Owned;
 use esatto_schema::{
-    EnableTracingResponse, ObserveEventsRequestReader, ObserveEventsResponse, QueryCapabilitiesResponse,
-    SaveTraceForBugreportResponse, TraceConfig, TracingServiceCapabilities, observable_events,
+    EVENTS_LOST_FIELD, EnableTracingResponse, ObserveEventsRequestReader, ObserveEventsResponse,
+    QueryCapabilitiesResponse, SaveTraceForBugreportResponse, TraceConfig, TracingServiceCapabilities,
+    observable_events,
 };
 
-use crate::api::{CallId, ClientId, ConsumerCall, Peer};
+use crate::api::{CallId, ClientId, ConsumerCall, Output, Peer};
 use crate::context::Context;
-use crate::ids::SessionId;
+use crate::ids::{InstanceId, SessionId};
+use crate::instances::InstanceState;
+use crate::names::{MAX_NAME_BYTES, Name, cut_text};
 use crate::packet_check::put_varint;
+use crate::query::Query;
 use crate::service::Service;
-use crate::session::{AfterFlush, FlushReason, InstanceState};
+use crate::session::{AfterFlush, FlushReason};
+use crate::stamp::put;
 use crate::triggers::Received;
 
-/// Instance state changes that wait to be sent together.
-const MAX_PENDING_CHANGES: usize = 4096;
+/// Events that wait for an observer. Those that do not fit are lost: the next message says how many
+/// (`EVENTS_LOST_FIELD`), and the log says that there are some.
+const MAX_PENDING_EVENTS: usize = 4096;
+
+/// Bytes of the names in events that wait for an observer; beyond it the same happens.
+const MAX_PENDING_BYTES: usize = 1 << 20;
+
+/// Bytes of events that are sent to an observer before it has to take some of them.
+const SENT_EVENT_BYTES: usize = 256 << 10;
+
+/// Bytes of events in one message.
+const MESSAGE_BYTES: usize = 64 << 10;
 
 /// A client of the consumer port.
 #[derive(Debug)]
@@ -24,12 +41,16 @@ pub(crate) struct Consumer {
     pub(crate) session: Option<SessionId>,
     /// EnableTracing calls wait for the end of tracing.
     pub(crate) enable_call: Option<CallId>,
+    /// An EnableTracing call whose session was detached. Only a later EnableTracing call ends it.
+    pub(crate) detached_call: Option<CallId>,
     pub(crate) read_call: Option<CallId>,
     pub(crate) clone_call: Option<CallId>,
     observe_call: Option<CallId>,
     /// What it wants to know.
     observes: Mask,
     events: PendingEvents,
+    /// QueryServiceState calls that are not answered in full yet, oldest first.
+    pub(crate) queries: VecDeque<Query>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,12 +60,95 @@ struct Mask {
     clone_triggers: bool,
 }
 
-/// Events of one task are sent in one message.
+/// Events of one task are sent in one message, if it is not too long.
 #[derive(Debug, Default)]
 struct PendingEvents {
-    changes: Vec<observable_events::DataSourceInstanceStateChange>,
     all_started: bool,
-    clone_hits: Vec<observable_events::CloneTriggerHit>,
+    queue: VecDeque<Event>,
+    /// Bytes of names in the queue.
+    bytes: usize,
+    lost: u64,
+    /// Since the observer was ready last.
+    sent_bytes: usize,
+    /// No more are sent until the observer is ready.
+    is_awaited: bool,
+}
+
+#[derive(Debug)]
+enum Event {
+    /// A data source of a producer is in this state now.
+    Change { producer: Option<Name>, data_source: Name, state: observable_events::DataSourceInstanceState },
+    /// Somebody wants a clone of this session.
+    CloneHit(SessionId, Received),
+}
+
+impl Event {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Change { producer, data_source, .. } => {
+                producer.as_ref().map_or(0, |name| name.len()) + data_source.len()
+            }
+            Self::CloneHit(_, hit) => hit.name.len() + hit.producer_name.len(),
+        }
+    }
+}
+
+impl PendingEvents {
+    fn add(&mut self, event: Event) {
+        let bytes = self.bytes + event.bytes();
+        if self.queue.len() >= MAX_PENDING_EVENTS || bytes > MAX_PENDING_BYTES {
+            self.lost += 1;
+        } else {
+            self.bytes = bytes;
+            self.queue.push_back(event);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        !self.all_started && self.queue.is_empty() && self.lost == 0
+    }
+
+    /// The next message: state changes, as many as fit, and at most one hit, for which there is no
+    /// more room in it.
+    fn next_message(&mut self) -> Option<esatto_schema::ObservableEvents> {
+        if self.is_empty() {
+            return None;
+        }
+        let all_started = core::mem::take(&mut self.all_started).then_some(true);
+        let mut message =
+            esatto_schema::ObservableEvents { all_data_sources_started: all_started, ..Default::default() };
+        if self.lost > 0 {
+            put(&mut message.unknown_fields, EVENTS_LOST_FIELD, core::mem::take(&mut self.lost));
+        }
+        let mut bytes = 0;
+        while bytes < MESSAGE_BYTES && message.clone_trigger_hit.is_none() {
+            let Some(event) = self.queue.pop_front() else { break };
+            bytes += event.bytes() + 16;
+            self.bytes -= event.bytes();
+            match event {
+                Event::Change { producer, data_source, state } => {
+                    message.instance_state_changes.push(observable_events::DataSourceInstanceStateChange {
+                        producer_name: producer.map(|name| name.to_vec().into()),
+                        data_source_name: Some(data_source.to_vec().into()),
+                        state: Some(state),
+                        ..Default::default()
+                    });
+                }
+                Event::CloneHit(session, hit) => {
+                    message.clone_trigger_hit = Some(Box::new(observable_events::CloneTriggerHit {
+                        tracing_session_id: Some(session.0 as i64),
+                        trigger_name: Some(hit.name.to_vec().into()),
+                        producer_name: Some(hit.producer_name.to_vec().into()),
+                        producer_uid: Some(hit.producer_uid as u32),
+                        boot_time_ns: Some(hit.boottime_ns),
+                        trigger_delay_ms: Some(hit.stop_delay_ms),
+                        ..Default::default()
+                    }));
+                }
+            }
+        }
+        Some(message)
+    }
 }
 
 impl Consumer {
@@ -53,11 +157,13 @@ impl Consumer {
             uid: peer.uid,
             session: None,
             enable_call: None,
+            detached_call: None,
             read_call: None,
             clone_call: None,
             observe_call: None,
             observes: Mask::default(),
             events: PendingEvents::default(),
+            queries: VecDeque::new(),
         }
     }
 }
@@ -84,7 +190,7 @@ impl Service {
             ConsumerCall::FreeBuffers => {
                 cx.reply_empty(call);
                 if let Some(session) = session {
-                    self.free(session, None, cx);
+                    self.free_for_consumer(session, cx);
                 }
             }
             ConsumerCall::ReadBuffers => {
@@ -145,24 +251,37 @@ impl Service {
             if let Some(session) = self.sessions.get_mut(&session) {
                 session.consumer = None;
             }
-            self.free(session, None, cx);
+            self.free_for_consumer(session, cx);
         }
     }
 
-    /// Answers the EnableTracing call of a session's consumer, if it waits, or the call that made a clone.
+    /// Answers the EnableTracing call of a session's consumer, if it waits, and the call that made
+    /// a clone.
     pub(crate) fn notify_disabled(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         if session.clone.is_some() {
-            let error = session.end_error.take();
+            let error = session.end_error.clone();
             return self.clone_is_complete(id, error, cx);
         }
-        let consumer = session.consumer.and_then(|client| self.consumers.get_mut(&client));
-        if let Some(call) = consumer.and_then(|consumer| consumer.enable_call.take()) {
-            reply_disabled(call, session.end_error.take(), cx);
-        } else if session.consumer.is_none() && session.detach_key.is_some() && session.end_error.is_none() {
-            // What a detached session recorded is in its file, or lost. Only an error waits for somebody to be told.
+        if self.answer_end(id, cx) {
+            return;
+        }
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        if session.consumer.is_none() && session.detach_key.is_some() && session.end_error.is_none() {
+            // What a detached session recorded is in its file, or lost. Only an error waits for a
+            // consumer to be told.
             self.free(id, None, cx);
         }
+    }
+
+    /// Answers the EnableTracing call of a session's consumer; false if none waits. The session
+    /// keeps its error, for a consumer that attaches later.
+    pub(crate) fn answer_end(&mut self, id: SessionId, cx: &mut Context<'_>) -> bool {
+        let Some(session) = self.sessions.get(&id) else { return false };
+        let consumer = session.consumer.and_then(|client| self.consumers.get_mut(&client));
+        let Some(call) = consumer.and_then(|consumer| consumer.enable_call.take()) else { return false };
+        reply_disabled(call, session.end_error.clone(), cx);
+        true
     }
 
     fn observe_events(&mut self, call: CallId, request: ObserveEventsRequestReader<'_>, cx: &mut Context<'_>) {
@@ -183,14 +302,14 @@ impl Service {
         }
         let observes = consumer.observes;
         let Some(session) = consumer.session.and_then(|session| self.sessions.get(&session)) else { return };
-        let (id, instances) = (session.id, session.instances.len());
+        let id = session.id;
+        let instances = if observes.instances { session.instances.ids() } else { Vec::new() };
         if observes.all_started && session.all_started_reported {
             self.notify_all_started(call.client);
         }
-        if observes.instances {
-            for index in 0..instances {
-                self.notify_instance_state(call.client, id, index);
-            }
+        cx.charge(instances.len());
+        for instance in instances {
+            self.notify_instance_state(call.client, id, instance);
         }
     }
 
@@ -203,38 +322,24 @@ impl Service {
     }
 
     /// Tells the consumer of a session that a snapshot is wanted.
-    pub(crate) fn notify_clone_trigger(&mut self, session: SessionId, hit: &Received) {
+    pub(crate) fn notify_clone_trigger(&mut self, session: SessionId, hit: Received) {
         let Some(client) = self.sessions.get(&session).and_then(|session| session.consumer) else { return };
         let Some(consumer) = self.consumers.get_mut(&client) else { return };
-        if !consumer.observes.clone_triggers
-            || consumer.observe_call.is_none()
-            || consumer.events.clone_hits.len() >= MAX_PENDING_CHANGES
-        {
+        if !consumer.observes.clone_triggers || consumer.observe_call.is_none() {
             return;
         }
-        consumer.events.clone_hits.push(observable_events::CloneTriggerHit {
-            tracing_session_id: Some(session.0 as i64),
-            trigger_name: Some(hit.name.clone().into()),
-            producer_name: Some(hit.producer_name.clone().into()),
-            producer_uid: Some(hit.producer_uid as u32),
-            boot_time_ns: Some(hit.boottime_ns),
-            trigger_delay_ms: Some(hit.stop_delay_ms),
-            ..Default::default()
-        });
+        consumer.events.add(Event::CloneHit(session, hit));
         self.to_notify.insert(client);
     }
 
     /// Tells a consumer the state of an instance as it is now.
-    pub(crate) fn notify_instance_state(&mut self, client: ClientId, session: SessionId, index: usize) {
+    pub(crate) fn notify_instance_state(&mut self, client: ClientId, session: SessionId, id: InstanceId) {
         use observable_events::DataSourceInstanceState;
         let Some(consumer) = self.consumers.get_mut(&client) else { return };
-        if !consumer.observes.instances
-            || consumer.observe_call.is_none()
-            || consumer.events.changes.len() >= MAX_PENDING_CHANGES
-        {
+        if !consumer.observes.instances || consumer.observe_call.is_none() {
             return;
         }
-        let instance = self.sessions.get(&session).and_then(|session| session.instances.get(index));
+        let instance = self.sessions.get(&session).and_then(|session| session.instances.get(id));
         let Some(instance) = instance else { return };
         let state = match instance.state {
             InstanceState::Configured | InstanceState::Stopped => {
@@ -243,13 +348,8 @@ impl Service {
             InstanceState::Started => DataSourceInstanceState::DATA_SOURCE_INSTANCE_STATE_STARTED,
             InstanceState::Starting | InstanceState::Stopping => return,
         };
-        let producer_name = self.producers.get(&instance.producer).map(|producer| producer.name.clone().into());
-        consumer.events.changes.push(observable_events::DataSourceInstanceStateChange {
-            producer_name,
-            data_source_name: Some(instance.name.clone().into()),
-            state: Some(state),
-            ..Default::default()
-        });
+        let producer = self.producers.get(&instance.producer).map(|producer| Name::clone(&producer.name));
+        consumer.events.add(Event::Change { producer, data_source: Name::clone(&instance.name), state });
         self.to_notify.insert(client);
     }
 
@@ -257,23 +357,39 @@ impl Service {
     #[cold]
     pub(crate) fn send_events(&mut self, cx: &mut Context<'_>) {
         for client in core::mem::take(&mut self.to_notify) {
-            let Some(consumer) = self.consumers.get_mut(&client) else { continue };
-            let events = core::mem::take(&mut consumer.events);
-            let Some(call) = consumer.observe_call else { continue };
-            let mut hits = events.clone_hits.into_iter();
-            let mut message = esatto_schema::ObservableEvents {
-                instance_state_changes: events.changes,
-                all_data_sources_started: events.all_started.then_some(true),
-                clone_trigger_hit: hits.next().map(Box::new),
-                ..Default::default()
-            };
-            loop {
-                let response = ObserveEventsResponse { events: Some(message), ..Default::default() };
-                cx.reply_part(call, response.encode());
-                // There is room for one hit in a message, and each wants its own snapshot.
-                let Some(hit) = hits.next() else { break };
-                let hit = Some(Box::new(hit));
-                message = esatto_schema::ObservableEvents { clone_trigger_hit: hit, ..Default::default() };
+            self.send_events_to(client, cx);
+        }
+    }
+
+    /// An observer has taken what it was sent.
+    pub(crate) fn consumer_is_ready(&mut self, client: ClientId, cx: &mut Context<'_>) {
+        let Some(consumer) = self.consumers.get_mut(&client).filter(|consumer| consumer.events.is_awaited) else {
+            return;
+        };
+        consumer.events.is_awaited = false;
+        consumer.events.sent_bytes = 0;
+        self.send_events_to(client, cx);
+    }
+
+    fn send_events_to(&mut self, client: ClientId, cx: &mut Context<'_>) {
+        let Some(consumer) = self.consumers.get_mut(&client) else { return };
+        let uid = consumer.uid;
+        let events = &mut consumer.events;
+        let Some(call) = consumer.observe_call else {
+            return *events = PendingEvents { is_awaited: events.is_awaited, ..PendingEvents::default() };
+        };
+        while !events.is_awaited {
+            let lost = events.lost;
+            if lost > 0 {
+                cx.warn(format!("a consumer of uid {uid} does not take its events: {lost} are lost"));
+            }
+            let Some(message) = events.next_message() else { break };
+            let body = ObserveEventsResponse { events: Some(message), ..Default::default() }.encode();
+            events.sent_bytes += body.len();
+            cx.reply_part(call, body);
+            if events.sent_bytes > SENT_EVENT_BYTES {
+                events.is_awaited = true;
+                cx.push(Output::AwaitReady(client));
             }
         }
     }
@@ -286,10 +402,15 @@ impl Service {
             .values()
             .any(|session| session.consumer_uid == uid && session.detach_key.as_deref() == Some(key));
         let session = consumer.session.and_then(|session| self.sessions.get_mut(&session));
-        let Some(session) = session.filter(|_| !key.is_empty() && !is_taken) else { return cx.reject(call) };
+        let Some(session) = session.filter(|_| !key.is_empty() && key.len() <= MAX_NAME_BYTES && !is_taken) else {
+            return cx.reject(call);
+        };
         session.detach_key = Some(key.to_vec());
         session.consumer = None;
         consumer.session = None;
+        if let Some(earlier) = consumer.enable_call.take().and_then(|call| consumer.detached_call.replace(call)) {
+            cx.reject(earlier);
+        }
         if let Some(read) = consumer.read_call.take() {
             cx.reply_empty(read);
         }
@@ -320,14 +441,14 @@ impl Service {
     /// Registers for the end of the session attached before.
     pub(crate) fn wait_for_end(&mut self, call: CallId, cx: &mut Context<'_>) {
         let Some(consumer) = self.consumers.get_mut(&call.client) else { return cx.reject(call) };
-        if let Some(earlier) = consumer.enable_call.replace(call) {
+        for earlier in [consumer.enable_call.replace(call), consumer.detached_call.take()].into_iter().flatten() {
             cx.reject(earlier);
         }
-        let session = consumer.session.and_then(|session| self.sessions.get_mut(&session));
+        let session = consumer.session.and_then(|session| self.sessions.get(&session));
         // Upstream never answers when the end was before; there is no reason to keep anyone waiting.
         let error = match session {
             None => Some("this consumer has no session".to_owned()),
-            Some(session) if session.is_over() => session.end_error.take(),
+            Some(session) if session.is_over() => session.end_error.clone(),
             Some(_) => return,
         };
         consumer.enable_call = None;
@@ -337,6 +458,7 @@ impl Service {
 
 /// Answers EnableTracing: tracing is over, or never began.
 pub(crate) fn reply_disabled(call: CallId, error: Option<String>, cx: &mut Context<'_>) {
+    let error = error.map(cut_text);
     let response = EnableTracingResponse { disabled: Some(true), error: error.map(Into::into), ..Default::default() };
     cx.reply(call, response.encode());
 }

@@ -1,16 +1,40 @@
 //! What every step of the service has at hand: the clocks and the queue of outputs.
 
 use crate::api::{Attachment, Body, CallId, LogLevel, Now, Output, Outputs, Reply};
+#[cfg(feature = "regex")]
+use crate::ids::SessionId;
+
+/// Copying so many bytes counts like visiting one entry.
+pub(crate) const WORK_BYTES: usize = 64;
 
 /// Clocks and outputs of one call of `handle`.
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) now: &'a Now,
     pub(crate) out: &'a mut Outputs,
+    /// Work done so far in this call; see [`Service::work`](crate::Service::work).
+    pub(crate) work: u64,
+    /// Steps that the regular expressions of a session have left in this call, and whether one of
+    /// them has given up already.
+    #[cfg(feature = "regex")]
+    pub(crate) steps_left: Vec<(SessionId, u64, bool)>,
 }
 
 // Not inlined: it is called from everywhere.
 impl Context<'_> {
+    /// Charges work: entries that were visited or moved, and bytes that were copied in units of
+    /// [`WORK_BYTES`].
+    #[inline]
+    pub(crate) fn charge(&mut self, entries: usize) {
+        self.work += entries as u64;
+    }
+
+    /// Charges bytes that were copied, encoded or compared.
+    #[inline]
+    pub(crate) fn charge_bytes(&mut self, bytes: usize) {
+        self.work += (bytes / WORK_BYTES) as u64;
+    }
+
     /// Answers a call with a message without fields.
     #[inline(never)]
     pub(crate) fn reply_empty(&mut self, call: CallId) {
@@ -31,6 +55,8 @@ impl Context<'_> {
 
     #[inline(never)]
     pub(crate) fn send(&mut self, call: CallId, body: Body, has_more: bool, attachment: Attachment) {
+        self.charge(1);
+        self.charge_bytes(body.as_bytes().len());
         self.out.push(Output::Reply(Reply { call, body, has_more, attachment }));
     }
 

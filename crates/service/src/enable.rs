@@ -1,5 +1,7 @@
 //! EnableTracing: from a config to a session (`docs/spec/service.md §5`).
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use esatto_protozero::Owned;
 use esatto_schema::trace_config::buffer_config::FillPolicy as ConfigFillPolicy;
 use esatto_schema::{EnableTracingRequestReader, TraceConfig};
@@ -11,12 +13,14 @@ use crate::config_check;
 use crate::consumer::reply_disabled;
 use crate::context::Context;
 use crate::ids::{BufferId, SessionId, next_free};
-use crate::name_pattern::NamePattern;
+use crate::instances::Instances;
+use crate::name_pattern::{NamePattern, Quota};
+use crate::names::cut_text;
 use crate::opening::Opening;
 use crate::priority;
-use crate::registry::raw_source_configs;
 use crate::service::Service;
 use crate::session::{FlushStrategy, News, OutputFile, SequenceIds, Session, State};
+use crate::set_up::{Entries, Member, raw_source_configs};
 use crate::trace_filter::TraceFilter;
 use crate::triggers;
 
@@ -43,9 +47,10 @@ impl Service {
         let bytes = request.trace_config().map_or(&[][..], |config| config.as_bytes());
         let Ok(config) = TraceConfig::decode(bytes) else { return cx.reject(call) };
         let Some(consumer) = self.consumers.get_mut(&call.client) else { return cx.reject(call) };
-        if let Some(earlier) = consumer.enable_call.replace(call) {
+        for earlier in [consumer.enable_call.replace(call), consumer.detached_call.take()].into_iter().flatten() {
             cx.reject(earlier);
         }
+        cx.charge_bytes(4 * bytes.len());
         let source_configs = raw_source_configs(esatto_schema::TraceConfigReader::new(bytes));
         let request = Request { call, config, config_bytes: bytes.to_vec(), source_configs, file_attached };
         if let Err(error) = self.enable(request, cx) {
@@ -54,6 +59,7 @@ impl Service {
     }
 
     fn refuse(&mut self, call: CallId, error: String, cx: &mut Context<'_>) {
+        let error = cut_text(error);
         cx.warn(format!("config refused: {error}"));
         if let Some(consumer) = self.consumers.get_mut(&call.client) {
             consumer.enable_call = None;
@@ -70,10 +76,13 @@ impl Service {
             return Err("this consumer has a session already".to_owned());
         }
         config_check::check(config)?;
-        let patterns = config_check::compile_patterns(config)?;
-        let trigger_patterns = triggers::compile_patterns(config)?;
-        self.check_against_sessions(config, uid, cx.now)?;
-        let trace_filter = config.trace_filter.as_deref().map(TraceFilter::load).transpose()?;
+        config_check::check_sizes(config, &request.source_configs, request.config_bytes.len())?;
+        let quota = Quota::default();
+        let patterns = config_check::compile_patterns(config, &quota)?;
+        let trigger_patterns = triggers::compile_patterns(config, &quota)?;
+        self.check_against_sessions(config, uid, cx)?;
+        let trace_filter =
+            config.trace_filter.as_deref().map(|filter| TraceFilter::load(filter, &quota)).transpose()?;
         let codec = Codec::of(config)?;
         let boost = priority::boost_of(config)?;
         let path = file_path(config, request.file_attached)?;
@@ -105,6 +114,7 @@ impl Service {
         if let Some(consumer) = session.consumer.and_then(|client| self.consumers.get_mut(&client)) {
             consumer.session = Some(id);
         }
+        self.listeners.add(&session);
         self.sessions.insert(id, session);
         self.update_priority(boost.map(|_| id), cx);
         self.open(id, cx);
@@ -120,6 +130,7 @@ impl Service {
         file: Option<FileId>,
     ) -> Session {
         let config = request.config;
+        let entries_by_name = Entries::by_name(&config);
         let given = (config.trace_uuid_msb.unwrap_or(0), config.trace_uuid_lsb.unwrap_or(0));
         Session {
             id,
@@ -136,7 +147,11 @@ impl Service {
             started_realtime_ns: None,
             patterns,
             buffers,
-            instances: Vec::new(),
+            instances: Instances::default(),
+            entries_by_name,
+            instance_configs: BTreeMap::new(),
+            members: BTreeMap::new(),
+            instance_pool: Default::default(),
             flushes: Default::default(),
             streams_to_file: file.is_some(),
             file: file.map(|id| OutputFile { id, is_opening: true, bytes_written: 0, writes: 0, pass: None }),
@@ -149,6 +164,9 @@ impl Service {
             news: News::default(),
             sequence_ids: SequenceIds::default(),
             invalid_packets: 0,
+            instances_refused: 0,
+            triggers_lost: 0,
+            concurrent_lost: 0,
             flushes_requested: 0,
             flushes_succeeded: 0,
             flushes_failed: 0,
@@ -164,50 +182,51 @@ impl Service {
         if !matches!(session.state, State::Configured | State::Started) {
             return cx.warn(format!("session {} is over, its config cannot change", id.0));
         }
-        let patterns = match config_check::compile_patterns(&config) {
+        let patterns = match config_check::compile_patterns(&config, &Quota::default()) {
             Ok(patterns) => patterns,
             Err(error) => return cx.warn(error),
         };
+        // The first of each name counts.
+        let mut wanted: BTreeMap<&[u8], usize> = BTreeMap::new();
+        for (index, source) in config.data_sources.iter().enumerate() {
+            let name = source.config.as_ref().and_then(|config| config.name.as_deref()).unwrap_or_default();
+            wanted.entry(name).or_insert(index);
+        }
+        cx.charge(config.data_sources.len() + session.config.data_sources.len());
+        // As good as a clone, which nothing else needs: code is what it would cost.
+        let Ok(mut changed) = TraceConfig::decode(&session.config.encode()) else { return };
+        let mut compiled = session.patterns.clone();
         let mut is_changed = false;
-        for (source, compiled) in session.config.data_sources.iter_mut().zip(&mut session.patterns) {
-            let name = source.config.as_ref().and_then(|config| config.name.as_ref());
-            let same_name = |other: &&esatto_schema::trace_config::DataSource| {
-                other.config.as_ref().and_then(|config| config.name.as_ref()) == name
-            };
-            let found = config.data_sources.iter().zip(&patterns).find(|(other, _)| same_name(other));
-            if let Some((new, patterns)) = found {
-                is_changed |= source.producer_name_filter != new.producer_name_filter
-                    || source.producer_name_regex_filter != new.producer_name_regex_filter;
-                source.producer_name_filter.clone_from(&new.producer_name_filter);
-                source.producer_name_regex_filter.clone_from(&new.producer_name_regex_filter);
-                compiled.clone_from(patterns);
-            }
+        for (source, compiled) in changed.data_sources.iter_mut().zip(&mut compiled) {
+            let name = source.config.as_ref().and_then(|config| config.name.as_deref()).unwrap_or_default();
+            let Some(&index) = wanted.get(name) else { continue };
+            let (Some(new), Some(patterns)) = (config.data_sources.get(index), patterns.get(index)) else { continue };
+            is_changed |= source.producer_name_filter != new.producer_name_filter
+                || source.producer_name_regex_filter != new.producer_name_regex_filter;
+            cx.charge(new.producer_name_filter.len() + new.producer_name_regex_filter.len());
+            source.producer_name_filter.clone_from(&new.producer_name_filter);
+            source.producer_name_regex_filter.clone_from(&new.producer_name_regex_filter);
+            compiled.clone_from(patterns);
         }
         if !is_changed {
             return;
         }
-        session.config_bytes = session.config.encode();
-        let known: esatto_map::Set<_> = session.instances.iter().map(|instance| instance.producer).collect();
-        let is_started = session.state == State::Started;
-        let mut matches = Vec::new();
-        for (entry, source) in session.config.data_sources.iter().enumerate() {
-            let Some(name) = source.config.as_ref().and_then(|config| config.name.as_deref()) else { continue };
-            for (index, registration) in self.registry.iter().enumerate() {
-                if registration.name == name && !known.contains(&registration.producer) {
-                    matches.push((entry, index));
-                }
-            }
+        let config_bytes = changed.encode();
+        cx.charge_bytes(config_bytes.len());
+        if let Err(error) = config_check::check_size(config_bytes.len()) {
+            return cx.warn(format!("session {}: its config cannot change: {error}", id.0));
         }
-        for (entry, registration) in matches {
-            let instance = self.set_up(id, entry, registration, cx);
-            if let Some(instance) = instance.filter(|_| is_started) {
-                self.start_instance(id, instance, cx);
-            }
-        }
+        session.config = changed;
+        session.patterns = compiled;
+        session.config_bytes = config_bytes;
+        session.members.values_mut().for_each(Member::forget_filters);
+        let known: BTreeSet<_> = session.instances.iter().map(|instance| instance.producer).collect();
+        cx.charge(session.instances.len());
+        self.set_up_all(id, |producer| known.contains(&producer), cx);
     }
 
     /// The checks that look at other sessions. Those that an exclusive session is going to end do not stand in its way.
-    fn check_against_sessions(&mut self, config: &TraceConfig, uid: i32, now: &Now) -> Result<(), String> {
+    fn check_against_sessions(&mut self, config: &TraceConfig, uid: i32, cx: &mut Context<'_>) -> Result<(), String> {
         let wanted = config.exclusive_prio.unwrap_or(0);
         let strongest = self.sessions.values().filter_map(|session| session.config.exclusive_prio).max().unwrap_or(0);
         if strongest > 0 && strongest >= wanted {
@@ -221,10 +240,10 @@ impl Service {
             if !name.is_empty() && self.sessions.values().any(has_name) {
                 return Err(format!("a session with unique_session_name {:?} exists", String::from_utf8_lossy(name)));
             }
-            self.check_semaphores(config)?;
+            self.check_semaphores(config, cx)?;
         }
         if config_check::is_guarded(config) {
-            self.check_guarded_name(name, now)?;
+            self.check_guarded_name(name, cx.now)?;
         }
         if wanted == 0 {
             let of_uid = self.sessions.values().filter(|session| session.consumer_uid == uid).count();
@@ -255,22 +274,37 @@ impl Service {
         Ok(())
     }
 
-    fn check_semaphores(&self, config: &TraceConfig) -> Result<(), String> {
+    fn check_semaphores(&self, config: &TraceConfig, cx: &mut Context<'_>) -> Result<(), String> {
+        /// What all holders of a semaphore say.
+        struct Held {
+            max: u64,
+            others: u64,
+            /// Who was counted last: a session holds it once, however often it names it.
+            last: Option<SessionId>,
+        }
+        let mut wanted: BTreeMap<&[u8], Held> = BTreeMap::new();
         for semaphore in &config.session_semaphores {
-            let mut max = semaphore.max_other_session_count.unwrap_or(0);
-            let mut others = 0u64;
-            let holds = |session: &&Session| {
-                session.opening.is_some() || !matches!(session.state, State::Disabled | State::Cloned)
-            };
-            for session in self.sessions.values().filter(holds) {
-                let mut held = session.config.session_semaphores.iter().filter(|held| held.name == semaphore.name);
-                if let Some(held) = held.next() {
-                    others += 1;
-                    max = max.min(held.max_other_session_count.unwrap_or(0));
+            let max = semaphore.max_other_session_count.unwrap_or(0);
+            let name = semaphore.name.as_deref().unwrap_or_default();
+            let held = wanted.entry(name).or_insert(Held { max, others: 0, last: None });
+            held.max = held.max.min(max);
+        }
+        cx.charge(config.session_semaphores.len());
+        let holds =
+            |session: &&Session| session.opening.is_some() || !matches!(session.state, State::Disabled | State::Cloned);
+        for session in self.sessions.values().filter(holds) {
+            cx.charge(1 + session.config.session_semaphores.len());
+            for semaphore in &session.config.session_semaphores {
+                let Some(held) = wanted.get_mut(semaphore.name.as_deref().unwrap_or_default()) else { continue };
+                if held.last.replace(session.id) != Some(session.id) {
+                    held.others += 1;
+                    held.max = held.max.min(semaphore.max_other_session_count.unwrap_or(0));
                 }
             }
+        }
+        for (name, Held { max, others, .. }) in wanted {
             if others > max {
-                let name = semaphore.name.clone().unwrap_or_default();
+                let name = String::from_utf8_lossy(name);
                 return Err(format!("session_semaphores: {others} sessions hold {name}, at most {max} others may"));
             }
         }

@@ -107,7 +107,9 @@ impl Service {
         if let Some(pass) = &mut file.pass {
             pass.has_more = has_more && !is_full;
         }
-        if !bytes.is_empty() {
+        // A batch without bytes that used up the work of its turn is written all the same: the next
+        // one has its own turn.
+        if !bytes.is_empty() || has_more {
             file.writes += 1;
             cx.push(Output::WriteFile { file: id, bytes });
         }

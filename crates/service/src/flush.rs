@@ -1,18 +1,19 @@
 //! Asking data sources for everything they have written so far (`docs/spec/service.md §12, §13`).
 
-use esatto_map::Map;
+use std::collections::{BTreeMap, BTreeSet};
+
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::trace_stats::FinalFlushOutcome;
 use esatto_shm::planted;
 
 use crate::api::{MemoryKind, TimerClock};
 use crate::context::Context;
-use crate::ids::{InstanceId, ProducerId, SessionId};
-use crate::producer::command;
+use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
+use crate::instances::{Instance, InstanceState};
+use crate::names::Name;
+use crate::producer::{Command, command};
 use crate::service::{Purpose, Service};
-use crate::session::{
-    AfterFlush, Event, FlushReason, FlushStrategy, Instance, InstanceState, PendingFlush, Session, State,
-};
+use crate::session::{AfterFlush, Asked, Event, FlushReason, FlushStrategy, PendingFlush, Session, State};
 use crate::triggers;
 
 /// Flushes of one session that may wait for answers; a further one is refused at this many.
@@ -33,31 +34,34 @@ impl Service {
     ) {
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
         session.record(Event::FlushStarted, false, cx.now);
-        self.flush_instances(session_id, timeout_ms, reason, then, |_| true, cx);
+        self.flush_buffers(session_id, timeout_ms, reason, then, None, cx);
     }
 
-    /// Asks the producers of some instances. The flush is told in the trace by the caller.
-    pub(crate) fn flush_instances(
+    /// Asks the producers of the instances that write to these buffers, or of all. The flush is
+    /// told in the trace by the caller.
+    pub(crate) fn flush_buffers(
         &mut self,
         session_id: SessionId,
         timeout_ms: u32,
         reason: FlushReason,
         then: AfterFlush,
-        is_asked: impl Fn(&Instance) -> bool,
+        buffers: Option<Vec<BufferId>>,
         cx: &mut Context<'_>,
     ) {
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
         if session.flushes.len() > MAX_PENDING_FLUSHES || session.state != State::Started {
             return self.after_flush(session_id, then, false, cx);
         }
-        let mut requests: Map<ProducerId, Vec<InstanceId>> = Map::new();
-        for instance in session.instances.iter().filter(|instance| is_asked(instance)) {
+        let asked = Asked { up_to: InstanceId(self.last.instance), buffers };
+        let mut requests: BTreeMap<ProducerId, Vec<InstanceId>> = BTreeMap::new();
+        cx.charge(session.instances.len());
+        for instance in session.instances.iter().filter(|instance| asked.includes(instance)) {
             let Some(producer) = self.producers.get(&instance.producer) else { continue };
             let scrapes_itself = producer.memory_kind == MemoryKind::Emulated && producer.wants_scraping;
             if !instance.no_flush {
-                requests.get_or_default(instance.producer).push(instance.id);
+                requests.entry(instance.producer).or_default().push(instance.id);
             } else if scrapes_itself {
-                requests.get_or_default(instance.producer);
+                requests.entry(instance.producer).or_default();
             }
         }
         session.news.forget_slow_flush();
@@ -69,10 +73,12 @@ impl Service {
         let is_empty = requests.is_empty();
         for (producer, instances) in &requests {
             if let Some(producer) = self.producers.get_mut(producer) {
-                producer.send(command::flush(instances, id, reason.flags()), cx);
+                producer.flushes.insert(id, session_id);
+                producer.send(Command::Encoded(command::flush(instances, id, reason.flags())), cx);
             }
         }
-        session.flushes.insert(id, PendingFlush { waiting_for: requests, reason, then });
+        let waiting_for: BTreeSet<ProducerId> = requests.into_keys().collect();
+        session.flushes.insert(id, PendingFlush { waiting_for, asked, reason, then });
         if is_empty {
             return self.finish_flush(session_id, id, true, cx);
         }
@@ -81,33 +87,61 @@ impl Service {
 
     /// A producer answered this and all earlier flushes.
     pub(crate) fn acknowledge_flush(&mut self, producer: ProducerId, up_to: u64, cx: &mut Context<'_>) {
+        let up_to = if planted!("flush-id-off-by-one") { up_to - 1 } else { up_to };
+        let Self { producers, sessions, .. } = self;
+        let Some(found) = producers.get_mut(&producer) else { return };
         let mut complete = Vec::new();
-        for session in self.sessions.values_mut() {
-            let up_to = if planted!("flush-id-off-by-one") { up_to - 1 } else { up_to };
-            for (&id, flush) in session.flushes.iter_mut().take_while(|(id, _)| **id <= up_to) {
-                if flush.waiting_for.remove(&producer).is_some() && flush.waiting_for.is_empty() {
-                    complete.push((session.id, id));
-                }
+        while let Some(entry) = found.flushes.first_entry().filter(|entry| *entry.key() <= up_to) {
+            cx.charge(1);
+            let (id, session) = entry.remove_entry();
+            let flush = sessions.get_mut(&session).and_then(|session| session.flushes.get_mut(&id));
+            let Some(flush) = flush else { continue };
+            if flush.waiting_for.remove(&producer) && flush.waiting_for.is_empty() {
+                complete.push((session, id));
             }
         }
+        complete.sort_unstable();
+        let mut scraped = None;
         for (session, flush) in complete {
-            self.finish_flush(session, flush, true, cx);
+            // Once for all flushes that end now: there may be very many of them, and each may be
+            // answered by few bytes.
+            if scraped.replace(session) != Some(session) {
+                self.scrape_flushed(session, cx);
+            }
+            self.end_flush(session, flush, true, cx);
         }
     }
 
     /// A flush is over: every producer answered, or the time is.
     pub(crate) fn finish_flush(&mut self, session_id: SessionId, id: u64, succeeded: bool, cx: &mut Context<'_>) {
+        if self.sessions.get(&session_id).is_some_and(|session| session.flushes.contains_key(&id)) {
+            self.scrape_flushed(session_id, cx);
+            self.end_flush(session_id, id, succeeded, cx);
+        }
+    }
+
+    fn scrape_flushed(&mut self, session: SessionId, cx: &mut Context<'_>) {
+        if !planted!("flush-unscraped") {
+            self.scrape_session(session, cx);
+        }
+    }
+
+    /// A flush is over, and what was not committed is copied.
+    fn end_flush(&mut self, session_id: SessionId, id: u64, succeeded: bool, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
         let Some(flush) = session.flushes.remove(&id) else { return };
-        self.cancel_timers(session_id, |purpose| purpose == Purpose::FlushTimeout(id), cx);
-        if !planted!("flush-unscraped") {
-            self.scrape_session(session_id);
+        for producer in &flush.waiting_for {
+            cx.charge(1);
+            if let Some(producer) = self.producers.get_mut(producer) {
+                producer.flushes.remove(&id);
+            }
         }
+        self.cancel_timer(session_id, Purpose::FlushTimeout(id), cx);
         let slow = if !succeeded && flush.reason.names_slow_ones() {
             let unanswered = |instance: &Instance| {
-                flush.waiting_for.get(&instance.producer).is_some_and(|asked| asked.contains(&instance.id))
+                !instance.no_flush && flush.asked.includes(instance) && flush.waiting_for.contains(&instance.producer)
             };
-            self.names_of(session_id, unanswered)
+            self.names_of(session_id, unanswered, cx)
         } else {
             Vec::new()
         };
@@ -180,13 +214,14 @@ impl Service {
         let Some(session) = self.sessions.get(&session_id).filter(|session| session.state == State::Started) else {
             return;
         };
-        let mut requests: Map<ProducerId, Vec<InstanceId>> = Map::new();
+        let mut requests: BTreeMap<ProducerId, Vec<InstanceId>> = BTreeMap::new();
+        cx.charge(session.instances.len());
         for instance in session.instances.iter().filter(|instance| instance.clears_incremental_state) {
-            requests.get_or_default(instance.producer).push(instance.id);
+            requests.entry(instance.producer).or_default().push(instance.id);
         }
         for (producer, instances) in &requests {
             if let Some(producer) = self.producers.get_mut(producer) {
-                producer.send(command::clear_incremental_state(instances), cx);
+                producer.send(Command::Encoded(command::clear_incremental_state(instances)), cx);
             }
         }
         self.arm_incremental_state_clear(session_id, cx);
@@ -202,7 +237,7 @@ impl Service {
 
     /// 20 s after the start: which data sources are still not running?
     pub(crate) fn record_slow_start(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let slow = self.names_of(session_id, |instance| instance.state != InstanceState::Started);
+        let slow = self.names_of(session_id, |instance| instance.state != InstanceState::Started, cx);
         if let Some(session) = self.sessions.get_mut(&session_id) {
             if !session.all_started_reported && session.state == State::Started {
                 session.record(Event::SlowStartingDataSources(slow), false, cx.now);
@@ -211,10 +246,17 @@ impl Service {
     }
 
     /// Producer and data source names of some instances of a session.
-    fn names_of(&self, session: SessionId, wanted: impl Fn(&Instance) -> bool) -> Vec<(Vec<u8>, Vec<u8>)> {
+    fn names_of(
+        &self,
+        session: SessionId,
+        wanted: impl Fn(&Instance) -> bool,
+        cx: &mut Context<'_>,
+    ) -> Vec<(Name, Name)> {
         let Some(session) = self.sessions.get(&session) else { return Vec::new() };
+        cx.charge(session.instances.len());
         let instances = session.instances.iter().filter(|instance| wanted(instance)).take(MAX_SLOW_DATA_SOURCES);
-        let producer_name = |id| self.producers.get(&id).map_or_else(Vec::new, |producer| producer.name.clone());
+        let producer_name =
+            |id| self.producers.get(&id).map_or_else(|| Name::from(&[][..]), |found| found.name.clone());
         instances.map(|instance| (producer_name(instance.producer), instance.name.clone())).collect()
     }
 }

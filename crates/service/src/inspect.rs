@@ -62,12 +62,27 @@ impl Service {
         (self.sessions.len(), self.last.session)
     }
 
-    /// Checks that the books of every buffer balance.
+    /// Checks that the books of every buffer balance, and that what is counted in two places is the
+    /// same in both.
     ///
     /// # Panics
     ///
     /// If they do not.
     pub fn assert_consistent(&self) {
         self.buffers.values().for_each(crate::buffer::CentralBuffer::assert_consistent);
+        let instances: usize = self.sessions.values().map(|session| session.instances.len()).sum();
+        assert_eq!(self.instances_of.len(), instances, "instances that no session has");
+        let registrations: usize = self.producers.values().map(|producer| producer.registrations).sum();
+        assert_eq!(self.registry.len(), registrations, "registrations that no producer has");
+        assert!(registrations > 0 || self.descriptor_bytes.is_empty(), "descriptors that no producer has are charged");
+        let is_charged =
+            |session: &crate::session::Session| session.instances.len() > 0 || session.instance_pool.is_empty();
+        assert!(self.sessions.values().all(is_charged), "instances that no session has are charged");
+        let waiting = |session: &crate::session::Session| -> usize {
+            session.flushes.values().map(|flush| flush.waiting_for.len()).sum()
+        };
+        let asked: usize = self.producers.values().map(|producer| producer.flushes.len()).sum();
+        assert_eq!(asked, self.sessions.values().map(waiting).sum::<usize>(), "flushes that nobody waits for");
+        assert_eq!(self.timer_count(), self.timers_by_session(), "timers that no session has");
     }
 }

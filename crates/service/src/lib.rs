@@ -17,14 +17,17 @@ mod context;
 mod enable;
 mod file_output;
 mod flush;
+mod frame_limits;
 #[doc(hidden)]
 pub mod fuzz;
 mod ids;
 #[doc(hidden)]
 pub mod inspect;
+mod instances;
 mod lifecycle;
 mod machines;
 mod name_pattern;
+mod names;
 mod opening;
 mod packet_check;
 mod pass;
@@ -40,7 +43,9 @@ mod registry;
 mod service;
 mod service_packets;
 mod session;
+mod set_up;
 pub mod shared_buffer;
+mod shares;
 mod shm_adapter;
 mod sinks;
 mod stamp;

@@ -4,10 +4,11 @@ use esatto_shm::planted;
 
 use crate::api::{Output, TimerClock};
 use crate::context::Context;
-use crate::ids::{InstanceId, ProducerId, SessionId};
-use crate::producer::command;
+use crate::ids::{InstanceId, SessionId};
+use crate::instances::InstanceState;
+use crate::producer::Command;
 use crate::service::{Purpose, Service};
-use crate::session::{AfterFlush, Event, FlushStrategy, InstanceState, State};
+use crate::session::{AfterFlush, Event, FlushStrategy, Session, State};
 
 /// After this time the data sources that did not start are named in the trace.
 const SLOW_START_MS: u32 = 20_000;
@@ -37,7 +38,7 @@ impl Service {
         };
         let file_period_ms = session.streams_to_file.then(|| session.file_write_period_ms());
         let flush_strategy = session.flush_strategy;
-        let instances: Vec<InstanceId> = session.instances.iter().map(|instance| instance.id).collect();
+        let instances = session.instances.ids();
 
         self.run_snapshot_task(session_id, cx);
         if duration_ms > 0 {
@@ -65,17 +66,17 @@ impl Service {
     }
 
     fn send_start(&mut self, session_id: SessionId, id: InstanceId, cx: &mut Context<'_>) {
+        cx.charge(1);
         let Some(session) = self.sessions.get(&session_id) else { return };
-        let Some(index) = session.instances.iter().position(|instance| instance.id == id) else { return };
-        let instance = &session.instances[index];
+        let Some(instance) = session.instances.get(id) else { return };
         if instance.state != InstanceState::Configured {
             return;
         }
         let state = if instance.notifies_start { InstanceState::Starting } else { InstanceState::Started };
         if let Some(producer) = self.producers.get_mut(&instance.producer) {
-            producer.send(command::start_data_source(id, &instance.config), cx);
+            producer.send(Command::Start(id, instance.config.clone()), cx);
         }
-        self.set_instance_state(session_id, index, state);
+        self.set_instance_state(session_id, id, state);
     }
 
     /// Every `snapshot_interval_ms` while started: sync marker, stats, clocks.
@@ -98,7 +99,7 @@ impl Service {
     /// If the session runs and every instance is started: tells the trace and the consumer, once.
     pub(crate) fn report_all_started(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
-        if session.all_started_reported || session.state != State::Started || !session.are_all_started() {
+        if session.all_started_reported || session.state != State::Started || !session.instances.are_all_started() {
             return;
         }
         session.all_started_reported = true;
@@ -131,13 +132,13 @@ impl Service {
             State::Configured => true,
             State::Started => immediately,
         };
-        for index in 0..session.instances.len() {
-            self.stop_instance(session_id, index, immediately, cx);
+        for instance in session.instances.ids() {
+            self.stop_instance(session_id, instance, immediately, cx);
         }
         let lasts = |purpose| matches!(purpose, Purpose::FlushTimeout(_) | Purpose::CloneTrigger(_));
         self.cancel_timers(session_id, |purpose| !lasts(purpose), cx);
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
-        if session.are_all_stopped() {
+        if session.instances.are_all_stopped() {
             return self.finish_stopping(session_id, cx);
         }
         let timeout_ms = session.stop_timeout_ms();
@@ -147,24 +148,29 @@ impl Service {
         }
     }
 
-    fn stop_instance(&mut self, session_id: SessionId, index: usize, immediately: bool, cx: &mut Context<'_>) {
+    pub(crate) fn stop_instance(
+        &mut self,
+        session_id: SessionId,
+        id: InstanceId,
+        immediately: bool,
+        cx: &mut Context<'_>,
+    ) {
+        cx.charge(1);
         let Some(session) = self.sessions.get(&session_id) else { return };
-        let Some(instance) = session.instances.get(index) else { return };
+        let Some(instance) = session.instances.get(id) else { return };
         if matches!(instance.state, InstanceState::Stopping | InstanceState::Stopped) {
             return;
         }
-        if let Some(producer) = self.producers.get_mut(&instance.producer) {
-            producer.send(command::stop_data_source(instance.id), cx);
-        }
-        let waits = instance.notifies_stop && !immediately;
+        let is_told = self.producers.get_mut(&instance.producer).is_some_and(|producer| producer.send_stop(id, cx));
+        let waits = instance.notifies_stop && !immediately && is_told;
         let state = if waits { InstanceState::Stopping } else { InstanceState::Stopped };
-        self.set_instance_state(session_id, index, state);
+        self.set_instance_state(session_id, id, state);
     }
 
     /// A stop was acknowledged, or an instance vanished.
     pub(crate) fn finish_if_all_stopped(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let done = |session: &&crate::session::Session| {
-            let is_done = session.are_all_stopped() || planted!("stop-acks-miscounted");
+        let done = |session: &&Session| {
+            let is_done = session.instances.are_all_stopped() || planted!("stop-acks-miscounted");
             session.state == State::WaitingForStop && is_done
         };
         if self.sessions.get(&session_id).filter(done).is_some() {
@@ -178,11 +184,12 @@ impl Service {
         if session.state == State::Disabled {
             return;
         }
-        for index in 0..session.instances.len() {
-            self.set_instance_state(session_id, index, InstanceState::Stopped);
+        for instance in session.instances.ids() {
+            cx.charge(1);
+            self.set_instance_state(session_id, instance, InstanceState::Stopped);
         }
-        self.cancel_timers(session_id, |purpose| purpose == Purpose::StopTimeout, cx);
-        self.scrape_session(session_id);
+        self.cancel_timer(session_id, Purpose::StopTimeout, cx);
+        self.scrape_session(session_id, cx);
         self.enter(session_id, State::Disabled, cx);
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
         session.record(Event::TracingDisabled, true, cx.now);
@@ -213,12 +220,14 @@ impl Service {
                 recorded += buffer.stats().bytes_written;
                 overwritten += buffer.stats().bytes_overwritten;
             }
-            for producer in self.producers.values_mut() {
-                producer.allowed_buffers.remove(buffer);
-                producer.writers.retain(|_, target| target != buffer);
-            }
         }
-        for flush in session.flushes.into_values() {
+        self.forget_members_of(&session, cx);
+        for (id, flush) in session.flushes {
+            for producer in &flush.waiting_for {
+                if let Some(producer) = self.producers.get_mut(producer) {
+                    producer.flushes.remove(&id);
+                }
+            }
             if let AfterFlush::Reply(call) = flush.then {
                 cx.reject(call);
             }
@@ -240,44 +249,31 @@ impl Service {
         self.update_priority(None, cx);
     }
 
-    /// Removes instances of a producer (those of one name, or all): unregistered, or the producer is gone.
-    pub(crate) fn drop_instances(
-        &mut self,
-        session_id: SessionId,
-        producer: ProducerId,
-        name: Option<&[u8]>,
-        cx: &mut Context<'_>,
-    ) {
-        let affected = |instance: &crate::session::Instance| {
-            instance.producer == producer && name.is_none_or(|name| instance.name == name)
-        };
-        let Some(session) = self.sessions.get(&session_id) else { return };
-        let indices: Vec<usize> =
-            (0..session.instances.len()).filter(|&index| affected(&session.instances[index])).collect();
-        if indices.is_empty() {
-            return;
+    /// The producers of a session that is no more have nothing to do with its buffers.
+    fn forget_members_of(&mut self, session: &Session, cx: &mut Context<'_>) {
+        for id in session.members.keys() {
+            let Some(producer) = self.producers.get_mut(id) else { continue };
+            cx.charge(1);
+            for buffer in &session.buffers {
+                if producer.allowed_buffers.remove(buffer) {
+                    cx.charge(1 + producer.writers.remove_all_of(*buffer));
+                }
+            }
         }
-        for index in indices {
-            self.stop_instance(session_id, index, true, cx);
-            self.set_instance_state(session_id, index, InstanceState::Stopped);
+        for instance in session.instances.iter() {
+            cx.charge(1);
+            self.instances_of.remove(&(instance.producer, instance.name.clone(), session.id, instance.id));
         }
-        if let Some(session) = self.sessions.get_mut(&session_id) {
-            session.instances.retain(|instance| !affected(instance));
-        }
-        self.report_all_started(session_id, cx);
-        self.finish_if_all_stopped(session_id, cx);
+        self.listeners.remove(session);
     }
 
     /// Changes the state of an instance and tells the consumer, if it wants to know.
-    pub(crate) fn set_instance_state(&mut self, session_id: SessionId, index: usize, state: InstanceState) {
+    pub(crate) fn set_instance_state(&mut self, session_id: SessionId, id: InstanceId, state: InstanceState) {
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
-        let Some(instance) = session.instances.get_mut(index) else { return };
-        if instance.state == state {
-            return;
-        }
-        instance.state = state;
-        if let Some(client) = session.consumer {
-            self.notify_instance_state(client, session_id, index);
+        if session.instances.set_state(id, state) {
+            if let Some(client) = session.consumer {
+                self.notify_instance_state(client, session_id, id);
+            }
         }
     }
 }

@@ -1,13 +1,54 @@
 //! Regular expressions of configs: they match whole names (`docs/spec/service.md §6`).
 
+use std::cell::Cell;
+#[cfg(feature = "regex")]
+use std::cell::RefCell;
 #[cfg(feature = "regex")]
 use std::sync::Arc;
+
+#[cfg(feature = "regex")]
+use esatto_filter::GaveUp;
+
+use crate::context::Context;
+use crate::ids::SessionId;
+use crate::names::Name;
+
+/// Regular expressions for names in one config. A config with more is refused.
+const MAX_NAME_PATTERNS: usize = 512;
+
+/// Steps, of about a nanosecond, that an expression with lookaround or back references may make for
+/// one name. If that is not enough to decide, the name does not match, and the log says so. Other
+/// expressions are linear in the name.
+#[cfg(feature = "regex")]
+const MAX_STEPS_PER_NAME: u64 = 1 << 20;
+
+/// Steps that the expressions of one session may make for one call of a client, bytes of names
+/// included. Protects the event loop from many expressions and many names that each stay below
+/// their bound. At the bound what is left does not match, and the log says so.
+#[cfg(feature = "regex")]
+const MAX_STEPS_PER_CALL: u64 = 1 << 24;
+
+/// Steps that count as one entry visited in the work of the service.
+#[cfg(feature = "regex")]
+const STEPS_PER_WORK: u64 = 64;
+
+/// What the expressions of one config may take together.
+#[derive(Debug, Default)]
+pub(crate) struct Quota {
+    names: Cell<usize>,
+    #[cfg(feature = "regex")]
+    pub(crate) patterns: esatto_filter::PatternQuota,
+}
 
 /// A compiled expression.
 #[derive(Clone, Debug)]
 pub(crate) struct NamePattern {
     #[cfg(feature = "regex")]
     regex: Arc<dyn esatto_filter::Regex>,
+    /// The name that was asked for last, and whether it matches: one producer can ask many times in
+    /// a row.
+    #[cfg(feature = "regex")]
+    last: RefCell<Option<(Name, bool)>>,
 }
 
 impl NamePattern {
@@ -15,33 +56,64 @@ impl NamePattern {
     ///
     /// # Errors
     ///
-    /// A text for the consumer: it is not a regular expression, or they are not built in.
-    #[cfg(feature = "regex")]
-    pub(crate) fn new(pattern: &[u8]) -> Result<Self, String> {
-        use esatto_filter::{EcmaScript, RegexEngine as _, Span};
-        let regex = EcmaScript.compile(pattern, Span::Whole).map_err(|error| error.to_string())?;
-        Ok(Self { regex })
+    /// A text for the consumer: it is not a regular expression, the config has too many of them, or
+    /// they are not built in.
+    pub(crate) fn new(pattern: &[u8], quota: &Quota) -> Result<Self, String> {
+        quota.names.set(quota.names.get() + 1);
+        if quota.names.get() > MAX_NAME_PATTERNS {
+            return Err(format!("the config has more than {MAX_NAME_PATTERNS} regular expressions for names"));
+        }
+        Self::compile(pattern, quota)
     }
 
-    /// Refuses the expression.
-    ///
-    /// # Errors
-    ///
-    /// Always: regular expressions are not built in.
+    #[cfg(feature = "regex")]
+    fn compile(pattern: &[u8], quota: &Quota) -> Result<Self, String> {
+        use esatto_filter::{RegexEngine as _, Span};
+        let regex = quota.patterns.compile(pattern, Span::Whole).map_err(|error| error.to_string())?;
+        Ok(Self { regex, last: RefCell::default() })
+    }
+
     #[cfg(not(feature = "regex"))]
-    pub(crate) fn new(_: &[u8]) -> Result<Self, String> {
+    fn compile(_: &[u8], _: &Quota) -> Result<Self, String> {
         Err("regular expressions are not supported by this service (it was built without `regex`)".to_owned())
     }
 
-    /// Whether the expression matches the whole name. Not, if that takes too long to find out.
-    pub(crate) fn matches(&self, name: &[u8]) -> bool {
-        #[cfg(feature = "regex")]
-        return self.regex.is_match(name).unwrap_or(false);
-        #[cfg(not(feature = "regex"))]
-        {
-            let _ = name;
-            false
+    /// Whether the expression of a session matches the whole name. Not, if that takes too long to
+    /// find out.
+    #[cfg(feature = "regex")]
+    pub(crate) fn matches(&self, session: SessionId, name: &Name, cx: &mut Context<'_>) -> bool {
+        if let Some((_, matches)) = self.last.borrow().as_ref().filter(|(last, _)| Arc::ptr_eq(last, name)) {
+            return *matches;
         }
+        let at = cx.steps_left.iter().position(|(of, ..)| *of == session).unwrap_or_else(|| {
+            cx.steps_left.push((session, MAX_STEPS_PER_CALL, false));
+            cx.steps_left.len() - 1
+        });
+        let (_, left, has_given_up) = &mut cx.steps_left[at];
+        let most = MAX_STEPS_PER_NAME.min(*left);
+        let mut steps = most;
+        let result = if most > 0 { self.regex.is_match_within(name, &mut steps) } else { Err(GaveUp) };
+        *left = left.saturating_sub(most - steps + name.len() as u64);
+        // Once per call.
+        let is_told = core::mem::replace(has_given_up, *has_given_up || result.is_err());
+        cx.charge_bytes(name.len());
+        cx.charge(usize::try_from((most - steps) / STEPS_PER_WORK).unwrap_or(usize::MAX));
+        if result.is_err() && !is_told {
+            let name = String::from_utf8_lossy(name);
+            cx.warn(format!(
+                "session {}: the name {name:?}, and maybe others, counts as not matching {:?}: {GaveUp}",
+                session.0, self.regex
+            ));
+        }
+        let matches = result.unwrap_or(false);
+        *self.last.borrow_mut() = Some((Name::clone(name), matches));
+        matches
+    }
+
+    /// There are no expressions.
+    #[cfg(not(feature = "regex"))]
+    pub(crate) fn matches(&self, _: SessionId, _: &Name, _: &mut Context<'_>) -> bool {
+        false
     }
 }
 
@@ -49,18 +121,51 @@ impl NamePattern {
 mod tests {
     use super::*;
 
+    fn pattern(text: &[u8]) -> Result<NamePattern, String> {
+        NamePattern::new(text, &Quota::default())
+    }
+
+    /// Whether the expression matches these names, one after the other, and the work that it was.
+    fn matches(pattern: &NamePattern, names: &[Name]) -> (Vec<bool>, u64) {
+        let (now, mut out) = (crate::api::Now::default(), crate::api::Outputs::default());
+        let mut cx = Context { now: &now, out: &mut out, work: 0, steps_left: Vec::new() };
+        let matches = names.iter().map(|name| pattern.matches(SessionId(1), name, &mut cx)).collect();
+        (matches, cx.work)
+    }
+
+    fn names(texts: &[&[u8]]) -> Vec<Name> {
+        texts.iter().map(|text| Name::from(*text)).collect()
+    }
+
     #[test]
     fn whole_names_match() {
-        let pattern = NamePattern::new(b"a.*|b").unwrap();
-        assert!(pattern.matches(b"abc") && pattern.matches(b"b"));
-        assert!(!pattern.matches(b"bc") && !pattern.matches(b"xa"));
-        assert!(NamePattern::new(b"a(").is_err());
-        assert!(NamePattern::new(b"((a{1000}){1000}){1000}").is_err());
+        let all = names(&[b"abc", b"b", b"bc", b"xa"]);
+        assert_eq!(matches(&pattern(b"a.*|b").unwrap(), &all).0, [true, true, false, false]);
+        assert!(pattern(b"a(").is_err());
+        assert!(pattern(b"((a{1000}){1000}){1000}").is_err());
     }
 
     #[test]
     fn patterns_are_ecmascript() {
-        let pattern = NamePattern::new(br"(?!bad)[^]*\d").unwrap();
-        assert!(pattern.matches(b"go\n1") && !pattern.matches(b"bad1"));
+        let all = names(&[b"go\n1", b"bad1"]);
+        assert_eq!(matches(&pattern(br"(?!bad)[^]*\d").unwrap(), &all).0, [true, false]);
+    }
+
+    #[test]
+    fn a_name_that_comes_again_is_not_tested_again() {
+        let hard = pattern(br"(a*)*b\1").unwrap();
+        let name = Name::from(&[b'a'; 1000][..]);
+        let (once, work) = matches(&hard, &[Name::clone(&name)]);
+        assert_eq!(once, [false]);
+        assert!((1..20_000).contains(&work), "{work}");
+        let (again, more) = matches(&hard, &vec![name; 10_000]);
+        assert_eq!((again.len(), more), (10_000, 0));
+    }
+
+    #[test]
+    fn a_config_has_a_bounded_number_of_patterns() {
+        let quota = Quota::default();
+        assert!((0..MAX_NAME_PATTERNS).all(|_| NamePattern::new(b"a.*", &quota).is_ok()));
+        assert!(NamePattern::new(b"a.*", &quota).unwrap_err().contains("more than 512"));
     }
 }

@@ -7,8 +7,9 @@
 use esatto_schema::trace_config::LockdownModeOperation;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 
-use crate::api::{FileId, Output};
+use crate::api::{CallId, FileId, Output};
 use crate::config_check;
+use crate::consumer::reply_disabled;
 use crate::context::Context;
 use crate::ids::SessionId;
 use crate::priority::ChangeId;
@@ -29,6 +30,11 @@ pub(crate) struct Opening {
     pub(crate) starts: bool,
     /// DisableTracing was called.
     pub(crate) stops: bool,
+    /// FreeBuffers was called, or the consumer is gone.
+    pub(crate) frees: bool,
+    /// The EnableTracing call of a consumer that called FreeBuffers, and may have another session
+    /// by now.
+    pub(crate) enable_call: Option<CallId>,
 }
 
 impl Service {
@@ -86,7 +92,29 @@ impl Service {
                 cx.push(Output::CloseFile(file.id));
             }
         }
-        self.notify_disabled(id, cx);
+        match opening.enable_call {
+            Some(call) => reply_disabled(call, session.end_error.clone(), cx),
+            None => self.notify_disabled(id, cx),
+        }
+    }
+
+    /// A consumer is done with its session: FreeBuffers, or it is gone. A session that is still
+    /// opening is freed when it is open. So its file tells of it, and producers were told to start
+    /// and to stop, however long the owner takes.
+    pub(crate) fn free_for_consumer(&mut self, id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let consumer = session.consumer.take();
+        let Some(opening) = &mut session.opening else {
+            session.consumer = consumer;
+            return self.free(id, None, cx);
+        };
+        opening.frees = true;
+        let Some(consumer) = consumer.and_then(|client| self.consumers.get_mut(&client)) else { return };
+        opening.enable_call = consumer.enable_call.take();
+        consumer.session = None;
+        if let Some(call) = consumer.read_call.take() {
+            cx.reply_empty(call);
+        }
     }
 
     /// Nothing is lacking: the config has its effects, and the session is configured.
@@ -113,6 +141,13 @@ impl Service {
         if opening.stops {
             self.disable(id, false, None, cx);
         }
+        if opening.frees {
+            self.free(id, None, cx);
+            // The file was complete before.
+            if let Some(call) = opening.enable_call {
+                reply_disabled(call, None, cx);
+            }
+        }
     }
 
     /// An exclusive session ends all others but those, still opening, that are to end it.
@@ -131,7 +166,7 @@ impl Service {
 
     /// Data sources are set up, and started unless the start is deferred.
     fn configure(&mut self, id: SessionId, cx: &mut Context<'_>) {
-        self.set_up_all(id, cx);
+        self.set_up_all(id, |_| false, cx);
         self.arm_triggers(id, cx);
         self.enter(id, State::Configured, cx);
         self.tell_of_others(id);

@@ -2,8 +2,14 @@
 
 use esatto_shm::planted;
 
-/// Fields of TracePacket that only the service writes.
-const RESERVED_FIELDS: [u32; 12] = [3, 10, 33, 35, 36, 50, 69, 79, 98, 124, 125, 133];
+/// Fields of TracePacket that only the service writes: a producer's packet with one of them is
+/// dropped. All of the list of v58.2 are here: `trusted_uid`, `trusted_packet_sequence_id`,
+/// `trace_config`, `trace_stats`, `synchronization_marker`, `compressed_packets`, `service_event`,
+/// `trusted_pid`, `machine_id`, `trace_provenance`, `protovms` and `zstd_compressed_packets`.
+/// Beside them those that no producer of any version writes, and by which one could forge what a
+/// trace says of itself: `trigger` (46), `trace_uuid` (89), `remote_clock_sync` (107),
+/// `clone_snapshot_trigger` (113), `concurrent_session_event` (134).
+const RESERVED_FIELDS: [u32; 17] = [3, 10, 33, 35, 36, 46, 50, 69, 79, 89, 98, 107, 113, 124, 125, 133, 134];
 
 /// `TracePacket.previous_packet_dropped`.
 pub(crate) const PREVIOUS_PACKET_DROPPED: u32 = 42;

@@ -50,6 +50,8 @@ pub enum PassEnd {
     Exhausted,
     /// The threshold was reached.
     More,
+    /// The work of a turn is done, whatever came out.
+    OutOfWork,
     /// The sink took no more, and the packet it did not take is gone.
     Refused,
     /// The sink took not even the packets of the service.

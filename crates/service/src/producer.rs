@@ -1,18 +1,27 @@
 //! A connected producer (`docs/spec/service.md §2`).
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
-use esatto_map::{Map, Set};
+use esatto_map::Set;
 use esatto_shm::planted;
 
-use crate::api::{Attachment, Body, CallId, ClientId, MemoryKind, Peer};
+use crate::api::{Attachment, Body, CallId, ClientId, MemoryKind, Output, Peer};
 use crate::buffer::Identity;
 use crate::context::Context;
-use crate::ids::{BufferId, ProducerId, WriterId};
+use crate::ids::{BufferId, InstanceId, ProducerId, SessionId, WriterId};
+use crate::names::Name;
 use crate::shared_buffer::SharedBuffer;
 
-/// Commands that may wait until the producer's memory was made.
-const MAX_WAITING_COMMANDS: usize = 4096;
+/// Bytes of commands that are sent to a producer before it has to take some of them: a fourth of
+/// what an owner has to queue for it. Further ones wait here, where they cost little, so that a
+/// producer which is slow is not lost for the configs of others.
+const SENT_COMMAND_BYTES: usize = 1 << 20;
+
+/// Bytes of flush requests and the like that may wait for a producer. Those that do not fit are not
+/// sent, and the log says so; the flushes time out. What waits beside them is a few words for each
+/// of the producer's instances.
+const MAX_WAITING_BYTES: usize = 1 << 20;
 
 /// A connection to the producer port; a producer once it introduced itself.
 #[derive(Debug)]
@@ -49,7 +58,7 @@ pub(crate) struct Producer {
     pub(crate) id: ProducerId,
     pub(crate) client: ClientId,
     pub(crate) peer: Peer,
-    pub(crate) name: Vec<u8>,
+    pub(crate) name: Name,
     pub(crate) sdk_version: Vec<u8>,
     /// Empty on the host.
     pub(crate) machine_name: Vec<u8>,
@@ -59,14 +68,17 @@ pub(crate) struct Producer {
     pub(crate) page_size_hint: usize,
     pub(crate) wants_scraping: bool,
     pub(crate) memory: Memory,
-    /// Target buffer of each registered writer.
-    pub(crate) writers: Map<WriterId, BufferId>,
+    pub(crate) writers: Writers,
     /// Writers it has unregistered and not registered again; at most as many as there are ids.
-    pub(crate) retired_writers: Set<WriterId>,
+    pub(crate) retired_writers: BTreeSet<WriterId>,
     /// Buffers it was ever told to write to and that still exist.
     pub(crate) allowed_buffers: Set<BufferId>,
-    /// Bytes of its registered descriptors.
-    pub(crate) descriptor_bytes: usize,
+    /// How many data sources it offers.
+    pub(crate) registrations: usize,
+    /// What they are charged with.
+    pub(crate) descriptor_bytes: u64,
+    /// Flushes that wait for it, and their sessions.
+    pub(crate) flushes: BTreeMap<u64, SessionId>,
     commands: Commands,
 }
 
@@ -76,7 +88,7 @@ impl Producer {
             id,
             client,
             peer,
-            name: Vec::new(),
+            name: Arc::from(&[][..]),
             sdk_version: Vec::new(),
             machine_name: Vec::new(),
             memory_kind,
@@ -84,10 +96,12 @@ impl Producer {
             page_size_hint: 0,
             wants_scraping: false,
             memory: Memory::Unset,
-            writers: Map::new(),
-            retired_writers: Set::new(),
+            writers: Writers::default(),
+            retired_writers: BTreeSet::new(),
             allowed_buffers: Set::new(),
+            registrations: 0,
             descriptor_bytes: 0,
+            flushes: BTreeMap::new(),
             commands: Commands::default(),
         }
     }
@@ -101,16 +115,27 @@ impl Producer {
         format!("{:?} ({})", String::from_utf8_lossy(&self.name), self.id.0)
     }
 
-    /// Sends an encoded GetAsyncCommandResponse; commands wait while the producer's memory is being made. Without a pending
-    /// GetAsyncCommand the command is lost (`docs/spec/wire-protocol.md §9`).
-    pub(crate) fn send(&mut self, command: Vec<u8>, cx: &mut Context<'_>) {
-        if matches!(self.memory, Memory::Creating) {
-            if self.commands.waiting.len() < MAX_WAITING_COMMANDS {
-                self.commands.waiting.push_back(command);
+    /// Sends a command, now or when the producer's memory was made and it has taken what came
+    /// before. Without a pending GetAsyncCommand the command is lost (`docs/spec/wire-protocol.md
+    /// §9`).
+    pub(crate) fn send(&mut self, command: Command, cx: &mut Context<'_>) {
+        let commands = &mut self.commands;
+        if matches!(self.memory, Memory::Creating) || commands.is_blocked() {
+            if !commands.queue(command) && !core::mem::replace(&mut commands.has_lost, true) {
+                cx.warn(format!("producer {} does not take its commands: some are lost", self.display_name()));
             }
-        } else if let Some(call) = self.commands.call {
-            cx.reply_part(call, command);
+        } else if let Some(call) = commands.call {
+            commands.transmit(call, self.client, command, cx);
         }
+    }
+
+    /// Tells the producer to stop an instance; false if it has not heard of it yet, and never will.
+    pub(crate) fn send_stop(&mut self, instance: InstanceId, cx: &mut Context<'_>) -> bool {
+        if !matches!(self.memory, Memory::Creating) && self.commands.cancel(instance) {
+            return false;
+        }
+        self.send(Command::Stop(instance), cx);
+        true
     }
 
     /// Announces the memory, now or when GetAsyncCommand is called, and what waited for it.
@@ -122,9 +147,7 @@ impl Producer {
         if planted!("command-lost") && self.commands.waiting.len() > 2 {
             self.commands.waiting.pop_front();
         }
-        while let Some(command) = self.commands.waiting.pop_front() {
-            self.send(command, cx);
-        }
+        self.send_waiting(cx);
     }
 
     /// The producer asks for commands; replaces an earlier call.
@@ -136,6 +159,100 @@ impl Producer {
             cx.send(call, Body::Encoded(command), true, attachment);
         }
     }
+
+    /// The producer has taken its commands.
+    pub(crate) fn is_ready(&mut self, cx: &mut Context<'_>) {
+        if self.commands.is_awaited {
+            self.commands.is_awaited = false;
+            self.commands.sent_bytes = 0;
+            self.send_waiting(cx);
+        }
+    }
+
+    fn send_waiting(&mut self, cx: &mut Context<'_>) {
+        let (commands, client) = (&mut self.commands, self.client);
+        if matches!(self.memory, Memory::Creating) {
+            return;
+        }
+        while !commands.is_awaited {
+            let Some(command) = commands.next() else { break };
+            if let Some(call) = commands.call {
+                commands.transmit(call, client, command, cx);
+            }
+        }
+    }
+}
+
+/// The target buffer of each writer that a producer has registered.
+#[derive(Debug, Default)]
+pub(crate) struct Writers {
+    by_id: BTreeMap<WriterId, BufferId>,
+    by_buffer: BTreeSet<(BufferId, WriterId)>,
+}
+
+impl Writers {
+    #[inline]
+    pub(crate) fn get(&self, writer: WriterId) -> Option<BufferId> {
+        self.by_id.get(&writer).copied()
+    }
+
+    pub(crate) fn insert(&mut self, writer: WriterId, buffer: BufferId) {
+        if let Some(before) = self.by_id.insert(writer, buffer) {
+            self.by_buffer.remove(&(before, writer));
+        }
+        self.by_buffer.insert((buffer, writer));
+    }
+
+    pub(crate) fn remove(&mut self, writer: WriterId) -> Option<BufferId> {
+        let buffer = self.by_id.remove(&writer)?;
+        self.by_buffer.remove(&(buffer, writer));
+        Some(buffer)
+    }
+
+    /// Forgets the writers of a buffer; how many there were.
+    pub(crate) fn remove_all_of(&mut self, buffer: BufferId) -> usize {
+        let range = (buffer, WriterId(0))..=(buffer, WriterId(u16::MAX));
+        let writers: Vec<WriterId> = self.by_buffer.range(range).map(|&(_, writer)| writer).collect();
+        for &writer in &writers {
+            self.remove(writer);
+        }
+        writers.len()
+    }
+}
+
+/// A command to a producer, encoded when it is sent.
+#[derive(Debug)]
+pub(crate) enum Command {
+    SetUp(InstanceId, Arc<[u8]>),
+    Start(InstanceId, Arc<[u8]>),
+    Stop(InstanceId),
+    Encoded(Vec<u8>),
+}
+
+impl Command {
+    fn encode(self) -> Vec<u8> {
+        match self {
+            Self::SetUp(instance, config) => command::setup_data_source(instance, &config),
+            Self::Start(instance, config) => command::start_data_source(instance, &config),
+            Self::Stop(instance) => command::stop_data_source(instance),
+            Self::Encoded(bytes) => bytes,
+        }
+    }
+
+    /// Bytes that are charged while it waits: the configs belong to the session.
+    fn waiting_bytes(&self) -> usize {
+        match self {
+            Self::Encoded(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+
+    fn is_of(&self, instances: &BTreeSet<InstanceId>) -> bool {
+        match self {
+            Self::SetUp(instance, _) | Self::Start(instance, _) => instances.contains(instance),
+            Self::Stop(_) | Self::Encoded(_) => false,
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -144,8 +261,78 @@ struct Commands {
     call: Option<CallId>,
     /// Not sent yet for want of a call.
     setup_tracing: Option<(Vec<u8>, Attachment)>,
-    /// Not sent yet for want of memory.
-    waiting: VecDeque<Vec<u8>>,
+    /// Not sent yet for want of memory, or because the producer is slow.
+    waiting: VecDeque<Command>,
+    waiting_bytes: usize,
+    /// Instances whose set-up waits.
+    unheard_of: BTreeSet<InstanceId>,
+    /// Instances that were stopped before the producer heard of them: their commands are passed
+    /// over.
+    cancelled: BTreeSet<InstanceId>,
+    /// Since the producer was ready last.
+    sent_bytes: usize,
+    /// No more are sent until the producer is ready.
+    is_awaited: bool,
+    /// The log has a line that says so.
+    has_lost: bool,
+}
+
+impl Commands {
+    fn is_blocked(&self) -> bool {
+        self.is_awaited || !self.waiting.is_empty()
+    }
+
+    /// Keeps a command for later; false if there is no room.
+    fn queue(&mut self, command: Command) -> bool {
+        let bytes = self.waiting_bytes + command.waiting_bytes();
+        if bytes > MAX_WAITING_BYTES {
+            return false;
+        }
+        self.waiting_bytes = bytes;
+        if let Command::SetUp(instance, _) = &command {
+            self.unheard_of.insert(*instance);
+        }
+        self.waiting.push_back(command);
+        true
+    }
+
+    /// Takes back the commands of an instance whose set-up waits; false if it does not.
+    fn cancel(&mut self, instance: InstanceId) -> bool {
+        if !self.unheard_of.remove(&instance) {
+            return false;
+        }
+        self.cancelled.insert(instance);
+        // Each look through the queue is paid for by those that leave it.
+        if self.cancelled.len() * 2 > self.waiting.len() {
+            let cancelled = core::mem::take(&mut self.cancelled);
+            self.waiting.retain(|command| !command.is_of(&cancelled));
+        }
+        true
+    }
+
+    /// The next command that is still wanted.
+    fn next(&mut self) -> Option<Command> {
+        loop {
+            let command = self.waiting.pop_front()?;
+            self.waiting_bytes -= command.waiting_bytes();
+            if let Command::SetUp(instance, _) = &command {
+                self.unheard_of.remove(instance);
+            }
+            if !command.is_of(&self.cancelled) {
+                return Some(command);
+            }
+        }
+    }
+
+    fn transmit(&mut self, call: CallId, client: ClientId, command: Command, cx: &mut Context<'_>) {
+        let command = command.encode();
+        self.sent_bytes += command.len();
+        cx.reply_part(call, command);
+        if self.sent_bytes > SENT_COMMAND_BYTES && !self.is_awaited {
+            self.is_awaited = true;
+            cx.push(Output::AwaitReady(client));
+        }
+    }
 }
 
 /// The encoded commands (`docs/spec/wire-protocol.md §9`).

@@ -5,10 +5,12 @@ use esatto_schema::{InitializeConnectionRequestReader, InitializeConnectionRespo
 
 use crate::api::{Attachment, CallId, ClientId, MemoryKind, Output, ProducerCall};
 use crate::context::Context;
-use crate::ids::{BufferId, InstanceId, ProducerId, next_free, writer_from_wire};
+use crate::ids::{BufferId, InstanceId, ProducerId, SessionId, next_free, writer_from_wire};
+use crate::instances::InstanceState;
+use crate::names;
 use crate::producer::{Memory, Producer, command};
 use crate::service::Service;
-use crate::session::{InstanceState, State};
+use crate::session::State;
 use crate::shared_buffer::{SharedBuffer, granted_sizes};
 
 /// `smb_scraping_mode` of InitializeConnection.
@@ -53,13 +55,13 @@ impl Service {
                 let writer = writer_from_wire(request.trace_writer_id().unwrap_or(0));
                 let buffer = BufferId::from_wire(request.target_buffer().unwrap_or(0));
                 if let (Some(writer), Some(buffer)) = (writer, buffer) {
-                    self.register_writer(producer, writer, buffer);
+                    self.register_writer(producer, writer, buffer, cx);
                 }
             }
             ProducerCall::UnregisterTraceWriter(request) => {
                 let writer = writer_from_wire(request.trace_writer_id().unwrap_or(0));
                 if let (Some(writer), Some(producer)) = (writer, self.producers.get_mut(&producer)) {
-                    if producer.writers.remove(&writer).is_some() {
+                    if producer.writers.remove(writer).is_some() {
                         producer.retired_writers.insert(writer);
                     }
                 }
@@ -88,11 +90,15 @@ impl Service {
         cx: &mut Context<'_>,
     ) {
         let Some(connection) = self.connections.get_mut(&call.client) else { return cx.reject(call) };
-        let name = request.producer_name().unwrap_or_default().to_vec();
+        let name = request.producer_name().unwrap_or_default();
+        if name.len() > names::MAX_NAME_BYTES {
+            cx.warn(format!("a producer's name of {} bytes is cut to {}", name.len(), names::MAX_NAME_BYTES));
+        }
+        let name = names::cut(name);
         if self.is_locked_down && connection.peer.uid != self.config.uid {
             cx.warn(format!(
                 "producer {:?} of uid {} is refused: lockdown mode",
-                String::from_utf8_lossy(&name),
+                String::from_utf8_lossy(name),
                 connection.peer.uid
             ));
             return cx.reject(call);
@@ -105,9 +111,9 @@ impl Service {
         let id = ProducerId(id);
         connection.producer = Some(id);
         let mut producer = Producer::new(id, call.client, connection.peer, connection.memory);
-        producer.name = name;
+        producer.name = name.into();
         producer.machine_name = connection.machine_name.clone();
-        producer.sdk_version = request.sdk_version().unwrap_or_default().to_vec();
+        producer.sdk_version = names::cut(request.sdk_version().unwrap_or_default()).to_vec();
         producer.smb_size_hint = request.shared_memory_size_hint_bytes().unwrap_or(0) as usize;
         producer.page_size_hint = request.shared_memory_page_size_hint_bytes().unwrap_or(0) as usize;
         producer.wants_scraping = request.smb_scraping_mode().is_some_and(|mode| mode.0 == SCRAPING_ENABLED);
@@ -167,16 +173,14 @@ impl Service {
 
     pub(crate) fn producer_disconnected(&mut self, client: ClientId, cx: &mut Context<'_>) {
         let Some(id) = self.connections.remove(&client).and_then(|connection| connection.producer) else { return };
-        self.scrape_producer(id);
+        self.scrape_producer(id, cx);
         // Upstream lets flushes wait for the dead until they time out; there is nothing left to come.
         self.acknowledge_flush(id, u64::MAX, cx);
-        let sessions: Vec<_> = self.sessions.keys().copied().collect();
-        for session in sessions {
-            self.drop_instances(session, id, None, cx);
-        }
-        self.registry.retain(|registration| registration.producer != id);
+        self.drop_instances(id, None, cx);
+        self.unregister_all(id, cx);
         if let Some(producer) = self.producers.remove(&id) {
             for buffer in &producer.allowed_buffers {
+                cx.charge(1);
                 if let Some(buffer) = self.buffers.get_mut(buffer) {
                     buffer.retire_producer(id);
                 }
@@ -184,39 +188,46 @@ impl Service {
             cx.info(format!("producer {} disconnected", producer.display_name()));
         }
         for session in self.sessions.values_mut() {
+            cx.charge(1);
+            session.members.remove(&id);
             session.sequence_ids.prune(|id| self.producers.contains_key(&id));
         }
     }
 
     fn data_source_started(&mut self, producer: ProducerId, id: InstanceId, cx: &mut Context<'_>) {
-        let Some((session, index)) = self.find_instance(producer, id) else {
+        let Some((session, state)) = self.find_instance(producer, id, cx) else {
             return cx.warn(format!("producer {} started unknown data source instance {}", producer.0, id.0));
         };
-        let Some(found) = self.sessions.get_mut(&session) else { return };
-        if found.state != State::Started || found.instances[index].state != InstanceState::Starting {
+        let Some(found) = self.sessions.get(&session) else { return };
+        if found.state != State::Started || state != InstanceState::Starting {
             return cx.warn(format!("producer {} started data source instance {} unasked", producer.0, id.0));
         }
-        self.set_instance_state(session, index, InstanceState::Started);
+        self.set_instance_state(session, id, InstanceState::Started);
         self.report_all_started(session, cx);
     }
 
     fn data_source_stopped(&mut self, producer: ProducerId, id: InstanceId, cx: &mut Context<'_>) {
-        let Some((session, index)) = self.find_instance(producer, id) else {
+        let Some((session, state)) = self.find_instance(producer, id, cx) else {
             return cx.warn(format!("producer {} stopped unknown data source instance {}", producer.0, id.0));
         };
-        let Some(found) = self.sessions.get_mut(&session) else { return };
-        if found.instances[index].state != InstanceState::Stopping {
+        if state != InstanceState::Stopping {
             return cx.warn(format!("producer {} stopped data source instance {} unasked", producer.0, id.0));
         }
-        self.set_instance_state(session, index, InstanceState::Stopped);
+        self.set_instance_state(session, id, InstanceState::Stopped);
         self.finish_if_all_stopped(session, cx);
     }
 
-    fn find_instance(&self, producer: ProducerId, id: InstanceId) -> Option<(crate::ids::SessionId, usize)> {
-        self.sessions.values().find_map(|session| {
-            let is_it = |instance: &crate::session::Instance| instance.id == id && instance.producer == producer;
-            session.instances.iter().position(is_it).map(|index| (session.id, index))
-        })
+    /// The session of a producer's instance, and its state.
+    fn find_instance(
+        &self,
+        producer: ProducerId,
+        id: InstanceId,
+        cx: &mut Context<'_>,
+    ) -> Option<(SessionId, InstanceState)> {
+        cx.charge(self.sessions.len());
+        let mut found = self.sessions.values().filter_map(|session| Some((session.id, session.instances.get(id)?)));
+        let (session, instance) = found.next()?;
+        (instance.producer == producer).then_some((session, instance.state))
     }
 }
 

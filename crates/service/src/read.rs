@@ -3,6 +3,7 @@
 use esatto_shm::planted;
 
 use crate::api::{Attachment, Body, ClientId, Now, Output};
+use crate::buffer::{CentralBuffer, Next};
 use crate::context::Context;
 use crate::ids::SessionId;
 use crate::packet_check::check;
@@ -17,6 +18,16 @@ const BATCH_BYTES: usize = 64 * 1024;
 
 /// What a batch may be longer without its memory being moved.
 const SLACK_BYTES: usize = 32 * 1024;
+
+/// Work of a turn of reading, in units of
+/// [`CentralBuffer::work`](crate::buffer::CentralBuffer::work). Protects the event loop from
+/// buffers full of what gives no packets: empty chunks, broken packets, packets that the check
+/// refuses. At the bound the batch ends, however little is in it, and reading goes on in a later
+/// turn.
+const WORK_PER_TURN: u64 = 1 << 17;
+
+/// Bytes of a packet that the check refuses which cost one unit of work.
+const CHECKED_BYTES_PER_UNIT: u64 = 16;
 
 impl Service {
     /// Sends the next batch of a pending ReadBuffers call.
@@ -56,6 +67,7 @@ impl Service {
         now: &Now,
     ) -> bool {
         let Some(session) = self.sessions.get_mut(&id).filter(|session| !session.is_hidden()) else { return false };
+        let threshold_bytes = session.codec.map_or(threshold_bytes, |codec| codec.batch_bytes().min(threshold_bytes));
         let mut pass = Pass::new(session.trace_filter.take(), session.codec, sink);
         let has_more = self.fill(id, threshold_bytes, &mut pass, now);
         let trace_filter = pass.finish();
@@ -71,7 +83,10 @@ impl Service {
             note(PassEnd::NotBegun);
             return false;
         }
-        match self.put_buffered_packets(id, threshold_bytes, pass) {
+        let before = self.work_of_buffers(id);
+        let contents = self.put_buffered_packets(id, threshold_bytes, pass);
+        self.work += self.work_of_buffers(id) - before;
+        match contents {
             Contents::Exhausted => {
                 note(PassEnd::Exhausted);
                 self.put_closing_packets(id, pass, now);
@@ -81,11 +96,20 @@ impl Service {
                 note(PassEnd::More);
                 !planted!("has-more-lost")
             }
+            Contents::OutOfWork => {
+                note(PassEnd::OutOfWork);
+                true
+            }
             Contents::Refused => {
                 note(PassEnd::Refused);
                 false
             }
         }
+    }
+
+    fn work_of_buffers(&self, id: SessionId) -> u64 {
+        let buffers = self.sessions.get(&id).into_iter().flat_map(|session| &session.buffers);
+        buffers.filter_map(|buffer| self.buffers.get(buffer)).map(CentralBuffer::work).sum()
     }
 
     fn put_buffered_packets(
@@ -96,12 +120,22 @@ impl Service {
     ) -> Contents {
         let Some(session) = self.sessions.get_mut(&id) else { return Contents::Exhausted };
         let mut stamper = Stamper::default();
+        let mut left = WORK_PER_TURN;
         for (index, buffer) in session.buffers.iter().enumerate() {
             let Some(buffer) = self.buffers.get_mut(buffer) else { continue };
-            buffer.begin_read();
-            while let Some(packet) = buffer.next_packet() {
+            buffer.resume_read();
+            let mut last = buffer.work();
+            loop {
+                left = left.saturating_sub(buffer.work() - last);
+                last = buffer.work();
+                let packet = match buffer.next_within(left) {
+                    Next::Packet(packet) => packet,
+                    Next::Exhausted => break,
+                    Next::OutOfWork => return Contents::OutOfWork,
+                };
                 let Some(found) = check(packet.slices()) else {
                     session.invalid_packets += 1;
+                    left = left.saturating_sub(1 + packet.size_bytes() as u64 / CHECKED_BYTES_PER_UNIT);
                     continue;
                 };
                 let stamp = stamper.stamp(&packet, found, &mut session.sequence_ids);
@@ -122,6 +156,8 @@ enum Contents {
     Exhausted,
     /// The threshold was reached.
     More,
+    /// The work of a turn is done.
+    OutOfWork,
     /// The sink takes no more.
     Refused,
 }

@@ -1,39 +1,143 @@
-//! Data sources that producers offer, and how they meet the entries of configs (`docs/spec/service.md §3, §6`).
+//! Data sources that producers offer (`docs/spec/service.md §3`).
 
-use esatto_protozero::Fields;
-use esatto_schema::{DataSourceConfigReader, DataSourceDescriptorReader};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use crate::api::{MemoryKind, Output, SystemFacts};
-use crate::config_check;
+use esatto_schema::DataSourceDescriptorReader;
+
 use crate::context::Context;
-use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
-use crate::name_pattern::NamePattern;
-use crate::producer::{Memory, command};
+use crate::frame_limits::MAX_DESCRIPTOR_BYTES;
+use crate::ids::ProducerId;
+use crate::names::{MAX_NAME_BYTES, Name};
 use crate::service::Service;
-use crate::session::{Instance, InstanceState, Session, State};
-use crate::shared_buffer::granted_sizes;
+use crate::session::State;
+use crate::set_up::SetUp;
+use crate::shares::Bounds;
 
-/// Data sources one producer may offer.
+/// Data sources one producer may offer. One more is not registered, and the log says so.
 const MAX_DATA_SOURCES_PER_PRODUCER: usize = 1024;
 
-/// Bytes of descriptors one producer may register.
-const MAX_DESCRIPTOR_BYTES_PER_PRODUCER: usize = 8 * 1024 * 1024;
+/// Bytes of descriptors that one producer may register, whatever others have: more than the
+/// categories of any program.
+const DESCRIPTOR_BYTES_PER_PRODUCER: u64 = 16 * 1024;
 
-/// Instances in one session, so that registrations cannot multiply a config without end.
-const MAX_INSTANCES_PER_SESSION: usize = 16_384;
+/// Bytes of descriptors that all producers together may register beyond that. A user gets at most
+/// half of what is left, and a producer at most half of what is left for its user. What does not
+/// fit is not registered, and the log says so.
+const DESCRIPTOR_BYTES_OF_ALL: u64 = 64 * 1024 * 1024;
 
-/// What a `machine_name_filter` calls the machine of the service, whatever its name.
-const HOST: &[u8] = b"host";
+const DESCRIPTOR_BYTES: Bounds = Bounds { each: DESCRIPTOR_BYTES_PER_PRODUCER, pool: DESCRIPTOR_BYTES_OF_ALL };
+
+/// Bytes that a registration costs beside its descriptor.
+const REGISTRATION_BYTES: u64 = 256;
+
+/// Number of a registration; never reused, so it tells which came first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RegistrationId(pub(crate) u64);
 
 /// A data source that a producer offers.
 #[derive(Debug)]
 pub(crate) struct Registration {
     pub(crate) producer: ProducerId,
-    pub(crate) name: Vec<u8>,
+    pub(crate) name: Name,
     /// The producer's number for it, 0 = none.
-    pub(crate) id: u64,
+    id: u64,
     /// The descriptor as it came.
     pub(crate) descriptor: Vec<u8>,
+}
+
+/// All registrations, found by their name and by their producer.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    /// In the order of registration.
+    by_number: BTreeMap<RegistrationId, Registration>,
+    by_name: BTreeMap<Name, BTreeSet<(ProducerId, RegistrationId)>>,
+    by_producer: BTreeSet<(ProducerId, RegistrationId)>,
+    /// By the producer's own number, those that have one.
+    by_id: BTreeMap<(ProducerId, u64), RegistrationId>,
+    last: u64,
+}
+
+/// The least number, and the largest.
+pub(crate) const FIRST: RegistrationId = RegistrationId(0);
+const LAST: RegistrationId = RegistrationId(u64::MAX);
+
+impl Registry {
+    pub(crate) fn len(&self) -> usize {
+        self.by_number.len()
+    }
+
+    pub(crate) fn get(&self, id: RegistrationId) -> Option<&Registration> {
+        self.by_number.get(&id)
+    }
+
+    /// Registrations from this one on, in their order.
+    pub(crate) fn iter_from(&self, id: RegistrationId) -> impl Iterator<Item = (RegistrationId, &Registration)> {
+        self.by_number.range(id..).map(|(&id, registration)| (id, registration))
+    }
+
+    /// The first registration of a name by this producer or a later one, and from this number on.
+    pub(crate) fn next_named(
+        &self,
+        name: &[u8],
+        from: (ProducerId, RegistrationId),
+    ) -> Option<(ProducerId, RegistrationId)> {
+        self.by_name.get(name)?.range(from..).next().copied()
+    }
+
+    /// A name as it is kept already, if it is.
+    pub(crate) fn kept_name(&self, name: &[u8]) -> Option<Name> {
+        self.by_name.get_key_value(name).map(|(name, _)| Arc::clone(name))
+    }
+
+    /// The first registration of a producer with a name.
+    fn first_of(&self, producer: ProducerId, name: &[u8]) -> Option<RegistrationId> {
+        let (of, registration) = self.next_named(name, (producer, FIRST))?;
+        (of == producer).then_some(registration)
+    }
+
+    fn with_id(&self, producer: ProducerId, id: u64) -> Option<RegistrationId> {
+        self.by_id.get(&(producer, id)).copied()
+    }
+
+    fn add(&mut self, registration: Registration) -> RegistrationId {
+        self.last += 1;
+        let number = RegistrationId(self.last);
+        let (producer, name) = (registration.producer, Arc::clone(&registration.name));
+        self.by_name.entry(name).or_default().insert((producer, number));
+        self.by_producer.insert((producer, number));
+        if registration.id != 0 {
+            self.by_id.insert((producer, registration.id), number);
+        }
+        self.by_number.insert(number, registration);
+        number
+    }
+
+    fn remove(&mut self, number: RegistrationId) -> Option<Registration> {
+        let removed = self.by_number.remove(&number)?;
+        let producer = removed.producer;
+        self.by_producer.remove(&(producer, number));
+        if removed.id != 0 {
+            self.by_id.remove(&(producer, removed.id));
+        }
+        if let Some(of_name) = self.by_name.get_mut(&removed.name) {
+            of_name.remove(&(producer, number));
+            if of_name.is_empty() {
+                self.by_name.remove(&removed.name);
+            }
+        }
+        Some(removed)
+    }
+
+    /// Removes the registrations of a producer; how many there were.
+    pub(crate) fn remove_all_of(&mut self, producer: ProducerId) -> usize {
+        let of_producer: Vec<RegistrationId> =
+            self.by_producer.range((producer, FIRST)..=(producer, LAST)).map(|&(_, number)| number).collect();
+        for &number in &of_producer {
+            self.remove(number);
+        }
+        of_producer.len()
+    }
 }
 
 impl Service {
@@ -45,39 +149,55 @@ impl Service {
     ) {
         let name = descriptor.name().unwrap_or_default();
         let id = descriptor.id().unwrap_or(0);
+        let bytes = descriptor.as_bytes();
         let Some(producer) = self.producers.get_mut(&producer_id) else { return };
         if name.is_empty() {
             return;
         }
-        let mut count = 0;
-        for registration in self.registry.iter().filter(|registration| registration.producer == producer_id) {
-            count += 1;
-            if id != 0 && registration.id == id {
-                cx.warn(format!("producer {}: data source id {id} is registered twice", producer.display_name()));
-                return;
-            }
+        cx.charge(1);
+        cx.charge_bytes(bytes.len());
+        if let Err(why) = check_descriptor(name, bytes) {
+            return cx.warn(format!("producer {}: a data source is not registered: {why}", producer.display_name()));
         }
-        let bytes = descriptor.as_bytes().to_vec();
-        if count >= MAX_DATA_SOURCES_PER_PRODUCER
-            || producer.descriptor_bytes + bytes.len() > MAX_DESCRIPTOR_BYTES_PER_PRODUCER
-        {
-            cx.warn(format!("producer {} registers too many data sources", producer.display_name()));
+        if id != 0 && self.registry.with_id(producer_id, id).is_some() {
+            cx.warn(format!("producer {}: data source id {id} is registered twice", producer.display_name()));
             return;
         }
-        producer.descriptor_bytes += bytes.len();
-        let registration = Registration { producer: producer_id, name: name.to_vec(), id, descriptor: bytes };
-        self.registry.push(registration);
-        let registration = self.registry.len() - 1;
+        let size = bytes.len() as u64 + REGISTRATION_BYTES;
+        if producer.registrations >= MAX_DATA_SOURCES_PER_PRODUCER
+            || !self.descriptor_bytes.take(DESCRIPTOR_BYTES, &producer.peer, producer.descriptor_bytes, size)
+        {
+            cx.warn(format!(
+                "producer {} registers too many data sources: {} with {} bytes of descriptors is its share",
+                producer.display_name(),
+                producer.registrations,
+                producer.descriptor_bytes
+            ));
+            return;
+        }
+        producer.registrations += 1;
+        producer.descriptor_bytes += size;
+        let name = self.registry.kept_name(name).unwrap_or_else(|| name.into());
+        let registration =
+            Registration { producer: producer_id, name: Arc::clone(&name), id, descriptor: bytes.to_vec() };
+        let registration = self.registry.add(registration);
 
-        let running = |session: &&Session| matches!(session.state, State::Configured | State::Started);
-        let sessions: Vec<SessionId> = self.sessions.values().filter(running).map(|session| session.id).collect();
-        for session in sessions {
-            let entries = self.entries_named(session, registration);
+        let Self { sessions, producers, config, .. } = self;
+        let Some(producer) = producers.get(&producer_id) else { return };
+        let mut matches = Vec::new();
+        for session in sessions.values_mut() {
+            cx.charge(1);
+            if matches!(session.state, State::Configured | State::Started) {
+                let entries = session.wanted_entries(&name, producer, &config.system, cx);
+                matches.push((session.id, session.state == State::Started, entries));
+            }
+        }
+        for (session, is_started, entries) in matches {
             for entry in entries {
-                if let Some(instance) = self.set_up(session, entry, registration, cx) {
-                    if self.sessions.get(&session).is_some_and(|session| session.state == State::Started) {
-                        self.start_instance(session, instance, cx);
-                    }
+                match self.set_up(session, entry, registration, cx) {
+                    SetUp::Made(instance) if is_started => self.start_instance(session, instance, cx),
+                    SetUp::Made(_) => {}
+                    SetUp::NotWanted => break,
                 }
             }
         }
@@ -91,227 +211,71 @@ impl Service {
     ) {
         let name = descriptor.name().unwrap_or_default();
         let id = descriptor.id().unwrap_or(0);
+        let bytes = descriptor.as_bytes();
         let Some(producer) = self.producers.get_mut(&producer_id) else { return };
-        let found = self
-            .registry
-            .iter_mut()
-            .find(|known| id != 0 && known.producer == producer_id && known.id == id && known.name == name);
-        let Some(registration) = found else {
+        cx.charge(1);
+        cx.charge_bytes(bytes.len());
+        let found = if id == 0 { None } else { self.registry.with_id(producer_id, id) };
+        let found = found.and_then(|found| self.registry.by_number.get_mut(&found));
+        let Some(registration) = found.filter(|registration| *registration.name == *name) else {
             cx.warn(format!("producer {} updates a data source it did not register", producer.display_name()));
             return;
         };
-        let bytes = descriptor.as_bytes().to_vec();
-        let total = producer.descriptor_bytes - registration.descriptor.len() + bytes.len();
-        if total > MAX_DESCRIPTOR_BYTES_PER_PRODUCER {
-            cx.warn(format!("producer {} describes its data sources at too great length", producer.display_name()));
-            return;
+        if let Err(why) = check_descriptor(name, bytes) {
+            return cx.warn(format!("producer {}: a data source is not updated: {why}", producer.display_name()));
         }
-        producer.descriptor_bytes = total;
-        registration.descriptor = bytes;
+        let (before, after) = (registration.descriptor.len() as u64, bytes.len() as u64);
+        let (peer, pool) = (&producer.peer, &mut self.descriptor_bytes);
+        if after > before {
+            if !pool.take(DESCRIPTOR_BYTES, peer, producer.descriptor_bytes, after - before) {
+                cx.warn(format!("producer {} describes its data sources at too great length", producer.display_name()));
+                return;
+            }
+        } else {
+            pool.give_back(DESCRIPTOR_BYTES, peer, producer.descriptor_bytes, before - after);
+        }
+        producer.descriptor_bytes = producer.descriptor_bytes - before + after;
+        registration.descriptor = bytes.to_vec();
     }
 
     pub(crate) fn unregister_data_source(&mut self, producer_id: ProducerId, name: &[u8], cx: &mut Context<'_>) {
-        let sessions: Vec<SessionId> = self.sessions.keys().copied().collect();
-        for session in sessions {
-            self.drop_instances(session, producer_id, Some(name), cx);
-        }
-        let known = |registration: &Registration| registration.producer == producer_id && registration.name == name;
-        if let Some(index) = self.registry.iter().position(known) {
-            let removed = self.registry.remove(index);
-            if let Some(producer) = self.producers.get_mut(&producer_id) {
-                producer.descriptor_bytes -= removed.descriptor.len();
-            }
-        }
-    }
-
-    /// Config entries of a session that name this registration's data source.
-    fn entries_named(&self, session: SessionId, registration: usize) -> Vec<usize> {
-        let (Some(session), Some(registration)) = (self.sessions.get(&session), self.registry.get(registration)) else {
-            return Vec::new();
-        };
-        let names = |name: &Option<esatto_protozero::ProtoString>| name.as_deref() == Some(&*registration.name);
-        let entries = session.config.data_sources.iter().enumerate();
-        entries
-            .filter(|(_, entry)| entry.config.as_ref().is_some_and(|config| names(&config.name)))
-            .map(|(index, _)| index)
-            .collect()
-    }
-
-    /// Sets up every data source that a session asks for and a producer offers.
-    pub(crate) fn set_up_all(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get(&session_id) else { return };
-        let mut matches = Vec::new();
-        for (entry, source) in session.config.data_sources.iter().enumerate() {
-            let Some(name) = source.config.as_ref().and_then(|config| config.name.as_deref()) else { continue };
-            for (index, registration) in self.registry.iter().enumerate() {
-                if registration.name == name {
-                    matches.push((entry, index));
-                }
-            }
-        }
-        for (entry, registration) in matches {
-            self.set_up(session_id, entry, registration, cx);
+        cx.charge(1);
+        let Some(first) = self.registry.first_of(producer_id, name) else { return };
+        self.drop_instances(producer_id, Some(name), cx);
+        let Some(removed) = self.registry.remove(first) else { return };
+        if let Some(producer) = self.producers.get_mut(&producer_id) {
+            let size = removed.descriptor.len() as u64 + REGISTRATION_BYTES;
+            self.descriptor_bytes.give_back(DESCRIPTOR_BYTES, &producer.peer, producer.descriptor_bytes, size);
+            producer.descriptor_bytes -= size;
+            producer.registrations -= 1;
         }
     }
 
-    /// Makes an instance if the entry's filters let the producer pass, and tells the producer.
-    pub(crate) fn set_up(
-        &mut self,
-        session_id: SessionId,
-        entry: usize,
-        registration: usize,
-        cx: &mut Context<'_>,
-    ) -> Option<InstanceId> {
-        let session = self.sessions.get_mut(&session_id)?;
-        let registration = self.registry.get(registration)?;
-        let producer = self.producers.get_mut(&registration.producer)?;
-        if self.is_locked_down && producer.peer.uid != self.config.uid {
-            return None;
+    /// Forgets everything that a producer has registered.
+    pub(crate) fn unregister_all(&mut self, producer_id: ProducerId, cx: &mut Context<'_>) {
+        cx.charge(self.registry.remove_all_of(producer_id));
+        if let Some(producer) = self.producers.get_mut(&producer_id) {
+            let size = core::mem::take(&mut producer.descriptor_bytes);
+            producer.registrations = 0;
+            self.descriptor_bytes.give_back(DESCRIPTOR_BYTES, &producer.peer, size, size);
         }
-        let source = session.config.data_sources.get(entry)?;
-        let patterns = session.patterns.get(entry).map_or(&[][..], Vec::as_slice);
-        let all_machines = session.config.trace_all_machines.unwrap_or(false);
-        if !is_on_wanted_machine(source, all_machines, producer, &self.config.system)
-            || !passes_name_filters(source, patterns, producer)
-        {
-            return None;
-        }
-        if session.instances.len() >= MAX_INSTANCES_PER_SESSION {
-            cx.warn(format!("session {} has {MAX_INSTANCES_PER_SESSION} data source instances", session_id.0));
-            return None;
-        }
-        let target = config_check::target_buffer(&session.config, source.config.as_ref()?);
-        let Some(buffer) = target.and_then(|index| session.buffers.get(index)).copied() else {
-            cx.warn(format!("session {}: data source entry {entry} has no buffer", session_id.0));
-            return None;
-        };
-
-        self.last.instance += 1;
-        let id = InstanceId(self.last.instance);
-        let descriptor = DataSourceDescriptorReader::new(&registration.descriptor);
-        let instance = Instance {
-            id,
-            producer: producer.id,
-            name: registration.name.clone(),
-            buffer,
-            state: InstanceState::Configured,
-            notifies_start: descriptor.will_notify_on_start().unwrap_or(false),
-            notifies_stop: descriptor.will_notify_on_stop().unwrap_or(false),
-            clears_incremental_state: descriptor.handles_incremental_state_clear().unwrap_or(false),
-            no_flush: descriptor.no_flush().unwrap_or(false),
-            config: instance_config(session, session.source_configs.get(entry)?, buffer),
-        };
-        let setup = command::setup_data_source(id, &instance.config);
-        session.instances.push(instance);
-        producer.allowed_buffers.insert(buffer);
-
-        if matches!(producer.memory, Memory::Unset) {
-            let (size, page_size) = wanted_sizes(&session.config, producer);
-            match producer.memory_kind {
-                MemoryKind::Shared => {
-                    producer.memory = Memory::Creating;
-                    cx.push(Output::CreateSharedBuffer {
-                        client: producer.client,
-                        size_bytes: size,
-                        page_size_bytes: page_size,
-                    });
-                }
-                MemoryKind::Emulated => {
-                    producer.memory = Memory::Emulated;
-                    let announcement = command::setup_tracing(Some(page_size));
-                    producer.announce_memory(announcement, crate::api::Attachment::Absent, cx);
-                }
-            }
-        }
-        producer.send(setup, cx);
-        Some(id)
     }
 }
 
-/// The config of an instance: the entry's, byte for byte, with the fields that the service sets.
-fn instance_config(session: &Session, entry_config: &[u8], buffer: BufferId) -> Vec<u8> {
-    let overwritten = [2, 3, 4, 6, 7, 8, 122];
-    let prefers_suspend_clock = session.config.prefer_suspend_clock_for_duration;
-    let mut out = Vec::with_capacity(entry_config.len() + 64);
-    let mut fields = Fields::new(entry_config);
-    let mut copied_to = 0;
-    while let Some((field, bytes)) = fields.next_with_bytes() {
-        if overwritten.contains(&field.id) && (field.id != 122 || prefers_suspend_clock.is_some()) {
-            let end = fields.offset();
-            out.extend_from_slice(&entry_config[copied_to..end - bytes.len()]);
-            copied_to = end;
-        }
+/// Whether a data source can be registered.
+///
+/// # Errors
+///
+/// Why not.
+fn check_descriptor(name: &[u8], bytes: &[u8]) -> Result<(), String> {
+    if name.len() > MAX_NAME_BYTES {
+        return Err(format!("its name has {} bytes, at most {MAX_NAME_BYTES} are possible", name.len()));
     }
-    out.extend_from_slice(&entry_config[copied_to..fields.offset()]);
-
-    let mut own = esatto_protozero::HeapBuffer::new();
-    let mut config = esatto_schema::DataSourceConfigWriter::from(own.message());
-    config.target_buffer(buffer.0.into());
-    config.trace_duration_ms(session.config.duration_ms.unwrap_or(0));
-    config.tracing_session_id(session.id.0);
-    config.enable_extra_guardrails(config_check::is_guarded(&session.config));
-    config.stop_timeout_ms(session.stop_timeout_ms());
-    if let Some(prefers) = prefers_suspend_clock {
-        config.prefer_suspend_clock_for_duration(prefers);
+    if bytes.len() > MAX_DESCRIPTOR_BYTES {
+        return Err(format!(
+            "its descriptor has {} bytes, at most {MAX_DESCRIPTOR_BYTES} fit into a reply to QueryServiceState",
+            bytes.len()
+        ));
     }
-    config.session_initiator(esatto_schema::data_source_config::SessionInitiator::SESSION_INITIATOR_UNSPECIFIED);
-    drop(config);
-    out.extend_from_slice(own.as_slice());
-    out
-}
-
-/// Whether an entry wants producers of this one's machine.
-fn is_on_wanted_machine(
-    source: &esatto_schema::trace_config::DataSource,
-    all_machines: bool,
-    producer: &crate::producer::Producer,
-    host: &SystemFacts,
-) -> bool {
-    let wanted = &source.machine_name_filter;
-    let is_host = producer.peer.machine_id == 0;
-    if wanted.is_empty() {
-        return is_host || all_machines;
-    }
-    let names = |name: &[u8]| wanted.iter().any(|wanted| wanted.as_bytes() == name);
-    let name = &producer.machine_name;
-    match is_host {
-        true => names(HOST) || names(host.machine_name().as_bytes()),
-        // A guest may call itself what it likes, but it does not become the host by that.
-        false => name != HOST && names(name),
-    }
-}
-
-/// Whether an entry wants producers of this one's name.
-fn passes_name_filters(
-    source: &esatto_schema::trace_config::DataSource,
-    patterns: &[NamePattern],
-    producer: &crate::producer::Producer,
-) -> bool {
-    let names = &source.producer_name_filter;
-    let is_unfiltered = names.is_empty() && patterns.is_empty();
-    let is_named = || names.iter().any(|name| name.as_bytes() == producer.name);
-    is_unfiltered || is_named() || patterns.iter().any(|pattern| pattern.matches(&producer.name))
-}
-
-fn wanted_sizes(config: &esatto_schema::TraceConfig, producer: &crate::producer::Producer) -> (usize, usize) {
-    let wish =
-        config.producers.iter().find(|wish| wish.producer_name.as_deref().unwrap_or_default() == &*producer.name);
-    let bytes = |kb: Option<u32>, hint: usize| match kb {
-        None | Some(0) => hint,
-        Some(kb) => (kb as usize).saturating_mul(1024),
-    };
-    granted_sizes(
-        bytes(wish.and_then(|wish| wish.shm_size_kb), producer.smb_size_hint),
-        bytes(wish.and_then(|wish| wish.page_size_kb), producer.page_size_hint),
-    )
-}
-
-/// The raw config of each `data_sources` entry of an encoded TraceConfig, in order.
-pub(crate) fn raw_source_configs(config: esatto_schema::TraceConfigReader<'_>) -> Vec<Vec<u8>> {
-    config
-        .data_sources()
-        .map(|source| {
-            source.config().map_or_else(Vec::new, |config: DataSourceConfigReader<'_>| config.as_bytes().to_vec())
-        })
-        .collect()
+    Ok(())
 }

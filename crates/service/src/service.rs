@@ -1,5 +1,7 @@
 //! The service: its state, and which step an input leads to.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use esatto_map::{Map, Set};
 
 use crate::api::{ClientId, ConsumerCall, FileId, Input, Now, Output, Outputs, ServiceConfig, TimerClock, TimerId};
@@ -7,14 +9,16 @@ use crate::buffer::CentralBuffer;
 use crate::clone::{CloneId, PendingClone};
 use crate::consumer::Consumer;
 use crate::context::Context;
-use crate::ids::{BufferId, ProducerId, SessionId};
+use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
 use crate::machines::Machines;
+use crate::names::Name;
 use crate::priority::Priorities;
 use crate::producer::{Producer, ProducerConnection};
 use crate::random::Random;
-use crate::registry::Registration;
+use crate::registry::Registry;
 use crate::session::Session;
-use crate::triggers::History;
+use crate::shares::Pool;
+use crate::triggers::{History, Listeners};
 
 /// The tracing service; see [`api`](crate::api) for how it is driven.
 #[derive(Debug)]
@@ -23,14 +27,19 @@ pub struct Service {
     pub(crate) random: Random,
     pub(crate) connections: Map<ClientId, ProducerConnection>,
     pub(crate) producers: Map<ProducerId, Box<Producer>>,
-    /// In the order of registration.
-    pub(crate) registry: Vec<Registration>,
+    pub(crate) registry: Registry,
+    /// What all producers took of the bytes that descriptors can have.
+    pub(crate) descriptor_bytes: Pool,
+    /// All instances, by their producers and names.
+    pub(crate) instances_of: BTreeSet<(ProducerId, Name, SessionId, InstanceId)>,
     pub(crate) consumers: Map<ClientId, Consumer>,
     pub(crate) machines: Machines,
     pub(crate) sessions: Map<SessionId, Session>,
     pub(crate) buffers: Map<BufferId, CentralBuffer>,
     pub(crate) files: Map<FileId, SessionId>,
-    timers: Map<TimerId, Timer>,
+    timers: BTreeMap<TimerId, Timer>,
+    /// The same by their sessions.
+    timers_of: BTreeSet<(Timer, TimerId)>,
     pub(crate) last: LastIds,
     pub(crate) discarded: Discarded,
     /// Only producers of the service's own user are served.
@@ -38,6 +47,8 @@ pub struct Service {
     /// When guarded sessions of a name began.
     pub(crate) guarded_starts: Map<Vec<u8>, u64>,
     pub(crate) trigger_history: History,
+    /// Which sessions wait for which triggers.
+    pub(crate) listeners: Listeners,
     pub(crate) priorities: Priorities,
     /// Snapshots that wait for data sources to flush.
     pub(crate) pending_clones: Map<CloneId, PendingClone>,
@@ -45,6 +56,8 @@ pub struct Service {
     pub(crate) to_notify: Set<ClientId>,
     /// For chunks on their way from shared memory into a buffer.
     pub(crate) scratch: Vec<u8>,
+    /// See [`Service::work`].
+    pub(crate) work: u64,
 }
 
 /// The numbers handed out last.
@@ -76,7 +89,7 @@ pub(crate) struct Timer {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Purpose {
-    /// Sync marker, stats and clocks.
+    /// Sync marker, stats and clocks. The first, as timers are ordered.
     Snapshot,
     /// The duration is over.
     Duration,
@@ -96,6 +109,11 @@ pub(crate) enum Purpose {
     CloneTrigger(u64),
 }
 
+impl Purpose {
+    /// The least.
+    const FIRST: Self = Self::Snapshot;
+}
+
 impl Service {
     /// A service without clients.
     pub fn new(config: ServiceConfig) -> Self {
@@ -105,22 +123,27 @@ impl Service {
             random,
             connections: Map::new(),
             producers: Map::new(),
-            registry: Vec::new(),
+            registry: Registry::default(),
+            descriptor_bytes: Pool::default(),
+            instances_of: BTreeSet::new(),
             consumers: Map::new(),
             machines: Machines::default(),
             sessions: Map::new(),
             buffers: Map::new(),
             files: Map::new(),
-            timers: Map::new(),
+            timers: BTreeMap::new(),
+            timers_of: BTreeSet::new(),
             last: LastIds::default(),
             discarded: Discarded::default(),
             is_locked_down: false,
             guarded_starts: Map::new(),
             trigger_history: History::default(),
+            listeners: Listeners::default(),
             priorities: Priorities::default(),
             pending_clones: Map::new(),
             to_notify: Set::new(),
             scratch: Vec::new(),
+            work: 0,
         }
     }
 
@@ -129,9 +152,25 @@ impl Service {
         self.buffers.values().map(|buffer| buffer.size_bytes() as u64).sum()
     }
 
+    /// Work that this service has done so far, in units that mean the same on every machine: an
+    /// entry of a table that was visited or moved counts one, as do 64 bytes that were copied. It
+    /// only grows.
+    ///
+    /// An event loop reads it before and after an input, and goes on to the next client when one of
+    /// them has used up its share of a turn.
+    pub fn work(&self) -> u64 {
+        self.work
+    }
+
     /// Takes in something that happened; what is to be done about it is appended to `out`.
     pub fn handle(&mut self, now: &Now, input: Input<'_>, out: &mut Outputs) {
-        let cx = &mut Context { now, out };
+        let cx = &mut Context {
+            now,
+            out,
+            work: 1,
+            #[cfg(feature = "regex")]
+            steps_left: Vec::new(),
+        };
         match input {
             Input::ProducerCall { call, method } => self.producer_call(call, method, cx),
             Input::ProducerConnected { client, peer, memory } => {
@@ -154,7 +193,7 @@ impl Service {
             Input::RelayCall { call, method } => self.relay_call(call, method, cx),
             Input::RelayDisconnected(client) => self.relay_disconnected(client),
             Input::MachineNamed { client, name } => self.machine_named(client, name, cx),
-            Input::Ready(client) => self.continue_read(client, cx),
+            Input::Ready(client) => self.client_is_ready(client, cx),
             Input::TimezoneOffset(minutes) => self.config.system.timezone_offset_minutes = minutes,
             Input::TimerExpired(timer) => self.timer_expired(timer, cx),
             Input::FileOpened { file, result } => self.file_opened(file, result, cx),
@@ -165,6 +204,7 @@ impl Service {
         if !self.to_notify.is_empty() {
             self.send_events(cx);
         }
+        self.work += cx.work;
     }
 
     /// Timers that are armed.
@@ -172,8 +212,15 @@ impl Service {
         self.timers.len()
     }
 
+    /// The same, as the sessions know them.
+    pub(crate) fn timers_by_session(&self) -> usize {
+        self.timers_of.len()
+    }
+
     fn timer_expired(&mut self, id: TimerId, cx: &mut Context<'_>) {
-        let Some(Timer { session, purpose }) = self.timers.remove(&id) else { return };
+        let Some(timer) = self.timers.remove(&id) else { return };
+        self.timers_of.remove(&(timer, id));
+        let Timer { session, purpose } = timer;
         match purpose {
             Purpose::Snapshot => self.run_snapshot_task(session, cx),
             Purpose::Duration => self.duration_is_over(session, cx),
@@ -228,6 +275,7 @@ impl Service {
         self.last.timer += 1;
         let timer = TimerId(self.last.timer);
         self.timers.insert(timer, Timer { session, purpose });
+        self.timers_of.insert((Timer { session, purpose }, timer));
         cx.push(Output::SetTimer { timer, clock, at_ns });
     }
 
@@ -238,13 +286,39 @@ impl Service {
         matches: impl Fn(Purpose) -> bool,
         cx: &mut Context<'_>,
     ) {
-        self.timers.retain(|&id, timer| {
-            let is_cancelled = timer.session == session && matches(timer.purpose);
-            if is_cancelled {
-                cx.push(Output::CancelTimer(id));
-            }
-            !is_cancelled
-        });
+        let from = (Timer { session, purpose: Purpose::FIRST }, TimerId(0));
+        let of_session = self.timers_of.range(from..).take_while(|(timer, _)| timer.session == session);
+        let cancelled: Vec<_> = of_session.filter(|(timer, _)| matches(timer.purpose)).copied().collect();
+        cx.charge(cancelled.len());
+        for (timer, id) in cancelled {
+            self.forget_timer(timer, id, cx);
+        }
+    }
+
+    /// Disarms the timers of a session that have one purpose.
+    pub(crate) fn cancel_timer(&mut self, session: SessionId, purpose: Purpose, cx: &mut Context<'_>) {
+        let timer = Timer { session, purpose };
+        let range = (timer, TimerId(0))..=(timer, TimerId(u64::MAX));
+        while let Some(&(timer, id)) = self.timers_of.range(range.clone()).next() {
+            self.forget_timer(timer, id, cx);
+        }
+    }
+
+    fn forget_timer(&mut self, timer: Timer, id: TimerId, cx: &mut Context<'_>) {
+        self.timers_of.remove(&(timer, id));
+        self.timers.remove(&id);
+        cx.push(Output::CancelTimer(id));
+    }
+
+    /// A client has taken what it was sent: it gets more of what waits for it.
+    fn client_is_ready(&mut self, client: ClientId, cx: &mut Context<'_>) {
+        let producer = self.connections.get(&client).and_then(|connection| connection.producer);
+        if let Some(producer) = producer.and_then(|producer| self.producers.get_mut(&producer)) {
+            producer.is_ready(cx);
+        }
+        self.consumer_is_ready(client, cx);
+        self.continue_queries(client, cx);
+        self.continue_read(client, cx);
     }
 }
 

@@ -2,11 +2,14 @@
 
 use esatto_protozero::{HeapBuffer, Owned};
 use esatto_schema::trace_stats::FilterStats;
-use esatto_schema::{BuiltinClock, ClockSnapshotWriter, SystemInfo, TracePacketWriter, TraceStats, Utsname};
+use esatto_schema::{
+    BuiltinClock, ClockSnapshotWriter, REFUSED_DATA_SOURCES_FIELD, SystemInfo, TracePacketWriter, Utsname,
+};
 
 use crate::api::Now;
 use crate::ids::SessionId;
 use crate::machines::Machines;
+use crate::names::Name;
 use crate::service::Service;
 use crate::session::{Event, Session};
 use crate::triggers::Received;
@@ -154,8 +157,7 @@ impl Service {
         }
         // The packet above counts, too.
         let filter_stats = emitter.pass.filter_stats().map(Box::new);
-        let Some(stats) = self.trace_stats(id) else { return };
-        let stats = TraceStats { filter_stats, ..stats }.encode();
+        let Some(stats) = self.stats_packet(id, filter_stats) else { return };
         emitter.put_unfiltered(35, &stats);
     }
 }
@@ -242,7 +244,7 @@ fn put_events(session: &mut Session, emitter: &mut Emitter<'_>) {
             let mut out = packet.service_event();
             let names = |mut out: esatto_schema::tracing_service_event::DataSourcesWriter<'_>, names: &[_]| {
                 for (producer, data_source) in names {
-                    let (producer, data_source): (&Vec<u8>, &Vec<u8>) = (producer, data_source);
+                    let (producer, data_source): (&Name, &Name) = (producer, data_source);
                     out.data_source().producer_name(producer).data_source_name(data_source);
                 }
             };
@@ -255,6 +257,9 @@ fn put_events(session: &mut Session, emitter: &mut Emitter<'_>) {
                 Event::CloneStarted => drop(out.clone_started(true)),
                 Event::BufferCloned(index) => drop(out.buffer_cloned(*index)),
                 Event::SlowStartingDataSources(slow) => names(out.slow_starting_data_sources(), slow),
+                Event::RefusedDataSources(refused) => {
+                    names(out.message().begin(REFUSED_DATA_SOURCES_FIELD).into(), refused);
+                }
                 Event::LastFlushSlowDataSources(slow) => names(out.last_flush_slow_data_sources(), slow),
             }
         });

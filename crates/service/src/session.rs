@@ -1,8 +1,8 @@
 //! A session: one TraceConfig in execution (`docs/spec/service.md §4`).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
 
-use esatto_map::Map;
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::WriteFlushMode;
 use esatto_schema::trace_stats::FinalFlushOutcome;
@@ -12,9 +12,13 @@ use crate::api::{CallId, ClientId, FileId, Now, PriorityBoost};
 use crate::clone::{BufferGroup, CloneFacts, CloneId};
 use crate::compression::Codec;
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
+use crate::instances::{Instance, Instances};
 use crate::machines::Told;
 use crate::name_pattern::NamePattern;
+use crate::names::Name;
 use crate::opening::Opening;
+use crate::set_up::{Entries, Member};
+use crate::shares::Pool;
 use crate::trace_filter::TraceFilter;
 use crate::triggers::Triggers;
 
@@ -29,6 +33,9 @@ const SNAPSHOT_DRIFT_NS: u64 = 10_000_000;
 
 /// Packet sequences a session remembers before those of producers that are gone are forgotten.
 const MAX_SEQUENCE_IDS: usize = 1 << 17;
+
+/// Refused data sources named between reads; those beyond are only counted.
+const MAX_REFUSED_NAMES: usize = 32;
 
 const DEFAULT_FLUSH_TIMEOUT_MS: u32 = 5000;
 const DEFAULT_STOP_TIMEOUT_MS: u32 = 5000;
@@ -61,33 +68,6 @@ impl State {
     }
 }
 
-/// Where a data source instance is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InstanceState {
-    Configured,
-    Starting,
-    Started,
-    Stopping,
-    Stopped,
-}
-
-/// A data source of a producer, at work for a session.
-#[derive(Debug)]
-pub(crate) struct Instance {
-    pub(crate) id: InstanceId,
-    pub(crate) producer: ProducerId,
-    pub(crate) name: Vec<u8>,
-    /// Where its data go.
-    pub(crate) buffer: BufferId,
-    pub(crate) state: InstanceState,
-    pub(crate) notifies_start: bool,
-    pub(crate) notifies_stop: bool,
-    pub(crate) clears_incremental_state: bool,
-    pub(crate) no_flush: bool,
-    /// The encoded DataSourceConfig, with the service's fields.
-    pub(crate) config: Vec<u8>,
-}
-
 /// Something in the life of the session that its trace tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
@@ -100,9 +80,11 @@ pub(crate) enum Event {
     /// The index of the buffer.
     BufferCloned(u32),
     /// Producer and data source names.
-    SlowStartingDataSources(Vec<(Vec<u8>, Vec<u8>)>),
+    SlowStartingDataSources(Vec<(Name, Name)>),
     /// Producer and data source names.
-    LastFlushSlowDataSources(Vec<(Vec<u8>, Vec<u8>)>),
+    LastFlushSlowDataSources(Vec<(Name, Name)>),
+    /// Producer and data source names, those of the first few.
+    RefusedDataSources(Vec<(Name, Name)>),
 }
 
 /// Why a flush is made (`docs/spec/service.md §12`, flags).
@@ -150,11 +132,28 @@ pub(crate) enum AfterFlush {
     Clone(CloneId, BufferGroup),
 }
 
+/// The instances that a flush is for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// The youngest that there was.
+    pub(crate) up_to: InstanceId,
+    /// Those that write to these buffers; all, if there are none.
+    pub(crate) buffers: Option<Vec<BufferId>>,
+}
+
+impl Asked {
+    pub(crate) fn includes(&self, instance: &Instance) -> bool {
+        let is_for = |buffers: &Vec<BufferId>| buffers.contains(&instance.buffer);
+        instance.id <= self.up_to && self.buffers.as_ref().is_none_or(is_for)
+    }
+}
+
 /// A flush that producers have not answered yet.
 #[derive(Debug)]
 pub(crate) struct PendingFlush {
-    /// Who did not answer yet, and for which instances it was asked.
-    pub(crate) waiting_for: Map<ProducerId, Vec<InstanceId>>,
+    /// Who did not answer yet. Each of them knows of this flush (`Producer::flushes`).
+    pub(crate) waiting_for: BTreeSet<ProducerId>,
+    pub(crate) asked: Asked,
     pub(crate) reason: FlushReason,
     pub(crate) then: AfterFlush,
 }
@@ -210,9 +209,18 @@ pub(crate) struct Session {
     /// REALTIME of the start.
     pub(crate) started_realtime_ns: Option<u64>,
     pub(crate) buffers: Vec<BufferId>,
-    pub(crate) instances: Vec<Instance>,
+    pub(crate) instances: Instances,
+    /// The entries of the config by the names of their data sources.
+    pub(crate) entries_by_name: BTreeMap<Name, Entries>,
+    /// The configs of the instances of an entry, as far as they were made.
+    pub(crate) instance_configs: BTreeMap<usize, Arc<[u8]>>,
+    /// The producers that offer what the session asks for. Only these were ever told to write to
+    /// its buffers.
+    pub(crate) members: BTreeMap<ProducerId, Member>,
+    /// What the members took of the instances that a session can have.
+    pub(crate) instance_pool: Pool,
     pub(crate) flush_strategy: FlushStrategy,
-    pub(crate) flushes: Map<u64, PendingFlush>,
+    pub(crate) flushes: BTreeMap<u64, PendingFlush>,
     pub(crate) file: Option<OutputFile>,
     /// What a consumer reads is to be had from the file.
     pub(crate) streams_to_file: bool,
@@ -235,6 +243,12 @@ pub(crate) struct Session {
     pub(crate) news: News,
     pub(crate) sequence_ids: SequenceIds,
     pub(crate) invalid_packets: u64,
+    /// Data source instances that were refused, because their producers had their share.
+    pub(crate) instances_refused: u64,
+    /// Triggers that acted, but are not told in the trace, and delayed ones that did not act.
+    pub(crate) triggers_lost: u64,
+    /// Events of other sessions that are not told in the trace.
+    pub(crate) concurrent_lost: u64,
     pub(crate) flushes_requested: u64,
     pub(crate) flushes_succeeded: u64,
     pub(crate) flushes_failed: u64,
@@ -280,12 +294,19 @@ impl Session {
         matches!(self.state, State::Disabled | State::Cloned) && self.opening.is_none() && self.file.is_none()
     }
 
-    pub(crate) fn are_all_started(&self) -> bool {
-        self.instances.iter().all(|instance| instance.state == InstanceState::Started)
-    }
-
-    pub(crate) fn are_all_stopped(&self) -> bool {
-        self.instances.iter().all(|instance| instance.state == InstanceState::Stopped)
+    /// Keeps the name of a data source that was refused for the next read, if there is room.
+    pub(crate) fn record_refusal(&mut self, producer: &Name, data_source: &Name, now: &Now) {
+        self.instances_refused += 1;
+        let names = || (Arc::clone(producer), Arc::clone(data_source));
+        let told = self.news.events.iter_mut().find_map(|(_, event)| match event {
+            Event::RefusedDataSources(told) => Some(told),
+            _ => None,
+        });
+        match told {
+            Some(told) if told.len() < MAX_REFUSED_NAMES => told.push(names()),
+            Some(_) => {}
+            None => self.record(Event::RefusedDataSources(vec![names()]), false, now),
+        }
     }
 
     /// Keeps an event for the next read, and a snapshot of the clocks with it.
@@ -344,7 +365,7 @@ pub(crate) struct News {
     /// When and what.
     pub(crate) events: Vec<(u64, Event)>,
     /// When, and the encoded ConcurrentSessionEvent.
-    pub(crate) concurrent: Vec<(u64, Vec<u8>)>,
+    pub(crate) concurrent: Vec<(u64, Name)>,
     /// What was said of other machines.
     pub(crate) told: Told,
 }
@@ -399,11 +420,13 @@ pub(crate) struct SequenceIds {
     /// By machine, producer and writer: the id, and whether a packet was read.
     ids: HashMap<(u32, u16, u16), (u32, bool)>,
     last: u32,
+    /// More ids than this are looked through for those of producers that are gone.
+    prune_above: usize,
 }
 
 impl Default for SequenceIds {
     fn default() -> Self {
-        Self { ids: HashMap::new(), last: 1 }
+        Self { ids: HashMap::new(), last: 1, prune_above: MAX_SEQUENCE_IDS }
     }
 }
 
@@ -411,8 +434,10 @@ impl SequenceIds {
     /// Forgets the sequences of producers that are gone, when there are very many of them. What is left of such a
     /// producer in a buffer becomes a sequence of its own.
     pub(crate) fn prune(&mut self, is_connected: impl Fn(ProducerId) -> bool) {
-        if self.ids.len() > MAX_SEQUENCE_IDS {
+        if self.ids.len() > self.prune_above {
             self.ids.retain(|&(_, producer, _), _| is_connected(ProducerId(producer)));
+            // Looked through again only when as many have come: each id pays for one look.
+            self.prune_above = MAX_SEQUENCE_IDS.max(2 * self.ids.len());
         }
     }
 
@@ -437,7 +462,7 @@ impl SequenceIds {
     /// The same numbers for a trace of its own, of which nothing was read yet.
     pub(crate) fn restarted(&self) -> Self {
         let ids = self.ids.iter().map(|(key, (id, _))| (*key, (*id, false))).collect();
-        Self { ids, last: self.last }
+        Self { ids, last: self.last, prune_above: self.prune_above }
     }
 }
 

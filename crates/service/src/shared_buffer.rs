@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use esatto_shm::Lost;
+
 /// The service's view of one producer's shared memory buffer.
 ///
 /// Every function copies; none hands out references into memory that the producer can write
@@ -46,10 +48,18 @@ pub trait Payload {
     fn size_bytes(&self) -> usize;
 
     /// Copies all of it to the start of `out`, which is long enough.
-    fn copy_to(&self, out: &mut [u8]);
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`]: what was copied means nothing.
+    fn copy_to(&self, out: &mut [u8]) -> Result<(), Lost>;
 
     /// Appends a copy of all of it.
-    fn append_to(&self, out: &mut Vec<u8>);
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`]: what was appended means nothing.
+    fn append_to(&self, out: &mut Vec<u8>) -> Result<(), Lost>;
 }
 
 impl Payload for &[u8] {
@@ -57,12 +67,14 @@ impl Payload for &[u8] {
         self.len()
     }
 
-    fn copy_to(&self, out: &mut [u8]) {
+    fn copy_to(&self, out: &mut [u8]) -> Result<(), Lost> {
         out[..self.len()].copy_from_slice(self);
+        Ok(())
     }
 
-    fn append_to(&self, out: &mut Vec<u8>) {
+    fn append_to(&self, out: &mut Vec<u8>) -> Result<(), Lost> {
         out.extend_from_slice(self);
+        Ok(())
     }
 }
 

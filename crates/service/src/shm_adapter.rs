@@ -1,6 +1,6 @@
 //! `esatto_shm`'s view of a region, as the service wants it.
 
-use esatto_shm::{HeldPayload, Region, ServiceRegion, Skip};
+use esatto_shm::{HeldPayload, Lost, Region, ServiceRegion, Skip};
 
 use crate::shared_buffer::{ChunkHeader, Payload, ScrapedChunk, SharedBuffer};
 
@@ -53,12 +53,12 @@ impl Payload for HeldPayload<'_> {
         self.size_bytes()
     }
 
-    fn copy_to(&self, out: &mut [u8]) {
-        self.copy_to(&mut out[..self.size_bytes()]);
+    fn copy_to(&self, out: &mut [u8]) -> Result<(), Lost> {
+        self.copy_to(&mut out[..self.size_bytes()])
     }
 
-    fn append_to(&self, out: &mut Vec<u8>) {
-        self.append_to(out);
+    fn append_to(&self, out: &mut Vec<u8>) -> Result<(), Lost> {
+        self.append_to(out)
     }
 }
 

@@ -10,10 +10,12 @@ pub(crate) use missing::TraceFilter;
 
 #[cfg(feature = "regex")]
 mod loaded {
-    use esatto_filter::{EcmaScript, Error, Filter, Policy, Program, Rule, SemanticTypes, StringFilter};
+    use esatto_filter::{Error, Filter, Policy, Program, Rule, SemanticTypes, StringFilter};
     use esatto_schema::trace_config::TraceFilter as Config;
     use esatto_schema::trace_config::trace_filter::StringFilterRule;
     use esatto_schema::trace_stats::FilterStats;
+
+    use crate::name_pattern::Quota;
 
     /// Field `packet` of `Trace`, with which the bytecode begins.
     const TRACE_PACKET: u32 = 1;
@@ -46,7 +48,7 @@ mod loaded {
         /// # Errors
         ///
         /// A text for the consumer: a trace is never recorded unfiltered because its filter is bad.
-        pub(crate) fn load(config: &Config) -> Result<Self, String> {
+        pub(crate) fn load(config: &Config, quota: &Quota) -> Result<Self, String> {
             let some = |bytes: &Option<Vec<u8>>| bytes.as_deref().unwrap_or_default().to_vec();
             let (old, new) = (some(&config.bytecode), some(&config.bytecode_v2));
             let (name, bytecode) = if new.is_empty() { ("bytecode", old) } else { ("bytecode_v2", new) };
@@ -55,7 +57,7 @@ mod loaded {
             let filter = Filter::new(program).with_root(&[TRACE_PACKET]);
             let filter =
                 filter.map_err(|error| format!("trace_filter.{name} says nothing of Trace.packet: {error}"))?;
-            Ok(Self::of(filter.with_strings(strings(config)?)))
+            Ok(Self::of(filter.with_strings(strings(config, quota)?)))
         }
 
         fn of(filter: Filter) -> Self {
@@ -74,12 +76,15 @@ mod loaded {
             slices.for_each(|slice| self.input.extend_from_slice(slice));
             self.input.extend_from_slice(trailer);
             self.output.shrink_to(MAX_KEPT_BYTES);
+            let given_up = self.filter.strings_given_up();
             let result = self.filter.filter(&[&self.input], &mut self.output);
             let (input_bytes, output_bytes) = (self.input.len() as u64, self.output.len() as u64);
             self.input.shrink_to(MAX_KEPT_BYTES);
             self.count(input_bytes, output_bytes);
+            // Strings that cost too much are overwritten: the packet goes out, and counts as one
+            // with an error.
+            self.counts.errors += u64::from(result.is_err() || self.filter.strings_given_up() > given_up);
             if result.is_err() {
-                self.counts.errors += 1;
                 return &[];
             }
             if let Some(buffer) = buffer {
@@ -124,7 +129,7 @@ mod loaded {
     }
 
     /// The rules of both chains; those of the second replace ones of the same name.
-    fn strings(config: &Config) -> Result<StringFilter, String> {
+    fn strings(config: &Config, quota: &Quota) -> Result<StringFilter, String> {
         let chains = [
             ("string_filter_chain", &config.string_filter_chain),
             ("string_filter_chain_v54", &config.string_filter_chain_v54),
@@ -133,18 +138,18 @@ mod loaded {
         for (name, chain) in chains {
             let rules = chain.as_ref().map_or(&[][..], |chain| &chain.rules);
             for (i, config) in rules.iter().enumerate() {
-                let added = rule(config).and_then(|rule| strings.add(rule));
+                let added = rule(config, quota).and_then(|rule| strings.add(rule));
                 added.map_err(|error| format!("trace_filter.{name}.rules[{i}]: {error}"))?;
             }
         }
         Ok(strings)
     }
 
-    fn rule(config: &StringFilterRule) -> Result<Rule, Error> {
+    fn rule(config: &StringFilterRule, quota: &Quota) -> Result<Rule, Error> {
         // A number below 0 is one beyond those that are known.
         let policy = Policy::from_number(config.policy.map_or(0, |policy| policy.0 as u32))?;
         let types = SemanticTypes::from_numbers(config.semantic_type.iter().map(|number| number.0 as u32))?;
-        let rule = Rule::new(&EcmaScript, policy, config.regex_pattern.as_deref().unwrap_or_default())?;
+        let rule = Rule::new(&quota.patterns, policy, config.regex_pattern.as_deref().unwrap_or_default())?;
         let prefix = config.atrace_payload_starts_with.as_deref().unwrap_or_default();
         let name = config.name.as_deref().unwrap_or_default();
         Ok(rule.atrace_payload_starts_with(prefix).name(name).semantic_types(types))
@@ -161,7 +166,7 @@ mod missing {
     pub(crate) enum TraceFilter {}
 
     impl TraceFilter {
-        pub(crate) fn load(_: &Config) -> Result<Self, String> {
+        pub(crate) fn load(_: &Config, _: &crate::name_pattern::Quota) -> Result<Self, String> {
             Err("trace_filter is not supported by this service (it was built without `regex`)".to_owned())
         }
 

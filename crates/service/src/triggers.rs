@@ -2,9 +2,8 @@
 //!
 //! A trigger for a snapshot (CLONE_SNAPSHOT) does nothing by itself: the consumer is told of it, and makes the clone.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use esatto_map::{Map, Set};
 use esatto_protozero::Owned;
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
@@ -12,23 +11,41 @@ use esatto_schema::trace_config::trigger_config::TriggerMode;
 use crate::api::TimerClock;
 use crate::context::Context;
 use crate::ids::{ProducerId, SessionId};
-use crate::name_pattern::NamePattern;
+use crate::name_pattern::{NamePattern, Quota};
+use crate::names::{MAX_NAME_BYTES, Name};
 use crate::service::{Purpose, Service};
 use crate::session::{AfterFlush, FlushReason, Session, State};
 
-/// Triggers kept between reads; later ones still act, but are not told.
+/// Triggers kept between reads. Later ones still act, but are not told in the trace; the statistics
+/// count them.
 const MAX_RECEIVED: usize = 1024;
 
-/// Clone triggers of a session whose delay is not over.
+/// Clone triggers of a session whose delay is not over. Later ones do not act; the log says so, and
+/// the statistics count them.
 const MAX_DELAYED: usize = 256;
 
-/// Activations of one trigger that count for `max_per_24_h`.
-const MAX_ACTIVATIONS: usize = 65_536;
+/// Triggers of one call that are looked at. The log says how many more there were.
+const MAX_TRIGGERS_PER_CALL: usize = 4096;
 
-/// Triggers whose activations are counted.
+/// Triggers of one call that may hit; each can hit every session. The log says how many more there
+/// were.
+const MAX_HITS_PER_CALL: usize = 1024;
+
+/// Activations of one trigger whose time is remembered exactly for `max_per_24_h`. Of later ones
+/// those of about ten minutes are remembered together.
+const MAX_EXACT_ACTIVATIONS: usize = 128;
+
+/// Triggers whose activations are counted. While there are so many, others are not limited by
+/// `max_per_24_h`, which the log says.
 const MAX_NAMES: usize = 4096;
 
 const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
+
+/// Activations so close together are remembered as one, when there are many.
+const MERGED_NS: u64 = DAY_NS / MAX_EXACT_ACTIVATIONS as u64;
+
+/// Time between two looks through all names for those that are old.
+const SWEEP_NS: u64 = 60 * 1_000_000_000;
 
 /// The effective mode of a config, if that is not UNSPECIFIED.
 pub(crate) fn mode_of(config: &TraceConfig) -> Option<TriggerMode> {
@@ -75,11 +92,11 @@ pub(crate) fn check(config: &TraceConfig) -> Result<(), String> {
     if stops_or_clones && config.write_into_file == Some(true) {
         return Err("write_into_file is not possible with trigger_mode STOP_TRACING or CLONE_SNAPSHOT".to_owned());
     }
-    let mut names = Set::new();
+    let mut names = BTreeSet::new();
     for trigger in &triggers.triggers {
-        let name = trigger.name.clone().unwrap_or_default();
-        if !names.insert(name.clone()) {
-            return Err(format!("two triggers have the name {name}"));
+        let name = trigger.name.as_deref().unwrap_or_default();
+        if !names.insert(name) {
+            return Err(format!("two triggers have the name {}", String::from_utf8_lossy(name)));
         }
     }
     Ok(())
@@ -90,11 +107,11 @@ pub(crate) fn check(config: &TraceConfig) -> Result<(), String> {
 /// # Errors
 ///
 /// A text for the consumer.
-pub(crate) fn compile_patterns(config: &TraceConfig) -> Result<Vec<Option<NamePattern>>, String> {
+pub(crate) fn compile_patterns(config: &TraceConfig, quota: &Quota) -> Result<Vec<Option<NamePattern>>, String> {
     let triggers = config.trigger_config.as_ref().map_or(&[][..], |config| &config.triggers);
     let compile = |trigger: &esatto_schema::trace_config::trigger_config::Trigger| {
         let pattern = trigger.producer_name_regex.as_deref().filter(|pattern| !pattern.is_empty());
-        let compiled = pattern.map(NamePattern::new).transpose();
+        let compiled = pattern.map(|pattern| NamePattern::new(pattern, quota)).transpose();
         compiled.map_err(|error| format!("producer_name_regex of a trigger: {error}"))
     };
     triggers.iter().map(compile).collect()
@@ -110,7 +127,7 @@ pub(crate) struct Triggers {
     /// Accepted, and not read yet.
     pub(crate) received: Vec<Received>,
     /// Clone triggers that were accepted and whose delay is not over, by the number of their timer.
-    delayed: Map<u64, Received>,
+    delayed: BTreeMap<u64, Received>,
     last_delayed: u64,
 }
 
@@ -130,36 +147,117 @@ impl Triggers {
 #[derive(Clone, Debug)]
 pub(crate) struct Received {
     pub(crate) boottime_ns: u64,
-    pub(crate) name: Vec<u8>,
-    pub(crate) producer_name: Vec<u8>,
+    pub(crate) name: Name,
+    pub(crate) producer_name: Name,
     pub(crate) producer_uid: i32,
     pub(crate) stop_delay_ms: u64,
 }
 
+/// Which sessions wait for which triggers.
+#[derive(Debug, Default)]
+pub(crate) struct Listeners(BTreeMap<Name, BTreeMap<SessionId, usize>>);
+
+impl Listeners {
+    pub(crate) fn add(&mut self, session: &Session) {
+        for (index, name) in names_of(session).enumerate() {
+            match self.0.get_mut(name) {
+                Some(of_name) => drop(of_name.insert(session.id, index)),
+                None => drop(self.0.insert(name.into(), BTreeMap::from([(session.id, index)]))),
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, session: &Session) {
+        for name in names_of(session) {
+            let Some(of_name) = self.0.get_mut(name) else { continue };
+            of_name.remove(&session.id);
+            if of_name.is_empty() {
+                self.0.remove(name);
+            }
+        }
+    }
+
+    /// The name as it is kept, and the sessions with the number of their trigger.
+    fn of(&self, name: &[u8]) -> Option<(Name, Vec<(SessionId, usize)>)> {
+        let (name, sessions) = self.0.get_key_value(name)?;
+        Some((Name::clone(name), sessions.iter().map(|(&session, &index)| (session, index)).collect()))
+    }
+}
+
+/// The names of the triggers of a session that is no clone.
+fn names_of(session: &Session) -> impl Iterator<Item = &[u8]> {
+    let triggers = session.config.trigger_config.as_ref().filter(|_| session.clone.is_none());
+    let triggers = triggers.map_or(&[][..], |config| &config.triggers);
+    triggers.iter().map(|trigger| trigger.name.as_deref().unwrap_or_default())
+}
+
 /// When each trigger was activated in the last 24 hours. Only names that a config has come in.
 #[derive(Debug, Default)]
-pub(crate) struct History(Map<Vec<u8>, VecDeque<u64>>);
+pub(crate) struct History {
+    by_name: BTreeMap<Name, Activations>,
+    /// When all names may be looked through again.
+    next_sweep_ns: u64,
+}
+
+/// Activations of one trigger.
+#[derive(Debug, Default)]
+struct Activations {
+    /// When, and how many since then; oldest first.
+    times: VecDeque<(u64, usize)>,
+    count: usize,
+}
+
+impl Activations {
+    fn forget_old(&mut self, now_ns: u64) {
+        while let Some(&(at_ns, count)) = self.times.front() {
+            if now_ns.saturating_sub(at_ns) < DAY_NS {
+                break;
+            }
+            self.count -= count;
+            self.times.pop_front();
+        }
+    }
+
+    fn add(&mut self, now_ns: u64) {
+        self.forget_old(now_ns);
+        self.count += 1;
+        match self.times.back_mut() {
+            Some((at_ns, count)) if now_ns.saturating_sub(*at_ns) < MERGED_NS && self.count > MAX_EXACT_ACTIVATIONS => {
+                *count += 1;
+            }
+            _ => self.times.push_back((now_ns, 1)),
+        }
+    }
+}
 
 impl History {
     fn count(&mut self, name: &[u8], now_ns: u64) -> usize {
-        let Some(times) = self.0.get_mut(name) else { return 0 };
-        while times.front().is_some_and(|at_ns| now_ns.saturating_sub(*at_ns) >= DAY_NS) {
-            times.pop_front();
-        }
-        times.len()
+        let Some(activations) = self.by_name.get_mut(name) else { return 0 };
+        activations.forget_old(now_ns);
+        activations.count
     }
 
-    fn add(&mut self, name: &[u8], now_ns: u64) {
-        if self.0.len() >= MAX_NAMES {
-            self.0.retain(|_, times| times.back().is_some_and(|at_ns| now_ns.saturating_sub(*at_ns) < DAY_NS));
+    /// Counts an activation; false if there are too many names.
+    fn add(&mut self, name: &Name, now_ns: u64) -> bool {
+        if let Some(activations) = self.by_name.get_mut(name) {
+            activations.add(now_ns);
+            return true;
         }
-        if self.0.len() < MAX_NAMES || self.0.contains_key(name) {
-            let times = self.0.get_or_default(name.to_vec());
-            if times.len() == MAX_ACTIVATIONS {
-                times.pop_front();
+        if self.by_name.len() >= MAX_NAMES {
+            if now_ns < self.next_sweep_ns {
+                return false;
             }
-            times.push_back(now_ns);
+            self.next_sweep_ns = now_ns.saturating_add(SWEEP_NS);
+            self.by_name.retain(|_, activations| {
+                activations.forget_old(now_ns);
+                activations.count > 0
+            });
+            if self.by_name.len() >= MAX_NAMES {
+                return false;
+            }
         }
+        self.by_name.entry(Name::clone(name)).or_default().add(now_ns);
+        true
     }
 }
 
@@ -174,6 +272,8 @@ impl Session {
     fn set_duration(&mut self, duration_ms: u32) {
         self.config.duration_ms = Some(duration_ms);
         self.config_bytes = self.config.encode();
+        // Instances to come are told.
+        self.instance_configs.clear();
     }
 }
 
@@ -200,37 +300,66 @@ impl Service {
         cx: &mut Context<'_>,
     ) {
         let Some(sender) = self.producers.get(&producer) else { return };
-        let (producer_name, producer_uid) = (sender.name.clone(), sender.peer.uid);
-        for name in names {
-            let before = self.trigger_history.count(name, cx.now.boottime_ns);
-            let sessions: Vec<SessionId> = self.sessions.keys().copied().collect();
+        let (producer_name, producer_uid) = (Name::clone(&sender.name), sender.peer.uid);
+        let mut names = names;
+        let (mut hits, mut ignored, mut is_uncounted) = (0, 0, false);
+        let mut delayed_lost = 0;
+        for name in names.by_ref().take(MAX_TRIGGERS_PER_CALL) {
+            cx.charge(1);
+            cx.charge_bytes(name.len());
+            // No config has a longer name.
+            let listeners = if name.len() <= MAX_NAME_BYTES { self.listeners.of(name) } else { None };
+            let Some((name, sessions)) = listeners else { continue };
+            if hits >= MAX_HITS_PER_CALL {
+                ignored += 1;
+                continue;
+            }
+            hits += 1;
+            let before = self.trigger_history.count(&name, cx.now.boottime_ns);
             let mut is_accepted = false;
-            for id in sessions {
-                let Some(delay_ms) = self.accept_trigger(id, name, &producer_name, before) else { continue };
+            for (id, index) in sessions {
+                cx.charge(1);
+                let Some(delay_ms) = self.accept_trigger(id, index, &producer_name, before, cx) else { continue };
                 is_accepted = true;
                 let received = Received {
                     boottime_ns: cx.now.boottime_ns,
-                    name: name.to_vec(),
-                    producer_name: producer_name.clone(),
+                    name: Name::clone(&name),
+                    producer_name: Name::clone(&producer_name),
                     producer_uid,
                     stop_delay_ms: delay_ms.into(),
                 };
-                self.hit(id, received, delay_ms, cx);
+                delayed_lost += usize::from(!self.hit(id, received, delay_ms, cx));
             }
             if is_accepted {
-                self.trigger_history.add(name, cx.now.boottime_ns);
+                is_uncounted |= !self.trigger_history.add(&name, cx.now.boottime_ns);
             }
+        }
+        ignored += names.count();
+        if ignored > 0 {
+            let name = String::from_utf8_lossy(&producer_name);
+            cx.warn(format!("producer {name:?} sends too many triggers in one call: {ignored} are ignored"));
+        }
+        if delayed_lost > 0 {
+            cx.warn(format!("{MAX_DELAYED} clone triggers of a session wait already: {delayed_lost} are ignored"));
+        }
+        if is_uncounted {
+            cx.warn(format!("{MAX_NAMES} triggers are counted already: max_per_24_h does not hold for others"));
         }
     }
 
-    /// The delay of a session's trigger, if it has one of this name that lets this activation pass.
-    fn accept_trigger(&mut self, id: SessionId, name: &[u8], producer_name: &[u8], before: usize) -> Option<u32> {
+    /// The delay of a session's trigger of this number, if it lets this activation pass.
+    fn accept_trigger(
+        &mut self,
+        id: SessionId,
+        index: usize,
+        producer_name: &Name,
+        before: usize,
+        cx: &mut Context<'_>,
+    ) -> Option<u32> {
         let session = self.sessions.get(&id).filter(|session| session.state != State::Cloned)?;
-        let triggers = &session.config.trigger_config.as_ref()?.triggers;
-        let index = triggers.iter().position(|trigger| trigger.name.as_deref().unwrap_or_default() == name)?;
-        let trigger = &triggers[index];
+        let trigger = session.config.trigger_config.as_ref()?.triggers.get(index)?;
         let pattern = session.triggers.patterns.get(index)?;
-        if pattern.as_ref().is_some_and(|pattern| !pattern.matches(producer_name)) {
+        if pattern.as_ref().is_some_and(|pattern| !pattern.matches(id, producer_name, cx)) {
             return None;
         }
         let skip_probability = trigger.skip_probability.unwrap_or(0.0);
@@ -241,12 +370,15 @@ impl Service {
         (max == 0 || before < max as usize).then(|| trigger.stop_delay_ms.unwrap_or(0))
     }
 
-    fn hit(&mut self, id: SessionId, received: Received, delay_ms: u32, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+    /// A session lets a trigger pass; false if it is ignored, because too many wait.
+    fn hit(&mut self, id: SessionId, received: Received, delay_ms: u32, cx: &mut Context<'_>) -> bool {
+        let Some(session) = self.sessions.get_mut(&id) else { return true };
         session.snapshot(cx.now);
         let is_first = !core::mem::replace(&mut session.triggers.is_hit, true);
         if session.triggers.received.len() < MAX_RECEIVED {
             session.triggers.received.push(received.clone());
+        } else {
+            session.triggers_lost += 1;
         }
         match mode_of(&session.config) {
             Some(TriggerMode::START_TRACING) if session.state == State::Configured => {
@@ -258,7 +390,7 @@ impl Service {
             {
                 self.set_timer(id, Purpose::TriggerStop, TimerClock::Monotonic, delay_ms, cx);
             }
-            Some(TriggerMode::CLONE_SNAPSHOT) if delay_ms == 0 => self.notify_clone_trigger(id, &received),
+            Some(TriggerMode::CLONE_SNAPSHOT) if delay_ms == 0 => self.notify_clone_trigger(id, received),
             Some(TriggerMode::CLONE_SNAPSHOT) if session.triggers.delayed.len() < MAX_DELAYED => {
                 session.triggers.last_delayed += 1;
                 let number = session.triggers.last_delayed;
@@ -266,17 +398,19 @@ impl Service {
                 self.set_timer(id, Purpose::CloneTrigger(number), TimerClock::Monotonic, delay_ms, cx);
             }
             Some(TriggerMode::CLONE_SNAPSHOT) => {
-                cx.warn(format!("session {}: {MAX_DELAYED} triggers wait already, one is ignored", id.0));
+                session.triggers_lost += 1;
+                return false;
             }
             _ => {}
         }
+        true
     }
 
     /// The delay of a clone trigger is over.
     pub(crate) fn clone_trigger(&mut self, id: SessionId, number: u64) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         if let Some(received) = session.triggers.delayed.remove(&number) {
-            self.notify_clone_trigger(id, &received);
+            self.notify_clone_trigger(id, received);
         }
     }
 

@@ -6,11 +6,17 @@
 //! Writers that are busy enough for it to matter fill chunk after chunk, which makes records of one size.
 //! Everything else is copied by way of `scratch`.
 
+use esatto_shm::Lost;
+
+use super::chunk_list::is_before;
 use super::fragment;
 use super::record::{self, ChunkRecord, HEADER, LAST_CONTINUES, NEEDS_PATCHING, WIRE_FLAGS};
-use super::sequence::is_before;
-use super::{CentralBuffer, Chunk, Identity, ProducerId, WriterId};
+use super::{CentralBuffer, Chunk, Identity, ProducerId, WriterId, work};
 use crate::shared_buffer::{ChunkHeader, Payload};
+
+/// What a chunk counts whose payload went away while it was copied: a fragment that is not there,
+/// so that the loss is marked.
+const LOST_COUNT: u16 = 1;
 
 /// Where the record will be, and what is there.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +43,12 @@ impl CentralBuffer {
             Some((slot, place)) => self.copy_to_place(slot, place, header, payload),
             None => {
                 scratch.clear();
-                payload.append_to(scratch);
-                self.copy(&Chunk { producer, identity, header, complete: true, payload: scratch });
+                let copied = payload.append_to(scratch);
+                let (header, payload) = match copied {
+                    Ok(()) => (header, &scratch[..]),
+                    Err(Lost) => (ChunkHeader { count: LOST_COUNT, ..header }, &[][..]),
+                };
+                self.copy(&Chunk { producer, identity, header, complete: true, payload });
             }
         }
     }
@@ -46,7 +56,12 @@ impl CentralBuffer {
     /// Whether the chunk is one more of a known sequence, newer than all before, and where its record will be.
     fn short_way(&mut self, producer: ProducerId, header: ChunkHeader, payload_bytes: usize) -> Option<(u32, Place)> {
         let most = record::size_for(payload_bytes);
-        if self.read_only || self.closed || payload_bytes > u16::MAX.into() || self.sequences.is_crowded() {
+        if self.read_only
+            || self.closed
+            || payload_bytes > u16::MAX.into()
+            || self.sequences.is_crowded()
+            || self.sequences.has_many_with_data()
+        {
             return None;
         }
         let place = if self.write + most > self.capacity {
@@ -61,31 +76,32 @@ impl CentralBuffer {
         let slot = self.sequences.find(producer, WriterId(header.writer_id))?;
         let sequence = self.sequences.get(slot);
         let is_next = sequence.consumed.is_none_or(|last| is_before(last.id, header.chunk_id))
-            && sequence.chunks.back().is_none_or(|last| is_before(last.id, header.chunk_id))
-            && sequence.is_within_span(header.chunk_id);
+            && sequence.chunks().back().is_none_or(|last| is_before(last.id, header.chunk_id))
+            && sequence.chunks().is_within_span(header.chunk_id);
         is_next.then_some((slot, place))
     }
 
     fn copy_to_place(&mut self, slot: u32, place: Place, header: ChunkHeader, payload: &dyn Payload) {
-        self.cursor = None;
         let begin = self.write;
         let payload_at = begin + HEADER;
-        let cleared_to = match place {
+        let (cleared_to, copied) = match place {
             Place::Untouched => {
                 self.data.resize(payload_at, 0);
-                payload.append_to(&mut self.data);
-                None
+                (None, payload.append_to(&mut self.data))
             }
             Place::Record => {
                 let cleared_to = self.clear_records(begin, begin + 1);
                 // The record behind is the next in the way, and comes from far: while this chunk is copied.
                 esatto_shm::prefetch(&self.data[cleared_to..]);
-                payload.copy_to(&mut self.data[payload_at..cleared_to]);
-                Some(cleared_to)
+                (Some(cleared_to), payload.copy_to(&mut self.data[payload_at..cleared_to]))
             }
         };
         // From here on only the copy is looked at.
-        let parsed = fragment::parse_all(&self.data[payload_at..payload_at + payload.size_bytes()], header.count);
+        let parsed = match copied {
+            Ok(()) => fragment::parse_all(&self.data[payload_at..payload_at + payload.size_bytes()], header.count),
+            Err(Lost) => fragment::parse_all(&[], LOST_COUNT),
+        };
+        self.work += work::of_copy(payload.size_bytes()) + u64::from(parsed.visited);
         let mut flags = header.flags & WIRE_FLAGS;
         if let Some(broken) = parsed.broken {
             flags = flags & !(LAST_CONTINUES | NEEDS_PATCHING) | broken.flag();
@@ -100,6 +116,6 @@ impl CentralBuffer {
             Some(_) => {}
         }
         self.finish_record(begin, &record);
-        self.sequences.push_chunk(slot, header.chunk_id, begin, parsed.valid_bytes);
+        self.sequences.push_chunk(slot, header.chunk_id, begin, available);
     }
 }

@@ -67,6 +67,8 @@ fn parse_long(bytes: &[u8], at: usize) -> Result<Fragment, Broken> {
 pub(super) struct Parsed {
     /// Bytes of the valid fragments at its start, size fields included.
     pub(super) valid_bytes: usize,
+    /// How many fragments were looked at.
+    pub(super) visited: u16,
     /// Why there are fewer than announced.
     pub(super) broken: Option<Broken>,
 }
@@ -74,13 +76,22 @@ pub(super) struct Parsed {
 /// Walks up to `count` fragments.
 pub(super) fn parse_all(payload: &[u8], count: u16) -> Parsed {
     let mut valid_bytes = 0;
-    for _ in 0..count {
+    for visited in 1..=count {
         match parse(payload, valid_bytes) {
             Ok(fragment) => valid_bytes = fragment.end(),
-            Err(broken) => return Parsed { valid_bytes, broken: Some(broken) },
+            Err(broken) => return Parsed { valid_bytes, visited, broken: Some(broken) },
         }
     }
-    Parsed { valid_bytes, broken: None }
+    Parsed { valid_bytes, visited: count, broken: None }
+}
+
+/// The first end of a fragment that is not before `at`, in bytes that were parsed.
+pub(super) fn end_from(fragments: &[u8], at: usize) -> usize {
+    let mut end = 0;
+    while end < at {
+        end = parse(fragments, end).map_or(fragments.len(), Fragment::end);
+    }
+    end
 }
 
 #[cfg(test)]
@@ -108,6 +119,6 @@ mod tests {
     fn the_drop_marker_ends_the_chunk() {
         assert_eq!(parse(b"\xff\xff\xff\x7f", 0), Err(Broken::DropMarker));
         let parsed = parse_all(b"\x01a\xff\xff\xff\x7f\x01b", 3);
-        assert_eq!(parsed, Parsed { valid_bytes: 2, broken: Some(Broken::DropMarker) });
+        assert_eq!(parsed, Parsed { valid_bytes: 2, visited: 2, broken: Some(Broken::DropMarker) });
     }
 }

@@ -11,10 +11,12 @@
 //!     newest        oldest
 //! ```
 //!
-//! A *sequence* is what one writer of one producer wrote. It keeps the offsets of its records ordered by chunk id, the
-//! last chunk that was consumed (against duplicates and to see gaps) and the losses not reported yet; it outlives its
-//! records. Reading walks the records, but returns packets of a record's sequence from that sequence's *oldest* chunk
-//! up to the record, so that order within a sequence holds whatever the order of commits was.
+//! A *sequence* is what one writer of one producer wrote. It keeps the offsets of its records
+//! ordered by chunk id, the last chunk that was consumed (against duplicates and to see gaps) and
+//! the losses not reported yet; it outlives its records. Reading goes from sequence to sequence, in
+//! the order of producer and writer, and returns the packets of each in the order of its chunk ids.
+//! It visits only the sequences that changed since they were read last: a sequence that waits costs
+//! nothing until data or patches arrive for it.
 //!
 //! Overwriting a record consumes it, and everything before it in its sequence, without returning packets: the
 //! *erasing read*. What was unread counts as overwritten and the sequence's next packet says so.
@@ -25,8 +27,10 @@
 //!
 //! Chunk contents are untrusted: sizes are checked when a chunk is copied and again whenever it is read.
 
+mod chunk_list;
 mod direct;
 mod fragment;
+mod histogram;
 mod read;
 mod record;
 mod sequence;
@@ -37,9 +41,9 @@ mod model_tests;
 #[cfg(test)]
 mod tests;
 
-pub use sequence::{HISTOGRAM_BUCKETS, HISTOGRAM_LIMITS};
-
-use esatto_shm::planted;
+pub use histogram::{HISTOGRAM_BUCKETS, HISTOGRAM_LIMITS};
+pub use read::{FRAGMENT_COST, MAX_PACKET_COST, Next};
+pub use sequence::{BYTES_PER_FREE_SEQUENCE, FREE_SEQUENCES, MAX_EMPTY_SEQUENCES, MIN_CROWDED_RECORD};
 
 use crate::shared_buffer::ChunkHeader;
 use sequence::Sequences;
@@ -65,6 +69,17 @@ pub mod loss {
     pub const OVERWRITE: u32 = 64;
     /// The writer gave a packet up.
     pub const WRITER_ABORT: u32 = 128;
+}
+
+/// What things cost in units of [`CentralBuffer::work`].
+mod work {
+    /// Bytes that are copied in the time that one record is visited.
+    const BYTES_PER_UNIT: usize = 64;
+
+    /// Copying so many bytes.
+    pub(super) fn of_copy(bytes: usize) -> u64 {
+        1 + (bytes / BYTES_PER_UNIT) as u64
+    }
 }
 
 /// A producer's number within the service; 0 is never used.
@@ -174,7 +189,7 @@ pub struct Stats {
 
 /// What is known of one writer's chunks.
 #[derive(Clone, Copy, Debug)]
-pub struct WriterStats<'a> {
+pub struct WriterStats {
     /// The producer.
     pub producer: ProducerId,
     /// Its writer.
@@ -182,9 +197,17 @@ pub struct WriterStats<'a> {
     /// The producer's identity.
     pub identity: Identity,
     /// Chunks per bucket of fragment bytes.
-    pub counts: &'a [u64; HISTOGRAM_BUCKETS],
+    pub counts: [u64; HISTOGRAM_BUCKETS],
     /// Sum of the fragment bytes per bucket.
-    pub sums: &'a [u64; HISTOGRAM_BUCKETS],
+    pub sums: [u64; HISTOGRAM_BUCKETS],
+}
+
+impl WriterStats {
+    fn of(sequence: &sequence::Sequence) -> Self {
+        let (counts, sums) = sequence.histogram.buckets();
+        let (producer, writer, identity) = (sequence.producer, sequence.writer, sequence.identity);
+        Self { producer, writer, identity, counts, sums }
+    }
 }
 
 /// Why there is no buffer.
@@ -217,10 +240,10 @@ pub struct CentralBuffer {
     read_only: bool,
     sequences: Sequences,
     stats: Stats,
-    /// Number of the current reading pass.
-    pass: u64,
-    /// Where the pass is; none before `begin_read` and after a copy.
-    cursor: Option<read::Cursor>,
+    /// Where a reading pass is.
+    pass: read::Pass,
+    /// Work that was done outside of `sequences`.
+    work: u64,
     /// Offset and length of each fragment of the packet returned last.
     ranges: Vec<(u32, u32)>,
 }
@@ -255,10 +278,10 @@ impl CentralBuffer {
             policy,
             closed: false,
             read_only: false,
-            sequences: Sequences::default(),
+            sequences: Sequences::new(capacity),
             stats: Stats::default(),
-            pass: 0,
-            cursor: None,
+            pass: read::Pass::Over,
+            work: 0,
             ranges: Vec::new(),
         }
     }
@@ -268,20 +291,33 @@ impl CentralBuffer {
         self.capacity
     }
 
+    /// Bytes of all records, padding included: what a clone copies.
+    pub(crate) fn stored_bytes(&self) -> usize {
+        self.data.len()
+    }
+
     /// The counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Every writer the buffer remembers, in no particular order.
-    pub fn writers(&self) -> impl Iterator<Item = WriterStats<'_>> {
-        self.sequences.current().map(|sequence| WriterStats {
-            producer: sequence.producer,
-            writer: sequence.writer,
-            identity: sequence.identity,
-            counts: &sequence.counts,
-            sums: &sequence.sums,
-        })
+    /// The work done so far: records and fragments visited, list entries compared and moved, bytes
+    /// copied (64 are one unit).
+    ///
+    /// Grows by no more than a constant for each byte that comes in or goes out, times the
+    /// logarithm of what is stored.
+    pub fn work(&self) -> u64 {
+        self.work + self.sequences.work()
+    }
+
+    /// Every writer the buffer remembers, in the order of producer and writer. Sorts them first.
+    pub fn writers(&self) -> impl Iterator<Item = WriterStats> {
+        self.sequences.current().into_iter().map(WriterStats::of)
+    }
+
+    /// The same in no particular order, for those who want only some of them.
+    pub(crate) fn unsorted_writers(&self) -> impl Iterator<Item = WriterStats> {
+        self.sequences.unsorted().map(WriterStats::of)
     }
 
     /// Whether nothing was written to it.
@@ -312,10 +348,6 @@ impl CentralBuffer {
         copy.write = self.write;
         copy.closed = self.closed;
         copy.read_only = true;
-        // Sequences remember in which pass they had to wait.
-        if !planted!("clone-skips-waiting") {
-            copy.pass = self.pass;
-        }
         copy.sequences = self.sequences.clone();
         copy.sequences.clear_histograms();
         copy.stats =
@@ -332,23 +364,11 @@ impl CentralBuffer {
         while at < self.data.len() {
             saw_write |= at == self.write;
             let record = record::load(&self.data, at);
-            if let record::Record::Padding { size, run } = record {
-                let mut end = at + size;
-                while end < at + run {
-                    let next = record::load(&self.data, end);
-                    assert!(matches!(next, record::Record::Padding { .. }), "a run of padding has a chunk in it");
-                    end += next.size();
-                }
-                assert_eq!(end, at + run);
-                assert!(at >= self.write || end <= self.write, "a run of padding reaches over the write position");
-            }
             if let record::Record::Chunk(chunk) = record {
                 chunks += 1;
                 assert!(chunk.read <= chunk.available && chunk.available <= chunk.reserved);
-                let sequence = self.sequences.get(chunk.slot);
-                assert!(
-                    sequence.chunks.iter().any(|stored| stored.offset as usize == at && stored.id == chunk.chunk_id)
-                );
+                let stored = self.sequences.get(chunk.slot).chunks().find(chunk.chunk_id);
+                assert_eq!(stored.map(|stored| stored.offset as usize), Some(at));
             }
             assert!(record.size() >= record::HEADER && record.size() % record::HEADER == 0);
             at += record.size();
@@ -356,6 +376,7 @@ impl CentralBuffer {
         assert_eq!(at, self.data.len());
         assert!(saw_write, "the write position is between two records");
         assert!(self.data.len() <= self.capacity);
-        assert_eq!(chunks, self.sequences.iter().map(|sequence| sequence.chunks.len()).sum::<usize>());
+        assert_eq!(chunks, self.sequences.iter().map(|sequence| sequence.chunks().len()).sum::<usize>());
+        self.sequences.assert_consistent();
     }
 }

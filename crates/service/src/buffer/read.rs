@@ -2,17 +2,56 @@
 
 use esatto_shm::planted;
 
+use super::chunk_list::{Stored, is_before};
+use super::fragment::Fragment;
 use super::record::{self, ChunkRecord, HEADER, INCOMPLETE, LAST_CONTINUES, NEEDS_PATCHING, Record};
 use super::record::{ABORTED, CORRUPTED, FIRST_CONTINUES};
-use super::sequence::Consumed;
+use super::sequence::{Begun, Consumed, Key};
 use super::{CentralBuffer, Packet, loss};
 
-/// Where a reading pass is: a record, from the write position around to it.
+/// Most that a packet may count for: its bytes, and [`FRAGMENT_COST`] for each chunk that it lies
+/// in. Protects consumers and readers of files: over a socket nobody takes 64 MiB at once, and no
+/// reader takes a packet of 256 MiB. A larger packet is dropped when it is read, as soon as so much
+/// of it is there. The next packet of its sequence is marked, and `abi_violations` counts it.
+pub const MAX_PACKET_COST: usize = 60 << 20;
+
+/// What each chunk of a packet counts for beside the bytes. Protects the event loop: as large as
+/// the smallest chunk of shared memory, so that a packet within [`MAX_PACKET_COST`] has no more
+/// than 245,760 pieces.
+pub const FRAGMENT_COST: usize = 256;
+
+/// Pieces of a packet for which memory is kept.
+const KEPT_RANGES: usize = 4096;
+
+/// Where a reading pass is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor {
-    at: usize,
-    /// It went around the end of the memory.
-    wrapped: bool,
+pub(super) enum Pass {
+    /// There is none under way.
+    Over,
+    /// It begins with the first sequence.
+    Begins,
+    /// It reads this sequence.
+    At(Turn),
+}
+
+/// A sequence's turn in a pass: it is read up to the chunk that was its newest when the turn began,
+/// so that a writer that is faster than the reader does not keep the pass for itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    key: Key,
+    slot: u32,
+    until: u32,
+}
+
+/// What a reading pass has next.
+#[derive(Clone, Copy, Debug)]
+pub enum Next<'a> {
+    /// A packet.
+    Packet(Packet<'a>),
+    /// Every sequence is exhausted or waits, and the pass is over.
+    Exhausted,
+    /// The work that was allowed is done, and the pass can go on.
+    OutOfWork,
 }
 
 /// What one step at the oldest chunk of a sequence did.
@@ -22,38 +61,61 @@ enum Step {
     /// Something was consumed that is not a packet.
     Consumed,
     /// The sequence waits for data or patches.
-    Waits,
+    Waits {
+        /// For the rest of a packet over several chunks.
+        for_rest: bool,
+    },
+}
+
+/// What a look at the chunks of a packet found.
+enum Rest {
+    /// The packet cannot be put together yet.
+    IsMissing,
+    /// The packet ends in this chunk, at so many bytes of its payload.
+    EndsIn { last: Stored, end: usize },
+    /// There is no packet.
+    IsBroken { reason: u32, corrupt: Option<Stored> },
 }
 
 impl CentralBuffer {
-    /// Starts a pass from the oldest record; sequences that waited are tried again.
+    /// Starts a pass: from the first sequence, in the order of producer and writer.
     pub fn begin_read(&mut self) {
-        self.pass += 1;
-        self.cursor = Some(Cursor { at: self.write, wrapped: false });
+        self.stats.readaheads_failed += self.sequences.waiting_for_rest();
+        self.pass = Pass::Begins;
     }
 
-    /// The next packet, or `None` when every sequence is exhausted or waits (and before [`begin_read`](Self::begin_read), and after a
-    /// [`copy`](Self::copy)).
+    /// Goes on with the pass that was interrupted; starts one if the last pass has come to its end.
+    pub fn resume_read(&mut self) {
+        if matches!(self.pass, Pass::Over) {
+            self.begin_read();
+        }
+    }
+
+    /// The next packet, or `None` when every sequence is exhausted or waits (and before
+    /// [`begin_read`](Self::begin_read)).
     pub fn next_packet(&mut self) -> Option<Packet<'_>> {
+        match self.next_within(u64::MAX) {
+            Next::Packet(packet) => Some(packet),
+            Next::Exhausted | Next::OutOfWork => None,
+        }
+    }
+
+    /// The next packet, if it is found with so much more [`work`](Self::work), or little more.
+    pub fn next_within(&mut self, most_work: u64) -> Next<'_> {
+        let end = self.work().saturating_add(most_work);
         let (slot, loss) = loop {
-            let chunk = self.next_record()?;
-            let slot = chunk.slot;
-            if self.sequences.get(slot).stalled_in == self.pass {
-                self.leave_record(&chunk);
-                continue;
+            if self.work() >= end {
+                return Next::OutOfWork;
             }
+            let Some(slot) = self.next_turn() else { return Next::Exhausted };
             match self.step(slot) {
                 Step::Packet(loss) => break (slot, loss),
-                // The record may be padding now, or still hold packets.
                 Step::Consumed => {}
-                Step::Waits => {
-                    self.sequences.get_mut(slot).stalled_in = self.pass;
-                    self.leave_record(&chunk);
-                }
+                Step::Waits { for_rest } => self.sequences.put_to_wait(slot, for_rest),
             }
         };
         let sequence = self.sequences.get(slot);
-        Some(Packet {
+        Next::Packet(Packet {
             producer: sequence.producer,
             writer: sequence.writer,
             identity: sequence.identity,
@@ -63,54 +125,44 @@ impl CentralBuffer {
         })
     }
 
-    /// The chunk at the cursor or the first one behind it. How far padding reaches is noted, so that passes stay short.
-    fn next_record(&mut self) -> Option<ChunkRecord> {
-        let mut cursor = self.cursor?;
-        let found = loop {
-            let end = if cursor.wrapped { self.write } else { self.data.len() };
-            if cursor.at >= end {
-                if cursor.wrapped {
-                    break None;
+    /// The sequence whose turn it is.
+    #[inline]
+    fn next_turn(&mut self) -> Option<u32> {
+        let before = match self.pass {
+            Pass::Over => return None,
+            Pass::Begins => None,
+            Pass::At(turn) => {
+                let first = self.sequences.ready_at(turn.key, turn.slot).and_then(|sequence| sequence.chunks().front());
+                if first.is_some_and(|first| !is_before(turn.until, first.id)) {
+                    return Some(turn.slot);
                 }
-                cursor = Cursor { at: 0, wrapped: true };
-                continue;
-            }
-            match record::load(&self.data, cursor.at) {
-                Record::Chunk(chunk) => break Some(chunk),
-                Record::Padding { run: known, .. } => {
-                    let mut run = known;
-                    while cursor.at + run < end {
-                        match record::load(&self.data, cursor.at + run) {
-                            Record::Padding { run: more, .. } => run += more,
-                            Record::Chunk(_) => break,
-                        }
-                    }
-                    if run != known {
-                        record::store_run(&mut self.data, cursor.at, run);
-                    }
-                    cursor.at += run;
-                }
+                Some(turn.key)
             }
         };
-        self.cursor = found.map(|_| cursor);
-        found
-    }
-
-    fn leave_record(&mut self, chunk: &ChunkRecord) {
-        if let Some(cursor) = &mut self.cursor {
-            cursor.at += chunk.size();
+        // What came behind the pass meanwhile is read in another round.
+        let mut next = self.sequences.next_ready(before);
+        if next.is_none() && before.is_some() {
+            next = self.sequences.next_ready(None);
         }
+        let Some((key, slot)) = next else {
+            self.pass = Pass::Over;
+            return None;
+        };
+        let until = self.sequences.get(slot).chunks().back()?.id;
+        self.pass = Pass::At(Turn { key, slot, until });
+        Some(slot)
     }
 
     /// Consumes one thing of the oldest chunk of a sequence.
     fn step(&mut self, slot: u32) -> Step {
+        self.work += 1;
         let sequence = self.sequences.get(slot);
-        let Some(&first) = sequence.chunks.front() else { return Step::Waits };
+        let Some(first) = sequence.chunks().front() else { return Step::Waits { for_rest: false } };
         let mut chunk = record::load_chunk(&self.data, first.offset);
         let lost = sequence.lost_before(&chunk);
         if chunk.is_read() {
             if chunk.has(INCOMPLETE) && !planted!("incomplete-left") {
-                return Step::Waits;
+                return Step::Waits { for_rest: false };
             }
             self.lose(slot, lost);
             self.leave_first_chunk(slot);
@@ -129,75 +181,113 @@ impl CentralBuffer {
             return Step::Consumed;
         }
         if is_last && chunk.has(NEEDS_PATCHING) && !planted!("unpatched-returned") {
-            return Step::Waits;
+            return Step::Waits { for_rest: false };
         }
-        self.ranges.clear();
-        self.add_range(first.offset, fragment);
         if is_last && chunk.has(LAST_CONTINUES) {
-            return self.reassemble(slot, lost);
+            return self.reassemble(slot, lost, fragment);
         }
+        self.begin_ranges(first.offset, fragment);
         self.lose(slot, lost);
         self.consume(first.offset, &mut chunk, fragment.end());
         self.take_packet(slot)
     }
 
     /// The packet whose beginning is the last fragment of the oldest chunk: looks for the rest of it.
-    fn reassemble(&mut self, slot: u32, lost: u32) -> Step {
-        let mut expected_id = self.sequences.get(slot).chunks[0].id;
-        let mut index = 1;
-        let (failure, whole_chunks) = loop {
-            let Some(&next) = self.sequences.get(slot).chunks.get(index) else {
-                self.stats.readaheads_failed += 1;
-                return Step::Waits;
-            };
-            expected_id = expected_id.wrapping_add(1);
-            if next.id != expected_id {
-                break (loss::REASSEMBLY_GAP, index);
+    fn reassemble(&mut self, slot: u32, lost: u32, fragment: Fragment) -> Step {
+        let sequence = self.sequences.get(slot);
+        let Some(first) = sequence.chunks().first() else { return Step::Waits { for_rest: false } };
+        let id = first.chunk.id;
+        let start = Begun { first: id, last: first, chunks: 1, cost: FRAGMENT_COST + fragment.len };
+        // It was looked for in vain before: from there on.
+        if let Some(mut begun) = sequence.begun.filter(|begun| begun.first == id) {
+            if let Rest::IsMissing = self.look_for_rest(slot, &mut begun, false) {
+                return self.wait_for_rest(slot, begun);
             }
-            let mut chunk = record::load_chunk(&self.data, next.offset);
-            if chunk.is_empty() {
-                if chunk.has(INCOMPLETE) {
-                    self.stats.readaheads_failed += 1;
-                    return Step::Waits;
-                }
-                index += 1;
-                continue;
+        }
+        self.begin_ranges(first.chunk.offset, fragment);
+        let mut begun = start;
+        let (reason, corrupt) = match self.look_for_rest(slot, &mut begun, true) {
+            Rest::IsMissing => return self.wait_for_rest(slot, begun),
+            Rest::EndsIn { last, end } => {
+                self.lose(slot, lost);
+                self.leave_chunks(slot, begun.chunks);
+                let mut chunk = record::load_chunk(&self.data, last.offset);
+                self.consume(last.offset, &mut chunk, end);
+                self.stats.readaheads_succeeded += 1;
+                return self.take_packet(slot);
             }
-            if !chunk.has(FIRST_CONTINUES) || chunk.read != 0 {
-                break (loss::REASSEMBLY_BROKEN_CHAIN, index);
-            }
-            if chunk.available == 0 {
-                // Nothing but a loss; leaving the chunk tells which.
-                break (0, index + 1);
-            }
-            if chunk.has(NEEDS_PATCHING) {
-                self.stats.readaheads_failed += 1;
-                return Step::Waits;
-            }
-            let Ok(fragment) = chunk.fragment(&self.data, next.offset as usize, 0) else {
-                self.stats.abi_violations += 1;
-                self.consume(next.offset, &mut chunk, usize::MAX);
-                break (loss::CHUNK_CORRUPTED, index);
-            };
-            self.add_range(next.offset, fragment);
-            if chunk.ends_at(fragment.end()) && chunk.has(LAST_CONTINUES) {
-                index += 1;
-                continue;
-            }
-            self.lose(slot, lost);
-            for _ in 0..index {
-                self.leave_first_chunk(slot);
-            }
-            self.consume(next.offset, &mut chunk, fragment.end());
-            self.stats.readaheads_succeeded += 1;
-            return self.take_packet(slot);
+            Rest::IsBroken { reason, corrupt } => (reason, corrupt),
         };
         self.stats.readaheads_failed += 1;
-        for _ in 0..whole_chunks {
+        if let Some(corrupt) = corrupt {
+            let mut chunk = record::load_chunk(&self.data, corrupt.offset);
+            self.consume(corrupt.offset, &mut chunk, usize::MAX);
+        }
+        // Both are seen when it is read only.
+        self.stats.abi_violations += u64::from(corrupt.is_some() || begun.cost > MAX_PACKET_COST);
+        self.leave_chunks(slot, begun.chunks);
+        self.lose(slot, lost | reason | if reason == 0 { 0 } else { loss::PRESENT });
+        Step::Consumed
+    }
+
+    fn wait_for_rest(&mut self, slot: u32, begun: Begun) -> Step {
+        self.stats.readaheads_failed += 1;
+        self.sequences.get_mut(slot).begun = Some(begun);
+        Step::Waits { for_rest: true }
+    }
+
+    fn leave_chunks(&mut self, slot: u32, chunks: u32) {
+        for _ in 0..chunks {
             self.leave_first_chunk(slot);
         }
-        self.lose(slot, lost | failure | if failure == 0 { 0 } else { loss::PRESENT });
-        Step::Consumed
+    }
+
+    /// Looks at the chunks of a packet, from the last one that it is known to have.
+    fn look_for_rest(&mut self, slot: u32, begun: &mut Begun, collects: bool) -> Rest {
+        let broken = |reason| Rest::IsBroken { reason, corrupt: None };
+        loop {
+            self.work += 2;
+            let Some(next) = self.sequences.get(slot).chunks().after(begun.last) else { return Rest::IsMissing };
+            let stored = next.chunk;
+            if stored.id != begun.last.chunk.id.wrapping_add(1) {
+                return broken(loss::REASSEMBLY_GAP);
+            }
+            let chunk = record::load_chunk(&self.data, stored.offset);
+            if chunk.is_empty() {
+                if chunk.has(INCOMPLETE) {
+                    return Rest::IsMissing;
+                }
+                begun.cost += FRAGMENT_COST;
+            } else {
+                if !chunk.has(FIRST_CONTINUES) || chunk.read != 0 {
+                    return broken(loss::REASSEMBLY_BROKEN_CHAIN);
+                }
+                if chunk.available == 0 {
+                    // Nothing but a loss; leaving the chunk tells which.
+                    begun.chunks += 1;
+                    return broken(0);
+                }
+                if chunk.has(NEEDS_PATCHING) {
+                    return Rest::IsMissing;
+                }
+                let Ok(fragment) = chunk.fragment(&self.data, stored.offset as usize, 0) else {
+                    return Rest::IsBroken { reason: loss::CHUNK_CORRUPTED, corrupt: Some(stored) };
+                };
+                begun.cost += FRAGMENT_COST + fragment.len;
+                if begun.cost <= MAX_PACKET_COST {
+                    if collects {
+                        self.add_range(stored.offset, fragment);
+                    }
+                    if !(chunk.ends_at(fragment.end()) && chunk.has(LAST_CONTINUES)) {
+                        return Rest::EndsIn { last: stored, end: fragment.end() };
+                    }
+                }
+            }
+            if begun.cost > MAX_PACKET_COST {
+                return broken(loss::PRESENT);
+            }
+            (begun.last, begun.chunks) = (next, begun.chunks + 1);
+        }
     }
 
     /// The packet in `ranges`, unless it is empty.
@@ -212,7 +302,15 @@ impl CentralBuffer {
         Step::Packet(core::mem::take(loss))
     }
 
-    fn add_range(&mut self, offset: u32, fragment: super::fragment::Fragment) {
+    fn begin_ranges(&mut self, offset: u32, fragment: Fragment) {
+        self.ranges.clear();
+        if self.ranges.capacity() > KEPT_RANGES {
+            self.ranges = Vec::new();
+        }
+        self.add_range(offset, fragment);
+    }
+
+    fn add_range(&mut self, offset: u32, fragment: Fragment) {
         if fragment.len > 0 {
             let start = offset as usize + HEADER + fragment.start;
             // Both are within a buffer smaller than 2^32 bytes.
@@ -239,7 +337,8 @@ impl CentralBuffer {
 
     /// The oldest chunk of a sequence is done with: it becomes free space.
     fn leave_first_chunk(&mut self, slot: u32) {
-        let Some(&first) = self.sequences.get(slot).chunks.front() else { return };
+        self.work += 1;
+        let Some(first) = self.sequences.get(slot).chunks().front() else { return };
         let mut chunk = record::load_chunk(&self.data, first.offset);
         if !chunk.is_read() {
             self.consume(first.offset, &mut chunk, usize::MAX);
@@ -270,10 +369,14 @@ impl CentralBuffer {
     }
 
     fn erase_first_chunk(&mut self, slot: u32) {
-        let first = self.sequences.get(slot).chunks[0];
+        let Some(first) = self.sequences.get(slot).chunks().front() else {
+            unreachable!("its sequence lists a chunk that is stored")
+        };
         let chunk = record::load_chunk(&self.data, first.offset);
         let mut continues = !chunk.is_read() && chunk.has(LAST_CONTINUES);
-        if chunk.has_unread(&self.data, first.offset as usize) {
+        let (has_unread, visited) = chunk.has_unread(&self.data, first.offset as usize);
+        self.work += 1 + visited;
+        if has_unread {
             self.count_overwritten(slot, &chunk);
         } else {
             let lost = self.sequences.get(slot).lost_before(&chunk);
@@ -283,7 +386,8 @@ impl CentralBuffer {
 
         let mut expected_id = first.id;
         while continues {
-            let Some(&next) = self.sequences.get(slot).chunks.front() else { return };
+            self.work += 1;
+            let Some(next) = self.sequences.get(slot).chunks().front() else { return };
             expected_id = expected_id.wrapping_add(1);
             let mut chunk = record::load_chunk(&self.data, next.offset);
             if next.id != expected_id {

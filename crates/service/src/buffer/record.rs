@@ -3,7 +3,7 @@
 //! ```text
 //! offset  0         4          8          10         12       14      15
 //!         sequence  chunk id   reserved   available  read     flags   0        a chunk
-//!         size      run        –          –          –        0       0        padding
+//!         size      –          –          –          –        0       0        padding
 //! ```
 
 use super::fragment::{self, Broken, Fragment};
@@ -37,10 +37,6 @@ pub(super) enum Record {
     Padding {
         /// Bytes, header included.
         size: usize,
-        /// Bytes of this and the padding records that follow without a chunk between them, as far as a reader has
-        /// gone: it need not visit each of them again. Holds until the first of them is overwritten, because records
-        /// are overwritten in their order.
-        run: usize,
     },
     /// A chunk.
     Chunk(ChunkRecord),
@@ -99,23 +95,25 @@ impl ChunkRecord {
         fragment::parse(self.fragments(data, offset), at)
     }
 
-    /// Whether there is an unread fragment with content.
-    pub(super) fn has_unread(&self, data: &[u8], offset: usize) -> bool {
+    /// Whether there is an unread fragment with content, and how many fragments were looked at.
+    pub(super) fn has_unread(&self, data: &[u8], offset: usize) -> (bool, u64) {
         let mut at = usize::from(self.read);
+        let mut visited = 0;
         while at < self.available.into() {
+            visited += 1;
             match self.fragment(data, offset, at) {
                 Ok(fragment) if fragment.len == 0 => at = fragment.end(),
-                _ => return true,
+                _ => return (true, visited),
             }
         }
-        false
+        (false, visited)
     }
 }
 
 impl Record {
     pub(super) fn size(&self) -> usize {
         match self {
-            Self::Padding { size, .. } => *size,
+            Self::Padding { size } => *size,
             Self::Chunk(chunk) => chunk.size(),
         }
     }
@@ -127,8 +125,7 @@ pub(super) fn load(data: &[u8], offset: usize) -> Record {
     let [a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, d0, d1, e0, e1, flags, _] = header;
     let first = u32::from_le_bytes([a0, a1, a2, a3]);
     if flags & CHUNK == 0 {
-        let run = u32::from_le_bytes([b0, b1, b2, b3]);
-        return Record::Padding { size: first as usize, run: run as usize };
+        return Record::Padding { size: first as usize };
     }
     Record::Chunk(ChunkRecord {
         slot: first,
@@ -166,11 +163,4 @@ pub(super) fn store_padding(data: &mut [u8], offset: usize, size: usize) {
     let header = &mut data[offset..offset + HEADER];
     header.fill(0);
     header[0..4].copy_from_slice(&size.to_le_bytes());
-    header[4..8].copy_from_slice(&size.to_le_bytes());
-}
-
-/// Notes in a padding record how far padding reaches.
-pub(super) fn store_run(data: &mut [u8], offset: usize, run: usize) {
-    let run = u32::try_from(run).expect("a buffer is smaller than 2^32 bytes");
-    data[offset + 4..offset + 8].copy_from_slice(&run.to_le_bytes());
 }

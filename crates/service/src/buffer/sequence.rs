@@ -1,35 +1,34 @@
 //! Sequences: what the buffer knows of each writer.
 
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use core::ops::Bound;
+use std::collections::BTreeMap;
 
 use esatto_shm::planted;
 
+use super::chunk_list::{ChunkList, Place, Stored};
+use super::histogram::Histogram;
 use super::record::ChunkRecord;
-use super::{Identity, ProducerId, WriterId, loss};
+use super::{Identity, ProducerId, WriterId, loss, work};
 
-/// Upper limits (inclusive) of the buckets of fragment bytes per chunk; the last bucket has none.
-pub const HISTOGRAM_LIMITS: [u64; 10] = [8, 32, 128, 512, 1024, 2048, 4096, 8192, 12288, 16384];
+/// Most sequences without chunks that a buffer remembers (`docs/spec/trace-buffer.md §11`).
+/// Protects memory. When there are an eighth more, the oldest are forgotten, of those producers
+/// first that have the most: a forgotten writer that goes on is not protected against duplicates,
+/// and a loss before its next packet is not marked.
+pub const MAX_EMPTY_SEQUENCES: usize = 1024;
 
-/// How many buckets there are.
-pub const HISTOGRAM_BUCKETS: usize = HISTOGRAM_LIMITS.len() + 1;
+/// Sequences with data that cost a buffer nothing beside their records. A buffer has one more for
+/// each of its [`BYTES_PER_FREE_SEQUENCE`] bytes. While more sequences have data, a record takes at
+/// least [`MIN_CROWDED_RECORD`] bytes: what the service must remember of a sequence is paid for
+/// with space of the buffer.
+pub const FREE_SEQUENCES: usize = 1024;
 
-/// Sequences without chunks that are remembered (`docs/spec/trace-buffer.md §11`).
-const KEPT_EMPTY_SEQUENCES: usize = 1024;
+/// Bytes of a buffer for each of which one more sequence is free; see [`FREE_SEQUENCES`].
+pub const BYTES_PER_FREE_SEQUENCE: usize = 4096;
 
-/// Above so many the oldest are forgotten.
-const MAX_EMPTY_SEQUENCES: usize = 1152;
-
-/// Whether chunk id `a` comes before `b`, modulo 2^32.
-pub(super) fn is_before(a: u32, b: u32) -> bool {
-    a != b && b.wrapping_sub(a) < 1 << 31
-}
-
-/// A stored chunk of a sequence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stored {
-    pub(super) id: u32,
-    pub(super) offset: u32,
-}
+/// Smallest record while very many sequences have data. Protects memory: one sequence takes some
+/// 300 bytes outside of the buffer. At the bound older data is overwritten sooner (or a DISCARD
+/// buffer is full sooner), which its counters tell.
+pub const MIN_CROWDED_RECORD: usize = 512;
 
 /// The last chunk of a sequence that was read and left, or overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,28 +43,72 @@ pub(super) struct Consumed {
 /// What a chunk may still have held that was overwritten before its writer was done with it.
 const LEFT_INCOMPLETE: u32 = loss::PRESENT | loss::OVERWRITE;
 
+/// Whether a reader finds something in a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Readiness {
+    /// It has no chunks.
+    Empty,
+    /// Something has changed since it was read: it is in `Sequences::ready`.
+    Ready,
+    /// It waits, and nothing has changed since.
+    Waits {
+        /// For the rest of a packet over several chunks.
+        for_rest: bool,
+    },
+}
+
+/// The chunks that a packet over several chunks has so far; the next one is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Begun {
+    /// The chunk in which it begins.
+    pub(super) first: u32,
+    /// Its last chunk so far.
+    pub(super) last: Place,
+    /// How many chunks.
+    pub(super) chunks: u32,
+    /// What they count for against the bound of a packet.
+    pub(super) cost: usize,
+}
+
+/// Order in which sequences are read. Of writers that had the same id one after the other the older
+/// comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    producer: ProducerId,
+    writer: WriterId,
+    born: u64,
+}
+
 /// One writer's chunks and state.
 #[derive(Clone, Debug)]
 pub(super) struct Sequence {
     pub(super) producer: ProducerId,
     pub(super) writer: WriterId,
     pub(super) identity: Identity,
-    /// Stored chunks, ordered by id; they span less than 2^31.
-    pub(super) chunks: VecDeque<Stored>,
+    /// Stored chunks, ordered by id.
+    chunks: ChunkList,
     pub(super) consumed: Option<Consumed>,
     /// Loss bits for the next packet.
     pub(super) loss: u32,
-    /// The pass in which it met an obstacle.
-    pub(super) stalled_in: u64,
-    pub(super) counts: [u64; HISTOGRAM_BUCKETS],
-    pub(super) sums: [u64; HISTOGRAM_BUCKETS],
+    /// The packet that begins in the oldest chunk, if its rest was looked for in vain.
+    pub(super) begun: Option<Begun>,
+    pub(super) histogram: Histogram,
+    readiness: Readiness,
     /// Another writer has its id now; what is left of it is read, and then forgotten.
     is_retired: bool,
+    /// When it was made, in sequences.
+    born: u64,
     /// When it was used last, in copies.
     last_used: u64,
+    /// Where it is in `Sequences::empty`.
+    empty_at: u32,
 }
 
 impl Sequence {
+    pub(super) fn chunks(&self) -> &ChunkList {
+        &self.chunks
+    }
+
     /// What is lost in front of its first chunk, known when that is begun.
     ///
     /// A chunk is left incomplete only if it is overwritten while the sequence waits for the rest of it. Until the next one is begun
@@ -78,28 +121,9 @@ impl Sequence {
         if last.incomplete && !planted!("incomplete-unmarked") { LEFT_INCOMPLETE } else { 0 }
     }
 
-    /// Where a chunk is in the list, or would have to be inserted.
-    pub(super) fn position(&self, id: u32) -> Result<usize, usize> {
-        // Most chunks arrive in order.
-        if self.chunks.back().is_none_or(|last| is_before(last.id, id)) {
-            return Err(self.chunks.len());
-        }
-        let at = self.chunks.partition_point(|stored| is_before(stored.id, id));
-        match self.chunks.get(at) {
-            Some(stored) if stored.id == id => Ok(at),
-            _ => Err(at),
-        }
-    }
-
-    /// Whether the list would still span less than 2^31 ids with this one.
-    pub(super) fn is_within_span(&self, id: u32) -> bool {
-        match (self.chunks.front(), self.chunks.back()) {
-            (Some(first), Some(last)) => {
-                let (first, last) = if is_before(id, first.id) { (id, last.id) } else { (first.id, id) };
-                first == last || is_before(first, last)
-            }
-            _ => true,
-        }
+    /// Whether a chunk is part of a packet that waits for its rest: it was found to be whole.
+    pub(super) fn has_begun_with(&self, id: u32) -> bool {
+        self.begun.is_some_and(|begun| id.wrapping_sub(begun.first) <= begun.last.chunk.id.wrapping_sub(begun.first))
     }
 
     /// No more chunk of this writer comes.
@@ -110,28 +134,54 @@ impl Sequence {
         }
     }
 
-    pub(super) fn sample(&mut self, fragment_bytes: usize) {
-        let bytes = fragment_bytes as u64;
-        let bucket = HISTOGRAM_LIMITS.iter().position(|&limit| bytes <= limit).unwrap_or(HISTOGRAM_LIMITS.len());
-        self.counts[bucket] += 1;
-        self.sums[bucket] += bytes;
+    fn key(&self) -> Key {
+        Key { producer: self.producer, writer: self.writer, born: self.born }
     }
 }
 
 /// All sequences of a buffer, in slots that records can name.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Sequences {
     slots: Vec<Option<Sequence>>,
     free: Vec<u32>,
-    by_writer: HashMap<(ProducerId, WriterId), u32>,
+    by_writer: BTreeMap<(ProducerId, WriterId), u32>,
     /// Who was looked for last, and where it is: a commit has chunk after chunk of one writer.
     last_found: Option<((ProducerId, WriterId), u32)>,
-    /// How many have no chunk.
-    empty: usize,
+    /// Slots of those without chunks, in no order.
+    empty: Vec<u32>,
+    /// Those with chunks that changed since they were read.
+    ready: BTreeMap<Key, u32>,
+    /// How many wait for the rest of a packet, and are not in `ready`.
+    waiting_for_rest: u64,
     copies: u64,
+    births: u64,
+    max_free: usize,
+    /// Visits, comparisons and moves.
+    work: u64,
 }
 
 impl Sequences {
+    /// For a buffer of so many bytes.
+    pub(super) fn new(capacity: usize) -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_writer: BTreeMap::new(),
+            last_found: None,
+            empty: Vec::new(),
+            ready: BTreeMap::new(),
+            waiting_for_rest: 0,
+            copies: 0,
+            births: 0,
+            max_free: FREE_SEQUENCES + capacity / BYTES_PER_FREE_SEQUENCE,
+            work: 0,
+        }
+    }
+
+    pub(super) fn work(&self) -> u64 {
+        self.work
+    }
+
     pub(super) fn find(&mut self, producer: ProducerId, writer: WriterId) -> Option<u32> {
         let key = (producer, writer);
         match self.last_found {
@@ -146,7 +196,12 @@ impl Sequences {
 
     /// Whether some sequences are to be forgotten.
     pub(super) fn is_crowded(&self) -> bool {
-        self.empty > MAX_EMPTY_SEQUENCES
+        self.empty.len() > MAX_EMPTY_SEQUENCES + MAX_EMPTY_SEQUENCES / 8
+    }
+
+    /// Whether so many sequences have data that a record must not be small.
+    pub(super) fn has_many_with_data(&self) -> bool {
+        self.slots.len() - self.free.len() - self.empty.len() > self.max_free
     }
 
     /// The sequence of a writer that commits a chunk; new ones are made, old empty ones forgotten.
@@ -165,20 +220,22 @@ impl Sequences {
 
     #[cold]
     fn insert(&mut self, producer: ProducerId, writer: WriterId, identity: Identity) -> u32 {
+        self.births += 1;
         let sequence = Sequence {
             producer,
             writer,
             identity,
-            chunks: VecDeque::new(),
+            chunks: ChunkList::default(),
             consumed: None,
             loss: 0,
-            stalled_in: 0,
-            counts: [0; HISTOGRAM_BUCKETS],
-            sums: [0; HISTOGRAM_BUCKETS],
+            begun: None,
+            histogram: Histogram::default(),
+            readiness: Readiness::Empty,
             is_retired: false,
+            born: self.births,
             last_used: self.copies,
+            empty_at: 0,
         };
-        self.empty += 1;
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = Some(sequence);
@@ -189,30 +246,56 @@ impl Sequences {
                 u32::try_from(self.slots.len() - 1).expect("a sequence has 16 bytes in the buffer, or is one of 1152")
             }
         };
+        self.add_empty(slot);
         self.by_writer.insert((producer, writer), slot);
         slot
     }
 
+    fn add_empty(&mut self, slot: u32) {
+        self.get_mut(slot).empty_at = u32::try_from(self.empty.len()).expect("as many as slots, at most");
+        self.empty.push(slot);
+    }
+
+    fn remove_empty(&mut self, slot: u32) {
+        let at = self.get(slot).empty_at;
+        self.empty.swap_remove(at as usize);
+        if let Some(&moved) = self.empty.get(at as usize) {
+            self.get_mut(moved).empty_at = at;
+        }
+    }
+
+    /// Forgets the oldest sequences without chunks, but none of a producer that has no more than
+    /// its share.
     #[cold]
     fn forget_oldest(&mut self) {
-        // A heap sorts in little code, and this is rare.
-        let mut empty: BinaryHeap<(u64, u32)> = BinaryHeap::with_capacity(self.empty);
-        for (slot, sequence) in (0u32..).zip(&self.slots) {
-            if let Some(sequence) = sequence.as_ref().filter(|sequence| sequence.chunks.is_empty()) {
-                empty.push((sequence.last_used, slot));
-            }
-        }
-        let empty = empty.into_sorted_vec();
+        self.work += self.empty.len() as u64;
+        let mut empty: Vec<(ProducerId, u64, u32)> = self
+            .empty
+            .iter()
+            .map(|&slot| {
+                let sequence = self.get(slot);
+                (sequence.producer, sequence.last_used, slot)
+            })
+            .collect();
+        empty.sort_unstable();
+        let counts: Vec<usize> = empty.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).collect();
+        let share = share(&counts, MAX_EMPTY_SEQUENCES);
+        let mut surplus: Vec<(u64, u32)> = empty
+            .chunk_by(|a, b| a.0 == b.0)
+            .flat_map(|of_one| &of_one[..of_one.len().saturating_sub(share)])
+            .map(|&(_, last_used, slot)| (last_used, slot))
+            .collect();
+        surplus.sort_unstable();
+        surplus.truncate(self.empty.len() - MAX_EMPTY_SEQUENCES);
         self.last_found = None;
-        let surplus = empty.len().saturating_sub(KEPT_EMPTY_SEQUENCES);
-        for &(_, slot) in &empty[..surplus] {
+        for (_, slot) in surplus {
+            self.remove_empty(slot);
             if let Some(sequence) = self.slots[slot as usize].take() {
                 let key = (sequence.producer, sequence.writer);
                 if self.by_writer.get(&key) == Some(&slot) {
                     self.by_writer.remove(&key);
                 }
                 self.free.push(slot);
-                self.empty -= 1;
             }
         }
     }
@@ -227,17 +310,20 @@ impl Sequences {
             return;
         }
         sequence.is_retired = true;
-        let (identity, counts, sums) = (sequence.identity, sequence.counts, sequence.sums);
+        let (identity, histogram) = (sequence.identity, sequence.histogram.clone());
         self.last_found = None;
         let slot = self.insert(producer, writer, identity);
-        let heir = self.get_mut(slot);
-        (heir.counts, heir.sums) = (counts, sums);
+        self.get_mut(slot).histogram = histogram;
     }
 
     /// The producer is gone; another one may get its id.
     pub(super) fn retire_producer(&mut self, producer: ProducerId) {
         self.last_found = None;
-        self.by_writer.retain(|&(id, _), _| id != producer);
+        let all = (producer, WriterId(0))..=(producer, WriterId(u16::MAX));
+        while let Some((&key, _)) = self.by_writer.range(all.clone()).next() {
+            self.by_writer.remove(&key);
+            self.work += 1;
+        }
     }
 
     /// A loss that a retired sequence cannot tell any more is told by the one that follows it.
@@ -264,36 +350,110 @@ impl Sequences {
         self.slots[slot as usize].as_mut().expect("records name sequences that exist")
     }
 
-    /// Puts a chunk into a sequence's list.
-    pub(super) fn insert_chunk(&mut self, slot: u32, at: usize, stored: Stored) {
+    /// The stored chunk of a sequence with this id.
+    pub(super) fn find_chunk(&mut self, slot: u32, id: u32) -> Option<Stored> {
+        let chunks = &self.get(slot).chunks;
+        let (found, work) = (chunks.find(id), chunks.search_work());
+        self.work += work;
+        found
+    }
+
+    /// Puts a chunk into a sequence's list; true if a newer one was there before it.
+    pub(super) fn insert_chunk(&mut self, slot: u32, stored: Stored) -> bool {
         let sequence = self.get_mut(slot);
-        sequence.chunks.insert(at, stored);
-        if sequence.chunks.len() == 1 {
-            self.empty -= 1;
-        }
+        let is_late = sequence.chunks.insert(stored);
+        let work = sequence.chunks.search_work();
+        self.work += work;
+        self.wake(slot);
+        is_late
     }
 
     /// Appends a chunk that is newer than all others, as [`touch`](Self::touch) and [`insert_chunk`](Self::insert_chunk) would.
-    pub(super) fn push_chunk(&mut self, slot: u32, id: u32, offset: usize, fragment_bytes: usize) {
+    pub(super) fn push_chunk(&mut self, slot: u32, id: u32, offset: usize, fragment_bytes: u16) {
         self.copies += 1;
         let last_used = self.copies;
         let sequence = self.get_mut(slot);
         sequence.last_used = last_used;
-        sequence.sample(fragment_bytes);
+        sequence.histogram.sample(fragment_bytes);
         let offset = u32::try_from(offset).expect("a buffer is smaller than 2^32 bytes");
         sequence.chunks.push_back(Stored { id, offset });
-        if sequence.chunks.len() == 1 {
-            self.empty -= 1;
-        }
+        self.wake(slot);
     }
 
     /// Takes the oldest chunk out of a sequence's list.
     pub(super) fn pop_chunk(&mut self, slot: u32) {
         let sequence = self.get_mut(slot);
-        sequence.chunks.pop_front();
-        if sequence.chunks.is_empty() {
-            self.empty += 1;
+        sequence.begun = None;
+        let moved = sequence.chunks.pop_front();
+        let is_empty = sequence.chunks.is_empty();
+        self.work += work::of_copy(moved * size_of::<Stored>());
+        if is_empty {
+            self.leave_readers(slot, Readiness::Empty);
+            self.add_empty(slot);
+        } else {
+            self.wake(slot);
         }
+    }
+
+    /// Something of a sequence with chunks has changed: readers look at it again.
+    #[inline]
+    pub(super) fn wake(&mut self, slot: u32) {
+        if self.get(slot).readiness != Readiness::Ready {
+            self.wake_up(slot);
+        }
+    }
+
+    fn wake_up(&mut self, slot: u32) {
+        let sequence = self.get_mut(slot);
+        let (before, key) = (sequence.readiness, sequence.key());
+        sequence.readiness = Readiness::Ready;
+        match before {
+            Readiness::Empty => self.remove_empty(slot),
+            Readiness::Waits { for_rest } => self.waiting_for_rest -= u64::from(for_rest),
+            Readiness::Ready => {}
+        }
+        self.ready.insert(key, slot);
+        self.charge_search();
+    }
+
+    /// A reader found nothing more in a sequence.
+    pub(super) fn put_to_wait(&mut self, slot: u32, for_rest: bool) {
+        self.leave_readers(slot, Readiness::Waits { for_rest });
+        self.waiting_for_rest += u64::from(for_rest);
+    }
+
+    fn leave_readers(&mut self, slot: u32, readiness: Readiness) {
+        let sequence = self.get_mut(slot);
+        let (before, key) = (sequence.readiness, sequence.key());
+        sequence.readiness = readiness;
+        match before {
+            Readiness::Ready => drop(self.ready.remove(&key)),
+            Readiness::Waits { for_rest } => self.waiting_for_rest -= u64::from(for_rest),
+            Readiness::Empty => {}
+        }
+        self.charge_search();
+    }
+
+    fn charge_search(&mut self) {
+        self.work += 1 + u64::from(self.ready.len().checked_ilog2().unwrap_or(0));
+    }
+
+    /// How many sequences wait for the rest of a packet, and are not to be looked at again.
+    pub(super) fn waiting_for_rest(&self) -> u64 {
+        self.waiting_for_rest
+    }
+
+    /// The sequence in this slot, if it is still the one with the key and readers want it.
+    pub(super) fn ready_at(&self, key: Key, slot: u32) -> Option<&Sequence> {
+        let sequence = self.slots.get(slot as usize)?.as_ref()?;
+        (sequence.born == key.born && sequence.readiness == Readiness::Ready).then_some(sequence)
+    }
+
+    /// The first ready sequence, or the first one after a key.
+    pub(super) fn next_ready(&mut self, after: Option<Key>) -> Option<(Key, u32)> {
+        self.charge_search();
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.ready.range((from, Bound::Unbounded)).next().map(|(&key, &slot)| (key, slot))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Sequence> {
@@ -301,19 +461,77 @@ impl Sequences {
     }
 
     /// Those that stand for their writer.
-    pub(super) fn current(&self) -> impl Iterator<Item = &Sequence> {
+    pub(super) fn unsorted(&self) -> impl Iterator<Item = &Sequence> {
         self.iter().filter(|sequence| !sequence.is_retired)
+    }
+
+    /// The same in the order in which they are read.
+    pub(super) fn current(&self) -> Vec<&Sequence> {
+        let mut current: Vec<&Sequence> = self.unsorted().collect();
+        current.sort_unstable_by_key(|sequence| sequence.key());
+        current
     }
 
     pub(super) fn clear_histograms(&mut self) {
         for sequence in self.slots.iter_mut().flatten() {
-            sequence.counts = [0; HISTOGRAM_BUCKETS];
-            sequence.sums = [0; HISTOGRAM_BUCKETS];
+            sequence.histogram = Histogram::default();
         }
+    }
+
+    /// Checks that the lists of sequences agree with the sequences.
+    pub(super) fn assert_consistent(&self) {
+        let mut waiting_for_rest = 0;
+        let (mut ready, mut empty) = (0, 0);
+        for (slot, sequence) in (0..).zip(&self.slots) {
+            let Some(sequence) = sequence else { continue };
+            match sequence.readiness {
+                Readiness::Empty => {
+                    empty += 1;
+                    assert_eq!(self.empty[sequence.empty_at as usize], slot);
+                }
+                Readiness::Ready => {
+                    ready += 1;
+                    assert_eq!(self.ready.get(&sequence.key()), Some(&slot));
+                }
+                Readiness::Waits { for_rest } => waiting_for_rest += u64::from(for_rest),
+            }
+            assert_eq!(sequence.readiness == Readiness::Empty, sequence.chunks.is_empty());
+        }
+        assert_eq!((self.ready.len(), self.empty.len(), self.waiting_for_rest), (ready, empty, waiting_for_rest));
+        assert_eq!(self.free.len(), self.slots.iter().filter(|sequence| sequence.is_none()).count());
     }
 
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.iter().count()
+    }
+}
+
+/// The largest number of which everybody may have as many, so that all have `total` together, at
+/// most.
+fn share(counts: &[usize], total: usize) -> usize {
+    let mut counts = counts.to_vec();
+    counts.sort_unstable();
+    let mut left = total;
+    for (at, &count) in counts.iter().enumerate() {
+        let share = left / (counts.len() - at);
+        if count > share {
+            return share;
+        }
+        left -= count;
+    }
+    usize::MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_what_the_greedy_are_cut_to() {
+        assert_eq!(share(&[10, 2, 30], 20), 9, "10 and 30 are cut to 9 each, 2 stays");
+        assert_eq!(share(&[5, 5], 10), usize::MAX);
+        assert_eq!(share(&[1153], 1024), 1024);
+        assert_eq!(share(&[1; 5], 3), 0, "there are more producers than places");
     }
 }

@@ -2,10 +2,11 @@
 
 use esatto_shm::planted;
 
+use super::chunk_list::{Stored, is_before};
 use super::fragment::{self, Broken};
 use super::record::{self, ChunkRecord, HEADER, INCOMPLETE, LAST_CONTINUES, NEEDS_PATCHING, Record, WIRE_FLAGS};
-use super::sequence::{Consumed, Stored, is_before};
-use super::{CentralBuffer, Chunk, FillPolicy, Patch, ProducerId, WriterId, loss};
+use super::sequence::{Consumed, MIN_CROWDED_RECORD};
+use super::{CentralBuffer, Chunk, FillPolicy, Patch, ProducerId, WriterId, loss, work};
 
 /// A chunk after its fragments were checked.
 #[derive(Clone, Copy)]
@@ -16,6 +17,8 @@ struct Checked<'a> {
     available: u16,
     reserved: u16,
     flags: u8,
+    /// How many fragments were looked at.
+    visited: u16,
     broken: Option<Broken>,
 }
 
@@ -29,13 +32,13 @@ impl Checked<'_> {
 impl CentralBuffer {
     /// Stores a chunk, or replaces its earlier copy.
     ///
-    /// Never fails: what cannot be stored is counted in [`stats`](Self::stats). Ends the current reading pass.
+    /// Never fails: what cannot be stored is counted in [`stats`](Self::stats).
     pub fn copy(&mut self, chunk: &Chunk<'_>) {
         debug_assert!(!self.read_only, "a clone is not written to");
         if self.read_only {
             return;
         }
-        self.cursor = None;
+        self.work += 1;
         if self.closed {
             self.stats.chunks_discarded += 1;
             return;
@@ -48,9 +51,10 @@ impl CentralBuffer {
             self.stats.abi_violations += 1;
             return;
         }
+        self.work += u64::from(checked.visited);
         let slot = self.sequences.touch(chunk.producer, WriterId(chunk.header.writer_id), chunk.identity);
         let sequence = self.sequences.get_mut(slot);
-        sequence.sample(checked.fragments.len());
+        sequence.histogram.sample(checked.available);
 
         let mut already_consumed = 0;
         match sequence.consumed {
@@ -66,28 +70,29 @@ impl CentralBuffer {
             }
             _ => {}
         }
-        match sequence.position(checked.chunk_id) {
-            Ok(at) => self.copy_again(slot, at, &checked),
-            Err(at) => {
-                let too_late = at == 0
-                    && sequence
-                        .chunks
-                        .front()
-                        .is_some_and(|&first| record::load_chunk(&self.data, first.offset).read > 0);
-                if too_late {
-                    // Its successor was already returned.
-                    self.stats.chunks_discarded += 1;
-                } else if !sequence.is_within_span(checked.chunk_id) {
-                    self.stats.abi_violations += 1;
-                } else {
-                    self.count_broken(checked.broken);
-                    self.store(slot, &checked, already_consumed);
-                }
-            }
+        if let Some(stored) = self.sequences.find_chunk(slot, checked.chunk_id) {
+            return self.copy_again(slot, stored, &checked);
+        }
+        let chunks = self.sequences.get(slot).chunks();
+        let too_late = chunks.front().zip(chunks.back()).is_some_and(|(first, last)| {
+            let is_behind = is_before(first.id, checked.chunk_id) || is_before(last.id, checked.chunk_id);
+            !is_behind && record::load_chunk(&self.data, first.offset).read > 0
+        });
+        if too_late {
+            // Its successor was already returned.
+            self.stats.chunks_discarded += 1;
+        } else if !chunks.is_within_span(checked.chunk_id) {
+            self.stats.abi_violations += 1;
+        } else {
+            self.count_broken(checked.broken);
+            let read = self.read_position(slot, &checked, already_consumed);
+            self.store(slot, &checked, read);
         }
     }
 
-    /// Applies patches to a stored chunk; false if there is none, or an offset is out of range.
+    /// Applies patches to a stored chunk; false if there is none, an offset is out of range, or it
+    /// said that it needs none and a packet that waits for later chunks was found to be whole in
+    /// it.
     ///
     /// `more` keeps the chunk waiting for further patches.
     pub fn patch(
@@ -98,15 +103,17 @@ impl CentralBuffer {
         patches: impl Iterator<Item = Patch>,
         more: bool,
     ) -> bool {
+        self.work += 1;
         // Producers may name any buffer; those of clones stay as they are.
         let found = self.sequences.find(producer, writer).filter(|_| !self.read_only).and_then(|slot| {
-            let sequence = self.sequences.get(slot);
-            let at = sequence.position(chunk_id).ok();
-            let at =
-                at.map(|at| if planted!("patch-next-chunk") && at + 1 < sequence.chunks.len() { at + 1 } else { at });
-            at.map(|at| sequence.chunks[at].offset)
+            let mut stored = self.sequences.find_chunk(slot, chunk_id)?;
+            if planted!("patch-next-chunk") {
+                stored = self.sequences.find_chunk(slot, chunk_id.wrapping_add(1)).unwrap_or(stored);
+            }
+            Some((slot, stored))
         });
-        let Some(offset) = found else {
+        let found = found.filter(|(slot, stored)| !self.sequences.get(*slot).has_begun_with(stored.id));
+        let Some((slot, Stored { offset, .. })) = found else {
             self.stats.patches_failed += 1;
             return false;
         };
@@ -114,17 +121,26 @@ impl CentralBuffer {
         let start = offset as usize + HEADER;
         let payload = &mut self.data[start..start + usize::from(chunk.available)];
         let mut applied = 0;
+        let mut is_out_of_range = false;
         for patch in patches {
             let target = usize::try_from(patch.offset)
                 .ok()
                 .and_then(|at| Some(at..at.checked_add(patch.data.len())?))
                 .and_then(|range| payload.get_mut(range));
             let Some(target) = target else {
-                self.stats.patches_failed += 1;
-                return false;
+                is_out_of_range = true;
+                break;
             };
             target.copy_from_slice(&patch.data);
             applied += 1;
+        }
+        self.work += applied;
+        if !planted!("patch-wakes-nobody") {
+            self.sequences.wake(slot);
+        }
+        if is_out_of_range {
+            self.stats.patches_failed += 1;
+            return false;
         }
         self.stats.patches_succeeded += applied;
         if !more || planted!("patch-releases-early") {
@@ -148,7 +164,9 @@ impl CentralBuffer {
     /// A chunk that is not stored (any more) becomes a new record.
     fn store(&mut self, slot: u32, checked: &Checked<'_>, already_consumed: u16) {
         let size = record::size_for(checked.reserved.into());
-        let Some(offset) = self.make_room(size) else {
+        let is_crowded = self.sequences.has_many_with_data();
+        let space = if is_crowded { size.max(MIN_CROWDED_RECORD).min(self.capacity) } else { size };
+        let Some(offset) = self.make_room(space) else {
             self.stats.chunks_discarded += 1;
             return;
         };
@@ -161,8 +179,8 @@ impl CentralBuffer {
         if overtaken {
             sequence.loss |= loss::PRESENT | loss::OVERWRITE;
             self.stats.chunks_discarded += 1;
-            self.pad(offset, size);
-            self.write = offset + size;
+            self.pad(offset, space);
+            self.write = offset + space;
             return;
         }
 
@@ -176,14 +194,14 @@ impl CentralBuffer {
         };
         self.put_fragments(offset, checked.fragments);
         self.finish_record(offset, &record);
-
-        let sequence = self.sequences.get(slot);
-        let at = sequence.position(checked.chunk_id).unwrap_or_else(|at| at);
-        if at != sequence.chunks.len() {
-            self.stats.chunks_committed_out_of_order += 1;
+        if space > size {
+            self.pad(offset + size, space - size);
+            self.write = offset + space;
         }
+
         let offset = u32::try_from(offset).expect("a buffer is smaller than 2^32 bytes");
-        self.sequences.insert_chunk(slot, at, Stored { id: checked.chunk_id, offset });
+        let is_late = self.sequences.insert_chunk(slot, Stored { id: checked.chunk_id, offset });
+        self.stats.chunks_committed_out_of_order += u64::from(is_late);
     }
 
     /// A chunk that was consumed while it was being written is complete, and all its fragments were known.
@@ -191,7 +209,7 @@ impl CentralBuffer {
     fn end_incomplete(&mut self, slot: u32, checked: &Checked<'_>) {
         let sequence = self.sequences.get_mut(slot);
         let is_next_begun =
-            sequence.chunks.front().is_some_and(|&next| record::load_chunk(&self.data, next.offset).read > 0);
+            sequence.chunks().front().is_some_and(|next| record::load_chunk(&self.data, next.offset).read > 0);
         if is_next_begun {
             // What might be missing was marked there.
             return;
@@ -205,10 +223,9 @@ impl CentralBuffer {
         }
     }
 
-    /// A chunk whose earlier copy is stored, at `at` in its sequence.
+    /// A chunk whose earlier copy is stored.
     #[cold]
-    fn copy_again(&mut self, slot: u32, at: usize, checked: &Checked<'_>) {
-        let offset = self.sequences.get(slot).chunks[at].offset;
+    fn copy_again(&mut self, slot: u32, Stored { id, offset }: Stored, checked: &Checked<'_>) {
         let mut stored = record::load_chunk(&self.data, offset);
         let is_complete = checked.flags & INCOMPLETE == 0;
         let was_incomplete = stored.has(INCOMPLETE);
@@ -216,7 +233,9 @@ impl CentralBuffer {
         // A producer that patches in shared memory clears NeedsPatching before it commits.
         let was_patched = is_complete && stored.has(NEEDS_PATCHING) && checked.flags & NEEDS_PATCHING == 0;
         let missing = stored.flags & WIRE_FLAGS & !checked.flags & if was_patched { !NEEDS_PATCHING } else { !0 };
-        if checked.available < stored.available || checked.available > stored.reserved || missing != 0 {
+        // A chunk that was complete does not grow.
+        let most = if was_incomplete { stored.reserved } else { stored.available };
+        if checked.available < stored.available || checked.available > most || missing != 0 {
             self.stats.abi_violations += 1;
             return;
         }
@@ -232,8 +251,11 @@ impl CentralBuffer {
             && was_incomplete
             && is_complete
             && stored.is_read()
-            && at == 0;
+            && self.sequences.get(slot).chunks().front().is_some_and(|first| first.id == id);
         self.count_broken(checked.broken);
+        if is_larger || was_patched {
+            stored.read = self.read_position(slot, checked, stored.read);
+        }
         if is_relocated {
             self.sequences.pop_chunk(slot);
             record::store_padding(&mut self.data, offset as usize, stored.size());
@@ -250,6 +272,23 @@ impl CentralBuffer {
         stored.available = checked.available;
         stored.flags = if is_complete || !was_incomplete { checked.flags & !INCOMPLETE } else { checked.flags };
         record::store_chunk(&mut self.data, offset as usize, &stored);
+        self.sequences.wake(slot);
+    }
+
+    /// Where reading goes on in a new copy of a chunk of which so many bytes were consumed: where
+    /// one of its fragments ends.
+    ///
+    /// The fragments of a chunk that was scraped while it was written may turn out to end
+    /// elsewhere, if the writer moved them. What follows in the middle of a fragment is not a size:
+    /// it would make one packet out of pieces of several.
+    fn read_position(&mut self, slot: u32, checked: &Checked<'_>, consumed: u16) -> u16 {
+        let end = fragment::end_from(checked.fragments, consumed.into());
+        if end != usize::from(consumed) {
+            self.stats.abi_violations += 1;
+            self.sequences.get_mut(slot).loss |= loss::PRESENT | loss::CHUNK_CORRUPTED;
+        }
+        self.work += u64::from(consumed);
+        u16::try_from(end).unwrap_or(checked.available)
     }
 
     /// Writes the header of a new record, whose fragments are in place.
@@ -261,6 +300,7 @@ impl CentralBuffer {
     }
 
     fn put_fragments(&mut self, offset: usize, fragments: &[u8]) {
+        self.work += work::of_copy(fragments.len());
         self.data[offset + HEADER..][..fragments.len()].copy_from_slice(fragments);
     }
 
@@ -306,9 +346,10 @@ impl CentralBuffer {
         let mut at = from;
         while at < to {
             let record = record::load(&self.data, at);
+            self.work += 1;
             match record {
                 Record::Chunk(chunk) => self.erase_through(chunk.slot, at),
-                Record::Padding { size, .. } => self.stats.padding_bytes_cleared += size as u64,
+                Record::Padding { size } => self.stats.padding_bytes_cleared += size as u64,
             }
             at += record.size();
         }
@@ -343,6 +384,7 @@ fn check<'a>(chunk: &Chunk<'a>) -> Option<Checked<'a>> {
         available,
         reserved: reserved.unwrap_or(available),
         flags,
+        visited: parsed.visited,
         broken: parsed.broken,
     })
 }

@@ -5,6 +5,7 @@ use esatto_schema::{TraceConfig, TracePacketReader, TraceReader};
 use esatto_service::{CallId, ClientId, FileId, Input};
 
 use crate::clones::{answer, ask, by_id};
+use crate::consumers::{attach, detach, wait_for_end};
 use crate::world::{FakeProducer, World, config, packet, text_of};
 
 /// The file of the session, and that of its first clone.
@@ -176,4 +177,65 @@ fn a_copy_stays_below_the_limit_of_the_session() {
     assert_eq!(answer(&world, call).unwrap().success, Some(true));
     assert!(world.files[&COPY].len() < 3000);
     assert!(texts(&world, COPY).is_empty());
+}
+
+/// A clone that is still being copied when its consumer detaches it; the call that asks for it is
+/// open.
+fn detached_while_copied() -> (World, CallId) {
+    let (mut world, producer, _) = streaming();
+    world.copies_are_slow = true;
+    let (cloner, call) = begin(&mut world);
+    world.acknowledge_flush(&producer, u64::MAX);
+    detach(&mut world, cloner, "k");
+    assert_eq!(answer(&world, call), None);
+    (world, call)
+}
+
+// Seeds 200431, 200478, 201010, 201420 and 202025 of the simulator.
+#[test]
+fn a_clone_that_is_detached_while_it_is_copied_is_answered_and_then_freed() {
+    let (mut world, call) = detached_while_copied();
+    world.finish_slow_work();
+    assert_eq!(answer(&world, call).unwrap().success, Some(true));
+    assert_eq!((texts(&world, COPY), &world.closed_files[..]), (vec!["a".to_owned(), "b".to_owned()], &[COPY][..]));
+    let late = world.consumer();
+    let attached = attach(&mut world, late, "k");
+    assert_eq!(world.rejected, [attached], "what the clone holds is in its file, so nothing is left to attach to");
+}
+
+// Seeds 200249, 200490 and 200826 of the simulator.
+#[test]
+fn the_end_of_a_clone_is_told_to_the_consumer_that_attached_while_it_was_copied() {
+    for error in [None, Some("no space")] {
+        let (mut world, producer, _) = streaming();
+        world.copies_are_slow = true;
+        world.file_error = error.map(str::to_owned);
+        let (cloner, call) = begin(&mut world);
+        world.acknowledge_flush(&producer, u64::MAX);
+        detach(&mut world, cloner, "k");
+        let other = world.consumer();
+        attach(&mut world, other, "k");
+        let end = wait_for_end(&mut world, other);
+        assert_eq!((answer(&world, call), world.ended(end)), (None, None));
+        world.file_error = None;
+        world.finish_slow_work();
+        assert_eq!(answer(&world, call).unwrap().success, Some(error.is_none()));
+        let expected = error.map(|error| format!("the trace file cannot be copied: {error}"));
+        assert_eq!(world.ended(end), Some(expected.unwrap_or_default()));
+        assert!(world.rejected.is_empty());
+        assert_eq!(world.closed_files, [COPY]);
+    }
+}
+
+#[test]
+fn a_consumer_that_frees_a_clone_while_it_is_copied_waits_no_longer_for_its_end() {
+    let (mut world, call) = detached_while_copied();
+    let other = world.consumer();
+    attach(&mut world, other, "k");
+    let end = wait_for_end(&mut world, other);
+    world.consumer_call(other, Method::FreeBuffers, &[]);
+    assert_eq!(answer(&world, call).unwrap().success, Some(false));
+    assert!(world.is_answered(end));
+    world.finish_slow_work();
+    assert_eq!(world.closed_files, [COPY]);
 }

@@ -464,6 +464,31 @@ fn what_a_failed_clone_has_moved_goes_back() {
 }
 
 #[test]
+fn what_a_failed_clone_has_moved_does_not_come_behind_what_is_newer() {
+    let moved = BufferConfig { transfer_on_clone: Some(true), ..buffer(64) };
+    let mut config = TraceConfig { buffers: vec![buffer(64), moved], ..config(&["slow", "quiet"]) };
+    config.data_sources[1].config.as_mut().unwrap().target_buffer = Some(1);
+    let mut world = World::new();
+    let mut producer = world.producer("p");
+    world.register(&producer, "slow");
+    let quiet =
+        esatto_schema::DataSourceDescriptor { name: Some("quiet".into()), no_flush: Some(true), ..Default::default() };
+    world.register_as(&producer, quiet);
+    let consumer = world.consumer();
+    world.enable(consumer, &config);
+    let (first, second) = (world.consumer(), world.consumer());
+    world.commit(&mut producer, 2, 1, 0, &[&packet("1")]);
+    ask(&mut world, first, &by_id(1));
+    world.commit(&mut producer, 2, 1, 1, &[&packet("2")]);
+    assert_eq!(world.read_texts(consumer), ["2"], "the clone has the first packet");
+    ask(&mut world, second, &by_id(1));
+    // The buffer is empty again, but not because nothing was recorded.
+    world.feed(Input::ConsumerDisconnected(first));
+    world.commit(&mut producer, 2, 1, 2, &[&packet("3")]);
+    assert_eq!(world.read_texts(consumer), ["3"], "the first packet is not read behind the second");
+}
+
+#[test]
 fn a_clone_for_a_trigger_names_it() {
     let (mut world, _, _) = recording(&config(&["ds"]));
     let request = CloneSessionRequest {

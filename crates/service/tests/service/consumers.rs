@@ -12,17 +12,17 @@ use esatto_service::{CallId, ClientId, FileId, Input};
 
 use crate::world::{FakeProducer, World, config, packet};
 
-fn detach(world: &mut World, consumer: ClientId, key: &str) -> CallId {
+pub(crate) fn detach(world: &mut World, consumer: ClientId, key: &str) -> CallId {
     let request = DetachRequest { key: Some(key.into()), ..Default::default() };
     world.consumer_call(consumer, Method::Detach, &request.encode())
 }
 
-fn attach(world: &mut World, consumer: ClientId, key: &str) -> CallId {
+pub(crate) fn attach(world: &mut World, consumer: ClientId, key: &str) -> CallId {
     let request = AttachRequest { key: Some(key.into()), ..Default::default() };
     world.consumer_call(consumer, Method::Attach, &request.encode())
 }
 
-fn wait_for_end(world: &mut World, consumer: ClientId) -> CallId {
+pub(crate) fn wait_for_end(world: &mut World, consumer: ClientId) -> CallId {
     let request = EnableTracingRequest { attach_notification_only: Some(true), ..Default::default() };
     world.consumer_call(consumer, Method::EnableTracing, &request.encode())
 }
@@ -285,4 +285,21 @@ fn too_many_flushes_are_refused() {
     let packets = world.read(consumer);
     assert_eq!(events(&packets, |event| event.flush_started().is_some()), 64, "only so many are told");
     assert_eq!(events(&packets, |event| event.all_data_sources_flushed().is_some()), 64);
+}
+
+#[test]
+fn a_call_that_waits_for_a_detached_session_is_not_answered_for_another_session() {
+    let mut world = World::new();
+    let consumer = world.consumer();
+    let left = world.enable(consumer, &config(&[]));
+    detach(&mut world, consumer, "left");
+    let other = world.consumer();
+    world.enable(other, &config(&[]));
+    detach(&mut world, other, "found");
+    attach(&mut world, consumer, "found");
+    world.consumer_call(consumer, Method::DisableTracing, &[]);
+    assert_eq!(world.ended(left), None);
+    // The session is over, as the next call is told. It takes the place of the one before.
+    let end = wait_for_end(&mut world, consumer);
+    assert_eq!((world.ended(end), &world.rejected[..]), (Some(String::new()), &[left][..]));
 }

@@ -5,6 +5,7 @@ use esatto_schema::trace_config::{FFlushMode, WriteFlushMode};
 use esatto_schema::{TraceConfig, TracePacketReader, TraceReader};
 use esatto_service::{FileId, Input};
 
+use crate::consumers::{attach, detach, wait_for_end};
 use crate::world::{World, config, packet, text_of};
 
 fn streaming(sources: &[&str]) -> TraceConfig {
@@ -174,4 +175,21 @@ fn a_detached_session_completes_its_file_when_its_time_is_over() {
     assert_eq!(texts(&world), ["a"]);
     assert_eq!(world.closed_files, [FileId(1)]);
     assert_eq!(world.timers(), 0, "the session is gone");
+}
+
+// Seed 201358 of the simulator.
+#[test]
+fn a_consumer_that_attaches_after_a_write_error_is_told_of_it_again() {
+    let mut world = World::new();
+    let consumer = world.consumer();
+    let end = world.enable_with(consumer, &streaming(&[]), true);
+    world.file_error = Some("no space left".to_owned());
+    world.advance_ms(1000);
+    let expected = Some("the trace file cannot be written: no space left".to_owned());
+    assert_eq!(world.ended(end), expected);
+    detach(&mut world, consumer, "k");
+    let other = world.consumer();
+    attach(&mut world, other, "k");
+    let end = wait_for_end(&mut world, other);
+    assert_eq!(world.ended(end), expected);
 }

@@ -1,5 +1,6 @@
 //! The service as its owner sees it: inputs in, outputs out.
 
+mod bounds;
 mod captures;
 mod clone_storms;
 mod clone_triggers;

@@ -3,7 +3,7 @@
 use esatto_protozero::Owned;
 use esatto_schema::consumer_port::Method;
 use esatto_schema::trace_config::SessionSemaphore;
-use esatto_schema::{FlushRequest, TraceConfig};
+use esatto_schema::{FlushRequest, TraceConfig, TraceReader};
 use esatto_service::{CallId, ClientId, FileId, Input};
 
 use crate::enabling::boosted;
@@ -43,20 +43,50 @@ fn calls_that_come_while_a_file_is_created_are_not_lost() {
 }
 
 #[test]
-fn a_session_that_goes_while_its_file_is_created_closes_it() {
+fn a_session_that_is_freed_while_its_file_is_created_is_started_and_stopped_and_its_file_is_complete() {
     for disconnects in [false, true] {
-        let (mut world, consumer, end) = opening(config(&[]));
+        let (mut world, consumer, end) = opening(config(&["ds"]));
+        let producer = world.producer("p");
+        world.register(&producer, "ds");
+        let next = world.consumer_of(1001);
         if disconnects {
             world.feed(Input::ConsumerDisconnected(consumer));
         } else {
             world.consumer_call(consumer, Method::FreeBuffers, &[]);
-            assert_eq!(world.ended(end).as_deref(), Some(""));
         }
+        assert_eq!(world.ended(end), None);
+        // The consumer is free for another session meanwhile, whose end is its own.
+        let other = if disconnects { next } else { consumer };
+        let other_end = world.enable(other, &config(&[]));
         world.finish_slow_work();
+        assert_eq!(world.ended(end).as_deref(), (!disconnects).then_some(""));
+        assert_eq!(world.ended(other_end), None);
+        let commands = world.commands(&producer);
+        let of_kind = [
+            commands.iter().position(|command| command.start_data_source.is_some()),
+            commands.iter().position(|command| command.stop_data_source.is_some()),
+        ];
+        assert!(of_kind[0].is_some() && of_kind[0] < of_kind[1], "{commands:?}");
         assert_eq!(world.closed_files, [FileId(1)]);
-        assert!(world.files[&FileId(1)].is_empty());
-        assert_eq!(world.timers(), 0);
+        let trace = TraceReader::new(&world.files[&FileId(1)]);
+        assert!(trace.packet().last().unwrap().trace_stats().is_some());
+        world.consumer_call(other, Method::DisableTracing, &[]);
+        assert_eq!(world.ended(other_end).as_deref(), Some(""));
+        assert!(world.rejected.is_empty());
     }
+}
+
+#[test]
+fn a_session_that_is_freed_while_its_file_is_created_is_told_that_it_cannot_be() {
+    let mut world = World::new();
+    (world.opening_is_slow, world.file_error) = (true, Some("it exists".to_owned()));
+    let consumer = world.consumer();
+    let streamed = TraceConfig { write_into_file: Some(true), output_path: Some("/x".into()), ..config(&[]) };
+    let end = world.enable(consumer, &streamed);
+    world.consumer_call(consumer, Method::FreeBuffers, &[]);
+    world.finish_slow_work();
+    assert_eq!(world.ended(end).as_deref(), Some("output_path /x: it exists"));
+    assert_eq!(world.timers(), 0);
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn row_076_a_completed_chunk_moves_to_the_newest_place() {
     bench.put("p2w1.0[x3568]");
     bench.put("w1.0[a32 b32 c64>] p3w1.0[y] w1.1[<d e]");
     assert_eq!((bench.stats().chunks_relocated, bench.stats().write_wrap_count), (1, 1));
-    assert_eq!(bench.read(), "x b cd y e");
+    assert_eq!(bench.read(), "b cd e x y");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn row_080_a_full_ring_with_a_read_open_chunk() {
     let mut bench = Bench::ring();
     assert_eq!(bench.put("w1.0?[a b]pad512").read(), "a");
     bench.put("p2w1.0[x1776] p2w1.1[y1776] w1.0[a b c]");
-    assert_eq!(bench.read(), "x y b c");
+    assert_eq!(bench.read(), "b c x y");
 }
 
 #[test]
@@ -219,10 +219,36 @@ fn a_chunk_patched_in_shared_memory_between_scrape_and_commit_is_taken() {
     assert_eq!(bench.put("w1.0[a b>]").read(), "bc d");
 }
 
+/// google/perfetto#6677: a writer moves the packet that it has just finished, and a scrape sees the
+/// chunk in between.
+#[test]
+fn packets_that_moved_after_they_were_scraped_are_not_fused() {
+    let mut moved = vec![19; 60];
+    moved[1..20].fill(b'a');
+    moved[21..40].fill(b'b');
+    moved[41..60].fill(b'c');
+    // Where the scraped packets ended is the size of all that follows now.
+    moved[32] = 27;
+    let mut bench = Bench::ring();
+    assert_eq!(bench.put("w1.0?[a16 b16 z]pad512").read(), "a b");
+    bench.raw(1, 0, 3, &moved);
+    assert_eq!(bench.read_bytes(), [vec![b'c'; 19]], "in the ring");
+    let mut bench = Bench::discard();
+    assert_eq!(bench.put("w1.0?[a16 b16 z]pad512").read(), "a b");
+    bench.raw(1, 0, 3, &moved);
+    assert_eq!(bench.read(), "c=5", "in its place");
+    let mut bench = Bench::ring();
+    assert_eq!(bench.put("w1.0?[a16 b16 z]pad512").read(), "a b");
+    overwrite(&mut bench);
+    bench.raw(1, 0, 3, &moved);
+    assert_eq!(bench.read(), "c=5", "admitted again");
+    assert_eq!(bench.stats().abi_violations, 1);
+}
+
 #[test]
 fn moving_a_chunk_that_overwrites_its_own_successor_reports_the_loss() {
     let mut bench = Bench::ring();
-    assert_eq!(bench.put("p2w1.0[x512] w1.0?[a b]pad512").read(), "x a");
+    assert_eq!(bench.put("p2w1.0[x512] w1.0?[a b]pad512").read(), "a x");
     bench.put("p2w1.1[y3008]");
     // w1.1 goes to the start; the completed w1.0 is then written behind it, and so on around the ring.
     bench.put("w1.1[d496] w1.2[e496]");

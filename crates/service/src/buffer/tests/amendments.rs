@@ -24,7 +24,7 @@ fn an_abort_in_a_chunk_that_is_overwritten_is_told_with_it() {
     let mut bench = Bench::ring();
     bench.put("w1.0[a %] w1.1[b2000]");
     bench.put("p2w1.0[x3000] w1.2[c]");
-    assert_eq!(bench.read(), "x c=193");
+    assert_eq!(bench.read(), "c=193 x");
 }
 
 #[test]
@@ -117,13 +117,13 @@ fn a_loss_of_the_writer_before_is_told_by_the_next_one() {
     bench.put("w1.0[a2000]");
     bench.buffer.renew_writer(ProducerId(1), WriterId(1));
     bench.put("w1.0[b] p2w1.0[x1900] w1.1[c]");
-    assert_eq!(bench.read(), "a b x c");
+    assert_eq!(bench.read(), "a b c x");
 
     let mut bench = Bench::ring();
     bench.put("w1.0[a2000]");
     bench.buffer.renew_writer(ProducerId(1), WriterId(1));
     bench.put("p2w1.0[x3000] w1.0[b]");
-    assert_eq!(bench.read(), "x b=65");
+    assert_eq!(bench.read(), "b=65 x");
 
     let mut bench = Bench::ring();
     assert_eq!(bench.put("w1.0[a %]").read(), "a");
@@ -138,7 +138,7 @@ fn a_producer_id_that_is_used_again_is_another_producer() {
     bench.buffer.retire_producer(ProducerId(1));
     bench.put("w1.0[c] p2w1.1[y]");
     bench.buffer.assert_consistent();
-    assert_eq!(bench.read(), "a b x c y");
+    assert_eq!(bench.read(), "a b c x y");
 }
 
 #[test]
@@ -192,11 +192,11 @@ fn a_completion_before_the_successor_is_read_leaves_it_unmarked() {
 fn an_empty_successor_that_is_overwritten_hands_the_mark_on() {
     let mut bench = overwritten_while_written();
     bench.put("w1.1[]");
-    assert_eq!(bench.put("p2w1.1[y4000] w1.2[d]").read(), "y d=65");
+    assert_eq!(bench.put("p2w1.1[y4000] w1.2[d]").read(), "d=65 y");
     let mut bench = Bench::ring();
     assert_eq!(bench.put("w1.0[a]").read(), "a");
     bench.put("w1.2[]");
-    assert_eq!(bench.put("p2w1.0[x4000] w1.3[d]").read(), "x d=3", "a gap in front of it, too");
+    assert_eq!(bench.put("p2w1.0[x4000] w1.3[d]").read(), "d=3 x", "a gap in front of it, too");
 }
 
 #[test]
@@ -215,5 +215,5 @@ fn what_the_writer_before_left_half_written_is_told_by_the_next_one() {
     let mut bench = Bench::ring();
     assert_eq!(bench.put("w1.0?[a b]pad256").read(), "a");
     bench.buffer.renew_writer(ProducerId(1), WriterId(1));
-    assert_eq!(bench.put("p2w1.0[x4000] w1.0[d]").read(), "x d=65");
+    assert_eq!(bench.put("p2w1.0[x4000] w1.0[d]").read(), "d=65 x");
 }

@@ -343,7 +343,7 @@ fn buckets_have_inclusive_limits_and_repetitions_are_sampled_too() {
     }
     bench.put("w1.0[a8]");
     let writer = bench.buffer.writers().next().unwrap();
-    assert_eq!(*writer.counts, [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1]);
+    assert_eq!(writer.counts, [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1]);
     assert_eq!(writer.sums[0], 8 + 8);
     assert_eq!(writer.sums[10], 16385);
 }

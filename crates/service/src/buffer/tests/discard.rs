@@ -38,7 +38,7 @@ fn row_106_filled_exactly() {
 fn row_107_a_packet_whose_end_was_refused() {
     let mut bench = Bench::discard();
     bench.put("w2.0[x] w1.0[a b2000>] w2.1[y] w1.1[<c2000 d] w2.2[z]");
-    assert_eq!(bench.read(), "x a y");
+    assert_eq!(bench.read(), "a x y");
 }
 
 #[test]

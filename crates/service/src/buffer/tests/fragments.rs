@@ -75,8 +75,8 @@ fn row_029_two_producers_with_the_same_writer_id() {
     while let Some(packet) = bench.buffer.next_packet() {
         uids.push((packet.slices().next().unwrap()[0], packet.identity.uid));
     }
-    // V1 reads writer 1 of producer 1 to its end first.
-    assert_eq!(uids, [(b'a', 11), (b'b', 11), (b'c', 22), (b'd', 22), (b'f', 11)]);
+    // Writer 1 of producer 1 is read to its end first, as by V1.
+    assert_eq!(uids, [(b'a', 11), (b'b', 11), (b'f', 11), (b'c', 22), (b'd', 22)]);
 }
 
 #[test]

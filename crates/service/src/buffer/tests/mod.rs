@@ -16,7 +16,8 @@
 //! | 119-124 | `../packet_check.rs`, `../stamp.rs` |
 //! | 125 | `tests/service/captures.rs` |
 //!
-//! `counters` has every counter of §14, `amendments` what §19 advises and what came up beside the table.
+//! `counters` has every counter of §14, `amendments` what §19 advises and what came up beside the
+//! table, `passes` what is read in several batches, `work` what strangers can make the buffer do.
 //!
 //! Chunks are written as there: `p2w1.0?![<a20 b30>]` is producer 2, writer 1, chunk 0, still being written, in need of
 //! patches; its first packet continues one before and takes 20 bytes with its size field, its last continues.
@@ -34,7 +35,9 @@ mod fragments;
 mod malicious;
 mod marks;
 mod order;
+mod passes;
 mod patches;
+mod work;
 
 use super::*;
 

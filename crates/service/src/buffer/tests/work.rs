@@ -1,0 +1,286 @@
+//! Work that strangers can cause: a constant for each byte that they send, times a logarithm, in
+//! any order.
+
+use super::*;
+
+/// Chunks of a hostile writer.
+const CHUNKS: u32 = 4096;
+
+/// Most work for a chunk without content, whatever is stored: records, comparisons in lists of
+/// 2^17, entries moved.
+const WORK_PER_CHUNK: u64 = 100;
+
+fn header(writer: u16, chunk_id: u32, count: u16, flags: u8) -> ChunkHeader {
+    ChunkHeader { writer_id: writer, chunk_id, count, flags }
+}
+
+/// Orders of the ids below [`CHUNKS`].
+fn orders() -> Vec<(&'static str, Vec<u32>)> {
+    let middle = |i: u32| if i % 2 == 0 { i / 2 } else { CHUNKS - 1 - i / 2 };
+    let mut random: Vec<u32> = (0..CHUNKS).collect();
+    let mut state = 1u32;
+    for i in (1..CHUNKS).rev() {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        random.swap(i as usize, (state >> 8) as usize % (i as usize + 1));
+    }
+    vec![
+        ("ascending", (0..CHUNKS).collect()),
+        ("descending", (0..CHUNKS).rev().collect()),
+        ("into the middle", (0..CHUNKS).map(middle).collect()),
+        ("from the middle", (0..CHUNKS).rev().map(middle).collect()),
+        ("bit-reversed", (0..CHUNKS).map(|i| i.reverse_bits() >> (32 - CHUNKS.ilog2())).collect()),
+        ("random", random),
+    ]
+}
+
+/// The work that something takes.
+fn work_of(buffer: &mut CentralBuffer, action: impl FnOnce(&mut CentralBuffer)) -> u64 {
+    let before = buffer.work();
+    action(buffer);
+    buffer.work() - before
+}
+
+fn copy(buffer: &mut CentralBuffer, producer: u16, header: ChunkHeader, payload: &[u8]) {
+    let identity = Identity::default();
+    buffer.copy_from(ProducerId(producer), identity, header, &payload, &mut Vec::new());
+}
+
+fn read(buffer: &mut CentralBuffer) -> usize {
+    buffer.begin_read();
+    let mut packets = 0;
+    while buffer.next_packet().is_some() {
+        packets += 1;
+    }
+    packets
+}
+
+#[test]
+fn chunk_ids_may_come_in_any_order() {
+    for (name, ids) in orders() {
+        let mut buffer = CentralBuffer::new(1024, FillPolicy::Ring).unwrap();
+        let mut most = 0;
+        for &id in &ids {
+            let work = work_of(&mut buffer, |buffer| copy(buffer, 1, header(1, id, 1, 0), b"\x04abcd"));
+            most = most.max(work);
+        }
+        assert!(most <= WORK_PER_CHUNK, "{name}: {most} for one chunk");
+        let again = work_of(&mut buffer, |buffer| {
+            for &id in &ids {
+                copy(buffer, 1, header(1, id, 1, 0), b"\x04abcd");
+            }
+        });
+        assert!(again <= WORK_PER_CHUNK * u64::from(CHUNKS), "{name}: {again} for repetitions");
+        let patched = work_of(&mut buffer, |buffer| {
+            for &id in &ids {
+                let patch = Patch { offset: 1, data: *b"wxyz" };
+                assert!(buffer.patch(ProducerId(1), WriterId(1), id, [patch].into_iter(), false));
+            }
+        });
+        assert!(patched <= WORK_PER_CHUNK * u64::from(CHUNKS), "{name}: {patched} for patches");
+        buffer.assert_consistent();
+        let read = work_of(&mut buffer, |buffer| assert_eq!(read(buffer), CHUNKS as usize));
+        assert!(read <= WORK_PER_CHUNK * u64::from(CHUNKS), "{name}: {read} to read");
+    }
+}
+
+#[test]
+fn chunks_in_any_order_are_overwritten_in_linear_work() {
+    for (name, ids) in orders() {
+        let mut buffer = CentralBuffer::new(64, FillPolicy::Ring).unwrap();
+        let work = work_of(&mut buffer, |buffer| {
+            for round in 0..4 {
+                for &id in &ids {
+                    copy(buffer, 1, header(1, id + round * CHUNKS, 1, 0), b"\x04abcd");
+                }
+            }
+        });
+        buffer.assert_consistent();
+        assert!(work <= 4 * WORK_PER_CHUNK * u64::from(CHUNKS), "{name}: {work}");
+    }
+}
+
+#[test]
+fn sequences_that_wait_cost_a_read_nothing() {
+    let mut buffer = CentralBuffer::new(4096, FillPolicy::Ring).unwrap();
+    for writer in 1..=10_000 {
+        copy(&mut buffer, 1, header(writer, 0, 1, 6), b"\x04abcd");
+    }
+    assert_eq!(read(&mut buffer), 0);
+    for id in 0..100 {
+        copy(&mut buffer, 2, header(1, id, 1, 0), b"\x04abcd");
+        let work = work_of(&mut buffer, |buffer| assert_eq!(read(buffer), 1));
+        assert!(work <= WORK_PER_CHUNK, "{work} beside those that wait");
+    }
+    let work = work_of(&mut buffer, |buffer| {
+        buffer.begin_read();
+        for id in 100..200 {
+            copy(buffer, 2, header(1, id, 1, 0), b"\x04abcd");
+            buffer.resume_read();
+            assert!(buffer.next_packet().is_some());
+        }
+    });
+    assert!(work <= 2 * 100 * WORK_PER_CHUNK, "{work} in batches");
+}
+
+/// A packet of which one chunk after the other arrives is not put together from its beginning each
+/// time.
+#[test]
+fn a_packet_that_never_ends_is_looked_at_once() {
+    let mut buffer = CentralBuffer::new(1024, FillPolicy::Ring).unwrap();
+    copy(&mut buffer, 1, header(1, 0, 1, 2), b"\x04abcd");
+    for id in 1..CHUNKS {
+        let payload: &[u8] = if id % 2 == 0 { b"\x04abcd" } else { b"" };
+        copy(&mut buffer, 1, header(1, id, (id % 2 == 0).into(), 3), payload);
+        let work = work_of(&mut buffer, |buffer| assert_eq!(read(buffer), 0));
+        assert!(work <= WORK_PER_CHUNK, "{work} at chunk {id}");
+        let patch = Patch { offset: 1, data: *b"wxyz" };
+        let early = buffer.patch(ProducerId(1), WriterId(1), 0, [patch].into_iter(), false);
+        assert!(!early, "what is known to be whole stays as it is");
+    }
+    copy(&mut buffer, 1, header(1, CHUNKS, 1, 1), b"\x01e");
+    buffer.begin_read();
+    assert_eq!(buffer.next_packet().unwrap().size_bytes(), 4 * CHUNKS as usize / 2 + 1);
+}
+
+#[test]
+fn repetitions_of_a_chunk_are_paid_for_by_their_bytes() {
+    let mut buffer = CentralBuffer::new(1024, FillPolicy::Ring).unwrap();
+    let mut payload = vec![0; 4000];
+    for (chunk, count) in (1..=4000).enumerate() {
+        payload[chunk] = 0;
+        let header = header(1, 0, count, 0);
+        let chunk = Chunk {
+            producer: ProducerId(1),
+            identity: Identity::default(),
+            header,
+            complete: false,
+            payload: &payload,
+        };
+        let work = work_of(&mut buffer, |buffer| buffer.copy(&chunk));
+        assert!(work <= WORK_PER_CHUNK + 2 * payload.len() as u64, "{work} for {count} fragments");
+        let work = work_of(&mut buffer, |buffer| assert_eq!(read(buffer), 0));
+        assert!(work <= WORK_PER_CHUNK, "{work} to read them, which are empty");
+    }
+}
+
+#[test]
+fn producers_that_come_and_go_cost_what_they_wrote() {
+    let mut buffer = CentralBuffer::new(64 << 10, FillPolicy::Ring).unwrap();
+    for writer in 1..=10_000 {
+        copy(&mut buffer, 1, header(writer, 0, 1, 0), b"\x04abcd");
+    }
+    let work = work_of(&mut buffer, |buffer| {
+        for round in 0..1000 {
+            copy(buffer, 2, header(1, 0, 1, 0), b"\x04abcd");
+            buffer.renew_writer(ProducerId(2), WriterId(1));
+            buffer.retire_producer(ProducerId(2 + round % 2));
+        }
+    });
+    assert!(work <= 1000 * WORK_PER_CHUNK, "{work}");
+    assert_eq!(read(&mut buffer), 11_000);
+}
+
+#[test]
+fn sequences_are_forgotten_in_linear_work() {
+    let mut buffer = CentralBuffer::new(4096, FillPolicy::Ring).unwrap();
+    // These stay.
+    for writer in 1..=4000 {
+        copy(&mut buffer, 1, header(writer, 0, 1, 6), b"\x04abcd");
+    }
+    let work = work_of(&mut buffer, |buffer| {
+        for writer in 1..=20_000 {
+            copy(buffer, 2, header(writer, 0, 1, 0), b"\x04abcd");
+            assert_eq!(read(buffer), 1);
+        }
+    });
+    assert!(work <= 20_000 * 2 * WORK_PER_CHUNK, "{work}");
+    assert!(buffer.sequences.len() <= 4000 + MAX_EMPTY_SEQUENCES + MAX_EMPTY_SEQUENCES / 8 + 1);
+}
+
+#[test]
+fn one_producer_does_not_make_the_buffer_forget_the_others() {
+    let mut buffer = CentralBuffer::new(1024, FillPolicy::Ring).unwrap();
+    copy(&mut buffer, 1, header(1, 5, 1, 0), b"\x04abcd");
+    read(&mut buffer);
+    for writer in 1..=5000 {
+        copy(&mut buffer, 2, header(writer, 0, 1, 0), b"\x04abcd");
+        read(&mut buffer);
+    }
+    copy(&mut buffer, 1, header(1, 5, 1, 0), b"\x04abcd");
+    assert_eq!((read(&mut buffer), buffer.stats().chunks_discarded), (0, 1), "it still knows its duplicates");
+}
+
+#[test]
+fn sequences_are_paid_for_with_space_of_the_buffer() {
+    let mut buffer = CentralBuffer::new(4096, FillPolicy::Ring).unwrap();
+    for round in 0..3 {
+        for producer in 1..=5 {
+            for writer in 1..=30_000 {
+                copy(&mut buffer, producer, header(writer, round, 0, 0), b"");
+            }
+        }
+    }
+    buffer.assert_consistent();
+    let most = FREE_SEQUENCES + 4096 * 1024 / 4096 + 4096 * 1024 / MIN_CROWDED_RECORD + MAX_EMPTY_SEQUENCES * 9 / 8 + 2;
+    assert!(buffer.sequences.len() <= most, "{} sequences", buffer.sequences.len());
+}
+
+#[test]
+fn a_turn_ends_with_its_work_when_nothing_comes_out() {
+    let mut buffer = CentralBuffer::new(4096, FillPolicy::Ring).unwrap();
+    for id in 0..50_000 {
+        copy(&mut buffer, 1, header(1, id, 1, 0), b"\x00");
+    }
+    copy(&mut buffer, 2, header(1, 0, 1, 0), b"\x04abcd");
+    buffer.begin_read();
+    let mut turns = 0;
+    loop {
+        let before = buffer.work();
+        let (is_packet, is_end) = match buffer.next_within(1000) {
+            Next::Packet(packet) => (packet.producer.0 == 2, false),
+            Next::Exhausted => (false, true),
+            Next::OutOfWork => (false, false),
+        };
+        // The list of chunks gives memory back, which moves a quarter of its entries.
+        let most = 1000 + WORK_PER_CHUNK + 50_000 / 4 * 8 / 64;
+        assert!(buffer.work() - before <= most, "a turn is too long");
+        turns += 1;
+        if is_packet || is_end {
+            assert!(is_packet, "the packet was not found");
+            break;
+        }
+    }
+    assert!(turns >= 50, "{turns} turns");
+}
+
+#[test]
+fn a_packet_that_nobody_could_take_is_dropped_and_marked() {
+    let mut buffer = CentralBuffer::new(128 << 10, FillPolicy::Ring).unwrap();
+    // 60,000 bytes in each chunk.
+    let mut piece = vec![0xe0, 0xd4, 0x03];
+    piece.resize(3 + 60_000, b'x');
+    let chunks = (MAX_PACKET_COST / (60_000 + FRAGMENT_COST)) as u32;
+    for (sequence, count) in [(1, chunks), (2, chunks + 1), (3, 2)] {
+        for id in 0..count {
+            let flags = if id == 0 {
+                2
+            } else if id == count - 1 {
+                1
+            } else {
+                3
+            };
+            copy(&mut buffer, 1, header(sequence, id, 1, flags), &piece);
+        }
+        copy(&mut buffer, 1, header(sequence, count, 1, 0), b"\x04next");
+    }
+    let mut found = Vec::new();
+    buffer.begin_read();
+    while let Some(packet) = buffer.next_packet() {
+        found.push((packet.writer.0, packet.size_bytes(), packet.loss));
+    }
+    let large = chunks as usize * 60_000;
+    let marked = loss::PRESENT | loss::ORPHAN_CONTINUATION;
+    assert_eq!(found, [(1, large, 0), (1, 4, 0), (2, 4, marked), (3, 120_000, 0), (3, 4, 0)]);
+    assert_eq!(buffer.stats().abi_violations, 1);
+    assert_eq!(buffer.stats().chunks_overwritten, 0);
+}

@@ -1,0 +1,145 @@
+//! Fair admission to what all clients use together: instances of a session, bytes of descriptors.
+//!
+//! A bound that only counts what everybody has lets the first who comes take everything. Here each
+//! client may have a little whatever the others have, and beyond that takes from a pool, of which a
+//! holder gets no more than what is left for all others. So a greedy user ends up with half of the
+//! pool, a second one with a quarter, and a newcomer always gets a share.
+
+use std::collections::BTreeMap;
+
+use crate::api::Peer;
+
+/// Whom a share of a pool is charged to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Holder {
+    /// A user of this machine.
+    User(i32),
+    /// All other machines together: what they say of their users and of themselves is not vouched
+    /// for.
+    Remote,
+    /// One of them.
+    Machine(u32),
+}
+
+/// The holders of what a client has, the outermost first.
+fn holders(peer: &Peer) -> impl Iterator<Item = Holder> + use<> {
+    let (first, second) = match peer.machine_id {
+        0 => (Holder::User(peer.uid), None),
+        id => (Holder::Remote, Some(Holder::Machine(id))),
+    };
+    core::iter::once(first).chain(second)
+}
+
+/// How much there is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// What each client may have, whatever others have.
+    pub(crate) each: u64,
+    /// What all clients together may have beyond that.
+    pub(crate) pool: u64,
+}
+
+/// What was taken from a pool.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    taken: u64,
+    /// Only those that have something.
+    by_holder: BTreeMap<Holder, u64>,
+}
+
+impl Pool {
+    /// Gives `amount` more to a client that has `held`; false if that is more than its share.
+    pub(crate) fn take(&mut self, bounds: Bounds, peer: &Peer, held: u64, amount: u64) -> bool {
+        let after = held.saturating_add(amount).saturating_sub(bounds.each);
+        let extra = after - held.saturating_sub(bounds.each);
+        if extra == 0 {
+            return true;
+        }
+        let Some(mut left) = bounds.pool.checked_sub(self.taken.saturating_add(extra)) else { return false };
+        let of_holders = holders(peer).map(|holder| self.by_holder.get(&holder).copied().unwrap_or(0) + extra);
+        for share in of_holders.chain([after]) {
+            match left.checked_sub(share) {
+                Some(rest) => left = rest,
+                None => return false,
+            }
+        }
+        self.taken += extra;
+        for holder in holders(peer) {
+            *self.by_holder.entry(holder).or_default() += extra;
+        }
+        true
+    }
+
+    /// Takes `amount` back from a client that has `held`.
+    pub(crate) fn give_back(&mut self, bounds: Bounds, peer: &Peer, held: u64, amount: u64) {
+        let extra = held.saturating_sub(bounds.each) - held.saturating_sub(amount).saturating_sub(bounds.each);
+        if extra == 0 {
+            return;
+        }
+        self.taken = self.taken.saturating_sub(extra);
+        for holder in holders(peer) {
+            let share = self.by_holder.entry(holder).or_default();
+            *share = share.saturating_sub(extra);
+            if *share == 0 {
+                self.by_holder.remove(&holder);
+            }
+        }
+    }
+
+    /// Whether nothing is taken.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.taken == 0 && self.by_holder.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds { each: 4, pool: 1000 };
+
+    fn local(uid: i32) -> Peer {
+        Peer { uid, pid: None, machine_id: 0 }
+    }
+
+    /// Takes one after the other until that is refused.
+    fn take_all(pool: &mut Pool, peer: &Peer) -> u64 {
+        (0..).find(|&held| !pool.take(BOUNDS, peer, held, 1)).expect("an end")
+    }
+
+    #[test]
+    fn each_user_and_each_client_leaves_room_for_another() {
+        let mut pool = Pool::default();
+        let first: Vec<u64> = (0..50).map(|_| take_all(&mut pool, &local(1))).collect();
+        assert_eq!(first[..4], [4 + 333, 4 + 111, 4 + 37, 4 + 12]);
+        assert!(first.iter().all(|&count| count >= BOUNDS.each), "{first:?}");
+        let second = take_all(&mut pool, &local(2));
+        assert!(second >= 160, "another user gets {second}");
+        let remote = take_all(&mut pool, &Peer { uid: 1, pid: None, machine_id: 7 });
+        assert!(remote >= 60, "another machine gets {remote}");
+    }
+
+    #[test]
+    fn machines_that_are_made_up_share_what_one_user_gets() {
+        let mut pool = Pool::default();
+        let remote: u64 = (1..1000).map(|machine_id| take_all(&mut pool, &Peer { machine_id, ..local(0) })).sum();
+        assert!(remote <= 999 * BOUNDS.each + BOUNDS.pool / 2, "{remote}");
+        assert!(take_all(&mut pool, &local(1)) > 100);
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_taken_again() {
+        let mut pool = Pool::default();
+        for _ in 0..3 {
+            let held = take_all(&mut pool, &local(1));
+            for left in (0..held).rev() {
+                pool.give_back(BOUNDS, &local(1), left + 1, 1);
+            }
+            assert!(pool.is_empty());
+        }
+        assert!(pool.take(BOUNDS, &local(1), 0, 100));
+        assert!(!pool.take(BOUNDS, &local(1), 100, u64::MAX), "sums do not overflow");
+        pool.give_back(BOUNDS, &local(1), 100, 100);
+        assert!(pool.is_empty());
+    }
+}

@@ -1,0 +1,699 @@
+//! What inputs cost and what strangers can take, in hostile orders of everything. Costs are work
+//! that the service counts, never time.
+
+use esatto_protozero::{Fields, Owned};
+use esatto_schema::trace_config::trigger_config::{Trigger, TriggerMode};
+use esatto_schema::trace_config::{SessionSemaphore, TriggerConfig};
+use esatto_schema::{
+    ActivateTriggersRequest, CommitDataRequest, DataSourceConfig, DataSourceDescriptor, DetachRequest,
+    EVENTS_LOST_FIELD, FlushRequest, INSTANCES_REFUSED_FIELD, InitializeConnectionRequest,
+    NotifyDataSourceStoppedRequest, ObserveEventsRequest, ObserveEventsResponse, QueryServiceStateResponse,
+    REFUSED_DATA_SOURCES_FIELD, RegisterDataSourceRequest, TRIGGERS_LOST_FIELD, TraceConfig, TracePacketReader,
+    UnregisterDataSourceRequest, UnregisterTraceWriterRequest, commit_data_request, consumer_port, observable_events,
+    producer_port,
+};
+use esatto_service::{CallId, ChunkHeader, ClientId, Input, MemoryKind, Peer};
+
+use crate::clones;
+use crate::world::{FakeProducer, World, buffer, chunk_payload, config, source};
+
+/// Work that an input may cause for each of its bytes, and once.
+const PER_BYTE: u64 = 8;
+const PER_INPUT: u64 = 200;
+
+/// Sums up what calls cost and how long they are.
+#[derive(Default)]
+struct Bill {
+    work: u64,
+    bytes: u64,
+    calls: u64,
+}
+
+impl Bill {
+    fn producer(&mut self, world: &mut World, producer: &FakeProducer, method: producer_port::Method, request: &[u8]) {
+        let before = world.service.work();
+        world.producer_call(producer.client, method, request);
+        self.add(world, before, request);
+    }
+
+    fn consumer(
+        &mut self,
+        world: &mut World,
+        client: ClientId,
+        method: consumer_port::Method,
+        request: &[u8],
+    ) -> CallId {
+        let before = world.service.work();
+        let call = world.consumer_call(client, method, request);
+        self.add(world, before, request);
+        call
+    }
+
+    fn add(&mut self, world: &World, before: u64, request: &[u8]) {
+        self.work += world.service.work() - before;
+        self.bytes += request.len() as u64;
+        self.calls += 1;
+    }
+
+    #[track_caller]
+    fn assert_paid(&self) {
+        let Self { work, bytes, calls } = *self;
+        assert!(work > 0 && work <= PER_BYTE * bytes + PER_INPUT * calls, "{work} for {bytes} bytes in {calls} calls");
+    }
+}
+
+fn register_request(name: &str, id: u64) -> Vec<u8> {
+    let descriptor = DataSourceDescriptor {
+        name: Some(name.into()),
+        id: Some(id),
+        will_notify_on_stop: Some(true),
+        ..Default::default()
+    };
+    RegisterDataSourceRequest { data_source_descriptor: Some(Box::new(descriptor)), ..Default::default() }.encode()
+}
+
+/// As many sessions as there can be, each of which wants these data sources.
+fn all_sessions(world: &mut World, names: &[&str]) -> Vec<ClientId> {
+    let enable = |uid: i32| {
+        let consumer = world.consumer_of(uid);
+        let call = world.enable(consumer, &config(names));
+        assert_eq!(world.ended(call), None);
+        consumer
+    };
+    (0..15).map(|number| 2000 + number / 5).map(enable).collect()
+}
+
+fn producer_of(world: &mut World, uid: i32, machine_id: u32, name: &str) -> FakeProducer {
+    let client = ClientId(world.id());
+    let memory = MemoryKind::Shared;
+    world.feed(Input::ProducerConnected { client, peer: Peer { uid, pid: None, machine_id }, memory });
+    let hello = InitializeConnectionRequest { producer_name: Some(name.into()), ..Default::default() }.encode();
+    world.producer_call(client, producer_port::Method::InitializeConnection, &hello);
+    let commands = world.producer_call(client, producer_port::Method::GetAsyncCommand, &[]);
+    FakeProducer::at(client, commands)
+}
+
+#[test]
+fn registrations_cost_what_they_are_long_in_any_order() {
+    let mut world = World::new();
+    let mut bill = Bill::default();
+    let sessions = all_sessions(&mut world, &["wanted"]);
+    let producers: Vec<FakeProducer> = (0..20).map(|_| world.producer("p")).collect();
+    // Nobody wants them.
+    for id in (1..=1000).rev() {
+        for (number, producer) in producers.iter().enumerate() {
+            let name = if id % 2 == 0 { "same".to_owned() } else { format!("{number}.{id}") };
+            bill.producer(
+                &mut world,
+                producer,
+                producer_port::Method::RegisterDataSource,
+                &register_request(&name, id),
+            );
+        }
+    }
+    bill.assert_paid();
+    let held = world.service.holdings().registrations;
+    assert!(held > 15_000, "{held}");
+    let mut bill = Bill::default();
+    for id in 1..=1000 {
+        for (number, producer) in producers.iter().enumerate() {
+            let name = if id % 2 == 0 { "same".to_owned() } else { format!("{number}.{id}") };
+            let request = UnregisterDataSourceRequest { data_source_name: Some(name.into()), ..Default::default() };
+            let method = producer_port::Method::UnregisterDataSource;
+            bill.producer(&mut world, producer, method, &request.encode());
+        }
+    }
+    bill.assert_paid();
+    assert_eq!(world.service.holdings().registrations, 0);
+    world.service.assert_consistent();
+    drop(sessions);
+}
+
+#[test]
+fn stops_and_their_acknowledgements_cost_what_they_are_long_in_any_order() {
+    let mut world = World::new();
+    let sessions = all_sessions(&mut world, &["wanted"]);
+    let producers: Vec<FakeProducer> = (0..12).map(|_| world.producer("p")).collect();
+    let mut bill = Bill::default();
+    for producer in &producers {
+        for id in 1..=300 {
+            let request = register_request("wanted", id);
+            bill.producer(&mut world, producer, producer_port::Method::RegisterDataSource, &request);
+        }
+    }
+    // Each becomes an instance of each session, which is told to its producer twice.
+    assert!(bill.work <= 15 * 30 * bill.calls, "{} for {} calls", bill.work, bill.calls);
+    let mut started: Vec<(usize, u64)> = Vec::new();
+    for (number, producer) in producers.iter().enumerate() {
+        let starts = world.commands(producer).into_iter().filter_map(|command| command.start_data_source);
+        started.extend(starts.map(|start| (number, start.new_instance_id.unwrap())));
+    }
+    assert!(started.len() > 15 * 1000, "{}", started.len());
+    for &consumer in &sessions {
+        world.consumer_call(consumer, consumer_port::Method::DisableTracing, &[]);
+    }
+    started.sort_by_key(|&(_, instance)| core::cmp::Reverse(instance));
+    let mut bill = Bill::default();
+    for (number, instance) in started {
+        let request = NotifyDataSourceStoppedRequest { data_source_id: Some(instance), ..Default::default() }.encode();
+        bill.producer(&mut world, &producers[number], producer_port::Method::NotifyDataSourceStopped, &request);
+    }
+    // The last ones end the sessions, which are looked through once.
+    assert!(bill.work <= 60 * bill.calls, "{} for {} calls", bill.work, bill.calls);
+    world.service.assert_consistent();
+
+    let before = world.service.work();
+    for producer in &producers {
+        world.feed(Input::ProducerDisconnected(producer.client));
+    }
+    let work = world.service.work() - before;
+    assert!(work <= 10 * 15 * 12 * 300, "{work} for the end of 12 producers");
+    world.service.assert_consistent();
+}
+
+#[test]
+fn acknowledged_flushes_are_looked_at_once() {
+    let mut world = World::new();
+    let sessions = all_sessions(&mut world, &["ds"]);
+    let silent = world.producer("silent");
+    world.register(&silent, "ds");
+    let producer = world.producer("p");
+    world.register(&producer, "ds");
+    for &consumer in &sessions {
+        for _ in 0..1000 {
+            let request = FlushRequest { timeout_ms: Some(1_000_000), ..Default::default() }.encode();
+            world.consumer_call(consumer, consumer_port::Method::Flush, &request);
+        }
+    }
+    let mut bill = Bill::default();
+    for up_to in (0..=15_000).step_by(3).chain([u64::MAX; 5000]) {
+        let request = CommitDataRequest { flush_request_id: Some(up_to), ..Default::default() }.encode();
+        bill.producer(&mut world, &producer, producer_port::Method::CommitData, &request);
+    }
+    bill.assert_paid();
+    world.service.assert_consistent();
+    // The silent one answers the last flush first; all end, each with a timer.
+    let before = world.service.work();
+    world.acknowledge_flush(&silent, u64::MAX);
+    let work = world.service.work() - before;
+    assert!(work <= 15_000 * 20, "{work}");
+    world.service.assert_consistent();
+}
+
+#[cfg(feature = "regex")]
+#[test]
+fn many_expressions_for_many_names_cost_little() {
+    let mut world = World::new();
+    let consumer = world.consumer();
+    let honest = world.consumer_of(2000);
+    for length in 100..120 {
+        let producer = world.producer(&"a".repeat(length));
+        world.register(&producer, "ds");
+    }
+    let with_patterns = |patterns: Vec<&str>| {
+        let mut config = config(&["ds"]);
+        config.data_sources[0].producer_name_regex_filter = patterns.into_iter().map(Into::into).collect();
+        config
+    };
+    let before = world.service.work();
+    let call = world.enable(consumer, &with_patterns(vec![r"(a*)*b\1"; 500]));
+    let work = world.service.work() - before;
+    assert_eq!(world.ended(call), None);
+    assert!(work < (1 << 19), "{work} units of work");
+    assert!(world.warnings.len() < 10, "{} lines in the log", world.warnings.len());
+    // What one session makes hard is no harder for others.
+    world.enable(honest, &with_patterns(vec!["(?!b)a+"]));
+    let late = world.producer(&"a".repeat(99));
+    let before = world.service.work();
+    world.register(&late, "ds");
+    let work = world.service.work() - before;
+    assert!(work < (1 << 19), "{work} units of work");
+    let call = world.consumer_call(honest, consumer_port::Method::QueryServiceState, &[]);
+    let reply = QueryServiceStateResponse::decode(world.replies[&call][0].body.as_bytes()).unwrap();
+    let state = reply.service_state.unwrap();
+    assert_eq!(state.tracing_sessions[0].num_data_sources, Some(21), "all are wanted");
+}
+
+/// A session with one producer that is scraped, and in whose memory are this many chunks of 4000
+/// bytes.
+fn scraped(chunks: u32) -> (World, FakeProducer, ClientId) {
+    let mut world = World::new();
+    let consumer = world.consumer();
+    world.enable(consumer, &TraceConfig { buffers: vec![buffer(1024)], ..config(&["ds"]) });
+    let producer = world.scraped_producer("p");
+    world.register(&producer, "ds");
+    world.register_writer(&producer, 1, 1);
+    let payload = chunk_payload(&[&[1; 4000]]);
+    for page in 0..chunks {
+        let header = ChunkHeader { writer_id: 1, chunk_id: page, count: 1, flags: 0 };
+        world.memories[&producer.client].put(page, header, true, &payload);
+    }
+    (world, producer, consumer)
+}
+
+#[test]
+fn flushes_that_end_together_scrape_once() {
+    const CHUNKS: u32 = 50;
+    let (mut world, producer, consumer) = scraped(CHUNKS);
+    let mut calls = Vec::new();
+    for _ in 0..1000 {
+        let request = FlushRequest { timeout_ms: Some(1_000_000), ..Default::default() }.encode();
+        calls.push(world.consumer_call(consumer, consumer_port::Method::Flush, &request));
+    }
+    let before = world.service.work();
+    world.acknowledge_flush(&producer, u64::MAX);
+    let work = world.service.work() - before;
+    // At least what is copied, and at most a few times that, beside what each flush costs.
+    let once = u64::from(CHUNKS) * 4000 / 64;
+    assert!((once..10 * once + 20_000).contains(&work), "{work} units of work");
+    assert!(calls.iter().all(|call| world.replies.contains_key(call)), "all are answered");
+}
+
+#[test]
+fn clones_cost_what_they_copy() {
+    let (mut world, producer, consumer) = scraped(100);
+    let request = FlushRequest::default().encode();
+    world.consumer_call(consumer, consumer_port::Method::Flush, &request);
+    world.acknowledge_flush(&producer, u64::MAX);
+    world.feed(Input::ProducerDisconnected(producer.client));
+    let cloner = world.consumer();
+    let before = world.service.work();
+    let call = clones::ask(&mut world, cloner, &clones::by_id(1));
+    assert_eq!(clones::answer(&world, call).and_then(|answer| answer.success), Some(true));
+    let work = world.service.work() - before;
+    assert!(work >= 100 * 4000 / 64, "{work} units of work for 400 kB");
+}
+
+#[test]
+fn writers_cost_what_they_are_long_in_any_order() {
+    let mut world = World::new();
+    let consumer = world.consumer();
+    world.enable(consumer, &config(&["ds"]));
+    let producer = world.producer("p");
+    world.register(&producer, "ds");
+    let mut bill = Bill::default();
+    for writer in (1..=20_000_u32).rev() {
+        let request = esatto_schema::RegisterTraceWriterRequest {
+            trace_writer_id: Some(writer),
+            target_buffer: Some(writer % 3 + 1),
+            ..Default::default()
+        }
+        .encode();
+        bill.producer(&mut world, &producer, producer_port::Method::RegisterTraceWriter, &request);
+        if writer % 2 == 0 {
+            let request = UnregisterTraceWriterRequest { trace_writer_id: Some(writer), ..Default::default() }.encode();
+            bill.producer(&mut world, &producer, producer_port::Method::UnregisterTraceWriter, &request);
+        }
+    }
+    bill.assert_paid();
+    // The end of a session is paid for by the writers that it had: each is looked at once.
+    let mut bill = Bill::default();
+    for _ in 0..20 {
+        bill.consumer(&mut world, consumer, consumer_port::Method::FreeBuffers, &[]);
+        let before = world.service.work();
+        world.enable(consumer, &config(&["ds"]));
+        assert!(world.service.work() - before < 100);
+    }
+    assert!(bill.work <= 12_000, "{}", bill.work);
+}
+
+#[test]
+fn commits_cost_what_they_are_long() {
+    let mut world = World::new();
+    let consumer = world.consumer();
+    world.enable(consumer, &config(&["ds"]));
+    let producer = world.producer("p");
+    world.register(&producer, "ds");
+    let mut bill = Bill::default();
+    let moved = (0..5000).rev().map(|page| commit_data_request::ChunksToMove {
+        page: Some(page),
+        target_buffer: Some(page % 7),
+        ..Default::default()
+    });
+    let patch = |offset| commit_data_request::chunk_to_patch::Patch {
+        offset: Some(offset),
+        data: Some(vec![1; 4]),
+        ..Default::default()
+    };
+    let patched = (0..500).rev().map(|id| commit_data_request::ChunkToPatch {
+        target_buffer: Some(1),
+        writer_id: Some(id),
+        chunk_id: Some(id),
+        patches: (0..20).map(patch).collect(),
+        ..Default::default()
+    });
+    let request =
+        CommitDataRequest { chunks_to_move: moved.collect(), chunks_to_patch: patched.collect(), ..Default::default() };
+    bill.producer(&mut world, &producer, producer_port::Method::CommitData, &request.encode());
+    bill.assert_paid();
+}
+
+fn trigger(name: &str, delay_ms: u32) -> Trigger {
+    Trigger { name: Some(name.into()), stop_delay_ms: Some(delay_ms), ..Default::default() }
+}
+
+fn with_triggers(mode: TriggerMode, triggers: Vec<Trigger>) -> TraceConfig {
+    let triggers =
+        TriggerConfig { trigger_mode: Some(mode), trigger_timeout_ms: Some(1_000_000), triggers, ..Default::default() };
+    TraceConfig { trigger_config: Some(triggers), ..config(&["ds"]) }
+}
+
+#[test]
+fn triggers_cost_what_they_are_long_and_those_that_are_lost_are_counted() {
+    let mut world = World::new();
+    let mut consumers = Vec::new();
+    for number in 0..15 {
+        let consumer = world.consumer_of(2000 + number / 5);
+        let triggers = (0..1000).map(|number| trigger(&format!("t{number}"), 1)).collect();
+        let call = world.enable(consumer, &with_triggers(TriggerMode::STOP_TRACING, triggers));
+        assert_eq!(world.ended(call), None);
+        consumers.push(consumer);
+    }
+    let producer = world.producer("p");
+    let mut bill = Bill::default();
+    for round in 0..20 {
+        let names = (0..20_000).map(|number| format!("t{}", (number * 7 + round) % 2000).into());
+        let request = ActivateTriggersRequest { trigger_names: names.collect(), ..Default::default() }.encode();
+        bill.producer(&mut world, &producer, producer_port::Method::ActivateTriggers, &request);
+    }
+    bill.assert_paid();
+    assert!(world.warnings.iter().any(|line| line.contains("too many triggers")), "{:?}", world.warnings.last());
+    let stats = trace_stats(&mut world, consumers[0]);
+    let lost = Fields::new(&stats).find(|field| field.id == TRIGGERS_LOST_FIELD).map(|field| field.as_u64());
+    assert_eq!(lost, Some(20 * 1024 - 1024), "1024 are kept until they are read");
+}
+
+/// The encoded TraceStats.
+fn trace_stats(world: &mut World, consumer: ClientId) -> Vec<u8> {
+    let call = world.consumer_call(consumer, consumer_port::Method::GetTraceStats, &[]);
+    Fields::new(world.replies[&call][0].body.as_bytes()).next().unwrap().as_bytes().to_vec()
+}
+
+#[test]
+fn configs_cost_what_they_are_long() {
+    let mut world = World::new();
+    let semaphores = |from: u64| -> Vec<SessionSemaphore> {
+        let semaphore = |number| SessionSemaphore {
+            name: Some(format!("semaphore {number}").into()),
+            max_other_session_count: Some(20),
+            ..Default::default()
+        };
+        (from..from + 1000).rev().map(semaphore).collect()
+    };
+    for number in 0..15 {
+        let config = TraceConfig {
+            session_semaphores: semaphores(number),
+            data_sources: (0..1000).map(|number| source(&format!("ds {}", 1000 - number))).collect(),
+            ..with_triggers(TriggerMode::STOP_TRACING, (0..1000).rev().map(|n| trigger(&format!("t{n}"), 0)).collect())
+        };
+        let consumer = world.consumer_of(2000 + number as i32 / 5);
+        let before = world.service.work();
+        let call = world.enable(consumer, &config);
+        assert_eq!(world.ended(call), None);
+        let (work, bytes) = (world.service.work() - before, config.encode().len() as u64);
+        assert!(work <= PER_BYTE * bytes, "{work} for {bytes} bytes");
+    }
+    let many = TraceConfig { session_semaphores: [semaphores(0), semaphores(1000)].concat(), ..config(&[]) };
+    let consumer = world.consumer_of(1);
+    let call = world.enable(consumer, &many);
+    assert_eq!(world.ended(call).unwrap(), "session_semaphores has 2000 entries, at most 1024 are possible");
+}
+
+#[test]
+fn a_newcomer_gets_an_instance_whatever_others_have() {
+    let mut world = World::new();
+    let consumer = world.consumer();
+    world.enable(consumer, &config(&["wanted"]));
+    let started = |world: &mut World, producer: &FakeProducer| {
+        world.commands(producer).iter().filter(|command| command.start_data_source.is_some()).count()
+    };
+    let greedy: Vec<FakeProducer> = (0..17).map(|number| world.producer(&format!("greedy {number}"))).collect();
+    let mut taken = 0;
+    for producer in &greedy {
+        for id in 1..=1024 {
+            let request = register_request("wanted", id);
+            world.producer_call(producer.client, producer_port::Method::RegisterDataSource, &request);
+        }
+        taken += started(&mut world, producer);
+    }
+    assert!(taken > 6000, "{taken}");
+    let newcomer = world.producer("newcomer");
+    world.register(&newcomer, "wanted");
+    assert_eq!(started(&mut world, &newcomer), 1, "of the same user");
+    let other = producer_of(&mut world, 4, 0, "other");
+    for id in 1..=1024 {
+        world.producer_call(other.client, producer_port::Method::RegisterDataSource, &register_request("wanted", id));
+    }
+    assert_eq!(started(&mut world, &other), 1024, "of another user");
+    let remote: usize = (1..=200)
+        .map(|machine_id| {
+            let remote = producer_of(&mut world, 4, machine_id, "remote");
+            for id in 1..=100 {
+                let request = register_request("wanted", id);
+                world.producer_call(remote.client, producer_port::Method::RegisterDataSource, &request);
+            }
+            // Only those of the host are wanted.
+            started(&mut world, &remote)
+        })
+        .sum();
+    assert_eq!(remote, 0);
+
+    assert!(
+        world.warnings.iter().any(|line| line.contains("greedy") && line.contains("refused")),
+        "the log names them"
+    );
+    let stats = trace_stats(&mut world, consumer);
+    let refused = Fields::new(&stats).find(|field| field.id == INSTANCES_REFUSED_FIELD).map(|field| field.as_u64());
+    assert_eq!(refused, Some(17 * 1024 - taken as u64));
+    let events = world.read(consumer);
+    let named = events.iter().filter_map(|packet| TracePacketReader::new(packet).service_event());
+    let named: Vec<&[u8]> = named
+        .flat_map(|event| Fields::new(event.as_bytes()).filter(|field| field.id == REFUSED_DATA_SOURCES_FIELD))
+        .flat_map(|field| Fields::new(field.as_bytes()).map(|source| source.as_bytes()))
+        .collect();
+    assert_eq!(named.len(), 32, "the trace names the first of them");
+    assert!(named[0].windows(6).any(|text| text == b"greedy") && named[0].ends_with(b"wanted"));
+
+    for producer in &greedy {
+        world.feed(Input::ProducerDisconnected(producer.client));
+    }
+    world.service.assert_consistent();
+    let after = world.producer("after");
+    for id in 1..=1024 {
+        world.producer_call(after.client, producer_port::Method::RegisterDataSource, &register_request("wanted", id));
+    }
+    assert_eq!(started(&mut world, &after), 1024, "what was given back can be had again");
+}
+
+#[test]
+fn descriptors_are_shared_among_users() {
+    let mut world = World::new();
+    let register = |world: &mut World, producer: &FakeProducer| {
+        let before = world.service.holdings().registrations;
+        let descriptor = DataSourceDescriptor {
+            name: Some("large".into()),
+            unknown_fields: [&[0xfa, 1, 0xb0, 0xff, 0x07][..], &[0; 130_992]].concat(),
+            ..Default::default()
+        };
+        world.register_as(producer, descriptor);
+        world.service.holdings().registrations > before
+    };
+    let mut taken = 0;
+    for _ in 0..40 {
+        let producer = world.producer("greedy");
+        taken += (0..1024).take_while(|_| register(&mut world, &producer)).count();
+    }
+    let bytes = taken * 131_072;
+    assert!((20 << 20..=36 << 20).contains(&bytes), "one user has {bytes} bytes");
+    let newcomer = world.producer("newcomer");
+    for id in 1..=50 {
+        let before = world.service.holdings().registrations;
+        world.producer_call(newcomer.client, producer_port::Method::RegisterDataSource, &register_request("small", id));
+        assert_eq!(world.service.holdings().registrations, before + 1, "of the same user");
+    }
+    let other = producer_of(&mut world, 4, 0, "other");
+    assert_eq!((0..40).take_while(|_| register(&mut world, &other)).count(), 40, "of another user");
+}
+
+#[test]
+fn a_data_source_that_fits_into_no_reply_is_not_registered() {
+    let mut world = World::new();
+    let producer = world.producer("p");
+    let register = |world: &mut World, bytes: usize| {
+        let mut unknown_fields = vec![0xfa, 1];
+        let length = bytes - 3 - 5;
+        unknown_fields.extend([length as u8 | 0x80, (length >> 7) as u8 | 0x80, (length >> 14) as u8]);
+        unknown_fields.resize(bytes - 3, 0);
+        world.register_as(
+            &producer,
+            DataSourceDescriptor { name: Some("d".into()), unknown_fields, ..Default::default() },
+        );
+    };
+    register(&mut world, 131_035);
+    assert_eq!((world.service.holdings().registrations, world.warnings.len()), (1, 0));
+    register(&mut world, 131_036);
+    assert_eq!(world.service.holdings().registrations, 1);
+    assert!(world.warnings[0].contains("its descriptor has 131036 bytes, at most 131035"), "{}", world.warnings[0]);
+    let consumer = world.consumer();
+    let call = world.consumer_call(consumer, consumer_port::Method::QueryServiceState, &[]);
+    let sizes: Vec<usize> = world.replies[&call].iter().map(|reply| reply.body.as_bytes().len()).collect();
+    // A producer's number has up to three bytes, this one has one.
+    assert_eq!(sizes.last(), Some(&(131_072 - 21 - 2)), "{sizes:?}");
+}
+
+#[test]
+fn the_state_comes_as_fast_as_it_is_taken() {
+    let mut world = World::new();
+    let producers: Vec<FakeProducer> = (0..64).map(|uid| producer_of(&mut world, uid, 0, "p")).collect();
+    for producer in &producers {
+        for id in 1..=4 {
+            let descriptor = DataSourceDescriptor {
+                name: Some("large".into()),
+                id: Some(id),
+                unknown_fields: [&[0xfa, 1, 0xb0, 0xff, 0x07][..], &[0; 130_992]].concat(),
+                ..Default::default()
+            };
+            world.register_as(producer, descriptor);
+        }
+    }
+    let registered = world.service.holdings().registrations;
+    assert!(registered > 200, "{registered}");
+    world.is_slow = true;
+    let consumer = world.consumer();
+    let call = world.consumer_call(consumer, consumer_port::Method::QueryServiceState, &[]);
+    let bytes = |world: &World| world.replies[&call].iter().map(|reply| reply.body.as_bytes().len()).sum::<usize>();
+    assert!(bytes(&world) < 1 << 20, "{}", bytes(&world));
+    world.is_slow = false;
+    world.feed(Input::Ready(consumer));
+    let replies = &world.replies[&call];
+    assert!(!replies.back().unwrap().has_more);
+    let states: Vec<_> =
+        replies.iter().map(|reply| QueryServiceStateResponse::decode(reply.body.as_bytes()).unwrap()).collect();
+    let told: usize = states.iter().map(|state| state.service_state.as_ref().unwrap().data_sources.len()).sum();
+    assert_eq!(told, registered);
+}
+
+#[test]
+fn a_config_that_fits_into_no_command_is_refused() {
+    let mut world = World::new();
+    let producer = world.producer("p");
+    world.register(&producer, "ds");
+    let consumer = world.consumer();
+    let enable = |world: &mut World, bytes: usize| {
+        let large = DataSourceConfig {
+            name: Some("ds".into()),
+            legacy_config: Some("x".repeat(bytes).into()),
+            ..Default::default()
+        };
+        let mut config = config(&["ds"]);
+        config.data_sources[0].config = Some(Box::new(large));
+        world.enable(consumer, &config)
+    };
+    let call = enable(&mut world, 131_000);
+    assert!(world.ended(call).unwrap().contains("fit into a message to a producer"), "{:?}", world.ended(call));
+    let call = enable(&mut world, 130_900);
+    assert_eq!(world.ended(call), None);
+    let replies = &world.replies[&producer.commands];
+    assert!(replies.iter().all(|reply| reply.body.as_bytes().len() <= 131_072 - 21));
+    assert!(world.commands(&producer).iter().any(|command| command.start_data_source.is_some()));
+}
+
+#[test]
+fn a_producer_that_is_slow_is_not_sent_more_than_it_takes() {
+    let mut world = World::new();
+    let producer = world.producer("p");
+    world.register(&producer, "ds");
+    let consumer = world.consumer();
+    let large = DataSourceConfig {
+        name: Some("ds".into()),
+        legacy_config: Some("x".repeat(120_000).into()),
+        ..Default::default()
+    };
+    let mut config = config(&["ds"]);
+    config.data_sources[0].config = Some(Box::new(large));
+    world.is_slow = true;
+    for _ in 0..100 {
+        world.enable(consumer, &config);
+        world.consumer_call(consumer, consumer_port::Method::FreeBuffers, &[]);
+    }
+    let queued =
+        |world: &World| world.replies[&producer.commands].iter().map(|r| r.body.as_bytes().len()).sum::<usize>();
+    assert!(queued(&world) < 3 << 19, "{}", queued(&world));
+    world.enable(consumer, &config);
+    world.is_slow = false;
+    world.feed(Input::Ready(producer.client));
+    let commands = world.commands(&producer);
+    let mut alive = std::collections::BTreeSet::new();
+    for command in &commands {
+        if let Some(setup) = &command.setup_data_source {
+            assert!(alive.insert(setup.new_instance_id.unwrap()));
+        }
+        if let Some(start) = &command.start_data_source {
+            assert!(alive.contains(&start.new_instance_id.unwrap()), "started before it is set up");
+        }
+        if let Some(stop) = &command.stop_data_source {
+            assert!(alive.remove(&stop.instance_id.unwrap()), "stopped before it is set up");
+        }
+    }
+    assert_eq!(alive.into_iter().collect::<Vec<_>>(), [101], "the last one is at work, the others are over");
+}
+
+#[test]
+fn an_observer_that_is_slow_is_told_how_much_it_missed() {
+    let mut world = World::new();
+    let consumer = world.consumer();
+    let request = ObserveEventsRequest {
+        events_to_observe: vec![observable_events::Type::TYPE_CLONE_TRIGGER_HIT],
+        ..Default::default()
+    };
+    let observing = world.consumer_call(consumer, consumer_port::Method::ObserveEvents, &request.encode());
+    let call = world.enable(consumer, &with_triggers(TriggerMode::CLONE_SNAPSHOT, vec![trigger("t", 0)]));
+    assert_eq!(world.ended(call), None);
+    let name = "n".repeat(131_040);
+    let producer = world.producer(&name);
+    world.is_slow = true;
+    for _ in 0..10 {
+        let request = ActivateTriggersRequest { trigger_names: vec!["t".into(); 1000], ..Default::default() };
+        world.producer_call(producer.client, producer_port::Method::ActivateTriggers, &request.encode());
+    }
+    let bytes = world.replies[&observing].iter().map(|reply| reply.body.as_bytes().len()).sum::<usize>();
+    assert!(bytes < 1 << 20, "{bytes}");
+    world.is_slow = false;
+    world.feed(Input::Ready(consumer));
+    let (mut hits, mut lost) = (0, 0);
+    for reply in &world.replies[&observing] {
+        assert!(reply.has_more && reply.body.as_bytes().len() < 131_000);
+        let events = ObserveEventsResponse::decode(reply.body.as_bytes()).unwrap().events.unwrap();
+        hits += u64::from(events.clone_trigger_hit.is_some());
+        let field = Fields::new(&events.unknown_fields).find(|field| field.id == EVENTS_LOST_FIELD);
+        lost += field.map_or(0, |field| field.as_u64());
+        let name = events.clone_trigger_hit.and_then(|hit| hit.producer_name).unwrap();
+        assert_eq!(name.as_bytes(), &[b'n'; 4096][..], "the name is cut");
+    }
+    assert_eq!(hits + lost, 10_000);
+    assert!(hits > 200 && lost > 0, "{hits} {lost}");
+}
+
+#[test]
+fn names_that_are_too_long_are_refused_with_a_reason() {
+    let mut world = World::new();
+    let producer = world.producer("p");
+    world.register(&producer, &"d".repeat(4097));
+    assert!(world.warnings[0].contains("its name has 4097 bytes, at most 4096"), "{:?}", world.warnings);
+    world.register(&producer, &"d".repeat(4096));
+    assert_eq!(world.service.holdings().registrations, 1);
+    let consumer = world.consumer();
+    let long = || Some("n".repeat(4097).into());
+    let named = TraceConfig { unique_session_name: long(), ..config(&[]) };
+    let call = world.enable(consumer, &named);
+    assert_eq!(world.ended(call).unwrap(), "unique_session_name has 4097 bytes, at most 4096 are possible");
+    let call = world.enable(consumer, &with_triggers(TriggerMode::STOP_TRACING, vec![trigger(&"t".repeat(4097), 0)]));
+    assert!(world.ended(call).unwrap().starts_with("the name of a trigger has 4097 bytes"));
+    let absurd = TraceConfig { data_sources: vec![source(&"\u{1}".repeat(120_000))], ..Default::default() };
+    let call = world.enable(consumer, &absurd);
+    assert!(world.ended(call).unwrap().len() < 5000, "errors that quote names are cut");
+    world.enable(consumer, &config(&[]));
+    let request = DetachRequest { key: long(), ..Default::default() }.encode();
+    let call = world.consumer_call(consumer, consumer_port::Method::Detach, &request);
+    assert!(world.rejected.contains(&call));
+}
