@@ -2,6 +2,7 @@
 
 use esatto_ipc::Error as IpcError;
 use esatto_service::{Attachment, Body, ClientId, Input, LogLevel, MemoryKind, Output, SharedBuffer, TimerClock};
+use esatto_shm::size::DEFAULT_SIZE;
 
 use crate::clocks;
 use crate::event_loop::{EventLoop, TimerKey};
@@ -64,7 +65,7 @@ impl EventLoop {
             }
             Output::AdoptFile { file, call } => {
                 if let Some(attached) = self.attached.take_if(|attached| attached.call == call) {
-                    self.files.adopt(file, attached.fd);
+                    self.files.adopt(file, attached.fd, attached.owner);
                 }
             }
             Output::CreateFile { file, path } => self.files.create(file, path),
@@ -90,12 +91,32 @@ impl EventLoop {
 
     fn create_shared_buffer(&mut self, id: ClientId, size_bytes: usize, page_size_bytes: usize) {
         let Some(client) = self.clients.get_mut(&id) else { return };
+        let mut size_bytes = size_bytes;
+        let is_shared = matches!(client.memory_kind(), MemoryKind::Shared);
+        if is_shared && size_bytes > DEFAULT_SIZE && !self.census.may_share_memory(client.owner, size_bytes) {
+            // A config asks for it, not the producer: that must not end the producer.
+            log::warn!(
+                "producer {}: {} shares too much for {size_bytes} bytes more, so it gets the default",
+                id.0,
+                client.owner
+            );
+            size_bytes = DEFAULT_SIZE;
+        }
         let created: Result<Box<dyn SharedBuffer>, _> = match client.memory_kind() {
-            MemoryKind::Shared => memory::create(size_bytes, page_size_bytes).map(|(region, buffer)| {
-                client.shared = Some(region);
-                Box::new(buffer) as _
-            }),
-            MemoryKind::Emulated => memory::emulated(size_bytes, page_size_bytes).map(|buffer| Box::new(buffer) as _),
+            MemoryKind::Shared if !self.census.share_memory(client.owner, size_bytes) => {
+                Err(format!("{} shares too much already, or all do", client.owner))
+            }
+            MemoryKind::Shared => {
+                client.memory_counted += size_bytes;
+                let created = memory::create(size_bytes, page_size_bytes).map(|(region, buffer)| {
+                    client.shared = Some(region);
+                    Box::new(buffer) as _
+                });
+                created.map_err(|e| e.to_string())
+            }
+            MemoryKind::Emulated => memory::emulated(size_bytes, page_size_bytes)
+                .map(|buffer| Box::new(buffer) as _)
+                .map_err(|e| e.to_string()),
         };
         let buffer = created.map_err(|e| log::error!("producer {}: no shared memory for it: {e}", id.0)).ok();
         let input = Input::SharedBufferCreated { client: id, buffer };

@@ -1,4 +1,4 @@
-//! Who is connected, and how much waits for whom: bounds that no user can push the others over.
+//! Counts of connections and of memory for each user: bounds that keep a share for the others.
 //!
 //! A connection has bounds of its own ([`Client`](crate::client::Client)), but anybody may have many. So what
 //! connections of one user take together is counted too, and the user who takes most is the one who has to give.
@@ -7,15 +7,29 @@ use core::fmt;
 use std::collections::HashMap;
 
 use esatto_ipc::{Family, Peer};
+use esatto_shm::size::DEFAULT_SIZE;
 
 /// More connections than this are not accepted, whatever the limit of descriptors is.
 const MAX_CONNECTIONS: usize = 8192;
 /// And never fewer than this.
 const MIN_CONNECTIONS: usize = 16;
-/// Descriptors that are not for connections: trace files, listeners, what comes attached to calls.
-const RESERVED_DESCRIPTORS: usize = 64;
-/// A socket and its shared memory.
-const DESCRIPTORS_PER_CONNECTION: usize = 2;
+/// Descriptors that are not for connections: listeners, trace files and those that are being
+/// cloned, the 253 that one message can bring, and those that wait to be closed. Half of all,
+/// within these bounds. Without a free one, the kernel would close what it cannot deliver in the
+/// thread that receives.
+const RESERVED_DESCRIPTORS: core::ops::RangeInclusive<usize> = 64..=512;
+/// The socket, the shared memory, a second descriptor of it on its way to the producer, and one
+/// that came with a call.
+const DESCRIPTORS_PER_CONNECTION: usize = 4;
+/// This part of all connections is for root and the user of this service, for whom the others leave
+/// it.
+const RESERVED_PART: usize = 16;
+/// Shared memory of all producers together, touched or not, beside the default size, which each
+/// producer gets. A user has at most half of what the others leave; root and the service's own user
+/// have all of it. Beyond that, a producer gets the default size, and memory that it brings along
+/// is not adopted. This is enough for 256 producers with 32 MiB each, which is the most.
+const MAX_SHARED_BYTES: usize = 8 << 30;
+
 /// Whose connections are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
@@ -50,6 +64,8 @@ pub(crate) enum Full {
     All(usize),
     /// So many of this one are.
     Of(Owner, usize),
+    /// So many are open, and the rest is for others.
+    Reserved(usize),
 }
 
 impl fmt::Display for Full {
@@ -57,6 +73,7 @@ impl fmt::Display for Full {
         match self {
             Self::All(count) => write!(f, "{count} connections are open"),
             Self::Of(owner, count) => write!(f, "{owner} has {count} connections, half of all there may be"),
+            Self::Reserved(count) => write!(f, "{count} connections are open, and the rest is for root"),
         }
     }
 }
@@ -65,15 +82,19 @@ impl fmt::Display for Full {
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     connections: usize,
-    queued_bytes: usize,
+    /// Bytes that wait for them, and that came from them and wait to be handled.
+    held_bytes: usize,
+    shared_bytes: usize,
 }
 
 /// All connections.
 #[derive(Debug)]
 pub(crate) struct Census {
     max_connections: usize,
-    /// What may wait for all clients together.
-    max_queued_bytes: usize,
+    /// Bytes that may be held for all clients together.
+    max_held_bytes: usize,
+    /// Holds more than its share, or did.
+    hoarder: Option<Owner>,
     /// The user of this service, who like root may have all connections.
     uid: i32,
     all: Share,
@@ -81,59 +102,110 @@ pub(crate) struct Census {
 }
 
 impl Census {
-    /// For a process with this limit of descriptors, that runs as this user, and keeps this much for its clients.
-    pub(crate) fn new(max_descriptors: usize, uid: i32, max_queued_bytes: usize) -> Self {
-        let affordable = max_descriptors.saturating_sub(RESERVED_DESCRIPTORS) / DESCRIPTORS_PER_CONNECTION;
-        let max_connections = affordable.clamp(MIN_CONNECTIONS, MAX_CONNECTIONS);
-        Self { max_connections, max_queued_bytes, uid, all: Share::default(), shares: HashMap::new() }
+    /// For so many connections, of a service that runs as this user, and keeps this much for its
+    /// clients.
+    pub(crate) fn new(max_connections: usize, uid: i32, max_held_bytes: usize) -> Self {
+        let (all, shares) = (Share::default(), HashMap::new());
+        Self { max_connections, max_held_bytes, hoarder: None, uid, all, shares }
     }
 
-    /// Counts one more connection, or says why there cannot be one.
-    pub(crate) fn admit(&mut self, owner: Owner) -> Result<(), Full> {
-        if self.all.connections >= self.max_connections {
-            return Err(Full::All(self.all.connections));
+    /// How many connections a process with this limit of descriptors can have.
+    pub(crate) fn max_connections(max_descriptors: usize) -> usize {
+        let reserved = (max_descriptors / 2).clamp(*RESERVED_DESCRIPTORS.start(), *RESERVED_DESCRIPTORS.end());
+        let affordable = max_descriptors.saturating_sub(reserved) / DESCRIPTORS_PER_CONNECTION;
+        affordable.clamp(MIN_CONNECTIONS, MAX_CONNECTIONS)
+    }
+
+    /// Counts one more connection, or says why there cannot be one. So many that this owner had are
+    /// not closed yet.
+    pub(crate) fn admit(&mut self, owner: Owner, closing: usize) -> Result<(), Full> {
+        let (max, all) = (self.max_connections, self.all.connections);
+        if all >= max {
+            return Err(Full::All(all));
+        }
+        if !self.is_trusted(owner) {
+            let own = self.shares.get(&owner).map_or(0, |share| share.connections) + closing;
+            if own >= max / 2 {
+                return Err(Full::Of(owner, own));
+            }
+            if all >= max - max / RESERVED_PART {
+                return Err(Full::Reserved(all));
+            }
         }
         let share = self.shares.entry(owner).or_default();
-        let is_trusted = owner == Owner::Uid(0) || owner == Owner::Uid(self.uid);
-        if share.connections >= self.max_connections / 2 && !is_trusted {
-            return Err(Full::Of(owner, share.connections));
-        }
         share.connections += 1;
         self.all.connections += 1;
         Ok(())
     }
 
+    /// Root and the user of this service have no share: they may have all.
+    pub(crate) fn is_trusted(&self, owner: Owner) -> bool {
+        owner == Owner::Uid(0) || owner == Owner::Uid(self.uid)
+    }
+
     /// One connection less, for which so much was counted.
-    pub(crate) fn leave(&mut self, owner: Owner, queued_bytes: usize) {
-        self.count_queued(owner, queued_bytes, 0);
+    pub(crate) fn leave(&mut self, owner: Owner, held_bytes: usize, shared_bytes: usize) {
+        self.count_held(owner, held_bytes, 0);
         self.all.connections -= 1;
+        self.all.shared_bytes -= shared_bytes;
         if let Some(share) = self.shares.get_mut(&owner) {
             share.connections -= 1;
+            share.shared_bytes -= shared_bytes;
             if share.connections == 0 {
                 self.shares.remove(&owner);
             }
         }
     }
 
-    /// Now `to` bytes wait on a connection for which `from` were counted.
-    pub(crate) fn count_queued(&mut self, owner: Owner, from: usize, to: usize) {
-        self.all.queued_bytes = self.all.queued_bytes + to - from;
-        if let Some(share) = self.shares.get_mut(&owner) {
-            share.queued_bytes = share.queued_bytes + to - from;
+    /// Now `to` bytes are held for a connection for which `from` were counted.
+    pub(crate) fn count_held(&mut self, owner: Owner, from: usize, to: usize) {
+        self.all.held_bytes = self.all.held_bytes + to - from;
+        let is_trusted = self.is_trusted(owner);
+        let Some(share) = self.shares.get_mut(&owner) else { return };
+        share.held_bytes = share.held_bytes + to - from;
+        if !is_trusted && share.held_bytes > self.max_held_bytes / 2 {
+            self.hoarder = Some(owner);
         }
     }
 
-    /// What may wait for all clients together, in bytes.
-    pub(crate) fn max_queued_bytes(&self) -> usize {
-        self.max_queued_bytes
+    /// Counts shared memory of a connection; it leaves with the connection. False: there cannot be
+    /// so much.
+    pub(crate) fn share_memory(&mut self, owner: Owner, bytes: usize) -> bool {
+        if !self.may_share_memory(owner, bytes) {
+            return false;
+        }
+        let Some(share) = self.shares.get_mut(&owner) else { return false };
+        share.shared_bytes += bytes;
+        self.all.shared_bytes += bytes;
+        true
     }
 
-    /// If more waits than may: whose connections it waits on, for the most part.
-    pub(crate) fn overdrawn(&self) -> Option<Owner> {
-        if self.all.queued_bytes <= self.max_queued_bytes {
+    /// Tells if a connection may share so much memory more. The default size is always allowed.
+    pub(crate) fn may_share_memory(&self, owner: Owner, bytes: usize) -> bool {
+        let Some(share) = self.shares.get(&owner) else { return false };
+        let left_by_others = MAX_SHARED_BYTES.saturating_sub(self.all.shared_bytes - share.shared_bytes);
+        let own_limit = if self.is_trusted(owner) { left_by_others } else { left_by_others / 2 };
+        bytes <= DEFAULT_SIZE || share.shared_bytes.saturating_add(bytes) <= own_limit
+    }
+
+    /// Bytes that may be held for all clients together.
+    pub(crate) fn max_held_bytes(&self) -> usize {
+        self.max_held_bytes
+    }
+
+    /// If more is held than may be: for whom, for the most part, and the limit.
+    pub(crate) fn overdrawn(&mut self) -> Option<(Owner, usize)> {
+        let own_limit = self.max_held_bytes / 2;
+        let of = |owner| self.shares.get(&owner).map_or(0, |share| share.held_bytes);
+        self.hoarder = self.hoarder.filter(|owner| of(*owner) > own_limit);
+        if let Some(owner) = self.hoarder {
+            return Some((owner, own_limit));
+        }
+        if self.all.held_bytes <= self.max_held_bytes {
             return None;
         }
-        self.shares.iter().max_by_key(|(_, share)| share.queued_bytes).map(|(owner, _)| *owner)
+        let most = self.shares.iter().max_by_key(|(_, share)| share.held_bytes);
+        most.map(|(owner, _)| (*owner, self.max_held_bytes))
     }
 }
 
@@ -143,43 +215,85 @@ mod tests {
 
     const ALICE: Owner = Owner::Uid(1000);
     const BOB: Owner = Owner::Uid(1001);
-    const MAX_QUEUED_BYTES: usize = 6000;
+    const MAX_HELD_BYTES: usize = 6000;
 
     #[test]
     fn nobody_gets_more_than_half_but_root_and_we() {
-        let mut census = Census::new(RESERVED_DESCRIPTORS + 2 * 40, 77, 0);
-        for owner in [ALICE, Owner::Remote] {
-            for _ in 0..20 {
-                census.admit(owner).unwrap();
-            }
-            assert_eq!(census.admit(owner), Err(if owner == ALICE { Full::Of(owner, 20) } else { Full::All(40) }));
-            if owner == ALICE {
-                // One goes, one comes.
-                census.leave(owner, 0);
-                census.admit(owner).unwrap();
-            }
+        let mut census = Census::new(64, 77, 0);
+        for _ in 0..32 {
+            census.admit(ALICE, 0).unwrap();
         }
-        for owner in [Owner::Uid(0), Owner::Uid(77)] {
-            let mut census = Census::new(0, 77, 0);
-            assert_eq!((0..20).filter(|_| census.admit(owner).is_ok()).count(), MIN_CONNECTIONS);
+        assert_eq!(census.admit(ALICE, 0), Err(Full::Of(ALICE, 32)));
+        // One goes, one comes, but not before it is closed.
+        census.leave(ALICE, 0, 0);
+        assert_eq!(census.admit(ALICE, 1), Err(Full::Of(ALICE, 32)));
+        census.admit(ALICE, 0).unwrap();
+        // Other machines take the rest, but for what is for us.
+        for _ in 32..60 {
+            census.admit(Owner::Remote, 0).unwrap();
         }
+        assert_eq!(census.admit(Owner::Remote, 0), Err(Full::Reserved(60)));
+        assert_eq!(census.admit(BOB, 0), Err(Full::Reserved(60)));
+        for owner in [Owner::Uid(0), Owner::Uid(77), Owner::Uid(0), Owner::Uid(77)] {
+            census.admit(owner, 0).unwrap();
+        }
+        assert_eq!(census.admit(Owner::Uid(0), 0), Err(Full::All(64)));
+        assert!(!census.shares.contains_key(&BOB), "nothing is kept of who was refused");
     }
 
     #[test]
-    fn the_one_for_whom_most_waits_has_to_give() {
-        let mut census = Census::new(1000, 77, MAX_QUEUED_BYTES);
-        census.admit(ALICE).unwrap();
-        census.admit(ALICE).unwrap();
-        census.admit(BOB).unwrap();
-        census.count_queued(ALICE, 0, MAX_QUEUED_BYTES / 3);
-        census.count_queued(BOB, 0, MAX_QUEUED_BYTES / 2);
+    fn connections_are_as_many_as_all_of_their_descriptors_allow() {
+        let numbers = [0, 224, 1024, 16_384, 1 << 20, usize::MAX].map(Census::max_connections);
+        assert_eq!(numbers, [16, 28, 128, 3968, 8192, 8192]);
+    }
+
+    #[test]
+    fn the_one_for_whom_most_is_held_has_to_give() {
+        let mut census = Census::new(1000, 77, MAX_HELD_BYTES);
+        census.admit(Owner::Uid(0), 0).unwrap();
+        census.admit(Owner::Uid(0), 0).unwrap();
+        census.admit(BOB, 0).unwrap();
+        census.count_held(Owner::Uid(0), 0, MAX_HELD_BYTES / 3);
+        census.count_held(BOB, 0, MAX_HELD_BYTES / 2);
         assert_eq!(census.overdrawn(), None);
-        census.count_queued(ALICE, 0, MAX_QUEUED_BYTES / 3);
-        assert_eq!(census.overdrawn(), Some(ALICE));
-        census.leave(ALICE, MAX_QUEUED_BYTES / 3);
+        census.count_held(Owner::Uid(0), 0, MAX_HELD_BYTES / 3);
+        assert_eq!(census.overdrawn(), Some((Owner::Uid(0), MAX_HELD_BYTES)));
+        census.leave(Owner::Uid(0), MAX_HELD_BYTES / 3, 0);
         assert_eq!(census.overdrawn(), None);
-        census.leave(ALICE, MAX_QUEUED_BYTES / 3);
-        census.leave(BOB, MAX_QUEUED_BYTES / 2);
-        assert!(census.shares.is_empty() && census.all.queued_bytes == 0 && census.all.connections == 0);
+        census.leave(Owner::Uid(0), MAX_HELD_BYTES / 3, 0);
+        census.leave(BOB, MAX_HELD_BYTES / 2, 0);
+        assert!(census.shares.is_empty() && census.all.held_bytes == 0 && census.all.connections == 0);
+    }
+
+    #[test]
+    fn for_one_user_half_of_it_is_held() {
+        let mut census = Census::new(1000, 77, MAX_HELD_BYTES);
+        census.admit(ALICE, 0).unwrap();
+        census.admit(ALICE, 0).unwrap();
+        census.admit(BOB, 0).unwrap();
+        census.count_held(BOB, 0, MAX_HELD_BYTES / 2);
+        census.count_held(ALICE, 0, 100);
+        census.count_held(ALICE, 0, MAX_HELD_BYTES / 2);
+        assert_eq!(census.overdrawn(), Some((ALICE, MAX_HELD_BYTES / 2)));
+        census.leave(ALICE, MAX_HELD_BYTES / 2, 0);
+        assert_eq!(census.overdrawn(), None);
+    }
+
+    #[test]
+    fn shared_memory_of_one_user_leaves_some_for_others() {
+        const LARGEST: usize = 32 << 20;
+        let mut census = Census::new(1000, 77, 0);
+        for owner in [ALICE, BOB, Owner::Uid(0)] {
+            census.admit(owner, 0).unwrap();
+        }
+        let count = |census: &mut Census, owner| (0..1000).take_while(|_| census.share_memory(owner, LARGEST)).count();
+        assert_eq!(count(&mut census, ALICE), 128);
+        assert_eq!(count(&mut census, BOB), 64);
+        assert_eq!(count(&mut census, Owner::Uid(0)), 64);
+        assert!(!census.share_memory(BOB, DEFAULT_SIZE + 1));
+        assert!(census.share_memory(BOB, DEFAULT_SIZE), "every producer gets the default");
+        census.leave(ALICE, 0, 128 * LARGEST);
+        assert_eq!(count(&mut census, Owner::Uid(0)), 127);
+        assert!(!census.share_memory(Owner::Uid(1002), 1), "it is not connected");
     }
 }

@@ -4,16 +4,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use esatto_ipc::connection::Io;
-use esatto_ipc::{Connection, Error as IpcError, Family, Frame, Host, HostEvent, Invoke, Limits, Peer, Port, Stream};
+use esatto_ipc::{
+    Connection, Error as IpcError, Family, ForeignFd, Frame, Host, HostEvent, Invoke, Limits, Peer, Port, Stream,
+};
 use esatto_schema::{consumer_port, producer_port, relay_port};
 use esatto_service::{
     CallId, ClientId, ConsumerCall, Input, MemoryKind, Outputs, Peer as ServicePeer, ProducerCall, RelayCall, Service,
+    SharedBuffer as _,
 };
-use esatto_shm::MappedRegion;
+use esatto_shm::{MappedRegion, Region as _, ServiceRegion};
 use rustix::event::epoll::EventFlags;
 
-use crate::census::Owner;
+use crate::census::{Census, Owner};
 use crate::clocks;
+use crate::closers::Closers;
 use crate::event_loop::AttachedFile;
 use crate::facts;
 use crate::memory;
@@ -45,13 +49,16 @@ pub(crate) struct Client {
     last_call: u64,
     /// What it was given, to be sent (again) with a reply.
     pub(crate) shared: Option<Arc<MappedRegion>>,
+    /// What it brought along.
+    adopted: Option<Arc<MappedRegion>>,
     /// The service has more for it.
     pub(crate) awaits_ready: bool,
     /// What the loop waits for on its socket.
     pub(crate) interest: EventFlags,
     pub(crate) owner: Owner,
-    /// What the census knows of bytes that wait for it.
-    pub(crate) queued_counted: usize,
+    /// Bytes that the census has counted for it, and its shared memory.
+    pub(crate) held_counted: usize,
+    pub(crate) memory_counted: usize,
     /// It is on the loop's list of connections to look after.
     pub(crate) is_dirty: bool,
     consumed: u64,
@@ -63,12 +70,16 @@ pub(crate) struct CallContext<'a> {
     pub(crate) service: &'a mut Service,
     pub(crate) outputs: &'a mut Outputs,
     pub(crate) attached: &'a mut Option<AttachedFile>,
+    pub(crate) census: &'a mut Census,
     pub(crate) counters: &'a Counters,
 }
 
 impl Client {
-    pub(crate) fn new(id: ClientId, role: Role, stream: Stream, ports: Arc<[Port]>) -> Self {
+    pub(crate) fn new(id: ClientId, role: Role, mut stream: Stream, ports: Arc<[Port]>, closers: &Closers) -> Self {
         let peer = Peer::of(&stream);
+        if let Some(disposal) = closers.disposal(&peer) {
+            stream.set_disposal(disposal);
+        }
         let owner = Owner::of(&peer);
         let host = Host::new(ports, peer);
         let limits = match role {
@@ -84,10 +95,12 @@ impl Client {
             pending: HashMap::new(),
             last_call: 0,
             shared: None,
+            adopted: None,
             awaits_ready: false,
             interest: EventFlags::empty(),
             owner,
-            queued_counted: 0,
+            held_counted: 0,
+            memory_counted: 0,
             is_dirty: false,
             consumed: 0,
         }
@@ -110,7 +123,10 @@ impl Client {
         let mut call = Call {
             id: self.id,
             role: self.role,
+            owner: self.owner,
             host: &mut self.host,
+            adopted: &mut self.adopted,
+            memory_counted: &mut self.memory_counted,
             introduced: &mut self.introduced,
             pending: &mut self.pending,
             last_call: &mut self.last_call,
@@ -150,9 +166,14 @@ impl Client {
             }
             None => host.reply_ok(request_id, body, has_more, out.buffer()),
         };
-        if let Err(e) = written {
-            log::error!("{} {}: {e}: the call is rejected", self.role.name(), self.id.0);
-            host.reply_rejected(request_id, out.buffer());
+        match written {
+            Ok(()) => {}
+            // To reject a stream would end it: the client would be deaf for all that follows.
+            Err(e) if has_more => log::error!("{} {}: {e}: this part is left out", self.role.name(), self.id.0),
+            Err(e) => {
+                log::error!("{} {}: {e}: the call is rejected", self.role.name(), self.id.0);
+                host.reply_rejected(request_id, out.buffer());
+            }
         }
         counters.bytes_sent.add((out.queued() - before) as u64);
         Ok(())
@@ -180,6 +201,11 @@ impl Client {
         self.awaits_ready && self.connection.queued() < READY_BELOW
     }
 
+    /// Tells if the pages of its shared memory went away.
+    pub(crate) fn has_lost_memory(&self) -> bool {
+        [&self.shared, &self.adopted].into_iter().flatten().any(|region| region.is_lost())
+    }
+
     /// Whether memory can be shared with it.
     pub(crate) fn memory_kind(&self) -> MemoryKind {
         memory_kind(&self.host)
@@ -202,11 +228,27 @@ struct Introduced {
     as_relay: bool,
 }
 
+/// Why memory of a producer is not adopted.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    #[error("it is no memory (error {0})")]
+    NotMemory(i32),
+    #[error("{0} shares too much memory already, or all do")]
+    TooMuch(Owner),
+    #[error("the connection has shared memory already")]
+    Again,
+    #[error(transparent)]
+    Memory(#[from] esatto_shm::Error),
+}
+
 /// A client without its buffers, while a frame borrows those.
 struct Call<'c> {
     id: ClientId,
     role: Role,
+    owner: Owner,
     host: &'c mut Host,
+    adopted: &'c mut Option<Arc<MappedRegion>>,
+    memory_counted: &'c mut usize,
     introduced: &'c mut Introduced,
     pending: &'c mut HashMap<u64, u64>,
     last_call: &'c mut u64,
@@ -247,7 +289,7 @@ impl Call<'_> {
     fn producer_call(
         &mut self,
         invoke: &Invoke<'_>,
-        fd: &mut Option<std::os::fd::OwnedFd>,
+        fd: &mut Option<ForeignFd>,
         context: &mut CallContext<'_>,
     ) -> bool {
         if !core::mem::replace(&mut self.introduced.as_client, true) {
@@ -262,8 +304,11 @@ impl Call<'_> {
         if let ProducerCall::InitializeConnection { request, offered } = &mut method {
             if request.producer_provided_shmem() == Some(true) {
                 let hint = request.shared_memory_page_size_hint_bytes().unwrap_or(0);
-                match fd.take().map(|fd| memory::adopt(fd, hint)) {
-                    Some(Ok(buffer)) => *offered = Some(Box::new(buffer)),
+                match fd.take().map(|fd| self.adopt(&fd, hint, context.census)) {
+                    Some(Ok((region, buffer))) => {
+                        *self.adopted = Some(region);
+                        *offered = Some(Box::new(buffer));
+                    }
                     refused => {
                         context.counters.memory_refused.add_one();
                         let why = match refused {
@@ -280,10 +325,31 @@ impl Call<'_> {
         true
     }
 
+    /// Memory that a producer offers. What is no memory is not looked at any further.
+    fn adopt(
+        &mut self,
+        fd: &ForeignFd,
+        page_size_bytes: u32,
+        census: &mut Census,
+    ) -> Result<(Arc<MappedRegion>, ServiceRegion), Refused> {
+        let memory = fd.as_memory().map_err(|e| Refused::NotMemory(e.raw_os_error().unwrap_or_default()))?;
+        let (region, buffer) = memory::adopt(memory, page_size_bytes)?;
+        let bytes = buffer.size_bytes();
+        // A connection has one memory, however often it offers one.
+        if *self.memory_counted != 0 {
+            return Err(Refused::Again);
+        }
+        if !census.share_memory(self.owner, bytes) {
+            return Err(Refused::TooMuch(self.owner));
+        }
+        *self.memory_counted += bytes;
+        Ok((region, buffer))
+    }
+
     fn consumer_call(
         &mut self,
         invoke: &Invoke<'_>,
-        fd: &mut Option<std::os::fd::OwnedFd>,
+        fd: &mut Option<ForeignFd>,
         context: &mut CallContext<'_>,
     ) -> bool {
         if !core::mem::replace(&mut self.introduced.as_client, true) {
@@ -300,7 +366,7 @@ impl Call<'_> {
             // A trace begins.
             self.feed(Input::TimezoneOffset(facts::timezone_offset_minutes()), context);
         }
-        *context.attached = fd.take_if(|_| takes_file).map(|fd| AttachedFile { call, fd });
+        *context.attached = fd.take_if(|_| takes_file).map(|fd| AttachedFile { call, fd, owner: self.owner });
         let file_attached = context.attached.is_some();
         self.feed(Input::ConsumerCall { call, method, file_attached }, context);
         true

@@ -10,6 +10,7 @@ use esatto_service::Service;
 
 use crate::activation::Inherited;
 use crate::census::Census;
+use crate::closers::Closers;
 use crate::error::Error;
 use crate::event_loop::{Door, EventLoop};
 use crate::facts;
@@ -71,8 +72,10 @@ impl Daemon {
         let doors = core::mem::take(&mut doors.0);
         let producers = doors.iter().filter(|door| door.role == Role::Producer);
         let producers = producers.map(|door| door.listener.address().clone()).collect();
-        let census = Census::new(facts::max_descriptors(), facts::uid(), options.max_queued_bytes);
-        let event_loop = EventLoop::new(service, doors, census, Arc::clone(&wake), Arc::clone(&counters))?;
+        let census =
+            Census::new(Census::max_connections(facts::max_descriptors()), facts::uid(), options.max_queued_bytes);
+        let closers = Closers::new(facts::uid());
+        let event_loop = EventLoop::new(service, doors, census, closers, Arc::clone(&wake), Arc::clone(&counters))?;
         Ok(Self { event_loop, wake, counters, producers, consumer: options.consumer })
     }
 

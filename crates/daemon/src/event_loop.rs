@@ -5,16 +5,19 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use esatto_ipc::{Error as IpcError, Listener, Port};
+use esatto_ipc::{Error as IpcError, ForeignFd, Listener, Port};
 use esatto_service::{CallId, ClientId, Input, Outputs, Service, TimerId};
+use esatto_shm::faults;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 
-use crate::census::Census;
+use crate::census::{Census, Owner};
 use crate::client::{CallContext, Client};
 use crate::clocks;
+use crate::closers::{Closers, INTERRUPT_AFTER};
 use crate::error::Error;
+use crate::facts;
 use crate::files::{FileEvent, Files};
 use crate::manager::Manager;
 use crate::ports::Role;
@@ -28,6 +31,16 @@ use crate::watchdog::Watchdog;
 const ACCEPTS_PER_WAKE_UP: usize = 64;
 /// Calls of one connection handled before it is the turn of others. They may be as cheap as a number or move megabytes.
 const CALLS_PER_TURN: usize = 64;
+/// Work that calls of one connection may cause before it is the turn of others, as
+/// [`Service::work`] counts it: a MiB that is copied, or 16 Ki entries of tables that are visited.
+/// The call that goes beyond it is the last of the turn.
+const MAX_WORK_PER_TURN: u64 = 16 << 10;
+/// Work that what a process leaves behind at its end may cause before others get their turn. All of
+/// its shared memory, committed when it ended, is 512 Ki.
+const MAX_WORK_PER_HANG_UP: u64 = 1 << 20;
+/// Calls that a process may leave behind at its end and that are handled before others get their
+/// turn: what the kernel holds of one connection, as commits.
+const CALLS_PER_HANG_UP: usize = 8192;
 /// Events taken from the kernel at a time.
 const EVENTS_PER_WAKE_UP: usize = 128;
 /// How long a listener rests when no connection can be accepted, for want of descriptors most likely.
@@ -49,7 +62,9 @@ const FIRST_CLIENT: u64 = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct AttachedFile {
     pub(crate) call: CallId,
-    pub(crate) fd: OwnedFd,
+    pub(crate) fd: ForeignFd,
+    /// For whom it is counted if it becomes a trace file.
+    pub(crate) owner: Owner,
 }
 
 /// What a timer is for.
@@ -62,6 +77,8 @@ pub(crate) enum TimerKey {
     Alive,
     /// The service manager is told how many are connected.
     Status,
+    /// Descriptors wait to be closed: something may hold them up.
+    Closing,
 }
 
 /// A listening socket.
@@ -80,7 +97,8 @@ pub(crate) struct EventLoop {
     pub(crate) outputs: Outputs,
     doors: Vec<Door>,
     pub(crate) clients: HashMap<ClientId, Client>,
-    census: Census,
+    pub(crate) census: Census,
+    closers: Closers,
     /// Clients whose queues or interests may have changed.
     dirty: VecDeque<ClientId>,
     next_client: u64,
@@ -96,6 +114,8 @@ pub(crate) struct EventLoop {
     pub(crate) counters: Arc<Counters>,
     manager: Manager,
     watchdog: Watchdog,
+    /// Faults in the memory of clients, as far as they were looked into.
+    faults: u32,
     /// Whoever writes here wants the end.
     stop: Option<OwnedFd>,
 }
@@ -105,9 +125,11 @@ impl EventLoop {
         service: Service,
         doors: Vec<Door>,
         census: Census,
+        closers: Closers,
         wake: Arc<Wake>,
         counters: Arc<Counters>,
     ) -> Result<Self, Error> {
+        faults::install();
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(Error::system("create an epoll instance"))?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let boot_timer =
@@ -128,19 +150,21 @@ impl EventLoop {
             doors,
             clients: HashMap::new(),
             census,
+            closers,
             dirty: VecDeque::new(),
             next_client: FIRST_CLIENT,
             monotonic: Timers::new(),
             boottime: Timers::new(),
             boot_timer,
             boot_timer_at: None,
-            files: Files::new(Arc::clone(&wake), Arc::clone(&counters)),
+            files: Files::new(facts::uid(), Arc::clone(&wake), Arc::clone(&counters)),
             priority: Priority::default(),
             attached: None,
             wake,
             counters,
             manager: Manager::default(),
             watchdog: Watchdog::default(),
+            faults: faults::survived(),
             stop: None,
         })
     }
@@ -169,7 +193,9 @@ impl EventLoop {
                 self.dispatch(event);
             }
             self.expire_timers();
+            self.close_where_memory_was_lost();
             self.look_after_clients();
+            self.look_after_closers();
             self.watch(begin);
         }
         self.end();
@@ -181,7 +207,7 @@ impl EventLoop {
         let now = monotonic();
         self.watchdog.turned(begin, now);
         if self.watchdog.is_due(now) {
-            self.watchdog.look(now, self.service.buffer_bytes().saturating_add(self.census.max_queued_bytes() as u64));
+            self.watchdog.look(now, self.service.buffer_bytes().saturating_add(self.census.max_held_bytes() as u64));
         }
     }
 
@@ -254,12 +280,20 @@ impl EventLoop {
     /// The other end is closed. What was sent before is handled all the same: the last commits of a process that ends
     /// come like this. All of it at once, because whoever knows that the process has ended (its parent, a
     /// consumer that flushes) counts on the service to know it, too.
+    ///
+    /// That holds for all that a process leaves behind in good faith. One that leaves more behind
+    /// than [`CALLS_PER_HANG_UP`] calls or [`MAX_WORK_PER_HANG_UP`] is dealt with in several turns,
+    /// and others are served meanwhile.
     fn hang_up(&mut self, id: ClientId) {
-        loop {
+        let begun = self.service.work();
+        for _ in 0..CALLS_PER_HANG_UP / CALLS_PER_TURN {
             let Some(client) = self.clients.get_mut(&id) else { return };
             // Nobody writes any more, so this comes to an end: at most what the kernel holds for us.
             if client.connection.has_work() {
                 self.handle_frames(id);
+                if self.service.work() - begun > MAX_WORK_PER_HANG_UP {
+                    break;
+                }
                 continue;
             }
             let before = client.connection.decoder().buffered();
@@ -269,22 +303,27 @@ impl EventLoop {
                 return self.close(id, result.err().as_ref());
             }
         }
+        // The kernel tells of the end again in the next round.
+        self.mark_dirty(id);
     }
 
     /// Handles frames of a client that have arrived, and leaves the rest for its next turn.
     fn handle_frames(&mut self, id: ClientId) {
+        let begun = self.service.work();
         for _ in 0..CALLS_PER_TURN {
             let Some(client) = self.clients.get_mut(&id) else { return };
             let mut context = CallContext {
                 service: &mut self.service,
                 outputs: &mut self.outputs,
                 attached: &mut self.attached,
+                census: &mut self.census,
                 counters: &self.counters,
             };
             let handled = client.handle_frame(&mut context);
             self.carry_out();
             self.attached = None;
             match handled {
+                Ok(true) if self.service.work() - begun > MAX_WORK_PER_TURN => return,
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(e) => return self.close(id, Some(&e)),
@@ -304,8 +343,9 @@ impl EventLoop {
                 self.write_failed(id, &e);
                 continue;
             }
-            self.census.count_queued(client.owner, client.queued_counted, client.connection.queued());
-            client.queued_counted = client.connection.queued();
+            let held = client.connection.held();
+            self.census.count_held(client.owner, client.held_counted, held);
+            client.held_counted = held;
             if client.is_ready() {
                 client.awaits_ready = false;
                 self.feed(Input::Ready(id));
@@ -335,14 +375,23 @@ impl EventLoop {
         self.drop_hoarders();
     }
 
-    /// Gives up connections on which most waits, of the one for whom most waits, until not too much does.
+    /// Comes back as long as there is something to close.
+    fn look_after_closers(&mut self) {
+        if self.closers.is_busy() && !self.monotonic.is_set(TimerKey::Closing) {
+            let after_ns = u64::try_from(INTERRUPT_AFTER.as_nanos()).unwrap_or(u64::MAX);
+            self.monotonic.set(TimerKey::Closing, clocks::monotonic_ns().saturating_add(after_ns));
+        }
+    }
+
+    /// Gives up connections for which most is held, of the one for whom most is held, until not too
+    /// much is.
     fn drop_hoarders(&mut self) {
-        while let Some(owner) = self.census.overdrawn() {
+        while let Some((owner, limit)) = self.census.overdrawn() {
             let of_owner = self.clients.values().filter(|client| client.owner == owner);
-            let Some(largest) = of_owner.max_by_key(|client| client.queued_counted) else { return };
-            let (id, queued, limit) = (largest.id, largest.queued_counted, self.census.max_queued_bytes());
-            log::warn!("more than {limit} bytes wait for clients, most of them for {owner}");
-            self.close(id, Some(&IpcError::PeerNotReading { queued, limit }));
+            let Some(largest) = of_owner.max_by_key(|client| client.held_counted) else { return };
+            let (id, held) = (largest.id, largest.held_counted);
+            log::warn!("more than {limit} bytes are held for {owner}, or for all clients and most of them for {owner}");
+            self.close(id, Some(&IpcError::HoldsTooMuch { held, limit }));
         }
     }
 
@@ -373,19 +422,23 @@ impl EventLoop {
     }
 
     fn expire_timers(&mut self) {
-        let now = clocks::now();
-        let mut expired = Vec::new();
-        while let Some(key) = self.monotonic.pop_expired(now.monotonic_ns) {
-            expired.push(key);
-        }
-        while let Some(key) = self.boottime.pop_expired(now.boottime_ns) {
-            expired.push(key);
-        }
-        for key in expired {
+        let (now, begun) = (clocks::now(), self.service.work());
+        let mut is_boottime_first = false;
+        // Very many flushes of one client may end at the same time, at a high cost each. Those left
+        // over have still expired in the next turn.
+        while self.service.work() - begun <= MAX_WORK_PER_TURN {
+            is_boottime_first = !is_boottime_first;
+            let (monotonic, boottime) = (&mut self.monotonic, &mut self.boottime);
+            let key = match is_boottime_first {
+                true => boottime.pop_expired(now.boottime_ns).or_else(|| monotonic.pop_expired(now.monotonic_ns)),
+                false => monotonic.pop_expired(now.monotonic_ns).or_else(|| boottime.pop_expired(now.boottime_ns)),
+            };
+            let Some(key) = key else { return };
             match key {
                 TimerKey::Service(timer) => self.feed(Input::TimerExpired(timer)),
                 TimerKey::Accept(door) => self.watch_door(door, EventFlags::IN),
                 TimerKey::Alive => self.say_alive(),
+                TimerKey::Closing => self.closers.hurry(),
                 TimerKey::Status => self.manager.status(&self.status()),
             }
         }
@@ -411,9 +464,10 @@ impl EventLoop {
             let Some(door) = self.doors.get(index) else { return };
             match door.listener.accept() {
                 Ok(Some(stream)) => {
-                    let client = Client::new(ClientId(self.next_client), door.role, stream, Arc::clone(&door.ports));
+                    let (id, ports) = (ClientId(self.next_client), Arc::clone(&door.ports));
+                    let client = Client::new(id, door.role, stream, ports, &self.closers);
                     self.next_client += 1;
-                    match self.census.admit(client.owner) {
+                    match self.census.admit(client.owner, self.closers.connections_of(client.owner)) {
                         Ok(()) => self.welcome(client),
                         Err(full) => {
                             self.counters.connections_refused.add_one();
@@ -438,7 +492,7 @@ impl EventLoop {
         client.interest = EventFlags::IN;
         if let Err(e) = epoll::add(&self.epoll, &client.connection, EventData::new_u64(id.0), client.interest) {
             self.counters.connections_refused.add_one();
-            self.census.leave(client.owner, 0);
+            self.census.leave(client.owner, 0, 0);
             log::error!("{} is refused: cannot watch its socket: {e}", client.name());
             return;
         }
@@ -467,7 +521,9 @@ impl EventLoop {
             None => log::debug!("{} disconnected", client.name()),
             Some(e) => {
                 match e {
-                    IpcError::PeerNotReading { .. } => self.counters.stalled_peers.add_one(),
+                    IpcError::PeerNotReading { .. } | IpcError::HoldsTooMuch { .. } => {
+                        self.counters.stalled_peers.add_one()
+                    }
                     IpcError::FrameTooLarge { .. } | IpcError::TooManyDescriptors => {
                         self.counters.protocol_errors.add_one();
                     }
@@ -476,13 +532,33 @@ impl EventLoop {
                 log::warn!("{} is disconnected: {e}", client.name());
             }
         }
-        self.census.leave(client.owner, client.queued_counted);
+        self.census.leave(client.owner, client.held_counted, client.memory_counted);
         self.status_changed();
         let farewells = client.farewells();
-        // The socket is closed, and thereby out of the epoll set, before the service hears of it.
+        // It is closed elsewhere and later. Until then the loop must hear no more of it.
+        if let Err(e) = epoll::delete(&self.epoll, &client.connection) {
+            log::error!("cannot stop to watch {}: {e}", client.name());
+        }
         drop(client);
         for input in farewells {
             self.feed(input);
+        }
+    }
+
+    /// Disconnects the clients in whose memory there was a fault.
+    fn close_where_memory_was_lost(&mut self) {
+        let faults = faults::survived();
+        if core::mem::replace(&mut self.faults, faults) == faults {
+            return;
+        }
+        let lost: Vec<ClientId> =
+            self.clients.values().filter(|client| client.has_lost_memory()).map(|client| client.id).collect();
+        for id in lost {
+            self.counters.memory_lost.add_one();
+            if let Some(client) = self.clients.get(&id) {
+                log::warn!("{} is disconnected: {}", client.name(), esatto_shm::Lost);
+            }
+            self.close(id, None);
         }
     }
 
@@ -511,6 +587,7 @@ impl EventLoop {
         self.manager.stopping();
         for door in self.doors.drain(..) {
             door.listener.unlink();
+            self.closers.close_own(door.listener.into());
         }
         let (consumers, producers): (Vec<_>, Vec<_>) =
             self.clients.values().map(|client| (client.role, client.id)).partition(|(role, _)| *role == Role::Consumer);

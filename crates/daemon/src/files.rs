@@ -9,8 +9,7 @@
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::io::{self, Seek as _, Write as _};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::PathBuf;
@@ -19,15 +18,24 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Instant;
 
+use esatto_ipc::ForeignFd;
 use esatto_service::FileId;
+use rustix::fs::OFlags;
 
+use crate::census::Owner;
 use crate::packet_file::write_packets;
 use crate::stats::Counters;
 use crate::wake::Wake;
 
-/// Files at the same time, those included whose sessions are over but whose last write does not end: a consumer can bring
-/// any number of pipes that nobody reads, each of which keeps a thread.
+/// Files at the same time, those included whose sessions are over but whose last write does not
+/// end: a consumer can bring any number of pipes that nobody reads, each of which keeps a thread.
+/// Beyond it, the session is told that its file cannot be written, and the log says why.
 const MAX_FILES: usize = 64;
+/// Of these, files that consumers of one user brought: more than there can be sessions. Root and
+/// the user of this service may bring as many as there are.
+const MAX_FILES_OF_USER: usize = 16;
+/// Of these, files that only root, the user of this service and configs with a path can have.
+const RESERVED_FILES: usize = 16;
 
 /// What a file's thread has to tell.
 #[derive(Debug)]
@@ -50,10 +58,21 @@ enum Job {
     Copy(io::Result<Lent>),
 }
 
-/// What a file holds at some point; it only grows.
+/// What this process has written to a file at some point.
 #[derive(Debug)]
 struct Lent {
     file: File,
+    begin: u64,
+    size_bytes: u64,
+}
+
+/// A file and what this process has written to it. Nothing else of it is ever read: a consumer may
+/// have brought a file that was not empty, and that it could not read itself.
+#[derive(Debug)]
+struct Written {
+    file: File,
+    /// Where the first byte is; `None` before there is one, and for what has no offset.
+    begin: Option<u64>,
     size_bytes: u64,
 }
 
@@ -62,7 +81,10 @@ struct Lent {
 pub(crate) struct Files {
     /// Dropping the sender closes the file after its last job.
     open: HashMap<FileId, Sender<Job>>,
-    closing: usize,
+    /// For whom each file is counted, until it is closed. `None`: it was created by its path.
+    owners: HashMap<FileId, Option<Owner>>,
+    /// The user of this service.
+    uid: i32,
     events: Receiver<FileEvent>,
     report: Report,
 }
@@ -85,23 +107,30 @@ impl Report {
 }
 
 impl Files {
-    pub(crate) fn new(wake: Arc<Wake>, counters: Arc<Counters>) -> Self {
+    pub(crate) fn new(uid: i32, wake: Arc<Wake>, counters: Arc<Counters>) -> Self {
         let (sender, events) = channel();
-        Self { open: HashMap::new(), closing: 0, events, report: Report { events: sender, wake, counters } }
+        let report = Report { events: sender, wake, counters };
+        Self { open: HashMap::new(), owners: HashMap::new(), uid, events, report }
     }
 
-    /// Writes to a descriptor that a consumer brought.
-    pub(crate) fn adopt(&mut self, id: FileId, fd: OwnedFd) {
-        self.start(id, move || Ok(File::from(fd)), false);
+    /// Writes to a descriptor that a consumer of this user brought.
+    pub(crate) fn adopt(&mut self, id: FileId, fd: ForeignFd, owner: Owner) {
+        self.start(id, Some(owner), move || Ok(File::from(fd.into_owned())), false);
     }
 
     /// Creates a file that must not exist; [`FileEvent::Opened`] follows.
     pub(crate) fn create(&mut self, id: FileId, path: Vec<u8>) {
         let path = PathBuf::from(std::ffi::OsString::from_vec(path));
-        self.start(id, move || create_exclusively(&path), true);
+        self.start(id, None, move || create_exclusively(&path), true);
     }
 
-    fn start(&mut self, id: FileId, open: impl FnOnce() -> io::Result<File> + Send + 'static, report_open: bool) {
+    fn start(
+        &mut self,
+        id: FileId,
+        owner: Option<Owner>,
+        open: impl FnOnce() -> io::Result<File> + Send + 'static,
+        report_open: bool,
+    ) {
         let (jobs, todo) = channel();
         let report = self.report.clone();
         let body = move || {
@@ -112,14 +141,15 @@ impl Files {
             work(id, opened, &todo, &report);
             report.send(FileEvent::Closed(id));
         };
-        let started = if self.open.len() + self.closing < MAX_FILES {
+        let started = self.admit(owner).map_err(io::Error::other).and_then(|()| {
+            // What could not be begun is dropped: a descriptor of a stranger by those who close
+            // such.
             thread::Builder::new().name(format!("trace-file-{}", id.0)).spawn(body)
-        } else {
-            Err(io::Error::other(format!("{MAX_FILES} trace files are open already")))
-        };
+        });
         match started {
             Ok(_) => {
                 self.open.insert(id, jobs);
+                self.owners.insert(id, owner);
             }
             Err(e) => {
                 log::error!("cannot start the thread of a trace file: {e}");
@@ -128,6 +158,25 @@ impl Files {
                 }
             }
         }
+    }
+
+    /// Whether there may be one more file of this owner, or why not.
+    fn admit(&self, owner: Option<Owner>) -> Result<(), String> {
+        let open = self.owners.len();
+        if open >= MAX_FILES {
+            return Err(format!("{MAX_FILES} trace files are open already"));
+        }
+        let Some(owner) = owner.filter(|owner| ![Owner::Uid(0), Owner::Uid(self.uid)].contains(owner)) else {
+            return Ok(());
+        };
+        let own = self.owners.values().filter(|other| **other == Some(owner)).count();
+        if own >= MAX_FILES_OF_USER {
+            return Err(format!("{owner} has {own} trace files open already"));
+        }
+        if open >= MAX_FILES - RESERVED_FILES {
+            return Err(format!("{open} trace files are open already, and the rest is for root"));
+        }
+        Ok(())
     }
 
     /// Appends; [`FileEvent::Written`] follows.
@@ -155,9 +204,7 @@ impl Files {
     }
 
     pub(crate) fn close(&mut self, id: FileId) {
-        if self.open.remove(&id).is_some() {
-            self.closing += 1;
-        }
+        self.open.remove(&id);
     }
 
     /// What has happened since the last call.
@@ -169,7 +216,7 @@ impl Files {
 
     /// The next event, waiting for it; `None` at `deadline` or when no file is left.
     pub(crate) fn wait_event(&mut self, deadline: Instant) -> Option<FileEvent> {
-        if self.open.is_empty() && self.closing == 0 {
+        if self.owners.is_empty() {
             return None;
         }
         let left = deadline.saturating_duration_since(Instant::now());
@@ -187,22 +234,21 @@ impl Files {
 
     fn note(&mut self, event: &FileEvent) {
         if let FileEvent::Closed(id) = event {
-            if self.open.remove(id).is_none() {
-                self.closing = self.closing.saturating_sub(1);
-            }
+            self.open.remove(id);
+            self.owners.remove(id);
         }
     }
 }
 
 /// Does the jobs of one file until the loop closes it.
 fn work(id: FileId, opened: io::Result<File>, todo: &Receiver<Job>, report: &Report) {
-    let mut file = opened.ok();
+    let mut file = opened.ok().map(Written::new);
     let mut is_damaged = false;
     while let Ok(job) = todo.recv() {
         match job {
             Job::Write(bytes) => {
                 let result = match &mut file {
-                    Some(file) if !is_damaged => write_packets(file, &bytes),
+                    Some(file) if !is_damaged => file.append(&bytes),
                     Some(_) => Err(io::Error::other("what comes before could not be written")),
                     None => Err(io::Error::other("the file is not open")),
                 };
@@ -214,7 +260,7 @@ fn work(id: FileId, opened: io::Result<File>, todo: &Receiver<Job>, report: &Rep
             }
             Job::Lend(to, target) => {
                 let lent = match &file {
-                    Some(file) if !is_damaged => lend(file),
+                    Some(file) if !is_damaged => file.lend(),
                     _ => Err(io::Error::other("the file could not be written")),
                 };
                 if target.send(Job::Copy(lent)).is_err() {
@@ -223,13 +269,13 @@ fn work(id: FileId, opened: io::Result<File>, todo: &Receiver<Job>, report: &Rep
             }
             Job::Copy(lent) => {
                 let result = lent.and_then(|lent| match &mut file {
-                    Some(file) => copy(&lent, file),
+                    Some(file) => file.append_copy(&lent),
                     None => Err(io::Error::other("the file is not open")),
                 });
                 report.send(FileEvent::Copied(id, result_text(&result)));
             }
             Job::Sync => {
-                if let Some(Err(e)) = file.as_ref().map(File::sync_data) {
+                if let Some(Err(e)) = file.as_ref().map(|written| written.file.sync_data()) {
                     // Pipes and terminals cannot be synced.
                     log::debug!("a trace file was not synced: {e}");
                 }
@@ -238,38 +284,69 @@ fn work(id: FileId, opened: io::Result<File>, todo: &Receiver<Job>, report: &Rep
     }
 }
 
-fn lend(file: &File) -> io::Result<Lent> {
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
+impl Written {
+    fn new(file: File) -> Self {
+        Self { file, begin: None, size_bytes: 0 }
     }
-    Ok(Lent { file: file.try_clone()?, size_bytes: metadata.len() })
-}
 
-fn copy(from: &Lent, to: &mut File) -> io::Result<()> {
-    /// Bytes read at a time.
-    const PIECE_BYTES: usize = 256 * 1024;
-    let mut reopened = None;
-    let mut piece = vec![0; PIECE_BYTES];
-    let mut at = 0;
-    while at < from.size_bytes {
-        let wanted = usize::try_from(from.size_bytes - at).map_or(PIECE_BYTES, |left| left.min(PIECE_BYTES));
-        // Its offset is the writer's: it must not move.
-        match reopened.as_ref().unwrap_or(&from.file).read_at(&mut piece[..wanted], at) {
-            Ok(0) => return Err(io::Error::other("it was truncated")),
-            Ok(len) => {
-                to.write_all(&piece[..len])?;
-                at += len as u64;
+    /// Appends packets.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.note_begin();
+        write_packets(&mut self.file, bytes)?;
+        self.size_bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Appends what another file was lent for.
+    fn append_copy(&mut self, from: &Lent) -> io::Result<()> {
+        /// Bytes read at a time.
+        const PIECE_BYTES: usize = 256 * 1024;
+        self.note_begin();
+        let mut piece = vec![0; PIECE_BYTES];
+        let mut done = 0;
+        while done < from.size_bytes {
+            let wanted = usize::try_from(from.size_bytes - done).map_or(PIECE_BYTES, |left| left.min(PIECE_BYTES));
+            // Its offset is the writer's: it must not move.
+            match from.file.read_at(&mut piece[..wanted], from.begin + done) {
+                Ok(0) => return Err(io::Error::other("it was truncated")),
+                Ok(len) => {
+                    self.file.write_all(&piece[..len])?;
+                    done += len as u64;
+                    self.size_bytes += len as u64;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
             }
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            // A consumer may have opened it for writing only.
-            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::BADF.raw_os_error()) && reopened.is_none() => {
-                reopened = Some(File::open(format!("/proc/self/fd/{}", from.file.as_raw_fd()))?);
-            }
-            Err(e) => return Err(e),
+        }
+        Ok(())
+    }
+
+    /// Before the first write: it goes to the offset, or to the end of a file that is only appended
+    /// to.
+    fn note_begin(&mut self) {
+        if self.size_bytes == 0 {
+            let appends = rustix::fs::fcntl_getfl(&self.file).is_ok_and(|flags| flags.contains(OFlags::APPEND));
+            let begin = if appends { self.file.metadata().map(|of| of.len()) } else { self.file.stream_position() };
+            self.begin = begin.ok();
         }
     }
-    Ok(())
+
+    /// What was written, to be read by another thread with the access that the descriptor has. A
+    /// process that may do more must not open the file again: the consumer that brought it need not
+    /// be allowed to read it.
+    fn lend(&self) -> io::Result<Lent> {
+        if !self.file.metadata()?.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        if rustix::fs::fcntl_getfl(&self.file)? & OFlags::RWMODE != OFlags::RDWR {
+            return Err(io::Error::other(
+                "it was opened for writing only; open it for reading and writing to clone it",
+            ));
+        }
+        // Nothing was written, or where it went is not known: then the reader finds nothing.
+        let begin = self.begin.unwrap_or(0);
+        Ok(Lent { file: self.file.try_clone()?, begin, size_bytes: self.size_bytes })
+    }
 }
 
 fn create_exclusively(path: &std::path::Path) -> io::Result<File> {
@@ -289,10 +366,21 @@ fn result_text<T>(result: &io::Result<T>) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::OwnedFd;
     use std::time::Duration;
 
+    const ALICE: Owner = Owner::Uid(1000);
+
+    fn adopt(files: &mut Files, id: FileId, fd: impl Into<OwnedFd>) {
+        files.adopt(id, fd.into().into(), Owner::Uid(0));
+    }
+
+    fn read_write(path: &std::path::Path) -> File {
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
+    }
+
     fn files() -> Files {
-        Files::new(Arc::new(Wake::new().unwrap()), Arc::default())
+        Files::new(77, Arc::new(Wake::new().unwrap()), Arc::default())
     }
 
     fn events_until_closed(files: &mut Files) -> Vec<String> {
@@ -332,9 +420,12 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("esatto-copies-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let mut files = files();
-        // The first one cannot be read through its own descriptor.
-        files.adopt(FileId(1), File::create(folder.join("1")).unwrap().into());
-        files.adopt(FileId(2), File::create(folder.join("2")).unwrap().into());
+        // What is in the first one already is not this service's to give away.
+        std::fs::write(folder.join("1"), b"before ").unwrap();
+        let mut first = read_write(&folder.join("1"));
+        first.seek(io::SeekFrom::End(0)).unwrap();
+        adopt(&mut files, FileId(1), first);
+        adopt(&mut files, FileId(2), read_write(&folder.join("2")));
         let long = vec![b'x'; 1_000_000];
         files.write(FileId(1), long.clone());
         files.copy(FileId(1), FileId(2));
@@ -350,7 +441,7 @@ mod tests {
         files.copy(FileId(1), FileId(2));
         files.close(FileId(2));
         assert!(events_until_closed(&mut files).contains(&"copied false".to_owned()), "the source is closed");
-        assert_eq!(std::fs::read(folder.join("1")).unwrap(), [&long[..], b"after"].concat());
+        assert_eq!(std::fs::read(folder.join("1")).unwrap(), [b"before ", &long[..], b"after"].concat());
         assert_eq!(std::fs::read(folder.join("2")).unwrap(), [&long[..], b"rest"].concat());
         std::fs::remove_dir_all(folder).unwrap();
     }
@@ -362,7 +453,7 @@ mod tests {
         let mut files = files();
         files.create(FileId(1), path.as_os_str().as_encoded_bytes().to_vec());
         let (nobody, pipe) = rustix::pipe::pipe().unwrap();
-        files.adopt(FileId(2), pipe);
+        adopt(&mut files, FileId(2), pipe);
         // More than a pipe holds.
         let long = vec![b'x'; 1_000_000];
         files.write(FileId(1), long.clone());
@@ -387,11 +478,83 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_appended_to_lends_what_was_appended() {
+        let folder = std::env::temp_dir().join(format!("esatto-appended-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("1"), b"before ").unwrap();
+        let mut files = files();
+        let appending = OpenOptions::new().read(true).append(true).open(folder.join("1")).unwrap();
+        adopt(&mut files, FileId(1), appending);
+        adopt(&mut files, FileId(2), read_write(&folder.join("2")));
+        adopt(&mut files, FileId(3), read_write(&folder.join("3")));
+        files.write(FileId(1), b"after".to_vec());
+        files.copy(FileId(1), FileId(2));
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !matches!(files.wait_event(deadline).expect("a copy"), FileEvent::Copied(..)) {}
+        // What was copied can be copied on.
+        files.copy(FileId(2), FileId(3));
+        for id in 1..=3 {
+            files.close(FileId(id));
+        }
+        assert!(events_until_closed(&mut files).contains(&"copied true".to_owned()));
+        assert_eq!(std::fs::read(folder.join("2")).unwrap(), b"after");
+        assert_eq!(std::fs::read(folder.join("3")).unwrap(), b"after");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_its_owner_cannot_read_is_not_copied() {
+        let folder = std::env::temp_dir().join(format!("esatto-unreadable-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let mut files = files();
+        adopt(&mut files, FileId(1), File::create(folder.join("1")).unwrap());
+        adopt(&mut files, FileId(2), read_write(&folder.join("2")));
+        files.write(FileId(1), b"trace".to_vec());
+        files.copy(FileId(1), FileId(2));
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let error = loop {
+            if let FileEvent::Copied(_, result) = files.wait_event(deadline).expect("an answer") {
+                break result.unwrap_err();
+            }
+        };
+        assert!(error.contains("opened for writing only"), "{error}");
+        assert_eq!(std::fs::read(folder.join("2")).unwrap(), b"");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_user_whose_files_take_nothing_leaves_some_for_others() {
+        let mut files = files();
+        let mut unread = Vec::new();
+        let mut bring = |files: &mut Files, owner| {
+            let id = FileId(unread.len() as u64);
+            let (read_end, write_end) = rustix::pipe::pipe().unwrap();
+            unread.push(read_end);
+            let before = files.open.len();
+            files.adopt(id, write_end.into(), owner);
+            files.open.len() > before
+        };
+        let brought = |files: &mut Files, owner, bring: &mut dyn FnMut(&mut Files, Owner) -> bool| {
+            (0..100).take_while(|_| bring(files, owner)).count()
+        };
+        assert_eq!(brought(&mut files, ALICE, &mut bring), MAX_FILES_OF_USER);
+        // That the session is over does not help.
+        for id in 0..MAX_FILES_OF_USER as u64 {
+            files.write(FileId(id), vec![0; 1 << 20]);
+            files.close(FileId(id));
+        }
+        assert_eq!(brought(&mut files, Owner::Uid(1001), &mut bring), MAX_FILES_OF_USER);
+        assert_eq!(brought(&mut files, Owner::Uid(1002), &mut bring), MAX_FILES_OF_USER);
+        assert_eq!(brought(&mut files, Owner::Uid(1003), &mut bring), 0, "the rest is for root");
+        assert_eq!(brought(&mut files, Owner::Uid(77), &mut bring), RESERVED_FILES);
+    }
+
+    #[test]
     fn what_cannot_be_read_back_is_not_copied() {
         let mut files = files();
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        files.adopt(FileId(1), full.into());
-        files.adopt(FileId(2), OpenOptions::new().write(true).open("/dev/null").unwrap().into());
+        adopt(&mut files, FileId(1), full);
+        adopt(&mut files, FileId(2), OpenOptions::new().write(true).open("/dev/null").unwrap());
         files.copy(FileId(1), FileId(2));
         files.close(FileId(1));
         files.close(FileId(2));
@@ -406,7 +569,7 @@ mod tests {
         let mut unread = Vec::new();
         for (id, (read_end, write_end)) in pipes {
             unread.push(read_end);
-            files.adopt(id, write_end);
+            adopt(&mut files, id, write_end);
             files.write(id, vec![0; 1 << 20]);
             files.close(id);
         }
@@ -418,7 +581,7 @@ mod tests {
         drop(unread);
         let ends = events_until_closed(&mut files);
         assert_eq!(ends.iter().filter(|end| *end == "closed").count(), MAX_FILES);
-        files.adopt(FileId(1000), File::open("/dev/null").unwrap().into());
+        adopt(&mut files, FileId(1000), File::open("/dev/null").unwrap());
         assert_eq!(files.open.len(), 1);
     }
 
@@ -426,7 +589,7 @@ mod tests {
     fn a_full_disk_is_reported() {
         let mut files = files();
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        files.adopt(FileId(1), full.into());
+        adopt(&mut files, FileId(1), full);
         files.write(FileId(1), vec![0; 10]);
         files.close(FileId(1));
         assert_eq!(events_until_closed(&mut files), ["written false", "closed"]);

@@ -8,22 +8,25 @@
 //!                                                └─▶ one thread per trace file
 //! ```
 //!
-//! The loop never waits for anybody: sockets are non-blocking and their queues bounded, trace files are written
-//! by threads of their own, which exist while a session writes a file and not longer. A daemon at rest has one thread, no
-//! timers and no wake-ups.
+//! The loop never waits for anybody: sockets are non-blocking and their queues bounded, trace files
+//! are written by threads of their own, which exist while a session writes a file and not longer.
+//! Connections and the descriptors that came with them are closed by other threads, which exist
+//! while there is something to close. A daemon at rest has one thread, no timers and no wake-ups.
 //!
 //! | what could grow | its bound | beyond it |
 //! |---|---|---|
-//! | connections | what the limit of descriptors affords, at most 8192; of one user half of that, but for root and the service's own | refused |
+//! | connections | what the limit of descriptors affords (four for each), at most 8192; of one user half of that, of all users 15/16, but for root and the service's own | refused |
 //! | bytes received and not handled | a frame of 128 KiB, given back when it is handled | no more is read |
-//! | calls handled before others get their turn | 64 | they wait |
+//! | calls handled before others get their turn | 64, or what copies a MiB or visits 16 Ki entries | they wait |
 //! | calls that wait for a reply | 4096 of a connection | rejected |
 //! | bytes that wait for a consumer | 256 KiB of replies | no more of its calls are handled, no more of the trace is read for it |
 //! | bytes that wait for a producer | 4 MiB | disconnected |
-//! | bytes that wait for all of them | [`Options::max_queued_bytes`] | the fullest connection of the user for whom most waits is closed |
+//! | bytes that wait for all of them, and frames of which only a part has come | [`Options::max_queued_bytes`], of one user half of that, but for root and the service's own | the fullest connection of the user for whom most is held is closed |
+//! | shared memory | 32 MiB of a connection, 8 GiB in all, of one user half of what others leave, except root and the service's own | the producer gets the default size |
 //! | descriptors that came with calls | one of a connection | the older one is closed |
+//! | descriptors that wait to be closed | 64 that connections of one user passed | a connection of this user that passes another one waits, and is closed after 2 s |
 //! | bytes on their way into a file | a batch of the service, about 1 MiB | no more is read for the file |
-//! | trace files, also those whose last write does not end | 64 | the session is told that its file cannot be written |
+//! | trace files, also those whose last write does not end | 64; 16 that one user brought, 48 that all brought, but for root and the service's own | the session is told that its file cannot be written |
 //! | log lines | 5 in a second of each level, 200 at once | left out and counted |
 //!
 //! How much memory sessions take is what their configs say, and the service's business.
@@ -49,6 +52,7 @@ mod carry_out;
 mod census;
 mod client;
 mod clocks;
+mod closers;
 mod command_line;
 mod daemon;
 mod error;

@@ -20,13 +20,16 @@ pub(crate) fn emulated(size_bytes: usize, page_size_bytes: usize) -> Result<Serv
     ServiceRegion::new(Arc::new(PrivateRegion::new(size_bytes)), page_size)
 }
 
-/// Memory that a producer brought along, if seals and sizes are as they must be
-/// (`docs/spec/shared-memory.md` §3).
-pub(crate) fn adopt(fd: OwnedFd, page_size_bytes: u32) -> Result<ServiceRegion, Error> {
+/// Memory that a producer brought along, if its kind, its seals and its sizes are as they must be
+/// (`docs/spec/shared-memory.md` §2, §3). No call that this makes can wait for the producer,
+/// whatever the descriptor is.
+pub(crate) fn adopt(fd: OwnedFd, page_size_bytes: u32) -> Result<(Arc<MappedRegion>, ServiceRegion), Error> {
     // A value that does not fit is no page size either.
     let hint = usize::try_from(page_size_bytes).unwrap_or(usize::MAX);
     let (region, geometry) = MappedRegion::from_producer(fd, hint)?;
-    ServiceRegion::new(Arc::new(region), geometry.page_size)
+    let region = Arc::new(region);
+    let buffer = ServiceRegion::new(Arc::<MappedRegion>::clone(&region), geometry.page_size)?;
+    Ok((region, buffer))
 }
 
 #[cfg(test)]
@@ -48,7 +51,7 @@ mod tests {
     fn memory_that_was_made_here_would_be_adopted_there() {
         let (region, buffer) = create(16384, 4096).unwrap();
         assert_eq!((buffer.size_bytes(), buffer.page_size_bytes()), (16384, 4096));
-        let adopted = adopt(region.fd().try_clone_to_owned().unwrap(), 4096).unwrap();
+        let (_, adopted) = adopt(region.fd().try_clone_to_owned().unwrap(), 4096).unwrap();
         assert_eq!((adopted.size_bytes(), adopted.page_size_bytes()), (16384, 4096));
         for page_size_hint in [0, 12288, u32::MAX] {
             assert!(adopt(region.fd().try_clone_to_owned().unwrap(), page_size_hint).is_err());

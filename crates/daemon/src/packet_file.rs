@@ -2,28 +2,60 @@
 
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
+use std::time::Duration;
 
 use esatto_protozero::wire::decode_varint;
 use rustix::event::{PollFd, PollFlags, poll};
 
+/// A descriptor that says it can be written, and then takes nothing, is tried again after this
+/// time. It doubles each time …
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+/// … up to this.
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+
 /// Appends whole packets: all of them, or, if the file takes no more, as many as it takes.
 pub(crate) fn write_packets(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    let (writing, waiting) = (&*file, &*file);
+    let write = |rest: &[u8]| { writing }.write(rest);
+    let (written, result) = write_patiently(bytes, write, || wait_writable(waiting), std::thread::sleep);
+    if result.is_err() {
+        cut_off(file, written - whole_packets(bytes, written));
+    }
+    result
+}
+
+/// Writes until all is written or that fails; the number of bytes that were written.
+///
+/// `wait` waits until the file says that it can be written. That need not be true: a file of a FUSE
+/// file system says what its owner likes, and takes nothing. So each attempt after one in vain is
+/// preceded by a `pause`, and those become longer.
+fn write_patiently(
+    bytes: &[u8],
+    mut write: impl FnMut(&[u8]) -> io::Result<usize>,
+    mut wait: impl FnMut() -> io::Result<()>,
+    mut pause: impl FnMut(Duration),
+) -> (usize, io::Result<()>) {
     let mut written = 0;
+    let mut next_pause = None;
     while written < bytes.len() {
-        let error = match file.write(&bytes[written..]) {
+        let error = match write(&bytes[written..]) {
             Ok(0) => io::ErrorKind::WriteZero.into(),
             Ok(n) => {
                 written += n;
+                next_pause = None;
                 continue;
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock && wait_writable(file).is_ok() => continue,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock && wait().is_ok() => {
+                next_pause.into_iter().for_each(&mut pause);
+                next_pause = Some(next_pause.map_or(SHORTEST_PAUSE, |last| (last * 2).min(LONGEST_PAUSE)));
+                continue;
+            }
             Err(e) => e,
         };
-        cut_off(file, written - whole_packets(bytes, written));
-        return Err(error);
+        return (written, Err(error));
     }
-    Ok(())
+    (written, Ok(()))
 }
 
 /// Waits for a descriptor that its owner made non-blocking.
@@ -79,6 +111,25 @@ mod tests {
         cut_off(&mut file, 9 - whole_packets(trace, 9));
         assert_eq!(std::fs::read(&path).unwrap(), b"before\x0a\x02ab\x0a\x00");
         std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_takes_nothing_although_it_can_be_written_is_tried_less_and_less() {
+        let (mut attempts, mut waits, mut pauses) = (0, 0, Vec::new());
+        // Takes a byte at every 11th attempt.
+        let write = |_: &[u8]| {
+            attempts += 1;
+            if attempts % 11 == 0 { Ok(1) } else { Err(io::ErrorKind::WouldBlock.into()) }
+        };
+        let wait = || {
+            waits += 1;
+            Ok(())
+        };
+        let (written, result) = write_patiently(b"xy", write, wait, |pause| pauses.push(pause.as_millis()));
+        assert_eq!((written, result.is_ok(), attempts, waits), (2, true, 22, 20));
+        // A pause is over when a byte was taken.
+        let once = [1, 2, 4, 8, 16, 32, 64, 100, 100];
+        assert_eq!(pauses, [once, once].concat());
     }
 
     #[test]

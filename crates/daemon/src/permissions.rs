@@ -2,10 +2,12 @@
 
 use std::fs::Permissions;
 use std::io;
-use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::str::FromStr;
 
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags};
 use thiserror::Error;
 
 /// Group and mode of the producer sockets and of the consumer socket.
@@ -77,9 +79,23 @@ impl FromStr for Access {
 
 impl Access {
     /// Gives the socket file this group and mode; its owner is the effective user already.
+    ///
+    /// Follows no link, and changes nothing but a socket of this user that has no other name: if
+    /// others can write to the folder, they can have put something else in its place.
     pub(crate) fn apply(self, path: &Path) -> io::Result<()> {
-        chown(path, None, Some(self.gid))?;
-        std::fs::set_permissions(path, Permissions::from_mode(self.mode))
+        let file = rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        let stat = rustix::fs::fstat(&file)?;
+        let is_socket = FileType::from_raw_mode(stat.st_mode) == FileType::Socket;
+        if !is_socket || stat.st_nlink != 1 || stat.st_uid != rustix::process::geteuid().as_raw() {
+            return Err(io::Error::other(
+                "another file has taken its place; only its owner may be able to write to the folder",
+            ));
+        }
+        rustix::fs::chownat(&file, "", None, Some(Gid::from_raw(self.gid)), AtFlags::EMPTY_PATH)?;
+        // The only way to the mode of a file that is not opened for reading or writing, and older
+        // than `fchmodat2`.
+        let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
+        std::fs::set_permissions(opened, Permissions::from_mode(self.mode))
     }
 }
 
@@ -107,6 +123,31 @@ fn mode_of(mode: &str) -> Result<u32, PermissionsError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_socket_of_ours_is_changed() {
+        let folder = std::env::temp_dir().join(format!("esatto-access-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let mode = |name: &str| std::fs::symlink_metadata(folder.join(name)).unwrap().permissions().mode() & 0o7777;
+        let access = Access { gid: rustix::process::getegid().as_raw(), mode: 0o621 };
+        let _listener = std::os::unix::net::UnixListener::bind(folder.join("socket")).unwrap();
+        access.apply(&folder.join("socket")).unwrap();
+        assert_eq!(mode("socket"), 0o621);
+        std::fs::write(folder.join("file"), b"").unwrap();
+        std::fs::set_permissions(folder.join("file"), Permissions::from_mode(0o600)).unwrap();
+        for (original, link) in [("file", "link"), ("socket", "link to a socket")] {
+            std::os::unix::fs::symlink(folder.join(original), folder.join(link)).unwrap();
+        }
+        let other = Access { mode: 0o666, ..access };
+        for name in ["file", "link", "link to a socket", "nothing"] {
+            assert!(other.apply(&folder.join(name)).is_err(), "{name}");
+        }
+        // By another name somebody else may have it.
+        std::fs::hard_link(folder.join("socket"), folder.join("hard link")).unwrap();
+        assert!(other.apply(&folder.join("socket")).is_err());
+        assert_eq!((mode("file"), mode("socket")), (0o600, 0o621));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 
     #[test]
     fn groups_are_names_or_numbers_and_modes_four_octal_digits() {

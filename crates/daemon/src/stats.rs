@@ -40,6 +40,8 @@ counters! {
     bad_calls,
     /// Shared memory offered by producers and not adopted.
     memory_refused,
+    /// Connections closed because the pages of their shared memory went away.
+    memory_lost,
     /// Frames received.
     frames_received,
     /// Bytes received, frame headers included.

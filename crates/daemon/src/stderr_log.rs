@@ -119,7 +119,7 @@ fn line(level: Level, since_epoch: Duration, text: &str, to_journal: bool) -> St
             line.push('…');
             break;
         }
-        if c.is_control() {
+        if acts_on_a_terminal(c) {
             // A string takes whatever it is given.
             let _ = write!(line, "{}", c.escape_default());
         } else {
@@ -128,6 +128,14 @@ fn line(level: Level, since_epoch: Duration, text: &str, to_journal: bool) -> St
     }
     line.push('\n');
     line
+}
+
+/// Control characters, and what changes the order in which a terminal shows others. The reader of
+/// traces has the same list (`esatto_trace::escape`).
+fn acts_on_a_terminal(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}')
+        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
 /// Whether `DEVICE:INODE` is where stderr goes.
@@ -161,6 +169,9 @@ mod tests {
         let since_epoch = Duration::from_millis(86_400_000 + 45_296_789);
         assert_eq!(line(Level::Warn, since_epoch, "a\nb\u{1b}[2J", false), "12:34:56.789 W a\\nb\\u{1b}[2J\n");
         assert_eq!(line(Level::Warn, since_epoch, "grün", true), "<4>grün\n");
+        let acting = "\u{9b}2J\u{7f}\u{202e}\u{2066}\u{200f}\u{61c}\u{2028}";
+        let shown = "<4>\\u{9b}2J\\u{7f}\\u{202e}\\u{2066}\\u{200f}\\u{61c}\\u{2028}\n";
+        assert_eq!(line(Level::Warn, since_epoch, acting, true), shown);
         let long = line(Level::Info, since_epoch, &"ü".repeat(100_000), true);
         assert!(long.ends_with("…\n") && long.len() < 1010, "{}", long.len());
     }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use esatto_ipc::frame::{PeerIdentity, encode};
-use esatto_ipc::{Connecting, Error as IpcError, Listener, Stream};
+use esatto_ipc::{Connecting, Error as IpcError, Listener, Peer, Stream};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
@@ -14,12 +14,17 @@ use super::options::RelayOptions;
 use super::pair::{Ends, Pair, Standing};
 use super::pipe::MAX_WAITING;
 use super::resolver::Resolver;
+use crate::census::{Census, Owner};
 use crate::clocks;
+use crate::closers::{Closers, INTERRUPT_AFTER};
 use crate::error::Error;
+use crate::facts;
 use crate::timers::Timers;
 use crate::wake::Wake;
 
-/// More local connections than this are closed at once: each may hold twice [`MAX_WAITING`] bytes, and takes two descriptors.
+/// More local connections than this are closed at once, and of one user half of that, but for root
+/// and the relay's own: each may hold twice [`MAX_WAITING`] bytes, and takes three descriptors, one
+/// of which came with a call.
 const MAX_PAIRS: usize = 1024;
 /// Connections accepted per wake-up.
 const ACCEPTS_PER_WAKE_UP: usize = 64;
@@ -47,6 +52,8 @@ enum Deadline {
     Accept,
     /// This pair must be connected, or drained, by then.
     Pair(u64),
+    /// Descriptors wait to be closed: something may hold them up.
+    Closing,
 }
 
 /// A relay at work.
@@ -63,6 +70,8 @@ pub(crate) struct RelayLoop {
     pairs: HashMap<u64, Pair>,
     next_pair: u64,
     deadlines: Timers<Deadline>,
+    census: Census,
+    closers: Closers,
     wake: Arc<Wake>,
     stop: Option<OwnedFd>,
     scratch: Vec<u8>,
@@ -87,6 +96,12 @@ impl RelayLoop {
             pairs: HashMap::new(),
             next_pair: FIRST_PAIR,
             deadlines: Timers::new(),
+            census: Census::new(
+                Census::max_connections(facts::max_descriptors()).min(MAX_PAIRS),
+                facts::uid(),
+                usize::MAX,
+            ),
+            closers: Closers::new(facts::uid()),
             wake,
             stop: None,
             scratch: vec![0; MAX_WAITING],
@@ -108,13 +123,23 @@ impl RelayLoop {
         while !self.wake.should_stop() {
             self.meet_deadlines();
             self.watch_control();
+            self.look_after_closers();
             self.wait(&mut events)?;
             for event in events.drain(..) {
                 self.dispatch(event);
             }
         }
         self.listener.unlink();
+        self.closers.close_own(self.listener.into());
         Ok(())
+    }
+
+    /// Comes back as long as there is something to close.
+    fn look_after_closers(&mut self) {
+        if self.closers.is_busy() && !self.deadlines.is_set(Deadline::Closing) {
+            let after_ns = u64::try_from(INTERRUPT_AFTER.as_nanos()).unwrap_or(u64::MAX);
+            self.deadlines.set(Deadline::Closing, now_ns().saturating_add(after_ns));
+        }
     }
 
     fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
@@ -147,6 +172,7 @@ impl RelayLoop {
         while let Some(deadline) = self.deadlines.pop_expired(now_ns) {
             match deadline {
                 Deadline::Accept => self.watch_listener(EventFlags::IN),
+                Deadline::Closing => self.closers.hurry(),
                 Deadline::Pair(pair) => self.close(pair, Some(&IpcError::Timeout)),
             }
         }
@@ -184,9 +210,6 @@ impl RelayLoop {
     fn accept(&mut self) {
         for _ in 0..ACCEPTS_PER_WAKE_UP {
             match self.listener.accept() {
-                Ok(Some(_)) if self.pairs.len() >= MAX_PAIRS => {
-                    log::warn!("{MAX_PAIRS} connections are open, another one is refused");
-                }
                 Ok(Some(stream)) => self.begin(stream),
                 Ok(None) => return,
                 Err(e) => {
@@ -200,20 +223,39 @@ impl RelayLoop {
     }
 
     /// A producer has connected: so do we, to the service, in its name.
-    fn begin(&mut self, local: Stream) {
+    fn begin(&mut self, mut local: Stream) {
+        let peer = Peer::of(&local);
+        if let Some(disposal) = self.closers.disposal(&peer) {
+            local.set_disposal(disposal);
+        }
+        let owner = Owner::of(&peer);
+        if let Err(full) = self.census.admit(owner, self.closers.connections_of(owner)) {
+            return log::warn!("a connection of {owner} is refused: {full}");
+        }
+        if !self.pair_up(local, owner) {
+            self.census.leave(owner, 0, 0);
+        }
+    }
+
+    /// Begins to connect to the service for a producer, or says why not.
+    fn pair_up(&mut self, local: Stream, owner: Owner) -> bool {
         // The producer sees its connection close, and comes again later.
-        let Some(service) = self.service.address() else { return };
+        let Some(service) = self.service.address() else { return false };
         let connecting = match Connecting::begin(service) {
             Ok(connecting) => connecting,
-            Err(e) => return self.tell_unreachable(&e),
+            Err(e) => {
+                self.tell_unreachable(&e);
+                return false;
+            }
         };
-        let Some(greeting) = self.greeting_for(&local) else { return };
+        let Some(greeting) = self.greeting_for(&local) else { return false };
         let number = self.next_pair;
         self.next_pair += 2;
-        self.pairs.insert(number, Pair::new(local, connecting, greeting));
+        self.pairs.insert(number, Pair::new(local, owner, connecting, greeting));
         self.deadlines.set(Deadline::Pair(number), now_ns().saturating_add(CONNECT_TIMEOUT_NS));
         self.watch_pair(number);
         log::debug!("connection {number} is opened");
+        true
     }
 
     /// The frame that tells on whose behalf the bytes behind it come.
@@ -282,6 +324,13 @@ impl RelayLoop {
     /// Closes both ends.
     fn close(&mut self, number: u64, error: Option<&IpcError>) {
         let Some(pair) = self.pairs.remove(&number) else { return };
+        // The ends are closed elsewhere and later. Until then the loop must hear no more of them.
+        let fds = pair.fds();
+        for fd in [fds.local, fds.remote].into_iter().flatten() {
+            // It fails for an end that is not watched.
+            let _ = epoll::delete(&self.epoll, fd);
+        }
+        self.census.leave(pair.owner, 0, 0);
         self.deadlines.cancel(Deadline::Pair(number));
         let (up, down) = pair.forwarded();
         match error {

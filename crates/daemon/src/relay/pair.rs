@@ -6,10 +6,13 @@ use esatto_ipc::{Connecting, Error as IpcError, Stream};
 use rustix::event::epoll::EventFlags;
 
 use super::pipe::Pipe;
+use crate::census::Owner;
 
 /// Two sockets and what is on its way between them.
 #[derive(Debug)]
 pub(crate) struct Pair {
+    /// For whom it is counted.
+    pub(crate) owner: Owner,
     local: Stream,
     remote: Remote,
     /// From the producer to the service.
@@ -49,8 +52,9 @@ pub(crate) enum Standing {
 
 impl Pair {
     /// A pair whose counterpart is being connected; `greeting` is what the service gets to read first.
-    pub(crate) fn new(local: Stream, remote: Connecting, greeting: Vec<u8>) -> Self {
+    pub(crate) fn new(local: Stream, owner: Owner, remote: Connecting, greeting: Vec<u8>) -> Self {
         Self {
+            owner,
             local,
             remote: Remote::Connecting(remote),
             up: Pipe::beginning_with(greeting),

@@ -40,6 +40,8 @@ impl Pipe {
         }
         let room = MAX_WAITING.saturating_sub(self.waiting.len() - self.written).min(scratch.len());
         let Some(received) = from.recv(&mut scratch[..room])? else { return Ok(()) };
+        // Disposed of by the thread for that, as its peer may have made sure that closing it
+        // blocks.
         drop(received.fd);
         self.ended = received.len == 0;
         let bytes = &scratch[..received.len];

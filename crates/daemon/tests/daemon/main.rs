@@ -1,8 +1,10 @@
 //! The daemon over real sockets: one file per promise.
 
+mod fuse;
 mod lab;
 
 mod a_blocked_file_does_not_stop_the_service;
+mod a_file_whose_close_never_ends_stops_nobody;
 mod a_producer_that_never_reads_is_disconnected;
 mod a_relay_forwards_producers;
 mod a_slow_reader_gets_the_whole_trace;

@@ -7,32 +7,38 @@ use esatto_ipc::{Address, FrameDecoder, Stream};
 use esatto_protozero::Owned as _;
 use esatto_schema::{
     InitializeConnectionRequest, QueryServiceStateRequest, QueryServiceStateResponse, RegisterDataSourceRequest,
-    consumer_port, producer_port,
+    TracingServiceState, consumer_port, producer_port,
 };
 
 const CALLS: usize = 400;
 
+/// Encodes calls of a producer, the first of which introduces it.
+struct Calls {
+    bytes: Vec<u8>,
+    count: u64,
+}
+
+impl Calls {
+    fn new() -> Self {
+        let mut calls = Self { bytes: Vec::new(), count: 0 };
+        let hello = InitializeConnectionRequest { producer_name: Some("flood".into()), ..Default::default() };
+        calls.add(producer_port::Method::InitializeConnection, &hello.encode());
+        calls
+    }
+
+    fn add(&mut self, method: producer_port::Method, request: &[u8]) {
+        self.count += 1;
+        encode::invoke_method(&mut self.bytes, self.count, 1, method.id(), request, true).unwrap();
+    }
+}
+
 /// Everything is sent before the service looks at anything: what it does first is its own choice.
-#[test]
-fn of_calls() {
+/// Returns the state of the service as a consumer gets it that asked last.
+fn state_after(flood: impl FnOnce(Stream)) -> Vec<TracingServiceState> {
     let folder = Folder::create();
     let (producers, consumers) = (Address::Path(folder.path("p")), Address::Path(folder.path("c")));
     let daemon = Daemon::bind(Options::new(producers.clone(), consumers.clone())).unwrap();
-    let producer = Stream::connect(&producers, DEADLINE).unwrap();
-    let mut calls = Vec::new();
-    let mut id = 0;
-    let mut call = |method: producer_port::Method, request: Vec<u8>| {
-        id += 1;
-        encode::invoke_method(&mut calls, id, 1, method.id(), &request, true).unwrap();
-    };
-    let hello = InitializeConnectionRequest { producer_name: Some("flood".into()), ..Default::default() };
-    call(producer_port::Method::InitializeConnection, hello.encode());
-    for number in 0..CALLS {
-        let mut request = RegisterDataSourceRequest::default();
-        request.data_source_descriptor.get_or_insert_default().name = Some(format!("source {number}").into());
-        call(producer_port::Method::RegisterDataSource, request.encode());
-    }
-    assert_eq!(producer.send(&calls, None).unwrap(), calls.len(), "the socket takes it all");
+    flood(Stream::connect(&producers, DEADLINE).unwrap());
     let consumer = Stream::connect(&consumers, DEADLINE).unwrap();
     let mut question = Vec::new();
     let request = QueryServiceStateRequest::default().encode();
@@ -41,7 +47,7 @@ fn of_calls() {
 
     let daemon = daemon.spawn_thread().unwrap();
     let mut decoder = FrameDecoder::new();
-    let mut found = 0;
+    let mut states = Vec::new();
     'reading: loop {
         let room = decoder.spare();
         let Some(received) = consumer.recv(room).unwrap() else {
@@ -52,13 +58,47 @@ fn of_calls() {
         decoder.advance(received.len);
         while let Some(frame) = decoder.next_frame().unwrap() {
             let FrameBody::InvokeMethodReply { body, has_more, .. } = frame.body else { panic!("{frame:?}") };
-            let state = QueryServiceStateResponse::decode(body).unwrap().service_state.unwrap();
-            found += state.data_sources.len();
+            states.push(*QueryServiceStateResponse::decode(body).unwrap().service_state.unwrap());
             if !has_more {
                 break 'reading;
             }
         }
     }
-    assert!(found < CALLS / 2, "{found} of {CALLS} calls were handled before the question");
     daemon.stop();
+    states
+}
+
+#[test]
+fn of_calls() {
+    let mut calls = Calls::new();
+    for number in 0..CALLS {
+        let mut request = RegisterDataSourceRequest::default();
+        request.data_source_descriptor.get_or_insert_default().name = Some(format!("source {number}").into());
+        calls.add(producer_port::Method::RegisterDataSource, &request.encode());
+    }
+    let mut producer = None;
+    let states = state_after(|stream| {
+        assert_eq!(stream.send(&calls.bytes, None).unwrap(), calls.bytes.len(), "the socket takes it all");
+        producer = Some(stream);
+    });
+    let found: usize = states.iter().map(|state| state.data_sources.len()).sum();
+    assert!(found < CALLS / 2, "{found} of {CALLS} calls were handled before the question");
+}
+
+/// What a process leaves behind in good faith is handled at once, and far more is not.
+#[test]
+fn that_was_left_behind() {
+    for (calls_sent, is_over) in [(2_000, true), (20_000, false)] {
+        let mut calls = Calls::new();
+        while calls.count < calls_sent {
+            calls.add(producer_port::Method::CommitData, &[]);
+        }
+        let states = state_after(|stream| {
+            rustix::net::sockopt::set_socket_send_buffer_size(&stream, 1 << 20).unwrap();
+            let sent = stream.send(&calls.bytes, None).unwrap();
+            assert_eq!(sent, calls.bytes.len(), "the socket takes it all");
+        });
+        let is_gone = states.iter().all(|state| state.producers.is_empty());
+        assert_eq!(is_gone, is_over, "after {calls_sent} calls");
+    }
 }

@@ -34,3 +34,24 @@ fn and_the_fullest_one_is_given_up() {
     assert!((1..=4).contains(&stalled), "{stalled}");
     barrier(&mut lab.consumer());
 }
+
+/// Each sends less than a frame, and keeps the service waiting for the rest.
+#[test]
+fn and_so_are_unfinished_frames() {
+    let lab = Lab::start_with(|options| options.max_queued_bytes = BOUND);
+    let mut consumer = lab.consumer();
+    let frame = [&100_000_u32.to_le_bytes()[..], &vec![0; 90_000]].concat();
+    let connect = |_| {
+        let stream = Stream::connect(&lab.daemon.producers()[0], DEADLINE).unwrap();
+        assert_eq!(stream.send(&frame, None).unwrap(), frame.len());
+        stream
+    };
+    let streams: Vec<_> = (0..16).map(connect).collect();
+    // 128 KiB are held for each.
+    while lab.daemon.stats().stalled_peers < 8 {
+        barrier(&mut consumer);
+    }
+    barrier(&mut lab.consumer());
+    let is_open = |stream: &&Stream| stream.recv(&mut [0]).unwrap().is_none();
+    assert_eq!(streams.iter().filter(is_open).count(), 8, "as many as fit");
+}

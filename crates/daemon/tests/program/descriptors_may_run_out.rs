@@ -16,7 +16,7 @@ fn assert_answers(consumer: &mut BlockingClient) {
 fn by_the_number_of_connections() {
     let lab = Lab::new();
     // 28 connections, see `Census`.
-    let mut traced = traced_with_descriptors(&lab, 120);
+    let mut traced = traced_with_descriptors(&lab, 224);
     let mut consumer = client(&lab.consumer(), "ConsumerPort");
     let mut others: Vec<_> = (1..28).map(|_| client(&lab.producer(), "ProducerPort")).collect();
     assert!(BlockingClient::connect(&lab.producer(), "ProducerPort", DEADLINE).is_err(), "one too many");

@@ -1,4 +1,5 @@
-//! One thread does everything, but while a trace file is written: that has one of its own, because a file may block.
+//! One thread does everything, but while a trace file is written or connections are closed: both
+//! may block.
 
 use crate::lab::{DEADLINE, Lab, Running, assert_serves, client, wait_until};
 use esatto_protozero::Owned as _;
@@ -14,7 +15,7 @@ fn before_and_after_a_session_that_writes_a_file() {
     let lab = Lab::new();
     let mut traced = Running::start(&lab, &mut lab.traced());
     assert_serves(&lab.producer(), &lab.consumer());
-    assert_eq!(threads(&traced), 1);
+    wait_until("connections are closed", || (threads(&traced) == 1).then_some(()));
 
     let mut consumer = client(&lab.consumer(), "ConsumerPort");
     let config = TraceConfig {
@@ -26,7 +27,7 @@ fn before_and_after_a_session_that_writes_a_file() {
     let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
     let enabled = consumer.send("EnableTracing", &request.encode(), None).unwrap();
     wait_until("the file", || lab.path("trace").exists().then_some(()));
-    assert_eq!(threads(&traced), 2);
+    wait_until("connections are closed", || (threads(&traced) == 2).then_some(()));
     assert!(consumer.call("DisableTracing", &[], Some(DEADLINE)).unwrap().success);
     assert!(consumer.wait_reply(enabled, Some(DEADLINE)).unwrap().success);
     drop(consumer);

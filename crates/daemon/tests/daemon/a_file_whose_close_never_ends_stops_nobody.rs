@@ -1,0 +1,52 @@
+//! A client passes files of its own file system, which never answers when one is closed: no signal
+//! ends that.
+
+use crate::fuse::Fuse;
+use crate::lab::{DEADLINE, Folder, Lab, barrier, config, enable, packet, read};
+use esatto_ipc::Stream;
+use esatto_ipc::frame::encode;
+use std::os::fd::AsFd as _;
+
+/// Descriptors of one user that may wait to be closed.
+const MAX_PASSED: usize = 64;
+
+#[test]
+fn and_who_passes_too_many_may_pass_no_more() {
+    let folder = Folder::create();
+    let fuse = match Fuse::mount(folder.path("fuse")) {
+        Ok(fuse) => fuse,
+        Err(e) => return eprintln!("SKIP: no file system of our own: {e}"),
+    };
+    let lab = Lab::start();
+    let mut consumer = lab.consumer();
+    consumer.send("EnableTracing", &enable(config()), None).unwrap();
+    barrier(&mut consumer);
+    let mut bystander = lab.producer();
+    bystander.await_start();
+    bystander.commit(&packet(500));
+
+    // It is never closed here, or this would hang as well.
+    let file = std::mem::ManuallyDrop::new(fuse.open());
+    let attacker = Stream::connect(&lab.daemon.producers()[0], DEADLINE).unwrap();
+    let mut frame = Vec::new();
+    encode::request_error(&mut frame, 1);
+    let (mut passed, mut packets) = (0, 1);
+    // More than may wait stay in the kernel, which takes no more at some point (0 bytes are sent).
+    // When the file has not been closed for a while, the connection ends.
+    while let Ok(sent) = attacker.send(&frame, Some(file.as_fd())) {
+        passed += usize::from(sent > 0);
+        // Each is received before the next is sent.
+        if packets <= MAX_PASSED {
+            bystander.commit(&packet(500));
+            packets += 1;
+        }
+        barrier(&mut consumer);
+    }
+    assert!(passed >= MAX_PASSED, "{passed}");
+    // Connections of the same user that pass nothing are served.
+    barrier(&mut lab.consumer());
+    let found = read(&mut consumer);
+    let whole = |packet: &&Vec<u8>| packet.windows(500).any(|part| part == [b'x'; 500]);
+    assert_eq!(found.iter().filter(whole).count(), packets, "packets of the bystander");
+    drop(fuse);
+}
