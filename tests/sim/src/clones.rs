@@ -57,6 +57,7 @@ impl World {
                 let pending = self.model.clones.get_mut(&clone).expect("a clone that was begun");
                 let session = &self.model.sessions[&pending.source];
                 let id = session.buffers[index];
+                trace!(self, "clone {clone} takes buffer {id}");
                 let buffer = self.model.buffers.get_mut(&id).expect("a buffer of a session");
                 let taken = if is_moved(&session.config, index) { buffer.take() } else { buffer.cloned() };
                 assert!(pending.taken.insert(index, taken).is_none(), "a buffer is taken twice for a clone");
@@ -64,10 +65,12 @@ impl World {
             Note::CloneMade { clone, session } => self.model_clone_made(clone, session),
             Note::CloneAbandoned(clone) => {
                 let pending = self.model.clones.remove(&clone).expect("a clone that was begun");
+                trace!(self, "clone {clone} of session {} is given up", pending.source);
                 let Some(source) = self.model.sessions.get(&pending.source) else { return };
                 for (index, taken) in pending.taken {
                     let buffer = self.model.buffers.get_mut(&source.buffers[index]);
-                    let emptied = buffer.filter(|buffer| buffer.reference.is_untouched());
+                    let takes = taken.takes_behind();
+                    let emptied = buffer.filter(|buffer| buffer.reference.is_untouched() && buffer.takes == takes);
                     if let Some(emptied) = emptied.filter(|_| is_moved(&source.config, index)) {
                         *emptied = taken;
                     }
@@ -115,6 +118,7 @@ impl World {
             file_failed: false,
             is_clone: true,
             triggers_read: 0,
+            machines_told: Default::default(),
             detach_key: None,
             boost: None,
             awaits_change: None,
@@ -151,7 +155,9 @@ impl World {
         let made = self.model.sessions.iter().find(|(_, session)| session.clone_call == Some(reply.call));
         if response.success == Some(true) {
             let (id, session) = made.expect("a clone that succeeded is a session");
-            assert_eq!(session.consumer, Some(index), "isolation: a clone for somebody else");
+            // While its file is written, a clone may be detached, and attached by another consumer.
+            let is_detached = session.detach_key.is_some();
+            assert!(is_detached || session.consumer == Some(index), "isolation: a clone for another consumer");
             assert_eq!(session.file, None, "clone {id} is said to be complete, its file is still open");
         } else {
             let is_left = made.is_some_and(|(id, _)| is_there(id));
@@ -200,8 +206,18 @@ impl World {
 impl BufferModel {
     /// Moves everything out; what comes next begins anew.
     fn take(&mut self) -> Self {
-        let emptied = Self { reference: self.reference.emptied(), last_read: BTreeMap::new(), begins_anew: true };
+        let emptied = Self {
+            reference: self.reference.emptied(),
+            last_read: BTreeMap::new(),
+            begins_anew: true,
+            takes: self.takes_behind(),
+        };
         core::mem::replace(self, emptied)
+    }
+
+    /// How often content was taken out when this content is gone.
+    fn takes_behind(&self) -> u64 {
+        self.takes + u64::from(!self.reference.is_untouched())
     }
 
     fn cloned(&self) -> Self {

@@ -17,7 +17,7 @@ use esatto_service::{MemoryKind, Peer};
 
 use crate::pb::Pb;
 use crate::profile::MS;
-use crate::world::{Actor, Attached, ClientReply, Event, Phase, World, trace};
+use crate::world::{Actor, Attached, ClientReply, Event, Phase, Port, World, trace};
 
 /// A consumer.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Consumer {
     /// Connects as this user.
     pub fn connect_as(world: &mut World, uid: i32) {
         let peer = Peer { uid, pid: Some(1), machine_id: 0 };
-        let client = world.connect(peer, MemoryKind::Shared, true, false);
+        let client = world.connect(peer, MemoryKind::Shared, Port::Consumer, false);
         let consumer = Self {
             client,
             uid,

@@ -9,7 +9,7 @@ use esatto_shm::{PrivateRegion, Region};
 
 use crate::memory;
 use crate::pb::{Pb, varint};
-use crate::world::{Actor, ClientReply, Event, Phase, SharedMemory, World};
+use crate::world::{Actor, ClientReply, Event, Phase, Port, SharedMemory, World};
 
 /// A hostile producer.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl Hostile {
         let is_emulated = world.rng.percent(world.profile.emulated);
         let memory_kind = if is_emulated { MemoryKind::Emulated } else { MemoryKind::Shared };
         let peer = Peer { uid: -7, pid: Some(-9), machine_id: if is_emulated { u32::MAX } else { 0 } };
-        let client = world.connect(peer, memory_kind, false, true);
+        let client = world.connect(peer, memory_kind, Port::Producer, true);
         let hello =
             Pb::default().int(1, 4096).int(2, 8 * 4096).bytes(3, b"\xff\x00 hostile").int(4, world.rng.below(3));
         world.call(client, Method::InitializeConnection.id(), &hello.0, false);

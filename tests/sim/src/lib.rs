@@ -3,18 +3,26 @@
 //! ```text
 //! cargo xtask sim --seeds 1000          so many seeds; a failing one is printed with the command that replays it
 //! cargo xtask sim --seed 17 --trace     one of them, with every event
+//! cargo xtask sim --found               the seeds that once found a bug
 //! cargo xtask sim --planted all         whether it still finds the bugs that are planted in the service
 //! ```
 //!
+//! A long run keeps what is done in a file, runs beside other work, and goes on after an
+//! interruption: `nice -n 19 cargo xtask sim --from 300000 --seeds 100000 --jobs 1 --state FILE`.
+//!
 //! # How it works
 //!
-//! [`world`] has a queue of events on a clock of its own, and chance from the seed ([`rng`]); there is no thread, no socket and no real time in it,
-//! so a seed always does the same. First the seed draws its [`profile`]: which faults it has and how many of everything, so that seeds differ
-//! widely. Then [`producer`]s, [`hostile`] ones and [`consumer`]s connect, do what they do, crash and come again, until the service
-//! has taken ten thousand inputs. What they say are the real frames (`esatto_ipc`), which arrive late, in pieces, or up to any byte. Honest
-//! producers write into real shared memory by its real rules (`esatto_shm`); when the service reads that of a hostile one,
-//! the memory changes between any two loads ([`memory`]). Between the clients and the core stands what the daemon would be (`owner`):
-//! timers that fire late or although they were cancelled, [`files`] that are slow and full, memory that cannot be had, clocks that jump.
+//! [`world`] has a queue of events on a clock of its own, and chance from the seed ([`rng`]); there
+//! is no thread, no socket and no real time in it, so a seed always does the same. First the seed
+//! draws its [`profile`]: which faults it has and how many of everything, so that seeds differ
+//! widely. Then [`producer`]s, [`hostile`] ones, some that choose the [`worst`] order, and
+//! [`consumer`]s connect, do what they do, crash and come again, until the service has taken ten
+//! thousand inputs. What they say are the real frames (`esatto_ipc`), which arrive late, in pieces,
+//! or up to any byte. Honest producers write into real shared memory by its real rules
+//! (`esatto_shm`); when the service reads that of a hostile one, the memory changes between any two
+//! loads ([`memory`]). Between the clients and the core stands what the daemon would be (`owner`):
+//! timers that fire late or although they were cancelled, [`files`] that are slow and full, memory
+//! that cannot be had, clocks that jump.
 //!
 //! # What is checked
 //!
@@ -25,9 +33,11 @@
 //! | every request is answered, once and when it is time | each call is kept until its last reply; flushes, ends of sessions and files have deadlines |
 //! | what must happen again and again does | flushes, clearing of state and file writes of running sessions are never long overdue |
 //! | sessions begin with the priority they want, or are told that it cannot be had | `priority` |
+//! | what a relay tells of its machine is in each trace, once, and nothing else is | [`relay`] |
 //! | a compressed pass is one whole packet of the same packets | decompressed before it is compared |
 //! | a clone holds what its source held and had not read when it was copied, and neither changes the other | `clones`: the reference is cloned when the service says that it copies |
 //! | files hold whole packets, and failures are told | [`files`] |
+//! | an input costs its bytes, what comes out of it, and the state that it is about | `work` |
 //! | memory stays within its bound | a counting allocator ([`alloc`]), against a sum of named constants |
 //! | nothing is left when all clients are gone | `esatto_service::inspect`, timers, calls, files, and what dropping the service frees |
 //!
@@ -39,8 +49,8 @@
 //! * What the real daemon does with sockets and files: `tests/` has real ones.
 //! * A mistake that is made alike in the reference and in the service. The reference was written from the same spec by people who knew the
 //!   service; only what is checked of honest producers' packets does not depend on it.
-//! * The content of packets of the service itself, but for statistics and what may come only once. Filters and relays are
-//!   not drawn by any profile yet, nor is a compressed trace with a limit of its size.
+//! * The content of packets of the service itself, but for statistics, what is told of other machines, and what may come only once. Filters
+//!   are not drawn by any profile yet, nor is a compressed trace with a limit of its size.
 //! * In which order a step scraped and read it is told by the service itself (`esatto_service::probe`).
 #![warn(missing_docs)]
 
@@ -49,6 +59,7 @@ pub mod clones;
 pub mod consumer;
 pub mod content;
 pub mod files;
+pub mod found;
 pub mod hostile;
 mod lifecycle;
 pub mod memory;
@@ -60,9 +71,13 @@ mod priority;
 pub mod producer;
 pub mod profile;
 pub mod reference;
+pub mod relay;
 mod replies;
 pub mod rng;
 pub mod run;
 pub mod runner;
+pub mod state;
 mod verify;
+mod work;
 pub mod world;
+pub mod worst;

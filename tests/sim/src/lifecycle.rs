@@ -50,6 +50,7 @@ impl World {
                     }
                 }
             }
+            ProducerCall::RegisterDataSource(_) => self.clients[index].registered += 1,
             ProducerCall::UnregisterTraceWriter(request) => {
                 let writer = request.trace_writer_id().and_then(|id| u16::try_from(id).ok()).unwrap_or(0);
                 if let Some(producer) = self.model.producers.get_mut(&index) {
@@ -195,14 +196,20 @@ impl World {
                     }
                 }
             }
+            Method::FreeBuffers => {
+                assert!(!self.calls.contains_key(&call), "every request is answered: FreeBuffers is not");
+                // A session that is still opening lives on without its consumer until it is open.
+                if let Some(session) = session.and_then(|id| self.model.sessions.get_mut(&id)) {
+                    session.consumer = None;
+                }
+            }
             Method::EnableTracing
             | Method::GetTraceStats
             | Method::QueryServiceState
             | Method::QueryCapabilities
             | Method::SaveTraceForBugreport => {}
             _ => assert!(
-                !matches!(method, Method::DisableTracing | Method::StartTracing | Method::FreeBuffers)
-                    || !self.calls.contains_key(&call),
+                !matches!(method, Method::DisableTracing | Method::StartTracing) || !self.calls.contains_key(&call),
                 "every request is answered: {method:?} is not"
             ),
         }
@@ -313,7 +320,7 @@ impl World {
             for (&id, buffer) in view.buffers.iter().zip(&config.buffers) {
                 let discards = buffer.fill_policy.is_some_and(|policy| policy.0 == 2);
                 let reference = Reference::new(buffer.size_kb.unwrap_or(0), discards);
-                let fresh = BufferModel { reference, last_read: BTreeMap::new(), begins_anew: false };
+                let fresh = BufferModel { reference, last_read: BTreeMap::new(), begins_anew: false, takes: 0 };
                 let before = self.model.buffers.insert(id, fresh);
                 assert!(before.is_none(), "isolation: buffer {id} belongs to two sessions");
             }
@@ -353,6 +360,7 @@ impl World {
                 file_failed: false,
                 is_clone: false,
                 triggers_read: 0,
+                machines_told: Default::default(),
                 detach_key: None,
                 boost,
                 awaits_change: boost.and_then(|_| self.model.changing.get(&self.model.last_change).copied()),
@@ -375,8 +383,11 @@ impl World {
             for buffer in &session.buffers {
                 self.model.buffers.remove(buffer);
                 for producer in self.model.producers.values_mut() {
-                    producer.allowed.remove(buffer);
-                    producer.writers.retain(|_, target| target != buffer);
+                    // Writers that were named for a buffer of others stay as they are: it is their
+                    // producer's business.
+                    if producer.allowed.remove(buffer) {
+                        producer.writers.retain(|_, target| target != buffer);
+                    }
                 }
             }
             self.model.flushes.retain(|_, flush| flush.session != id);
@@ -470,6 +481,10 @@ impl World {
         const INSTANCE: u64 = 4 << 10;
         /// A sequence in a buffer and in the session.
         const SEQUENCE: u64 = 1 << 10;
+        /// What a relay told of its machine.
+        const MACHINE: u64 = 24 << 10;
+        /// What one read may tell of triggers: 1024, each with two names. It is copied once.
+        const TRIGGERS: u64 = 2 * 1024 * (2 * 4096 + 64);
         let held = crate::alloc::held();
         let mut bound = BASE + CLIENT * self.clients.iter().filter(|client| client.is_open).count() as u64;
         // Batches that files have not taken yet are the owner's.
@@ -478,6 +493,8 @@ impl World {
             bound += SESSION + INSTANCE * session.instances.len() as u64;
             bound += SEQUENCE * session.sequence_ids.len() as u64;
         }
+        bound += MACHINE * self.model.machines.len() as u64;
+        bound += (2 * crate::work::bytes_of(self.outputs.iter())).min(TRIGGERS);
         let pending = self.model.clones.values().flat_map(crate::clones::PendingClone::buffers);
         for buffer in self.model.buffers.values().chain(pending) {
             // The bytes, and the list of chunks: 8 bytes for each of 16, at most, twice while it grows.

@@ -1,10 +1,13 @@
 //! The simulator as a program; `cargo xtask sim` builds and runs it.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use esatto_sim::found;
 use esatto_sim::planted::{self, Planted};
 use esatto_sim::runner::{self, Finding};
+use esatto_sim::state::State;
 
 #[global_allocator]
 static ALLOCATOR: esatto_sim::alloc::Counting = esatto_sim::alloc::Counting;
@@ -17,6 +20,8 @@ cargo xtask sim [OPTIONS]
   --seed S         only this one
   --trace          print every event of it
   --jobs J         threads (default: all cores)
+  --state FILE     go on where the run with this file ended: skip the seeds that are done, add those that follow
+  --found          the seeds that once found a bug
   --planted NAME   with this bug awake, until it is found; 'all': each in turn; 'known': each with the seed that is
                    known to find it";
 
@@ -28,6 +33,8 @@ struct Options {
     is_traced: bool,
     jobs: usize,
     planted: Option<String>,
+    state: Option<PathBuf>,
+    is_found: bool,
 }
 
 fn main() -> ExitCode {
@@ -55,6 +62,7 @@ fn main() -> ExitCode {
                 false
             }
         },
+        None if options.is_found => run_found(),
         None if options.is_single => single(options.from, "", options.is_traced).is_ok(),
         None => clean(&options),
     };
@@ -63,7 +71,16 @@ fn main() -> ExitCode {
 
 fn parse(args: &[String]) -> Result<Options, String> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut options = Options { from: 1, seeds: 100, is_single: false, is_traced: false, jobs, planted: None };
+    let mut options = Options {
+        from: 1,
+        seeds: 100,
+        is_single: false,
+        is_traced: false,
+        jobs,
+        planted: None,
+        state: None,
+        is_found: false,
+    };
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
@@ -76,6 +93,8 @@ fn parse(args: &[String]) -> Result<Options, String> {
             }
             "--jobs" => options.jobs = number(value()?)? as usize,
             "--planted" => options.planted = Some(value()?.clone()),
+            "--state" => options.state = Some(value()?.into()),
+            "--found" => options.is_found = true,
             "--trace" => options.is_traced = true,
             _ => return Err(format!("the simulator knows no {arg}")),
         }
@@ -99,7 +118,17 @@ fn single(seed: u64, planted: &'static str, is_traced: bool) -> Result<(), ()> {
 fn clean(options: &Options) -> bool {
     let start = Instant::now();
     let seeds = options.from..options.from.saturating_add(options.seeds);
-    let outcome = runner::run_seeds(seeds, options.jobs, "", false);
+    let mut state = match options.state.clone().map(State::load).transpose() {
+        Ok(state) => state,
+        Err(error) => {
+            eprintln!("{error}");
+            return false;
+        }
+    };
+    if let Some(state) = &state {
+        println!("{} of {} seeds are done", state.done_of(&seeds), options.seeds);
+    }
+    let outcome = runner::run_seeds(seeds, options.jobs, "", false, state.as_mut());
     outcome.findings.iter().for_each(|finding| report(finding, ""));
     println!(
         "{} seeds in {:.1} s, {} findings: {}",
@@ -114,7 +143,7 @@ fn clean(options: &Options) -> bool {
 /// Searches for a planted bug.
 fn find(bug: &Planted, options: &Options) -> bool {
     let seeds = options.from..options.from.saturating_add(options.seeds);
-    let outcome = runner::run_seeds(seeds, options.jobs, bug.name, true);
+    let outcome = runner::run_seeds(seeds, options.jobs, bug.name, true, None);
     match outcome.findings.first() {
         Some(finding) => {
             println!("{:32} seed {:4}: {}", bug.name, finding.seed, one_line(&finding.what));
@@ -149,6 +178,15 @@ fn find_known() -> bool {
     println!("{} of {} planted bugs found by their seeds", planted::ALL.len() - missed.len(), planted::ALL.len());
     missed.iter().for_each(|name| println!("not found: {name}; look with --planted {name} --seeds 1000"));
     missed.is_empty()
+}
+
+/// Each seed that found a bug must find nothing now.
+fn run_found() -> bool {
+    let findings: Vec<Finding> =
+        found::SEEDS.iter().filter_map(|(seed, _)| runner::try_seed(*seed, "", false).err()).collect();
+    findings.iter().for_each(|finding| report(finding, ""));
+    println!("{} of {} seeds find nothing any more", found::SEEDS.len() - findings.len(), found::SEEDS.len());
+    findings.is_empty()
 }
 
 fn report(finding: &Finding, planted: &str) {

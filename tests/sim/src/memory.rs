@@ -8,7 +8,7 @@ use esatto_service::shared_buffer::Payload;
 use esatto_service::{ChunkHeader, ScrapedChunk, SharedBuffer};
 use esatto_shm::abi::{ChunkState, PageSize, PageWord};
 use esatto_shm::sync::{AtomicU32, Ordering};
-use esatto_shm::{PrivateRegion, Region, ServiceRegion, WatchedRegion};
+use esatto_shm::{Lost, PrivateRegion, Region, ServiceRegion, WatchedRegion};
 
 use crate::reference::Incoming;
 use crate::rng::Rng;
@@ -137,7 +137,7 @@ impl SharedBuffer for SimBuffer {
         let mut taken = None;
         self.take_chunk_with(page, chunk, &mut |header, shown| {
             payload.clear();
-            shown.append_to(payload);
+            shown.append_to(payload).expect("the memory is this process's own");
             taken = Some(header);
         });
         taken
@@ -222,15 +222,17 @@ impl Payload for Recorded<'_> {
         self.payload.size_bytes()
     }
 
-    fn copy_to(&self, out: &mut [u8]) {
-        self.payload.copy_to(out);
+    fn copy_to(&self, out: &mut [u8]) -> Result<(), Lost> {
+        self.payload.copy_to(out)?;
         self.record(&out[..self.payload.size_bytes()]);
+        Ok(())
     }
 
-    fn append_to(&self, out: &mut Vec<u8>) {
+    fn append_to(&self, out: &mut Vec<u8>) -> Result<(), Lost> {
         let begin = out.len();
-        self.payload.append_to(out);
+        self.payload.append_to(out)?;
         self.record(&out[begin..]);
+        Ok(())
     }
 }
 

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use esatto_schema::{CommitDataRequestReader, TraceConfig};
+use esatto_schema::{CommitDataRequestReader, GetAsyncCommandResponseReader, TraceConfig};
 use esatto_service::probe::Note;
 use esatto_service::{CallId, FileId, Output, PriorityBoost};
 
 use crate::clones::PendingClone;
 use crate::memory::Seen;
+use crate::owner::index_of;
 use crate::reference::{Incoming, Key, Reference};
+use crate::relay::{MachineModel, MachinesTold};
 use crate::world::{CallKind, World, trace};
 
 /// A producer as the service must see it.
@@ -43,6 +45,8 @@ pub struct BufferModel {
     pub(crate) last_read: BTreeMap<Key, u32>,
     /// What was in it before went into a clone, and is not missing here.
     pub(crate) begins_anew: bool,
+    /// How often content was taken out of it before.
+    pub(crate) takes: u64,
 }
 
 /// A data source instance.
@@ -89,6 +93,7 @@ pub struct SessionModel {
     /// The session is a clone: nothing is written into it any more.
     pub(crate) is_clone: bool,
     pub(crate) triggers_read: u64,
+    pub(crate) machines_told: MachinesTold,
     pub(crate) detach_key: Option<String>,
     /// What it wants the priority to be.
     pub(crate) boost: Option<PriorityBoost>,
@@ -116,6 +121,8 @@ pub struct Model {
     pub(crate) flushes: BTreeMap<u64, FlushModel>,
     pub(crate) discarded_chunks: u64,
     pub(crate) discarded_patches: u64,
+    /// Chunks that this step overwrites.
+    pub(crate) overwritten: u64,
     pub(crate) stamp: (usize, u64),
     /// Handed to the session that this step makes.
     pub(crate) enabling: Option<(CallId, TraceConfig)>,
@@ -147,6 +154,10 @@ pub struct Model {
     pub(crate) last_change: u64,
     /// Which could not be made.
     pub(crate) priority_failed: bool,
+    /// Machines of which relays have told.
+    pub(crate) machines: BTreeMap<u32, MachineModel>,
+    /// Relays that have begun a round.
+    pub(crate) pings: BTreeSet<usize>,
     /// Changes of priority that were not answered yet.
     pub(crate) changing: BTreeSet<u64>,
 }
@@ -171,7 +182,9 @@ impl World {
         while let Some(output) = self.outputs.pop() {
             outputs.push(output);
         }
+        self.check_work(&outputs, notes, seen);
         self.see_new_sessions(notes);
+        self.see_set_ups(&outputs);
         let mut writes = BTreeMap::new();
         let mut scraping = None;
         while let Some(note_at) = notes.get(at) {
@@ -205,10 +218,30 @@ impl World {
         self.check_priority();
         self.check_completed();
         self.model.scraped.clear();
+        self.model.overwritten = 0;
         self.model.enabling = None;
         self.model.flushing = None;
         if self.tally.inputs % 64 == 0 {
             self.check_periods();
+        }
+    }
+
+    /// Producers that are set up in this step may write before the step ends: a session that starts
+    /// and stops in one step is scraped.
+    fn see_set_ups(&mut self, outputs: &[Output]) {
+        for output in outputs {
+            let Output::Reply(reply) = output else { continue };
+            let is_command = self.calls.get(&reply.call).is_some_and(|pending| pending.kind == CallKind::Commands);
+            if !is_command {
+                continue;
+            }
+            let setup = GetAsyncCommandResponseReader::new(reply.body.as_bytes()).setup_data_source();
+            let Some(config) = setup.and_then(|setup| setup.config()) else { continue };
+            let is_known = config.tracing_session_id().is_some_and(|id| self.model.sessions.contains_key(&id));
+            let producer = self.model.producers.get_mut(&index_of(reply.call.client)).filter(|_| is_known);
+            if let Some(producer) = producer {
+                producer.allowed.insert(config.target_buffer().unwrap_or(0) as u16);
+            }
         }
     }
 
@@ -359,7 +392,9 @@ impl Model {
         if !is_writer || !is_target || !producer.allowed.contains(&target) {
             return false;
         }
+        let before = buffer.reference.left;
         buffer.reference.copy(id, chunk);
+        self.overwritten += buffer.reference.left - before;
         true
     }
 }

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use esatto_ipc::{HostEvent, Invoke};
-use esatto_schema::{consumer_port, producer_port};
+use esatto_schema::{consumer_port, producer_port, relay_port};
 use esatto_service::{
-    Attachment, CallId, ClientId, ConsumerCall, FileId, Input, MemoryKind, Output, ProducerCall, Reply, SharedBuffer,
-    TimerClock, TimerId, probe,
+    Attachment, CallId, ClientId, ConsumerCall, FileId, Input, MemoryKind, Output, ProducerCall, RelayCall, Reply,
+    SharedBuffer, TimerClock, TimerId, probe,
 };
 use esatto_shm::PrivateRegion;
 
@@ -15,8 +15,10 @@ use crate::files::SimFile;
 use crate::memory::{SimBuffer, take_seen};
 use crate::model::SessionModel;
 use crate::profile::MS;
+use crate::relay::name_of;
 use crate::rng::Rng;
-use crate::world::{Attached, CallKind, Event, Pending, Phase, SharedMemory, World, trace};
+use crate::work::About;
+use crate::world::{Attached, CallKind, Event, Pending, Phase, Port, SharedMemory, World, trace};
 
 /// Hands an input to the service, and leaves notes and outputs to be looked at.
 impl World {
@@ -24,8 +26,11 @@ impl World {
         trace!(self, "→ {}", shorten(&format!("{input:?}")));
         self.tally.inputs += 1;
         let now = self.now();
+        self.about = About::of(&input);
+        let before = self.service.work();
         let held = crate::alloc::count(|| self.service.handle(&now, input, &mut self.outputs));
         self.tally.peak_bytes = self.tally.peak_bytes.max(held);
+        self.work = self.service.work() - before;
         probe::take(&mut self.notes);
         take_seen(&mut self.seen);
         if self.tally.inputs % 64 == 0 {
@@ -39,7 +44,7 @@ impl World {
         self.settle();
     }
 
-    /// Handles the frames that are complete.
+    /// Handles the frames that are complete; each call is an input of so many bytes.
     pub(crate) fn take_frames(&mut self, index: usize) {
         loop {
             if !self.clients[index].is_open {
@@ -66,6 +71,7 @@ impl World {
             self.send_down(index, answer);
             if let Some((call, args)) = call {
                 self.invoke(index, call, &args, end);
+                self.input_bytes = 0;
             }
             if is_over {
                 return;
@@ -76,15 +82,28 @@ impl World {
     fn invoke(&mut self, index: usize, call: Call, args: &[u8], end: u64) {
         let client = &mut self.clients[index];
         let is_new = !core::mem::replace(&mut client.introduced, true);
-        let (id, peer, memory, is_consumer) = (client.id, client.peer, client.memory_kind, client.is_consumer);
-        if is_new && is_consumer {
-            self.feed(Input::ConsumerConnected { client: id, peer });
-        } else if is_new {
-            self.feed(Input::ProducerConnected { client: id, peer, memory });
+        let (id, peer, memory, port) = (client.id, client.peer, client.memory_kind, client.port);
+        match port {
+            _ if !is_new => {}
+            Port::Consumer => self.feed(Input::ConsumerConnected { client: id, peer }),
+            Port::Producer => self.feed(Input::ProducerConnected { client: id, peer, memory }),
+            Port::Relay => {
+                self.feed(Input::RelayConnected { client: id, peer });
+                self.feed(Input::MachineNamed { client: id, name: name_of(peer.machine_id).as_bytes() });
+            }
         }
         let attached = self.take_attached(index, end);
+        self.input_bytes = args.len();
         let at = call.method as usize - 1;
-        if is_consumer {
+        if port == Port::Relay {
+            match RelayCall::parse(relay_port::Method::ALL[at], args) {
+                Ok(parsed) => {
+                    let call = self.note_call(index, CallKind::Simple, call);
+                    self.relay_call(index, call, parsed);
+                }
+                Err(_) => self.not_invoked(index, call.request_id),
+            }
+        } else if port == Port::Consumer {
             let method = consumer_port::Method::ALL[at];
             match ConsumerCall::parse(method, args) {
                 Ok(parsed) => {
@@ -151,10 +170,13 @@ impl World {
         if !self.clients[index].introduced {
             return;
         }
-        if self.clients[index].is_consumer {
-            self.consumer_hung_up(index);
-        } else {
-            self.producer_hung_up(index);
+        match self.clients[index].port {
+            Port::Consumer => self.consumer_hung_up(index),
+            Port::Producer => self.producer_hung_up(index),
+            Port::Relay => {
+                self.model.pings.remove(&index);
+                self.feed(Input::RelayDisconnected(id));
+            }
         }
     }
 

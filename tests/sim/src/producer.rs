@@ -14,7 +14,7 @@ use crate::content::{self, Name};
 use crate::memory;
 use crate::pb::{Pb, varint4};
 use crate::profile::MS;
-use crate::world::{Actor, Attached, ClientReply, Event, Phase, SharedMemory, World};
+use crate::world::{Actor, Attached, ClientReply, Event, Phase, Port, SharedMemory, World};
 
 const DROP_MARKER: [u8; 4] = [0xff, 0xff, 0xff, 0x7f];
 /// Bytes of a chunk that travels by value.
@@ -119,7 +119,7 @@ impl Producer {
         let pid = world.rng.between(2, 30_000) as i32;
         let pid = (!is_emulated || world.rng.percent(50)).then_some(pid);
         let peer = Peer { uid: 1000 + world.rng.below(5) as i32, pid, machine_id };
-        let client = world.connect(peer, memory_kind, false, false);
+        let client = world.connect(peer, memory_kind, Port::Producer, false);
 
         let page_size = world.rng.pick(&[4096, 4096, 4096, 8192, 32768]);
         let size = page_size * world.rng.pick(&[4, 8, 16]);

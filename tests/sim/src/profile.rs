@@ -90,6 +90,10 @@ pub struct Profile {
     pub boosted: u64,
     /// Changes of priority that are not allowed.
     pub priority_faults: u64,
+    /// Producers that choose the worst order.
+    pub worst: u64,
+    /// Relays at a time.
+    pub relays: usize,
 }
 
 impl Profile {
@@ -101,6 +105,8 @@ impl Profile {
         let compressed = rarely(40, &[20, 100]);
         let boosted = rarely(40, &[10, 50]);
         let priority_faults = rarely(50, &[10, 50, 100]);
+        let worst = rarely(25, &[5, 20, 40]);
+        let relays = rarely(20, &[1, 3, 20]) as usize;
         let mut on = |percent: u64, values: &[u64]| if rng.percent(percent) { rng.pick(values) } else { 0 };
         let hostile = on(50, &[5, 10, 30, 50]);
         let emulated = on(40, &[5, 30, 100]);
@@ -175,6 +181,8 @@ impl Profile {
             compressed,
             boosted,
             priority_faults,
+            worst,
+            relays,
         }
     }
 }

@@ -122,7 +122,10 @@ struct Sequence {
     /// Id, fragment bytes, and whether it was incomplete.
     consumed: Option<(u32, usize, bool)>,
     loss: u32,
-    waits_in: u64,
+    /// It waits, for the rest of a packet or for something else, and nothing has changed since.
+    waits: Option<bool>,
+    /// The first and the last chunk of the packet whose rest it waits for.
+    begun: Option<(u32, u32)>,
     last_used: u64,
     /// Another writer has its id.
     is_retired: bool,
@@ -175,8 +178,10 @@ pub struct Reference {
     pub stats: Stats,
     empty: usize,
     copies: u64,
-    pass: u64,
-    cursor: Option<(usize, bool)>,
+    /// The pass under way: whose turn it is, and up to which chunk.
+    pass: Option<Option<(Life, u32)>>,
+    /// Chunks that became free space.
+    pub(crate) left: u64,
 }
 
 fn record_size(payload: usize) -> usize {
@@ -222,8 +227,8 @@ impl Reference {
             stats: Stats::default(),
             empty: 0,
             copies: 0,
-            pass: 0,
-            cursor: None,
+            pass: None,
+            left: 0,
         }
     }
 
@@ -244,8 +249,7 @@ impl Reference {
         clone.stats.bytes_read = 0;
         clone.stats.readaheads_succeeded = 0;
         clone.stats.readaheads_failed = 0;
-        clone.pass = 0;
-        clone.sequences.values_mut().for_each(|sequence| sequence.waits_in = 0);
+        clone.pass = None;
         clone
     }
 
@@ -261,7 +265,6 @@ impl Reference {
 
     /// §3 to §7.
     pub fn copy(&mut self, producer: u16, chunk: &Incoming) {
-        self.cursor = None;
         if self.closed {
             self.stats.chunks_discarded += 1;
             return;
@@ -348,26 +351,28 @@ impl Reference {
             }
         }
         self.count_broken(broken);
+        new.read = self.read_position(key, &new.bytes, new.read);
         self.store(key, new);
+    }
+
+    /// The first end of a fragment that is not before what was consumed (§6).
+    fn read_position(&mut self, key: Life, bytes: &[u8], consumed: usize) -> usize {
+        let mut end = 0;
+        while end < consumed {
+            end = fragment(bytes, end).map_or(bytes.len(), |(start, len)| start + len);
+        }
+        if end != consumed {
+            self.stats.abi_violations += 1;
+            self.sequences.get_mut(&key).expect("touched").loss |= loss::PRESENT | loss::CHUNK_CORRUPTED;
+        }
+        end
     }
 
     fn touch(&mut self, key: Key) -> Life {
         self.copies += 1;
-        if self.empty > 1152 {
-            let mut empty: Vec<(u64, Life)> = self
-                .sequences
-                .iter()
-                .filter(|(_, sequence)| sequence.chunks.is_empty())
-                .map(|(&life, sequence)| (sequence.last_used, life))
-                .collect();
-            empty.sort_unstable();
-            for (_, life) in &empty[..empty.len().saturating_sub(1024)] {
-                self.sequences.remove(life);
-                if self.current.get(&(life.0, life.1)) == Some(&life.2) {
-                    self.current.remove(&(life.0, life.1));
-                }
-            }
-            self.empty = self.empty.min(1024);
+        let kept = 1024;
+        if self.empty > kept + kept / 8 {
+            self.forget_empty(kept);
         }
         let life = match self.current.get(&key) {
             Some(&life) => (key.0, key.1, life),
@@ -375,6 +380,29 @@ impl Reference {
         };
         self.sequences.get_mut(&life).expect("it is there").last_used = self.copies;
         life
+    }
+
+    /// The oldest go, of the producers that have the most (§11).
+    fn forget_empty(&mut self, kept: usize) {
+        let mut of_producers: BTreeMap<u16, Vec<(u64, Life)>> = BTreeMap::new();
+        for (&life, sequence) in self.sequences.iter().filter(|(_, sequence)| sequence.chunks.is_empty()) {
+            of_producers.entry(life.0).or_default().push((sequence.last_used, life));
+        }
+        let kept_with = |share| of_producers.values().map(|empty| empty.len().min(share)).sum::<usize>();
+        let share = (0..=kept).rev().find(|&share| kept_with(share) <= kept).unwrap_or(0);
+        let mut surplus = Vec::new();
+        for empty in of_producers.values_mut() {
+            empty.sort_unstable();
+            surplus.extend_from_slice(&empty[..empty.len().saturating_sub(share)]);
+        }
+        surplus.sort_unstable();
+        for (_, life) in &surplus[..self.empty - kept] {
+            self.sequences.remove(life);
+            if self.current.get(&(life.0, life.1)) == Some(&life.2) {
+                self.current.remove(&(life.0, life.1));
+            }
+        }
+        self.empty = kept;
     }
 
     fn begin_life(&mut self, key: Key) -> Life {
@@ -425,11 +453,11 @@ impl Reference {
     }
 
     fn copy_again(&mut self, key: Life, at: usize, new: Chunk, broken: Option<bool>) {
-        let sequence = self.sequences.get_mut(&key).expect("touched");
-        let stored = &mut sequence.chunks[at];
+        let stored = &self.sequences[&key].chunks[at];
         let is_patched = !new.incomplete && stored.has(NEEDS_PATCHING) && !new.has(NEEDS_PATCHING);
         let missing = stored.flags & !new.flags & if is_patched { !NEEDS_PATCHING } else { !0 };
-        if new.bytes.len() < stored.bytes.len() || new.bytes.len() > stored.reserved || missing != 0 {
+        let most = if stored.incomplete { stored.reserved } else { stored.bytes.len() };
+        if new.bytes.len() < stored.bytes.len() || new.bytes.len() > most || missing != 0 {
             self.stats.abi_violations += 1;
             return;
         }
@@ -438,12 +466,16 @@ impl Reference {
         if !grows && !is_patched && !completes {
             return;
         }
-        if grows && !self.discards && completes && stored.is_read() && at == 0 {
-            let (offset, size, read) = (stored.offset, stored.size(), stored.read);
+        let (offset, size, consumed) = (stored.offset, stored.size(), stored.read);
+        let moves = grows && !self.discards && completes && stored.is_read() && at == 0;
+        let read = if grows || is_patched { self.read_position(key, &new.bytes, consumed) } else { consumed };
+        self.count_broken(broken);
+        let sequence = self.sequences.get_mut(&key).expect("touched");
+        if moves {
             sequence.chunks.pop_front();
+            (sequence.waits, sequence.begun) = (None, None);
             self.empty += usize::from(sequence.chunks.is_empty());
             self.records.insert(offset, Record { size, chunk: None });
-            self.count_broken(broken);
             self.stats.chunks_relocated += 1;
             self.store(key, Chunk { read, ..new });
             return;
@@ -451,6 +483,8 @@ impl Reference {
         if grows {
             self.stats.chunks_rewritten += 1;
         }
+        let stored = &mut sequence.chunks[at];
+        stored.read = read;
         if grows || is_patched {
             stored.bytes = new.bytes;
         }
@@ -458,7 +492,7 @@ impl Reference {
         stored.flags = new.flags;
         stored.lost_behind = new.lost_behind;
         stored.incomplete &= new.incomplete;
-        self.count_broken(broken);
+        sequence.waits = None;
     }
 
     fn store(&mut self, key: Life, mut new: Chunk) {
@@ -490,6 +524,7 @@ impl Reference {
         self.stats.out_of_order += u64::from(at != sequence.chunks.len());
         self.empty -= usize::from(sequence.chunks.is_empty());
         sequence.chunks.insert(at, new);
+        sequence.waits = None;
         self.records.insert(offset, Record { size, chunk: Some((key, id)) });
     }
 
@@ -607,6 +642,8 @@ impl Reference {
     fn leave(&mut self, key: Life) {
         let sequence = self.sequences.get_mut(&key).expect("it has chunks");
         let chunk = sequence.chunks.pop_front().expect("it has chunks");
+        (sequence.waits, sequence.begun) = (None, None);
+        self.left += 1;
         self.empty += usize::from(sequence.chunks.is_empty());
         self.records.insert(chunk.offset, Record { size: chunk.size(), chunk: None });
         sequence.consumed = Some((chunk.id, chunk.bytes.len(), chunk.incomplete));
@@ -619,13 +656,19 @@ impl Reference {
     /// §8. `None` stands for a patch of a wrong size, which was skipped.
     pub fn patch(&mut self, key: Key, chunk_id: u32, patches: &[(u32, [u8; 4])], more: bool) {
         let life = self.current.get(&key).map(|&life| (key.0, key.1, life)).filter(|_| !self.read_only);
-        let found = life
-            .and_then(|life| self.sequences.get_mut(&life))
-            .and_then(|sequence| sequence.chunks.iter_mut().find(|chunk| chunk.id == chunk_id));
-        let Some(chunk) = found else {
+        let sequence = life.and_then(|life| self.sequences.get_mut(&life));
+        // What a waiting packet has so far stays as it is.
+        let is_begun = |sequence: &Sequence| {
+            sequence.begun.is_some_and(|(first, last)| chunk_id.wrapping_sub(first) <= last.wrapping_sub(first))
+        };
+        let Some(sequence) =
+            sequence.filter(|sequence| !is_begun(sequence) && sequence.chunks.iter().any(|chunk| chunk.id == chunk_id))
+        else {
             self.stats.patches_failed += 1;
             return;
         };
+        sequence.waits = None;
+        let chunk = sequence.chunks.iter_mut().find(|chunk| chunk.id == chunk_id).expect("it was found");
         for &(offset, data) in patches {
             let offset = offset as usize;
             let Some(target) = chunk.bytes.get_mut(offset..offset + 4) else {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::run::run;
+use crate::state::State;
 use crate::world::Tally;
 
 /// Failures after which no further seed is begun.
@@ -69,8 +70,16 @@ pub fn catch_panics() {
     }));
 }
 
-/// Runs seeds on so many threads; with `stop_at_first`, until one finds something.
-pub fn run_seeds(seeds: Range<u64>, jobs: usize, planted: &'static str, stop_at_first: bool) -> Outcome {
+/// Runs seeds on so many threads; with `stop_at_first`, until one finds something. Seeds that
+/// `state` knows are skipped, the others are added to it.
+pub fn run_seeds(
+    seeds: Range<u64>,
+    jobs: usize,
+    planted: &'static str,
+    stop_at_first: bool,
+    state: Option<&mut State>,
+) -> Outcome {
+    let state = Mutex::new(state);
     let next = AtomicU64::new(seeds.start);
     let found = AtomicUsize::new(0);
     let outcome = Mutex::new(Outcome::default());
@@ -84,7 +93,14 @@ pub fn run_seeds(seeds: Range<u64>, jobs: usize, planted: &'static str, stop_at_
                     if seed >= seeds.end {
                         break;
                     }
+                    let is_done = |state: &Option<&mut State>| state.as_ref().is_some_and(|state| state.is_done(seed));
+                    if is_done(&state.lock().expect("nobody panics with it")) {
+                        continue;
+                    }
                     let result = try_seed(seed, planted, false);
+                    if let Some(state) = state.lock().expect("nobody panics with it").as_mut() {
+                        state.add(seed, result.as_ref().err());
+                    }
                     let mut outcome = outcome.lock().expect("nobody panics with it");
                     outcome.seeds += 1;
                     match result {
@@ -97,15 +113,23 @@ pub fn run_seeds(seeds: Range<u64>, jobs: usize, planted: &'static str, stop_at_
                     let mut told = told.lock().expect("nobody panics with it");
                     if planted.is_empty() && told.elapsed() > PROGRESS {
                         *told = Instant::now();
+                        save(&state);
                         println!("{} seeds, up to {seed}: {}", outcome.seeds, outcome.tally);
                     }
                 }
             });
         }
     });
+    save(&state);
     let mut outcome = outcome.into_inner().expect("nobody panics with it");
     outcome.findings.sort_by_key(|finding| finding.seed);
     outcome
+}
+
+fn save(state: &Mutex<Option<&mut State>>) {
+    if let Some(Err(error)) = state.lock().expect("nobody panics with it").as_ref().map(|state| state.save()) {
+        eprintln!("{error}");
+    }
 }
 
 impl Tally {

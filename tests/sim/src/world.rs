@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use esatto_ipc::ports::{CONSUMER_PORT, PRODUCER_PORT};
+use esatto_ipc::ports::{CONSUMER_PORT, PRODUCER_PORT, RELAY_PORT};
 use esatto_ipc::{FrameDecoder, Host, frame::encode};
 use esatto_service::probe::Note;
 use esatto_service::{
@@ -20,7 +20,10 @@ use crate::memory::Seen;
 use crate::model::Model;
 use crate::producer::Producer;
 use crate::profile::{MS, Profile};
+use crate::relay::Relay;
 use crate::rng::Rng;
+use crate::work::About;
+use crate::worst::Worst;
 
 /// Uid of the service.
 pub const SERVICE_UID: i32 = 4242;
@@ -65,8 +68,23 @@ pub enum Actor {
     Honest(Box<Producer>),
     /// A producer that does anything.
     Hostile(Box<Hostile>),
+    /// A producer that chooses the worst order.
+    Worst(Box<Worst>),
     /// A consumer.
     Consumer(Box<Consumer>),
+    /// What tells of another machine.
+    Relay(Box<Relay>),
+}
+
+/// What a client speaks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Port {
+    /// The producer port.
+    Producer,
+    /// The consumer port.
+    Consumer,
+    /// The relay port.
+    Relay,
 }
 
 /// What travels with a frame.
@@ -96,8 +114,8 @@ pub struct Client {
     pub peer: Peer,
     /// How chunks travel.
     pub memory_kind: MemoryKind,
-    /// It speaks to the consumer port.
-    pub is_consumer: bool,
+    /// What it speaks to.
+    pub port: Port,
     /// It writes into memory that is being read.
     pub is_hostile: bool,
     pub(crate) host: Host,
@@ -114,6 +132,8 @@ pub struct Client {
     pub is_open: bool,
     /// The client lives.
     pub is_alive: bool,
+    /// Calls of RegisterDataSource that were taken in.
+    pub(crate) registered: usize,
     /// What the producer brought or was given.
     pub memory: Option<SharedMemory>,
 }
@@ -218,6 +238,12 @@ pub struct World {
     /// Sessions of which a trigger wants a clone, and the triggers' names.
     pub(crate) clone_hits: Vec<(u64, Vec<u8>)>,
     pub(crate) next_name: u64,
+    /// Bytes of the call that this step is.
+    pub(crate) input_bytes: usize,
+    /// What this step is about.
+    pub(crate) about: About,
+    /// Work units of this step.
+    pub(crate) work: u64,
 }
 
 /// Prints a line of the event log.
@@ -261,6 +287,9 @@ impl World {
             phase: Phase::Running,
             detached: Vec::new(),
             next_name: 0,
+            input_bytes: 0,
+            about: About::default(),
+            work: 0,
         }
     }
 
@@ -300,7 +329,9 @@ impl World {
             Event::Act(client) => self.with_actor(client, |actor, world| match actor {
                 Actor::Honest(producer) => producer.act(world),
                 Actor::Hostile(hostile) => hostile.act(world),
+                Actor::Worst(worst) => worst.act(world),
                 Actor::Consumer(consumer) => consumer.act(world),
+                Actor::Relay(relay) => relay.act(world),
             }),
             Event::Timer(timer) => self.timer_is_due(TimerId(timer)),
             Event::Ready(client) => self.client_is_ready(client),
@@ -351,15 +382,19 @@ impl World {
     }
 
     /// A new connection; its actor is put into place by the caller.
-    pub fn connect(&mut self, peer: Peer, memory_kind: MemoryKind, is_consumer: bool, is_hostile: bool) -> usize {
+    pub fn connect(&mut self, peer: Peer, memory_kind: MemoryKind, port: Port, is_hostile: bool) -> usize {
         let index = self.clients.len();
-        let ports = if is_consumer { CONSUMER_PORT } else { PRODUCER_PORT };
+        let ports = match port {
+            Port::Producer => PRODUCER_PORT,
+            Port::Consumer => CONSUMER_PORT,
+            Port::Relay => RELAY_PORT,
+        };
         let ipc_peer = esatto_ipc::Peer::local(peer.uid as u32, peer.pid);
         self.clients.push(Client {
             id: ClientId(index as u64),
             peer,
             memory_kind,
-            is_consumer,
+            port,
             is_hostile,
             host: Host::new(Arc::new([ports]), ipc_peer),
             decoder: FrameDecoder::new(),
@@ -373,10 +408,11 @@ impl World {
             next_request: 1,
             is_open: true,
             is_alive: true,
+            registered: 0,
             memory: None,
         });
         self.actors.push(None);
-        self.tally.producers += u64::from(!is_consumer);
+        self.tally.producers += u64::from(port == Port::Producer);
         let mut bind = Vec::new();
         encode::bind_service(&mut bind, 1, ports.name).expect("a short name");
         self.send(index, bind, None);
@@ -484,7 +520,9 @@ impl World {
                         match actor {
                             Actor::Honest(producer) => producer.receive(&reply, world),
                             Actor::Hostile(hostile) => hostile.receive(&reply, world),
+                            Actor::Worst(worst) => worst.receive(&reply, world),
                             Actor::Consumer(consumer) => consumer.receive(&reply, world),
+                            Actor::Relay(relay) => relay.receive(&reply),
                         }
                     }
                 }
@@ -542,10 +580,11 @@ impl World {
         if self.phase != Phase::Running {
             return;
         }
-        let alive = |is_consumer: bool| {
-            self.clients.iter().filter(|client| client.is_alive && client.is_consumer == is_consumer).count()
-        };
-        let (producers, consumers) = (alive(false), alive(true));
+        let alive = |port| self.clients.iter().filter(|client| client.is_alive && client.port == port).count();
+        let (producers, consumers) = (alive(Port::Producer), alive(Port::Consumer));
+        if alive(Port::Relay) < self.profile.relays {
+            Relay::connect(self);
+        }
         if producers < self.profile.producers {
             self.new_producer();
         } else if consumers < self.profile.consumers {
@@ -557,7 +596,9 @@ impl World {
 
     /// A producer of a kind that the profile knows connects.
     pub fn new_producer(&mut self) {
-        if self.rng.percent(self.profile.hostile) {
+        if self.profile.worst != 0 && self.rng.percent(self.profile.worst) {
+            Worst::connect(self);
+        } else if self.rng.percent(self.profile.hostile) {
             Hostile::connect(self);
         } else {
             Producer::connect(self);

@@ -1,66 +1,69 @@
 //! Packets come out of it (`docs/spec/trace-buffer.md` §9, §11, §12).
 
-use super::{Expected, FIRST_CONTINUES, LAST_CONTINUES, Life, NEEDS_PATCHING, Record, Reference, fragment, loss};
+use super::{
+    Expected, FIRST_CONTINUES, LAST_CONTINUES, Life, NEEDS_PATCHING, Reference, Sequence, before, fragment, loss,
+};
 
 /// What one step at the oldest chunk of a sequence did.
 enum Step {
     Packet(Expected),
     Consumed,
-    Waits,
+    Waits { for_rest: bool },
 }
 
 impl Reference {
-    /// §9.
+    /// §9. Whoever waits for the rest of a packet is counted again.
     pub fn begin_read(&mut self) {
-        self.pass += 1;
-        self.cursor = Some((self.write, false));
+        self.stats.readaheads_failed +=
+            self.sequences.values().filter(|sequence| sequence.waits == Some(true)).count() as u64;
+        self.pass = Some(None);
+    }
+
+    /// Goes on with a pass that is not at its end.
+    pub fn resume_read(&mut self) {
+        if self.pass.is_none() {
+            self.begin_read();
+        }
     }
 
     /// The packet that comes next in this pass (§11).
     pub fn next_packet(&mut self) -> Option<Expected> {
         loop {
-            let (at, record, key) = self.next_chunk()?;
-            if self.sequences[&key].waits_in != self.pass {
-                match self.step(key) {
-                    Step::Packet(packet) => return Some(packet),
-                    Step::Consumed => continue,
-                    Step::Waits => self.sequences.get_mut(&key).expect("it has chunks").waits_in = self.pass,
+            let key = self.next_turn()?;
+            match self.step(key) {
+                Step::Packet(packet) => return Some(packet),
+                Step::Consumed => {}
+                Step::Waits { for_rest } => {
+                    self.sequences.get_mut(&key).expect("it has chunks").waits = Some(for_rest);
                 }
-            }
-            if let Some(cursor) = &mut self.cursor {
-                cursor.0 = at + record.size;
             }
         }
     }
 
-    fn next_chunk(&mut self) -> Option<(usize, Record, Life)> {
-        let (mut at, mut wrapped) = self.cursor?;
-        loop {
-            let end = if wrapped { self.write } else { self.used };
-            let found = if at < end {
-                self.records.range(at..end).find_map(|(&at, record)| Some((at, *record, record.chunk?.0)))
-            } else {
-                None
-            };
-            if let Some(found) = found {
-                self.cursor = Some((found.0, wrapped));
-                return Some(found);
+    /// Sequence after sequence, each up to what it had when its turn began.
+    fn next_turn(&mut self) -> Option<Life> {
+        let turn = self.pass?;
+        let is_ready = |sequence: &Sequence| sequence.waits.is_none() && !sequence.chunks.is_empty();
+        if let Some((life, until)) = turn {
+            let sequence = self.sequences.get(&life).filter(|sequence| is_ready(sequence));
+            if sequence.is_some_and(|sequence| !before(until, sequence.chunks[0].id)) {
+                return Some(life);
             }
-            if wrapped {
-                self.cursor = None;
-                return None;
-            }
-            (at, wrapped) = (0, true);
         }
+        let ready = || self.sequences.iter().filter(|(_, sequence)| is_ready(sequence));
+        let behind = ready().find(|(life, _)| turn.is_none_or(|(turn, _)| **life > turn));
+        let next = behind.or_else(|| ready().next());
+        self.pass = next.map(|(&life, sequence)| Some((life, sequence.chunks.back().expect("it is ready").id)));
+        next.map(|(&life, _)| life)
     }
 
     fn step(&mut self, key: Life) -> Step {
         let sequence = &self.sequences[&key];
-        let Some(chunk) = sequence.chunks.front() else { return Step::Waits };
+        let Some(chunk) = sequence.chunks.front() else { return Step::Waits { for_rest: false } };
         let gap = sequence.lost_before(chunk);
         if chunk.is_read() {
             if chunk.incomplete {
-                return Step::Waits;
+                return Step::Waits { for_rest: false };
             }
             self.lose(key, gap);
             self.leave(key);
@@ -80,7 +83,7 @@ impl Reference {
             return Step::Consumed;
         }
         if is_last && chunk.has(NEEDS_PATCHING) {
-            return Step::Waits;
+            return Step::Waits { for_rest: false };
         }
         let bytes = chunk.bytes[start..end].to_vec();
         if is_last && chunk.has(LAST_CONTINUES) {
@@ -98,8 +101,7 @@ impl Reference {
         let (reason, left) = loop {
             index += 1;
             let Some(next) = self.sequences[&key].chunks.get(index) else {
-                self.stats.readaheads_failed += 1;
-                return Step::Waits;
+                return self.wait_for_rest(key, index);
             };
             id = id.wrapping_add(1);
             if next.id != id {
@@ -109,8 +111,7 @@ impl Reference {
                 continue;
             }
             if next.is_empty() {
-                self.stats.readaheads_failed += 1;
-                return Step::Waits;
+                return self.wait_for_rest(key, index);
             }
             if !next.has(FIRST_CONTINUES) || next.read != 0 {
                 break (loss::PRESENT | loss::BROKEN_CHAIN, index);
@@ -119,8 +120,7 @@ impl Reference {
                 break (0, index + 1);
             }
             if next.has(NEEDS_PATCHING) {
-                self.stats.readaheads_failed += 1;
-                return Step::Waits;
+                return self.wait_for_rest(key, index);
             }
             let Ok((start, len)) = fragment(&next.bytes, 0) else {
                 self.stats.abi_violations += 1;
@@ -141,6 +141,14 @@ impl Reference {
         self.leave_whole(key, left);
         self.lose(key, gap | reason);
         Step::Consumed
+    }
+
+    /// The packet has so many chunks so far.
+    fn wait_for_rest(&mut self, key: Life, chunks: usize) -> Step {
+        self.stats.readaheads_failed += 1;
+        let sequence = self.sequences.get_mut(&key).expect("it has chunks");
+        sequence.begun = Some((sequence.chunks[0].id, sequence.chunks[chunks - 1].id));
+        Step::Waits { for_rest: true }
     }
 
     fn leave_whole(&mut self, key: Life, chunks: usize) {

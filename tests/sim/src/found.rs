@@ -1,0 +1,25 @@
+//! Seeds that found a bug, and what it was. Each is run again in every test run (`cargo xtask sim
+//! --found`).
+//!
+//! A seed does the same as before only as long as the simulation draws the same numbers: draw what
+//! is new from a generator of its own (see [`Profile::draw`](crate::profile::Profile::draw)).
+
+/// A seed, and the bug that it found.
+pub const SEEDS: &[(u64, &str)] = &[
+    (200033, "simulator: a session that starts and stops in one step is scraped of producers that were set up in it"),
+    (200249, "service: a consumer that attached to a clone while its file was copied waited in vain for its end"),
+    (200431, "simulator: a clone may be detached before the call that asked for it is answered"),
+    (200478, "the same as 200431"),
+    (200490, "the same as 200249, ended by FreeBuffers"),
+    (200826, "the same as 200249, without an end"),
+    (201010, "the same as 200431"),
+    (201358, "service: the error of a trace file was told once, and not to a consumer that attached later"),
+    (201420, "the same as 200431"),
+    (202025, "the same as 200431"),
+    (
+        401329,
+        "service: of two clones under way the first was given up, and what it had moved came behind what is newer",
+    ),
+    (401372, "simulator: a read may tell of 1024 triggers of a producer with a long name"),
+    (401582, "simulator: a chunk takes the place of many that were written in descending order"),
+];
