@@ -1,8 +1,11 @@
 //! An application and a recording that must not notice what somebody else does to the service.
 
 use crate::raw::{self, RawChunk, RawConsumer, RawProducer};
+use crate::wire::{Peer, Proto};
 use crate::workload::{self, CONFIG_WITHOUT_DEBUG, Expected, Workload};
-use crate::{Lab, Peer, Program, Side, Skip, wire};
+use crate::{Lab, Program, Side, Skip, peers, wire};
+use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -22,7 +25,7 @@ const WORKLOAD: Workload = Workload { threads: 2, rounds: 800, pause_us: 1000 };
 ///
 /// One of these does not hold.
 pub fn attack(attack: impl FnOnce(&Lab, &mut Program) -> Logged) -> Result<(), Skip> {
-    Peer::TraceProcessor.require()?;
+    peers::Peer::TraceProcessor.require()?;
     let lab = Lab::new();
     let mut service = lab.service(Side::under_test());
     let mut recording = lab.record(Side::under_test(), "trace", CONFIG_WITHOUT_DEBUG);
@@ -56,22 +59,62 @@ pub fn attack(attack: impl FnOnce(&Lab, &mut Program) -> Logged) -> Result<(), S
 ///
 /// One of these does not hold, or a packet of the bystander is missing, changed, marked or not in its place.
 pub fn watch(attack: impl FnOnce(&Lab, &mut Program, u16)) {
+    watch_with(|_, _| (), attack);
+}
+
+/// As [`watch`], with a change to the command that starts the service.
+///
+/// # Panics
+///
+/// As there.
+pub fn watch_with(change: impl FnOnce(&Lab, &mut Command), attack: impl FnOnce(&Lab, &mut Program, u16)) {
     let lab = Lab::new();
-    let (mut service, port) = lab.service_with_tcp(Side::under_test());
-    let mut consumer = RawConsumer::connect(&lab);
-    consumer.enable(&raw::config(32 << 10, &["bystander"]));
-    let mut producer = RawProducer::connect(&lab, "bystander");
+    let (mut service, port) = lab.service_with_tcp(Side::under_test(), |command| change(&lab, command));
+    let connect = || RawProducer::connect(&lab, "bystander");
+    record_meanwhile(&lab, &mut service, connect, |lab, service| attack(lab, service, port));
+}
+
+/// As [`watch`], with a bystander and an attack on our relay, whose socket is the path.
+///
+/// # Panics
+///
+/// As [`watch`].
+pub fn watch_behind_relay(attack: impl FnOnce(&Lab, &mut Program, &Path)) {
+    let lab = Lab::new();
+    let (mut service, port) = lab.service_with_tcp(Side::Ours, |_| ());
+    let socket = lab.path("r.sock");
+    let mut relay = lab.relay(port, &socket);
+    let connect = || {
+        let mut peer = Peer::connect(&socket);
+        peer.bind("ProducerPort");
+        RawProducer::introduce(peer, &Proto::new().bytes(3, "bystander"), &[])
+    };
+    record_meanwhile(&lab, &mut relay, connect, |lab, relay| attack(lab, relay, &socket));
+    assert!(service.is_running() && !service.log().contains("panicked"), "the service behind the relay died of it");
+}
+
+/// Records a producer while `attack` deals with `program`.
+fn record_meanwhile(
+    lab: &Lab,
+    program: &mut Program,
+    connect: impl FnOnce() -> RawProducer,
+    attack: impl FnOnce(&Lab, &mut Program),
+) {
+    let mut consumer = RawConsumer::connect(lab);
+    // The bystander may be on another machine.
+    consumer.enable(&raw::config(32 << 10, &["bystander"]).int(43, 1));
+    let mut producer = connect();
     producer.offer("bystander");
     let buffer = producer.await_start().buffer;
-    let before = service.descriptors();
+    let before = program.descriptors();
 
     let done = AtomicBool::new(false);
     let written = std::thread::scope(|scope| {
         let writing = scope.spawn(|| write_until(&done, &mut producer, buffer));
         let set_when_dropped = Done(&done);
-        attack(&lab, &mut service, port);
-        assert!(service.is_running(), "the service died of it");
-        service.wait_for_descriptors(before);
+        attack(lab, program);
+        assert!(program.is_running(), "it died of it");
+        program.wait_for_descriptors(before);
         drop(set_when_dropped);
         writing.join().expect("the bystander goes on")
     });
@@ -89,8 +132,8 @@ pub fn watch(attack: impl FnOnce(&Lab, &mut Program, u16)) {
         // Nobody knows what was before the first.
         assert!(number == 0 || wire::int(packet, 42) == 0, "packet {number} says that others were lost");
     }
-    assert!(service.is_running(), "the service died of it");
-    assert!(!service.log().contains("panicked"), "the service panicked");
+    assert!(program.is_running(), "it died of it");
+    assert!(!program.log().contains("panicked"), "it panicked");
 }
 
 /// Commits chunks of two packets until told to stop; the number of packets.
@@ -100,7 +143,12 @@ fn write_until(done: &AtomicBool, producer: &mut RawProducer, buffer: u64) -> u6
         // One more after the attack.
         let last = done.load(Ordering::Relaxed);
         let packets = [number, number + 1].map(|number| raw::packet(number, "bystander"));
-        producer.commit_chunk(buffer, &RawChunk::new(1, chunk_id, &packets));
+        let chunk = RawChunk::new(1, chunk_id, &packets);
+        if producer.has_memory() {
+            producer.commit_chunk(buffer, &chunk);
+        } else {
+            producer.commit_data(buffer, &chunk);
+        }
         number += 2;
         if last {
             break;

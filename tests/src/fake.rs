@@ -206,6 +206,43 @@ impl FakeProducerPort {
         self.service.reply_to(commands, &Proto::new().message(number, body), true, None);
     }
 
+    /// Sends many commands at once.
+    ///
+    /// # Panics
+    ///
+    /// The producer has not asked for any.
+    pub fn commands_at_once(&mut self, number: u32, bodies: impl Iterator<Item = Proto>) {
+        let commands = self.commands.expect("GetAsyncCommand was called");
+        let reply = |body: Proto| Proto::new().int(1, 1).int(2, 1).message(3, &Proto::new().message(number, &body));
+        let frames = bodies.map(|body| Proto::new().int(2, commands).message(6, &reply(body)).frame());
+        self.service.peer.send(&frames.collect::<Vec<_>>().concat());
+    }
+
+    /// Ends the stream of commands: by rejecting the call, or as one that it does not understand.
+    ///
+    /// # Panics
+    ///
+    /// The producer has not asked for any.
+    pub fn end_commands(&mut self, is_understood: bool) {
+        let commands = self.commands.take().expect("GetAsyncCommand was called");
+        let end = if is_understood {
+            Proto::new().message(6, &Proto::new().int(1, 0))
+        } else {
+            Proto::new().message(7, &Proto::new().bytes(1, "what?"))
+        };
+        self.service.peer.send(&end.int(2, commands).frame());
+    }
+
+    /// Sends a command, and ends the stream of commands with it.
+    ///
+    /// # Panics
+    ///
+    /// The producer has not asked for any.
+    pub fn last_command(&mut self, number: u32, body: &Proto) {
+        let commands = self.commands.take().expect("GetAsyncCommand was called");
+        self.service.reply_to(commands, &Proto::new().message(number, body), false, None);
+    }
+
     /// Sends a command, perhaps with a descriptor.
     ///
     /// # Panics

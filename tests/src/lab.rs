@@ -116,12 +116,13 @@ impl Lab {
         self.service_with(side, |_| ())
     }
 
-    /// As [`service`](Self::service), for producers elsewhere too: the port of this machine where they connect.
+    /// As [`service_with`](Self::service_with), for producers elsewhere too: the port of this
+    /// machine where they connect.
     ///
     /// # Panics
     ///
     /// There is no free port.
-    pub fn service_with_tcp(&self, side: Side) -> (Program, u16) {
+    pub fn service_with_tcp(&self, side: Side, change: impl FnOnce(&mut Command)) -> (Program, u16) {
         // The kernel's choice cannot be asked for, so it is a port that was free a moment ago.
         let port = std::net::TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
@@ -130,8 +131,19 @@ impl Lab {
         let addresses = format!("{},127.0.0.1:{port}", self.producer_socket().display());
         let set = |command: &mut Command| {
             command.env("PERFETTO_PRODUCER_SOCK_NAME", addresses);
+            change(command);
         };
         (self.service_with(side, set), port)
+    }
+
+    /// Starts our relay to the service at this port of this machine, and waits until producers can
+    /// connect at `socket`.
+    pub fn relay(&self, port: u16, socket: &Path) -> Program {
+        let mut command = self.command(esatto_bin());
+        command.arg("relay").env("PERFETTO_RELAY_SOCK_NAME", format!("127.0.0.1:{port}"));
+        let mut relay = self.start("relay", command.env("PERFETTO_PRODUCER_SOCK_NAME", socket));
+        relay.wait_for_log("Started traced_relay");
+        relay
     }
 
     /// As [`service`](Self::service), with a change to its command.

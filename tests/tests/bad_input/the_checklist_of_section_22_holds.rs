@@ -99,7 +99,7 @@ rows! {
 
 fn run(side: Side, row: fn(&Lab, u16)) {
     let lab = Lab::new();
-    let (mut service, port) = lab.service_with_tcp(side);
+    let (mut service, port) = lab.service_with_tcp(side, |_| ());
     row(&lab, port);
     assert!(service.is_running(), "the service died of it");
     wait_until("nothing is left", || (lab.state().sessions == 0).then_some(()));

@@ -14,12 +14,14 @@
 //! | the same on the first packet that a trace has of a sequence, if it is not the writer's first | ours marks it, v56 does not (`docs/spec/trace-buffer.md` §19) |
 //! | `timestamp_clock_id` (58) of service packets | after v58.2 only |
 //!
-//! Ours behave as V2 whatever the config names (`docs/spec/trace-buffer.md` §19), so with V2 the order of all packets and every counter is
-//! compared, and without it the packets of each sequence by itself, for V1 reads one after the other, and what V1 counts alike.
+//! Ours have the order of V1 and count as V2 whatever the config names (`docs/spec/trace-buffer.md`
+//! §11, §19), so without V2 the order of all packets is compared, and what V1 counts alike; with V2
+//! the packets of each sequence by itself, and every counter.
 
 mod buffers;
 mod clones;
 mod consumers;
+mod frees;
 mod outcome;
 mod sessions;
 mod stage;

@@ -7,11 +7,13 @@ use std::io::Read as _;
 /// What is compared beside the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rules {
-    /// Buffers with V2: the order of all packets, the marks of losses, and all statistics that v56 has.
+    /// Buffers with V2: the packets of each sequence, the marks of losses, and all statistics that
+    /// v56 has.
     V2,
     /// The same without the marks, where v58 has other rules for them than v56.
     V2WithoutMarks,
-    /// Others: the packets of each sequence, and the statistics that do not depend on how a buffer is organised.
+    /// Others: the order of all packets, and the statistics that do not depend on how a buffer is
+    /// organised.
     V1,
 }
 
@@ -90,6 +92,11 @@ impl Outcome {
         self.stats.push(stats.to_vec());
     }
 
+    /// What a consumer is told, in its place among the commands that were noted.
+    pub(crate) fn told(&mut self, text: &str) {
+        self.commands.push(format!("told {text}"));
+    }
+
     /// Commands with a config (setup and start) without the session's id.
     pub(crate) fn command(&mut self, number: u32, body: &[u8]) {
         let describe = |(field, value): (u32, Value<'_>)| match value {
@@ -123,8 +130,9 @@ fn decompressed(packet: &[u8]) -> Vec<Vec<u8>> {
 
 fn lines(packets: &[Packet], rules: Rules) -> Vec<String> {
     let mut packets = packets.to_vec();
-    if rules == Rules::V1 {
-        // Stable: each sequence stays in order. What the service says itself is sequence 1, in front and behind.
+    if rules != Rules::V1 {
+        // V2 has the order of commits. Stable: each sequence stays in order. What the service says
+        // itself is sequence 1, in front and behind.
         let data = |packet: &&Packet| packet.sequence != 1;
         let first = packets.iter().position(|packet| data(&packet)).unwrap_or(packets.len());
         let last = packets.iter().rposition(|packet| data(&packet)).map_or(first, |last| last + 1);

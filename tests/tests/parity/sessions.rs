@@ -192,7 +192,7 @@ fn write_into_file(stage: &mut Stage<'_>, config: &Proto, flushes: usize) {
 }
 
 /// The trace without the path in the echo of the config, which is another for each service.
-fn without_path(trace: &[u8]) -> Vec<u8> {
+pub(crate) fn without_path(trace: &[u8]) -> Vec<u8> {
     wire::all(trace, 1).into_iter().fold(Proto::new(), |out, packet| out.message(1, &echo_without_path(packet))).0
 }
 

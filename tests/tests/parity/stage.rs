@@ -185,6 +185,11 @@ impl<'a> Stage<'a> {
         self.outcome.stats(&stats);
     }
 
+    /// Notes what the consumer was told.
+    pub(crate) fn told(&mut self, text: &str) {
+        self.outcome.told(text);
+    }
+
     /// Notes a trace that the service wrote into a file.
     pub(crate) fn file(&mut self, bytes: &[u8]) {
         let packets: Vec<Vec<u8>> = wire::all(bytes, 1).into_iter().map(<[u8]>::to_vec).collect();

@@ -1,0 +1,47 @@
+//! A consumer that may write a file, and may not read it, passes it for a trace and asks for a copy
+//! of what was streamed.
+
+use esatto_tests::bystander::watch;
+use esatto_tests::raw::{self, RawConsumer};
+use esatto_tests::wire::{self, Proto};
+use std::fs::File;
+use std::os::fd::AsFd as _;
+
+const SECRET: &[u8] = b"what only the owner of this file knows";
+
+/// Streams into a file with this access, and clones the session: what CloneSession is answered, and
+/// what is in the clone.
+fn clone_of(access: &std::fs::OpenOptions) -> (Vec<u8>, Vec<u8>) {
+    let mut outcome = None;
+    watch(|lab, _, _| {
+        let file = access.open(lab.write("secret", SECRET)).expect("it is there");
+        let mut consumer = RawConsumer::connect(lab);
+        let config = raw::config(64, &[]).int(8, 1).bytes(22, "victim");
+        let (_, frame) = consumer.peer.call_frame("EnableTracing", &Proto::new().message(1, &config));
+        consumer.peer.send_with_fds(&frame, &[file.as_fd()]);
+        let path = lab.path("clone");
+        let copy = File::options().read(true).write(true).create_new(true).open(&path).expect("a file");
+        let mut cloner = RawConsumer::connect(lab);
+        let (id, frame) = cloner.peer.call_frame("CloneSession", &Proto::new().bytes(4, "victim"));
+        cloner.peer.send_with_fds(&frame, &[copy.as_fd()]);
+        let reply = cloner.peer.reply_to(id);
+        outcome = Some((reply.body, std::fs::read(&path).expect("it is there")));
+    });
+    outcome.expect("it was cloned")
+}
+
+#[test]
+fn what_cannot_be_read_back_is_not_cloned() {
+    let (reply, copy) = clone_of(File::options().append(true));
+    assert_eq!(wire::int(&reply, 1), 0, "it fails: {reply:?}");
+    let error = String::from_utf8_lossy(wire::last(&reply, 2).unwrap_or_default()).into_owned();
+    assert!(error.contains("opened for writing only"), "{error}");
+    assert!(!copy.windows(SECRET.len()).any(|window| window == SECRET), "the secret is in the clone");
+}
+
+#[test]
+fn what_was_there_before_the_trace_is_not_cloned() {
+    let (reply, copy) = clone_of(File::options().read(true).append(true));
+    assert_eq!(wire::int(&reply, 1), 1, "it succeeds: {reply:?}");
+    assert!(!copy.is_empty() && !copy.windows(SECRET.len()).any(|window| window == SECRET), "{} bytes", copy.len());
+}

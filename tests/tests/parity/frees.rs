@@ -1,0 +1,112 @@
+//! FreeBuffers, and a consumer that goes, while the session is running: what the producer is told,
+//! what is in the file, and what the consumer is told in which order.
+
+use crate::compare;
+use crate::outcome::Rules::V2;
+use crate::sessions::without_path;
+use crate::stage::Stage;
+use esatto_tests::raw::RawConsumer;
+use esatto_tests::wait_until;
+use esatto_tests::wire::Proto;
+use std::path::PathBuf;
+
+/// How a session is freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    FreeBuffers,
+    Disconnect,
+}
+
+/// A V2 buffer, the data source `d`, no clock snapshot that comes in between, and a file that is
+/// written once, at the end.
+fn config(path: Option<&PathBuf>) -> Proto {
+    let source = Proto::new().message(1, &Proto::new().bytes(1, "d"));
+    let builtin = Proto::new().int(6, 60_000);
+    let config = Proto::new().message(1, &Proto::new().int(1, 256).int(8, 1)).message(2, &source);
+    match path {
+        Some(path) => {
+            config.int(8, 1).int(9, 60_000).message(20, &builtin).bytes(29, path.to_string_lossy().as_bytes())
+        }
+        None => config.message(20, &builtin),
+    }
+}
+
+/// A session is freed while its data source, which acknowledges its stop or does not, has written
+/// packets and committed some.
+fn freed(stage: &mut Stage<'_>, how: How, descriptor: &Proto, into_file: bool) {
+    stage.producer.register(descriptor);
+    let path = into_file.then(|| stage.lab.path("streamed"));
+    stage.enable(&config(path.as_ref()));
+    let buffer = stage.await_start().buffer;
+    stage.commit(buffer, 1, &[10, 20]);
+    stage.commit(buffer, 2, &[30]);
+    match how {
+        How::FreeBuffers => {
+            let (freed, frame) = stage.consumer.peer.call_frame("FreeBuffers", &Proto::new());
+            stage.consumer.peer.send(&frame);
+            for _ in 0..2 {
+                let reply = stage.consumer.peer.read().expect("a reply");
+                let which = if reply.request_id == freed { "FreeBuffers" } else { "EnableTracing" };
+                stage.told(&format!("{which} {} {:?}", reply.success, reply.body));
+            }
+        }
+        How::Disconnect => stage.consumer = RawConsumer::connect(stage.lab),
+    }
+    let _ = stage.await_command(2);
+    if let Some(path) = path {
+        let trace = wait_until("the file is written", || std::fs::read(&path).ok().filter(|bytes| !bytes.is_empty()));
+        stage.file(&without_path(&trace));
+    }
+}
+
+fn descriptor() -> Proto {
+    Proto::new().bytes(1, "d").int(4, 1)
+}
+
+#[test]
+fn a_running_session_without_a_file() {
+    for how in [How::FreeBuffers, How::Disconnect] {
+        compare(V2, |stage| freed(stage, how, &descriptor(), false));
+    }
+}
+
+#[test]
+fn a_running_session_that_writes_into_a_file() {
+    for how in [How::FreeBuffers, How::Disconnect] {
+        compare(V2, |stage| freed(stage, how, &descriptor(), true));
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_data_source_that_acknowledges_its_stop() {
+    for how in [How::FreeBuffers, How::Disconnect] {
+        compare(V2, |stage| freed(stage, how, &descriptor().int(2, 1), true));
+    }
+}
+
+#[test]
+fn a_session_that_is_freed_before_anything_was_heard_of_it() {
+    for how in [How::FreeBuffers, How::Disconnect] {
+        compare(V2, |stage| {
+            stage.offer(&["d"]);
+            let path = stage.lab.path("streamed");
+            stage.enable(&config(Some(&path)));
+            match how {
+                How::FreeBuffers => {
+                    let (freed, frame) = stage.consumer.peer.call_frame("FreeBuffers", &Proto::new());
+                    stage.consumer.peer.send(&frame);
+                    for _ in 0..2 {
+                        let reply = stage.consumer.peer.read().expect("a reply");
+                        let which = if reply.request_id == freed { "FreeBuffers" } else { "EnableTracing" };
+                        stage.told(&format!("{which} {} {:?}", reply.success, reply.body));
+                    }
+                }
+                How::Disconnect => stage.consumer = RawConsumer::connect(stage.lab),
+            }
+            let trace =
+                wait_until("the file is written", || std::fs::read(&path).ok().filter(|bytes| !bytes.is_empty()));
+            stage.file(&without_path(&trace));
+            let _ = stage.await_command(2);
+        });
+    }
+}
