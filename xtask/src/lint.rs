@@ -1,6 +1,6 @@
 //! What CI checks before it tests.
 
-use crate::{codegen, layers, shell};
+use crate::{bounds, codegen, layers, shell};
 
 /// Runs all checks, also after one has failed.
 ///
@@ -17,6 +17,8 @@ pub(crate) fn run() -> Result<(), String> {
     };
     shell::heading("layers");
     check("layers", layers::run());
+    shell::heading("bounds");
+    check("bounds", bounds::run());
     shell::heading("generated code");
     check("codegen --check", codegen::check());
     shell::heading("rustfmt");

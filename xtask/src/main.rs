@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bounds;
 mod checks;
 mod codegen;
 mod install;
@@ -22,7 +23,8 @@ cargo xtask COMMAND
   test                  install what is missing, run every test, print a summary
   soak [NAME...]        what takes too long for `test`: see `cargo xtask soak --list`
   sim [OPTIONS]         the service in a simulated world: see `cargo xtask sim --help`
-  lint                  rustfmt, clippy, docs and layers, warnings as errors
+  lint                  rustfmt, clippy, docs, layers and bounds, warnings as errors
+  bounds                compare docs/bounds.md with the constants in the sources
   layers                check the order of the crates (ARCHITECTURE.md)
   codegen [--check]     generate crates/schema/src from crates/schema/proto
   install [--prefix DIR]
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         "lint" => lint::run(),
         "sim" => sim::run(&args),
         "layers" => layers::run(),
+        "bounds" => bounds::run(),
         "codegen" => codegen::run(&args),
         "install" => install::run(&args),
         "peers" => peers::run("install", &args),
