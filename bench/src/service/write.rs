@@ -41,14 +41,14 @@ struct Reach {
 
 const FLOODS: &[(Flood, Option<Reach>)] = &[
     (flood(64, 1, 0), Some(Reach { peer: 1.5, floor: 0.6 })),
-    (flood(512, 1, 0), Some(Reach { peer: 1.3, floor: 0.6 })),
-    (flood(2048, 1, 0), Some(Reach { peer: 1.3, floor: 0.6 })),
+    (flood(512, 1, 0), Some(Reach { peer: 1.6, floor: 0.75 })),
+    (flood(2048, 1, 0), Some(Reach { peer: 1.6, floor: 0.75 })),
     (flood(64, 1, 4096), Some(Reach { peer: 1.5, floor: 0.6 })),
-    (flood(512, 1, 4096), Some(Reach { peer: 1.3, floor: 0.6 })),
-    (flood(2048, 1, 4096), Some(Reach { peer: 1.3, floor: 0.6 })),
+    (flood(512, 1, 4096), Some(Reach { peer: 1.6, floor: 0.75 })),
+    (flood(2048, 1, 4096), Some(Reach { peer: 1.6, floor: 0.75 })),
     (flood(64, 100, 0), Some(Reach { peer: 1.5, floor: 0.6 })),
-    (flood(512, 100, 0), Some(Reach { peer: 1.3, floor: 0.6 })),
-    (flood(2048, 100, 0), Some(Reach { peer: 1.3, floor: 0.6 })),
+    (flood(512, 100, 0), Some(Reach { peer: 1.6, floor: 0.75 })),
+    (flood(2048, 100, 0), Some(Reach { peer: 1.6, floor: 0.75 })),
     (Flood { by_chunk: true, ..flood(512, 1, 0) }, None),
 ];
 
