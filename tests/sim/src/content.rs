@@ -8,6 +8,8 @@ const FIRST_PACKET: [u8; 3] = [0xb8, 0x05, 1];
 const FOR_TESTING: [u8; 2] = [0xa2, 0x38];
 /// Of the nested message: producer, writer, number.
 const HEAD: usize = 10;
+/// The filler is made of words of so many bytes.
+const WORD: usize = 8;
 
 /// Which packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub struct Name {
 
 /// A packet, and where the four bytes of its nested length are.
 pub fn packet(name: Name, filler: usize, tells_first: bool) -> (Vec<u8>, usize) {
-    let mut out = Vec::with_capacity(filler + 24);
+    let mut out = Vec::with_capacity(filler + 32);
     if tells_first && name.number == 0 {
         out.extend_from_slice(&FIRST_PACKET);
     }
@@ -32,10 +34,12 @@ pub fn packet(name: Name, filler: usize, tells_first: bool) -> (Vec<u8>, usize) 
     out.extend_from_slice(&name.producer.to_le_bytes());
     out.extend_from_slice(&name.writer.to_le_bytes());
     out.extend_from_slice(&name.number.to_le_bytes());
+    let head = out.len();
     let mut state = seed(name);
-    for _ in 0..filler {
-        out.push(next(&mut state));
+    for _ in 0..filler.div_ceil(WORD) {
+        out.extend_from_slice(&next(&mut state));
     }
+    out.truncate(head + filler);
     (out, length_at)
 }
 
@@ -59,21 +63,22 @@ pub fn check(mut bytes: &[u8]) -> Result<Name, String> {
         number: u32::from_le_bytes([n0, n1, n2, n3]),
     };
     let mut state = seed(name);
-    match filler.iter().position(|&byte| byte != next(&mut state)) {
-        Some(at) => Err(format!("{name:?} differs at {at} of {}", filler.len())),
+    match filler.chunks(WORD).position(|chunk| *chunk != next(&mut state)[..chunk.len()]) {
+        Some(at) => Err(format!("{name:?} differs behind {} of {}", at * WORD, filler.len())),
         None => Ok(name),
     }
 }
 
-fn seed(name: Name) -> u32 {
-    name.producer.wrapping_mul(0x9e37_79b9)
-        ^ u32::from(name.writer).wrapping_mul(0x85eb_ca6b)
-        ^ name.number.rotate_left(16)
+fn seed(name: Name) -> u64 {
+    u64::from(name.producer) << 48 ^ u64::from(name.writer) << 32 ^ u64::from(name.number)
 }
 
-fn next(state: &mut u32) -> u8 {
-    *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-    (*state >> 24) as u8
+/// The next bytes of the filler: an additive sequence, mixed so that no two packets agree in a
+/// word and none can be compressed.
+fn next(state: &mut u64) -> [u8; WORD] {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (*state ^ *state >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (mixed ^ mixed >> 29).to_le_bytes()
 }
 
 /// The fields that the service appends (`docs/spec/trace-buffer.md §13`).
