@@ -239,7 +239,7 @@ impl Service {
             match buffer.try_take() {
                 Some(full) => old.push((index, *id, full)),
                 None => {
-                    self.buffers.extend(old.into_iter().map(|(_, id, full)| (id, full)));
+                    self.buffers.extend(old.into_iter().map(|(_, id, full)| (id, Box::new(full))));
                     return Err(format!("there is no memory for an empty buffer {index}"));
                 }
             }
@@ -490,7 +490,7 @@ impl Service {
                 let (Some(taken), BufferGroup::Moved) = (taken, BufferGroup::of(source, index)) else { continue };
                 let emptied = self.buffers.get_mut(buffer).filter(|buffer| buffer.is_empty() && !taken.is_followed);
                 if let Some(emptied) = emptied {
-                    *emptied = taken.buffer;
+                    **emptied = taken.buffer;
                 } else if !taken.buffer.is_empty() {
                     cx.error(format!(
                         "session {}: what a failed clone took out of buffer {index} is lost",

@@ -1,6 +1,6 @@
 //! Chunks come in: by commits and by scraping (`docs/spec/service.md §14`, `docs/spec/shared-memory.md §16, §18`).
 
-use esatto_map::{Map, Set};
+use esatto_map::Set;
 use esatto_protozero::Fields;
 use esatto_schema::CommitDataRequestReader;
 use esatto_schema::commit_data_request::{ChunkToPatchReader, ChunksToMoveReader, chunks_to_move};
@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::ids::{BufferId, MAX_PATCHED_WRITER, ProducerId, SessionId, WriterId, writer_from_wire};
 use crate::probe::{self, Note};
 use crate::producer::{Memory, Producer, Writers};
-use crate::service::{Discarded, Service};
+use crate::service::{Buffers, Discarded, Service};
 use crate::shared_buffer::ChunkHeader;
 
 /// Patches of one chunk in one commit.
@@ -131,7 +131,7 @@ impl<'a> Move<'a> {
 fn move_chunk(
     producer: &mut Producer,
     chunk: &Move<'_>,
-    buffers: &mut Map<BufferId, CentralBuffer>,
+    buffers: &mut Buffers,
     scratch: &mut Vec<u8>,
     discarded: &mut Discarded,
     work: &mut u64,
@@ -166,7 +166,7 @@ fn move_chunk(
 struct Targets<'a> {
     writers: &'a Writers,
     allowed_buffers: &'a Set<BufferId>,
-    buffers: &'a mut Map<BufferId, CentralBuffer>,
+    buffers: &'a mut Buffers,
     discarded: &'a mut Discarded,
 }
 
@@ -184,14 +184,14 @@ impl Targets<'_> {
         if buffer.is_none() {
             discarded.chunks += 1 + u64::from(planted!("discarded-counted-twice"));
         }
-        buffer
+        buffer.map(|buffer| &mut **buffer)
     }
 }
 
 fn patch_chunk(
     producer: ProducerId,
     chunk: ChunkToPatchReader<'_>,
-    buffers: &mut Map<BufferId, CentralBuffer>,
+    buffers: &mut Buffers,
     discarded: &mut Discarded,
     work: &mut u64,
 ) {
@@ -221,7 +221,7 @@ fn patch_chunk(
 
 fn scrape(
     producer: &mut Producer,
-    buffers: &mut Map<BufferId, CentralBuffer>,
+    buffers: &mut Buffers,
     scratch: &mut Vec<u8>,
     is_wanted: impl Fn(BufferId) -> bool,
     cx: &mut Context<'_>,

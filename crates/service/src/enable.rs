@@ -336,7 +336,7 @@ impl Service {
     pub(crate) fn insert_buffer(&mut self, buffer: CentralBuffer) -> Option<BufferId> {
         let id = next_free(self.last.buffer, |id| self.buffers.contains_key(&BufferId(id)))?;
         self.last.buffer = id;
-        self.buffers.insert(BufferId(id), buffer);
+        self.buffers.insert(BufferId(id), Box::new(buffer));
         Some(BufferId(id))
     }
 }

@@ -69,7 +69,7 @@ impl Service {
     ///
     /// If they do not.
     pub fn assert_consistent(&self) {
-        self.buffers.values().for_each(crate::buffer::CentralBuffer::assert_consistent);
+        self.buffers.values().for_each(|buffer| buffer.assert_consistent());
         let instances: usize = self.sessions.values().map(|session| session.instances.len()).sum();
         assert_eq!(self.instances_of.len(), instances, "instances that no session has");
         let registrations: usize = self.producers.values().map(|producer| producer.registrations).sum();

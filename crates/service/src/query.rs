@@ -60,7 +60,7 @@ impl Service {
         stats.flushes_failed = Some(session.flushes_failed);
         stats.final_flush_outcome = Some(session.final_flush_outcome.unwrap_or_default());
         stats.filter_stats = filter_stats;
-        let buffers = session.buffers.iter().filter_map(|buffer| self.buffers.get(buffer));
+        let buffers = session.buffers.iter().filter_map(|buffer| self.buffers.get(buffer)).map(|buffer| &**buffer);
         stats.buffer_stats.extend(buffers.clone().map(buffer_stats));
         let has_histograms = !session.builtin(|builtin| builtin.disable_chunk_usage_histograms);
         let buffers = buffers.enumerate().filter(|_| has_histograms);

@@ -3,7 +3,7 @@
 use esatto_shm::planted;
 
 use crate::api::{Attachment, Body, ClientId, Now, Output};
-use crate::buffer::{CentralBuffer, Next};
+use crate::buffer::Next;
 use crate::context::Context;
 use crate::ids::SessionId;
 use crate::packet_check::check;
@@ -109,7 +109,7 @@ impl Service {
 
     fn work_of_buffers(&self, id: SessionId) -> u64 {
         let buffers = self.sessions.get(&id).into_iter().flat_map(|session| &session.buffers);
-        buffers.filter_map(|buffer| self.buffers.get(buffer)).map(CentralBuffer::work).sum()
+        buffers.filter_map(|buffer| self.buffers.get(buffer)).map(|buffer| buffer.work()).sum()
     }
 
     fn put_buffered_packets(

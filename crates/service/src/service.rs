@@ -20,6 +20,9 @@ use crate::session::Session;
 use crate::shares::Pool;
 use crate::triggers::{History, Listeners};
 
+/// The buffers of all sessions. Boxed, so that an entry that goes moves only pointers.
+pub(crate) type Buffers = Map<BufferId, Box<CentralBuffer>>;
+
 /// The tracing service; see [`api`](crate::api) for how it is driven.
 #[derive(Debug)]
 pub struct Service {
@@ -35,7 +38,7 @@ pub struct Service {
     pub(crate) consumers: Map<ClientId, Consumer>,
     pub(crate) machines: Machines,
     pub(crate) sessions: Map<SessionId, Session>,
-    pub(crate) buffers: Map<BufferId, CentralBuffer>,
+    pub(crate) buffers: Buffers,
     pub(crate) files: Map<FileId, SessionId>,
     timers: BTreeMap<TimerId, Timer>,
     /// The same by their sessions.

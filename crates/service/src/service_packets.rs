@@ -10,7 +10,7 @@ use crate::api::Now;
 use crate::ids::SessionId;
 use crate::machines::Machines;
 use crate::names::Name;
-use crate::service::Service;
+use crate::service::{Buffers, Service};
 use crate::session::{Event, Session};
 use crate::triggers::Received;
 
@@ -213,12 +213,7 @@ fn put_trigger(mut out: esatto_schema::TriggerWriter<'_>, trigger: &Received) {
 }
 
 /// Which producer each packet sequence belongs to, as far as the buffers know it.
-fn put_provenance(
-    session: &mut Session,
-    buffers: &esatto_map::Map<crate::ids::BufferId, crate::buffer::CentralBuffer>,
-    emitter: &mut Emitter<'_>,
-    now: &Now,
-) {
+fn put_provenance(session: &mut Session, buffers: &Buffers, emitter: &mut Emitter<'_>, now: &Now) {
     emitter.put(|packet| {
         packet.timestamp(now.boottime_ns);
         let mut provenance = packet.trace_provenance();
