@@ -302,7 +302,7 @@ impl Consumer {
 }
 
 /// A config of any kind, and the file that goes with it.
-fn config(world: &mut World) -> (TraceConfig, Option<Attached>) {
+pub(crate) fn config(world: &mut World) -> (TraceConfig, Option<Attached>) {
     let profile = world.profile.clone();
     let path = world.name();
     let rng = &mut world.rng;

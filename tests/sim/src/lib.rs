@@ -16,7 +16,7 @@
 //! is no thread, no socket and no real time in it, so a seed always does the same. First the seed
 //! draws its [`profile`]: which faults it has and how many of everything, so that seeds differ
 //! widely. Then [`producer`]s, [`hostile`] ones, some that choose the [`worst`] order, and
-//! [`consumer`]s connect, do what they do, crash and come again, until the service has taken ten
+//! [`consumer`]s, [`hostile_consumer`]s too, connect, do what they do, crash and come again, until the service has taken ten
 //! thousand inputs. What they say are the real frames (`esatto_ipc`), which arrive late, in pieces,
 //! or up to any byte. Honest producers write into real shared memory by its real rules
 //! (`esatto_shm`); when the service reads that of a hostile one, the memory changes between any two
@@ -61,6 +61,7 @@ pub mod content;
 pub mod files;
 pub mod found;
 pub mod hostile;
+pub mod hostile_consumer;
 mod lifecycle;
 pub mod memory;
 pub mod model;

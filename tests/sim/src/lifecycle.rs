@@ -483,6 +483,8 @@ impl World {
         const SEQUENCE: u64 = 1 << 10;
         /// What a relay told of its machine.
         const MACHINE: u64 = 24 << 10;
+        /// A command on its way out, with a config that is not encoded yet.
+        const OUTPUT: u64 = 4 << 10;
         /// What one read may tell of triggers: 1024, each with two names. It is copied once.
         const TRIGGERS: u64 = 2 * 1024 * (2 * 4096 + 64);
         let held = crate::alloc::held();
@@ -494,6 +496,7 @@ impl World {
             bound += SEQUENCE * session.sequence_ids.len() as u64;
         }
         bound += MACHINE * self.model.machines.len() as u64;
+        bound += OUTPUT * self.outputs.iter().count() as u64;
         bound += (2 * crate::work::bytes_of(self.outputs.iter())).min(TRIGGERS);
         let pending = self.model.clones.values().flat_map(crate::clones::PendingClone::buffers);
         for buffer in self.model.buffers.values().chain(pending) {

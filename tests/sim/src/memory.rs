@@ -10,6 +10,7 @@ use esatto_shm::abi::{ChunkState, PageSize, PageWord};
 use esatto_shm::sync::{AtomicU32, Ordering};
 use esatto_shm::{Lost, PrivateRegion, Region, ServiceRegion, WatchedRegion};
 
+use crate::alloc::uncounted;
 use crate::reference::Incoming;
 use crate::rng::Rng;
 
@@ -32,7 +33,7 @@ fn see(seen: Seen) {
     SEEN.with(|all| {
         let mut all = all.borrow_mut();
         probe::note(Note::Mark(all.len() as u64));
-        all.push(seen);
+        uncounted(|| all.push(seen));
     });
 }
 
@@ -176,7 +177,7 @@ impl SharedBuffer for SimBuffer {
 
     fn scrape(&mut self, payload: &mut Vec<u8>, each: &mut dyn FnMut(ScrapedChunk<'_>)) {
         see(Seen::ScrapeBegins(self.client));
-        let must = if self.is_honest { self.scrapable() } else { Vec::new() };
+        let must = if self.is_honest { uncounted(|| self.scrapable()) } else { Vec::new() };
         let mut shown = 0;
         let (client, is_honest) = (self.client, self.is_honest);
         let mut sizes = Vec::new();
@@ -212,7 +213,7 @@ struct Recorded<'a> {
 
 impl Recorded<'_> {
     fn record(&self, bytes: &[u8]) {
-        let before = self.copied.replace(Some(bytes.to_vec()));
+        let before = self.copied.replace(Some(uncounted(|| bytes.to_vec())));
         assert!(before.is_none(), "shared memory: a payload is copied twice");
     }
 }
@@ -279,7 +280,7 @@ fn incoming(header: &ChunkHeader, complete: bool, payload: &[u8]) -> Incoming {
         count: header.count,
         flags: header.flags,
         complete,
-        payload: payload.to_vec(),
+        payload: uncounted(|| payload.to_vec()),
     }
 }
 

@@ -94,6 +94,8 @@ pub struct Profile {
     pub worst: u64,
     /// Relays at a time.
     pub relays: usize,
+    /// Consumers that do anything.
+    pub hostile_consumers: u64,
 }
 
 impl Profile {
@@ -107,6 +109,7 @@ impl Profile {
         let priority_faults = rarely(50, &[10, 50, 100]);
         let worst = rarely(25, &[5, 20, 40]);
         let relays = rarely(20, &[1, 3, 20]) as usize;
+        let hostile_consumers = rarely(20, &[10, 40, 80]);
         let mut on = |percent: u64, values: &[u64]| if rng.percent(percent) { rng.pick(values) } else { 0 };
         let hostile = on(50, &[5, 10, 30, 50]);
         let emulated = on(40, &[5, 30, 100]);
@@ -183,6 +186,7 @@ impl Profile {
             priority_faults,
             worst,
             relays,
+            hostile_consumers,
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::clones::FileCopy;
 use crate::consumer::Consumer;
 use crate::files::SimFile;
 use crate::hostile::Hostile;
+use crate::hostile_consumer::HostileConsumer;
 use crate::memory::Seen;
 use crate::model::Model;
 use crate::producer::Producer;
@@ -72,6 +73,8 @@ pub enum Actor {
     Worst(Box<Worst>),
     /// A consumer.
     Consumer(Box<Consumer>),
+    /// A consumer that does anything.
+    HostileConsumer(Box<HostileConsumer>),
     /// What tells of another machine.
     Relay(Box<Relay>),
 }
@@ -331,6 +334,7 @@ impl World {
                 Actor::Hostile(hostile) => hostile.act(world),
                 Actor::Worst(worst) => worst.act(world),
                 Actor::Consumer(consumer) => consumer.act(world),
+                Actor::HostileConsumer(consumer) => consumer.act(world),
                 Actor::Relay(relay) => relay.act(world),
             }),
             Event::Timer(timer) => self.timer_is_due(TimerId(timer)),
@@ -522,6 +526,7 @@ impl World {
                             Actor::Hostile(hostile) => hostile.receive(&reply, world),
                             Actor::Worst(worst) => worst.receive(&reply, world),
                             Actor::Consumer(consumer) => consumer.receive(&reply, world),
+                            Actor::HostileConsumer(_) => {}
                             Actor::Relay(relay) => relay.receive(&reply),
                         }
                     }
@@ -588,7 +593,11 @@ impl World {
         if producers < self.profile.producers {
             self.new_producer();
         } else if consumers < self.profile.consumers {
-            Consumer::connect(self);
+            if self.profile.hostile_consumers != 0 && self.rng.percent(self.profile.hostile_consumers) {
+                HostileConsumer::connect(self);
+            } else {
+                Consumer::connect(self);
+            }
         }
         let again = self.rng.between(MS, 60 * MS);
         self.after(again, Event::Arrival);
