@@ -71,7 +71,7 @@ impl Service {
         let mut pass = Pass::new(session.trace_filter.take(), session.codec, sink);
         let has_more = self.fill(id, threshold_bytes, &mut pass, now);
         let trace_filter = pass.finish();
-        if let Some(session) = self.sessions.get_mut(&id) {
+        if let Some(session) = self.sessions.get_mut(&id).filter(|_| !planted!("filter-forgotten")) {
             session.trace_filter = trace_filter;
         }
         has_more

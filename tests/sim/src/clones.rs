@@ -17,6 +17,7 @@ use crate::world::{CallKind, Event, World, trace};
 pub struct PendingClone {
     source: u64,
     call: CallId,
+    skips_filter: bool,
     /// What was taken so far, by index.
     taken: BTreeMap<usize, BufferModel>,
     file: Option<FileId>,
@@ -42,8 +43,8 @@ impl World {
     pub(crate) fn model_clone(&mut self, note: Note) {
         match note {
             Note::CloneBegins { clone, source } => {
-                let call = self.model.cloning.expect("clones come of CloneSession");
-                let pending = PendingClone { source, call, taken: BTreeMap::new(), file: None };
+                let (call, skips_filter) = self.model.cloning.expect("clones come of CloneSession");
+                let pending = PendingClone { source, call, skips_filter, taken: BTreeMap::new(), file: None };
                 assert!(self.model.clones.insert(clone, pending).is_none(), "a clone has a number that is not new");
                 let session = &self.model.sessions[&source];
                 for (id, config) in session.buffers.iter().zip(&session.config.buffers) {
@@ -95,6 +96,7 @@ impl World {
             consumer: Some(index_of(pending.call.client)),
             buffers: buffers.clone(),
             config: source.config.clone(),
+            filter: source.filter.clone().filter(|_| !pending.skips_filter),
             enable_call: None,
             clone_call: Some(pending.call),
             created_ns: self.now_ns,

@@ -414,6 +414,9 @@ pub(crate) fn config(world: &mut World) -> (TraceConfig, Option<Attached>) {
             }
         }
     }
+    if profile.filtered != 0 && rng.percent(profile.filtered) {
+        config.trace_filter = Some(Box::new(crate::filters::some(rng)));
+    }
     let is_compressed = config.compression_type.is_some() || config.compression.is_some();
     let mut attached = None;
     if streams {

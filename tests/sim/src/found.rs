@@ -21,5 +21,9 @@ pub const SEEDS: &[(u64, &str)] = &[
         "service: of two clones under way the first was given up, and what it had moved came behind what is newer",
     ),
     (401372, "simulator: a read may tell of 1024 triggers of a producer with a long name"),
+    (501368, "simulator: its own copies of scraped chunks were counted as the service's"),
+    (548048, "simulator: that all data sources are started may be told later, when another one has come"),
+    (549476, "simulator: a chunk of few bytes may have more fragments than bytes were allowed for"),
+    (930726, "service: the table of buffers stayed as large as many small buffers had made it"),
     (401582, "simulator: a chunk takes the place of many that were written in descending order"),
 ];

@@ -35,6 +35,7 @@
 //! | sessions begin with the priority they want, or are told that it cannot be had | `priority` |
 //! | what a relay tells of its machine is in each trace, once, and nothing else is | [`relay`] |
 //! | a compressed pass is one whole packet of the same packets | decompressed before it is compared |
+//! | a session's filter is applied to each packet of it, and to no other's | what comes out is held against what the filter makes of the reference's packet (`filters`) |
 //! | a clone holds what its source held and had not read when it was copied, and neither changes the other | `clones`: the reference is cloned when the service says that it copies |
 //! | files hold whole packets, and failures are told | [`files`] |
 //! | an input costs its bytes, what comes out of it, and the state that it is about | `work` |
@@ -49,8 +50,8 @@
 //! * What the real daemon does with sockets and files: `tests/` has real ones.
 //! * A mistake that is made alike in the reference and in the service. The reference was written from the same spec by people who knew the
 //!   service; only what is checked of honest producers' packets does not depend on it.
-//! * The content of packets of the service itself, but for statistics, what is told of other machines, and what may come only once. Filters
-//!   are not drawn by any profile yet, nor is a compressed trace with a limit of its size.
+//! * The content of packets of the service itself, but for statistics, what is told of other machines, and what may come only once. No
+//!   profile draws a compressed trace with a limit of its size.
 //! * In which order a step scraped and read it is told by the service itself (`esatto_service::probe`).
 #![warn(missing_docs)]
 
@@ -59,6 +60,7 @@ pub mod clones;
 pub mod consumer;
 pub mod content;
 pub mod files;
+mod filters;
 pub mod found;
 pub mod hostile;
 pub mod hostile_consumer;

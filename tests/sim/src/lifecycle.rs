@@ -147,13 +147,15 @@ impl World {
                 self.model.flushing = Some((call, timeout_ms));
                 self.expect_answer(call, u64::from(timeout_ms) * MS);
             }
-            ConsumerCall::CloneSession(_) => {
-                self.model.cloning = Some(call);
+            ConsumerCall::CloneSession(request) => {
+                let is_bugreport = request.session_id() == Some(u64::MAX);
+                let skips_filter = is_bugreport || request.skip_trace_filter() == Some(true);
+                self.model.cloning = Some((call, skips_filter));
                 // The flush, and the files.
                 self.expect_answer(call, 5_000 * MS + FILE_SLACK_NS);
             }
             ConsumerCall::ObserveEvents(request) => {
-                self.model.is_observing = true;
+                self.model.tells_of_past = true;
                 use esatto_schema::observable_events::Type;
                 let wants = request.events_to_observe().any(|event| event == Type::TYPE_ALL_DATA_SOURCES_STARTED);
                 if wants {
@@ -172,7 +174,7 @@ impl World {
         };
         self.handle(Input::ConsumerCall { call, method: parsed, file_attached });
         self.settle();
-        self.model.is_observing = false;
+        self.model.tells_of_past = false;
         self.model.cloning = None;
         match method {
             Method::Detach => {
@@ -337,6 +339,7 @@ impl World {
             let session = SessionModel {
                 consumer: view.consumer.map(index_of),
                 buffers: view.buffers,
+                filter: crate::filters::of(&config),
                 config,
                 enable_call: Some(call),
                 clone_call: None,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use esatto_filter::Filter;
 use esatto_schema::{CommitDataRequestReader, GetAsyncCommandResponseReader, TraceConfig};
 use esatto_service::probe::Note;
 use esatto_service::{CallId, FileId, Output, PriorityBoost};
@@ -67,6 +68,8 @@ pub struct SessionModel {
     pub(crate) consumer: Option<usize>,
     pub(crate) buffers: Vec<u16>,
     pub(crate) config: TraceConfig,
+    /// What its packets go through.
+    pub(crate) filter: Option<Filter>,
     pub(crate) enable_call: Option<CallId>,
     /// The call that made it, if it is a clone.
     pub(crate) clone_call: Option<CallId>,
@@ -127,8 +130,8 @@ pub struct Model {
     /// Handed to the session that this step makes.
     pub(crate) enabling: Option<(CallId, TraceConfig)>,
     pub(crate) hello: Option<Hello>,
-    /// The call of CloneSession that this step is.
-    pub(crate) cloning: Option<CallId>,
+    /// The call of CloneSession that this step is, and whether it wants the source's filter left out.
+    pub(crate) cloning: Option<(CallId, bool)>,
     /// Clones under way.
     pub(crate) clones: BTreeMap<u64, PendingClone>,
     /// The flush that this step asks for.
@@ -147,8 +150,9 @@ pub struct Model {
     pub(crate) creating: BTreeSet<usize>,
     /// This step sends what waited for memory.
     pub(crate) is_late: bool,
-    /// This step is a call of ObserveEvents.
-    pub(crate) is_observing: bool,
+    /// This step may tell of what was so before: it is a call of ObserveEvents, or sends what had
+    /// to wait.
+    pub(crate) tells_of_past: bool,
     /// The priority that was asked for last.
     pub(crate) boost: Option<PriorityBoost>,
     pub(crate) last_change: u64,

@@ -199,7 +199,9 @@ impl World {
 
     pub(crate) fn client_is_ready(&mut self, index: usize) {
         if self.clients[index].is_open {
+            self.model.tells_of_past = true;
             self.feed(Input::Ready(self.clients[index].id));
+            self.model.tells_of_past = false;
         }
     }
 

@@ -28,7 +28,7 @@ planted! {
     "discard-reopens" 2: "a full DISCARD buffer takes the next chunk that fits",
     "gap-unmarked" 1: "a gap in chunk ids is not marked",
     "incomplete-left" 1: "a half written chunk is left behind when it is read",
-    "incomplete-unmarked" 239: "a half written chunk that was overwritten is not missed",
+    "incomplete-unmarked" 572: "a half written chunk that was overwritten is not missed",
     "orphan-returned" 1: "a continuation without its beginning is a packet",
     "unpatched-returned" 1: "a packet does not wait for its patches",
     "mark-repeated" 1: "a loss is marked on all packets that follow",
@@ -47,7 +47,7 @@ planted! {
     "discarded-counted-twice" 1: "chunks for foreign buffers are counted twice",
     "sequence-id-shared" 1: "two writers get one sequence id",
     "has-more-lost" 3: "a read ends at the first pause",
-    "file-error-untold" 9: "nobody hears that a file could not be written",
+    "file-error-untold" 14: "nobody hears that a file could not be written",
     "file-beyond-limit" 3: "a file grows beyond its limit",
     "command-lost" 2: "of commands that wait for memory the first is lost",
     "pid-lost" 1: "packets of other machines have no pid",
@@ -59,7 +59,8 @@ planted! {
     "clone-transfer-lost" 7: "what a clone that fails took out of its source does not go back",
     "clone-unanswered" 7: "a clone that is given up is not answered",
     "clone-uncleared" 6: "what nobody wants in a clone is not cleared before",
-    "patch-wakes-nobody" 9: "a sequence that waits is not looked at again when its patches are there",
+    "patch-wakes-nobody" 29: "a sequence that waits is not looked at again when its patches are there",
+    "filter-forgotten" 4: "a filter is applied to the first batch only",
     "chunks-searched-one-by-one" 1: "a chunk is looked for among all of its sequence",
 }
 

@@ -96,6 +96,8 @@ pub struct Profile {
     pub relays: usize,
     /// Consumers that do anything.
     pub hostile_consumers: u64,
+    /// Sessions with a filter.
+    pub filtered: u64,
 }
 
 impl Profile {
@@ -110,6 +112,7 @@ impl Profile {
         let worst = rarely(25, &[5, 20, 40]);
         let relays = rarely(20, &[1, 3, 20]) as usize;
         let hostile_consumers = rarely(20, &[10, 40, 80]);
+        let filtered = rarely(30, &[20, 100]);
         let mut on = |percent: u64, values: &[u64]| if rng.percent(percent) { rng.pick(values) } else { 0 };
         let hostile = on(50, &[5, 10, 30, 50]);
         let emulated = on(40, &[5, 30, 100]);
@@ -187,6 +190,7 @@ impl Profile {
             worst,
             relays,
             hostile_consumers,
+            filtered,
         }
     }
 }

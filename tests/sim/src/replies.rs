@@ -221,7 +221,7 @@ impl World {
     fn model_all_started(&mut self, index: usize) {
         let Some(id) = self.model.session_of(index) else { return };
         let session = &self.model.sessions[&id];
-        if session.all_started_told || self.model.is_observing {
+        if session.all_started_told || self.model.tells_of_past {
             // Said before, and now again.
             self.model.sessions.get_mut(&id).expect("it is there").all_started_told = true;
             return;

@@ -48,8 +48,8 @@ impl World {
         let total: usize = packets.iter().map(Vec::len).sum();
         let last = packets.last().map_or(0, Vec::len);
         let threshold = if session.file.is_some() { FILE_THRESHOLD } else { CONSUMER_THRESHOLD };
-        // Compression may make batches smaller.
-        if end == PassEnd::More && !is_compressed(&session.config) {
+        // Compression and filters may make batches smaller.
+        if end == PassEnd::More && !is_compressed(&session.config) && session.filter.is_none() {
             assert!(total >= threshold, "a pass pauses after {total} bytes");
         }
         // Packets of the service alone, however many, do not end a pass.
@@ -175,6 +175,9 @@ struct Next {
 
 impl Pass<'_> {
     fn take(&mut self, packet: &[u8]) {
+        if self.session.filter.is_some() {
+            return self.take_filtered(packet);
+        }
         if packet.first() == Some(&OWN) {
             return self.take_service_packet(packet);
         }
@@ -193,7 +196,35 @@ impl Pass<'_> {
         );
         let trailer = Trailer::parse(&packet[len..]);
         let trailer = trailer.unwrap_or_else(|| panic!("trusted fields: {} behind a packet", show(&packet[len..])));
-        self.check_trailer(&next, trailer, &packet[len..]);
+        let must = self.trailer_of(&next, trailer.sequence);
+        assert_eq!(
+            trailer,
+            must,
+            "trusted fields and loss marks: behind packet {} of {:?}",
+            show(&next.packet.bytes),
+            next.packet.key
+        );
+        assert_eq!(&packet[len..], must.encode(), "trusted fields: their bytes");
+        self.check_content(&next, trailer.loss);
+        self.tally.packets += 1;
+        self.tally.bytes += packet.len() as u64;
+    }
+
+    /// A packet of a session with a filter.
+    fn take_filtered(&mut self, packet: &[u8]) {
+        let reader = TracePacketReader::parse(packet).expect("filters: a packet is no message");
+        let Some(sequence) = reader.trusted_packet_sequence_id().filter(|&id| id != 1) else {
+            return self.take_service_packet(packet);
+        };
+        assert!(!self.is_exhausted, "a packet of a producer comes behind the end");
+        let Some(next) = self.next_expected() else {
+            panic!("read exactly once: a packet comes that is not there (any more): {}", show(packet));
+        };
+        let trailer = self.trailer_of(&next, sequence);
+        let whole = [&next.packet.bytes[..], &trailer.encode()].concat();
+        let filter = self.session.filter.as_mut().expect("a session with a filter");
+        let must = filter.filter_to_vec(&whole).expect("filters: what the service takes is a message");
+        assert!(packet == must, "filters: {} comes out as {}, not as {}", show(&whole), show(packet), show(&must));
         self.check_content(&next, trailer.loss);
         self.tally.packets += 1;
         self.tally.bytes += packet.len() as u64;
@@ -230,24 +261,18 @@ impl Pass<'_> {
         }
     }
 
-    fn check_trailer(&mut self, next: &Next, trailer: Trailer, bytes: &[u8]) {
+    /// What must stand behind a packet that has this sequence id.
+    fn trailer_of(&mut self, next: &Next, sequence: u32) -> Trailer {
         let key = next.packet.key;
         let identity = &self.identities[&key.0];
-        let id = *self.session.sequence_ids.entry(key).or_insert(trailer.sequence);
-        let owner = *self.session.keys.entry(trailer.sequence).or_insert(key);
-        assert_eq!((id, owner), (trailer.sequence, key), "trusted fields: sequence ids of {key:?}");
+        let id = *self.session.sequence_ids.entry(key).or_insert(sequence);
+        let owner = *self.session.keys.entry(sequence).or_insert(key);
+        assert_eq!((id, owner), (sequence, key), "trusted fields: sequence ids of {key:?}");
         assert!(id > 1, "trusted fields: sequence id {id} is the service's");
         let is_first = self.session.first_seen.insert(id) && !next.tells_first;
         let lost = next.packet.loss | u32::from(is_first);
         let loss = if lost == 0 { 0 } else { lost | next.reported_loss };
-        let must = Trailer { uid: identity.uid, sequence: id, pid: identity.pid, machine: identity.machine, loss };
-        assert_eq!(
-            trailer,
-            must,
-            "trusted fields and loss marks: behind packet {} of {key:?}",
-            show(&next.packet.bytes)
-        );
-        assert_eq!(bytes, must.encode(), "trusted fields: their bytes");
+        Trailer { uid: identity.uid, sequence: id, pid: identity.pid, machine: identity.machine, loss }
     }
 
     /// What holds of an honest producer's packets, whatever the reference says.

@@ -119,7 +119,7 @@ impl World {
             + PER_BYTE * bytes
             + PER_OUTPUT * outputs.len() as u64
             + out_bytes / OUTPUT_BYTES
-            + 2 * shared_bytes
+            + 4 * shared_bytes
             + PER_OVERWRITTEN * self.model.overwritten
             + PER_READ * reads
             + PER_SCRAPE * scrapes
