@@ -69,6 +69,9 @@ pub const TRIGGERS_LOST_FIELD: u32 = 4002;
 pub const SESSION_EVENTS_LOST_FIELD: u32 = 4003;
 /// Writers whose statistics are left out, because all of them would be too long.
 pub const WRITERS_LEFT_OUT_FIELD: u32 = 4004;
+/// Packet sequences that the session forgot, because their producers had more than their share.
+/// Their next packets have a new id.
+pub const SEQUENCES_RENAMED_FIELD: u32 = 4005;
 
 /// A field of `TracingServiceEvent` that Perfetto does not have, a `DataSources`: the first of the
 /// data sources that were refused since the last such event.

@@ -11,9 +11,10 @@ use crate::buffer::{CentralBuffer, Chunk, Patch};
 use crate::context::Context;
 use crate::ids::{BufferId, MAX_PATCHED_WRITER, ProducerId, SessionId, WriterId, writer_from_wire};
 use crate::probe::{self, Note};
-use crate::producer::{Memory, Producer, Writers};
+use crate::producer::{Memory, Producer};
 use crate::service::{Buffers, Discarded, Service};
 use crate::shared_buffer::ChunkHeader;
+use crate::writers::Writers;
 
 /// Patches of one chunk in one commit.
 const MAX_PATCHES_PER_CHUNK: usize = 1024;
@@ -53,27 +54,6 @@ impl Service {
             self.acknowledge_flush(producer, flush, cx);
         }
         cx.reply_empty(call);
-    }
-
-    /// A producer names the buffer of a writer. An id that it has given back before is a new writer's now
-    /// (`docs/spec/trace-buffer.md §7`).
-    pub(crate) fn register_writer(
-        &mut self,
-        producer: ProducerId,
-        writer: WriterId,
-        buffer: BufferId,
-        cx: &mut Context<'_>,
-    ) {
-        let Some(found) = self.producers.get_mut(&producer) else { return };
-        found.writers.insert(writer, buffer);
-        if found.retired_writers.remove(&writer) {
-            for id in &found.allowed_buffers {
-                cx.charge(1);
-                if let Some(buffer) = self.buffers.get_mut(id) {
-                    buffer.renew_writer(producer, writer);
-                }
-            }
-        }
     }
 
     /// Copies uncommitted chunks into the buffers of a session.

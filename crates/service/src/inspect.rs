@@ -2,6 +2,7 @@
 
 use crate::api::ClientId;
 use crate::service::Service;
+use crate::writers::WRITERS;
 
 /// How many of everything there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,11 +71,14 @@ impl Service {
     /// If they do not.
     pub fn assert_consistent(&self) {
         self.buffers.values().for_each(|buffer| buffer.assert_consistent());
+        self.sessions.values().for_each(|session| session.sequence_ids.assert_consistent());
         let instances: usize = self.sessions.values().map(|session| session.instances.len()).sum();
         assert_eq!(self.instances_of.len(), instances, "instances that no session has");
         let registrations: usize = self.producers.values().map(|producer| producer.registrations).sum();
         assert_eq!(self.registry.len(), registrations, "registrations that no producer has");
         assert!(registrations > 0 || self.descriptor_bytes.is_empty(), "descriptors that no producer has are charged");
+        let writers = self.producers.values().map(|producer| producer.writers.len().saturating_sub(WRITERS.each));
+        assert!(self.writer_pool.holds(writers.sum()), "writers are charged that no producer has, or the reverse");
         let is_charged =
             |session: &crate::session::Session| session.instances.len() > 0 || session.instance_pool.is_empty();
         assert!(self.sessions.values().all(is_charged), "instances that no session has are charged");

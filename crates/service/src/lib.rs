@@ -40,6 +40,7 @@ mod query;
 mod random;
 mod read;
 mod registry;
+mod sequence_ids;
 mod service;
 mod service_packets;
 mod session;
@@ -51,6 +52,7 @@ mod sinks;
 mod stamp;
 mod trace_filter;
 mod triggers;
+mod writers;
 
 pub use api::{
     Attachment, Body, CallId, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs, Peer,

@@ -9,6 +9,7 @@ use crate::instances::InstanceState;
 use crate::producer::Command;
 use crate::service::{Purpose, Service};
 use crate::session::{AfterFlush, Event, FlushStrategy, Session, State};
+use crate::writers::WRITERS;
 
 /// After this time the data sources that did not start are named in the trace.
 const SLOW_START_MS: u32 = 20_000;
@@ -256,7 +257,10 @@ impl Service {
             cx.charge(1);
             for buffer in &session.buffers {
                 if producer.allowed_buffers.remove(buffer) {
-                    cx.charge(1 + producer.writers.remove_all_of(*buffer));
+                    let held = producer.writers.len();
+                    let removed = producer.writers.remove_all_of(*buffer);
+                    self.writer_pool.give_back(WRITERS, &producer.peer, held, removed);
+                    cx.charge(1 + removed as usize);
                 }
             }
         }

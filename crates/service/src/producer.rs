@@ -9,9 +9,10 @@ use esatto_shm::planted;
 use crate::api::{Attachment, Body, CallId, ClientId, MemoryKind, Output, Peer};
 use crate::buffer::Identity;
 use crate::context::Context;
-use crate::ids::{BufferId, InstanceId, ProducerId, SessionId, WriterId};
+use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
 use crate::names::Name;
 use crate::shared_buffer::SharedBuffer;
+use crate::writers::Writers;
 
 /// Bytes of commands that are sent to a producer before it has to take some of them: a fourth of
 /// what an owner has to queue for it. Further ones wait here, where they cost little, so that a
@@ -69,8 +70,6 @@ pub(crate) struct Producer {
     pub(crate) wants_scraping: bool,
     pub(crate) memory: Memory,
     pub(crate) writers: Writers,
-    /// Writers it has unregistered and not registered again; at most as many as there are ids.
-    pub(crate) retired_writers: BTreeSet<WriterId>,
     /// Buffers it was ever told to write to and that still exist.
     pub(crate) allowed_buffers: Set<BufferId>,
     /// How many data sources it offers.
@@ -97,7 +96,6 @@ impl Producer {
             wants_scraping: false,
             memory: Memory::Unset,
             writers: Writers::default(),
-            retired_writers: BTreeSet::new(),
             allowed_buffers: Set::new(),
             registrations: 0,
             descriptor_bytes: 0,
@@ -180,43 +178,6 @@ impl Producer {
                 commands.transmit(call, client, command, cx);
             }
         }
-    }
-}
-
-/// The target buffer of each writer that a producer has registered.
-#[derive(Debug, Default)]
-pub(crate) struct Writers {
-    by_id: BTreeMap<WriterId, BufferId>,
-    by_buffer: BTreeSet<(BufferId, WriterId)>,
-}
-
-impl Writers {
-    #[inline]
-    pub(crate) fn get(&self, writer: WriterId) -> Option<BufferId> {
-        self.by_id.get(&writer).copied()
-    }
-
-    pub(crate) fn insert(&mut self, writer: WriterId, buffer: BufferId) {
-        if let Some(before) = self.by_id.insert(writer, buffer) {
-            self.by_buffer.remove(&(before, writer));
-        }
-        self.by_buffer.insert((buffer, writer));
-    }
-
-    pub(crate) fn remove(&mut self, writer: WriterId) -> Option<BufferId> {
-        let buffer = self.by_id.remove(&writer)?;
-        self.by_buffer.remove(&(buffer, writer));
-        Some(buffer)
-    }
-
-    /// Forgets the writers of a buffer; how many there were.
-    pub(crate) fn remove_all_of(&mut self, buffer: BufferId) -> usize {
-        let range = (buffer, WriterId(0))..=(buffer, WriterId(u16::MAX));
-        let writers: Vec<WriterId> = self.by_buffer.range(range).map(|&(_, writer)| writer).collect();
-        for &writer in &writers {
-            self.remove(writer);
-        }
-        writers.len()
     }
 }
 

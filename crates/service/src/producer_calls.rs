@@ -12,6 +12,7 @@ use crate::producer::{Memory, Producer, command};
 use crate::service::Service;
 use crate::session::State;
 use crate::shared_buffer::{SharedBuffer, granted_sizes};
+use crate::writers::WRITERS;
 
 /// `smb_scraping_mode` of InitializeConnection.
 const SCRAPING_ENABLED: i32 = 1;
@@ -61,9 +62,7 @@ impl Service {
             ProducerCall::UnregisterTraceWriter(request) => {
                 let writer = writer_from_wire(request.trace_writer_id().unwrap_or(0));
                 if let (Some(writer), Some(producer)) = (writer, self.producers.get_mut(&producer)) {
-                    if producer.writers.remove(writer).is_some() {
-                        producer.retired_writers.insert(writer);
-                    }
+                    producer.writers.retire(writer);
                 }
             }
             ProducerCall::NotifyDataSourceStarted(request) => {
@@ -179,18 +178,24 @@ impl Service {
         self.drop_instances(id, None, cx);
         self.unregister_all(id, cx);
         if let Some(producer) = self.producers.remove(&id) {
+            let writers = producer.writers.len();
+            self.writer_pool.give_back(WRITERS, &producer.peer, writers, writers);
             for buffer in &producer.allowed_buffers {
                 cx.charge(1);
                 if let Some(buffer) = self.buffers.get_mut(buffer) {
                     buffer.retire_producer(id);
                 }
             }
-            cx.info(format!("producer {} disconnected", producer.display_name()));
+            let refused = match producer.writers.refused {
+                0 => String::new(),
+                refused => format!("; {refused} writers beyond its share were not registered"),
+            };
+            cx.info(format!("producer {} disconnected{refused}", producer.display_name()));
         }
         for session in self.sessions.values_mut() {
             cx.charge(1);
             session.members.remove(&id);
-            session.sequence_ids.prune(|id| self.producers.contains_key(&id));
+            cx.charge(session.sequence_ids.prune(|id| self.producers.contains_key(&id)));
         }
     }
 

@@ -4,8 +4,8 @@ use esatto_protozero::Owned;
 use esatto_schema::trace_stats::{BufferStats, FilterStats, WriterStats};
 use esatto_schema::tracing_service_state::{Producer, TracingSession};
 use esatto_schema::{
-    INSTANCES_REFUSED_FIELD, SESSION_EVENTS_LOST_FIELD, TRIGGERS_LOST_FIELD, TraceStats, TracingServiceState,
-    WRITERS_LEFT_OUT_FIELD,
+    INSTANCES_REFUSED_FIELD, SEQUENCES_RENAMED_FIELD, SESSION_EVENTS_LOST_FIELD, TRIGGERS_LOST_FIELD, TraceStats,
+    TracingServiceState, WRITERS_LEFT_OUT_FIELD,
 };
 
 use crate::api::{CallId, ClientId, Output};
@@ -74,6 +74,7 @@ impl Service {
             (INSTANCES_REFUSED_FIELD, session.instances_refused),
             (TRIGGERS_LOST_FIELD, session.triggers_lost),
             (SESSION_EVENTS_LOST_FIELD, session.concurrent_lost),
+            (SEQUENCES_RENAMED_FIELD, session.sequence_ids.forgotten()),
         ] {
             if lost > 0 {
                 crate::stamp::put(&mut stats.unknown_fields, field, lost);
@@ -86,9 +87,7 @@ impl Service {
         while let Some((index, writer)) = next.take() {
             self.work += 1;
             let encoded = WriterStats {
-                sequence_id: Some(
-                    sequence_ids.of(writer.identity.machine_id, writer.producer.0, writer.writer.0).into(),
-                ),
+                sequence_id: Some(sequence_ids.of(&writer.identity, writer.producer.0, writer.writer.0).into()),
                 chunk_payload_histogram_counts: writer.counts.to_vec(),
                 chunk_payload_histogram_sum: writer.sums.iter().map(|&sum| sum as i64).collect(),
                 buffer: count(index),

@@ -33,6 +33,8 @@ pub struct Service {
     pub(crate) registry: Registry,
     /// What all producers took of the bytes that descriptors can have.
     pub(crate) descriptor_bytes: Pool,
+    /// What all producers took of the writers that the service remembers.
+    pub(crate) writer_pool: Pool,
     /// All instances, by their producers and names.
     pub(crate) instances_of: BTreeSet<(ProducerId, Name, SessionId, InstanceId)>,
     pub(crate) consumers: Map<ClientId, Consumer>,
@@ -128,6 +130,7 @@ impl Service {
             producers: Map::new(),
             registry: Registry::default(),
             descriptor_bytes: Pool::default(),
+            writer_pool: Pool::default(),
             instances_of: BTreeSet::new(),
             consumers: Map::new(),
             machines: Machines::default(),

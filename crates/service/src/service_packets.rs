@@ -220,7 +220,7 @@ fn put_provenance(session: &mut Session, buffers: &Buffers, emitter: &mut Emitte
         for buffer in session.buffers.iter().filter_map(|id| buffers.get(id)) {
             let mut entry = provenance.buffers();
             for writer in buffer.writers() {
-                let id = session.sequence_ids.of(writer.identity.machine_id, writer.producer.0, writer.writer.0);
+                let id = session.sequence_ids.of(&writer.identity, writer.producer.0, writer.writer.0);
                 entry.sequences().id(id).producer_id(writer.producer.0.into());
             }
         }

@@ -1,12 +1,11 @@
 //! A session: one TraceConfig in execution (`docs/spec/service.md §4`).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::WriteFlushMode;
 use esatto_schema::trace_stats::FinalFlushOutcome;
-use esatto_shm::planted;
 
 use crate::api::{CallId, ClientId, FileId, Now, PriorityBoost};
 use crate::clone::{BufferGroup, CloneFacts, CloneId};
@@ -17,6 +16,7 @@ use crate::machines::Told;
 use crate::name_pattern::NamePattern;
 use crate::names::Name;
 use crate::opening::Opening;
+use crate::sequence_ids::SequenceIds;
 use crate::set_up::{Entries, Member};
 use crate::shares::Pool;
 use crate::trace_filter::TraceFilter;
@@ -30,9 +30,6 @@ const MAX_FLUSH_EVENTS: usize = 64;
 
 /// How far a clock must have drifted from BOOTTIME since the last snapshot for a new one to be kept.
 const SNAPSHOT_DRIFT_NS: u64 = 10_000_000;
-
-/// Packet sequences a session remembers before those of producers that are gone are forgotten.
-const MAX_SEQUENCE_IDS: usize = 1 << 17;
 
 /// Refused data sources named between reads; those beyond are only counted.
 const MAX_REFUSED_NAMES: usize = 32;
@@ -414,58 +411,6 @@ fn has_drifted(last: &Now, now: &Now) -> bool {
         .any(|(&last, now)| (now.wrapping_sub(last) as i64).abs_diff(boot) >= SNAPSHOT_DRIFT_NS)
 }
 
-/// Packet sequence ids: 1 is the service, writers count from 2 as they are named first.
-#[derive(Clone, Debug)]
-pub(crate) struct SequenceIds {
-    /// By machine, producer and writer: the id, and whether a packet was read.
-    ids: HashMap<(u32, u16, u16), (u32, bool)>,
-    last: u32,
-    /// More ids than this are looked through for those of producers that are gone.
-    prune_above: usize,
-}
-
-impl Default for SequenceIds {
-    fn default() -> Self {
-        Self { ids: HashMap::new(), last: 1, prune_above: MAX_SEQUENCE_IDS }
-    }
-}
-
-impl SequenceIds {
-    /// Forgets the sequences of producers that are gone, when there are very many of them. What is left of such a
-    /// producer in a buffer becomes a sequence of its own.
-    pub(crate) fn prune(&mut self, is_connected: impl Fn(ProducerId) -> bool) {
-        if self.ids.len() > self.prune_above {
-            self.ids.retain(|&(_, producer, _), _| is_connected(ProducerId(producer)));
-            // Looked through again only when as many have come: each id pays for one look.
-            self.prune_above = MAX_SEQUENCE_IDS.max(2 * self.ids.len());
-        }
-    }
-
-    pub(crate) fn of(&mut self, machine_id: u32, producer: u16, writer: u16) -> u32 {
-        self.entry(machine_id, producer, writer).0
-    }
-
-    /// The id of a packet that is read, and whether it is the first of its sequence.
-    pub(crate) fn of_packet(&mut self, machine_id: u32, producer: u16, writer: u16) -> (u32, bool) {
-        let (id, is_read) = self.entry(machine_id, producer, writer);
-        (*id, !core::mem::replace(is_read, true))
-    }
-
-    fn entry(&mut self, machine_id: u32, producer: u16, writer: u16) -> &mut (u32, bool) {
-        let writer = if planted!("sequence-id-shared") { writer & !1 } else { writer };
-        self.ids.entry((machine_id, producer, writer)).or_insert_with(|| {
-            self.last = self.last.checked_add(1).unwrap_or(2);
-            (self.last, false)
-        })
-    }
-
-    /// The same numbers for a trace of its own, of which nothing was read yet.
-    pub(crate) fn restarted(&self) -> Self {
-        let ids = self.ids.iter().map(|(key, (id, _))| (*key, (*id, false))).collect();
-        Self { ids, last: self.last, prune_above: self.prune_above }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -530,19 +475,5 @@ mod tests {
         ] {
             assert_eq!(FlushStrategy::of(&config), expected);
         }
-    }
-
-    #[test]
-    fn sequences_of_producers_that_are_gone_are_forgotten_in_the_end() {
-        let mut ids = SequenceIds::default();
-        for producer in 1..=5 {
-            for writer in 1..=32767 {
-                assert!(ids.of_packet(0, producer, writer).1);
-            }
-        }
-        ids.prune(|producer| producer == ProducerId(5));
-        assert_eq!(ids.ids.len(), 32767);
-        assert_eq!(ids.of_packet(0, 5, 32767), (5 * 32767 + 1, false), "those that stay keep their numbers");
-        assert_eq!(ids.of(0, 1, 1), 5 * 32767 + 2, "numbers are not used twice");
     }
 }

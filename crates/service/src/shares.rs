@@ -40,7 +40,7 @@ pub(crate) struct Bounds {
 }
 
 /// What was taken from a pool.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Pool {
     taken: u64,
     /// Only those that have something.
@@ -86,9 +86,14 @@ impl Pool {
         }
     }
 
+    /// Whether so much is taken.
+    pub(crate) fn holds(&self, amount: u64) -> bool {
+        self.taken == amount && (amount > 0 || self.by_holder.is_empty())
+    }
+
     /// Whether nothing is taken.
     pub(crate) fn is_empty(&self) -> bool {
-        self.taken == 0 && self.by_holder.is_empty()
+        self.holds(0)
     }
 }
 

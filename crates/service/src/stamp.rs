@@ -4,7 +4,7 @@ use esatto_shm::planted;
 
 use crate::buffer::{Identity, Packet, loss};
 use crate::packet_check::{Found, PREVIOUS_PACKET_DROPPED, put_varint};
-use crate::session::SequenceIds;
+use crate::sequence_ids::SequenceIds;
 
 /// Stamps the packets of a pass. Those of one writer come in rows, and all but the loss is the same in them.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl Stamper {
     /// Makes the stamp of another writer; true if nothing of it was read before.
     fn turn_to(&mut self, key: (u16, u16, Identity), ids: &mut SequenceIds) -> bool {
         let (producer, writer, identity) = key;
-        let (sequence_id, is_first) = ids.of_packet(identity.machine_id, producer, writer);
+        let (sequence_id, is_first) = ids.of_packet(&identity, producer, writer);
         self.last = Some(key);
         self.stamp.clear();
         put_identity(&mut self.stamp, &identity, sequence_id);

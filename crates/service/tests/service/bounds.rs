@@ -8,14 +8,14 @@ use esatto_schema::{
     ActivateTriggersRequest, CommitDataRequest, DataSourceConfig, DataSourceDescriptor, DetachRequest,
     EVENTS_LOST_FIELD, FlushRequest, INSTANCES_REFUSED_FIELD, InitializeConnectionRequest,
     NotifyDataSourceStoppedRequest, ObserveEventsRequest, ObserveEventsResponse, QueryServiceStateResponse,
-    REFUSED_DATA_SOURCES_FIELD, RegisterDataSourceRequest, TRIGGERS_LOST_FIELD, TraceConfig, TracePacketReader,
-    UnregisterDataSourceRequest, UnregisterTraceWriterRequest, commit_data_request, consumer_port, observable_events,
-    producer_port,
+    REFUSED_DATA_SOURCES_FIELD, RegisterDataSourceRequest, SEQUENCES_RENAMED_FIELD, TRIGGERS_LOST_FIELD, TraceConfig,
+    TracePacketReader, UnregisterDataSourceRequest, UnregisterTraceWriterRequest, commit_data_request, consumer_port,
+    observable_events, producer_port,
 };
 use esatto_service::{CallId, ChunkHeader, ClientId, Input, MemoryKind, Peer};
 
 use crate::clones;
-use crate::world::{FakeProducer, World, buffer, chunk_payload, config, source};
+use crate::world::{FakeProducer, World, buffer, chunk_payload, config, packet, source};
 
 /// Work that an input may cause for each of its bytes, and once.
 const PER_BYTE: u64 = 8;
@@ -513,6 +513,63 @@ fn descriptors_are_shared_among_users() {
     }
     let other = producer_of(&mut world, 4, 0, "other");
     assert_eq!((0..40).take_while(|_| register(&mut world, &other)).count(), 40, "of another user");
+}
+
+#[test]
+fn a_newcomer_gets_writers_whatever_others_have() {
+    let mut world = World::new();
+    let consumer = world.consumer();
+    world.enable(consumer, &config(&["ds"]));
+    for number in 0..30 {
+        let greedy = world.producer(&format!("greedy {number}"));
+        for writer in 1..=u32::from(u16::MAX) {
+            world.register_writer(&greedy, writer, 1);
+            // Retired ones are remembered like others.
+            if writer % 3 == 0 {
+                let request =
+                    UnregisterTraceWriterRequest { trace_writer_id: Some(writer), ..Default::default() }.encode();
+                world.producer_call(greedy.client, producer_port::Method::UnregisterTraceWriter, &request);
+            }
+        }
+    }
+    world.service.assert_consistent();
+    let refused = |world: &World| world.warnings.iter().filter(|line| line.contains("share of writers")).count();
+    assert!(refused(&world) >= 15, "the log names who has its share: {}", refused(&world));
+
+    let newcomer = world.scraped_producer("newcomer");
+    world.register(&newcomer, "ds");
+    for writer in 1..=512 {
+        world.register_writer(&newcomer, writer, 1);
+    }
+    let header = ChunkHeader { writer_id: 512, chunk_id: 0, count: 1, flags: 0 };
+    world.memories[&newcomer.client].put(0, header, true, &chunk_payload(&[&packet("scraped")]));
+    world.feed(Input::ProducerDisconnected(newcomer.client));
+    assert_eq!(world.read_texts(consumer), ["scraped"]);
+    world.service.assert_consistent();
+}
+
+#[test]
+fn sequences_beyond_a_share_are_renamed_and_counted() {
+    let mut world = World::new();
+    let consumer = world.consumer();
+    world.enable(consumer, &TraceConfig { buffers: vec![buffer(8192)], ..config(&["ds"]) });
+    let mut greedy = world.producer("greedy");
+    world.register(&greedy, "ds");
+    let renamed = |world: &mut World| {
+        let stats = trace_stats(world, consumer);
+        Fields::new(&stats).find(|field| field.id == SEQUENCES_RENAMED_FIELD).map_or(0, |field| field.as_u64())
+    };
+    for writer in 1..=u16::MAX {
+        world.commit(&mut greedy, 1, writer, 0, &[&packet("x")]);
+        if writer % 1024 == 0 {
+            world.read(consumer);
+        }
+        if writer == 32767 {
+            assert_eq!(renamed(&mut world), 0, "a program alone has all that it can use");
+        }
+    }
+    assert!(renamed(&mut world) > 10_000);
+    world.service.assert_consistent();
 }
 
 #[test]
