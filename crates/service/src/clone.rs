@@ -12,11 +12,11 @@ use esatto_schema::trace_stats::FinalFlushOutcome;
 use esatto_schema::{CloneSessionRequestReader, CloneSessionResponse, TraceConfig};
 use esatto_shm::planted;
 
+use crate::admission::{MAX_SESSIONS, MAX_SESSIONS_PER_UID};
 use crate::api::{CallId, ClientId, FileId, Output};
 use crate::buffer::CentralBuffer;
 use crate::config_check::MAX_BUFFERS;
 use crate::context::Context;
-use crate::enable::{MAX_SESSIONS, MAX_SESSIONS_PER_UID};
 use crate::ids::{BufferId, SessionId};
 use crate::instances::Instances;
 use crate::names::{cut, cut_text};

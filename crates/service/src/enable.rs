@@ -6,7 +6,7 @@ use esatto_protozero::Owned;
 use esatto_schema::trace_config::buffer_config::FillPolicy as ConfigFillPolicy;
 use esatto_schema::{EnableTracingRequestReader, TraceConfig};
 
-use crate::api::{CallId, FileId, Now, Output};
+use crate::api::{CallId, FileId, Output};
 use crate::buffer::{CentralBuffer, FillPolicy};
 use crate::compression::Codec;
 use crate::config_check;
@@ -24,15 +24,6 @@ use crate::session::{FlushStrategy, News, OutputFile, Session, State};
 use crate::set_up::{Entries, Member, raw_source_configs};
 use crate::trace_filter::TraceFilter;
 use crate::triggers;
-
-pub(crate) const MAX_SESSIONS: usize = 15;
-pub(crate) const MAX_SESSIONS_PER_UID: usize = 5;
-
-/// Least time between the beginnings of guarded sessions of one name.
-const GUARDED_NAME_INTERVAL_NS: u64 = 300_000_000_000;
-
-/// Names of guarded sessions that are remembered; old ones are forgotten first.
-const MAX_GUARDED_NAMES: usize = 1024;
 
 impl Service {
     pub(crate) fn enable_tracing_call(
@@ -224,92 +215,6 @@ impl Service {
         let known: BTreeSet<_> = session.instances.iter().map(|instance| instance.producer).collect();
         cx.charge(session.instances.len());
         self.set_up_all(id, |producer| known.contains(&producer), cx);
-    }
-
-    /// The checks that look at other sessions. Those that an exclusive session is going to end do not stand in its way.
-    fn check_against_sessions(&mut self, config: &TraceConfig, uid: i32, cx: &mut Context<'_>) -> Result<(), String> {
-        let wanted = config.exclusive_prio.unwrap_or(0);
-        let strongest = self.sessions.values().filter_map(|session| session.config.exclusive_prio).max().unwrap_or(0);
-        if strongest > 0 && strongest >= wanted {
-            return Err(format!(
-                "a session with exclusive_prio {strongest} exists, exclusive_prio {wanted} is not above it"
-            ));
-        }
-        let name = config.unique_session_name.as_deref().unwrap_or_default();
-        let has_name = |session: &Session| session.state != State::Cloned && session.unique_name() == name;
-        if wanted == 0 {
-            if !name.is_empty() && self.sessions.values().any(has_name) {
-                return Err(format!("a session with unique_session_name {:?} exists", String::from_utf8_lossy(name)));
-            }
-            self.check_semaphores(config, cx)?;
-        }
-        if config_check::is_guarded(config) {
-            self.check_guarded_name(name, cx.now)?;
-        }
-        if wanted == 0 {
-            let of_uid = self.sessions.values().filter(|session| session.consumer_uid == uid).count();
-            if of_uid >= MAX_SESSIONS_PER_UID {
-                return Err(format!("uid {uid} has {of_uid} sessions, at most {MAX_SESSIONS_PER_UID} are possible"));
-            }
-            if self.sessions.len() >= MAX_SESSIONS {
-                return Err(format!("there are {MAX_SESSIONS} sessions, no more are possible"));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_guarded_name(&mut self, name: &[u8], now: &Now) -> Result<(), String> {
-        let is_recent = |start_ns: &u64| now.boottime_ns.saturating_sub(*start_ns) <= GUARDED_NAME_INTERVAL_NS;
-        let opens = |session: &Session| session.opening.is_some() && config_check::is_guarded(&session.config);
-        if self.guarded_starts.get(name).is_some_and(is_recent)
-            || self.sessions.values().any(|session| opens(session) && session.unique_name() == name)
-        {
-            return Err("a session with enable_extra_guardrails and this name began less than 300 s ago".to_owned());
-        }
-        if self.guarded_starts.len() >= MAX_GUARDED_NAMES {
-            self.guarded_starts.retain(|_, start_ns| is_recent(start_ns));
-        }
-        if self.guarded_starts.len() >= MAX_GUARDED_NAMES {
-            return Err(format!("{MAX_GUARDED_NAMES} sessions with enable_extra_guardrails began in the last 300 s"));
-        }
-        Ok(())
-    }
-
-    fn check_semaphores(&self, config: &TraceConfig, cx: &mut Context<'_>) -> Result<(), String> {
-        /// What all holders of a semaphore say.
-        struct Held {
-            max: u64,
-            others: u64,
-            /// Who was counted last: a session holds it once, however often it names it.
-            last: Option<SessionId>,
-        }
-        let mut wanted: BTreeMap<&[u8], Held> = BTreeMap::new();
-        for semaphore in &config.session_semaphores {
-            let max = semaphore.max_other_session_count.unwrap_or(0);
-            let name = semaphore.name.as_deref().unwrap_or_default();
-            let held = wanted.entry(name).or_insert(Held { max, others: 0, last: None });
-            held.max = held.max.min(max);
-        }
-        cx.charge(config.session_semaphores.len());
-        let holds =
-            |session: &&Session| session.opening.is_some() || !matches!(session.state, State::Disabled | State::Cloned);
-        for session in self.sessions.values().filter(holds) {
-            cx.charge(1 + session.config.session_semaphores.len());
-            for semaphore in &session.config.session_semaphores {
-                let Some(held) = wanted.get_mut(semaphore.name.as_deref().unwrap_or_default()) else { continue };
-                if held.last.replace(session.id) != Some(session.id) {
-                    held.others += 1;
-                    held.max = held.max.min(semaphore.max_other_session_count.unwrap_or(0));
-                }
-            }
-        }
-        for (name, Held { max, others, .. }) in wanted {
-            if others > max {
-                let name = String::from_utf8_lossy(name);
-                return Err(format!("session_semaphores: {others} sessions hold {name}, at most {max} others may"));
-            }
-        }
-        Ok(())
     }
 
     /// All buffers of a config, or none.

@@ -5,6 +5,7 @@
 //! `docs/spec/service.md`; what happens to data between commit and reading is the matter of [`buffer`].
 #![forbid(unsafe_code)]
 
+mod admission;
 pub mod api;
 pub mod buffer;
 mod clone;
@@ -20,6 +21,7 @@ mod flush;
 mod frame_limits;
 #[doc(hidden)]
 pub mod fuzz;
+mod guarded_names;
 mod ids;
 #[doc(hidden)]
 pub mod inspect;

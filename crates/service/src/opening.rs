@@ -131,7 +131,9 @@ impl Service {
         }
         if config_check::is_guarded(&session.config) {
             let name = session.unique_name().to_vec();
-            self.guarded_starts.insert(name, cx.now.boottime_ns);
+            let uid = session.consumer_uid;
+            let is_trusted = self.is_trusted(uid);
+            self.guarded_names.add(name, uid, is_trusted, cx.now);
         }
         self.displace_others(id, cx);
         self.configure(id, cx);

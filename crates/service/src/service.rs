@@ -9,6 +9,7 @@ use crate::buffer::CentralBuffer;
 use crate::clone::{CloneId, PendingClone};
 use crate::consumer::Consumer;
 use crate::context::Context;
+use crate::guarded_names::GuardedNames;
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
 use crate::machines::Machines;
 use crate::names::Name;
@@ -49,8 +50,8 @@ pub struct Service {
     pub(crate) discarded: Discarded,
     /// Only producers of the service's own user are served.
     pub(crate) is_locked_down: bool,
-    /// When guarded sessions of a name began.
-    pub(crate) guarded_starts: Map<Vec<u8>, u64>,
+    /// The names of guarded sessions that began not long ago.
+    pub(crate) guarded_names: GuardedNames,
     pub(crate) trigger_history: History,
     /// Which sessions wait for which triggers.
     pub(crate) listeners: Listeners,
@@ -142,7 +143,7 @@ impl Service {
             last: LastIds::default(),
             discarded: Discarded::default(),
             is_locked_down: false,
-            guarded_starts: Map::new(),
+            guarded_names: GuardedNames::default(),
             trigger_history: History::default(),
             listeners: Listeners::default(),
             priorities: Priorities::default(),

@@ -317,12 +317,63 @@ fn rows_23_and_24_the_number_of_sessions() {
     }
     let consumer = world.consumer();
     assert!(verdict(&mut world, consumer, &config(&[])).contains("uid 1000 has 5 sessions"));
-    for uid in 0..10 {
+    for uid in 100..110 {
         let consumer = world.consumer_of(uid);
         assert_eq!(verdict(&mut world, consumer, &config(&[])), "");
     }
-    let consumer = world.consumer_of(11);
+    let consumer = world.consumer_of(100);
     assert!(verdict(&mut world, consumer, &config(&[])).contains("15 sessions"));
+}
+
+#[test]
+fn three_users_with_all_sessions_keep_nobody_out() {
+    let mut world = World::new();
+    let mut enable = |uid: i32| {
+        let consumer = world.consumer_of(uid);
+        verdict(&mut world, consumer, &config(&[]))
+    };
+    for number in 0..15 {
+        assert_eq!(enable(100 + number / 5), "");
+    }
+    for newcomer in 103..108 {
+        assert_eq!(enable(newcomer), "", "a user without a session gets one");
+        assert!(enable(newcomer).contains("for users without a session"), "and no second one");
+    }
+    assert!(enable(108).contains("there are 20 sessions, no more are possible; the rest is for root"));
+    for _ in 0..4 {
+        assert_eq!(enable(0), "", "root has a reserve");
+    }
+    assert_eq!(enable(crate::world::SERVICE_UID), "", "so has the service's own user");
+    assert!(enable(0).contains("there are 25 sessions"));
+}
+
+#[test]
+fn names_of_guarded_sessions_are_shared_among_users() {
+    let mut world = World::new();
+    let begin = |world: &mut World, uid: i32, name: &str| {
+        let consumer = world.consumer_of(uid);
+        let config = TraceConfig { unique_session_name: Some(name.into()), ..guarded() };
+        let verdict = verdict(world, consumer, &config);
+        world.feed(Input::ConsumerDisconnected(consumer));
+        verdict
+    };
+    let greedy = (0..2000).take_while(|number| begin(&mut world, 100, &format!("greedy {number}")).is_empty()).count();
+    assert_eq!(greedy, 511);
+    assert!(begin(&mut world, 100, "more").contains("uid 100 began its share"));
+    for number in 0..100 {
+        assert_eq!(begin(&mut world, 101, &format!("other {number}")), "");
+    }
+    for uid in 200..300 {
+        for number in 0..300 {
+            begin(&mut world, uid, &format!("{uid} {number}"));
+        }
+    }
+    for number in 0..100 {
+        assert_eq!(begin(&mut world, 0, &format!("root {number}")), "", "root has a reserve");
+    }
+    world.advance_ms(300_001);
+    assert_eq!(begin(&mut world, 100, "more"), "", "what is forgotten can be had again");
+    assert_eq!(begin(&mut world, 100, "greedy 1"), "");
 }
 
 #[test]

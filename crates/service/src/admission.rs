@@ -1,0 +1,131 @@
+//! Which configs are let in beside the sessions that there are (`docs/spec/service.md §5`, §25).
+
+use std::collections::BTreeMap;
+
+use esatto_schema::TraceConfig;
+
+use crate::config_check::{self, MAX_BUFFERS};
+use crate::context::Context;
+use crate::guarded_names;
+use crate::ids::SessionId;
+use crate::service::Service;
+use crate::session::{Session, State};
+
+/// Sessions at the same time, clones included.
+pub(crate) const MAX_SESSIONS: usize = 15;
+
+/// The same without clones for a user who has none: so three users cannot keep all others out.
+const MAX_SESSIONS_FOR_NEWCOMERS: usize = MAX_SESSIONS + 5;
+
+/// The same for root and the service's own user: so users cannot keep out those who keep order.
+const MAX_SESSIONS_FOR_TRUSTED: usize = MAX_SESSIONS_FOR_NEWCOMERS + 5;
+
+/// Sessions of a user.
+pub(crate) const MAX_SESSIONS_PER_UID: usize = 5;
+
+/// Buffers have numbers of 16 bits; twice as many clones are possible.
+const _: () = assert!((MAX_SESSIONS_FOR_TRUSTED + 2 * MAX_SESSIONS) * MAX_BUFFERS < u16::MAX as usize / 2);
+
+impl Service {
+    /// Root and the user of this service: they may do what affects others, and have a reserve.
+    pub(crate) fn is_trusted(&self, uid: i32) -> bool {
+        uid == 0 || uid == self.config.uid
+    }
+
+    /// The checks that look at other sessions. Those that an exclusive session is going to end do
+    /// not stand in its way.
+    pub(crate) fn check_against_sessions(
+        &mut self,
+        config: &TraceConfig,
+        uid: i32,
+        cx: &mut Context<'_>,
+    ) -> Result<(), String> {
+        let wanted = config.exclusive_prio.unwrap_or(0);
+        let strongest = self.sessions.values().filter_map(|session| session.config.exclusive_prio).max().unwrap_or(0);
+        if strongest > 0 && strongest >= wanted {
+            return Err(format!(
+                "a session with exclusive_prio {strongest} exists, exclusive_prio {wanted} is not above it"
+            ));
+        }
+        let name = config.unique_session_name.as_deref().unwrap_or_default();
+        let has_name = |session: &Session| session.state != State::Cloned && session.unique_name() == name;
+        if wanted == 0 {
+            if !name.is_empty() && self.sessions.values().any(has_name) {
+                return Err(format!("a session with unique_session_name {:?} exists", String::from_utf8_lossy(name)));
+            }
+            self.check_semaphores(config, cx)?;
+        }
+        if config_check::is_guarded(config) {
+            self.check_guarded_name(name, uid, cx)?;
+        }
+        if wanted == 0 {
+            self.check_number(uid)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a user can have one session more.
+    fn check_number(&self, uid: i32) -> Result<(), String> {
+        let of_uid = self.sessions.values().filter(|session| session.consumer_uid == uid).count();
+        if of_uid >= MAX_SESSIONS_PER_UID {
+            return Err(format!("uid {uid} has {of_uid} sessions, at most {MAX_SESSIONS_PER_UID} are possible"));
+        }
+        // Clones have a limit of their own. They do not count against the reserves.
+        let without_clones = || self.sessions.values().filter(|session| session.state != State::Cloned).count();
+        let (count, max, whose) = match of_uid {
+            _ if self.is_trusted(uid) => (without_clones(), MAX_SESSIONS_FOR_TRUSTED, ""),
+            0 => (without_clones(), MAX_SESSIONS_FOR_NEWCOMERS, "; the rest is for root"),
+            _ => (self.sessions.len(), MAX_SESSIONS, "; the rest is for root and for users without a session"),
+        };
+        if count >= max {
+            return Err(format!("there are {count} sessions, no more are possible{whose}"));
+        }
+        Ok(())
+    }
+
+    fn check_guarded_name(&mut self, name: &[u8], uid: i32, cx: &mut Context<'_>) -> Result<(), String> {
+        let opens = |session: &Session| session.opening.is_some() && config_check::is_guarded(&session.config);
+        if self.sessions.values().any(|session| opens(session) && session.unique_name() == name) {
+            return Err(guarded_names::too_early());
+        }
+        let is_trusted = self.is_trusted(uid);
+        self.guarded_names.check(name, uid, is_trusted, cx)
+    }
+
+    fn check_semaphores(&self, config: &TraceConfig, cx: &mut Context<'_>) -> Result<(), String> {
+        /// What all holders of a semaphore say.
+        struct Held {
+            max: u64,
+            others: u64,
+            /// Who was counted last: a session holds it once, however often it names it.
+            last: Option<SessionId>,
+        }
+        let mut wanted: BTreeMap<&[u8], Held> = BTreeMap::new();
+        for semaphore in &config.session_semaphores {
+            let max = semaphore.max_other_session_count.unwrap_or(0);
+            let name = semaphore.name.as_deref().unwrap_or_default();
+            let held = wanted.entry(name).or_insert(Held { max, others: 0, last: None });
+            held.max = held.max.min(max);
+        }
+        cx.charge(config.session_semaphores.len());
+        let holds =
+            |session: &&Session| session.opening.is_some() || !matches!(session.state, State::Disabled | State::Cloned);
+        for session in self.sessions.values().filter(holds) {
+            cx.charge(1 + session.config.session_semaphores.len());
+            for semaphore in &session.config.session_semaphores {
+                let Some(held) = wanted.get_mut(semaphore.name.as_deref().unwrap_or_default()) else { continue };
+                if held.last.replace(session.id) != Some(session.id) {
+                    held.others += 1;
+                    held.max = held.max.min(semaphore.max_other_session_count.unwrap_or(0));
+                }
+            }
+        }
+        for (name, Held { max, others, .. }) in wanted {
+            if others > max {
+                let name = String::from_utf8_lossy(name);
+                return Err(format!("session_semaphores: {others} sessions hold {name}, at most {max} others may"));
+            }
+        }
+        Ok(())
+    }
+}
