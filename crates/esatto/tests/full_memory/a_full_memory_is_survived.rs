@@ -4,7 +4,8 @@ use std::time::Duration;
 use esatto::data_source::FlushReason;
 use esatto::{BufferExhausted, DataSource, Setup, Source};
 
-use super::{config, packets, start};
+use super::own_memory;
+use super::recording::{config, packets, start};
 
 /// More than the 256 KiB that writers and service share.
 const BYTES: u64 = 2 << 20;
@@ -45,6 +46,7 @@ static SOURCE: Source<Flood> = Source::new("test.flood").on_flush(|_, flush| {
 
 #[test]
 fn case_21_drops_are_counted_and_marked() {
+    let _memory = own_memory();
     const LOSS: u32 = 1 | 256;
     SOURCE.register().expect("registers");
     let session = start(config("test.flood", &[1]));
@@ -71,6 +73,7 @@ static PATIENT: Source<Flood> = Source::new("test.patient").buffer_exhausted(Buf
 
 #[test]
 fn a_data_source_that_stalls_loses_nothing() {
+    let _memory = own_memory();
     PATIENT.register().expect("registers");
     let session = start(config("test.patient", &[1]));
     let text = "z".repeat(4000);

@@ -2,7 +2,8 @@ use core::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use esatto::{DataSource, Setup, Source};
 
-use super::{config, start};
+use super::own_memory;
+use super::recording::{config, start};
 
 /// Writers that live.
 static STATES: AtomicI64 = AtomicI64::new(0);
@@ -38,6 +39,7 @@ static SOURCE: Source<Racer> = Source::new("test.racer");
 
 #[test]
 fn case_20_nothing_breaks_and_state_goes_with_its_writer() {
+    let _memory = own_memory();
     SOURCE.register().expect("registers");
     static DONE: AtomicBool = AtomicBool::new(false);
     let threads: Vec<_> = (0..3)
