@@ -5,7 +5,7 @@ use crate::raw::{FIRST_CONTINUES, LAST_CONTINUES, ONE_BEING_WRITTEN, ONE_COMPLET
 use crate::wire::{self, Peer, Proto};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 
 /// Methods of a port with their numbers.
@@ -125,11 +125,15 @@ impl FakeService {
 
     /// One of several answers, with a descriptor.
     pub fn reply_to(&mut self, id: u64, body: &Proto, has_more: bool, fd: Option<&OwnedFd>) {
+        self.reply_with(id, body, has_more, fd.map(|fd| fd.as_fd()).as_slice());
+    }
+
+    fn reply_with(&mut self, id: u64, body: &Proto, has_more: bool, fds: &[BorrowedFd<'_>]) {
         let reply = Proto::new().int(1, 1).int(2, u64::from(has_more)).message(3, body);
         let frame = Proto::new().int(2, id).message(6, &reply).frame();
-        match fd {
-            Some(fd) => self.peer.send_with_fds(&frame, &[fd.as_fd()]),
-            None => self.peer.send(&frame),
+        match fds {
+            [] => self.peer.send(&frame),
+            fds => self.peer.send_with_fds(&frame, fds),
         }
     }
 }
@@ -251,6 +255,16 @@ impl FakeProducerPort {
     pub fn command_with(&mut self, number: u32, body: &Proto, fd: Option<&OwnedFd>) {
         let commands = self.commands.expect("GetAsyncCommand was called");
         self.service.reply_to(commands, &Proto::new().message(number, body), true, fd);
+    }
+
+    /// Sends a command with descriptors.
+    ///
+    /// # Panics
+    ///
+    /// The producer has not asked for any.
+    pub fn command_with_all(&mut self, number: u32, body: &Proto, fds: &[BorrowedFd<'_>]) {
+        let commands = self.commands.expect("GetAsyncCommand was called");
+        self.service.reply_with(commands, &Proto::new().message(number, body), true, fds);
     }
 
     /// Sends setup_tracing with the memory.

@@ -4,10 +4,11 @@
 //! `SO_LINGER` and unsent data, a file of a FUSE file system. So can closing a unix socket, because
 //! the kernel closes the descriptors that still wait in its queue. An event loop gives its
 //! connections a [`Disposal`], which closes on another thread. Then no descriptor of a peer is ever
-//! closed, examined, read or written in the loop. Clients that trust their service need none.
+//! closed, examined, read or written in the loop. A client that serves only itself, such as a
+//! command, needs none.
 
 use core::fmt;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 /// Closes descriptors of one peer where nobody has to wait for it.
@@ -56,6 +57,25 @@ impl ForeignFd {
         self.fd.take().expect("it is taken once, by value")
     }
 
+    /// The descriptor, if `is_harmless` says that no call on it blocks; otherwise, this again.
+    ///
+    /// # Errors
+    ///
+    /// It is not harmless.
+    pub fn into_owned_if(self, is_harmless: impl FnOnce(BorrowedFd<'_>) -> bool) -> Result<OwnedFd, Self> {
+        let is_harmless = self.fd.as_ref().is_some_and(|fd| is_harmless(fd.as_fd()));
+        if is_harmless { Ok(self.into_owned()) } else { Err(self) }
+    }
+
+    /// A second descriptor, from a peer that is trusted. This one is closed as it would be without.
+    ///
+    /// # Errors
+    ///
+    /// There are no descriptors left.
+    pub fn try_clone(&self) -> std::io::Result<OwnedFd> {
+        self.fd.as_ref().expect("it is taken once, by value").try_clone()
+    }
+
     /// A second descriptor, if this one is memory: a file that can be sealed, of which no call
     /// blocks.
     ///
@@ -67,7 +87,6 @@ impl ForeignFd {
     /// It is something else (`EINVAL`), or there are no descriptors left.
     #[cfg(feature = "host")]
     pub fn as_memory(&self) -> std::io::Result<OwnedFd> {
-        use std::os::fd::AsFd as _;
         let fd = self.fd.as_ref().expect("it is taken once, by value");
         rustix::fs::fcntl_get_seals(fd)?;
         fd.as_fd().try_clone_to_owned()

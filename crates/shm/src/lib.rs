@@ -71,7 +71,7 @@ pub use fuzz::{fuzz_chunk_data, fuzz_service_region};
 #[cfg(not(esatto_loom))]
 pub use late::{Late, LateValue};
 #[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
-pub use mapped::{MEMFD_NAME, MappedRegion};
+pub use mapped::{MEMFD_NAME, MappedRegion, require_memory};
 pub use prefetch::prefetch;
 #[cfg(esatto_loom)]
 pub use region::LoomRegion;

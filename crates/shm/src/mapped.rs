@@ -184,6 +184,14 @@ impl fmt::Debug for MappedRegion {
     }
 }
 
+/// Accepts files in memory: no call on one waits for another process, and this one does not either.
+///
+/// # Errors
+/// [`Error::NotMemfd`].
+pub fn require_memory(fd: BorrowedFd<'_>) -> Result<(), Error> {
+    memfd::seals(fd).map(drop).map_err(|error| Error::NotMemfd { errno: errno(&error) })
+}
+
 /// Accepts memory whose pages stay, whatever the process does that it comes from: plain memory of a
 /// memfd that is sealed.
 ///

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use esatto::schema::{DataSourceConfig, TraceConfig, trace_config};
 use esatto::{BufferExhausted, DataSource, Setup, Source, Tracing};
-use esatto_tests::fake::{self, FakeProducerPort, PRODUCER_METHODS};
+use esatto_tests::fake::FakeProducerPort;
 use esatto_tests::sdk::{Scenario, Stage};
 use esatto_tests::wire::Proto;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
@@ -75,7 +75,7 @@ fn record(stage: &Stage) {
             attack(stage, &listener, &memory);
         }
         // Memory that cannot vanish is used, whoever sends it.
-        let mut port = accept(stage, &listener);
+        let mut port = strangers::accept(stage, &listener);
         port.setup_tracing();
         start(&mut port);
         port.serve_until("CommitData", 3);
@@ -92,24 +92,6 @@ fn record(stage: &Stage) {
     }
 }
 
-/// The program connects. Whatever changes in the folder makes it try at once.
-fn accept(stage: &Stage, listener: &std::os::unix::net::UnixListener) -> FakeProducerPort {
-    let is_here = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_here.load(Ordering::Relaxed) {
-                stage.save("poke", "");
-                std::fs::remove_file(stage.path("poke")).expect("is there");
-                std::thread::sleep(std::time::Duration::from_millis(2));
-            }
-        });
-        let mut port = FakeProducerPort::accept(listener, &fake::first(12, &PRODUCER_METHODS), Proto::new());
-        is_here.store(true, Ordering::Relaxed);
-        port.serve_until("RegisterDataSource", 1);
-        port
-    })
-}
-
 fn start(port: &mut FakeProducerPort) {
     let config = Proto::new().bytes(1, b"com.example.numbers").int(2, 1);
     for command in [SETUP, START] {
@@ -119,7 +101,7 @@ fn start(port: &mut FakeProducerPort) {
 
 /// Hands over memory, and takes it away as soon as the program records into it.
 fn attack(stage: &Stage, listener: &std::os::unix::net::UnixListener, memory: &OwnedFd) {
-    let mut port = accept(stage, listener);
+    let mut port = strangers::accept(stage, listener);
     port.serve_until("GetAsyncCommand", 1);
     port.command_with(SETUP_TRACING, &Proto::new().int(1, 4), Some(memory));
     start(&mut port);

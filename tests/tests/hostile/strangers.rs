@@ -2,9 +2,13 @@
 
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use esatto::schema::TracePacketReader;
 use esatto_protozero::{Fields, Value};
+use esatto_tests::fake::{self, FakeProducerPort, PRODUCER_METHODS};
+use esatto_tests::sdk::Stage;
+use esatto_tests::wire::Proto;
 use rustix::process::Uid;
 
 /// Nobody's, and not that of the tests.
@@ -20,6 +24,24 @@ pub(crate) fn listen(path: &Path) -> UnixListener {
         UnixListener::bind(path).expect("a socket")
     });
     listening.join().expect("does not panic")
+}
+
+/// The program connects. Whatever changes in the folder of the stage makes it try at once.
+pub(crate) fn accept(stage: &Stage, listener: &UnixListener) -> FakeProducerPort {
+    let is_here = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_here.load(Ordering::Relaxed) {
+                stage.save("poke", "");
+                std::fs::remove_file(stage.path("poke")).expect("is there");
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+        });
+        let mut port = FakeProducerPort::accept(listener, &fake::first(12, &PRODUCER_METHODS), Proto::new());
+        is_here.store(true, Ordering::Relaxed);
+        port.serve_until("RegisterDataSource", 1);
+        port
+    })
 }
 
 /// The texts of test events in a trace, in order.

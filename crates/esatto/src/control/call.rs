@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use esatto_shm::Memory;
 
-use crate::platform::OwnedFd;
+use crate::platform::{ForeignFd, OwnedFd};
 
 /// A method to invoke. `tag` comes back with the replies.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Reply<'a> {
 pub(crate) enum SharedMemory {
     /// As a file descriptor, to be mapped.
     Fd {
-        fd: OwnedFd,
+        fd: ForeignFd,
         /// It comes from root or from the user of this process, who may take the memory away again.
         is_trusted: bool,
     },

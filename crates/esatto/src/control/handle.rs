@@ -122,7 +122,7 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
 }
 
 /// Starts a thread. In a box, because the standard library makes more than a kilobyte of code for each kind of function.
-pub(super) fn spawn(name: &str, run: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
+pub(crate) fn spawn(name: &str, run: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
     thread::Builder::new().name(name.to_owned()).spawn(run)
 }
 

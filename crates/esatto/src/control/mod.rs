@@ -36,7 +36,7 @@ pub(crate) use delivery::SocketFactory;
 pub use delivery::SocketRequest;
 pub(crate) use endpoint::Identity;
 use handle::Commands;
-pub(crate) use handle::{Pause, handle, is_current_thread, pause, start, stop};
+pub(crate) use handle::{Pause, handle, is_current_thread, pause, spawn, start, stop};
 pub(crate) use pace::COLLECTION_INTERVAL;
 use pace::Pace;
 use producer_link::ProducerLink;

@@ -164,7 +164,10 @@ impl ProducerLink {
                     }
                 }
             }
-            Place::Delivered(factory) => self.awaited = Some(factory.ask()),
+            Place::Delivered(factory) => match SocketLink::<Tag>::may_adopt() {
+                Ok(()) => self.awaited = Some(factory.ask()),
+                Err(_) => self.retry_later(now),
+            },
             #[cfg(feature = "in-process")]
             Place::Here(start) => {
                 let service = _around.local.get_or_insert_with(start);

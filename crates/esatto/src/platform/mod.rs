@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `Address`, `AddressError`, `LinkError`, `SocketLink` | a connection to another process |
 //! | `OwnedFd` | an open file that travels along with a call |
+//! | `ForeignFd` | an open file that a service passed |
 //! | `Shared`, `create_shared`, `descriptor`, `map_shared` | memory that another process can map |
 //! | `Waker`, `Interest`, `wait` | what the control thread sleeps on |
 //! | `DirectoryWatch` | notices a socket file that appears |

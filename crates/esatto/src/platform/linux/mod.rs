@@ -1,17 +1,19 @@
 //! Linux and Android: everything, by way of system calls.
 
+mod closers;
 #[cfg(feature = "in-process")]
 mod files;
 mod socket;
 mod wait;
 mod watch;
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use esatto_shm::{MappedRegion, Memory};
 
 pub(crate) use crate::sys::kernel::{ClockId, read_clock, tid};
-pub(crate) use esatto_ipc::{Address, AddressError, Error as LinkError};
+pub(crate) use esatto_ipc::{Address, AddressError, Error as LinkError, ForeignFd};
 #[cfg(feature = "in-process")]
 pub(crate) use files::{read_at, reopen, to_path};
 pub(crate) use socket::SocketLink;
@@ -31,9 +33,21 @@ pub(crate) fn descriptor(region: &Shared) -> Option<OwnedFd> {
 
 /// Maps memory of a service. That of strangers must be sealed: there is no handler for its pages
 /// being taken away, as signal handlers belong to the program.
-pub(crate) fn map_shared(fd: OwnedFd, is_trusted: bool) -> Result<Arc<dyn Memory>, String> {
+pub(crate) fn map_shared(fd: ForeignFd, is_trusted: bool) -> Result<Arc<dyn Memory>, String> {
     let map = if is_trusted { MappedRegion::from_trusted_service } else { MappedRegion::from_service };
-    Ok(Arc::new(map(fd).map_err(|error| error.to_string())?))
+    let mut checked = Ok(());
+    let is_memory = |fd: BorrowedFd<'_>| {
+        checked = esatto_shm::require_memory(fd);
+        checked.is_ok()
+    };
+    let region = match fd.into_owned_if(is_memory) {
+        Ok(memory) => map(memory),
+        // An unlinked file, of a service on an old kernel. Whatever it is, `other` is closed
+        // elsewhere.
+        Err(other) if is_trusted => map(other.try_clone().map_err(|error| error.to_string())?),
+        Err(_) => Err(checked.expect_err("it is not harmless")),
+    };
+    Ok(Arc::new(region.map_err(|error| error.to_string())?))
 }
 
 #[cfg(feature = "in-process")]

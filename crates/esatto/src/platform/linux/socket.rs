@@ -7,6 +7,7 @@ use esatto_ipc::{Client, ClientEvent, Connection, Limits, RequestId, Stream};
 use esatto_map::Map;
 
 use super::Interest;
+use super::closers::Closer;
 use crate::control::{Call, LinkEvent, Reply, SharedMemory, SocketPlace};
 use crate::sys::fork::OwnedByParent;
 
@@ -33,16 +34,23 @@ pub(crate) struct SocketLink<T> {
 impl<T> SocketLink<T> {
     /// Connects and asks for a service.
     pub(crate) fn connect(socket: &SocketPlace, service: &str) -> Result<Self, esatto_ipc::Error> {
-        let stream = Stream::connect(&socket.address, CONNECT_TIMEOUT)?;
+        let closer = Closer::new(Some(socket.address.clone()));
+        closer.check()?;
+        let stream = closer.adopt(Stream::connect(&socket.address, CONNECT_TIMEOUT)?);
         if !socket.is_named && socket.address.is_open_to_all() {
             stream.refuse_stranger(&socket.address)?;
         }
         Self::over(stream, service)
     }
 
+    /// Fails while descriptors that came over such sockets do not close.
+    pub(crate) fn may_adopt() -> Result<(), esatto_ipc::Error> {
+        Closer::new(None).check()
+    }
+
     /// Takes over a socket that somebody else has connected.
     pub(crate) fn adopt(socket: OwnedFd, service: &str) -> Result<Self, esatto_ipc::Error> {
-        Self::over(Stream::from_fd(socket)?, service)
+        Self::over(Closer::new(None).adopt(Stream::from_fd(socket)?), service)
     }
 
     /// Asks for a service over a connection that stands.
@@ -93,7 +101,7 @@ impl<T> SocketLink<T> {
         self.connection.on_readable()?;
         while let Some((frame, io)) = self.connection.next_frame()? {
             if let Some(fd) = io.fd.take() {
-                self.memory = Some(SharedMemory::Fd { fd: fd.into_owned(), is_trusted: self.is_trusted });
+                self.memory = Some(SharedMemory::Fd { fd, is_trusted: self.is_trusted });
             }
             match self.client.handle(&frame) {
                 None => {}

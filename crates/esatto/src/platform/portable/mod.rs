@@ -21,6 +21,9 @@ pub(crate) use wait::{DirectoryWatch, Interest, Waker, wait};
 /// An open file.
 pub(crate) type OwnedFd = File;
 
+/// An open file of another process, of which there is none.
+pub(crate) type ForeignFd = Address;
+
 /// Memory that nobody else can map.
 pub(crate) type Shared = PrivateRegion;
 
@@ -34,7 +37,7 @@ pub(crate) const fn descriptor(_: &Shared) -> Option<OwnedFd> {
     None
 }
 
-pub(crate) fn map_shared(_: OwnedFd, _: bool) -> Result<Arc<dyn Memory>, String> {
+pub(crate) fn map_shared(_: ForeignFd, _: bool) -> Result<Arc<dyn Memory>, String> {
     Err(NO_SHARING.to_owned())
 }
 
