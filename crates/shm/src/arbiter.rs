@@ -21,6 +21,7 @@ use crate::{
     commit::{ChunkToMove, CommitSink, FlushCallback},
     ids::WriterIds,
     patches::PatchList,
+    patience::{MAX_PATIENCE, Patience},
     pending::{Finished, FinishedChunk, Pending, Reservations, Splitter, Target, Urgency},
     region::{Region, SharedMemory},
     service,
@@ -45,9 +46,11 @@ pub enum ExhaustedPolicy {
     /// Drops packets until a chunk is free.
     #[default]
     Drop,
-    /// Waits up to 29 seconds, then calls [`CommitSink::on_stalled_too_long`] and drops.
+    /// Waits up to 29 seconds, then calls [`CommitSink::on_stalled_too_long`] and drops. Drops
+    /// earlier if the [patience](Arbiter::patience) with the service ends.
     StallThenAbort,
-    /// Waits up to 29 seconds, then drops without waiting again until a chunk is free.
+    /// Waits up to 29 seconds, or until the [patience](Arbiter::patience) with the service ends.
+    /// Then drops without waiting again until a chunk is free.
     StallThenDrop,
 }
 
@@ -68,6 +71,9 @@ pub struct Options {
     pub emulation: bool,
     /// With `emulation`: send unfinished chunks before a flush is acknowledged, as a service would scrape them.
     pub self_scraping: bool,
+    /// How long writers still wait for this service, as another connection to it
+    /// [left](Arbiter::patience) it.
+    pub patience: Duration,
 }
 
 impl Default for Options {
@@ -79,6 +85,7 @@ impl Default for Options {
             direct_patching: false,
             emulation: false,
             self_scraping: false,
+            patience: MAX_PATIENCE,
         }
     }
 }
@@ -99,6 +106,7 @@ struct State {
     next_page: u32,
     /// Chunks that writers have.
     held: u32,
+    patience: Patience,
     ids: WriterIds,
     /// Buffer of each writer that the service was told of.
     registered: Map<u16, u16>,
@@ -125,14 +133,17 @@ impl Arbiter {
         sink: Arc<dyn CommitSink>,
         options: Options,
     ) -> Result<Arc<Self>, Error> {
+        let smb = Smb::new(region, page_size)?;
+        let chunks = smb.pages() * options.layout.chunks() as u32;
         Ok(Arc::new(Self {
-            smb: Smb::new(region, page_size)?,
+            smb,
             sink,
             options,
             shutdown: AtomicBool::new(false),
             state: Mutex::new(State {
                 next_page: 0,
                 held: 0,
+                patience: Patience::new(options.patience, chunks),
                 ids: WriterIds::new(),
                 registered: Map::new(),
                 reservations: Reservations::default(),
@@ -223,6 +234,12 @@ impl Arbiter {
         let pending = std::mem::take(&mut self.state().pending);
         // Outside of the lock: callbacks are dropped here, whatever that does.
         drop(pending);
+    }
+
+    /// How long writers still wait for a service that hands back no chunk: the budget that all of
+    /// them share, and each chunk that comes back adds to.
+    pub fn patience(&self) -> Duration {
+        self.state().patience.left()
     }
 
     /// True after [`Arbiter::shutdown`].
@@ -386,6 +403,7 @@ impl Arbiter {
             if let Some(chunk) = self.try_page(page, header) {
                 state.next_page = page;
                 state.held += 1;
+                state.patience.acquired();
                 let chunks = pages * self.options.layout.chunks() as u32;
                 let many = state.held > chunks / 2;
                 let scarce = many && state.held % (chunks / SCARCITY_PARTS).max(1) == 0;
@@ -408,30 +426,44 @@ impl Arbiter {
 
     #[cold]
     fn stall(&self, header: ChunkHeader, policy: ExhaustedPolicy) -> Option<Chunk<BeingWritten>> {
+        self.state().patience.begin();
+        let found = self.wait_for_chunk(header);
+        self.state().patience.end();
+        match found {
+            Ok(chunk) => Some(chunk),
+            Err(GaveUp::Stalled) if policy == ExhaustedPolicy::StallThenAbort => {
+                self.sink.on_stalled_too_long(header.writer_id);
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    fn wait_for_chunk(&self, header: ChunkHeader) -> Result<Chunk<BeingWritten>, GaveUp> {
         let on_connection_thread = self.sink.is_connection_thread();
         let mut pause = Duration::ZERO;
         for attempt in 1..STALL_ATTEMPTS {
             if on_connection_thread && attempt % 2 == 1 {
                 self.send_now();
             } else {
+                if !self.state().patience.spend(pause) {
+                    return Err(GaveUp::Early);
+                }
                 self.sink.stall(pause);
                 pause = (pause * 8 + Duration::from_micros(8)).min(MAX_STALL);
             }
             if self.is_shutdown() {
-                return None;
+                return Err(GaveUp::Early);
             }
             let Search { found, scarce, .. } = self.search(header, u32::MAX);
             if scarce {
                 self.sink.on_scarce(found.is_none());
             }
-            if found.is_some() {
-                return found;
+            if let Some(chunk) = found {
+                return Ok(chunk);
             }
         }
-        if policy == ExhaustedPolicy::StallThenAbort {
-            self.sink.on_stalled_too_long(header.writer_id);
-        }
-        None
+        Err(GaveUp::Stalled)
     }
 
     /// Sends what is pending, unless somebody is at it: this may be a trace point inside of the sink.
@@ -553,6 +585,15 @@ struct Search {
     half_pending: bool,
     /// See [`CommitSink::on_scarce`].
     scarce: bool,
+}
+
+/// Why a writer that stalled has no chunk.
+#[derive(Debug)]
+enum GaveUp {
+    /// After all attempts.
+    Stalled,
+    /// The connection ended, or the patience with it.
+    Early,
 }
 
 impl State {

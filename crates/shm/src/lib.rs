@@ -47,6 +47,7 @@ mod mappings;
 mod memfd;
 pub mod order;
 mod patches;
+mod patience;
 mod pending;
 #[doc(hidden)]
 pub mod planted;

@@ -112,6 +112,8 @@ pub(crate) struct Endpoint {
     /// Streams of commands in a row that ended without one.
     empty_streams: u32,
     transport: Option<Transport>,
+    /// What the last connection left of the patience with this service.
+    patience: Duration,
 }
 
 /// The way of the data.
@@ -130,7 +132,7 @@ struct Offer {
 }
 
 impl Endpoint {
-    pub(crate) const fn new(identity: Identity, waker: Waker) -> Self {
+    pub(crate) fn new(identity: Identity, waker: Waker) -> Self {
         Self {
             identity,
             waker,
@@ -142,6 +144,7 @@ impl Endpoint {
             patches_directly: false,
             empty_streams: 0,
             transport: None,
+            patience: esatto_shm::Options::default().patience,
         }
     }
 
@@ -209,6 +212,7 @@ impl Endpoint {
     /// The connection is gone, and with it the memory.
     pub(crate) fn disconnected(&mut self) {
         if let Some(transport) = self.transport.take() {
+            self.patience = transport.arbiter.patience();
             transport.arbiter.shutdown();
         }
         self.calls.clear();
@@ -405,6 +409,7 @@ impl Endpoint {
         options.batch_delay = self.identity.batch_delay;
         options.batch_parts = super::pace::PARTS;
         options.direct_patching = self.patches_directly;
+        options.patience = self.patience;
         let arbiter =
             Arbiter::with_options(region, page_size, sink.clone(), options).map_err(|error| error.to_string())?;
         self.transport = Some(Transport { arbiter, sink, offer });
@@ -494,4 +499,22 @@ impl core::fmt::Debug for Endpoint {
 fn peer_pid(response: &[u8]) -> Option<u32> {
     let field = Fields::new(response).find(|field| field.id == PEER_PID_FIELD)?;
     u32::try_from(field.as_u64()).ok().filter(|&pid| pid != 0 && i32::try_from(pid).is_ok())
+}
+
+#[cfg(all(test, any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_that_hangs_up_gets_no_new_patience() {
+        let left = Duration::from_secs(3);
+        let mut endpoint = Endpoint::new(Identity::default(), Waker::new().unwrap());
+        endpoint.patience = left;
+        for _ in 0..2 {
+            endpoint.provide_memory().unwrap();
+            assert_eq!(endpoint.arbiter().unwrap().patience(), left);
+            endpoint.disconnected();
+            assert_eq!(endpoint.patience, left);
+        }
+    }
 }

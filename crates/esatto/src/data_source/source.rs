@@ -132,7 +132,9 @@ pub enum BufferExhausted {
     /// They drop packets until there is room; the next packet says that some are missing.
     #[default]
     Drop,
-    /// They wait for room, up to 29 seconds, and then drop.
+    /// They wait for room, up to 29 seconds, and then drop. All threads together wait 30 seconds
+    /// for a service that makes no room, and 0.1 seconds longer for each chunk of memory that it
+    /// hands back.
     Stall,
 }
 

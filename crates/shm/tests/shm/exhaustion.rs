@@ -3,7 +3,7 @@ use std::{
     time::Duration,
 };
 
-use esatto_shm::{ExhaustedPolicy, Fragment, abi::DROP_MARKER_BYTES};
+use esatto_shm::{ExhaustedPolicy, Fragment, Options, abi::DROP_MARKER_BYTES};
 
 use crate::rig::{Rig, first_packet, nested_packet, raw_packet, test_packet};
 
@@ -156,6 +156,62 @@ fn stalling_waits_longer_and_longer_then_drops_without_waiting() {
     rig.drain();
     test_packet(&mut writer, 3, "x");
     assert!(!writer.is_dropping());
+}
+
+/// How long a writer waits for a chunk that does not come.
+fn wait_in_vain(rig: &Rig) -> Duration {
+    rig.sink.stalls.lock().unwrap().clear();
+    let mut writer = rig.arbiter.create_writer(1, ExhaustedPolicy::StallThenDrop);
+    test_packet(&mut writer, 1, "lost");
+    assert_eq!(writer.drop_count(), 1);
+    rig.sink.stalls.lock().unwrap().iter().sum()
+}
+
+#[test]
+fn a_service_that_hands_back_nothing_costs_all_writers_30_seconds_together() {
+    let rig = Rig::new(8192);
+    let mut writer = rig.writer();
+    full(&rig, &mut writer);
+    let waits: Vec<_> = (0..100).map(|_| wait_in_vain(&rig)).collect();
+    assert!(waits[0] > Duration::from_secs(29), "as in the original");
+    assert!(waits.iter().sum::<Duration>() <= Duration::from_secs(30));
+    assert_eq!(waits.last(), Some(&Duration::ZERO));
+    assert_eq!(rig.arbiter.patience(), Duration::ZERO);
+}
+
+#[test]
+fn each_chunk_that_comes_back_is_waited_for_a_tenth_of_a_second_longer() {
+    let rig = Rig::new(8192);
+    let mut writer = rig.writer();
+    full(&rig, &mut writer);
+    while !wait_in_vain(&rig).is_zero() {}
+    for _ in 0..10 {
+        writer.flush();
+        assert_eq!(rig.drain().len(), 2);
+        full(&rig, &mut writer);
+        assert!(wait_in_vain(&rig) <= Duration::from_millis(200), "two chunks");
+        assert!(wait_in_vain(&rig) <= Duration::from_millis(200));
+        assert!(wait_in_vain(&rig).is_zero());
+    }
+    // An ordinary service: the whole patience is there again.
+    for _ in 0..300 {
+        writer.flush();
+        assert_eq!(rig.drain().len(), 2);
+        full(&rig, &mut writer);
+    }
+    assert!(wait_in_vain(&rig) > Duration::from_secs(29));
+}
+
+#[test]
+fn a_new_connection_goes_on_with_what_patience_was_left() {
+    let mut options = Options::default();
+    for (left, expected) in [(0, 1), (5, 5), (100, 30)] {
+        options.patience = Duration::from_secs(left);
+        let rig = Rig::with_options(8192, options);
+        let mut writer = rig.writer();
+        full(&rig, &mut writer);
+        assert_eq!(rig.arbiter.patience(), Duration::from_secs(expected), "chunks that are new add nothing");
+    }
 }
 
 #[test]
