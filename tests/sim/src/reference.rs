@@ -11,6 +11,10 @@ const FIRST_CONTINUES: u8 = 1;
 const LAST_CONTINUES: u8 = 2;
 const NEEDS_PATCHING: u8 = 4;
 const WIRE: u8 = 7;
+/// Chunks that go before an overwritten one, or after it with their packet (§4).
+const TAKEN_ALONG: usize = 16;
+/// Empty packets behind which a chunk that is overwritten counts as unread (§4).
+const EMPTY_PACKETS: usize = 8;
 
 /// Loss bits (§12).
 pub mod loss {
@@ -109,6 +113,19 @@ impl Chunk {
 
     fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
+    }
+
+    /// Whether it has a packet that counts as overwritten when the chunk goes (§4).
+    fn has_unread(&self) -> bool {
+        let mut at = self.read;
+        for _ in 0..EMPTY_PACKETS {
+            match fragment(&self.bytes, at) {
+                _ if at >= self.bytes.len() => return false,
+                Ok((start, 0)) => at = start,
+                _ => return true,
+            }
+        }
+        at < self.bytes.len()
     }
 
     fn size(&self) -> usize {
@@ -558,9 +575,16 @@ impl Reference {
         while at < to.min(self.used) {
             let record = self.records[&at];
             match record.chunk {
-                Some((key, _)) => {
-                    while self.records[&at].chunk.is_some() {
-                        self.erase_first(key);
+                Some((key, id)) => {
+                    let chunks = &self.sequences[&key].chunks;
+                    let index = chunks.iter().position(|chunk| chunk.id == id).expect("it is stored");
+                    if index > TAKEN_ALONG {
+                        self.erase_alone(key, index);
+                    } else {
+                        let mut rest = TAKEN_ALONG;
+                        while self.records[&at].chunk.is_some() {
+                            self.erase_first(key, &mut rest);
+                        }
                     }
                 }
                 None => self.stats.padding_bytes_cleared += record.size as u64,
@@ -576,27 +600,36 @@ impl Reference {
         self.stats.padding_bytes_written += size as u64;
     }
 
+    /// A chunk goes whose sequence has too many before it (§4).
+    fn erase_alone(&mut self, key: Life, index: usize) {
+        if self.sequences[&key].chunks[index].has_unread() {
+            self.overwritten(key, index);
+        }
+        let sequence = self.sequences.get_mut(&key).expect("it has chunks");
+        let chunk = sequence.chunks.remove(index).expect("it is there");
+        if chunk.lost_behind != 0 {
+            sequence.loss |= loss::PRESENT | chunk.lost_behind;
+        }
+        sequence.waits = None;
+        sequence.begun =
+            sequence.begun.filter(|&(first, last)| chunk.id.wrapping_sub(first) > last.wrapping_sub(first));
+        self.left += 1;
+    }
+
     /// The erasing read (§4).
-    fn erase_first(&mut self, key: Life) {
+    fn erase_first(&mut self, key: Life, rest: &mut usize) {
         let first = &self.sequences[&key].chunks[0];
         let mut continues = !first.is_read() && first.has(LAST_CONTINUES);
         let mut id = first.id;
-        let mut unread = false;
-        let mut at = first.read;
-        while at < first.bytes.len() && !unread {
-            match fragment(&first.bytes, at) {
-                Ok((start, 0)) => at = start,
-                _ => unread = true,
-            }
-        }
-        if unread {
+        if first.has_unread() {
             self.overwritten(key, 0);
         } else {
             let gap = self.sequences[&key].lost_before(&self.sequences[&key].chunks[0]);
             self.lose(key, gap);
         }
         self.leave(key);
-        while continues {
+        while continues && *rest > 0 {
+            *rest -= 1;
             let sequence = self.sequences.get_mut(&key).expect("it has chunks");
             let Some(next) = sequence.chunks.front_mut() else { return };
             id = id.wrapping_add(1);

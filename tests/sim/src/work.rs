@@ -37,9 +37,12 @@ const PER_SCRAPE: u64 = 8192;
 /// Work units of a clone per buffer that is copied, of the largest there are here.
 const PER_COPY: u64 = (512 << 10) / 64;
 
-/// Work units per chunk that is overwritten: whoever wrote it has paid for it. One that comes in
-/// descending order takes all of its sequence along.
+/// Work units per chunk that is overwritten: whoever wrote it has paid for it.
 const PER_OVERWRITTEN: u64 = 8;
+
+/// Chunks that are overwritten per byte that comes in: a record takes 16 bytes, and up to 32 chunks
+/// along.
+const OVERWRITTEN_PER_BYTE: u64 = 2;
 
 /// What the input is about, beside what is in its frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,7 +123,7 @@ impl World {
             + PER_OUTPUT * outputs.len() as u64
             + out_bytes / OUTPUT_BYTES
             + 4 * shared_bytes
-            + PER_OVERWRITTEN * self.model.overwritten
+            + PER_OVERWRITTEN * self.model.overwritten.min(BASE + OVERWRITTEN_PER_BYTE * (bytes + shared_bytes))
             + PER_READ * reads
             + PER_SCRAPE * scrapes
             + PER_COPY * copies

@@ -117,6 +117,18 @@ impl ChunkList {
         }
     }
 
+    /// How many chunks come before this id; `most`, if there are more.
+    pub(super) fn count_before(&self, id: u32, most: usize) -> usize {
+        let in_order = self.in_order.partition_point(|stored| is_before(stored.id, id)).min(most);
+        in_order + self.late.range(..ModularId(id)).take(most - in_order).count()
+    }
+
+    /// The place of a chunk that is in the list.
+    pub(super) fn place_of(&self, chunk: Stored) -> Place {
+        let passed = self.in_order.partition_point(|stored| !is_before(chunk.id, stored.id));
+        Place { chunk, passed: u32::try_from(passed).expect("a chunk has 16 bytes of a buffer of 2^32") }
+    }
+
     /// The chunk with this id.
     pub(super) fn find(&self, id: u32) -> Option<Stored> {
         // Most chunks arrive in order.
@@ -159,6 +171,29 @@ impl ChunkList {
         is_late
     }
 
+    /// Takes the chunk with this id out; returns how many others were moved in memory. Places are
+    /// not valid any more.
+    ///
+    /// A ring overwrites the chunks of `in_order` first to last, so the chunk is the first of them
+    /// or a late one.
+    pub(super) fn remove(&mut self, id: u32) -> usize {
+        if self.late.remove(&ModularId(id)).is_some() {
+            return 0;
+        }
+        let at = self.in_order.partition_point(|stored| is_before(stored.id, id));
+        let moved = at.min(self.in_order.len().saturating_sub(at));
+        self.in_order.remove(at);
+        // The newest chunk is always in order.
+        if let Some(newest) = self.late.last_entry() {
+            let stored = Stored { id: newest.key().0, offset: *newest.get() };
+            if self.in_order.back().is_none_or(|last| is_before(last.id, stored.id)) {
+                newest.remove();
+                self.in_order.push_back(stored);
+            }
+        }
+        moved
+    }
+
     /// Takes the oldest chunk out; returns how many others were moved in memory.
     #[inline]
     pub(super) fn pop_front(&mut self) -> usize {
@@ -189,6 +224,7 @@ mod tests {
         let mut ids = Vec::new();
         while let Some(place) = at {
             assert_eq!(list.find(place.chunk.id), Some(place.chunk));
+            assert_eq!(list.place_of(place.chunk), place);
             ids.push(place.chunk.id);
             at = list.after(place);
         }
@@ -197,18 +233,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_list_is_sorted_whatever_comes_first(ops in proptest::collection::vec((0..64u32, any::<bool>()), 0..200)) {
+        fn a_list_is_sorted_whatever_comes_first(ops in proptest::collection::vec((0..64u32, 0..4), 0..200)) {
             const BASE: u32 = u32::MAX - 31;
             let (mut list, mut model) = (ChunkList::default(), BTreeMap::new());
-            for (id, pops) in ops {
-                if pops {
+            for (id, op) in ops {
+                if op == 0 {
                     list.pop_front();
                     model.pop_first();
+                } else if op == 1 {
+                    if model.remove(&id).is_some() {
+                        list.remove(BASE.wrapping_add(id));
+                    }
                 } else if model.insert(id, ()).is_none() {
                     let newest = model.last_key_value().map(|(&id, ())| id);
                     let stored = Stored { id: BASE.wrapping_add(id), offset: id };
                     prop_assert_eq!(list.find(stored.id), None);
                     prop_assert_eq!(list.insert(stored), newest != Some(id));
+                }
+                for most in [0, 3, 100] {
+                    prop_assert_eq!(list.count_before(BASE.wrapping_add(id), most), model.range(..id).count().min(most));
                 }
                 let expected: Vec<u32> = model.keys().map(|id| BASE.wrapping_add(*id)).collect();
                 prop_assert_eq!(list.front().map(|stored| stored.id), expected.first().copied());

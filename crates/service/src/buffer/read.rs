@@ -20,6 +20,13 @@ pub const MAX_PACKET_COST: usize = 60 << 20;
 /// than 245,760 pieces.
 pub const FRAGMENT_COST: usize = 256;
 
+/// Most chunks that go before an overwritten one because they come before it in its sequence, and
+/// most that go because their packet began in one of these. Protects the event loop: in a hostile
+/// order they are all chunks of the buffer, and a chunk of a few bytes overwrites the one. At the
+/// first bound the chunk goes alone, which leaves a gap in its sequence. At the second bound the
+/// rest of the packet stays, and is dropped when it is read. Both are marked in the trace.
+const MAX_TAKEN_ALONG: usize = 16;
+
 /// Pieces of a packet for which memory is kept.
 const KEPT_RANGES: usize = 4096;
 
@@ -351,24 +358,54 @@ impl CentralBuffer {
         record::store_padding(&mut self.data, offset as usize, chunk.size());
         let sequence = self.sequences.get_mut(slot);
         sequence.consumed = Some(Consumed::of(chunk));
+        self.lose_with(slot, chunk);
+        self.sequences.hand_down_loss(slot);
+    }
+
+    /// What a chunk says of a loss behind its fragments is told by the next packet.
+    fn lose_with(&mut self, slot: u32, chunk: &ChunkRecord) {
+        let sequence = self.sequences.get_mut(slot);
         if chunk.has(ABORTED) && !planted!("abort-unmarked") {
             sequence.loss |= loss::PRESENT | loss::WRITER_ABORT;
         }
         if chunk.has(CORRUPTED) {
             sequence.loss |= loss::PRESENT | loss::CHUNK_CORRUPTED;
         }
-        self.sequences.hand_down_loss(slot);
     }
 
     /// The erasing read: consumes a sequence up to and including the chunk at `offset`, and what later chunks hold of
-    /// its last packet, without returning or waiting for anything.
+    /// its last packet, without returning or waiting for anything. If too many chunks come before it, it goes alone.
     pub(super) fn erase_through(&mut self, slot: u32, offset: usize) {
+        let first = self.sequences.get(slot).chunks().front();
+        if first.is_some_and(|first| first.offset as usize != offset) {
+            let chunk = record::load_chunk(&self.data, offset as u32);
+            let before = self.sequences.count_before(slot, chunk.chunk_id, MAX_TAKEN_ALONG + 1);
+            if before > MAX_TAKEN_ALONG {
+                return self.erase_alone(slot, offset, &chunk);
+            }
+        }
+        let mut rest = MAX_TAKEN_ALONG;
         while let Record::Chunk(_) = record::load(&self.data, offset) {
-            self.erase_first_chunk(slot);
+            self.erase_first_chunk(slot, &mut rest);
         }
     }
 
-    fn erase_first_chunk(&mut self, slot: u32) {
+    /// Erases a chunk between others of its sequence. A reader finds the gap and marks it; if no
+    /// chunk follows, the mark that is set here is the only one.
+    #[cold]
+    fn erase_alone(&mut self, slot: u32, offset: usize, chunk: &ChunkRecord) {
+        let (has_unread, visited) = chunk.has_unread(&self.data, offset);
+        self.work += 1 + visited;
+        if has_unread {
+            self.count_overwritten(slot, chunk);
+        }
+        self.sequences.remove_chunk(slot, chunk.chunk_id);
+        record::store_padding(&mut self.data, offset, chunk.size());
+        self.lose_with(slot, chunk);
+    }
+
+    /// Takes up to `rest` chunks along that its last packet goes on in.
+    fn erase_first_chunk(&mut self, slot: u32, rest: &mut usize) {
         let Some(first) = self.sequences.get(slot).chunks().front() else {
             unreachable!("its sequence lists a chunk that is stored")
         };
@@ -385,7 +422,8 @@ impl CentralBuffer {
         self.forget_first_chunk(slot, first.offset, &chunk);
 
         let mut expected_id = first.id;
-        while continues {
+        while continues && *rest > 0 {
+            *rest -= 1;
             self.work += 1;
             let Some(next) = self.sequences.get(slot).chunks().front() else { return };
             expected_id = expected_id.wrapping_add(1);

@@ -30,6 +30,12 @@ pub(super) const LOSSES: u8 = ABORTED | CORRUPTED;
 /// This is a chunk, not padding.
 const CHUNK: u8 = 0x80;
 
+/// Empty packets at the end of a chunk that are looked at when it is overwritten. Protects the
+/// event loop: a chunk may have 65,535 of them, and one input may overwrite many chunks. A chunk
+/// with more counts as unread, and the next packet of its sequence is marked. No writer writes such
+/// a chunk.
+const MAX_EMPTY_FRAGMENTS: u64 = 8;
+
 /// A record's header, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Record {
@@ -95,11 +101,15 @@ impl ChunkRecord {
         fragment::parse(self.fragments(data, offset), at)
     }
 
-    /// Whether there is an unread fragment with content, and how many fragments were looked at.
+    /// Whether there is an unread fragment with content, or so many without that it may be, and
+    /// how many fragments were looked at.
     pub(super) fn has_unread(&self, data: &[u8], offset: usize) -> (bool, u64) {
         let mut at = usize::from(self.read);
         let mut visited = 0;
         while at < self.available.into() {
+            if visited == MAX_EMPTY_FRAGMENTS {
+                return (true, visited);
+            }
             visited += 1;
             match self.fragment(data, offset, at) {
                 Ok(fragment) if fragment.len == 0 => at = fragment.end(),

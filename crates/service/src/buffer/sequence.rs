@@ -395,6 +395,28 @@ impl Sequences {
         }
     }
 
+    /// How many chunks of a sequence come before this id; `most`, if there are more.
+    pub(super) fn count_before(&mut self, slot: u32, id: u32, most: usize) -> usize {
+        let chunks = &self.get(slot).chunks;
+        let (count, work) = (chunks.count_before(id, most), chunks.search_work());
+        self.work += work + count as u64;
+        count
+    }
+
+    /// Takes a chunk out of a sequence's list that is not its oldest.
+    pub(super) fn remove_chunk(&mut self, slot: u32, id: u32) {
+        let sequence = self.get_mut(slot);
+        let moved = sequence.chunks.remove(id);
+        let is_begun = sequence.has_begun_with(id);
+        sequence.begun = sequence
+            .begun
+            .filter(|_| !is_begun)
+            .map(|begun| Begun { last: sequence.chunks.place_of(begun.last.chunk), ..begun });
+        let work = sequence.chunks.search_work() + work::of_copy(moved * size_of::<Stored>());
+        self.work += work;
+        self.wake(slot);
+    }
+
     /// Something of a sequence with chunks has changed: readers look at it again.
     #[inline]
     pub(super) fn wake(&mut self, slot: u32) {

@@ -99,6 +99,57 @@ fn chunks_in_any_order_are_overwritten_in_linear_work() {
     }
 }
 
+/// Most work for a chunk that overwrites others, of which each may take 16 chunks along.
+const WORK_TO_OVERWRITE: u64 = 500;
+
+/// Copies chunks and returns the most work that one of them took.
+fn most_work(buffer: &mut CentralBuffer, chunks: impl Iterator<Item = (ChunkHeader, &'static [u8])>) -> u64 {
+    chunks.map(|(header, payload)| work_of(buffer, |buffer| copy(buffer, 1, header, payload))).max().unwrap()
+}
+
+#[test]
+fn one_chunk_in_any_order_overwrites_few() {
+    for (name, ids) in orders() {
+        let mut buffer = CentralBuffer::new(64, FillPolicy::Ring).unwrap();
+        let chunk = |id| (header(1, id, 1, 0), &b"\x04abcd"[..]);
+        let most =
+            most_work(&mut buffer, (0..4).flat_map(|round| ids.iter().map(move |id| chunk(id + round * CHUNKS))));
+        buffer.assert_consistent();
+        assert!(most <= WORK_TO_OVERWRITE, "{name}: {most} for one chunk");
+        let (packets, stats) = (read(&mut buffer) as u64, buffer.stats());
+        let lost = stats.chunks_overwritten + stats.chunks_discarded;
+        assert_eq!(packets + lost, 4 * u64::from(CHUNKS), "{name}: nothing is lost uncounted");
+    }
+}
+
+#[test]
+fn one_chunk_overwrites_few_of_a_packet_over_all_chunks() {
+    let mut buffer = CentralBuffer::new(64, FillPolicy::Ring).unwrap();
+    let chunks = (0..2 * CHUNKS).map(|id| (header(1, id, 1, if id == 0 { 2 } else { 3 }), &b"\x04abcd"[..]));
+    let most = most_work(&mut buffer, chunks);
+    buffer.assert_consistent();
+    assert!(most <= WORK_TO_OVERWRITE, "{most} for one chunk");
+    copy(&mut buffer, 1, header(1, 2 * CHUNKS, 2, 1), b"\x01e\x04next");
+    buffer.begin_read();
+    let packet = buffer.next_packet().unwrap();
+    let marked = loss::PRESENT | loss::OVERWRITE | loss::ORPHAN_CONTINUATION;
+    assert_eq!((packet.size_bytes(), packet.loss), (4, marked));
+}
+
+#[test]
+fn one_chunk_overwrites_empty_packets_without_a_look_at_all_of_them() {
+    let mut buffer = CentralBuffer::new(256, FillPolicy::Ring).unwrap();
+    let zeros: &'static [u8] = &[0; 10_000];
+    let mut chunks: Vec<(ChunkHeader, &'static [u8])> = vec![(header(1, 1000, 0, 0), b"")];
+    chunks.extend((984..1000).map(|id| (header(1, id, 10_000, 0), zeros)));
+    chunks.extend((0..20_000).map(|id| (header(2, id, 0, 0), &b""[..])));
+    for (header, payload) in chunks {
+        let work = work_of(&mut buffer, |buffer| copy(buffer, 1, header, payload));
+        let most = WORK_TO_OVERWRITE + 2 * payload.len() as u64;
+        assert!(work <= most, "{work} for a chunk of {} bytes", payload.len());
+    }
+}
+
 #[test]
 fn sequences_that_wait_cost_a_read_nothing() {
     let mut buffer = CentralBuffer::new(4096, FillPolicy::Ring).unwrap();
