@@ -481,17 +481,24 @@ impl Service {
     }
 
     /// Gives up a clone. What was moved out of the source goes back, unless new data came in its
-    /// place meanwhile, be they there still or moved out by another clone.
+    /// place meanwhile, be they there still or moved out by another clone. Then the next packets of
+    /// its sequences are marked.
     fn abandon_clone(&mut self, id: CloneId, error: Option<&str>, cx: &mut Context<'_>) {
         let Some(pending) = self.pending_clones.remove(&id) else { return };
         probe::note(Note::CloneAbandoned(id.0));
         if let Some(source) = self.sessions.get(&pending.source).filter(|_| !planted!("clone-transfer-lost")) {
             for (index, (buffer, taken)) in source.buffers.iter().zip(pending.buffers).enumerate() {
                 let (Some(taken), BufferGroup::Moved) = (taken, BufferGroup::of(source, index)) else { continue };
-                let emptied = self.buffers.get_mut(buffer).filter(|buffer| buffer.is_empty() && !taken.is_followed);
-                if let Some(emptied) = emptied {
-                    **emptied = taken.buffer;
-                } else if !taken.buffer.is_empty() {
+                let Some(buffer) = self.buffers.get_mut(buffer) else { continue };
+                // What has no place any more, and may have nothing but marks.
+                let mut gone = taken.buffer;
+                if buffer.is_empty() && !taken.is_followed {
+                    core::mem::swap(&mut **buffer, &mut gone);
+                }
+                let before = buffer.work();
+                buffer.inherit_loss(&gone);
+                cx.work += buffer.work() - before;
+                if !gone.is_empty() {
                     cx.error(format!(
                         "session {}: what a failed clone took out of buffer {index} is lost",
                         source.id.0

@@ -70,10 +70,14 @@ impl World {
                 let Some(source) = self.model.sessions.get(&pending.source) else { return };
                 for (index, taken) in pending.taken {
                     let buffer = self.model.buffers.get_mut(&source.buffers[index]);
-                    let takes = taken.takes_behind();
-                    let emptied = buffer.filter(|buffer| buffer.reference.is_untouched() && buffer.takes == takes);
-                    if let Some(emptied) = emptied.filter(|_| is_moved(&source.config, index)) {
-                        *emptied = taken;
+                    let Some(buffer) = buffer.filter(|_| is_moved(&source.config, index)) else { continue };
+                    let mut gone = taken;
+                    if buffer.reference.is_untouched() && buffer.takes == gone.takes_behind() {
+                        core::mem::swap(buffer, &mut gone);
+                    }
+                    // What came in its place may have been read: the mark comes where it can.
+                    for key in buffer.reference.inherit_loss(&gone.reference) {
+                        buffer.last_read.remove(&key);
                     }
                 }
             }

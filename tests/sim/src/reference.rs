@@ -449,6 +449,28 @@ impl Reference {
         self.current.retain(|key, _| key.0 != producer);
     }
 
+    /// The content of another buffer is gone unread (§15); the writers that lost something.
+    pub fn inherit_loss(&mut self, gone: &Self) -> Vec<Key> {
+        let mut losers = Vec::new();
+        for (&(producer, writer, _), sequence) in &gone.sequences {
+            let unread = if sequence.chunks.is_empty() { 0 } else { loss::PRESENT | loss::OVERWRITE };
+            let key = (producer, writer);
+            if sequence.loss | unread == 0 {
+                continue;
+            }
+            let life = match self.current.get(&key) {
+                Some(&life) => (producer, writer, life),
+                None => {
+                    self.copies += 1;
+                    self.begin_life(key)
+                }
+            };
+            self.sequences.get_mut(&life).expect("it is there").loss |= sequence.loss | unread;
+            losers.push(key);
+        }
+        losers
+    }
+
     /// What a writer without chunks cannot tell any more is told by the one that has its id now.
     fn hand_down(&mut self, life: Life) {
         let sequence = self.sequences.get_mut(&life).expect("it is there");

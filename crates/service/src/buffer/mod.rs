@@ -332,6 +332,18 @@ impl CentralBuffer {
         Some(core::mem::replace(self, fresh))
     }
 
+    /// The content of another buffer is gone unread. The next packet of each of its sequences is
+    /// marked here.
+    pub fn inherit_loss(&mut self, gone: &Self) {
+        for sequence in gone.sequences.in_order() {
+            let unread = if sequence.chunks().is_empty() { 0 } else { loss::PRESENT | loss::OVERWRITE };
+            let lost = sequence.loss | unread;
+            if lost != 0 {
+                self.sequences.lose(sequence.producer, sequence.writer, sequence.identity, lost);
+            }
+        }
+    }
+
     /// From now on the buffer can only be read.
     pub fn make_read_only(&mut self) {
         self.read_only = true;

@@ -342,6 +342,19 @@ impl Sequences {
         }
     }
 
+    /// Something of a writer was lost outside of this buffer.
+    pub(super) fn lose(&mut self, producer: ProducerId, writer: WriterId, identity: Identity, loss: u32) {
+        let slot = match self.find(producer, writer) {
+            Some(slot) => slot,
+            None => {
+                self.copies += 1;
+                self.insert(producer, writer, identity)
+            }
+        };
+        self.work += 1;
+        self.get_mut(slot).loss |= loss;
+    }
+
     pub(super) fn get(&self, slot: u32) -> &Sequence {
         self.slots[slot as usize].as_ref().expect("records name sequences that exist")
     }
@@ -489,9 +502,16 @@ impl Sequences {
 
     /// The same in the order in which they are read.
     pub(super) fn current(&self) -> Vec<&Sequence> {
-        let mut current: Vec<&Sequence> = self.unsorted().collect();
-        current.sort_unstable_by_key(|sequence| sequence.key());
+        let mut current = self.in_order();
+        current.retain(|sequence| !sequence.is_retired);
         current
+    }
+
+    /// All in the order in which they are read.
+    pub(super) fn in_order(&self) -> Vec<&Sequence> {
+        let mut all: Vec<&Sequence> = self.iter().collect();
+        all.sort_unstable_by_key(|sequence| sequence.key());
+        all
     }
 
     pub(super) fn clear_histograms(&mut self) {

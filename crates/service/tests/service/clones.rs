@@ -485,7 +485,42 @@ fn what_a_failed_clone_has_moved_does_not_come_behind_what_is_newer() {
     // The buffer is empty again, but not because nothing was recorded.
     world.feed(Input::ConsumerDisconnected(first));
     world.commit(&mut producer, 2, 1, 2, &[&packet("3")]);
-    assert_eq!(world.read_texts(consumer), ["3"], "the first packet is not read behind the second");
+    assert_eq!(marks(&mut world, consumer), [Some(65)], "the first packet is lost, and not read behind the second");
+    world.commit(&mut producer, 2, 1, 3, &[&packet("4")]);
+    assert_eq!(marks(&mut world, consumer), [None]);
+}
+
+/// The loss marks of the packets of producers.
+fn marks(world: &mut World, consumer: ClientId) -> Vec<Option<u32>> {
+    let packets = world.read(consumer);
+    let packets = packets.iter().map(|packet| TracePacketReader::new(packet));
+    let of_producers = packets.filter(|packet| packet.trusted_packet_sequence_id() != Some(1));
+    of_producers.map(|packet| packet.previous_packet_dropped()).collect()
+}
+
+#[test]
+fn what_two_failed_clones_have_moved_is_marked_or_comes_back() {
+    let moved = BufferConfig { transfer_on_clone: Some(true), ..buffer(64) };
+    let mut config = TraceConfig { buffers: vec![buffer(64), moved], ..config(&["slow", "quiet"]) };
+    config.data_sources[1].config.as_mut().unwrap().target_buffer = Some(1);
+    let mut world = World::new();
+    let mut producer = world.producer("p");
+    world.register(&producer, "slow");
+    let quiet =
+        esatto_schema::DataSourceDescriptor { name: Some("quiet".into()), no_flush: Some(true), ..Default::default() };
+    world.register_as(&producer, quiet);
+    let consumer = world.consumer();
+    world.enable(consumer, &config);
+    world.commit(&mut producer, 2, 1, 0, &[&packet("0")]);
+    assert_eq!(world.read_texts(consumer), ["0"]);
+    let (first, second) = (world.consumer(), world.consumer());
+    world.commit(&mut producer, 2, 1, 1, &[&packet("1")]);
+    ask(&mut world, first, &by_id(1));
+    world.commit(&mut producer, 2, 1, 2, &[&packet("2")]);
+    ask(&mut world, second, &by_id(1));
+    world.feed(Input::ConsumerDisconnected(first));
+    world.feed(Input::ConsumerDisconnected(second));
+    assert_eq!(marks(&mut world, consumer), [Some(65)], "the second packet comes back, marked");
 }
 
 #[test]
