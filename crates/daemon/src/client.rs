@@ -61,6 +61,8 @@ pub(crate) struct Client {
     pub(crate) memory_counted: usize,
     /// It is on the loop's list of connections to look after.
     pub(crate) is_dirty: bool,
+    /// Its other end is closed: it is on the loop's list of connections to end.
+    pub(crate) has_hung_up: bool,
     consumed: u64,
 }
 
@@ -102,6 +104,7 @@ impl Client {
             held_counted: 0,
             memory_counted: 0,
             is_dirty: false,
+            has_hung_up: false,
             consumed: 0,
         }
     }

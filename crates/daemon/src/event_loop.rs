@@ -38,6 +38,11 @@ const MAX_WORK_PER_TURN: u64 = 16 << 10;
 /// Work that what a process leaves behind at its end may cause before others get their turn. All of
 /// its shared memory, committed when it ended, is 512 Ki.
 const MAX_WORK_PER_HANG_UP: u64 = 1 << 20;
+/// Work of all connections that end, in one round of the loop. Protects others from very many that
+/// end at the same time: each of them may leave much behind, and its shared memory is looked at. The
+/// same for all connections that have something left to do. The connection that goes beyond it is
+/// the last of the round.
+const MAX_WORK_PER_ROUND: u64 = 1 << 20;
 /// Calls that a process may leave behind at its end and that are handled before others get their
 /// turn: what the kernel holds of one connection, as commits.
 const CALLS_PER_HANG_UP: usize = 8192;
@@ -101,6 +106,8 @@ pub(crate) struct EventLoop {
     closers: Closers,
     /// Clients whose queues or interests may have changed.
     dirty: VecDeque<ClientId>,
+    /// Clients whose other end is closed, and that are not dealt with yet.
+    hung_up: VecDeque<ClientId>,
     next_client: u64,
     pub(crate) monotonic: Timers<TimerKey>,
     /// Timers that count suspend, which the timeout of epoll does not.
@@ -152,6 +159,7 @@ impl EventLoop {
             census,
             closers,
             dirty: VecDeque::new(),
+            hung_up: VecDeque::new(),
             next_client: FIRST_CLIENT,
             monotonic: Timers::new(),
             boottime: Timers::new(),
@@ -189,6 +197,10 @@ impl EventLoop {
         while !self.wake.should_stop() {
             self.wait(&mut events)?;
             let begin = monotonic();
+            for event in &events {
+                self.note_hang_up(event);
+            }
+            self.look_after_hang_ups();
             for event in events.drain(..) {
                 self.dispatch(event);
             }
@@ -214,7 +226,7 @@ impl EventLoop {
     fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), Error> {
         self.set_boot_timer();
         let now_ns = clocks::monotonic_ns();
-        let timeout = if self.dirty.is_empty() {
+        let timeout = if self.dirty.is_empty() && self.hung_up.is_empty() {
             self.monotonic.next_ns().map(|at_ns| timespec(at_ns.saturating_sub(now_ns)))
         } else {
             Some(timespec(0))
@@ -222,6 +234,38 @@ impl EventLoop {
         match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(e) => Err(Error::system("wait for events")(e)),
+        }
+    }
+
+    /// Puts a client whose other end is closed on the list.
+    fn note_hang_up(&mut self, event: &Event) {
+        let (token, flags) = (event.data.u64(), event.flags);
+        if token >= FIRST_CLIENT && flags.intersects(EventFlags::HUP | EventFlags::ERR) {
+            self.hang_up_soon(ClientId(token));
+        }
+    }
+
+    fn hang_up_soon(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            if !core::mem::replace(&mut client.has_hung_up, true) {
+                self.hung_up.push_back(id);
+            }
+        }
+    }
+
+    /// Deals with clients whose other end is closed, before all others: see [`hang_up`](Self::hang_up).
+    /// Those that are left when the work of a round is done are the first in the next round.
+    fn look_after_hang_ups(&mut self) {
+        let budget = Budget::new(&self.service);
+        for _ in 0..self.hung_up.len() {
+            if budget.is_used_up(&self.service) {
+                return;
+            }
+            let Some(id) = self.hung_up.pop_front() else { return };
+            self.hang_up(id);
+            if self.clients.contains_key(&id) {
+                self.hung_up.push_back(id);
+            }
         }
     }
 
@@ -253,8 +297,8 @@ impl EventLoop {
     fn on_socket(&mut self, id: ClientId, flags: EventFlags) {
         // A client closed earlier in this round may still have an event.
         let Some(client) = self.clients.get_mut(&id) else { return };
-        if flags.intersects(EventFlags::HUP | EventFlags::ERR) {
-            return self.hang_up(id);
+        if client.has_hung_up {
+            return;
         }
         if flags.contains(EventFlags::OUT) {
             if let Err(e) = client.connection.flush_writes() {
@@ -272,7 +316,7 @@ impl EventLoop {
 
     fn write_failed(&mut self, id: ClientId, error: &IpcError) {
         match error {
-            IpcError::Disconnected => self.hang_up(id),
+            IpcError::Disconnected => self.hang_up_soon(id),
             _ => self.close(id, Some(error)),
         }
     }
@@ -303,8 +347,7 @@ impl EventLoop {
                 return self.close(id, result.err().as_ref());
             }
         }
-        // The kernel tells of the end again in the next round.
-        self.mark_dirty(id);
+        // The other calls come in the next round. What it is owed is of no use to it.
     }
 
     /// Handles frames of a client that have arrived, and leaves the rest for its next turn.
@@ -335,7 +378,12 @@ impl EventLoop {
     /// wait for.
     fn look_after_clients(&mut self) {
         // Each once: one that always has work must not keep the others, and the timers, waiting.
+        // Those that are left when the work of a round is done are the first in the next round.
+        let budget = Budget::new(&self.service);
         for _ in 0..self.dirty.len() {
+            if budget.is_used_up(&self.service) {
+                break;
+            }
             let Some(id) = self.dirty.pop_front() else { return };
             let Some(client) = self.clients.get_mut(&id) else { continue };
             client.is_dirty = false;
@@ -598,6 +646,23 @@ impl EventLoop {
         while let Some(event) = self.files.wait_event(deadline) {
             self.feed_file_event(event);
         }
+    }
+}
+
+/// The work that is left in a round.
+#[derive(Clone, Copy, Debug)]
+struct Budget {
+    /// [`Service::work`] at its end.
+    end: u64,
+}
+
+impl Budget {
+    fn new(service: &Service) -> Self {
+        Self { end: service.work() + MAX_WORK_PER_ROUND }
+    }
+
+    fn is_used_up(self, service: &Service) -> bool {
+        service.work() > self.end
     }
 }
 

@@ -34,11 +34,11 @@ impl Calls {
 
 /// Everything is sent before the service looks at anything: what it does first is its own choice.
 /// Returns the state of the service as a consumer gets it that asked last.
-fn state_after(flood: impl FnOnce(Stream)) -> Vec<TracingServiceState> {
+fn state_after(flood: impl FnOnce(&dyn Fn() -> Stream)) -> Vec<TracingServiceState> {
     let folder = Folder::create();
     let (producers, consumers) = (Address::Path(folder.path("p")), Address::Path(folder.path("c")));
     let daemon = Daemon::bind(Options::new(producers.clone(), consumers.clone())).unwrap();
-    flood(Stream::connect(&producers, DEADLINE).unwrap());
+    flood(&|| Stream::connect(&producers, DEADLINE).unwrap());
     let consumer = Stream::connect(&consumers, DEADLINE).unwrap();
     let mut question = Vec::new();
     let request = QueryServiceStateRequest::default().encode();
@@ -77,7 +77,8 @@ fn of_calls() {
         calls.add(producer_port::Method::RegisterDataSource, &request.encode());
     }
     let mut producer = None;
-    let states = state_after(|stream| {
+    let states = state_after(|connect| {
+        let stream = connect();
         assert_eq!(stream.send(&calls.bytes, None).unwrap(), calls.bytes.len(), "the socket takes it all");
         producer = Some(stream);
     });
@@ -93,7 +94,8 @@ fn that_was_left_behind() {
         while calls.count < calls_sent {
             calls.add(producer_port::Method::CommitData, &[]);
         }
-        let states = state_after(|stream| {
+        let states = state_after(|connect| {
+            let stream = connect();
             rustix::net::sockopt::set_socket_send_buffer_size(&stream, 1 << 20).unwrap();
             let sent = stream.send(&calls.bytes, None).unwrap();
             assert_eq!(sent, calls.bytes.len(), "the socket takes it all");
@@ -101,4 +103,32 @@ fn that_was_left_behind() {
         let is_gone = states.iter().all(|state| state.producers.is_empty());
         assert_eq!(is_gone, is_over, "after {calls_sent} calls");
     }
+}
+
+/// Very many processes end at the same time and leave much behind: a producer that comes after them
+/// is served while most of them are still to be dealt with.
+#[test]
+fn that_many_processes_left_behind() {
+    const PROCESSES: u32 = 40;
+    // Names of triggers, all of which are looked up.
+    let names = [0x0a, 0].repeat(4096);
+    let mut calls = Calls::new();
+    while calls.count < 25 {
+        calls.add(producer_port::Method::ActivateTriggers, &names);
+    }
+    let mut producer = None;
+    let states = state_after(|connect| {
+        for _ in 0..PROCESSES {
+            let stream = connect();
+            rustix::net::sockopt::set_socket_send_buffer_size(&stream, 1 << 20).unwrap();
+            assert_eq!(stream.send(&calls.bytes, None).unwrap(), calls.bytes.len(), "the socket takes it all");
+        }
+        let last = connect();
+        let hello = Calls::new().bytes;
+        assert_eq!(last.send(&hello, None).unwrap(), hello.len());
+        producer = Some(last);
+    });
+    let mut producers = states.iter().flat_map(|state| &state.producers);
+    let number = producers.next().expect("the producer is served").id.unwrap();
+    assert!(number <= PROCESSES as i32 / 2, "{} processes were dealt with first", number - 1);
 }
