@@ -283,7 +283,7 @@ impl Service {
             };
             let Some(buffer) = taken else { return false };
             if group == BufferGroup::Copied {
-                cx.charge_bytes(buffer.stored_bytes());
+                cx.charge_bytes(buffer.clone_bytes());
             }
             probe::note(Note::CloneTakes { clone: id.0, index });
             if group == BufferGroup::Moved && !buffer.is_empty() {

@@ -34,8 +34,9 @@ const PER_THING: u64 = 8;
 /// Work units of scraping a producer: each page of the largest memory is looked at.
 const PER_SCRAPE: u64 = 8192;
 
-/// Work units of a clone per buffer that is copied, of the largest there are here.
-const PER_COPY: u64 = (512 << 10) / 64;
+/// Work units of a clone per buffer that is copied, of the largest there are here, and what is known
+/// of the sequences in it.
+const PER_COPY: u64 = 2 * (512 << 10) / 64;
 
 /// Work units per chunk that is overwritten: whoever wrote it has paid for it.
 const PER_OVERWRITTEN: u64 = 8;

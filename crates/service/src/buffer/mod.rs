@@ -291,9 +291,9 @@ impl CentralBuffer {
         self.capacity
     }
 
-    /// Bytes of all records, padding included: what a clone copies.
-    pub(crate) fn stored_bytes(&self) -> usize {
-        self.data.len()
+    /// What a clone copies: all records, padding included, and what is known of each sequence.
+    pub(crate) fn clone_bytes(&self) -> usize {
+        self.data.len() + self.sequences.bytes()
     }
 
     /// The counters.

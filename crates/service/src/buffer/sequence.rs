@@ -514,6 +514,11 @@ impl Sequences {
         all
     }
 
+    /// About as much memory as the sequences and their lists take.
+    pub(super) fn bytes(&self) -> usize {
+        self.iter().map(|sequence| size_of::<Sequence>() + sequence.chunks.len() * size_of::<Stored>()).sum()
+    }
+
     pub(super) fn clear_histograms(&mut self) {
         for sequence in self.slots.iter_mut().flatten() {
             sequence.histogram = Histogram::default();
