@@ -133,6 +133,8 @@ impl Consumer {
     fn go_on(&mut self, world: &mut World) {
         let crashes = world.profile.consumer_crash_one_in;
         if crashes != 0 && world.rng.one_in(crashes) {
+            // The call may never arrive.
+            world.detached.extend(self.attach.take().map(|(_, key)| (self.uid, key)));
             return world.crash(self.client);
         }
         if !self.has_session {

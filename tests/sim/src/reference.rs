@@ -3,8 +3,7 @@
 
 mod read;
 
-use std::collections::BTreeMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const HEADER: usize = 16;
 const FIRST_CONTINUES: u8 = 1;
@@ -193,6 +192,8 @@ pub struct Reference {
     lives: u32,
     /// What the spec wants counted.
     pub stats: Stats,
+    /// Writers whose next packet tells of a loss that comes behind it.
+    pub(crate) told_early: BTreeSet<Key>,
     empty: usize,
     copies: u64,
     /// The pass under way: whose turn it is, and up to which chunk.
@@ -242,6 +243,7 @@ impl Reference {
             current: BTreeMap::new(),
             lives: 0,
             stats: Stats::default(),
+            told_early: BTreeSet::new(),
             empty: 0,
             copies: 0,
             pass: None,
@@ -624,13 +626,23 @@ impl Reference {
 
     /// A chunk goes whose sequence has too many before it (§4).
     fn erase_alone(&mut self, key: Life, index: usize) {
-        if self.sequences[&key].chunks[index].has_unread() {
-            self.overwritten(key, index);
+        let is_unread = self.sequences[&key].chunks[index].has_unread();
+        if is_unread {
+            self.count_overwritten(key, index);
         }
         let sequence = self.sequences.get_mut(&key).expect("it has chunks");
+        let is_newest = index + 1 == sequence.chunks.len();
         let chunk = sequence.chunks.remove(index).expect("it is there");
-        if chunk.lost_behind != 0 {
-            sequence.loss |= loss::PRESENT | chunk.lost_behind;
+        if is_newest {
+            if is_unread {
+                sequence.loss |= loss::PRESENT | loss::OVERWRITE;
+            }
+            if chunk.lost_behind != 0 {
+                sequence.loss |= loss::PRESENT | chunk.lost_behind;
+            }
+            if sequence.loss != 0 {
+                self.told_early.insert((key.0, key.1));
+            }
         }
         sequence.waits = None;
         sequence.begun =
@@ -687,10 +699,14 @@ impl Reference {
     }
 
     fn overwritten(&mut self, key: Life, at: usize) {
+        self.count_overwritten(key, at);
         let sequence = self.sequences.get_mut(&key).expect("it has chunks");
-        self.stats.chunks_overwritten += 1;
-        self.stats.bytes_overwritten += sequence.chunks[at].size() as u64;
         sequence.loss |= loss::PRESENT | loss::OVERWRITE;
+    }
+
+    fn count_overwritten(&mut self, key: Life, at: usize) {
+        self.stats.chunks_overwritten += 1;
+        self.stats.bytes_overwritten += self.sequences[&key].chunks[at].size() as u64;
     }
 
     /// The first chunk of a sequence becomes free space.

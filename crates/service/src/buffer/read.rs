@@ -390,18 +390,25 @@ impl CentralBuffer {
         }
     }
 
-    /// Erases a chunk between others of its sequence. A reader finds the gap and marks it; if no
-    /// chunk follows, the mark that is set here is the only one.
+    /// Erases a chunk between others of its sequence: a reader finds the gap and marks it. Behind
+    /// the newest chunk there is no gap yet, and perhaps never: the next packet is marked, although
+    /// it comes before.
     #[cold]
     fn erase_alone(&mut self, slot: u32, offset: usize, chunk: &ChunkRecord) {
         let (has_unread, visited) = chunk.has_unread(&self.data, offset);
         self.work += 1 + visited;
         if has_unread {
-            self.count_overwritten(slot, chunk);
+            self.count_overwritten(chunk);
+        }
+        let is_newest = self.sequences.get(slot).chunks().back().is_some_and(|newest| newest.id == chunk.chunk_id);
+        if is_newest {
+            if has_unread {
+                self.lose(slot, loss::PRESENT | loss::OVERWRITE);
+            }
+            self.lose_with(slot, chunk);
         }
         self.sequences.remove_chunk(slot, chunk.chunk_id);
         record::store_padding(&mut self.data, offset, chunk.size());
-        self.lose_with(slot, chunk);
     }
 
     /// Takes up to `rest` chunks along that its last packet goes on in.
@@ -414,7 +421,7 @@ impl CentralBuffer {
         let (has_unread, visited) = chunk.has_unread(&self.data, first.offset as usize);
         self.work += 1 + visited;
         if has_unread {
-            self.count_overwritten(slot, &chunk);
+            self.lose_overwritten(slot, &chunk);
         } else {
             let lost = self.sequences.get(slot).lost_before(&chunk);
             self.lose(slot, lost);
@@ -451,7 +458,7 @@ impl CentralBuffer {
             chunk.read = chunk.available;
             record::store_chunk(&mut self.data, next.offset as usize, &chunk);
             if chunk.available > 0 {
-                self.count_overwritten(slot, &chunk);
+                self.lose_overwritten(slot, &chunk);
             }
             if chunk.has(INCOMPLETE) {
                 return;
@@ -460,9 +467,13 @@ impl CentralBuffer {
         }
     }
 
-    fn count_overwritten(&mut self, slot: u32, chunk: &ChunkRecord) {
+    fn lose_overwritten(&mut self, slot: u32, chunk: &ChunkRecord) {
+        self.count_overwritten(chunk);
+        self.lose(slot, loss::PRESENT | loss::OVERWRITE);
+    }
+
+    fn count_overwritten(&mut self, chunk: &ChunkRecord) {
         self.stats.chunks_overwritten += 1 + u64::from(planted!("overwritten-counted-twice"));
         self.stats.bytes_overwritten += chunk.size() as u64;
-        self.lose(slot, loss::PRESENT | loss::OVERWRITE);
     }
 }

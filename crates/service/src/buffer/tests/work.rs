@@ -335,3 +335,40 @@ fn a_packet_that_nobody_could_take_is_dropped_and_marked() {
     assert_eq!(buffer.stats().abi_violations, 1);
     assert_eq!(buffer.stats().chunks_overwritten, 0);
 }
+
+/// Copies 64-byte chunks of one writer into a buffer that has room for 64 of them, and returns the
+/// ids of those that are read with the marks of their packets.
+fn marks_of(ids: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
+    let mut buffer = CentralBuffer::new(4, FillPolicy::Ring).unwrap();
+    for id in ids {
+        let mut payload = vec![44];
+        payload.extend_from_slice(&id.to_le_bytes());
+        payload.resize(45, 0);
+        copy(&mut buffer, 1, header(1, id, 1, 0), &payload);
+    }
+    buffer.begin_read();
+    let mut marks = Vec::new();
+    while let Some(packet) = buffer.next_packet() {
+        let bytes: Vec<u8> = packet.slices().flatten().copied().collect();
+        marks.push((u32::from_le_bytes(bytes[..4].try_into().unwrap()), packet.loss));
+    }
+    marks
+}
+
+#[test]
+fn a_gap_in_the_middle_is_marked_behind_it_and_nowhere_else() {
+    // Chunk 40 comes first, so it is overwritten first, while 40 others come before it.
+    let ids = [40].into_iter().chain(0..40).chain(41..65);
+    let marks = marks_of(ids);
+    assert_eq!(marks.iter().find(|(id, _)| *id == 40), None);
+    let marked: Vec<_> = marks.into_iter().filter(|(_, loss)| *loss != 0).collect();
+    assert_eq!(marked, [(41, loss::PRESENT | loss::READ_GAP)]);
+}
+
+#[test]
+fn what_is_lost_behind_everything_is_told_by_the_next_packet() {
+    // The newest comes first, and nothing follows in which a gap could be found.
+    let marks = marks_of([64].into_iter().chain(0..64));
+    let marked: Vec<_> = marks.iter().filter(|(_, loss)| *loss != 0).collect();
+    assert_eq!(marked, [&(0, loss::PRESENT | loss::OVERWRITE)]);
+}
