@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use esatto_schema::TraceConfig;
+use esatto_schema::trace_config::LockdownModeOperation;
 
 use crate::config_check::{self, MAX_BUFFERS};
 use crate::context::Context;
@@ -40,42 +41,84 @@ impl Service {
         uid: i32,
         cx: &mut Context<'_>,
     ) -> Result<(), String> {
+        self.check_lockdown(config, uid)?;
         let wanted = config.exclusive_prio.unwrap_or(0);
-        let strongest = self.sessions.values().filter_map(|session| session.config.exclusive_prio).max().unwrap_or(0);
-        if strongest > 0 && strongest >= wanted {
-            return Err(format!(
-                "a session with exclusive_prio {strongest} exists, exclusive_prio {wanted} is not above it"
-            ));
+        cx.charge(2 * self.sessions.len());
+        if let Some(strongest) = self.sessions.values().filter_map(|other| self.keeps_out(other, uid, wanted)).max() {
+            return Err(match strongest >= wanted {
+                true => {
+                    format!("a session with exclusive_prio {strongest} exists, exclusive_prio {wanted} is not above it")
+                }
+                false => format!(
+                    "a session with exclusive_prio {strongest} of root or the service's own user exists, which uid \
+                     {uid} cannot end"
+                ),
+            });
         }
+        let is_ended = |other: &Session| wanted > 0 && self.gives_way(other, uid, wanted);
+        let staying: Vec<&Session> = self.sessions.values().filter(|other| !is_ended(other)).collect();
         let name = config.unique_session_name.as_deref().unwrap_or_default();
-        let has_name = |session: &Session| session.state != State::Cloned && session.unique_name() == name;
-        if wanted == 0 {
-            if !name.is_empty() && self.sessions.values().any(has_name) {
-                return Err(format!("a session with unique_session_name {:?} exists", String::from_utf8_lossy(name)));
-            }
-            self.check_semaphores(config, cx)?;
+        let has_name = |session: &&Session| session.state != State::Cloned && session.unique_name() == name;
+        if !name.is_empty() && staying.iter().any(has_name) {
+            return Err(format!("a session with unique_session_name {:?} exists", String::from_utf8_lossy(name)));
         }
+        check_semaphores(config, &staying, cx)?;
         if config_check::is_guarded(config) {
             self.check_guarded_name(name, uid, cx)?;
         }
-        if wanted == 0 {
-            self.check_number(uid)?;
+        let staying = self.sessions.values().filter(|other| wanted == 0 || !self.gives_way(other, uid, wanted));
+        self.check_number(uid, &staying.collect::<Vec<_>>())
+    }
+
+    /// Only root and the service's own user say whose producers are let in.
+    fn check_lockdown(&self, config: &TraceConfig, uid: i32) -> Result<(), String> {
+        let changes = match config.lockdown_mode {
+            Some(LockdownModeOperation::LOCKDOWN_SET) => true,
+            Some(LockdownModeOperation::LOCKDOWN_CLEAR) => self.is_locked_down,
+            _ => false,
+        };
+        if changes && !self.is_trusted(uid) {
+            return Err(format!(
+                "lockdown_mode is for root and the service's own user (uid {}), not for uid {uid}: it keeps out the \
+                 producers of others",
+                self.config.uid
+            ));
         }
         Ok(())
     }
 
+    /// Whether sessions of a user act on those of another one: root's and the service's own do.
+    fn acts_on(&self, uid: i32, other: i32) -> bool {
+        uid == other || self.is_trusted(uid)
+    }
+
+    /// The priority of an exclusive session that keeps out a new one of this user.
+    fn keeps_out(&self, session: &Session, uid: i32, wanted: u32) -> Option<u32> {
+        let priority = session.config.exclusive_prio.filter(|&priority| priority > 0)?;
+        let owner = session.consumer_uid;
+        // A user's exclusive session, however strong, ends none of root.
+        (self.acts_on(owner, uid) && (priority >= wanted || !self.acts_on(uid, owner))).then_some(priority)
+    }
+
+    /// Whether an exclusive session of this user ends another session. One that is not above it
+    /// stays only if it is still opening, and is going to end the other one.
+    pub(crate) fn gives_way(&self, session: &Session, uid: i32, priority: u32) -> bool {
+        let owner = session.consumer_uid;
+        self.acts_on(uid, owner) && (session.config.exclusive_prio.unwrap_or(0) < priority || !self.acts_on(owner, uid))
+    }
+
     /// Whether a user can have one session more.
-    fn check_number(&self, uid: i32) -> Result<(), String> {
-        let of_uid = self.sessions.values().filter(|session| session.consumer_uid == uid).count();
+    fn check_number(&self, uid: i32, sessions: &[&Session]) -> Result<(), String> {
+        let of_uid = sessions.iter().filter(|session| session.consumer_uid == uid).count();
         if of_uid >= MAX_SESSIONS_PER_UID {
             return Err(format!("uid {uid} has {of_uid} sessions, at most {MAX_SESSIONS_PER_UID} are possible"));
         }
         // Clones have a limit of their own. They do not count against the reserves.
-        let without_clones = || self.sessions.values().filter(|session| session.state != State::Cloned).count();
+        let without_clones = || sessions.iter().filter(|session| session.state != State::Cloned).count();
         let (count, max, whose) = match of_uid {
             _ if self.is_trusted(uid) => (without_clones(), MAX_SESSIONS_FOR_TRUSTED, ""),
             0 => (without_clones(), MAX_SESSIONS_FOR_NEWCOMERS, "; the rest is for root"),
-            _ => (self.sessions.len(), MAX_SESSIONS, "; the rest is for root and for users without a session"),
+            _ => (sessions.len(), MAX_SESSIONS, "; the rest is for root and for users without a session"),
         };
         if count >= max {
             return Err(format!("there are {count} sessions, no more are possible{whose}"));
@@ -91,41 +134,41 @@ impl Service {
         let is_trusted = self.is_trusted(uid);
         self.guarded_names.check(name, uid, is_trusted, cx)
     }
+}
 
-    fn check_semaphores(&self, config: &TraceConfig, cx: &mut Context<'_>) -> Result<(), String> {
-        /// What all holders of a semaphore say.
-        struct Held {
-            max: u64,
-            others: u64,
-            /// Who was counted last: a session holds it once, however often it names it.
-            last: Option<SessionId>,
-        }
-        let mut wanted: BTreeMap<&[u8], Held> = BTreeMap::new();
-        for semaphore in &config.session_semaphores {
-            let max = semaphore.max_other_session_count.unwrap_or(0);
-            let name = semaphore.name.as_deref().unwrap_or_default();
-            let held = wanted.entry(name).or_insert(Held { max, others: 0, last: None });
-            held.max = held.max.min(max);
-        }
-        cx.charge(config.session_semaphores.len());
-        let holds =
-            |session: &&Session| session.opening.is_some() || !matches!(session.state, State::Disabled | State::Cloned);
-        for session in self.sessions.values().filter(holds) {
-            cx.charge(1 + session.config.session_semaphores.len());
-            for semaphore in &session.config.session_semaphores {
-                let Some(held) = wanted.get_mut(semaphore.name.as_deref().unwrap_or_default()) else { continue };
-                if held.last.replace(session.id) != Some(session.id) {
-                    held.others += 1;
-                    held.max = held.max.min(semaphore.max_other_session_count.unwrap_or(0));
-                }
-            }
-        }
-        for (name, Held { max, others, .. }) in wanted {
-            if others > max {
-                let name = String::from_utf8_lossy(name);
-                return Err(format!("session_semaphores: {others} sessions hold {name}, at most {max} others may"));
-            }
-        }
-        Ok(())
+fn check_semaphores(config: &TraceConfig, sessions: &[&Session], cx: &mut Context<'_>) -> Result<(), String> {
+    /// What all holders of a semaphore say.
+    struct Held {
+        max: u64,
+        others: u64,
+        /// Who was counted last: a session holds it once, however often it names it.
+        last: Option<SessionId>,
     }
+    let mut wanted: BTreeMap<&[u8], Held> = BTreeMap::new();
+    for semaphore in &config.session_semaphores {
+        let max = semaphore.max_other_session_count.unwrap_or(0);
+        let name = semaphore.name.as_deref().unwrap_or_default();
+        let held = wanted.entry(name).or_insert(Held { max, others: 0, last: None });
+        held.max = held.max.min(max);
+    }
+    cx.charge(config.session_semaphores.len());
+    let holds =
+        |session: &&Session| session.opening.is_some() || !matches!(session.state, State::Disabled | State::Cloned);
+    for session in sessions.iter().copied().filter(holds) {
+        cx.charge(1 + session.config.session_semaphores.len());
+        for semaphore in &session.config.session_semaphores {
+            let Some(held) = wanted.get_mut(semaphore.name.as_deref().unwrap_or_default()) else { continue };
+            if held.last.replace(session.id) != Some(session.id) {
+                held.others += 1;
+                held.max = held.max.min(semaphore.max_other_session_count.unwrap_or(0));
+            }
+        }
+    }
+    for (name, Held { max, others, .. }) in wanted {
+        if others > max {
+            let name = String::from_utf8_lossy(name);
+            return Err(format!("session_semaphores: {others} sessions hold {name}, at most {max} others may"));
+        }
+    }
+    Ok(())
 }

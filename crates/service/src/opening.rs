@@ -152,15 +152,16 @@ impl Service {
         }
     }
 
-    /// An exclusive session ends all others but those, still opening, that are to end it.
+    /// An exclusive session ends all others but those, still opening, that are to end it. A user's
+    /// ends only sessions of the same user; root's and that of the service's own user all.
     fn displace_others(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get(&id) else { return };
-        let priority = session.config.exclusive_prio.unwrap_or(0);
+        let (uid, priority) = (session.consumer_uid, session.config.exclusive_prio.unwrap_or(0));
         if priority == 0 {
             return;
         }
-        let is_weaker = |other: &&Session| other.id != id && other.config.exclusive_prio.unwrap_or(0) < priority;
-        let others: Vec<SessionId> = self.sessions.values().filter(is_weaker).map(|other| other.id).collect();
+        let is_ended = |other: &&Session| other.id != id && self.gives_way(other, uid, priority);
+        let others: Vec<SessionId> = self.sessions.values().filter(is_ended).map(|other| other.id).collect();
         for other in others {
             self.free(other, Some(format!("ended by a session with exclusive_prio {priority}")), cx);
         }

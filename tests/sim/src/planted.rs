@@ -22,7 +22,7 @@ planted! {
     "readmission-repeats" 10: "of a scraped chunk that comes again, what was read is returned again",
     "late-chunk-accepted" 1: "a chunk is stored although it was consumed before",
     "patch-next-chunk" 3: "a patch is applied to the chunk behind",
-    "patch-releases-early" 4: "a chunk is released although more patches are to come",
+    "patch-releases-early" 6: "a chunk is released although more patches are to come",
     "rewrite-begins-again" 2: "a chunk that is replaced is read from its beginning",
     "wrap-too-early" 1: "a record that just fits is put to the front",
     "discard-reopens" 2: "a full DISCARD buffer takes the next chunk that fits",

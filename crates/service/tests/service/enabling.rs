@@ -464,7 +464,7 @@ fn a_refused_config_leaves_no_lockdown_behind() {
         write_into_file: Some(true),
         ..config(&["ds"])
     };
-    let consumer = world.consumer();
+    let consumer = world.consumer_of(0);
     assert_ne!(verdict(&mut world, consumer, &locking), "");
     world.file_error = Some("no".to_owned());
     let with_path = TraceConfig { output_path: Some("/x".into()), ..locking };
