@@ -53,7 +53,10 @@ impl Daemon {
         }
         let wake = Arc::new(Wake::new().map_err(Error::system("create an eventfd"))?);
         let counters = Arc::<Counters>::default();
-        let service = Service::new(facts::service_config(&options.version)?);
+        let config = facts::service_config(&options.version)?;
+        let max_buffer_bytes = facts::max_buffer_bytes(&config.system);
+        let mut service = Service::new(config);
+        service.limit_buffers(max_buffer_bytes);
         let mut doors = Doors(Vec::new());
         let access = options.permissions;
         let producer_ports = |address: &Address| Role::Producer.ports(options.relay_endpoints.contains(address));

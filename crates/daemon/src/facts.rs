@@ -10,6 +10,10 @@ use crate::error::Error;
 /// Environment variable with the name of this machine, for the filters of configs.
 const MACHINE_NAME: &str = "PERFETTO_MACHINE_NAME";
 
+/// Quarters of the machine's memory for the buffers of all sessions. The rest is for everybody
+/// else.
+const MAX_BUFFER_QUARTERS: u64 = 3;
+
 /// Facts and randomness for a service that runs in this process.
 pub(crate) fn service_config(version: &str) -> Result<ServiceConfig, Error> {
     let mut seed = [0; 32];
@@ -45,6 +49,11 @@ pub(crate) fn system_facts() -> SystemFacts {
         ram_bytes: Some(ram_bytes(memory.totalram, memory.mem_unit)),
         machine_name: machine_name(),
     }
+}
+
+/// Bytes that the buffers of all sessions may have.
+pub(crate) fn max_buffer_bytes(system: &SystemFacts) -> u64 {
+    system.ram_bytes.map_or(u64::MAX, |bytes| bytes / 4 * MAX_BUFFER_QUARTERS)
 }
 
 /// Local time minus UTC, as it is now.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::LockdownModeOperation;
 
+use crate::clone::PendingClone;
 use crate::config_check::{self, MAX_BUFFERS};
 use crate::context::Context;
 use crate::guarded_names;
@@ -68,6 +69,34 @@ impl Service {
         }
         let staying = self.sessions.values().filter(|other| wanted == 0 || !self.gives_way(other, uid, wanted));
         self.check_number(uid, &staying.collect::<Vec<_>>())
+    }
+
+    /// Whether a user's sessions can have so many bytes of buffers more; an exclusive session of
+    /// this priority (if not 0) ends some first. A user may have half of what all others leave,
+    /// root and the service's own user all of it.
+    pub(crate) fn check_memory(&self, uid: i32, wanted_prio: u32, bytes: u64) -> Result<(), String> {
+        let stays = |other: &&Session| wanted_prio == 0 || !self.gives_way(other, uid, wanted_prio);
+        let of_sessions =
+            self.sessions.values().filter(stays).map(|session| (session.consumer_uid, session.buffer_bytes));
+        let of_clones = self.pending_clones.values().map(PendingClone::charge);
+        let (mut all, mut own) = (0_u64, 0_u64);
+        for (owner, bytes) in of_sessions.chain(of_clones) {
+            all += bytes;
+            own += if owner == uid { bytes } else { 0 };
+        }
+        let left_by_others = self.max_buffer_bytes.saturating_sub(all - own);
+        let share = if self.is_trusted(uid) { left_by_others } else { left_by_others / 2 };
+        if own.saturating_add(bytes) > share {
+            return Err(format!(
+                "the buffers have {} KiB together, {} KiB are left for uid {uid}: its sessions have {} KiB, and those \
+                 of all users may have {} KiB",
+                bytes / 1024,
+                share.saturating_sub(own) / 1024,
+                own / 1024,
+                self.max_buffer_bytes / 1024,
+            ));
+        }
+        Ok(())
     }
 
     /// Only root and the service's own user say whose producers are let in.

@@ -63,6 +63,8 @@ pub(crate) struct PendingClone {
     source: SessionId,
     call: CallId,
     uid: i32,
+    /// What it can take of the memory.
+    bytes: u64,
     skips_filter: bool,
     trigger: Option<Received>,
     /// What goes on where the file of the source ends now.
@@ -74,6 +76,13 @@ pub(crate) struct PendingClone {
     is_flushed: bool,
     /// By index; none before its group was flushed.
     buffers: Vec<Option<Taken>>,
+}
+
+impl PendingClone {
+    /// Who is charged with the memory of the clone, and with how much.
+    pub(crate) fn charge(&self) -> (i32, u64) {
+        (self.uid, self.bytes)
+    }
 }
 
 /// A buffer of the source, or its copy.
@@ -129,6 +138,7 @@ impl Service {
         }
         let (source, is_bugreport) = self.source_of(&request, uid)?;
         self.check_clone_limits(uid)?;
+        self.check_memory(uid, 0, self.sessions.get(&source).map_or(0, |session| session.buffer_bytes))?;
         let session = self.sessions.get(&source).ok_or("the session is gone")?;
         if session.opening.is_some() || session.clone.as_ref().is_some_and(|clone| clone.reply.is_some()) {
             return Err("the session is not complete yet".to_owned());
@@ -156,6 +166,7 @@ impl Service {
             source,
             call,
             uid,
+            bytes: session.buffer_bytes,
             skips_filter: is_bugreport || request.skip_trace_filter().unwrap_or(false),
             trigger: clone_trigger(&request),
             file,
@@ -337,8 +348,10 @@ impl Service {
     fn make_clone(&mut self, clone: CloneId, pending: PendingClone, cx: &mut Context<'_>) -> Option<SessionId> {
         let mut events = Vec::new();
         let mut buffers = Vec::with_capacity(pending.buffers.len());
+        let mut buffer_bytes = 0;
         for (index, taken) in (0u32..).zip(pending.buffers) {
             let Taken { mut buffer, at_ns, .. } = taken?;
+            buffer_bytes += buffer.clone_bytes() as u64;
             buffer.make_read_only();
             buffers.push(self.insert_buffer(buffer)?);
             events.push((at_ns, Event::BufferCloned(index)));
@@ -367,6 +380,7 @@ impl Service {
             state_since_ns: cx.now.boottime_ns,
             started_realtime_ns: source.started_realtime_ns,
             buffers,
+            buffer_bytes,
             instances: Instances::default(),
             entries_by_name: Default::default(),
             instance_configs: Default::default(),

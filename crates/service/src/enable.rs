@@ -80,6 +80,7 @@ impl Service {
         let path = file_path(config, request.file_attached)?;
         let writes_file = config.write_into_file.unwrap_or(false);
         let opening = Opening { is_adopted: writes_file && path.is_none(), path, ..Opening::default() };
+        self.check_memory(uid, config.exclusive_prio.unwrap_or(0), bytes_of_buffers(config))?;
         let buffers = self.allocate_buffers(config)?;
 
         self.last.session += 1;
@@ -122,6 +123,7 @@ impl Service {
         file: Option<FileId>,
     ) -> Session {
         let config = request.config;
+        let buffer_bytes = bytes_of_buffers(&config);
         let entries_by_name = Entries::by_name(&config);
         let given = (config.trace_uuid_msb.unwrap_or(0), config.trace_uuid_lsb.unwrap_or(0));
         Session {
@@ -139,6 +141,7 @@ impl Service {
             started_realtime_ns: None,
             patterns,
             buffers,
+            buffer_bytes,
             instances: Instances::default(),
             entries_by_name,
             instance_configs: BTreeMap::new(),
@@ -245,6 +248,11 @@ impl Service {
         self.buffers.insert(BufferId(id), Box::new(buffer));
         Some(BufferId(id))
     }
+}
+
+/// Bytes of all buffers of a config, which are touched as they fill.
+fn bytes_of_buffers(config: &TraceConfig) -> u64 {
+    config.buffers.iter().map(|buffer| u64::from(buffer.size_kb.unwrap_or(0)) * 1024).sum()
 }
 
 /// The path of the file to be created, if there is one.

@@ -42,6 +42,8 @@ pub struct Service {
     pub(crate) machines: Machines,
     pub(crate) sessions: Map<SessionId, Session>,
     pub(crate) buffers: Buffers,
+    /// See [`Service::limit_buffers`].
+    pub(crate) max_buffer_bytes: u64,
     pub(crate) files: Map<FileId, SessionId>,
     timers: BTreeMap<TimerId, Timer>,
     /// The same by their sessions.
@@ -137,6 +139,7 @@ impl Service {
             machines: Machines::default(),
             sessions: Map::new(),
             buffers: Map::new(),
+            max_buffer_bytes: u64::MAX,
             files: Map::new(),
             timers: BTreeMap::new(),
             timers_of: BTreeSet::new(),
@@ -152,6 +155,13 @@ impl Service {
             scratch: Vec::new(),
             work: 0,
         }
+    }
+
+    /// Limits the bytes of the buffers of all sessions and clones together, which have no limit
+    /// otherwise. A user gets at most half of what the others leave; root and the service's own
+    /// user get all of it. What goes beyond is refused with an error that says how much is left.
+    pub fn limit_buffers(&mut self, bytes: u64) {
+        self.max_buffer_bytes = bytes;
     }
 
     /// Bytes of all central buffers that sessions have asked for, filled or not.

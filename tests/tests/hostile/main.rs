@@ -7,6 +7,7 @@ mod a_long_name_hurts_only_who_has_it;
 mod a_packet_that_nobody_can_take_is_dropped_alone;
 mod a_service_may_pass_descriptors_that_do_not_close;
 mod a_turn_ends_when_enough_was_done;
+mod buffers_leave_memory_to_the_machine;
 mod chunks_may_come_in_the_worst_order;
 mod descriptors;
 mod every_data_source_is_in_the_state;

@@ -348,6 +348,45 @@ fn three_users_with_all_sessions_keep_nobody_out() {
 }
 
 #[test]
+fn memory_for_buffers_is_shared_among_users() {
+    const MIB: u64 = 1 << 20;
+    let mut world = World::new();
+    world.service.limit_buffers(96 * MIB);
+    let with = |mib: u32| TraceConfig { buffers: vec![buffer(1024 * mib)], ..Default::default() };
+    let enable = |world: &mut World, uid: i32, mib: u32| {
+        let consumer = world.consumer_of(uid);
+        (verdict(world, consumer, &with(mib)), consumer)
+    };
+    let (verdict, _) = enable(&mut world, 100, 49);
+    let left = "49152 KiB are left for uid 100: its sessions have 0 KiB, and those of all users may have 98304 KiB";
+    assert_eq!(verdict, format!("the buffers have 50176 KiB together, {left}"));
+    let (verdict, of_alice) = enable(&mut world, 100, 20);
+    assert_eq!(verdict, "");
+    // A clone takes as much.
+    let cloner = world.consumer_of(100);
+    let clone = crate::clones::ask(&mut world, cloner, &crate::clones::by_id(1));
+    assert_eq!(crate::clones::answer(&world, clone).and_then(|answer| answer.success), Some(true));
+    assert_eq!(enable(&mut world, 100, 26).0, "", "of a clone counts what it has taken, which is nothing");
+    let cloner = world.consumer_of(100);
+    let clone = crate::clones::ask(&mut world, cloner, &crate::clones::by_id(3));
+    let error = crate::clones::answer(&world, clone).and_then(|answer| answer.error).unwrap().to_string();
+    assert!(error.contains("2048 KiB are left for uid 100"), "{error}");
+    assert!(enable(&mut world, 100, 3).0.contains("2048 KiB are left"));
+    // Others have half of what is left, root all of it.
+    assert!(enable(&mut world, 101, 26).0.contains("25600 KiB are left for uid 101"));
+    assert_eq!(enable(&mut world, 101, 25).0, "");
+    assert!(enable(&mut world, 0, 26).0.contains("25600 KiB are left for uid 0"));
+    assert_eq!(enable(&mut world, 0, 25).0, "");
+    assert!(enable(&mut world, 102, 1).0.contains("0 KiB are left"));
+    // What is freed can be had again, also from sessions that an exclusive one ends.
+    world.consumer_call(of_alice, Method::FreeBuffers, &[]);
+    assert_eq!(enable(&mut world, 102, 10).0, "");
+    let exclusive = world.consumer_of(0);
+    let config = TraceConfig { exclusive_prio: Some(1), ..with(96) };
+    assert_eq!(self::verdict(&mut world, exclusive, &config), "");
+}
+
+#[test]
 fn names_of_guarded_sessions_are_shared_among_users() {
     let mut world = World::new();
     let begin = |world: &mut World, uid: i32, name: &str| {
