@@ -209,6 +209,24 @@ impl Census {
     }
 }
 
+/// In which order connections of one owner have to go when too much is held for it: first those of
+/// the process for which most is held, of these the fullest. So a process that holds much costs an
+/// honest one of the same user nothing, however many connections it spreads that over. Each is given
+/// with its process and what is held; those for which nothing is held stay.
+pub(crate) fn fullest_first<Id: Copy + Ord>(connections: impl Iterator<Item = (Id, Option<i32>, usize)>) -> Vec<Id> {
+    let connections: Vec<_> = connections.filter(|&(_, _, held)| held > 0).collect();
+    let mut of_process: HashMap<Option<i32>, usize> = HashMap::new();
+    for &(_, pid, held) in &connections {
+        *of_process.entry(pid).or_default() += held;
+    }
+    let mut ranked: Vec<_> = connections
+        .into_iter()
+        .map(|(id, pid, held)| (of_process.get(&pid).copied().unwrap_or(0), pid, held, id))
+        .collect();
+    ranked.sort_unstable_by(|one, other| other.cmp(one));
+    ranked.into_iter().map(|(.., id)| id).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -263,6 +281,14 @@ mod tests {
         census.leave(Owner::Uid(0), MAX_HELD_BYTES / 3, 0);
         census.leave(BOB, MAX_HELD_BYTES / 2, 0);
         assert!(census.shares.is_empty() && census.all.held_bytes == 0 && census.all.connections == 0);
+    }
+
+    #[test]
+    fn a_process_with_many_connections_goes_before_an_honest_one() {
+        // The honest one has the fullest connection.
+        let connections = [(1, Some(10), 50), (2, Some(66), 30), (3, Some(66), 40), (4, Some(11), 0), (5, None, 20)];
+        assert_eq!(fullest_first(connections.into_iter()), [3, 2, 1, 5]);
+        assert_eq!(fullest_first([(1, Some(10), 0)].into_iter()), Vec::<i32>::new());
     }
 
     #[test]

@@ -109,6 +109,11 @@ impl Client {
         }
     }
 
+    /// The process that connected, if it is known.
+    pub(crate) fn pid(&self) -> Option<i32> {
+        self.host.peer().pid
+    }
+
     /// For log lines: what it is and who is behind it.
     pub(crate) fn name(&self) -> impl core::fmt::Display + use<> {
         let (role, id, owner) = (self.role.name(), self.id.0, self.owner);

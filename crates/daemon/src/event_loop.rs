@@ -12,7 +12,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 
-use crate::census::{Census, Owner};
+use crate::census::{Census, Owner, fullest_first};
 use crate::client::{CallContext, Client};
 use crate::clocks;
 use crate::closers::{Closers, INTERRUPT_AFTER};
@@ -431,15 +431,27 @@ impl EventLoop {
         }
     }
 
-    /// Gives up connections for which most is held, of the one for whom most is held, until not too
-    /// much is.
+    /// Gives up connections of the one for whom most is held, until not too much is: of the process
+    /// for which most is held the fullest. Clients are looked at once for each such owner, not for
+    /// each connection that goes.
     fn drop_hoarders(&mut self) {
         while let Some((owner, limit)) = self.census.overdrawn() {
             let of_owner = self.clients.values().filter(|client| client.owner == owner);
-            let Some(largest) = of_owner.max_by_key(|client| client.held_counted) else { return };
-            let (id, held) = (largest.id, largest.held_counted);
-            log::warn!("more than {limit} bytes are held for {owner}, or for all clients and most of them for {owner}");
-            self.close(id, Some(&IpcError::HoldsTooMuch { held, limit }));
+            let held = of_owner.map(|client| (client.id, client.pid(), client.held_counted));
+            let fullest = fullest_first(held);
+            if fullest.is_empty() {
+                return;
+            }
+            for id in fullest {
+                let held = self.clients.get(&id).map_or(0, |client| client.held_counted);
+                log::warn!(
+                    "more than {limit} bytes are held for {owner}, or for all clients and most of them for {owner}"
+                );
+                self.close(id, Some(&IpcError::HoldsTooMuch { held, limit }));
+                if self.census.overdrawn().is_none_or(|(next, _)| next != owner) {
+                    break;
+                }
+            }
         }
     }
 

@@ -17,8 +17,9 @@ pub struct Options {
     /// Which producer sockets relays of other machines may connect to.
     pub relay_endpoints: RelayEndpoints,
     /// Bytes that may be held for all clients together, because they do not read, or send only
-    /// parts of frames. If it becomes more, the user for whom most is held loses the fullest
-    /// connection. A user alone may have half of it, except root and the user of the service.
+    /// parts of frames. If it becomes more, then of the user for whom most is held, the process for
+    /// which most is held loses its fullest connection. A user alone may have half of it, except
+    /// root and the user of the service.
     pub max_queued_bytes: usize,
     /// Text for `tracing_service_version` in traces and in the service state.
     pub version: String,
