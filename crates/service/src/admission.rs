@@ -78,9 +78,10 @@ impl Service {
         let stays = |other: &&Session| wanted_prio == 0 || !self.gives_way(other, uid, wanted_prio);
         let of_sessions =
             self.sessions.values().filter(stays).map(|session| (session.consumer_uid, session.buffer_bytes));
+        let of_drains = self.drains.values().map(|drain| (drain.session.consumer_uid, drain.session.buffer_bytes));
         let of_clones = self.pending_clones.values().map(PendingClone::charge);
         let (mut all, mut own) = (0_u64, 0_u64);
-        for (owner, bytes) in of_sessions.chain(of_clones) {
+        for (owner, bytes) in of_sessions.chain(of_drains).chain(of_clones) {
             all += bytes;
             own += if owner == uid { bytes } else { 0 };
         }
@@ -138,16 +139,18 @@ impl Service {
 
     /// Whether a user can have one session more.
     fn check_number(&self, uid: i32, sessions: &[&Session]) -> Result<(), String> {
-        let of_uid = sessions.iter().filter(|session| session.consumer_uid == uid).count();
+        // Freed ones count until their files are complete.
+        let all = || sessions.iter().copied().chain(self.drains.values().map(|drain| &drain.session));
+        let of_uid = all().filter(|session| session.consumer_uid == uid).count();
         if of_uid >= MAX_SESSIONS_PER_UID {
             return Err(format!("uid {uid} has {of_uid} sessions, at most {MAX_SESSIONS_PER_UID} are possible"));
         }
         // Clones have a limit of their own. They do not count against the reserves.
-        let without_clones = || sessions.iter().filter(|session| session.state != State::Cloned).count();
+        let without_clones = || all().filter(|session| session.state != State::Cloned).count();
         let (count, max, whose) = match of_uid {
             _ if self.is_trusted(uid) => (without_clones(), MAX_SESSIONS_FOR_TRUSTED, ""),
             0 => (without_clones(), MAX_SESSIONS_FOR_NEWCOMERS, "; the rest is for root"),
-            _ => (sessions.len(), MAX_SESSIONS, "; the rest is for root and for users without a session"),
+            _ => (all().count(), MAX_SESSIONS, "; the rest is for root and for users without a session"),
         };
         if count >= max {
             return Err(format!("there are {count} sessions, no more are possible{whose}"));

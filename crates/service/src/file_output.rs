@@ -1,7 +1,7 @@
 //! Streaming a session into a file (`docs/spec/service.md §18`).
 //!
 //! A pass writes everything that is in the buffers, in batches: a next one is made when the owner has written one, so that
-//! no more than two wait in memory. Only when a session is freed is everything handed over at once.
+//! no more than two wait in memory. That holds when the session is freed, too (`drain.rs`).
 
 use esatto_schema::trace_config::FFlushMode;
 use esatto_shm::planted;
@@ -52,6 +52,9 @@ impl Service {
 
     /// The owner wrote a batch, or could not.
     pub(crate) fn file_written(&mut self, file: FileId, result: Result<(), String>, cx: &mut Context<'_>) {
+        if let Some(&id) = self.files.get(&file).filter(|id| self.drains.contains_key(id)) {
+            return self.continue_drain(id, result, cx);
+        }
         let session = self.files.get(&file).and_then(|id| self.sessions.get_mut(id));
         let Some((session, file)) = session.and_then(|session| session.file.take().map(|file| (session, file))) else {
             // What was handed over when its session went.
@@ -156,19 +159,21 @@ impl Service {
         cx.push(Output::CloseFile(file.id));
     }
 
-    /// The session goes: hands over everything that is left, without waiting.
-    pub(crate) fn complete_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+    /// The session goes: hands over what is left, as far as the owner takes it now. True if that is
+    /// all, and the file is closed behind it.
+    pub(crate) fn complete_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) -> bool {
         loop {
-            let Some(session) = self.sessions.get_mut(&session_id) else { return };
-            let Some(file) = &mut session.file else { return };
+            let Some(session) = self.sessions.get_mut(&session_id) else { return true };
+            let Some(file) = &mut session.file else { return true };
             if file.is_opening {
                 // Never opened as far as the service knows; closed when the owner says so.
                 self.files.remove(&file.id);
                 session.file = None;
-                return self.notify_disabled(session_id, cx);
+                self.notify_disabled(session_id, cx);
+                return true;
             }
-            file.writes = 0;
             match file.pass {
+                Some(pass) if pass.has_more && file.writes >= MAX_WRITES => return false,
                 Some(pass) if pass.has_more => self.write_batch(session_id, cx),
                 Some(pass) if pass.is_final => self.close_file(session_id, cx),
                 _ => self.write_file(session_id, true, cx),

@@ -29,6 +29,8 @@ pub struct SessionView {
     pub consumer: Option<ClientId>,
     /// The global numbers of its buffers.
     pub buffers: Vec<u16>,
+    /// It was freed, and its file is not complete yet.
+    pub is_freed: bool,
 }
 
 impl Service {
@@ -39,7 +41,7 @@ impl Service {
             producers: self.producers.len(),
             registrations: self.registry.len(),
             consumers: self.consumers.len(),
-            sessions: self.sessions.len(),
+            sessions: self.sessions.len() + self.drains.len(),
             buffers: self.buffers.len(),
             files: self.files.len(),
             timers: self.timer_count(),
@@ -48,19 +50,20 @@ impl Service {
         }
     }
 
-    /// The sessions, oldest first.
+    /// The sessions, oldest first, and behind them those that were freed.
     pub fn session_views(&self) -> Vec<SessionView> {
         let view = |session: &crate::session::Session| SessionView {
             id: session.id.0,
             consumer: session.consumer,
             buffers: session.buffers.iter().map(|buffer| buffer.0).collect(),
+            is_freed: self.drains.contains_key(&session.id),
         };
-        self.sessions.values().map(view).collect()
+        self.sessions.values().chain(self.drains.values().map(|drain| &drain.session)).map(view).collect()
     }
 
-    /// Changes whenever a session comes or goes.
-    pub fn session_stamp(&self) -> (usize, u64) {
-        (self.sessions.len(), self.last.session)
+    /// Changes whenever a session comes, is freed or goes.
+    pub fn session_stamp(&self) -> (usize, usize, u64) {
+        (self.sessions.len(), self.drains.len(), self.last.session)
     }
 
     /// Checks that the books of every buffer balance, and that what is counted in two places is the

@@ -15,6 +15,7 @@ mod concurrent;
 mod config_check;
 mod consumer;
 mod context;
+mod drain;
 mod enable;
 mod file_output;
 mod flush;

@@ -209,21 +209,14 @@ impl Service {
         self.disable(session_id, true, error, cx);
         self.stop_opening(session_id, cx);
         self.abandon_clones_of(session_id, cx);
-        self.complete_file(session_id, cx);
+        let is_complete = self.complete_file(session_id, cx);
         self.cancel_timers(session_id, |_| true, cx);
         if self.sessions.get(&session_id).is_some_and(|session| session.state == State::Cloned) {
             self.enter(session_id, State::Disabled, cx);
         }
-        let Some(session) = self.sessions.remove(&session_id) else { return };
-        let (mut recorded, mut overwritten) = (0, 0);
-        for buffer in &session.buffers[usize::from(planted!("buffer-leak") && session.buffers.len() > 1)..] {
-            if let Some(buffer) = self.buffers.remove(buffer) {
-                recorded += buffer.stats().bytes_written;
-                overwritten += buffer.stats().bytes_overwritten;
-            }
-        }
+        let Some(mut session) = self.sessions.remove(&session_id) else { return };
         self.forget_members_of(&session, cx);
-        for (id, flush) in session.flushes {
+        for (id, flush) in core::mem::take(&mut session.flushes) {
             for producer in &flush.waiting_for {
                 if let Some(producer) = self.producers.get_mut(producer) {
                     producer.flushes.remove(&id);
@@ -233,21 +226,41 @@ impl Service {
                 cx.reject(call);
             }
         }
-        if let Some(file) = session.file {
-            self.files.remove(&file.id);
-            cx.push(Output::CloseFile(file.id));
-        }
+        let mut notice = None;
         if let Some(consumer) = session.consumer.and_then(|client| self.consumers.get_mut(&client)) {
             consumer.session = None;
             if let Some(call) = consumer.read_call.take() {
                 cx.reply_empty(call);
             }
+            if !is_complete {
+                notice = consumer.enable_call.take();
+            }
+        }
+        if is_complete {
+            self.drop_content(session, cx);
+        } else {
+            self.begin_drain(session, notice, cx);
+        }
+        self.update_priority(None, cx);
+    }
+
+    /// Nobody has anything to do with a session any more: its buffers go.
+    pub(crate) fn drop_content(&mut self, session: Session, cx: &mut Context<'_>) {
+        let (mut recorded, mut overwritten) = (0, 0);
+        for buffer in &session.buffers[usize::from(planted!("buffer-leak") && session.buffers.len() > 1)..] {
+            if let Some(buffer) = self.buffers.remove(buffer) {
+                recorded += buffer.stats().bytes_written;
+                overwritten += buffer.stats().bytes_overwritten;
+            }
+        }
+        if let Some(file) = session.file {
+            self.files.remove(&file.id);
+            cx.push(Output::CloseFile(file.id));
         }
         cx.info(format!(
             "session {} is freed: {recorded} bytes were recorded, {overwritten} of them overwritten unread",
-            session_id.0
+            session.id.0
         ));
-        self.update_priority(None, cx);
     }
 
     /// The producers of a session that is no more have nothing to do with its buffers.

@@ -9,6 +9,7 @@ use crate::buffer::CentralBuffer;
 use crate::clone::{CloneId, PendingClone};
 use crate::consumer::Consumer;
 use crate::context::Context;
+use crate::drain::Drain;
 use crate::guarded_names::GuardedNames;
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
 use crate::machines::Machines;
@@ -45,6 +46,8 @@ pub struct Service {
     /// See [`Service::limit_buffers`].
     pub(crate) max_buffer_bytes: u64,
     pub(crate) files: Map<FileId, SessionId>,
+    /// Freed sessions whose files are not complete yet.
+    pub(crate) drains: Map<SessionId, Drain>,
     timers: BTreeMap<TimerId, Timer>,
     /// The same by their sessions.
     timers_of: BTreeSet<(Timer, TimerId)>,
@@ -141,6 +144,7 @@ impl Service {
             buffers: Map::new(),
             max_buffer_bytes: u64::MAX,
             files: Map::new(),
+            drains: Map::new(),
             timers: BTreeMap::new(),
             timers_of: BTreeSet::new(),
             last: LastIds::default(),

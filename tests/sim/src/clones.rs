@@ -114,6 +114,7 @@ impl World {
             file: pending.file,
             may_end: true,
             has_ended: true,
+            is_freed: false,
             configs_read: 0,
             uuids_read: 0,
             last_flush_ns: self.now_ns,
@@ -157,7 +158,7 @@ impl World {
     /// CloneSession was answered.
     pub(crate) fn model_cloned(&mut self, index: usize, reply: &Reply) {
         let response = CloneSessionResponse::decode(reply.body.as_bytes()).expect("a response that is a message");
-        let is_there = |id: &u64| self.service.session_views().iter().any(|view| view.id == *id);
+        let is_there = |id: &u64| self.service.session_views().iter().any(|view| view.id == *id && !view.is_freed);
         let made = self.model.sessions.iter().find(|(_, session)| session.clone_call == Some(reply.call));
         if response.success == Some(true) {
             let (id, session) = made.expect("a clone that succeeded is a session");

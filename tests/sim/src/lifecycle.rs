@@ -353,6 +353,7 @@ impl World {
                 file: None,
                 may_end: false,
                 has_ended: false,
+                is_freed: false,
                 configs_read: 0,
                 uuids_read: 0,
                 last_flush_ns: self.now_ns,
@@ -378,22 +379,17 @@ impl World {
         if stamp == core::mem::replace(&mut self.model.stamp, stamp) {
             return;
         }
-        let there: BTreeSet<u64> = self.service.session_views().iter().map(|view| view.id).collect();
+        let views = self.service.session_views();
+        let there: BTreeSet<u64> = views.iter().map(|view| view.id).collect();
         let gone: Vec<u64> = self.model.sessions.keys().copied().filter(|id| !there.contains(id)).collect();
+        for id in views.iter().filter(|view| view.is_freed).map(|view| view.id).chain(gone.iter().copied()) {
+            self.model.free(id);
+        }
         for id in gone {
             let Some(session) = self.model.sessions.remove(&id) else { continue };
-            self.model.ghosts.extend(session.instances.keys());
             for buffer in &session.buffers {
                 self.model.buffers.remove(buffer);
-                for producer in self.model.producers.values_mut() {
-                    // Writers that were named for a buffer of others stay as they are: it is their
-                    // producer's business.
-                    if producer.allowed.remove(buffer) {
-                        producer.writers.retain(|_, target| target != buffer);
-                    }
-                }
             }
-            self.model.flushes.retain(|_, flush| flush.session != id);
             if let Some(call) = session.enable_call.filter(|call| self.calls.contains_key(call)) {
                 panic!("every request is answered: {call:?} of session {id}, which is no more");
             }

@@ -84,6 +84,8 @@ pub struct SessionModel {
     /// Something happened that ends it.
     pub(crate) may_end: bool,
     pub(crate) has_ended: bool,
+    /// Only the rest of its file is still to be written.
+    pub(crate) is_freed: bool,
     pub(crate) configs_read: u32,
     pub(crate) uuids_read: u32,
     pub(crate) last_flush_ns: u64,
@@ -126,7 +128,7 @@ pub struct Model {
     pub(crate) discarded_patches: u64,
     /// Chunks that this step overwrites.
     pub(crate) overwritten: u64,
-    pub(crate) stamp: (usize, u64),
+    pub(crate) stamp: (usize, usize, u64),
     /// Handed to the session that this step makes.
     pub(crate) enabling: Option<(CallId, TraceConfig)>,
     pub(crate) hello: Option<Hello>,
@@ -383,6 +385,26 @@ impl World {
 }
 
 impl Model {
+    /// A session is freed: nobody has to do with it any more, but perhaps its file.
+    pub(crate) fn free(&mut self, id: u64) {
+        let Some(session) = self.sessions.get_mut(&id).filter(|session| !session.is_freed) else { return };
+        session.is_freed = true;
+        (session.consumer, session.detach_key) = (None, None);
+        (session.boost, session.awaits_change) = (None, None);
+        session.may_end = true;
+        self.ghosts.extend(core::mem::take(&mut session.instances).into_keys());
+        for buffer in &session.buffers {
+            for producer in self.producers.values_mut() {
+                // Writers that were named for a buffer of others stay as they are: it is their
+                // producer's business.
+                if producer.allowed.remove(buffer) {
+                    producer.writers.retain(|_, target| target != buffer);
+                }
+            }
+        }
+        self.flushes.retain(|_, flush| flush.session != id);
+    }
+
     /// Routes a chunk; false if its producer may not write there.
     fn copy(&mut self, client: usize, id: u16, target: u16, chunk: &Incoming, committed: bool) -> bool {
         let Some(producer) = self.producers.get(&client) else { return false };

@@ -22,7 +22,7 @@ impl World {
                 let found = self.model.flushes.iter().find(|(_, flush)| flush.call == Some(call)).map(|(&id, _)| id);
                 let Some(flush) = found.and_then(|id| self.model.flushes.remove(&id)) else { return };
                 let is_over = self.now_ns >= flush.ends_ns;
-                let is_gone = self.service.session_views().iter().all(|view| view.id != flush.session);
+                let is_gone = self.service.session_views().iter().all(|view| view.id != flush.session || view.is_freed);
                 assert!(is_over || is_gone, "flush {call:?} is given up before its time");
             }
             CallKind::Clone => self.model_clone_rejected(call),
@@ -185,7 +185,8 @@ impl World {
         let response = EnableTracingResponse::decode(body).expect("a response that is a message");
         assert_eq!(response.disabled, Some(true));
         let error = response.error.map(|error| error.to_string()).unwrap_or_default();
-        let is_there: BTreeSet<u64> = self.service.session_views().iter().map(|view| view.id).collect();
+        let views = self.service.session_views();
+        let is_there: BTreeSet<u64> = views.iter().filter(|view| !view.is_freed).map(|view| view.id).collect();
         let (now_ns, boottime_ns) = (self.now_ns, self.now_ns + self.suspended_ns);
         let found = self.model.sessions.iter_mut().find(|(_, session)| session.enable_call == Some(call));
         let Some((id, session)) = found else { return };

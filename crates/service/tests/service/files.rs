@@ -6,7 +6,7 @@ use esatto_schema::{TraceConfig, TracePacketReader, TraceReader};
 use esatto_service::{FileId, Input};
 
 use crate::consumers::{attach, detach, wait_for_end};
-use crate::world::{World, config, packet, text_of};
+use crate::world::{World, buffer, config, packet, text_of};
 
 fn streaming(sources: &[&str]) -> TraceConfig {
     TraceConfig { write_into_file: Some(true), file_write_period_ms: Some(1000), ..config(sources) }
@@ -154,6 +154,51 @@ fn a_consumer_that_goes_leaves_a_complete_file() {
     let packets: Vec<_> = trace.packet().map(|packet| TracePacketReader::new(packet.as_bytes())).collect();
     assert!(packets.last().unwrap().trace_stats().is_some());
     assert_eq!(world.closed_files, [FileId(1)]);
+}
+
+/// A session with several MiB in its buffer is freed: a turn has a bound, nothing is missing in the
+/// file, and the order is the same as for a small one.
+#[test]
+fn a_freed_session_completes_its_file_in_turns() {
+    const PACKETS: u32 = 4000;
+    for frees in [true, false] {
+        let mut world = World::new();
+        let mut producer = world.producer("p");
+        world.register(&producer, "ds");
+        let consumer = world.consumer();
+        let config =
+            TraceConfig { buffers: vec![buffer(16 << 10)], file_write_period_ms: Some(600_000), ..streaming(&["ds"]) };
+        let end = world.enable_with(consumer, &config, true);
+        for id in 0..PACKETS {
+            world.commit(&mut producer, 1, 1, id, &[&packet(&"x".repeat(2000))]);
+        }
+        world.commands(&producer);
+        world.writes_are_slow = true;
+        let before = world.service.work();
+        if frees {
+            world.consumer_call(consumer, Method::FreeBuffers, &[]);
+        } else {
+            world.feed(Input::ConsumerDisconnected(consumer));
+        }
+        let work = world.service.work() - before;
+        assert!(world.commands(&producer).iter().any(|command| command.stop_data_source.is_some()));
+        let mut turns = vec![work];
+        while world.closed_files.is_empty() {
+            assert_eq!(world.ended(end), None, "the consumer is told when the file is complete");
+            let before = world.service.work();
+            world.finish_slow_work();
+            turns.push(world.service.work() - before);
+        }
+        assert!(turns.len() > 2 && turns.iter().all(|&work| work < 8000), "{turns:?}");
+        assert_eq!(world.ended(end).is_some(), frees);
+        assert_eq!(texts(&world).len(), PACKETS as usize);
+        let trace = TraceReader::new(&world.files[&FileId(1)]);
+        let packets: Vec<_> = trace.packet().map(|packet| TracePacketReader::new(packet.as_bytes())).collect();
+        assert!(packets.last().unwrap().trace_stats().is_some());
+        assert_eq!((world.service.buffer_bytes(), world.service.holdings().sessions), (0, 0));
+        world.finish_slow_work();
+        assert_eq!((world.warnings.len(), world.timers()), (0, 0));
+    }
 }
 
 #[test]

@@ -91,6 +91,8 @@ pub(crate) struct World {
     pub(crate) copies_are_slow: bool,
     /// So are files that are created, and changes of priority.
     pub(crate) opening_is_slow: bool,
+    /// Batches of files are written only by `finish_slow_work`.
+    pub(crate) writes_are_slow: bool,
     slow: Vec<Slow>,
     pub(crate) priority: Option<PriorityBoost>,
     /// Why the priority cannot be changed.
@@ -110,6 +112,7 @@ pub(crate) struct World {
 /// What the owner has done, and not told yet.
 #[derive(Debug)]
 enum Slow {
+    Written(FileId, Result<(), String>),
     Opened(FileId, Result<(), String>),
     Copied(FileId, Result<(), String>),
     Priority(u64, Result<(), String>),
@@ -163,6 +166,7 @@ impl World {
             synced_files: Vec::new(),
             copies_are_slow: false,
             opening_is_slow: false,
+            writes_are_slow: false,
             slow: Vec::new(),
             priority: None,
             priority_error: None,
@@ -242,6 +246,10 @@ impl World {
                 if result.is_ok() {
                     self.files.get_mut(&file).expect("a file that exists").extend_from_slice(&bytes);
                 }
+                if self.writes_are_slow {
+                    self.slow.push(Slow::Written(file, result));
+                    return None;
+                }
                 return Some(Input::FileWritten { file, result });
             }
             Output::SetPriority { change, boost } => {
@@ -287,6 +295,7 @@ impl World {
         for work in core::mem::take(&mut self.slow) {
             self.feed(match work {
                 Slow::Opened(file, result) => Input::FileOpened { file, result },
+                Slow::Written(file, result) => Input::FileWritten { file, result },
                 Slow::Copied(file, result) => Input::FileCopied { file, result },
                 Slow::Priority(change, result) => Input::PrioritySet { change, result },
             });
