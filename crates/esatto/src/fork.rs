@@ -131,7 +131,6 @@ fn after_in_child() {
     held.registry.forget_instances();
     held.sources.forget_instances();
     ids::forget_process();
-    process::forget_system_pid();
     process::forget_tid();
     drop(held);
     sys::fork::tell_child();

@@ -27,13 +27,17 @@ use esatto_schema::{DataSourceConfigReader, TrackEventConfig};
 use esatto_shm::{Arbiter, ExhaustedPolicy, TraceWriter};
 
 use crate::interceptor::Interception;
+use crate::process::Pid;
 
 pub(crate) use recording::Recording;
 pub(crate) use slots::{HeldSlots, MAX_INSTANCES, Slots, Stamp, Ticket, generation, last_epoch, seen_generation};
 
 /// Where an instance's packets go.
 #[derive(Debug)]
-pub(crate) struct Destination(Mutex<Route>);
+pub(crate) struct Destination {
+    route: Mutex<Route>,
+    pid: Pid,
+}
 
 #[derive(Debug)]
 enum Route {
@@ -46,12 +50,26 @@ enum Route {
 }
 
 impl Destination {
-    pub(crate) const fn buffer(arbiter: Arc<Arbiter>, buffer: u16, policy: ExhaustedPolicy) -> Self {
-        Self(Mutex::new(Route::Buffer { arbiter, buffer, policy }))
+    fn new(route: Route) -> Self {
+        Self { route: Mutex::new(route), pid: Pid::default() }
     }
 
-    pub(crate) const fn reservation(arbiter: Arc<Arbiter>, number: u16) -> Self {
-        Self(Mutex::new(Route::Reservation { arbiter, number }))
+    /// The same, of a service that may know this process by another number.
+    pub(crate) fn with_pid(self, pid: Pid) -> Self {
+        Self { pid, ..self }
+    }
+
+    /// The number of this process for that service.
+    pub(crate) const fn pid(&self) -> &Pid {
+        &self.pid
+    }
+
+    pub(crate) fn buffer(arbiter: Arc<Arbiter>, buffer: u16, policy: ExhaustedPolicy) -> Self {
+        Self::new(Route::Buffer { arbiter, buffer, policy })
+    }
+
+    pub(crate) fn reservation(arbiter: Arc<Arbiter>, number: u16) -> Self {
+        Self::new(Route::Reservation { arbiter, number })
     }
 
     /// Whatever a config says that is better than `otherwise`: an interceptor that it names.
@@ -59,7 +77,7 @@ impl Destination {
         let reader = DataSourceConfigReader::new(config).interceptor_config();
         let name = reader.and_then(|reader| reader.name());
         match name.and_then(|name| Interception::new(name, config)) {
-            Some(interception) => Self(Mutex::new(Route::Interceptor(interception))),
+            Some(interception) => Self::new(Route::Interceptor(interception)),
             None => otherwise(),
         }
     }
@@ -109,7 +127,7 @@ impl Destination {
     }
 
     fn lock(&self) -> MutexGuard<'_, Route> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.route.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

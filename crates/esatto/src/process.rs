@@ -4,7 +4,7 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::fs::File;
 use std::io::Read;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use esatto_schema::{ProcessDescriptorWriter, ThreadDescriptorWriter};
 
@@ -31,36 +31,45 @@ pub(crate) fn name() -> String {
     command_line().first().map(|name| String::from_utf8_lossy(name).into_owned()).unwrap_or_default()
 }
 
-/// The number of this process where its service is; 0: not known to be another one.
-static SYSTEM_PID: AtomicU32 = AtomicU32::new(0);
+/// The number of this process for the traces of one service. In a container it is the one that the
+/// system's own probes see, if the service has told it.
+///
+/// Each connection has its own: a service changes only what is written for it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pid(
+    /// 0: not known to be another one than this process knows.
+    Arc<AtomicU32>,
+);
 
-/// A service knows this process by this number.
-pub(crate) fn set_system_pid(pid: u32) {
-    SYSTEM_PID.store(pid, Ordering::Relaxed);
-}
+impl Pid {
+    /// The service knows this process by this number.
+    pub(crate) fn set(&self, pid: u32) {
+        self.0.store(pid, Ordering::Relaxed);
+    }
 
-/// In the child of a fork, which is another process.
-pub(crate) fn forget_system_pid() {
-    set_system_pid(0);
-}
+    /// The connection is over.
+    pub(crate) fn forget(&self) {
+        self.set(0);
+    }
 
-/// The number of this process for traces. In a container it is the one that the system's own probes see, if the service has told it.
-fn pid() -> u32 {
-    match SYSTEM_PID.load(Ordering::Relaxed) {
-        0 => std::process::id(),
-        pid => pid,
+    fn get(&self) -> u32 {
+        match self.0.load(Ordering::Relaxed) {
+            0 => std::process::id(),
+            pid => pid,
+        }
+    }
+
+    /// The number of a thread for traces. The main thread has the number of the process, as
+    /// everywhere. Other threads of a container keep the number that they know, because what the
+    /// system calls them cannot be told from the inside.
+    fn of_thread(&self, tid: u32) -> u32 {
+        if tid == std::process::id() { self.get() } else { tid }
     }
 }
 
-/// The number of a thread for traces. The main thread has the number of the process, as everywhere; what the system calls the others of a container
-/// cannot be told from the inside, so they keep the number that they know.
-fn tid_in_traces(tid: u32) -> u32 {
-    if tid == std::process::id() { pid() } else { tid }
-}
-
 /// Writes the descriptor of this process, with another name than that of its program unless it is empty.
-pub(crate) fn describe(name: &str, out: &mut ProcessDescriptorWriter<'_>) {
-    out.pid(pid() as i32);
+pub(crate) fn describe(name: &str, pid: &Pid, out: &mut ProcessDescriptorWriter<'_>) {
+    out.pid(pid.get() as i32);
     match command_line().first() {
         _ if !name.is_empty() => drop(out.process_name(name)),
         Some(program) => drop(out.process_name(program)),
@@ -133,8 +142,8 @@ impl Thread {
     }
 
     /// Writes the descriptor of this thread, with another name than the system's unless it is empty.
-    pub(crate) fn describe(&self, name: &str, out: &mut ThreadDescriptorWriter<'_>) {
-        out.pid(pid() as i32).tid(i64::from(tid_in_traces(self.tid)));
+    pub(crate) fn describe(&self, name: &str, pid: &Pid, out: &mut ThreadDescriptorWriter<'_>) {
+        out.pid(pid.get() as i32).tid(i64::from(pid.of_thread(self.tid)));
         let name = if name.is_empty() { &self.name[..self.name_len] } else { name.as_bytes() };
         if !name.is_empty() {
             out.thread_name(name);

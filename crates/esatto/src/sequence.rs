@@ -19,7 +19,7 @@ use crate::arg::Arg;
 use crate::event::AnnotationNames;
 use crate::instance::{Instance, Options, Stamp};
 use crate::name::Announced;
-use crate::process;
+use crate::process::{self, Pid};
 use crate::site::Site;
 use crate::timestamp::Anchor;
 use crate::track::{Track, announcement};
@@ -55,6 +55,8 @@ pub struct Sequence {
     /// Absolute time that the last incremental timestamp led to.
     last_ns: u64,
     thread: process::Thread,
+    /// Of this process, where the service is.
+    pid: Pid,
     /// When the name of the thread was last looked at.
     named_ns: u64,
     /// Sites of which every name is announced, and whose events need nothing that is out of the ordinary.
@@ -83,6 +85,7 @@ impl Sequence {
             written_before: 0,
             last_ns: 0,
             thread: process::Thread::current(),
+            pid: instance.destination.pid().clone(),
             named_ns: 0,
             sites: Announced::default(),
             categories: Announced::default(),
@@ -268,11 +271,12 @@ impl Sequence {
         self.tracks.extend([thread_uuid, process_uuid]);
         self.describe_thread(now);
         let announced = announcement::get(process_uuid);
+        let pid = self.pid.clone();
         self.write_descriptor(now, |descriptor| match &announced {
-            Some(track) => track.describe(descriptor),
+            Some(track) => track.describe(&pid, descriptor),
             None => {
                 descriptor.uuid(process_uuid);
-                process::describe("", &mut descriptor.process());
+                process::describe("", &pid, &mut descriptor.process());
             }
         });
         if self.options.thread_time {
@@ -292,12 +296,13 @@ impl Sequence {
         let thread = self.thread;
         let thread_uuid = ids::thread_uuid(thread.tid);
         let announced = announcement::get(thread_uuid);
+        let pid = self.pid.clone();
         self.write_descriptor(now, |descriptor| match &announced {
-            Some(track) => track.describe(descriptor),
+            Some(track) => track.describe(&pid, descriptor),
             None => {
                 descriptor.uuid(thread_uuid);
                 descriptor.parent_uuid(ids::process_uuid());
-                thread.describe("", &mut descriptor.thread());
+                thread.describe("", &pid, &mut descriptor.thread());
                 if announcement::are_apart_from_system_tracks() {
                     descriptor.disallow_merging_with_system_tracks(true);
                 }
@@ -337,7 +342,8 @@ impl Sequence {
         if let Some(parent) = track.parent_track() {
             self.describe(parent, parent.uuid(), now);
         }
-        self.write_descriptor(now, |descriptor| track.describe(descriptor));
+        let pid = self.pid.clone();
+        self.write_descriptor(now, |descriptor| track.describe(&pid, descriptor));
     }
 
     /// Describes a track, though it may have been before.
@@ -345,7 +351,8 @@ impl Sequence {
         let now = now.max(self.last_ns);
         if self.is_ready() || self.start(now) {
             self.describe(track, track.uuid(), now);
-            self.write_descriptor(now, |descriptor| track.describe(descriptor));
+            let pid = self.pid.clone();
+            self.write_descriptor(now, |descriptor| track.describe(&pid, descriptor));
         }
     }
 

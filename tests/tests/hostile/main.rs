@@ -5,6 +5,7 @@ mod a_config_that_fits_no_command_is_refused;
 mod a_descriptor_whose_close_blocks_stops_nobody;
 mod a_long_name_hurts_only_who_has_it;
 mod a_packet_that_nobody_can_take_is_dropped_alone;
+mod a_pid_is_only_for_the_service_that_says_it;
 mod a_service_may_pass_descriptors_that_do_not_close;
 mod a_turn_ends_when_enough_was_done;
 mod buffers_leave_memory_to_the_machine;

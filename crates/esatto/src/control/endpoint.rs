@@ -22,7 +22,7 @@ use super::call::{Call, Reply, SharedMemory};
 use super::sink::{Outgoing, Sink};
 use crate::notice;
 use crate::platform::{self, Shared};
-use crate::process;
+use crate::process::Pid;
 
 /// A service that ends the stream of commands is asked for another one. If it ends so many without
 /// a command, the connection is renewed.
@@ -114,6 +114,7 @@ pub(crate) struct Endpoint {
     transport: Option<Transport>,
     /// What the last connection left of the patience with this service.
     patience: Duration,
+    pid: Pid,
 }
 
 /// The way of the data.
@@ -145,6 +146,7 @@ impl Endpoint {
             empty_streams: 0,
             transport: None,
             patience: esatto_shm::Options::default().patience,
+            pid: Pid::default(),
         }
     }
 
@@ -166,6 +168,11 @@ impl Endpoint {
     /// Where chunks come from, once there is memory.
     pub(crate) fn arbiter(&self) -> Option<&Arc<Arbiter>> {
         self.transport.as_ref().map(|transport| &transport.arbiter)
+    }
+
+    /// The number of this process where the service is.
+    pub(crate) const fn pid(&self) -> &Pid {
+        &self.pid
     }
 
     /// When something has to be sent, if nothing happens before.
@@ -215,6 +222,7 @@ impl Endpoint {
             self.patience = transport.arbiter.patience();
             transport.arbiter.shutdown();
         }
+        self.pid.forget();
         self.calls.clear();
         self.events.clear();
         self.emulated = false;
@@ -355,7 +363,7 @@ impl Endpoint {
         let response = InitializeConnectionResponseReader::new(reply.body);
         let adopted = response.using_shmem_provided_by_producer().unwrap_or(false);
         if let Some(pid) = peer_pid(reply.body) {
-            process::set_system_pid(pid);
+            self.pid.set(pid);
         }
         self.emulated = response.use_shmem_emulation().unwrap_or(false);
         self.patches_directly =

@@ -153,7 +153,7 @@ impl Producer {
         match self.endpoint.arbiter() {
             Some(arbiter) => {
                 let startups = self.startups.get_or_insert_with(request.keeper);
-                startups.begin(request, arbiter, &self.backend);
+                startups.begin(request, arbiter, self.endpoint.pid(), &self.backend);
             }
             None => request.done.complete(Ok(StartupRequest::answer(0))),
         }
@@ -288,7 +288,7 @@ impl Producer {
         let buffer = buffer_of(config)?;
         let arbiter = self.endpoint.arbiter()?;
         let in_service = || Destination::buffer(Arc::clone(arbiter), buffer, source.policy(config));
-        let destination = Destination::of_config(config, in_service);
+        let destination = Destination::of_config(config, in_service).with_pid(self.endpoint.pid().clone());
         let assignment =
             Assignment { config: Arc::clone(config), destination, backend: self.backend.clone(), startup: false };
         Some((source, source.setup(assignment)?))

@@ -16,6 +16,7 @@ use esatto_shm::Arbiter;
 
 use crate::data_source::{self, AnySource, Assignment, Done};
 use crate::instance::{Destination, Ticket};
+use crate::process::Pid;
 use crate::session::{Backend, Completer};
 
 /// Runs once, on the control thread.
@@ -58,7 +59,7 @@ impl StartupRequest {
 /// A trait, with one implementation, so that startup tracing is only in programs that name it, by making a request.
 pub(crate) trait Startups: Send {
     /// Sets up and starts what a request wants.
-    fn begin(&mut self, request: StartupRequest, arbiter: &Arc<Arbiter>, backend: &Backend);
+    fn begin(&mut self, request: StartupRequest, arbiter: &Arc<Arbiter>, pid: &Pid, backend: &Backend);
 
     /// An instance for a session that wants `config`, if there is one: it is to be started, not to be set up.
     fn adopt(&mut self, config: &[u8]) -> Option<(&'static dyn AnySource, Ticket)>;
@@ -118,7 +119,7 @@ enum Phase {
 }
 
 impl Startups for Requests {
-    fn begin(&mut self, request: StartupRequest, arbiter: &Arc<Arbiter>, backend: &Backend) {
+    fn begin(&mut self, request: StartupRequest, arbiter: &Arc<Arbiter>, pid: &Pid, backend: &Backend) {
         let mut instances = Vec::new();
         let sources = data_source::registered();
         for config in request.configs {
@@ -126,7 +127,7 @@ impl Startups for Requests {
             for &source in sources.iter().filter(|source| source.name().as_bytes() == name) {
                 let Some(reservation) = self.reservation.checked_add(1) else { continue };
                 let in_memory = || Destination::reservation(Arc::clone(arbiter), reservation);
-                let destination = Destination::of_config(&config, in_memory);
+                let destination = Destination::of_config(&config, in_memory).with_pid(pid.clone());
                 let assignment =
                     Assignment { config: Arc::clone(&config), destination, backend: backend.clone(), startup: true };
                 if let Some(ticket) = source.setup(assignment) {

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use esatto_schema::TrackDescriptorWriter;
 
 use super::{Kind, Track};
-use crate::process;
+use crate::process::{self, Pid};
 
 impl Track {
-    /// Writes the descriptor.
-    pub(crate) fn describe(&self, out: &mut TrackDescriptorWriter<'_>) {
+    /// Writes the descriptor, for a service that knows this process by `pid`.
+    pub(crate) fn describe(&self, pid: &Pid, out: &mut TrackDescriptorWriter<'_>) {
         out.uuid(self.uuid());
         let parent = self.parent_uuid();
         let names_parent = match self.kind {
@@ -33,10 +33,10 @@ impl Track {
         }
         match &self.kind {
             Kind::Events => {}
-            Kind::Process => process::describe(&self.name, &mut out.process()),
+            Kind::Process => process::describe(&self.name, pid, &mut out.process()),
             Kind::Thread(tid) => {
                 let thread = tid.map_or_else(process::Thread::current, process::Thread::of_tid);
-                thread.describe(&self.name, &mut out.thread());
+                thread.describe(&self.name, pid, &mut out.thread());
             }
             Kind::Counter(counter) => counter.write(&mut out.counter()),
             Kind::State => drop(out.state()),

@@ -3,12 +3,13 @@ use esatto_schema::{TrackDescriptorReader, TrackDescriptorWriter, track_descript
 
 use super::*;
 use crate::ids::{COUNTER_MAGIC, STATE_MAGIC};
+use crate::process::Pid;
 
 const MYTRACK: u64 = 0x8182_0cb4_e204_bfb2;
 
 fn described(track: &Track) -> Vec<u8> {
     let mut buffer = HeapBuffer::<TrackDescriptorWriter<'_>>::default();
-    track.describe(&mut buffer.message());
+    track.describe(&Pid::default(), &mut buffer.message());
     buffer.to_vec()
 }
 
