@@ -46,8 +46,6 @@ enum Order {
     Opposite,
     /// The same one again, with one packet more.
     Again,
-    /// Each of another writer, so that a buffer has as many sequences as chunks.
-    Writers,
 }
 
 /// A producer of this kind.
@@ -63,7 +61,6 @@ pub struct Worst {
     flushes: Vec<u64>,
     /// Where a run of chunk ids began.
     base: u32,
-    last_writer: u16,
     /// Chunks that wait for a patch.
     unpatched: Vec<u32>,
     registered: Vec<String>,
@@ -75,8 +72,8 @@ impl Worst {
         let mut rng = Rng::new(world.rng.bits());
         let trade = match rng.below(10) {
             0..=4 => {
-                use Order::{Again, Descending, Ends, Halves, IntoTheMiddle, Opposite, Writers};
-                Trade::Chunks(rng.pick(&[Descending, IntoTheMiddle, Halves, Ends, Opposite, Again, Writers]))
+                use Order::{Again, Descending, Ends, Halves, IntoTheMiddle, Opposite};
+                Trade::Chunks(rng.pick(&[Descending, IntoTheMiddle, Halves, Ends, Opposite, Again]))
             }
             5 => Trade::Patches,
             6 | 7 => Trade::Registrations,
@@ -99,7 +96,6 @@ impl Worst {
             targets: Vec::new(),
             instances: Vec::new(),
             flushes: Vec::new(),
-            last_writer: 0,
             unpatched: Vec::new(),
             registered: Vec::new(),
         };
@@ -167,7 +163,6 @@ impl Worst {
             Order::Halves => n.reverse_bits() >> 24,
             Order::Opposite => (n % 2).wrapping_mul((1 << 31) - 1).wrapping_add(n / 2),
             Order::Again => n / 10,
-            Order::Writers => 0,
         };
         self.base.wrapping_add(at)
     }
@@ -184,8 +179,7 @@ impl Worst {
         for n in 0..FULL as u32 {
             let packets = if order == Order::Again { n % 10 + 1 } else { 1 };
             let id = self.id(order, n);
-            let writer = if order == Order::Writers { self.next_writer() } else { 1 };
-            request = request.bytes(1, &chunk(target, writer, id, 0, packets).0);
+            request = request.bytes(1, &chunk(target, 1, id, 0, packets).0);
         }
         self.commit(&request, world);
     }
@@ -251,12 +245,6 @@ impl Worst {
         for flush in core::mem::take(&mut self.flushes).into_iter().rev() {
             world.call(self.client, Method::CommitData.id(), &Pb::default().int(3, flush).0, true);
         }
-    }
-
-    /// The next of all writer ids.
-    fn next_writer(&mut self) -> u16 {
-        self.last_writer = self.last_writer % 32_767 + 1;
-        self.last_writer
     }
 
     fn target(&mut self) -> Option<u16> {
