@@ -46,6 +46,9 @@ const MAX_WORK_PER_ROUND: u64 = 1 << 20;
 /// Calls that a process may leave behind at its end and that are handled before others get their
 /// turn: what the kernel holds of one connection, as commits.
 const CALLS_PER_HANG_UP: usize = 8192;
+/// Turns of [`CALLS_PER_TURN`] calls that connections at their end may take in one round of the
+/// loop, whatever work the calls are.
+const HANG_UP_TURNS_PER_ROUND: usize = 256;
 /// Events taken from the kernel at a time.
 const EVENTS_PER_WAKE_UP: usize = 128;
 /// How long a listener rests when no connection can be accepted, for want of descriptors most likely.
@@ -257,12 +260,13 @@ impl EventLoop {
     /// Those that are left when the work of a round is done are the first in the next round.
     fn look_after_hang_ups(&mut self) {
         let budget = Budget::new(&self.service);
+        let mut turns = 0;
         for _ in 0..self.hung_up.len() {
-            if budget.is_used_up(&self.service) {
+            if budget.is_used_up(&self.service) || turns >= HANG_UP_TURNS_PER_ROUND {
                 return;
             }
             let Some(id) = self.hung_up.pop_front() else { return };
-            self.hang_up(id);
+            turns += self.hang_up(id);
             if self.clients.contains_key(&id) {
                 self.hung_up.push_back(id);
             }
@@ -274,9 +278,7 @@ impl EventLoop {
         match token {
             WAKE => {
                 self.wake.reset();
-                while let Some(event) = self.files.next_event() {
-                    self.feed_file_event(event);
-                }
+                self.look_after_files();
             }
             BOOT_TIMER => {
                 let mut expirations = [0; 8];
@@ -290,6 +292,18 @@ impl EventLoop {
                 self.accept(usize::try_from(token - FIRST_LISTENER).unwrap_or(usize::MAX));
             }
             _ => self.on_socket(ClientId(token), flags),
+        }
+    }
+
+    /// Tells the service what became of its files. What it writes next may be done before it hears
+    /// of the last write, so this goes on in the next round when enough was done.
+    fn look_after_files(&mut self) {
+        let begun = self.service.work();
+        while let Some(event) = self.files.next_event() {
+            self.feed_file_event(event);
+            if self.service.work() - begun > MAX_WORK_PER_TURN {
+                return self.wake.wake();
+            }
         }
     }
 
@@ -328,15 +342,17 @@ impl EventLoop {
     /// That holds for all that a process leaves behind in good faith. One that leaves more behind
     /// than [`CALLS_PER_HANG_UP`] calls or [`MAX_WORK_PER_HANG_UP`] is dealt with in several turns,
     /// and others are served meanwhile.
-    fn hang_up(&mut self, id: ClientId) {
+    ///
+    /// Returns how many turns it took.
+    fn hang_up(&mut self, id: ClientId) -> usize {
         let begun = self.service.work();
-        for _ in 0..CALLS_PER_HANG_UP / CALLS_PER_TURN {
-            let Some(client) = self.clients.get_mut(&id) else { return };
+        for turn in 1..=CALLS_PER_HANG_UP / CALLS_PER_TURN {
+            let Some(client) = self.clients.get_mut(&id) else { return turn };
             // Nobody writes any more, so this comes to an end: at most what the kernel holds for us.
             if client.connection.has_work() {
                 self.handle_frames(id);
                 if self.service.work() - begun > MAX_WORK_PER_HANG_UP {
-                    break;
+                    return turn;
                 }
                 continue;
             }
@@ -344,10 +360,12 @@ impl EventLoop {
             let result = client.connection.on_readable();
             let nothing_new = client.connection.decoder().buffered() == before;
             if result.is_err() || (nothing_new && !client.connection.has_work()) {
-                return self.close(id, result.err().as_ref());
+                self.close(id, result.err().as_ref());
+                return turn;
             }
         }
         // The other calls come in the next round. What it is owed is of no use to it.
+        CALLS_PER_HANG_UP / CALLS_PER_TURN
     }
 
     /// Handles frames of a client that have arrived, and leaves the rest for its next turn.

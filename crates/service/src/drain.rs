@@ -21,6 +21,13 @@ pub(crate) struct Drain {
 }
 
 impl Service {
+    /// Whether a freed session still has something to write into its file. An owner that ends feeds
+    /// [`Input::FileWritten`](crate::Input::FileWritten) until there is none.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        !self.drains.is_empty()
+    }
+
     /// Keeps a session that was freed until its file is complete.
     pub(crate) fn begin_drain(&mut self, mut session: Session, notice: Option<CallId>, cx: &mut Context<'_>) {
         session.consumer = None;

@@ -46,7 +46,13 @@ pub(crate) trait InProcess: core::fmt::Debug + Send {
 
     /// Fires the timers that are due, and takes note of what has become of files.
     fn work(&mut self);
+    /// Hands over what closed sessions still have to write into their files. The program, or what
+    /// it does with us, ends.
+    fn complete_files(&mut self);
 }
+
+/// A file that takes nothing for so long is not waited for at the end.
+const PATIENCE_WITH_FILES_NS: u64 = 5_000_000_000;
 
 /// The service and everything that it asks its owner to keep.
 struct LocalService {
@@ -187,6 +193,20 @@ impl LocalService {
         }
     }
 
+    /// Tells the service what became of its files. False if nothing did.
+    fn look_at_files(&mut self) -> bool {
+        let mut has_news = false;
+        while let Some(done) = self.files.next_done() {
+            has_news = true;
+            self.handle(match done {
+                Done::Opened(file, result) => Input::FileOpened { file, result },
+                Done::Written(file, result) => Input::FileWritten { file, result },
+                Done::Copied(file, result) => Input::FileCopied { file, result },
+            });
+        }
+        has_news
+    }
+
     fn create_memory(&mut self, client: ClientId, size: usize, page_size: usize) -> Option<Box<dyn SharedBuffer>> {
         let page_size = PageSize::new(page_size).ok()?;
         let region: Arc<dyn Memory> = Arc::new(PrivateRegion::new(size));
@@ -258,14 +278,19 @@ impl InProcess for LocalService {
         Some(Duration::from_nanos(at.saturating_sub(read(ClockId::Monotonic))))
     }
 
-    fn work(&mut self) {
-        while let Some(done) = self.files.next_done() {
-            self.handle(match done {
-                Done::Opened(file, result) => Input::FileOpened { file, result },
-                Done::Written(file, result) => Input::FileWritten { file, result },
-                Done::Copied(file, result) => Input::FileCopied { file, result },
-            });
+    fn complete_files(&mut self) {
+        let mut last = read(ClockId::Monotonic);
+        while self.service.is_draining() && read(ClockId::Monotonic) - last < PATIENCE_WITH_FILES_NS {
+            if self.look_at_files() {
+                last = read(ClockId::Monotonic);
+            } else {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
+    }
+
+    fn work(&mut self) {
+        self.look_at_files();
         let now = read(ClockId::Monotonic);
         while let Some(&Reverse((at, timer))) = self.timers.peek() {
             if at > now {

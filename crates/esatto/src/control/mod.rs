@@ -261,6 +261,10 @@ impl Control {
             source.tickets().into_iter().for_each(|ticket| source.end(ticket));
         }
         crate::thread::flush_all();
+        #[cfg(feature = "in-process")]
+        if let Some(local) = &mut self.local {
+            local.complete_files();
+        }
     }
 
     fn command(&mut self, command: Command) {

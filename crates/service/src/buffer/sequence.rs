@@ -211,8 +211,14 @@ impl Sequences {
             self.forget_oldest();
         }
         let slot = match self.find(producer, writer) {
-            Some(slot) => slot,
-            None => self.insert(producer, writer, identity),
+            Some(slot) if self.get(slot).identity == identity => slot,
+            found => {
+                if found.is_some() {
+                    // It is of a producer that is gone, of which a clone held content at that time.
+                    self.retire_producer(producer);
+                }
+                self.insert(producer, writer, identity)
+            }
         };
         self.get_mut(slot).last_used = self.copies;
         slot

@@ -217,3 +217,21 @@ fn what_the_writer_before_left_half_written_is_told_by_the_next_one() {
     bench.buffer.renew_writer(ProducerId(1), WriterId(1));
     assert_eq!(bench.put("p2w1.0[x4000] w1.0[d]").read(), "d=65 x");
 }
+
+#[test]
+fn a_number_of_a_producer_that_is_gone_does_not_lend_its_name() {
+    // The buffer was with a clone when the producer went, so nobody told it.
+    let mut buffer = CentralBuffer::new(4, FillPolicy::Ring).unwrap();
+    for uid in [11, 22] {
+        let identity = Identity { uid, ..Identity::default() };
+        let header = ChunkHeader { writer_id: 1, chunk_id: 7, count: 1, flags: 0 };
+        let payload: &[u8] = b"\x01a";
+        buffer.copy(&Chunk { producer: ProducerId(5), identity, header, complete: true, payload });
+    }
+    buffer.begin_read();
+    let mut uids = Vec::new();
+    while let Some(packet) = buffer.next_packet() {
+        uids.push(packet.identity.uid);
+    }
+    assert_eq!(uids, [11, 22]);
+}

@@ -115,7 +115,7 @@ impl Bench {
     }
 
     fn raw_chunk(&mut self, producer: u16, header: ChunkHeader, payload: &[u8]) {
-        let identity = Identity::default();
+        let identity = Identity { uid: i32::from(producer) * 11, ..Identity::default() };
         self.buffer.copy(&Chunk { producer: ProducerId(producer), identity, header, complete: true, payload });
     }
 
