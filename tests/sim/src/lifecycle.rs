@@ -6,7 +6,7 @@ use esatto_protozero::Owned;
 use esatto_schema::trace_config::WriteFlushMode;
 use esatto_schema::{TraceConfig, consumer_port, producer_port};
 use esatto_service::probe::Note;
-use esatto_service::{CallId, ConsumerCall, FileId, Input, ProducerCall, SharedBuffer};
+use esatto_service::{CallId, ConsumerCall, FileId, Input, Output, ProducerCall, SharedBuffer};
 
 use crate::model::{BufferModel, Hello, Instance, SessionModel};
 use crate::owner::index_of;
@@ -495,6 +495,11 @@ impl World {
             bound += SEQUENCE * session.sequence_ids.len() as u64;
         }
         bound += MACHINE * self.model.machines.len() as u64;
+        let batches = self.outputs.iter().map(|output| match output {
+            Output::WriteFile { bytes, .. } => bytes.capacity() as u64,
+            _ => 0,
+        });
+        bound += batches.sum::<u64>();
         bound += OUTPUT * self.outputs.iter().count() as u64;
         bound += (2 * crate::work::bytes_of(self.outputs.iter())).min(TRIGGERS);
         let pending = self.model.clones.values().flat_map(crate::clones::PendingClone::buffers);
