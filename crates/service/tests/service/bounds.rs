@@ -6,16 +6,15 @@ use esatto_schema::trace_config::trigger_config::{Trigger, TriggerMode};
 use esatto_schema::trace_config::{SessionSemaphore, TriggerConfig};
 use esatto_schema::{
     ActivateTriggersRequest, CommitDataRequest, DataSourceConfig, DataSourceDescriptor, DetachRequest,
-    EVENTS_LOST_FIELD, FlushRequest, INSTANCES_REFUSED_FIELD, InitializeConnectionRequest,
-    NotifyDataSourceStoppedRequest, ObserveEventsRequest, ObserveEventsResponse, QueryServiceStateResponse,
-    REFUSED_DATA_SOURCES_FIELD, RegisterDataSourceRequest, SEQUENCES_RENAMED_FIELD, TRIGGERS_LOST_FIELD, TraceConfig,
-    TracePacketReader, UnregisterDataSourceRequest, UnregisterTraceWriterRequest, commit_data_request, consumer_port,
-    observable_events, producer_port,
+    EVENTS_LOST_FIELD, FlushRequest, InitializeConnectionRequest, NotifyDataSourceStoppedRequest, ObserveEventsRequest,
+    ObserveEventsResponse, QueryServiceStateResponse, RegisterDataSourceRequest, TRIGGERS_LOST_FIELD, TraceConfig,
+    UnregisterDataSourceRequest, UnregisterTraceWriterRequest, commit_data_request, consumer_port, observable_events,
+    producer_port,
 };
 use esatto_service::{CallId, ChunkHeader, ClientId, Input, MemoryKind, Peer};
 
 use crate::clones;
-use crate::world::{FakeProducer, World, buffer, chunk_payload, config, packet, source};
+use crate::world::{FakeProducer, World, buffer, chunk_payload, config, source};
 
 /// Work that an input may cause for each of its bytes, and once.
 const PER_BYTE: u64 = 8;
@@ -62,7 +61,7 @@ impl Bill {
     }
 }
 
-fn register_request(name: &str, id: u64) -> Vec<u8> {
+pub(crate) fn register_request(name: &str, id: u64) -> Vec<u8> {
     let descriptor = DataSourceDescriptor {
         name: Some(name.into()),
         id: Some(id),
@@ -83,7 +82,7 @@ fn all_sessions(world: &mut World, names: &[&str]) -> Vec<ClientId> {
     (0..15).map(|number| 2000 + number / 5).map(enable).collect()
 }
 
-fn producer_of(world: &mut World, uid: i32, machine_id: u32, name: &str) -> FakeProducer {
+pub(crate) fn producer_of(world: &mut World, uid: i32, machine_id: u32, name: &str) -> FakeProducer {
     let client = ClientId(world.id());
     let memory = MemoryKind::Shared;
     world.feed(Input::ProducerConnected { client, peer: Peer { uid, pid: None, machine_id }, memory });
@@ -384,7 +383,7 @@ fn triggers_cost_what_they_are_long_and_those_that_are_lost_are_counted() {
 }
 
 /// The encoded TraceStats.
-fn trace_stats(world: &mut World, consumer: ClientId) -> Vec<u8> {
+pub(crate) fn trace_stats(world: &mut World, consumer: ClientId) -> Vec<u8> {
     let call = world.consumer_call(consumer, consumer_port::Method::GetTraceStats, &[]);
     Fields::new(world.replies[&call][0].body.as_bytes()).next().unwrap().as_bytes().to_vec()
 }
@@ -417,159 +416,6 @@ fn configs_cost_what_they_are_long() {
     let consumer = world.consumer_of(1);
     let call = world.enable(consumer, &many);
     assert_eq!(world.ended(call).unwrap(), "session_semaphores has 2000 entries, at most 1024 are possible");
-}
-
-#[test]
-fn a_newcomer_gets_an_instance_whatever_others_have() {
-    let mut world = World::new();
-    let consumer = world.consumer();
-    world.enable(consumer, &config(&["wanted"]));
-    let started = |world: &mut World, producer: &FakeProducer| {
-        world.commands(producer).iter().filter(|command| command.start_data_source.is_some()).count()
-    };
-    let greedy: Vec<FakeProducer> = (0..17).map(|number| world.producer(&format!("greedy {number}"))).collect();
-    let mut taken = 0;
-    for producer in &greedy {
-        for id in 1..=1024 {
-            let request = register_request("wanted", id);
-            world.producer_call(producer.client, producer_port::Method::RegisterDataSource, &request);
-        }
-        taken += started(&mut world, producer);
-    }
-    assert!(taken > 6000, "{taken}");
-    let newcomer = world.producer("newcomer");
-    world.register(&newcomer, "wanted");
-    assert_eq!(started(&mut world, &newcomer), 1, "of the same user");
-    let other = producer_of(&mut world, 4, 0, "other");
-    for id in 1..=1024 {
-        world.producer_call(other.client, producer_port::Method::RegisterDataSource, &register_request("wanted", id));
-    }
-    assert_eq!(started(&mut world, &other), 1024, "of another user");
-    let remote: usize = (1..=200)
-        .map(|machine_id| {
-            let remote = producer_of(&mut world, 4, machine_id, "remote");
-            for id in 1..=100 {
-                let request = register_request("wanted", id);
-                world.producer_call(remote.client, producer_port::Method::RegisterDataSource, &request);
-            }
-            // Only those of the host are wanted.
-            started(&mut world, &remote)
-        })
-        .sum();
-    assert_eq!(remote, 0);
-
-    assert!(
-        world.warnings.iter().any(|line| line.contains("greedy") && line.contains("refused")),
-        "the log names them"
-    );
-    let stats = trace_stats(&mut world, consumer);
-    let refused = Fields::new(&stats).find(|field| field.id == INSTANCES_REFUSED_FIELD).map(|field| field.as_u64());
-    assert_eq!(refused, Some(17 * 1024 - taken as u64));
-    let events = world.read(consumer);
-    let named = events.iter().filter_map(|packet| TracePacketReader::new(packet).service_event());
-    let named: Vec<&[u8]> = named
-        .flat_map(|event| Fields::new(event.as_bytes()).filter(|field| field.id == REFUSED_DATA_SOURCES_FIELD))
-        .flat_map(|field| Fields::new(field.as_bytes()).map(|source| source.as_bytes()))
-        .collect();
-    assert_eq!(named.len(), 32, "the trace names the first of them");
-    assert!(named[0].windows(6).any(|text| text == b"greedy") && named[0].ends_with(b"wanted"));
-
-    for producer in &greedy {
-        world.feed(Input::ProducerDisconnected(producer.client));
-    }
-    world.service.assert_consistent();
-    let after = world.producer("after");
-    for id in 1..=1024 {
-        world.producer_call(after.client, producer_port::Method::RegisterDataSource, &register_request("wanted", id));
-    }
-    assert_eq!(started(&mut world, &after), 1024, "what was given back can be had again");
-}
-
-#[test]
-fn descriptors_are_shared_among_users() {
-    let mut world = World::new();
-    let register = |world: &mut World, producer: &FakeProducer| {
-        let before = world.service.holdings().registrations;
-        let descriptor = DataSourceDescriptor {
-            name: Some("large".into()),
-            unknown_fields: [&[0xfa, 1, 0xb0, 0xff, 0x07][..], &[0; 130_992]].concat(),
-            ..Default::default()
-        };
-        world.register_as(producer, descriptor);
-        world.service.holdings().registrations > before
-    };
-    let mut taken = 0;
-    for _ in 0..40 {
-        let producer = world.producer("greedy");
-        taken += (0..1024).take_while(|_| register(&mut world, &producer)).count();
-    }
-    let bytes = taken * 131_072;
-    assert!((20 << 20..=36 << 20).contains(&bytes), "one user has {bytes} bytes");
-    let newcomer = world.producer("newcomer");
-    for id in 1..=50 {
-        let before = world.service.holdings().registrations;
-        world.producer_call(newcomer.client, producer_port::Method::RegisterDataSource, &register_request("small", id));
-        assert_eq!(world.service.holdings().registrations, before + 1, "of the same user");
-    }
-    let other = producer_of(&mut world, 4, 0, "other");
-    assert_eq!((0..40).take_while(|_| register(&mut world, &other)).count(), 40, "of another user");
-}
-
-#[test]
-fn a_newcomer_gets_writers_whatever_others_have() {
-    let mut world = World::new();
-    let consumer = world.consumer();
-    world.enable(consumer, &config(&["ds"]));
-    for number in 0..30 {
-        let greedy = world.producer(&format!("greedy {number}"));
-        for writer in 1..=u32::from(u16::MAX) {
-            world.register_writer(&greedy, writer, 1);
-            // Retired ones are remembered like others.
-            if writer % 3 == 0 {
-                let request =
-                    UnregisterTraceWriterRequest { trace_writer_id: Some(writer), ..Default::default() }.encode();
-                world.producer_call(greedy.client, producer_port::Method::UnregisterTraceWriter, &request);
-            }
-        }
-    }
-    world.service.assert_consistent();
-    let refused = |world: &World| world.warnings.iter().filter(|line| line.contains("share of writers")).count();
-    assert!(refused(&world) >= 15, "the log names who has its share: {}", refused(&world));
-
-    let newcomer = world.scraped_producer("newcomer");
-    world.register(&newcomer, "ds");
-    for writer in 1..=512 {
-        world.register_writer(&newcomer, writer, 1);
-    }
-    let header = ChunkHeader { writer_id: 512, chunk_id: 0, count: 1, flags: 0 };
-    world.memories[&newcomer.client].put(0, header, true, &chunk_payload(&[&packet("scraped")]));
-    world.feed(Input::ProducerDisconnected(newcomer.client));
-    assert_eq!(world.read_texts(consumer), ["scraped"]);
-    world.service.assert_consistent();
-}
-
-#[test]
-fn sequences_beyond_a_share_are_renamed_and_counted() {
-    let mut world = World::new();
-    let consumer = world.consumer();
-    world.enable(consumer, &TraceConfig { buffers: vec![buffer(8192)], ..config(&["ds"]) });
-    let mut greedy = world.producer("greedy");
-    world.register(&greedy, "ds");
-    let renamed = |world: &mut World| {
-        let stats = trace_stats(world, consumer);
-        Fields::new(&stats).find(|field| field.id == SEQUENCES_RENAMED_FIELD).map_or(0, |field| field.as_u64())
-    };
-    for writer in 1..=u16::MAX {
-        world.commit(&mut greedy, 1, writer, 0, &[&packet("x")]);
-        if writer % 1024 == 0 {
-            world.read(consumer);
-        }
-        if writer == 32767 {
-            assert_eq!(renamed(&mut world), 0, "a program alone has all that it can use");
-        }
-    }
-    assert!(renamed(&mut world) > 10_000);
-    world.service.assert_consistent();
 }
 
 #[test]

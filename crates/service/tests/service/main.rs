@@ -23,5 +23,6 @@ mod reading;
 mod replies;
 mod sessions;
 mod shared_memory;
+mod shares;
 mod triggers;
 mod world;
