@@ -10,7 +10,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use esatto::data_source::FlushReason;
-use esatto::schema::{DataSourceConfig, TraceConfig, trace_config};
 use esatto::{BufferExhausted, DataSource, Session, Setup, Source, Tracing};
 use esatto_tests::fake::FakeProducerPort;
 use esatto_tests::sdk::{Scenario, Stage};
@@ -92,34 +91,17 @@ fn record(stage: &Stage, listen: fn(&std::path::Path) -> UnixListener) {
     let said = |line: &str| SAID.lock().unwrap().push(line.to_owned());
     let builder = Tracing::builder().in_process().socket(socket.display().to_string()).notices(said);
     let tracing = builder.start().expect("the control thread starts");
-    let config = DataSourceConfig { name: Some("com.example.numbers".into()), ..Default::default() };
-    let session = stage.start(TraceConfig {
-        buffers: vec![trace_config::BufferConfig { size_kb: Some(64 << 10), ..Default::default() }],
-        data_sources: vec![trace_config::DataSource { config: Some(Box::new(config)), ..Default::default() }],
-        ..Default::default()
-    });
+    let session = stage.start(strangers::numbers());
 
     let is_over = AtomicBool::new(false);
     let written = std::thread::scope(|scope| {
-        let recording = scope.spawn(|| {
-            let mut number = 0;
-            while !is_over.load(Ordering::Relaxed) {
-                NUMBERS.trace(|context| {
-                    context.packet(|packet| {
-                        packet.for_testing().str(number.to_string());
-                    });
-                });
-                number += 1;
-                std::thread::sleep(Duration::from_micros(200));
-            }
-            number
-        });
+        let recording = scope.spawn(|| strangers::record_numbers(&NUMBERS, &is_over));
         attack(stage, &listener, &session, &|| SAID.lock().unwrap().clone());
         is_over.store(true, Ordering::Relaxed);
         recording.join().expect("does not panic")
     });
     let trace = session.stop().expect("stops");
-    assert_eq!(strangers::texts(&trace), (0..written).map(|number| number.to_string()).collect::<Vec<_>>());
+    strangers::assert_has_numbers(&trace, written);
     drop(tracing);
 }
 

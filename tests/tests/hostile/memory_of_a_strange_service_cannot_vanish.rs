@@ -7,7 +7,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use esatto::schema::{DataSourceConfig, TraceConfig, trace_config};
 use esatto::{BufferExhausted, DataSource, Setup, Source, Tracing};
 use esatto_tests::fake::FakeProducerPort;
 use esatto_tests::sdk::{Scenario, Stage};
@@ -49,28 +48,11 @@ fn record(stage: &Stage) {
     let said = |line: &str| SAID.lock().unwrap().push(line.to_owned());
     let builder = Tracing::builder().in_process().socket(socket.display().to_string()).notices(said);
     let _tracing = builder.start().expect("the control thread starts");
-    let config = DataSourceConfig { name: Some("com.example.numbers".into()), ..Default::default() };
-    let session = stage.start(TraceConfig {
-        buffers: vec![trace_config::BufferConfig { size_kb: Some(64 << 10), ..Default::default() }],
-        data_sources: vec![trace_config::DataSource { config: Some(Box::new(config)), ..Default::default() }],
-        ..Default::default()
-    });
+    let session = stage.start(strangers::numbers());
 
     let is_over = AtomicBool::new(false);
     let written = std::thread::scope(|scope| {
-        let tracing = scope.spawn(|| {
-            let mut number = 0;
-            while !is_over.load(Ordering::Relaxed) {
-                NUMBERS.trace(|context| {
-                    context.packet(|packet| {
-                        packet.for_testing().str(number.to_string());
-                    });
-                });
-                number += 1;
-                std::thread::sleep(std::time::Duration::from_micros(200));
-            }
-            number
-        });
+        let tracing = scope.spawn(|| strangers::record_numbers(&NUMBERS, &is_over));
         for memory in [not_sealed(), sealed_against(SealFlags::GROW), no_memfd(stage)] {
             attack(stage, &listener, &memory);
         }
@@ -83,7 +65,7 @@ fn record(stage: &Stage) {
         tracing.join().expect("does not panic")
     });
     let trace = session.stop().expect("stops");
-    assert_eq!(strangers::texts(&trace), (0..written).map(|number| number.to_string()).collect::<Vec<_>>());
+    strangers::assert_has_numbers(&trace, written);
     let said = SAID.lock().unwrap();
     assert_eq!(said.len(), 3, "{said:?}");
     for (line, why) in said.iter().zip(["has seals 0x0 and lacks 0x7", "has seals 0x4 and lacks 0x3", "not a memfd"]) {

@@ -4,7 +4,8 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use esatto::schema::TracePacketReader;
+use esatto::schema::{DataSourceConfig, TraceConfig, TracePacketReader, trace_config};
+use esatto::{DataSource, Source};
 use esatto_protozero::{Fields, Value};
 use esatto_tests::fake::{self, FakeProducerPort, PRODUCER_METHODS};
 use esatto_tests::sdk::Stage;
@@ -42,6 +43,37 @@ pub(crate) fn accept(stage: &Stage, listener: &UnixListener) -> FakeProducerPort
         port.serve_until("RegisterDataSource", 1);
         port
     })
+}
+
+/// A session that records the data source `com.example.numbers`.
+pub(crate) fn numbers() -> TraceConfig {
+    let config = DataSourceConfig { name: Some("com.example.numbers".into()), ..Default::default() };
+    TraceConfig {
+        buffers: vec![trace_config::BufferConfig { size_kb: Some(64 << 10), ..Default::default() }],
+        data_sources: vec![trace_config::DataSource { config: Some(Box::new(config)), ..Default::default() }],
+        ..Default::default()
+    }
+}
+
+/// Records 0, 1, 2 and so on until it is over; returns how many.
+pub(crate) fn record_numbers<D: DataSource>(source: &'static Source<D>, is_over: &AtomicBool) -> usize {
+    let mut number = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        source.trace(|context| {
+            context.packet(|packet| {
+                packet.for_testing().str(number.to_string());
+            });
+        });
+        number += 1;
+        std::thread::sleep(std::time::Duration::from_micros(200));
+    }
+    number
+}
+
+/// All numbers that were recorded are in the trace, in order.
+#[track_caller]
+pub(crate) fn assert_has_numbers(trace: &[u8], recorded: usize) {
+    assert_eq!(texts(trace), (0..recorded).map(|number| number.to_string()).collect::<Vec<_>>());
 }
 
 /// The texts of test events in a trace, in order.
