@@ -295,8 +295,8 @@ impl EventLoop {
         }
     }
 
-    /// Tells the service what became of its files. What it writes next may be done before it hears
-    /// of the last write, so this goes on in the next round when enough was done.
+    /// Tells the service what became of its files. It answers with the next batch, and a fast file
+    /// takes that at once. So this stops when enough was done, and goes on in the next round.
     fn look_after_files(&mut self) {
         let begun = self.service.work();
         while let Some(event) = self.files.next_event() {
@@ -348,7 +348,8 @@ impl EventLoop {
         let begun = self.service.work();
         for turn in 1..=CALLS_PER_HANG_UP / CALLS_PER_TURN {
             let Some(client) = self.clients.get_mut(&id) else { return turn };
-            // Nobody writes any more, so this comes to an end: at most what the kernel holds for us.
+            // A process that is gone left at most what the kernel holds for us. One that only does
+            // not read any more may go on writing: it gets these turns and no more.
             if client.connection.has_work() {
                 self.handle_frames(id);
                 if self.service.work() - begun > MAX_WORK_PER_HANG_UP {

@@ -3,7 +3,7 @@
 //! What a session has recorded may be as large as its buffers, and a step of the service must not
 //! be. So a session that streams into a file, and is freed with much in its buffers, goes on without
 //! a consumer until all of it is handed over: a batch for each that the owner has written. Nobody
-//! sees the session any more, and no producer can write to it.
+//! sees the session any more, and no producer can write chunks to it.
 
 use crate::api::CallId;
 use crate::consumer::reply_disabled;
