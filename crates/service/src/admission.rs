@@ -8,6 +8,7 @@ use esatto_schema::trace_config::LockdownModeOperation;
 use crate::clone::PendingClone;
 use crate::config_check::{self, MAX_BUFFERS};
 use crate::context::Context;
+use crate::drain::Drain;
 use crate::guarded_names;
 use crate::ids::SessionId;
 use crate::service::Service;
@@ -44,7 +45,7 @@ impl Service {
     ) -> Result<(), String> {
         self.check_lockdown(config, uid)?;
         let wanted = config.exclusive_prio.unwrap_or(0);
-        cx.charge(2 * self.sessions.len());
+        cx.charge(2 * self.sessions.len() + self.drains.len());
         if let Some(strongest) = self.sessions.values().filter_map(|other| self.keeps_out(other, uid, wanted)).max() {
             return Err(match strongest >= wanted {
                 true => {
@@ -68,6 +69,8 @@ impl Service {
             self.check_guarded_name(name, uid, cx)?;
         }
         let staying = self.sessions.values().filter(|other| wanted == 0 || !self.gives_way(other, uid, wanted));
+        // Freed ones count until their files are complete.
+        let staying = staying.chain(self.staying_drains(uid, wanted));
         self.check_number(uid, &staying.collect::<Vec<_>>())
     }
 
@@ -78,7 +81,8 @@ impl Service {
         let stays = |other: &&Session| wanted_prio == 0 || !self.gives_way(other, uid, wanted_prio);
         let of_sessions =
             self.sessions.values().filter(stays).map(|session| (session.consumer_uid, session.buffer_bytes));
-        let of_drains = self.drains.values().map(|drain| (drain.session.consumer_uid, drain.session.buffer_bytes));
+        let of_drains =
+            self.staying_drains(uid, wanted_prio).map(|session| (session.consumer_uid, session.buffer_bytes));
         let of_clones = self.pending_clones.values().map(PendingClone::charge);
         let (mut all, mut own) = (0_u64, 0_u64);
         for (owner, bytes) in of_sessions.chain(of_drains).chain(of_clones) {
@@ -137,10 +141,21 @@ impl Service {
         self.acts_on(uid, owner) && (session.config.exclusive_prio.unwrap_or(0) < priority || !self.acts_on(owner, uid))
     }
 
-    /// Whether a user can have one session more.
+    /// Whether an exclusive session of this user ends a freed session that completes its file: root's
+    /// and that of the service's own user do. Another user's own files are completed.
+    pub(crate) fn drain_gives_way(&self, drain: &Drain, uid: i32, priority: u32) -> bool {
+        self.is_trusted(uid) && self.gives_way(&drain.session, uid, priority)
+    }
+
+    /// Freed sessions that a session of this priority (0: not exclusive) does not end.
+    fn staying_drains(&self, uid: i32, wanted_prio: u32) -> impl Iterator<Item = &Session> {
+        let stays = move |drain: &&Drain| wanted_prio == 0 || !self.drain_gives_way(drain, uid, wanted_prio);
+        self.drains.values().filter(stays).map(|drain| &drain.session)
+    }
+
+    /// Whether a user can have one session more than these.
     fn check_number(&self, uid: i32, sessions: &[&Session]) -> Result<(), String> {
-        // Freed ones count until their files are complete.
-        let all = || sessions.iter().copied().chain(self.drains.values().map(|drain| &drain.session));
+        let all = || sessions.iter();
         let of_uid = all().filter(|session| session.consumer_uid == uid).count();
         if of_uid >= MAX_SESSIONS_PER_UID {
             return Err(format!("uid {uid} has {of_uid} sessions, at most {MAX_SESSIONS_PER_UID} are possible"));

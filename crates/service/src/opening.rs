@@ -153,7 +153,8 @@ impl Service {
     }
 
     /// An exclusive session ends all others but those, still opening, that are to end it. A user's
-    /// ends only sessions of the same user; root's and that of the service's own user all.
+    /// ends only sessions of the same user; root's and that of the service's own user all, and those
+    /// that were freed before and still complete their files.
     fn displace_others(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get(&id) else { return };
         let (uid, priority) = (session.consumer_uid, session.config.exclusive_prio.unwrap_or(0));
@@ -162,8 +163,14 @@ impl Service {
         }
         let is_ended = |other: &&Session| other.id != id && self.gives_way(other, uid, priority);
         let others: Vec<SessionId> = self.sessions.values().filter(is_ended).map(|other| other.id).collect();
+        let reason = format!("ended by a session with exclusive_prio {priority}");
+        // Before others are freed: those complete their files.
+        let drains = self.drains.values().filter(|drain| self.drain_gives_way(drain, uid, priority));
+        for drain in drains.map(|drain| drain.session.id).collect::<Vec<_>>() {
+            self.abandon_drain(drain, &reason, cx);
+        }
         for other in others {
-            self.free(other, Some(format!("ended by a session with exclusive_prio {priority}")), cx);
+            self.free(other, Some(reason.clone()), cx);
         }
     }
 

@@ -118,6 +118,8 @@ pub(crate) enum Purpose {
     TriggerStop,
     /// The delay of a clone trigger is over.
     CloneTrigger(u64),
+    /// The file of a freed session takes nothing.
+    DrainStall,
 }
 
 impl Purpose {
@@ -253,6 +255,7 @@ impl Service {
             Purpose::TriggerTimeout => self.trigger_timeout(session, cx),
             Purpose::TriggerStop => self.trigger_stop(session, cx),
             Purpose::CloneTrigger(hit) => self.clone_trigger(session, hit),
+            Purpose::DrainStall => self.drain_stalled(session, cx),
             Purpose::FlushTimeout(flush) => self.finish_flush(session, flush, false, cx),
         }
     }

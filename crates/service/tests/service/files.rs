@@ -3,10 +3,10 @@
 use esatto_schema::consumer_port::Method;
 use esatto_schema::trace_config::{FFlushMode, WriteFlushMode};
 use esatto_schema::{TraceConfig, TracePacketReader, TraceReader};
-use esatto_service::{FileId, Input};
+use esatto_service::{CallId, FileId, Input};
 
 use crate::consumers::{attach, detach, wait_for_end};
-use crate::world::{World, buffer, config, packet, text_of};
+use crate::world::{SERVICE_UID, World, buffer, config, packet, text_of};
 
 fn streaming(sources: &[&str]) -> TraceConfig {
     TraceConfig { write_into_file: Some(true), file_write_period_ms: Some(1000), ..config(sources) }
@@ -199,6 +199,89 @@ fn a_freed_session_completes_its_file_in_turns() {
         world.finish_slow_work();
         assert_eq!((world.warnings.len(), world.timers()), (0, 0));
     }
+}
+
+/// A world with one session of uid 1000 that was freed with 8 MiB in its buffer, and whose file takes
+/// nothing; its EnableTracing call.
+fn stalled_drain() -> (World, CallId) {
+    let mut world = World::new();
+    let mut producer = world.producer("p");
+    world.register(&producer, "ds");
+    let consumer = world.consumer();
+    let config =
+        TraceConfig { buffers: vec![buffer(16 << 10)], file_write_period_ms: Some(600_000), ..streaming(&["ds"]) };
+    let end = world.enable_with(consumer, &config, true);
+    for id in 0..4000 {
+        world.commit(&mut producer, 1, 1, id, &[&packet(&"x".repeat(2000))]);
+    }
+    world.writes_are_slow = true;
+    world.consumer_call(consumer, Method::FreeBuffers, &[]);
+    assert!(world.service.is_draining());
+    (world, end)
+}
+
+#[test]
+fn a_freed_session_whose_file_takes_nothing_is_given_up() {
+    let (mut world, end) = stalled_drain();
+    // Each batch gives it time again.
+    for _ in 0..2 {
+        world.advance_ms(59_000);
+        world.finish_slow_work();
+        assert!(world.service.is_draining());
+    }
+    world.advance_ms(59_000);
+    assert!(world.service.is_draining() && world.ended(end).is_none());
+    world.advance_ms(1_000);
+    assert!(!world.service.is_draining());
+    let error = world.ended(end).expect("its consumer is told");
+    assert_eq!(error, "the trace file is incomplete: nothing could be written for 60 s");
+    assert_eq!(world.warnings, [format!("session 1: {error}")]);
+    assert_eq!(world.closed_files, [FileId(1)]);
+    assert_eq!((world.service.buffer_bytes(), world.service.holdings().sessions, world.timers()), (0, 0, 0));
+    // What was on its way comes to an end after all, and is nobody's any more.
+    world.finish_slow_work();
+    assert_eq!(world.closed_files, [FileId(1)]);
+}
+
+#[test]
+fn an_exclusive_session_of_root_ends_freed_ones_that_complete_their_files() {
+    let exclusive = TraceConfig { exclusive_prio: Some(1), buffers: vec![buffer(16 << 10)], ..config(&[]) };
+    for (uid, is_ended) in [(1000, false), (1001, false), (0, true), (SERVICE_UID, true)] {
+        let (mut world, end) = stalled_drain();
+        // Without the end of the other one there is no room for its buffer.
+        world.service.limit_buffers(if is_ended { 20 << 20 } else { 200 << 20 });
+        let consumer = world.consumer_of(uid);
+        let begun = world.enable(consumer, &exclusive);
+        assert_eq!(world.ended(begun), None, "it runs");
+        assert_eq!(world.service.is_draining(), !is_ended);
+        let error = "the trace file is incomplete: ended by a session with exclusive_prio 1".to_owned();
+        assert_eq!(world.ended(end), is_ended.then_some(error));
+        assert_eq!(world.closed_files.len(), usize::from(is_ended));
+    }
+}
+
+/// The files that an exclusive session leaves behind are completed, but for those that were being
+/// completed before.
+#[test]
+fn an_exclusive_session_of_root_lets_those_it_ends_complete_their_files() {
+    let mut world = World::new();
+    let mut producer = world.producer("p");
+    world.register(&producer, "ds");
+    let consumer = world.consumer();
+    let config_of_file =
+        TraceConfig { buffers: vec![buffer(16 << 10)], file_write_period_ms: Some(600_000), ..streaming(&["ds"]) };
+    world.enable_with(consumer, &config_of_file, true);
+    for id in 0..4000 {
+        world.commit(&mut producer, 1, 1, id, &[&packet(&"x".repeat(2000))]);
+    }
+    world.writes_are_slow = true;
+    let root = world.consumer_of(0);
+    world.enable(root, &TraceConfig { exclusive_prio: Some(1), ..config(&[]) });
+    assert!(world.service.is_draining());
+    while world.service.is_draining() {
+        world.finish_slow_work();
+    }
+    assert_eq!(texts(&world).len(), 4000);
 }
 
 #[test]
