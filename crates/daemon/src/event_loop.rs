@@ -329,10 +329,13 @@ impl EventLoop {
     }
 
     fn write_failed(&mut self, id: ClientId, error: &IpcError) {
-        match error {
-            IpcError::Disconnected => self.hang_up_soon(id),
-            _ => self.close(id, Some(error)),
+        let IpcError::Disconnected = error else { return self.close(id, Some(error)) };
+        // The other end may only not read any more. What it has sent is handled, and it must not go
+        // on: ends of connections are dealt with before all others.
+        if let Some(client) = self.clients.get(&id) {
+            client.connection.stream().shutdown_read();
         }
+        self.hang_up_soon(id);
     }
 
     /// The other end is closed. What was sent before is handled all the same: the last commits of a process that ends
@@ -348,8 +351,7 @@ impl EventLoop {
         let begun = self.service.work();
         for turn in 1..=CALLS_PER_HANG_UP / CALLS_PER_TURN {
             let Some(client) = self.clients.get_mut(&id) else { return turn };
-            // A process that is gone left at most what the kernel holds for us. One that only does
-            // not read any more may go on writing: it gets these turns and no more.
+            // It left at most what the kernel holds for us.
             if client.connection.has_work() {
                 self.handle_frames(id);
                 if self.service.work() - begun > MAX_WORK_PER_HANG_UP {

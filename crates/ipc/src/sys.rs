@@ -299,6 +299,13 @@ impl Stream {
         let _ = net::shutdown(self.fd(), net::Shutdown::Write);
     }
 
+    /// Closes the direction from the peer: what has arrived can still be read, and behind it comes the
+    /// end of the stream. The peer of a unix socket can send nothing more.
+    pub fn shutdown_read(&self) {
+        // The only failure is that the connection is gone already.
+        let _ = net::shutdown(self.fd(), net::Shutdown::Read);
+    }
+
     /// Closes both directions; the peer sees the end of the stream, wake-ups follow on both sides.
     pub fn shutdown(&self) {
         // The only failure is that the connection is gone already.

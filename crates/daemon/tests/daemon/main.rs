@@ -4,6 +4,7 @@ mod fuse;
 mod lab;
 
 mod a_blocked_file_does_not_stop_the_service;
+mod a_client_that_reads_no_more_sends_no_more;
 mod a_file_whose_close_never_ends_stops_nobody;
 mod a_producer_that_never_reads_is_disconnected;
 mod a_relay_forwards_producers;
