@@ -130,6 +130,8 @@ impl Stream {
     pub fn pair() -> Result<(Self, Self), Error> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (a, b) = net::socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        configure(&a, Family::Unix)?;
+        configure(&b, Family::Unix)?;
         Ok((Self::new(a, Family::Unix), Self::new(b, Family::Unix)))
     }
 
@@ -389,7 +391,10 @@ fn open(domain: AddressFamily, flags: SocketFlags) -> rustix::io::Result<OwnedFd
 fn configure(fd: &OwnedFd, family: Family) -> rustix::io::Result<()> {
     match family {
         Family::Inet | Family::Inet6 => sockopt::set_tcp_nodelay(fd, true),
-        Family::Unix | Family::Vsock => Ok(()),
+        // An urgent byte is a byte like any other. Otherwise the kernel passes over it, and closes
+        // the descriptors that came with it in the thread that receives, which can block.
+        Family::Unix => sockopt::set_socket_oobinline(fd, true),
+        Family::Vsock => Ok(()),
     }
 }
 

@@ -9,6 +9,7 @@ mod a_file_whose_close_never_ends_stops_nobody;
 mod a_producer_that_never_reads_is_disconnected;
 mod a_relay_forwards_producers;
 mod a_slow_reader_gets_the_whole_trace;
+mod an_urgent_byte_is_a_byte;
 mod nobody_waits_for_a_flood;
 mod producers_elsewhere_get_no_shared_memory;
 mod relays_are_served_where_they_are_wanted;

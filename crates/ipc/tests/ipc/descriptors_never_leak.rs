@@ -26,10 +26,14 @@ fn is_closed_everywhere(reader: &mut File) -> bool {
 
 /// Sends bytes with any number of descriptors, as a hostile peer would.
 fn send_fds(stream: &Stream, bytes: &[u8], fds: &[BorrowedFd<'_>]) {
+    send_fds_with(stream, bytes, fds, SendFlags::empty());
+}
+
+fn send_fds_with(stream: &Stream, bytes: &[u8], fds: &[BorrowedFd<'_>], flags: SendFlags) {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(253))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     assert!(control.push(SendAncillaryMessage::ScmRights(fds)));
-    rustix::net::sendmsg(stream, &[IoSlice::new(bytes)], &mut control, SendFlags::empty()).unwrap();
+    rustix::net::sendmsg(stream, &[IoSlice::new(bytes)], &mut control, flags).unwrap();
 }
 
 #[test]
@@ -46,6 +50,24 @@ fn one_descriptor_arrives_and_is_closed_on_exec() {
     let mut text = String::new();
     reader.read_to_string(&mut text).unwrap();
     assert_eq!(text, "x");
+}
+
+/// What came with an urgent byte is received, as all that can block when it is closed must be.
+#[test]
+fn a_descriptor_with_an_urgent_byte_is_one_like_any_other() {
+    let address = Address::Abstract(format!("esatto-urgent-{}", std::process::id()).into_bytes());
+    let listener = Listener::bind(&address).unwrap();
+    let connected = Stream::connect(&address, std::time::Duration::from_secs(10)).unwrap();
+    for (a, b) in [Stream::pair().unwrap(), (connected, accept(&listener))] {
+        let (mut reader, writer) = tracer();
+        send_fds_with(&a, b"!", &[writer.as_fd()], SendFlags::OOB);
+        drop(writer);
+        a.send(b"frame", None).unwrap();
+        let received = b.recv(&mut [0; 64]).unwrap().expect("it is not passed over");
+        assert!(received.fd.is_some() && !is_closed_everywhere(&mut reader));
+        drop(received);
+        assert!(is_closed_everywhere(&mut reader));
+    }
 }
 
 #[test]
