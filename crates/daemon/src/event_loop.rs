@@ -111,6 +111,8 @@ pub(crate) struct EventLoop {
     dirty: VecDeque<ClientId>,
     /// Clients whose other end is closed, and that are not dealt with yet.
     hung_up: VecDeque<ClientId>,
+    /// Clients that pass descriptors and have to wait until others of their users are closed.
+    held_up: Vec<ClientId>,
     next_client: u64,
     pub(crate) monotonic: Timers<TimerKey>,
     /// Timers that count suspend, which the timeout of epoll does not.
@@ -163,6 +165,7 @@ impl EventLoop {
             closers,
             dirty: VecDeque::new(),
             hung_up: VecDeque::new(),
+            held_up: Vec::new(),
             next_client: FIRST_CLIENT,
             monotonic: Timers::new(),
             boottime: Timers::new(),
@@ -199,6 +202,7 @@ impl EventLoop {
         let mut events = Vec::with_capacity(EVENTS_PER_WAKE_UP);
         while !self.wake.should_stop() {
             self.wait(&mut events)?;
+            self.counters.rounds.add_one();
             let begin = monotonic();
             for event in &events {
                 self.note_hang_up(event);
@@ -323,6 +327,9 @@ impl EventLoop {
             if let Err(e) = client.connection.on_readable() {
                 return self.close(id, Some(&e));
             }
+            if client.connection.is_held_up() {
+                self.held_up.push(id);
+            }
         }
         self.handle_frames(id);
         self.mark_dirty(id);
@@ -444,11 +451,22 @@ impl EventLoop {
         self.drop_hoarders();
     }
 
-    /// Comes back as long as there is something to close.
+    /// Comes back as long as there is something to close, or to read when it is closed.
     fn look_after_closers(&mut self) {
-        if self.closers.is_busy() && !self.monotonic.is_set(TimerKey::Closing) {
+        let is_needed = self.closers.is_busy() || !self.held_up.is_empty();
+        if is_needed && !self.monotonic.is_set(TimerKey::Closing) {
             let after_ns = u64::try_from(INTERRUPT_AFTER.as_nanos()).unwrap_or(u64::MAX);
             self.monotonic.set(TimerKey::Closing, clocks::monotonic_ns().saturating_add(after_ns));
+        }
+    }
+
+    /// Clients that waited until descriptors are closed are read again.
+    fn resume_reading(&mut self) {
+        for id in core::mem::take(&mut self.held_up) {
+            if let Some(client) = self.clients.get_mut(&id) {
+                client.connection.resume_reading();
+                self.mark_dirty(id);
+            }
         }
     }
 
@@ -519,7 +537,10 @@ impl EventLoop {
                 TimerKey::Service(timer) => self.feed(Input::TimerExpired(timer)),
                 TimerKey::Accept(door) => self.watch_door(door, EventFlags::IN),
                 TimerKey::Alive => self.say_alive(),
-                TimerKey::Closing => self.closers.hurry(),
+                TimerKey::Closing => {
+                    self.closers.hurry();
+                    self.resume_reading();
+                }
                 TimerKey::Status => self.manager.status(&self.status()),
             }
         }

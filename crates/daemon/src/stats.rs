@@ -50,6 +50,8 @@ counters! {
     bytes_sent,
     /// Bytes written into trace files for sessions that stream.
     file_bytes_written,
+    /// Rounds of the event loop. Few, while nothing happens.
+    rounds,
 }
 
 /// One of the counters.

@@ -57,6 +57,7 @@ pub struct Connection {
     /// The newest descriptor that arrived and that nobody took.
     fd_slot: Option<ForeignFd>,
     closed: bool,
+    is_held_up: bool,
 }
 
 /// What may be used while a frame is alive that borrows the receive buffer.
@@ -78,6 +79,7 @@ impl Connection {
             limits,
             fd_slot: None,
             closed: false,
+            is_held_up: false,
         }
     }
 
@@ -88,13 +90,17 @@ impl Connection {
     /// The connection must be closed. The end of the stream is not an error, see [`is_closed`](Self::is_closed).
     pub fn on_readable(&mut self) -> Result<(), Error> {
         let mut budget = READ_PER_WAKE_UP;
+        self.is_held_up = false;
         while !self.closed && budget > 0 && !self.is_paused() {
             let room = self.decoder.spare();
             if room.is_empty() {
                 break;
             }
             let len = room.len().min(budget);
-            let Some(received) = self.stream.recv(&mut room[..len])? else { break };
+            let Some(received) = self.stream.recv(&mut room[..len])? else {
+                self.is_held_up = self.stream.is_held_up();
+                break;
+            };
             self.decoder.advance(received.len);
             budget -= received.len;
             self.closed = received.len == 0;
@@ -142,7 +148,18 @@ impl Connection {
 
     /// Whether the loop should wait for the socket to become readable.
     pub fn wants_read(&self) -> bool {
-        !self.closed && !self.is_paused() && self.decoder.buffered() < MAX_FRAME
+        !self.closed && !self.is_held_up && !self.is_paused() && self.decoder.buffered() < MAX_FRAME
+    }
+
+    /// Whether a descriptor came next that must wait until others are closed. The loop calls
+    /// [`resume_reading`](Self::resume_reading) some time later.
+    pub fn is_held_up(&self) -> bool {
+        self.is_held_up
+    }
+
+    /// The loop should wait for the socket to become readable again.
+    pub fn resume_reading(&mut self) {
+        self.is_held_up = false;
     }
 
     /// Whether the loop should wait for the socket to become writable.

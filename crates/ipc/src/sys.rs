@@ -250,6 +250,13 @@ impl Stream {
         Ok(Some(Received { len: message.bytes, fd: first }))
     }
 
+    /// Whether a descriptor comes next that must wait ([`Admission::Later`]). The socket is readable
+    /// all that time, so a loop must not wait for that.
+    pub fn is_held_up(&self) -> bool {
+        let admission = self.disposal.as_ref().map(|disposal| disposal.admission());
+        admission == Some(Admission::Later) && matches!(self.peek(&mut [0]), Err(Error::DescriptorRefused))
+    }
+
     /// How many bytes can be received without a descriptor.
     fn peek(&self, buf: &mut [u8]) -> Result<Option<usize>, Error> {
         let message = self.receive(buf, &mut RecvAncillaryBuffer::default(), RecvFlags::PEEK)?;

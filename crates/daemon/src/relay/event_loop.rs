@@ -72,6 +72,8 @@ pub(crate) struct RelayLoop {
     deadlines: Timers<Deadline>,
     census: Census,
     closers: Closers,
+    /// Some pairs wait until descriptors are closed.
+    are_held_up: bool,
     wake: Arc<Wake>,
     stop: Option<OwnedFd>,
     scratch: Vec<u8>,
@@ -102,6 +104,7 @@ impl RelayLoop {
                 usize::MAX,
             ),
             closers: Closers::new(facts::uid()),
+            are_held_up: false,
             wake,
             stop: None,
             scratch: vec![0; MAX_WAITING],
@@ -134,9 +137,9 @@ impl RelayLoop {
         Ok(())
     }
 
-    /// Comes back as long as there is something to close.
+    /// Comes back as long as there is something to close, or to read when it is closed.
     fn look_after_closers(&mut self) {
-        if self.closers.is_busy() && !self.deadlines.is_set(Deadline::Closing) {
+        if (self.closers.is_busy() || self.are_held_up) && !self.deadlines.is_set(Deadline::Closing) {
             let after_ns = u64::try_from(INTERRUPT_AFTER.as_nanos()).unwrap_or(u64::MAX);
             self.deadlines.set(Deadline::Closing, now_ns().saturating_add(after_ns));
         }
@@ -172,13 +175,31 @@ impl RelayLoop {
         while let Some(deadline) = self.deadlines.pop_expired(now_ns) {
             match deadline {
                 Deadline::Accept => self.watch_listener(EventFlags::IN),
-                Deadline::Closing => self.closers.hurry(),
+                Deadline::Closing => {
+                    self.closers.hurry();
+                    self.resume_pairs();
+                }
                 Deadline::Pair(pair) => self.close(pair, Some(&IpcError::Timeout)),
             }
         }
         if now_ns >= self.control.deadline_ns() {
             let news = self.control.on_deadline(self.service.address(), now_ns);
             self.heed(news);
+        }
+    }
+
+    /// Pairs that waited until descriptors are closed may go on.
+    fn resume_pairs(&mut self) {
+        if !core::mem::take(&mut self.are_held_up) {
+            return;
+        }
+        let held_up: Vec<u64> =
+            self.pairs.iter().filter(|(_, pair)| pair.is_held_up()).map(|(&number, _)| number).collect();
+        for number in held_up {
+            if let Some(pair) = self.pairs.get_mut(&number) {
+                pair.resume();
+            }
+            self.on_pair(number);
         }
     }
 
@@ -288,7 +309,9 @@ impl RelayLoop {
             }
         }
         let Some(pair) = self.pairs.get_mut(&number) else { return };
-        match pair.pump(&mut self.scratch) {
+        let result = pair.pump(&mut self.scratch);
+        self.are_held_up |= pair.is_held_up();
+        match result {
             Ok(Standing::Open) => self.watch_pair(number),
             Ok(Standing::Draining) => {
                 if !self.deadlines.is_set(Deadline::Pair(number)) {

@@ -105,6 +105,17 @@ impl Pair {
         })
     }
 
+    /// Whether bytes have to wait until descriptors are closed.
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.up.is_held_up() || self.down.is_held_up()
+    }
+
+    /// Time has passed: they may be read again.
+    pub(crate) fn resume(&mut self) {
+        self.up.resume();
+        self.down.resume();
+    }
+
     /// What to wait for.
     pub(crate) fn wanted(&self) -> Ends<EventFlags> {
         if self.is_connecting() {

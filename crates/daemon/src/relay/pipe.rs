@@ -16,6 +16,8 @@ pub(crate) struct Pipe {
     ended: bool,
     /// The receiver takes no more: what comes is read and thrown away.
     broken: bool,
+    /// A descriptor comes next that must wait until others are closed.
+    held_up: bool,
     pub(crate) forwarded: u64,
 }
 
@@ -39,7 +41,10 @@ impl Pipe {
             return Ok(());
         }
         let room = MAX_WAITING.saturating_sub(self.waiting.len() - self.written).min(scratch.len());
-        let Some(received) = from.recv(&mut scratch[..room])? else { return Ok(()) };
+        let Some(received) = from.recv(&mut scratch[..room])? else {
+            self.held_up = from.is_held_up();
+            return Ok(());
+        };
         // Disposed of by the thread for that, as its peer may have made sure that closing it
         // blocks.
         drop(received.fd);
@@ -88,7 +93,17 @@ impl Pipe {
 
     /// Whether to wait for more bytes.
     pub(crate) fn wants_read(&self) -> bool {
-        !self.ended && self.waiting.len() - self.written < MAX_WAITING
+        !self.ended && !self.held_up && self.waiting.len() - self.written < MAX_WAITING
+    }
+
+    /// Whether it has to wait until descriptors are closed: see [`resume`](Self::resume).
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.held_up
+    }
+
+    /// Time has passed: perhaps there are fewer descriptors.
+    pub(crate) fn resume(&mut self) {
+        self.held_up = false;
     }
 
     /// Whether to wait until the receiver takes more.
@@ -115,6 +130,10 @@ impl Pipe {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use esatto_ipc::{Admission, Disposal};
+    use std::os::fd::{AsFd as _, OwnedFd};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     /// Pumps until nothing moves.
     fn pump(pipe: &mut Pipe, from: &Stream, to: &Stream) {
@@ -185,6 +204,42 @@ mod tests {
         }
         assert!(pipe.is_broken() && pipe.wants_read() && !pipe.wants_write());
         assert_eq!((drain(&from), pipe.waiting.capacity()), (0, 0), "what comes is thrown away");
+    }
+
+    /// Lets descriptors wait for as long as it says so.
+    #[derive(Debug)]
+    struct Busy(AtomicBool);
+
+    impl Disposal for Busy {
+        fn close_passed(&self, _: OwnedFd) {}
+
+        fn close_connection(&self, _: OwnedFd) {}
+
+        fn admission(&self) -> Admission {
+            if self.0.load(Ordering::Relaxed) { Admission::Later } else { Admission::Granted }
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_the_socket_while_a_descriptor_must_wait() {
+        let (source, mut from) = Stream::pair().unwrap();
+        let (to, sink) = Stream::pair().unwrap();
+        let busy = Arc::new(Busy(AtomicBool::new(true)));
+        from.set_disposal(Arc::clone(&busy) as Arc<dyn Disposal>);
+        let mut pipe = Pipe::default();
+        source.send(b"before", None).unwrap();
+        pump(&mut pipe, &from, &to);
+        assert!(!pipe.is_held_up(), "it is only idle");
+        source.send(b"a frame", Some(sink.as_fd())).unwrap();
+        pump(&mut pipe, &from, &to);
+        assert!(pipe.is_held_up() && !pipe.wants_read() && pipe.forwarded == 6);
+        pipe.resume();
+        pump(&mut pipe, &from, &to);
+        assert!(pipe.is_held_up(), "it still must wait");
+        busy.0.store(false, Ordering::Relaxed);
+        pipe.resume();
+        pump(&mut pipe, &from, &to);
+        assert!(pipe.wants_read() && pipe.forwarded == 13);
     }
 
     #[test]

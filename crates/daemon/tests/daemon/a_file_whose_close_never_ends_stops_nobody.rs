@@ -50,3 +50,29 @@ fn and_who_passes_too_many_may_pass_no_more() {
     assert_eq!(found.iter().filter(whole).count(), packets, "packets of the bystander");
     drop(fuse);
 }
+
+/// While a connection waits, its socket is readable. The loop must not look at it again and again.
+#[test]
+fn and_the_service_sleeps_while_a_descriptor_waits() {
+    let folder = Folder::create();
+    let fuse = match Fuse::mount(folder.path("fuse")) {
+        Ok(fuse) => fuse,
+        Err(e) => return eprintln!("SKIP: no file system of our own: {e}"),
+    };
+    let lab = Lab::start();
+    let file = std::mem::ManuallyDrop::new(fuse.open());
+    let attacker = Stream::connect(&lab.daemon.producers()[0], DEADLINE).unwrap();
+    let mut frame = Vec::new();
+    encode::request_error(&mut frame, 1);
+    for _ in 0..=MAX_PASSED {
+        assert!(attacker.send(&frame, Some(file.as_fd())).unwrap() > 0);
+        // Each is received before the next is sent, but the last.
+        barrier(&mut lab.consumer());
+    }
+    let before = lab.daemon.stats().rounds;
+    let mut fds = [rustix::event::PollFd::new(&attacker, rustix::event::PollFlags::IN)];
+    rustix::event::poll(&mut fds, None).unwrap();
+    let rounds = lab.daemon.stats().rounds - before;
+    assert!(rounds < 500, "{rounds} rounds until the connection was closed");
+    drop(fuse);
+}
