@@ -21,6 +21,7 @@ use crate::ids::{BufferId, SessionId};
 use crate::instances::Instances;
 use crate::names::{cut, cut_text};
 use crate::probe::{self, Note};
+use crate::scrape::Scrapes;
 use crate::service::Service;
 use crate::session::{AfterFlush, Event, FlushReason, FlushStrategy, News, OutputFile, Session, State};
 use crate::triggers::{Received, Triggers};
@@ -388,6 +389,7 @@ impl Service {
             instance_pool: Default::default(),
             flush_strategy: FlushStrategy::Never,
             flushes: Default::default(),
+            scrapes: Scrapes::default(),
             streams_to_file: file.is_some(),
             // In the same file the sequences go on, in one of its own they begin.
             sequence_ids: if file.is_some() || planted!("clone-sequences-go-on") {

@@ -1,4 +1,4 @@
-//! Chunks come in: by commits and by scraping (`docs/spec/service.md §14`, `docs/spec/shared-memory.md §16, §18`).
+//! Chunks come in by commits (`docs/spec/service.md §14`, `docs/spec/shared-memory.md §16, §18`).
 
 use esatto_map::Set;
 use esatto_protozero::Fields;
@@ -9,8 +9,7 @@ use esatto_shm::planted;
 use crate::api::CallId;
 use crate::buffer::{CentralBuffer, Chunk, Patch};
 use crate::context::Context;
-use crate::ids::{BufferId, MAX_PATCHED_WRITER, ProducerId, SessionId, WriterId, writer_from_wire};
-use crate::probe::{self, Note};
+use crate::ids::{BufferId, MAX_PATCHED_WRITER, ProducerId, WriterId, writer_from_wire};
 use crate::producer::{Memory, Producer};
 use crate::service::{Buffers, Discarded, Service};
 use crate::shared_buffer::ChunkHeader;
@@ -54,29 +53,6 @@ impl Service {
             self.acknowledge_flush(producer, flush, cx);
         }
         cx.reply_empty(call);
-    }
-
-    /// Copies uncommitted chunks into the buffers of a session.
-    pub(crate) fn scrape_session(&mut self, session: SessionId, cx: &mut Context<'_>) {
-        let Self { producers, buffers, scratch, sessions, .. } = self;
-        let Some(session) = sessions.get(&session) else { return };
-        probe::note(Note::Scrape(Some(session.id.0)));
-        let mut wanted = session.buffers.clone();
-        wanted.sort_unstable();
-        for id in session.members.keys() {
-            cx.charge(1);
-            let Some(producer) = producers.get_mut(id) else { continue };
-            scrape(producer, buffers, scratch, |buffer| wanted.binary_search(&buffer).is_ok(), cx);
-        }
-    }
-
-    /// Copies a producer's uncommitted chunks into whatever buffers they are for.
-    pub(crate) fn scrape_producer(&mut self, producer: ProducerId, cx: &mut Context<'_>) {
-        let Self { producers, buffers, scratch, .. } = self;
-        if let Some(producer) = producers.get_mut(&producer) {
-            probe::note(Note::Scrape(None));
-            scrape(producer, buffers, scratch, |_| true, cx);
-        }
     }
 }
 
@@ -197,34 +173,4 @@ fn patch_chunk(
     let before = buffer.work();
     buffer.patch(producer, WriterId(writer), chunk.chunk_id().unwrap_or(0), chunk.patches().filter_map(parse), more);
     *work += buffer.work() - before;
-}
-
-fn scrape(
-    producer: &mut Producer,
-    buffers: &mut Buffers,
-    scratch: &mut Vec<u8>,
-    is_wanted: impl Fn(BufferId) -> bool,
-    cx: &mut Context<'_>,
-) {
-    if !producer.wants_scraping || !producer.allowed_buffers.iter().any(|&buffer| is_wanted(buffer)) {
-        return;
-    }
-    let (id, identity) = (producer.id, producer.identity());
-    let Producer { memory, writers, allowed_buffers, .. } = producer;
-    let Memory::Shared(memory) = memory else { return };
-    // Each page is looked at.
-    cx.charge(memory.size_bytes() / memory.page_size_bytes().max(1));
-    memory.scrape(scratch, &mut |chunk| {
-        let target = writer_from_wire(chunk.header.writer_id.into()).and_then(|writer| writers.get(writer));
-        let Some(target) = target.filter(|&target| is_wanted(target) && allowed_buffers.contains(&target)) else {
-            return;
-        };
-        if let Some(buffer) = buffers.get_mut(&target) {
-            let (header, complete, payload) = (chunk.header, chunk.complete, chunk.payload);
-            let before = buffer.work();
-            buffer.copy(&Chunk { producer: id, identity, header, complete, payload });
-            cx.charge_bytes(payload.len());
-            cx.work += buffer.work() - before;
-        }
-    });
 }

@@ -18,6 +18,7 @@ use crate::name_pattern::{NamePattern, Quota};
 use crate::names::cut_text;
 use crate::opening::Opening;
 use crate::priority;
+use crate::scrape::Scrapes;
 use crate::sequence_ids::SequenceIds;
 use crate::service::Service;
 use crate::session::{FlushStrategy, News, OutputFile, Session, State};
@@ -148,6 +149,7 @@ impl Service {
             members: BTreeMap::new(),
             instance_pool: Default::default(),
             flushes: Default::default(),
+            scrapes: Scrapes::default(),
             streams_to_file: file.is_some(),
             file: file.map(|id| OutputFile { id, is_opening: true, bytes_written: 0, writes: 0, pass: None }),
             trace_filter: None,

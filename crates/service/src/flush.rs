@@ -78,7 +78,7 @@ impl Service {
             }
         }
         let waiting_for: BTreeSet<ProducerId> = requests.into_keys().collect();
-        session.flushes.insert(id, PendingFlush { waiting_for, asked, reason, then });
+        session.flushes.insert(id, PendingFlush { waiting_for, is_over: false, asked, reason, then });
         if is_empty {
             return self.finish_flush(session_id, id, true, cx);
         }
@@ -90,44 +90,47 @@ impl Service {
         let up_to = if planted!("flush-id-off-by-one") { up_to - 1 } else { up_to };
         let Self { producers, sessions, .. } = self;
         let Some(found) = producers.get_mut(&producer) else { return };
-        let mut complete = Vec::new();
+        let mut complete: BTreeMap<SessionId, Vec<(u64, bool)>> = BTreeMap::new();
         while let Some(entry) = found.flushes.first_entry().filter(|entry| *entry.key() <= up_to) {
             cx.charge(1);
             let (id, session) = entry.remove_entry();
             let flush = sessions.get_mut(&session).and_then(|session| session.flushes.get_mut(&id));
             let Some(flush) = flush else { continue };
-            if flush.waiting_for.remove(&producer) && flush.waiting_for.is_empty() {
-                complete.push((session, id));
+            if flush.waiting_for.remove(&producer) && flush.waiting_for.is_empty() && !flush.is_over {
+                complete.entry(session).or_default().push((id, true));
             }
         }
-        complete.sort_unstable();
-        let mut scraped = None;
-        for (session, flush) in complete {
-            // Once for all flushes that end now: there may be very many of them, and each may be
-            // answered by few bytes.
-            if scraped.replace(session) != Some(session) {
-                self.scrape_flushed(session, cx);
-            }
-            self.end_flush(session, flush, true, cx);
+        for (session, flushes) in complete {
+            // One scrape for all flushes that end now: there may be very many of them, and each may
+            // be answered by few bytes.
+            self.scrape_flushed(session, flushes, cx);
         }
     }
 
     /// A flush is over: every producer answered, or the time is.
     pub(crate) fn finish_flush(&mut self, session_id: SessionId, id: u64, succeeded: bool, cx: &mut Context<'_>) {
-        if self.sessions.get(&session_id).is_some_and(|session| session.flushes.contains_key(&id)) {
-            self.scrape_flushed(session_id, cx);
-            self.end_flush(session_id, id, succeeded, cx);
+        let flush = self.sessions.get(&session_id).and_then(|session| session.flushes.get(&id));
+        if flush.is_some_and(|flush| !flush.is_over) {
+            self.scrape_flushed(session_id, vec![(id, succeeded)], cx);
         }
     }
 
-    fn scrape_flushed(&mut self, session: SessionId, cx: &mut Context<'_>) {
-        if !planted!("flush-unscraped") {
-            self.scrape_session(session, cx);
+    /// These flushes are over. They end when what was not committed is copied.
+    fn scrape_flushed(&mut self, session_id: SessionId, flushes: Vec<(u64, bool)>, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        for (id, _) in &flushes {
+            if let Some(flush) = session.flushes.get_mut(id) {
+                flush.is_over = true;
+            }
         }
+        for (id, _) in &flushes {
+            self.cancel_timer(session_id, Purpose::FlushTimeout(*id), cx);
+        }
+        self.scrape_session(session_id, flushes, false, cx);
     }
 
     /// A flush is over, and what was not committed is copied.
-    fn end_flush(&mut self, session_id: SessionId, id: u64, succeeded: bool, cx: &mut Context<'_>) {
+    pub(crate) fn end_flush(&mut self, session_id: SessionId, id: u64, succeeded: bool, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
         let Some(flush) = session.flushes.remove(&id) else { return };
         for producer in &flush.waiting_for {
@@ -136,7 +139,6 @@ impl Service {
                 producer.flushes.remove(&id);
             }
         }
-        self.cancel_timer(session_id, Purpose::FlushTimeout(id), cx);
         let slow = if !succeeded && flush.reason.names_slow_ones() {
             let unanswered = |instance: &Instance| {
                 !instance.no_flush && flush.asked.includes(instance) && flush.waiting_for.contains(&instance.producer)

@@ -43,6 +43,7 @@ mod query;
 mod random;
 mod read;
 mod registry;
+mod scrape;
 mod sequence_ids;
 mod service;
 mod service_packets;

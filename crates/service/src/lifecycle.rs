@@ -136,7 +136,7 @@ impl Service {
         for instance in session.instances.ids() {
             self.stop_instance(session_id, instance, immediately, cx);
         }
-        let lasts = |purpose| matches!(purpose, Purpose::FlushTimeout(_) | Purpose::CloneTrigger(_));
+        let lasts = |purpose| matches!(purpose, Purpose::FlushTimeout(_) | Purpose::Scrape | Purpose::CloneTrigger(_));
         self.cancel_timers(session_id, |purpose| !lasts(purpose), cx);
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
         if session.instances.are_all_stopped() {
@@ -179,10 +179,10 @@ impl Service {
         }
     }
 
-    /// The session becomes DISABLED.
+    /// No data source is waited for any more: the session becomes DISABLED when it is scraped.
     pub(crate) fn finish_stopping(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
-        if session.state == State::Disabled {
+        if session.state == State::Disabled || session.scrapes.are_last() {
             return;
         }
         for instance in session.instances.ids() {
@@ -190,7 +190,15 @@ impl Service {
             self.set_instance_state(session_id, instance, InstanceState::Stopped);
         }
         self.cancel_timer(session_id, Purpose::StopTimeout, cx);
-        self.scrape_session(session_id, cx);
+        self.scrape_session(session_id, Vec::new(), true, cx);
+        let is_early = |session: &Session| matches!(session.state, State::Configured | State::Started);
+        if self.sessions.get(&session_id).is_some_and(is_early) {
+            self.enter(session_id, State::WaitingForStop, cx);
+        }
+    }
+
+    /// The session is scraped: it becomes DISABLED.
+    pub(crate) fn complete_stop(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         self.enter(session_id, State::Disabled, cx);
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
         session.record(Event::TracingDisabled, true, cx.now);
@@ -207,6 +215,7 @@ impl Service {
     /// FreeBuffers: the session is no more.
     pub(crate) fn free(&mut self, session_id: SessionId, error: Option<String>, cx: &mut Context<'_>) {
         self.disable(session_id, true, error, cx);
+        self.end_last_scrape(session_id, cx);
         self.stop_opening(session_id, cx);
         self.abandon_clones_of(session_id, cx);
         let is_complete = self.complete_file(session_id, cx);

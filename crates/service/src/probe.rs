@@ -7,8 +7,12 @@ use core::cell::RefCell;
 /// Something that happened inside of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// The uncommitted chunks for a session's buffers are copied; without a session those of one producer, for all buffers.
+    /// Uncommitted chunks for a session's buffers are copied, in one of several steps; without a session those of one producer, for all buffers.
     Scrape(Option<u64>),
+    /// A session is about to be freed: the scrape under way is given up for a new one.
+    ScrapeBeginsAnew(u64),
+    /// All uncommitted chunks for a session's buffers are copied.
+    ScrapeEnds(u64),
     /// A pass over the buffers of a session is over.
     Read {
         /// The session.

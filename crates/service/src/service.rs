@@ -112,6 +112,8 @@ pub(crate) enum Purpose {
     PeriodicFlush,
     ClearIncrementalState,
     FlushTimeout(u64),
+    /// The next memories of a session that is scraped.
+    Scrape,
     /// No start trigger came.
     TriggerTimeout,
     /// The delay of a stop trigger is over.
@@ -257,6 +259,7 @@ impl Service {
             Purpose::CloneTrigger(hit) => self.clone_trigger(session, hit),
             Purpose::DrainStall => self.drain_stalled(session, cx),
             Purpose::FlushTimeout(flush) => self.finish_flush(session, flush, false, cx),
+            Purpose::Scrape => self.continue_scrape(session, cx),
         }
     }
 

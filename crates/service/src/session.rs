@@ -16,6 +16,7 @@ use crate::machines::Told;
 use crate::name_pattern::NamePattern;
 use crate::names::Name;
 use crate::opening::Opening;
+use crate::scrape::Scrapes;
 use crate::sequence_ids::SequenceIds;
 use crate::set_up::{Entries, Member};
 use crate::shares::Pool;
@@ -150,6 +151,8 @@ impl Asked {
 pub(crate) struct PendingFlush {
     /// Who did not answer yet. Each of them knows of this flush (`Producer::flushes`).
     pub(crate) waiting_for: BTreeSet<ProducerId>,
+    /// All answered, or the time is over; what was not committed is being copied.
+    pub(crate) is_over: bool,
     pub(crate) asked: Asked,
     pub(crate) reason: FlushReason,
     pub(crate) then: AfterFlush,
@@ -220,6 +223,7 @@ pub(crate) struct Session {
     pub(crate) instance_pool: Pool,
     pub(crate) flush_strategy: FlushStrategy,
     pub(crate) flushes: BTreeMap<u64, PendingFlush>,
+    pub(crate) scrapes: Scrapes,
     pub(crate) file: Option<OutputFile>,
     /// What a consumer reads is to be had from the file.
     pub(crate) streams_to_file: bool,

@@ -140,9 +140,11 @@ pub struct Model {
     pub(crate) flushing: Option<(CallId, u32)>,
     /// Calls whose answer nobody can expect any more: their session was detached.
     pub(crate) excused: BTreeSet<CallId>,
-    /// Sessions whose uncommitted chunks this step copied.
+    /// Sessions whose uncommitted chunks were copied, with the last of them in this step.
     pub(crate) scraped: BTreeSet<u64>,
-    /// Flushes that this step completes.
+    /// Sessions of which some memories are still to be scraped.
+    pub(crate) scrapes: BTreeMap<u64, ScrapeModel>,
+    /// Flushes that everybody has answered, and that are not answered themselves.
     pub(crate) completed: Vec<FlushModel>,
     /// Consumers that want to hear that all data sources are started.
     pub(crate) observers: BTreeSet<usize>,
@@ -166,6 +168,15 @@ pub struct Model {
     pub(crate) pings: BTreeSet<usize>,
     /// Changes of priority that were not answered yet.
     pub(crate) changing: BTreeSet<u64>,
+}
+
+/// A scrape that takes several steps.
+#[derive(Debug)]
+pub struct ScrapeModel {
+    /// The producers that are to be scraped, as their ids go.
+    wanted: Vec<usize>,
+    scraped: Vec<usize>,
+    steps: u64,
 }
 
 /// What a producer says of itself.
@@ -199,10 +210,13 @@ impl World {
                 Note::Scrape(session) => {
                     scraping = Some(session);
                     if let Some(session) = session {
-                        self.model.scraped.insert(session);
-                        self.assert_all_are_scraped(session, &notes[at..], seen);
+                        self.model_scrape(session, &notes[at..], seen);
                     }
                 }
+                Note::ScrapeBeginsAnew(session) => {
+                    self.model.scrapes.remove(&session);
+                }
+                Note::ScrapeEnds(session) => self.assert_all_are_scraped(session),
                 Note::Mark(mark) => match &seen[mark as usize] {
                     Seen::Scraped(client, chunk) => {
                         self.model_scraped(*client as usize, chunk, scraping.expect("a scrape is announced"));
@@ -310,33 +324,57 @@ impl World {
         self.settle_notes(&notes, &seen, at);
     }
 
-    /// Every producer that wants it is scraped for a session, each once.
-    fn assert_all_are_scraped(&self, session: u64, notes: &[Note], seen: &[Seen]) {
-        let mut scraped = Vec::new();
-        for note in notes {
-            match note {
-                Note::Mark(mark) => {
-                    if let Seen::ScrapeBegins(client) = seen[*mark as usize] {
-                        scraped.push(client as usize);
-                    }
-                }
-                _ => break,
-            }
+    /// Some producers are scraped for a session.
+    fn model_scrape(&mut self, session: u64, notes: &[Note], seen: &[Seen]) {
+        if !self.model.scrapes.contains_key(&session) {
+            let wanted = self.scraped_for(session);
+            self.model.scrapes.insert(session, ScrapeModel { wanted, scraped: Vec::new(), steps: 0 });
         }
-        let mut wanted: Vec<(u16, usize)> = Vec::new();
-        for (&client, producer) in &self.model.producers {
-            let writes_there = self
-                .model
-                .sessions
-                .get(&session)
-                .is_some_and(|session| session.buffers.iter().any(|buffer| producer.allowed.contains(buffer)));
-            if producer.is_scraped && producer.has_memory && !producer.is_emulated && writes_there {
-                wanted.push((producer.id, client));
-            }
+        let Some(scrape) = self.model.scrapes.get_mut(&session) else { return };
+        let marks = notes.iter().map_while(|note| match note {
+            Note::Mark(mark) => Some(&seen[*mark as usize]),
+            _ => None,
+        });
+        scrape.steps += 1;
+        scrape.scraped.extend(marks.filter_map(|seen| match seen {
+            Seen::ScrapeBegins(client) => Some(*client as usize),
+            _ => None,
+        }));
+    }
+
+    /// Every producer that wants it was scraped for a session, each once; those that came or went
+    /// meanwhile may have been.
+    fn assert_all_are_scraped(&mut self, session: u64) {
+        let Some(ScrapeModel { wanted, scraped, steps }) = self.model.scrapes.remove(&session) else {
+            panic!("a scrape of session {session} ends that never began")
+        };
+        self.tally.long_scrapes += u64::from(steps > 1);
+        self.model.scraped.insert(session);
+        let now = self.scraped_for(session);
+        let each: BTreeSet<usize> = scraped.iter().copied().collect();
+        assert_eq!(each.len(), scraped.len(), "producers are scraped twice for session {session}: {scraped:?}");
+        let is_missing = |client: &&usize| now.contains(client) && !each.contains(client);
+        let missing: Vec<&usize> = wanted.iter().filter(is_missing).collect();
+        assert!(missing.is_empty(), "producers {missing:?} are not scraped for session {session}");
+        let is_wanted = |client: &&usize| !wanted.contains(client) && !now.contains(client);
+        let unwanted: Vec<&usize> = scraped.iter().filter(is_wanted).collect();
+        assert!(unwanted.is_empty(), "producers {unwanted:?} are scraped for session {session}");
+        if wanted == now {
+            assert_eq!(scraped, wanted, "the order in which producers are scraped for session {session}");
         }
+    }
+
+    /// The producers that are to be scraped for a session, as their ids go.
+    fn scraped_for(&self, session: u64) -> Vec<usize> {
+        let buffers = self.model.sessions.get(&session).map(|session| &session.buffers[..]).unwrap_or_default();
+        let is_wanted = |producer: &ProducerModel| {
+            let writes_there = buffers.iter().any(|buffer| producer.allowed.contains(buffer));
+            producer.is_scraped && producer.has_memory && !producer.is_emulated && writes_there
+        };
+        let wanted = self.model.producers.iter().filter(|(_, producer)| is_wanted(producer));
+        let mut wanted: Vec<(u16, usize)> = wanted.map(|(&client, producer)| (producer.id, client)).collect();
         wanted.sort_unstable();
-        let wanted: Vec<usize> = wanted.into_iter().map(|(_, client)| client).collect();
-        assert_eq!(scraped, wanted, "the producers that are scraped for session {session}");
+        wanted.into_iter().map(|(_, client)| client).collect()
     }
 
     fn model_scraped(&mut self, index: usize, chunk: &Incoming, session: Option<u64>) {
@@ -389,6 +427,7 @@ impl Model {
     pub(crate) fn free(&mut self, id: u64) {
         let Some(session) = self.sessions.get_mut(&id).filter(|session| !session.is_freed) else { return };
         session.is_freed = true;
+        self.scrapes.remove(&id);
         (session.consumer, session.detach_key) = (None, None);
         (session.boost, session.awaits_change) = (None, None);
         session.may_end = true;

@@ -52,6 +52,7 @@ planted! {
     "command-lost" 2: "of commands that wait for memory the first is lost",
     "pid-lost" 1: "packets of other machines have no pid",
     "reserved-field-passed" 1: "some of the service's fields may come from producers",
+    "long-scrape-skips" 10: "a scrape that takes several steps passes over a producer",
     "scrape-unfinished" 2: "the packet that is being written is scraped",
     "chunk-unfreed" 2: "a chunk that was taken stays taken",
     "clone-takes-away" 3: "what is copied into a clone is missing from its source",

@@ -141,6 +141,7 @@ impl Tally {
         self.packets += other.packets;
         self.bytes += other.bytes;
         self.losses += other.losses;
+        self.long_scrapes += other.long_scrapes;
         self.peak_bytes = self.peak_bytes.max(other.peak_bytes);
     }
 }
@@ -149,7 +150,7 @@ impl core::fmt::Display for Tally {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(
             f,
-            "{} inputs, {} producers, {} sessions ({} clones), {} packets ({} MiB) compared, {} losses marked, {} KiB held at most",
+            "{} inputs, {} producers, {} sessions ({} clones), {} packets ({} MiB) compared, {} losses marked, {} long scrapes, {} KiB held at most",
             self.inputs,
             self.producers,
             self.sessions,
@@ -157,6 +158,7 @@ impl core::fmt::Display for Tally {
             self.packets,
             self.bytes >> 20,
             self.losses,
+            self.long_scrapes,
             self.peak_bytes >> 10
         )
     }

@@ -190,6 +190,8 @@ pub struct Tally {
     pub bytes: u64,
     /// Packets that were overwritten, discarded or given up, and marked.
     pub losses: u64,
+    /// Scrapes that took more than one step.
+    pub long_scrapes: u64,
     /// Greatest number of bytes that the service held.
     pub peak_bytes: u64,
 }

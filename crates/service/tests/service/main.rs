@@ -21,6 +21,7 @@ mod missing_features;
 mod opening;
 mod reading;
 mod replies;
+mod scraping;
 mod sessions;
 mod shared_memory;
 mod shares;

@@ -305,20 +305,30 @@ impl World {
     /// Lets time go by; timers fire at their time.
     pub(crate) fn advance_ms(&mut self, ms: u64) {
         let end = self.now.monotonic_ns + ms * 1_000_000;
-        loop {
-            let next = self.timers.iter().map(|(&id, &(_, at))| (at, id)).min();
-            match next.filter(|&(at, _)| at <= end) {
-                Some((at, timer)) => {
-                    self.timers.remove(&timer);
-                    let by = at.saturating_sub(self.now.monotonic_ns);
-                    advance(&mut self.now, by);
-                    self.feed(Input::TimerExpired(timer));
-                }
-                None => break,
-            }
+        while self.next_timer().is_some_and(|(at, _)| at <= end) {
+            self.expire_next();
         }
         let by = end - self.now.monotonic_ns;
         advance(&mut self.now, by);
+    }
+
+    fn next_timer(&self) -> Option<(u64, TimerId)> {
+        self.timers.iter().map(|(&id, &(_, at))| (at, id)).min()
+    }
+
+    /// Waits for the next timer; whether there is one.
+    pub(crate) fn expire_next(&mut self) -> bool {
+        let Some((at, timer)) = self.next_timer() else { return false };
+        self.timers.remove(&timer);
+        let by = at.saturating_sub(self.now.monotonic_ns);
+        advance(&mut self.now, by);
+        self.feed(Input::TimerExpired(timer));
+        true
+    }
+
+    /// Fires one timer that is due now; whether there is one.
+    pub(crate) fn expire_one(&mut self) -> bool {
+        self.next_timer().is_some_and(|(at, _)| at <= self.now.monotonic_ns) && self.expire_next()
     }
 
     /// When the timers expire.

@@ -1,0 +1,206 @@
+//! Scraping: what producers have written, but not committed, is copied when a flush or a session ends
+//! (`docs/spec/service.md §13`, `docs/spec/shared-memory.md §18`).
+//!
+//! A session may have very many producers, and each of them up to 32 MiB of shared memory. So the
+//! memories are looked at one after the other, and after [`WORK_PER_SCRAPE`] it is the turn of
+//! others; the rest follows when a timer without delay expires. What waits for the copies, the
+//! answer to a flush and the end of the session, comes after the last one. Most sessions are done
+//! in one step.
+
+use esatto_shm::planted;
+
+use crate::api::TimerClock;
+use crate::buffer::Chunk;
+use crate::context::Context;
+use crate::ids::{BufferId, ProducerId, SessionId, writer_from_wire};
+use crate::probe::{self, Note};
+use crate::producer::{Memory, Producer};
+use crate::service::{Buffers, Purpose, Service};
+
+/// Work of scraping for one session before it is the turn of others. The memory that goes beyond it
+/// is the last of the step.
+const WORK_PER_SCRAPE: u64 = 16 << 10;
+
+/// The same, for a session that is freed while it streams into a file: nothing can follow.
+const WORK_PER_LAST_SCRAPE: u64 = 1 << 20;
+
+/// What waits for the copies of a session's uncommitted chunks.
+#[derive(Debug, Default)]
+pub(crate) struct Scrapes {
+    /// The scrape that is under way.
+    now: Option<Scrape>,
+    /// What came while it was: it wants copies that are newer.
+    next: Waiting,
+}
+
+#[derive(Debug)]
+struct Scrape {
+    /// Members with smaller ids are done.
+    from: ProducerId,
+    waiting: Waiting,
+}
+
+/// What is done when the copies are there.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Flushes, and whether all producers answered.
+    flushes: Vec<(u64, bool)>,
+    /// The session ends.
+    stop: bool,
+}
+
+impl Waiting {
+    fn is_empty(&self) -> bool {
+        self.flushes.is_empty() && !self.stop
+    }
+}
+
+impl Scrapes {
+    /// Begins the next scrape; not while there is one, or if nothing waits for one.
+    fn begin(&mut self) -> bool {
+        let begins = self.now.is_none() && !self.next.is_empty();
+        if begins {
+            self.now = Some(Scrape { from: ProducerId(0), waiting: core::mem::take(&mut self.next) });
+        }
+        begins
+    }
+
+    /// Whether the session ends as soon as the copies are there.
+    pub(crate) fn are_last(&self) -> bool {
+        self.next.stop || self.now.as_ref().is_some_and(|scrape| scrape.waiting.stop)
+    }
+}
+
+impl Service {
+    /// Copies what was not committed for a session, then ends these flushes, and the session if it
+    /// stops.
+    pub(crate) fn scrape_session(
+        &mut self,
+        session_id: SessionId,
+        flushes: Vec<(u64, bool)>,
+        stop: bool,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let next = &mut session.scrapes.next;
+        next.flushes.extend(flushes);
+        next.stop |= stop;
+        if session.scrapes.begin() {
+            self.continue_scrape(session_id, cx);
+        }
+    }
+
+    /// The next memories of a session that is scraped.
+    pub(crate) fn continue_scrape(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        if self.scrape_members(session_id, WORK_PER_SCRAPE, cx) {
+            self.end_scrape(session_id, cx);
+        } else {
+            self.set_timer(session_id, Purpose::Scrape, TimerClock::Monotonic, 0, cx);
+        }
+    }
+
+    /// The session is freed: if it was about to end when its scrape is over, it ends now. Flushes
+    /// are left to whoever frees it.
+    pub(crate) fn end_last_scrape(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        if !session.scrapes.are_last() {
+            return;
+        }
+        if session.scrapes.next.stop {
+            // What is under way is for flushes: it may have passed what was written since.
+            session.scrapes.now = None;
+            session.scrapes.begin();
+            probe::note(Note::ScrapeBeginsAnew(session_id.0));
+        }
+        // Nobody sees the buffers of a session without a file any more.
+        let has_file = session.file.is_some();
+        if has_file && !self.scrape_members(session_id, WORK_PER_LAST_SCRAPE, cx) {
+            cx.warn(format!(
+                "session {} is freed before all shared memory was looked at: its file lacks some of what was not committed",
+                session_id.0
+            ));
+        }
+        if let Some(session) = self.sessions.get_mut(&session_id) {
+            session.scrapes = Scrapes::default();
+        }
+        self.cancel_timer(session_id, Purpose::Scrape, cx);
+        self.complete_stop(session_id, cx);
+    }
+
+    /// Copies from memories until so much was done; whether all are done.
+    fn scrape_members(&mut self, session_id: SessionId, work: u64, cx: &mut Context<'_>) -> bool {
+        let Self { producers, buffers, scratch, sessions, .. } = self;
+        let Some(session) = sessions.get_mut(&session_id) else { return true };
+        let Some(under_way) = &mut session.scrapes.now else { return true };
+        let is_unwanted = planted!("flush-unscraped") && !under_way.waiting.stop;
+        probe::note(Note::Scrape(Some(session_id.0)));
+        let mut wanted = session.buffers.clone();
+        wanted.sort_unstable();
+        let end = cx.work.saturating_add(work);
+        for (id, _) in session.members.range(under_way.from..).filter(|_| !is_unwanted) {
+            if cx.work > end {
+                under_way.from = ProducerId(id.0 + u16::from(planted!("long-scrape-skips")));
+                return false;
+            }
+            cx.charge(1);
+            let Some(producer) = producers.get_mut(id) else { continue };
+            scrape(producer, buffers, scratch, |buffer| wanted.binary_search(&buffer).is_ok(), cx);
+        }
+        probe::note(Note::ScrapeEnds(session_id.0));
+        true
+    }
+
+    fn end_scrape(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let under_way = self.sessions.get_mut(&session_id).and_then(|session| session.scrapes.now.take());
+        let Some(Scrape { waiting, .. }) = under_way else { return };
+        for (flush, succeeded) in waiting.flushes {
+            self.end_flush(session_id, flush, succeeded, cx);
+        }
+        if waiting.stop {
+            self.complete_stop(session_id, cx);
+        }
+        if self.sessions.get_mut(&session_id).is_some_and(|session| session.scrapes.begin()) {
+            probe::note(Note::Scrape(Some(session_id.0)));
+            self.set_timer(session_id, Purpose::Scrape, TimerClock::Monotonic, 0, cx);
+        }
+    }
+
+    /// Copies a producer's uncommitted chunks into whatever buffers they are for.
+    pub(crate) fn scrape_producer(&mut self, producer: ProducerId, cx: &mut Context<'_>) {
+        let Self { producers, buffers, scratch, .. } = self;
+        if let Some(producer) = producers.get_mut(&producer) {
+            probe::note(Note::Scrape(None));
+            scrape(producer, buffers, scratch, |_| true, cx);
+        }
+    }
+}
+
+fn scrape(
+    producer: &mut Producer,
+    buffers: &mut Buffers,
+    scratch: &mut Vec<u8>,
+    is_wanted: impl Fn(BufferId) -> bool,
+    cx: &mut Context<'_>,
+) {
+    if !producer.wants_scraping || !producer.allowed_buffers.iter().any(|&buffer| is_wanted(buffer)) {
+        return;
+    }
+    let (id, identity) = (producer.id, producer.identity());
+    let Producer { memory, writers, allowed_buffers, .. } = producer;
+    let Memory::Shared(memory) = memory else { return };
+    // Each page is looked at.
+    cx.charge(memory.size_bytes() / memory.page_size_bytes().max(1));
+    memory.scrape(scratch, &mut |chunk| {
+        let target = writer_from_wire(chunk.header.writer_id.into()).and_then(|writer| writers.get(writer));
+        let Some(target) = target.filter(|&target| is_wanted(target) && allowed_buffers.contains(&target)) else {
+            return;
+        };
+        if let Some(buffer) = buffers.get_mut(&target) {
+            let (header, complete, payload) = (chunk.header, chunk.complete, chunk.payload);
+            let before = buffer.work();
+            buffer.copy(&Chunk { producer: id, identity, header, complete, payload });
+            cx.charge_bytes(payload.len());
+            cx.work += buffer.work() - before;
+        }
+    });
+}
