@@ -389,10 +389,7 @@ impl Reference {
 
     fn touch(&mut self, key: Key) -> Life {
         self.copies += 1;
-        let kept = 1024;
-        if self.empty > kept + kept / 8 {
-            self.forget_empty(kept);
-        }
+        self.forget_if_crowded();
         let life = match self.current.get(&key) {
             Some(&life) => (key.0, key.1, life),
             None => self.begin_life(key),
@@ -402,7 +399,11 @@ impl Reference {
     }
 
     /// The oldest go, of the producers that have the most (§11).
-    fn forget_empty(&mut self, kept: usize) {
+    fn forget_if_crowded(&mut self) {
+        let kept = 1024;
+        if self.empty <= kept + kept / 8 {
+            return;
+        }
         let mut of_producers: BTreeMap<u16, Vec<(u64, Life)>> = BTreeMap::new();
         for (&life, sequence) in self.sequences.iter().filter(|(_, sequence)| sequence.chunks.is_empty()) {
             of_producers.entry(life.0).or_default().push((sequence.last_used, life));
@@ -425,6 +426,7 @@ impl Reference {
     }
 
     fn begin_life(&mut self, key: Key) -> Life {
+        self.forget_if_crowded();
         self.lives += 1;
         let life = (key.0, key.1, self.lives);
         self.current.insert(key, self.lives);

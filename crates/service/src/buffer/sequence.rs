@@ -224,8 +224,13 @@ impl Sequences {
         slot
     }
 
+    /// Makes a sequence without chunks. If there are very many of those, the oldest are forgotten
+    /// before.
     #[cold]
     fn insert(&mut self, producer: ProducerId, writer: WriterId, identity: Identity) -> u32 {
+        if self.is_crowded() {
+            self.forget_oldest();
+        }
         self.births += 1;
         let sequence = Sequence {
             producer,

@@ -249,6 +249,26 @@ fn sequences_are_forgotten_in_linear_work() {
 }
 
 #[test]
+fn what_is_told_of_losses_and_new_writers_is_bounded() {
+    let most = MAX_EMPTY_SEQUENCES + MAX_EMPTY_SEQUENCES / 8 + 1;
+    let mut gone = CentralBuffer::new(4096, FillPolicy::Ring).unwrap();
+    for writer in 1..=5000 {
+        copy(&mut gone, 1, header(writer, 0, 1, 0), b"\x04abcd");
+    }
+    let mut buffer = CentralBuffer::new(4096, FillPolicy::Ring).unwrap();
+    let work = work_of(&mut buffer, |buffer| buffer.inherit_loss(&gone));
+    assert!(work <= 5000 * WORK_PER_CHUNK, "{work}");
+    buffer.assert_consistent();
+    assert!(buffer.sequences.len() <= most, "{} sequences with losses", buffer.sequences.len());
+
+    for writer in 1..=5000 {
+        gone.renew_writer(ProducerId(1), WriterId(writer));
+    }
+    gone.assert_consistent();
+    assert!(gone.sequences.len() <= 5000 + most, "{} sequences of new writers", gone.sequences.len());
+}
+
+#[test]
 fn one_producer_does_not_make_the_buffer_forget_the_others() {
     let mut buffer = CentralBuffer::new(1024, FillPolicy::Ring).unwrap();
     copy(&mut buffer, 1, header(1, 5, 1, 0), b"\x04abcd");
