@@ -61,8 +61,8 @@ impl Service {
             }
             ProducerCall::UnregisterTraceWriter(request) => {
                 let writer = writer_from_wire(request.trace_writer_id().unwrap_or(0));
-                if let (Some(writer), Some(producer)) = (writer, self.producers.get_mut(&producer)) {
-                    producer.writers.retire(writer);
+                if let Some(writer) = writer {
+                    self.unregister_writer(producer, writer, cx);
                 }
             }
             ProducerCall::NotifyDataSourceStarted(request) => {

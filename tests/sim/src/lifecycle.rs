@@ -52,11 +52,10 @@ impl World {
             }
             ProducerCall::RegisterDataSource(_) => self.clients[index].registered += 1,
             ProducerCall::UnregisterTraceWriter(request) => {
-                let writer = request.trace_writer_id().and_then(|id| u16::try_from(id).ok()).unwrap_or(0);
-                if let Some(producer) = self.model.producers.get_mut(&index) {
-                    if producer.writers.remove(&writer).is_some() {
-                        producer.retired.insert(writer);
-                    }
+                let writer = request.trace_writer_id().and_then(|id| u16::try_from(id).ok()).filter(|&id| id != 0);
+                if let (Some(writer), Some(producer)) = (writer, self.model.producers.get_mut(&index)) {
+                    producer.writers.remove(&writer);
+                    producer.retired.insert(writer);
                 }
             }
             ProducerCall::NotifyDataSourceStarted(request) => {
