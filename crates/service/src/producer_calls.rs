@@ -188,9 +188,23 @@ impl Service {
             }
             let refused = match producer.writers.refused {
                 0 => String::new(),
-                refused => format!("; {refused} writers beyond its share were not registered"),
+                refused => format!("; {refused} writers did not fit into its share when they came"),
             };
             cx.info(format!("producer {} disconnected{refused}", producer.display_name()));
+        }
+        // They are no longer allowed to be written to, but what is in them can still be patched: not
+        // by another producer that gets this number.
+        for drain in self.drains.values_mut() {
+            cx.charge(1);
+            if drain.session.members.remove(&id).is_none() {
+                continue;
+            }
+            for buffer in &drain.session.buffers {
+                cx.charge(1);
+                if let Some(buffer) = self.buffers.get_mut(buffer) {
+                    buffer.retire_producer(id);
+                }
+            }
         }
         for session in self.sessions.values_mut() {
             cx.charge(1);

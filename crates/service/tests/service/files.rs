@@ -1,12 +1,13 @@
 //! Sessions that are streamed into a file.
 
+use esatto_schema::commit_data_request::{ChunkToPatch, ChunksToMove, chunk_to_patch::Patch};
 use esatto_schema::consumer_port::Method;
 use esatto_schema::trace_config::{FFlushMode, WriteFlushMode};
-use esatto_schema::{TraceConfig, TracePacketReader, TraceReader};
-use esatto_service::{CallId, FileId, Input};
+use esatto_schema::{CommitDataRequest, TraceConfig, TracePacketReader, TraceReader};
+use esatto_service::{CallId, ChunkHeader, FileId, Input};
 
 use crate::consumers::{attach, detach, wait_for_end};
-use crate::world::{SERVICE_UID, World, buffer, config, packet, text_of};
+use crate::world::{SERVICE_UID, World, buffer, chunk_payload, config, packet, text_of};
 
 fn streaming(sources: &[&str]) -> TraceConfig {
     TraceConfig { write_into_file: Some(true), file_write_period_ms: Some(1000), ..config(sources) }
@@ -282,6 +283,59 @@ fn an_exclusive_session_of_root_lets_those_it_ends_complete_their_files() {
         world.finish_slow_work();
     }
     assert_eq!(texts(&world).len(), 4000);
+}
+
+/// A producer leaves a packet of which four bytes are still to come, in a session that is freed. Its number is
+/// used again before the file is complete: only the producer itself may complete the packet.
+#[test]
+fn a_file_that_is_being_completed_is_not_patched_by_another_producer() {
+    for goes in [false, true] {
+        let mut world = World::new();
+        let mut producer = world.producer("p");
+        world.register(&producer, "ds");
+        let consumer = world.consumer();
+        let config =
+            TraceConfig { buffers: vec![buffer(16 << 10)], file_write_period_ms: Some(600_000), ..streaming(&["ds"]) };
+        world.enable_with(consumer, &config, true);
+        for id in 0..4000 {
+            world.commit(&mut producer, 1, 1, id, &[&packet(&"x".repeat(2000))]);
+        }
+        let payload = chunk_payload(&[&packet("it is ....")]);
+        let page = 100_000;
+        let header = ChunkHeader { writer_id: 2, chunk_id: 0, count: 1, flags: 4 };
+        world.memories[&producer.client].put(page, header, true, &payload);
+        let moved = ChunksToMove { page: Some(page), chunk: Some(0), target_buffer: Some(1), ..Default::default() };
+        world.commit_request(&producer, &CommitDataRequest { chunks_to_move: vec![moved], ..Default::default() });
+        world.writes_are_slow = true;
+        world.consumer_call(consumer, Method::FreeBuffers, &[]);
+        if goes {
+            world.feed(Input::ProducerDisconnected(producer.client));
+            // Until numbers begin again.
+            for _ in 0..65_534 {
+                let other = world.producer("other");
+                world.feed(Input::ProducerDisconnected(other.client));
+            }
+            producer = world.producer("same number");
+            // Takes its memory, without which it cannot commit.
+            let other = world.consumer();
+            world.enable(other, &crate::world::config(&["ds"]));
+            world.register(&producer, "ds");
+        }
+        let offset = payload.len() as u32 - 4;
+        let patch = Patch { offset: Some(offset), data: Some(b"done".to_vec()), ..Default::default() };
+        let chunk = ChunkToPatch {
+            target_buffer: Some(1),
+            writer_id: Some(2),
+            chunk_id: Some(0),
+            patches: vec![patch],
+            ..Default::default()
+        };
+        world.commit_request(&producer, &CommitDataRequest { chunks_to_patch: vec![chunk], ..Default::default() });
+        while world.closed_files.is_empty() {
+            world.finish_slow_work();
+        }
+        assert_eq!(texts(&world).contains(&"it is done".to_owned()), !goes);
+    }
 }
 
 #[test]
