@@ -139,8 +139,9 @@ impl Service {
         }
         let (source, is_bugreport) = self.source_of(&request, uid)?;
         self.check_clone_limits(uid)?;
-        self.check_memory(uid, 0, self.sessions.get(&source).map_or(0, |session| session.buffer_bytes))?;
         let session = self.sessions.get(&source).ok_or("the session is gone")?;
+        let bytes = session.buffer_bytes + session.sequence_ids.bytes();
+        self.check_memory(uid, 0, bytes)?;
         if session.opening.is_some() || session.clone.as_ref().is_some_and(|clone| clone.reply.is_some()) {
             return Err("the session is not complete yet".to_owned());
         }
@@ -167,7 +168,7 @@ impl Service {
             source,
             call,
             uid,
-            bytes: session.buffer_bytes,
+            bytes,
             skips_filter: is_bugreport || request.skip_trace_filter().unwrap_or(false),
             trigger: clone_trigger(&request),
             file,
@@ -349,7 +350,14 @@ impl Service {
     fn make_clone(&mut self, clone: CloneId, pending: PendingClone, cx: &mut Context<'_>) -> Option<SessionId> {
         let mut events = Vec::new();
         let mut buffers = Vec::with_capacity(pending.buffers.len());
-        let mut buffer_bytes = 0;
+        let sequence_ids = &self.sessions.get(&pending.source)?.sequence_ids;
+        // In the same file the sequences go on, in one of its own they begin.
+        let sequence_ids = match pending.file.is_some() || planted!("clone-sequences-go-on") {
+            true => sequence_ids.clone(),
+            false => sequence_ids.restarted(),
+        };
+        let mut buffer_bytes = sequence_ids.bytes();
+        cx.charge_bytes(buffer_bytes as usize);
         for (index, taken) in (0u32..).zip(pending.buffers) {
             let Taken { mut buffer, at_ns, .. } = taken?;
             buffer_bytes += buffer.clone_bytes() as u64;
@@ -391,12 +399,7 @@ impl Service {
             flushes: Default::default(),
             scrapes: Scrapes::default(),
             streams_to_file: file.is_some(),
-            // In the same file the sequences go on, in one of its own they begin.
-            sequence_ids: if file.is_some() || planted!("clone-sequences-go-on") {
-                source.sequence_ids.clone()
-            } else {
-                source.sequence_ids.restarted()
-            },
+            sequence_ids,
             file,
             trace_filter: source.trace_filter.clone().filter(|_| !pending.skips_filter),
             codec: source.codec,

@@ -148,6 +148,13 @@ impl SequenceIds {
         self.forgotten
     }
 
+    /// About as much memory as they take.
+    pub(crate) fn bytes(&self) -> u64 {
+        let of_sequence = size_of::<((u32, u16, u16), Sequence)>() + size_of::<u16>();
+        let of_producer = size_of::<((u32, u16), Sequences)>();
+        (self.ids.len() * of_sequence + self.producers.len() * of_producer) as u64
+    }
+
     /// The same numbers for a trace of its own, of which nothing was read yet.
     pub(crate) fn restarted(&self) -> Self {
         let mut restarted = self.clone();

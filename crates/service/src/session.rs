@@ -209,7 +209,7 @@ pub(crate) struct Session {
     /// REALTIME of the start.
     pub(crate) started_realtime_ns: Option<u64>,
     pub(crate) buffers: Vec<BufferId>,
-    /// What they can take of the memory; of a clone, what it has taken.
+    /// What they can take of the memory; of a clone, what it has taken, with its sequence ids.
     pub(crate) buffer_bytes: u64,
     pub(crate) instances: Instances,
     /// The entries of the config by the names of their data sources.

@@ -6,7 +6,7 @@ use esatto_schema::{
     DataSourceDescriptor, INSTANCES_REFUSED_FIELD, REFUSED_DATA_SOURCES_FIELD, SEQUENCES_RENAMED_FIELD, TraceConfig,
     TracePacketReader, UnregisterTraceWriterRequest, producer_port,
 };
-use esatto_service::{ChunkHeader, Input};
+use esatto_service::{ChunkHeader, ClientId, Input};
 
 use crate::bounds::{producer_of, register_request, trace_stats};
 use crate::world::{FakeProducer, World, buffer, chunk_payload, config, packet};
@@ -107,6 +107,66 @@ fn descriptors_are_shared_among_users() {
     assert_eq!((0..40).take_while(|_| register(&mut world, &other)).count(), 40, "of another user");
 }
 
+fn unregister_writer(world: &mut World, producer: &FakeProducer, writer: u32) {
+    let request = UnregisterTraceWriterRequest { trace_writer_id: Some(writer), ..Default::default() }.encode();
+    world.producer_call(producer.client, producer_port::Method::UnregisterTraceWriter, &request);
+}
+
+/// A world in which producers of user 1000 have so many writers that a producer of this user gets
+/// 512, and a session (buffer 1).
+fn full_of_writers() -> (World, ClientId) {
+    let mut world = World::new();
+    let consumer = world.consumer();
+    world.enable(consumer, &config(&["ds"]));
+    for number in 0..30 {
+        let greedy = world.producer(&format!("greedy {number}"));
+        for writer in 1..=u32::from(u16::MAX) {
+            world.register_writer(&greedy, writer, 1);
+        }
+    }
+    (world, consumer)
+}
+
+#[test]
+fn a_writer_without_room_is_registered_when_there_is_room() {
+    let (mut world, consumer) = full_of_writers();
+    let producer = world.scraped_producer("late");
+    world.register(&producer, "ds");
+    let most = (1..).find(|&writer| {
+        world.register_writer(&producer, writer, 1);
+        world.warnings.last().is_some_and(|line| line.contains("late"))
+    });
+    let most = most.expect("a share has an end");
+    let late = most + 1;
+    world.register_writer(&producer, late, 1);
+    // Of the two that wait, the first is given back, and a registered one.
+    unregister_writer(&mut world, &producer, most);
+    unregister_writer(&mut world, &producer, 1);
+    let header = ChunkHeader { writer_id: late as u16, chunk_id: 0, count: 1, flags: 0 };
+    world.memories[&producer.client].put(0, header, true, &chunk_payload(&[&packet("scraped")]));
+    world.feed(Input::ProducerDisconnected(producer.client));
+    assert_eq!(world.read_texts(consumer), ["scraped"]);
+    world.service.assert_consistent();
+}
+
+#[test]
+fn an_id_without_room_is_given_to_a_new_writer() {
+    let (mut world, consumer) = full_of_writers();
+    let mut producer = world.producer("late");
+    world.register(&producer, "ds");
+    let late = 2000;
+    for writer in 1..=late {
+        world.register_writer(&producer, writer, 1);
+    }
+    for round in ["first", "second", "third"] {
+        world.commit(&mut producer, 1, late as u16, 0, &[&packet(round)]);
+        assert_eq!(world.read_texts(consumer), [round], "its first chunk is no duplicate");
+        unregister_writer(&mut world, &producer, late);
+        world.register_writer(&producer, late, 1);
+    }
+    world.service.assert_consistent();
+}
+
 #[test]
 fn a_newcomer_gets_writers_whatever_others_have() {
     let mut world = World::new();
@@ -116,11 +176,8 @@ fn a_newcomer_gets_writers_whatever_others_have() {
         let greedy = world.producer(&format!("greedy {number}"));
         for writer in 1..=u32::from(u16::MAX) {
             world.register_writer(&greedy, writer, 1);
-            // Retired ones are remembered like others.
             if writer % 3 == 0 {
-                let request =
-                    UnregisterTraceWriterRequest { trace_writer_id: Some(writer), ..Default::default() }.encode();
-                world.producer_call(greedy.client, producer_port::Method::UnregisterTraceWriter, &request);
+                unregister_writer(&mut world, &greedy, writer);
             }
         }
     }
@@ -162,4 +219,33 @@ fn sequences_beyond_a_share_are_renamed_and_counted() {
     }
     assert!(renamed(&mut world) > 10_000);
     world.service.assert_consistent();
+}
+
+#[test]
+fn a_clone_pays_for_the_sequences_that_it_copies() {
+    const WRITERS: u16 = 20_000;
+    let mut world = World::new();
+    let consumer = world.consumer();
+    world.enable(consumer, &TraceConfig { buffers: vec![buffer(4096)], ..config(&["ds"]) });
+    let mut producer = world.producer("p");
+    let no_flush = DataSourceDescriptor { name: Some("ds".into()), no_flush: Some(true), ..Default::default() };
+    world.register_as(&producer, no_flush);
+    for writer in 1..=WRITERS {
+        world.commit(&mut producer, 1, writer, 0, &[&packet("x")]);
+    }
+    world.read(consumer);
+    let clone = |world: &mut World| {
+        let cloner = world.consumer();
+        let call = crate::clones::ask(world, cloner, &crate::clones::by_id(1));
+        crate::clones::answer(world, call).expect("an answer")
+    };
+    // Twice the buffer is room for the session and a clone, if nothing else is charged.
+    world.service.limit_buffers(2 * 2 * 4096 * 1024);
+    let error = clone(&mut world).error.expect("the sequences have no room").to_string();
+    assert!(error.contains("4096 KiB are left for uid 1000"), "{error}");
+    world.service.limit_buffers(2 * (2 * 4096 * 1024 + 100 * u64::from(WRITERS)));
+    let before = world.service.work();
+    assert_eq!(clone(&mut world).success, Some(true));
+    let work = world.service.work() - before;
+    assert!(work > u64::from(WRITERS) * 20 / 64, "the copy counts as work: {work}");
 }
