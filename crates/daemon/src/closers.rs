@@ -7,7 +7,12 @@
 //!
 //! A TCP socket that lingers is interrupted by a signal after [`INTERRUPT_AFTER`]. A file of a FUSE
 //! file system cannot be interrupted. Then its lane stands still: [`MAX_PASSED`] bounds what it may
-//! hold, and the user's connections count until they are closed.
+//! hold, and the user's connections count until they are closed. Its thread is *stuck*, and another
+//! one takes its place, so that many such users delay nobody else. The number of stuck threads is
+//! bounded ([`MAX_STUCK_THREADS`]). At the bound, users with something stuck may pass no more.
+//!
+//! A connection in which no descriptor waits can be closed by any thread, and has a lane of its own
+//! that waits for no stranger's.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
@@ -18,12 +23,18 @@ use std::time::{Duration, Instant};
 
 use esatto_ipc::sys::{ThreadId, current_thread, interrupt};
 use esatto_ipc::{Admission, Disposal, Family, Peer};
+use rustix::net::{RecvFlags, recv};
 
 use crate::census::Owner;
 
-/// Lanes of ordinary users in which a descriptor is being closed, at the same time. Each keeps a
-/// thread. Descriptors in other lanes wait for a free thread.
+/// Lanes of ordinary users in which a descriptor is being closed, at the same time, but for those
+/// that are stuck. Each keeps a thread. Descriptors in other lanes wait for a free thread.
 const MAX_THREADS: usize = 14;
+/// Threads that close descriptors of ordinary users for longer than [`STUCK_AFTER`], beside
+/// [`MAX_THREADS`]. Further ones keep their places among those.
+const MAX_STUCK_THREADS: usize = 48;
+/// How long one `close` may take before its thread counts as stuck.
+const STUCK_AFTER: Duration = Duration::from_secs(1);
 /// Threads that close only what belongs to root and to the user of this process, beside
 /// [`MAX_THREADS`].
 const RESERVED_THREADS: usize = 2;
@@ -54,6 +65,8 @@ struct Shared {
     /// and asks, threads only subtract.
     open: AtomicUsize,
     passed: AtomicUsize,
+    /// [`MAX_STUCK_THREADS`] are stuck. Relaxed: a user may learn of it a little late.
+    is_exhausted: AtomicBool,
     /// The user of this process.
     uid: i32,
 }
@@ -67,19 +80,29 @@ struct Lane {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
+    /// In which descriptors may wait.
     Connections,
+    /// In which none waits.
+    EmptyConnections,
     Passed,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::Connections, Self::EmptyConnections, Self::Passed];
 }
 
 #[derive(Debug, Default)]
 struct State {
     lanes: HashMap<Lane, Queue>,
-    /// Lanes in which something waits and nothing is being closed: of root and ourselves, and of
-    /// everybody else.
+    /// Lanes in which something waits and nothing is being closed: those that wait for no stranger,
+    /// those of everybody else, and of these the ones whose owners have something stuck.
     trusted: VecDeque<Lane>,
     others: VecDeque<Lane>,
-    /// Lanes of everybody else in which something is being closed.
+    suspects: VecDeque<Lane>,
+    /// Lanes of everybody else in which something is being closed, but for those that are stuck.
     busy_others: usize,
+    /// Lanes of everybody else that are stuck, at most [`MAX_STUCK_THREADS`].
+    stuck: usize,
     threads: usize,
     idle: usize,
 }
@@ -89,6 +112,8 @@ struct Queue {
     waiting: VecDeque<OwnedFd>,
     /// The thread that closes one of this lane, and since when.
     closing: Option<(ThreadId, Instant)>,
+    /// That thread is stuck, and does not count.
+    is_stuck: bool,
     /// Since when there are [`MAX_PASSED`] or more.
     full_since: Option<Instant>,
 }
@@ -113,6 +138,7 @@ impl Closers {
                 ready: Condvar::new(),
                 open: AtomicUsize::new(0),
                 passed: AtomicUsize::new(0),
+                is_exhausted: AtomicBool::new(false),
                 uid,
             }),
         }
@@ -132,7 +158,8 @@ impl Closers {
 
     /// Connections of this owner that are not closed yet.
     pub(crate) fn connections_of(&self, owner: Owner) -> usize {
-        self.shared.count(Lane { owner, kind: Kind::Connections })
+        let kinds = [Kind::Connections, Kind::EmptyConnections];
+        kinds.into_iter().map(|kind| self.shared.count(Lane { owner, kind })).sum()
     }
 
     /// Whether there is anything to close.
@@ -140,12 +167,41 @@ impl Closers {
         self.shared.open.load(Ordering::Relaxed) > 0
     }
 
-    /// Interrupts what takes too long, and makes up for threads that could not be started.
+    /// Interrupts what takes too long, and makes up for threads that are stuck and for those that
+    /// could not be started.
     pub(crate) fn hurry(&self) {
         let state = self.shared.lock();
         let late = |queue: &Queue| queue.closing.filter(|(_, since)| since.elapsed() >= INTERRUPT_AFTER);
         for (thread, _) in state.lanes.values().filter_map(late) {
             interrupt(thread);
+        }
+        drop(state);
+        self.replace_stuck();
+    }
+
+    /// Others take the place of threads that are stuck, one by one.
+    fn replace_stuck(&self) {
+        let mut state = self.shared.lock();
+        let is_stuck = |(lane, queue): (&Lane, &Queue)| {
+            let is_late = queue.closing.is_some_and(|(_, since)| since.elapsed() >= STUCK_AFTER);
+            (is_late && !queue.is_stuck && !self.shared.is_trusted(*lane)).then_some(*lane)
+        };
+        let stuck: Vec<Lane> = state.lanes.iter().filter_map(is_stuck).collect();
+        for lane in stuck {
+            if state.stuck == MAX_STUCK_THREADS {
+                if !self.shared.is_exhausted.swap(true, Ordering::Relaxed) {
+                    log::error!(
+                        "{MAX_STUCK_THREADS} descriptors of clients do not close: their users may pass no more, and \
+                         what others pass may be closed late"
+                    );
+                }
+                break;
+            }
+            log::warn!("a descriptor of {} does not close; others of this user wait for it", lane.owner);
+            state.set_stuck(lane);
+            // A thread that is free, or a new one, for each.
+            self.staff(state);
+            state = self.shared.lock();
         }
         self.staff(state);
     }
@@ -175,7 +231,7 @@ impl Closers {
         if state.idle > 0 {
             return self.shared.ready.notify_one();
         }
-        if state.threads == MAX_THREADS + RESERVED_THREADS {
+        if state.threads >= MAX_THREADS + RESERVED_THREADS + state.stuck {
             return;
         }
         state.threads += 1;
@@ -192,7 +248,26 @@ impl Closers {
 impl State {
     /// Whether a thread that is free could do something.
     fn has_work(&self) -> bool {
-        !self.trusted.is_empty() || (!self.others.is_empty() && self.busy_others < MAX_THREADS)
+        let is_somebody_waiting = !self.others.is_empty() || !self.suspects.is_empty();
+        !self.trusted.is_empty() || (is_somebody_waiting && self.busy_others < MAX_THREADS)
+    }
+
+    /// A lane in which something is being closed counts no more. What else its owner has comes
+    /// after all others.
+    fn set_stuck(&mut self, lane: Lane) {
+        let Some(queue) = self.lanes.get_mut(&lane) else { return };
+        queue.is_stuck = true;
+        self.stuck += 1;
+        self.busy_others -= 1;
+        let (suspects, others) = self.others.drain(..).partition(|other| other.owner == lane.owner);
+        self.others = others;
+        let mut suspects: VecDeque<Lane> = suspects;
+        self.suspects.append(&mut suspects);
+    }
+
+    fn has_stuck(&self, owner: Owner) -> bool {
+        let is_stuck = |kind| self.lanes.get(&Lane { owner, kind }).is_some_and(|queue| queue.is_stuck);
+        Kind::ALL.into_iter().any(is_stuck)
     }
 
     fn next_lane(&mut self) -> Option<Lane> {
@@ -200,7 +275,7 @@ impl State {
         if lane.is_some() || self.busy_others == MAX_THREADS {
             return lane;
         }
-        let lane = self.others.pop_front()?;
+        let lane = self.others.pop_front().or_else(|| self.suspects.pop_front())?;
         self.busy_others += 1;
         Some(lane)
     }
@@ -211,12 +286,17 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a lane waits for no stranger.
     fn is_trusted(&self, lane: Lane) -> bool {
-        lane.owner == Owner::Uid(0) || lane.owner == Owner::Uid(self.uid)
+        lane.owner == Owner::Uid(0) || lane.owner == Owner::Uid(self.uid) || lane.kind == Kind::EmptyConnections
     }
 
     fn make_ready(&self, state: &mut State, lane: Lane) {
-        let ready = if self.is_trusted(lane) { &mut state.trusted } else { &mut state.others };
+        let ready = match self.is_trusted(lane) {
+            true => &mut state.trusted,
+            false if state.has_stuck(lane.owner) => &mut state.suspects,
+            false => &mut state.others,
+        };
         ready.push_back(lane);
     }
 
@@ -262,7 +342,11 @@ impl Shared {
             self.passed.fetch_sub(1, Ordering::Relaxed);
         }
         let mut state = self.lock();
-        if !self.is_trusted(lane) {
+        let was_stuck = state.lanes.get_mut(&lane).is_some_and(|queue| core::mem::take(&mut queue.is_stuck));
+        if was_stuck {
+            state.stuck -= 1;
+            self.is_exhausted.store(false, Ordering::Relaxed);
+        } else if !self.is_trusted(lane) {
             state.busy_others -= 1;
         }
         let is_empty = state.lanes.get_mut(&lane).is_none_or(|queue| {
@@ -294,17 +378,26 @@ impl Disposal for Disposer {
     }
 
     fn close_connection(&self, fd: OwnedFd) {
-        self.closers.close(Lane { owner: self.owner, kind: Kind::Connections }, fd);
+        // It is shut down: nothing comes in any more. Nothing is received here, only looked at.
+        let nothing_waits =
+            recv(&fd, &mut [0; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_ok_and(|(_, n)| n == 0);
+        let kind = if nothing_waits { Kind::EmptyConnections } else { Kind::Connections };
+        self.closers.close(Lane { owner: self.owner, kind }, fd);
     }
 
     fn admission(&self) -> Admission {
         let shared = &self.closers.shared;
         // Nearly always there is nothing to count.
-        if shared.passed.load(Ordering::Relaxed) < MAX_PASSED {
+        let is_exhausted = shared.is_exhausted.load(Ordering::Relaxed);
+        if shared.passed.load(Ordering::Relaxed) < MAX_PASSED && !is_exhausted {
             return Admission::Granted;
         }
+        let state = shared.lock();
+        if is_exhausted && state.has_stuck(self.owner) {
+            return Admission::Denied;
+        }
         let lane = Lane { owner: self.owner, kind: Kind::Passed };
-        match shared.lock().lanes.get(&lane).and_then(|queue| queue.full_since) {
+        match state.lanes.get(&lane).and_then(|queue| queue.full_since) {
             None => Admission::Granted,
             Some(since) if since.elapsed() < PATIENCE => Admission::Later,
             Some(_) => Admission::Denied,
@@ -372,6 +465,94 @@ mod tests {
         });
         wait_until("the threads end", || closers.shared.lock().threads == 0);
         drop(other_ends);
+    }
+
+    #[test]
+    fn many_users_whose_descriptors_never_close_delay_nobody_else() {
+        let closers = Closers::new(77);
+        let mut other_ends = Vec::new();
+        // Nobody interrupts these.
+        let mut block = |uid| {
+            let (fd, other_end) = lingering();
+            other_ends.push(other_end);
+            disposer(&closers, Owner::Uid(uid)).close_passed(fd);
+        };
+        (0..2 * MAX_THREADS as i32).for_each(|uid| block(2000 + uid));
+        wait_until("all threads are busy", || closers.shared.lock().busy_others == MAX_THREADS);
+        let (fd, is_closed) = tracer();
+        let alice = disposer(&closers, ALICE);
+        alice.close_passed(fd);
+        wait_until("what others passed is closed", || {
+            closers.replace_stuck();
+            is_closed()
+        });
+        // More than can ever be replaced: but for the last thread, all are stuck.
+        let all = (MAX_STUCK_THREADS + MAX_THREADS - 1) as i32;
+        (2 * MAX_THREADS as i32..all).for_each(|uid| block(2000 + uid));
+        wait_until("no more can be replaced", || {
+            closers.replace_stuck();
+            closers.shared.is_exhausted.load(Ordering::Relaxed)
+        });
+        let attacker = disposer(&closers, Owner::Uid(2000));
+        assert_eq!((attacker.admission(), alice.admission()), (Admission::Denied, Admission::Granted));
+        wait_until("all have a thread", || closers.shared.lock().busy_others == MAX_THREADS - 1);
+        assert!(closers.shared.lock().threads <= MAX_STUCK_THREADS + MAX_THREADS + RESERVED_THREADS);
+        for _ in 0..3 {
+            let (fd, is_closed) = tracer();
+            alice.close_passed(fd);
+            wait_until("the last thread closes it", is_closed);
+        }
+        drop(other_ends);
+        wait_until("all are closed", || !closers.is_busy());
+        assert_eq!(attacker.admission(), Admission::Granted);
+        let state = closers.shared.lock();
+        assert_eq!((state.stuck, state.busy_others, state.lanes.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_user_who_has_something_stuck_comes_after_all_others() {
+        let closers = Closers::new(77);
+        let shared = &closers.shared;
+        let mut state = shared.lock();
+        let lane = |owner, kind| Lane { owner, kind };
+        let (stuck, waits) = (lane(ALICE, Kind::Passed), lane(ALICE, Kind::Connections));
+        state.lanes.insert(stuck, Queue::default());
+        state.busy_others = 1;
+        shared.make_ready(&mut state, waits);
+        state.set_stuck(stuck);
+        shared.make_ready(&mut state, lane(BOB, Kind::Passed));
+        assert_eq!((state.next_lane(), state.next_lane()), (Some(lane(BOB, Kind::Passed)), Some(waits)));
+        shared.make_ready(&mut state, waits);
+        shared.make_ready(&mut state, lane(BOB, Kind::Passed));
+        assert_eq!((state.next_lane(), state.next_lane()), (Some(lane(BOB, Kind::Passed)), Some(waits)));
+    }
+
+    #[test]
+    fn a_connection_in_which_nothing_waits_needs_no_place_among_strangers() {
+        let closers = Closers::new(77);
+        let mut other_ends = Vec::new();
+        for uid in 0..MAX_THREADS as i32 {
+            let (fd, other_end) = lingering();
+            other_ends.push(other_end);
+            disposer(&closers, Owner::Uid(2000 + uid)).close_passed(fd);
+        }
+        wait_until("all threads are busy", || closers.shared.lock().busy_others == MAX_THREADS);
+        let alice = disposer(&closers, ALICE);
+        for holds_something in [false, true] {
+            let (mut ours, theirs) = esatto_ipc::Stream::pair().unwrap();
+            ours.set_disposal(Arc::new(disposer(&closers, ALICE)));
+            if holds_something {
+                theirs.send(b"x", None).unwrap();
+            }
+            drop(ours);
+            let is_waiting = || alice.closers.connections_of(ALICE) == 1;
+            match holds_something {
+                false => wait_until("it is closed", || !is_waiting()),
+                true => assert!(is_waiting(), "it may hold descriptors"),
+            }
+        }
+        drop(other_ends);
+        wait_until("all is closed", || !closers.is_busy());
     }
 
     #[test]
