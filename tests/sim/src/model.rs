@@ -257,7 +257,9 @@ impl World {
             }
             let setup = GetAsyncCommandResponseReader::new(reply.body.as_bytes()).setup_data_source();
             let Some(config) = setup.and_then(|setup| setup.config()) else { continue };
-            let is_known = config.tracing_session_id().is_some_and(|id| self.model.sessions.contains_key(&id));
+            // Of a session that was freed meanwhile, it may come late: it had to wait for memory.
+            let session = config.tracing_session_id().and_then(|id| self.model.sessions.get(&id));
+            let is_known = session.is_some_and(|session| !session.is_freed);
             let producer = self.model.producers.get_mut(&index_of(reply.call.client)).filter(|_| is_known);
             if let Some(producer) = producer {
                 producer.allowed.insert(config.target_buffer().unwrap_or(0) as u16);

@@ -89,7 +89,8 @@ impl World {
             let config = setup.config().expect("a set-up has a config");
             let id = setup.new_instance_id().unwrap_or(0);
             let session_id = config.tracing_session_id().unwrap_or(0);
-            let Some(session) = self.model.sessions.get_mut(&session_id) else {
+            let session = self.model.sessions.get_mut(&session_id).filter(|session| !session.is_freed);
+            let Some(session) = session else {
                 // It waited for the producer's memory, and the session went meanwhile.
                 self.model.ghosts.insert(id);
                 return;

@@ -9,8 +9,11 @@ use esatto_service::{Service, probe};
 /// Inputs of a seed, before the end.
 const INPUTS: u64 = 10_000;
 
-/// Sessions of a seed, at least.
+/// Sessions of a seed, at least, if there is a chance.
 const SESSIONS: u64 = 3;
+
+/// Inputs of a seed that waits for sessions: all consumers may hold on to one.
+const MOST_INPUTS: u64 = 20 * INPUTS;
 
 /// Sessions are over so long after everybody was asked to come to an end.
 const CLOSING_NS: u64 = 120_000 * MS;
@@ -37,7 +40,7 @@ pub fn run(seed: u64, is_traced: bool) -> Tally {
     let mut world = World::new(seed, is_traced);
     trace!(world, "{:?}", world.profile);
     world.open();
-    while world.tally.inputs < INPUTS || world.tally.sessions < SESSIONS {
+    while world.tally.inputs < INPUTS || (world.tally.sessions < SESSIONS && world.tally.inputs < MOST_INPUTS) {
         assert!(world.step(), "somebody always does something");
     }
     world.close();
