@@ -96,6 +96,14 @@ impl GuardedNames {
         self.in_order.push_back((now.boottime_ns, name, charged));
     }
 
+    /// The users of the names that are remembered, but root and the service's own.
+    pub(crate) fn holders(&self) -> impl Iterator<Item = i32> {
+        self.in_order.iter().filter_map(|(_, _, charged)| match charged {
+            Charged::User(uid) => Some(*uid),
+            Charged::Trusted | Charged::Nobody => None,
+        })
+    }
+
     /// Each name pays for the step that forgets it.
     fn forget_old(&mut self, now: &Now) {
         let is_old = |start_ns: &u64| now.boottime_ns.saturating_sub(*start_ns) > INTERVAL_NS;

@@ -1,7 +1,10 @@
 //! What a service holds, for those who check that it holds nothing too much.
 
-use crate::api::ClientId;
+use std::collections::BTreeMap;
+
+use crate::api::{ClientId, Peer};
 use crate::service::Service;
+use crate::session::State;
 use crate::writers::WRITERS;
 
 /// How many of everything there are.
@@ -33,7 +36,66 @@ pub struct SessionView {
     pub is_freed: bool,
 }
 
+/// Something of which users have shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shared {
+    /// Sessions, but clones.
+    Sessions,
+    /// Clones, also those that are being made.
+    Clones,
+    /// Registered writers.
+    Writers,
+    /// Instances of data sources in this session.
+    Instances(u64),
+    /// Packet sequences that this session remembers.
+    Sequences(u64),
+    /// Names of guarded sessions.
+    GuardedNames,
+}
+
+/// What one client has of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Of what.
+    pub what: Shared,
+    /// The client; of sessions and names only the user is known.
+    pub peer: Peer,
+    /// How much.
+    pub count: u64,
+}
+
+/// Makes shares so small, for services of this thread, that a few steps reach their ends: each
+/// client may have 4 of everything that is counted one by one, and all have 256 beyond that.
+/// Without debug assertions nothing changes.
+pub fn make_shares_small(are_small: bool) {
+    crate::shares::make_small(are_small);
+}
+
 impl Service {
+    /// What each client has of what users share, counted where it is, not where it is charged.
+    pub fn held(&self) -> Vec<Held> {
+        let user = |uid| Peer { uid, pid: None, machine_id: 0 };
+        let mut held = Vec::new();
+        for session in self.sessions.values() {
+            let what = if session.state == State::Cloned { Shared::Clones } else { Shared::Sessions };
+            held.push(Held { what, peer: user(session.consumer_uid), count: 1 });
+            let mut instances = BTreeMap::<_, u64>::new();
+            session.instances.iter().for_each(|instance| *instances.entry(instance.producer).or_default() += 1);
+            let of_producers = instances.iter().filter_map(|(id, &count)| Some((self.producers.get(id)?.peer, count)));
+            let what = Shared::Instances(session.id.0);
+            held.extend(of_producers.map(|(peer, count)| Held { what, peer, count }));
+            let what = Shared::Sequences(session.id.0);
+            held.extend(session.sequence_ids.holders().map(|(&peer, count)| Held { what, peer, count }));
+        }
+        let clones = self.pending_clones.values().map(|pending| user(pending.charge().0));
+        held.extend(clones.map(|peer| Held { what: Shared::Clones, peer, count: 1 }));
+        let writers = self.producers.values().map(|producer| (producer.peer, producer.writers.len()));
+        held.extend(writers.map(|(peer, count)| Held { what: Shared::Writers, peer, count }));
+        let names = self.guarded_names.holders().map(user);
+        held.extend(names.map(|peer| Held { what: Shared::GuardedNames, peer, count: 1 }));
+        held
+    }
+
     /// Counts everything.
     pub fn holdings(&self) -> Holdings {
         Holdings {
@@ -80,7 +142,8 @@ impl Service {
         let registrations: usize = self.producers.values().map(|producer| producer.registrations).sum();
         assert_eq!(self.registry.len(), registrations, "registrations that no producer has");
         assert!(registrations > 0 || self.descriptor_bytes.is_empty(), "descriptors that no producer has are charged");
-        let writers = self.producers.values().map(|producer| producer.writers.len().saturating_sub(WRITERS.each));
+        let writers =
+            self.producers.values().map(|producer| producer.writers.len().saturating_sub(WRITERS.in_force().each));
         assert!(self.writer_pool.holds(writers.sum()), "writers are charged that no producer has, or the reverse");
         let is_charged =
             |session: &crate::session::Session| session.instances.len() > 0 || session.instance_pool.is_empty();

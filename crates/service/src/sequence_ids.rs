@@ -143,6 +143,11 @@ impl SequenceIds {
         self.added += 1;
     }
 
+    /// Who is charged with how many.
+    pub(crate) fn holders(&self) -> impl Iterator<Item = (&Peer, u64)> {
+        self.producers.values().map(|sequences| (&sequences.peer, sequences.writers.len() as u64))
+    }
+
     /// How many were forgotten, because their producers had their share.
     pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten
@@ -170,7 +175,7 @@ impl SequenceIds {
     pub(crate) fn assert_consistent(&self) {
         let held = || self.producers.values().map(|sequences| sequences.writers.len());
         assert_eq!(self.ids.len(), held().sum::<usize>(), "sequences that no producer has");
-        let charged = held().map(|held| (held as u64).saturating_sub(SEQUENCE_IDS.each)).sum();
+        let charged = held().map(|held| (held as u64).saturating_sub(SEQUENCE_IDS.in_force().each)).sum();
         assert!(self.pool.holds(charged), "sequences are charged that nobody has, or the reverse");
     }
 }

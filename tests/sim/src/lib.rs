@@ -39,6 +39,7 @@
 //! | a clone holds what its source held and had not read when it was copied, and neither changes the other | `clones`: the reference is cloned when the service says that it copies |
 //! | files hold whole packets, and failures are told | [`files`] |
 //! | an input costs its bytes, what comes out of it, and the state that it is about | `work` |
+//! | nobody has more than a share of what users share, and a newcomer gets one | counted from outside; one seed in four has a scenario for it ([`shares`]), with small shares |
 //! | memory stays within its bound | a counting allocator ([`alloc`]), against a sum of named constants |
 //! | nothing is left when all clients are gone | `esatto_service::inspect`, timers, calls, files, and what dropping the service frees |
 //!
@@ -79,6 +80,7 @@ mod replies;
 pub mod rng;
 pub mod run;
 pub mod runner;
+pub mod shares;
 pub mod state;
 mod verify;
 mod work;

@@ -36,6 +36,9 @@ impl World {
         if self.tally.inputs % 64 == 0 {
             self.assert_memory_is_bounded();
         }
+        if self.tally.inputs % 256 == 0 {
+            self.assert_shares();
+        }
     }
 
     /// Hands in an input that has no meaning of its own for the model.

@@ -62,6 +62,10 @@ planted! {
     "clone-uncleared" 6: "what nobody wants in a clone is not cleared before",
     "patch-wakes-nobody" 29: "a sequence that waits is not looked at again when its patches are there",
     "filter-forgotten" 4: "a filter is applied to the first batch only",
+    "share-unbounded" 1: "a user gets all that is left of what users share",
+    "share-kept" 1: "a share that was given back stays charged to its user",
+    "sessions-unbounded" 1: "a user may have any number of sessions",
+    "newcomers-kept-out" 1: "users keep out one without a session",
     "chunks-searched-one-by-one" 1: "a chunk is looked for among all of its sequence",
 }
 

@@ -3,7 +3,7 @@
 use crate::memory::take_seen;
 use crate::profile::MS;
 use crate::world::{Event, Phase, Tally, World, trace};
-use crate::{alloc, consumer::Consumer};
+use crate::{alloc, consumer::Consumer, shares};
 use esatto_service::{Service, probe};
 
 /// Inputs of a seed, before the end.
@@ -46,6 +46,7 @@ pub fn run(seed: u64, is_traced: bool) -> Tally {
     world.close();
     let tally = world.tally;
     drop(world);
+    shares::run(seed);
     tally
 }
 

@@ -304,16 +304,12 @@ impl World {
 
     /// All clocks.
     pub fn now(&self) -> Now {
-        let boottime_ns = self.now_ns + self.suspended_ns;
         let realtime_ns = self.now_ns + self.realtime_ahead_ns;
         Now {
-            boottime_ns,
+            boottime_ns: self.now_ns + self.suspended_ns,
             realtime_coarse_ns: realtime_ns,
-            monotonic_coarse_ns: self.now_ns,
             realtime_ns,
-            monotonic_ns: self.now_ns,
-            monotonic_raw_ns: self.now_ns,
-            tsc: Some(self.now_ns * 3),
+            ..now_at(self.now_ns)
         }
     }
 
@@ -623,7 +619,20 @@ impl World {
     }
 }
 
-fn service_config(chance: u64) -> ServiceConfig {
+/// All clocks say the same.
+pub(crate) fn now_at(now_ns: u64) -> Now {
+    Now {
+        boottime_ns: now_ns,
+        realtime_coarse_ns: now_ns,
+        monotonic_coarse_ns: now_ns,
+        realtime_ns: now_ns,
+        monotonic_ns: now_ns,
+        monotonic_raw_ns: now_ns,
+        tsc: Some(now_ns * 3),
+    }
+}
+
+pub(crate) fn service_config(chance: u64) -> ServiceConfig {
     let mut seed = [7; 32];
     seed[..8].copy_from_slice(&chance.to_le_bytes());
     ServiceConfig { uid: SERVICE_UID, version: "simulated".to_owned(), system: SystemFacts::default(), seed }

@@ -257,7 +257,7 @@ impl Worst {
 }
 
 /// A ChunksToMove by value, with packets of a few bytes.
-fn chunk(target: u16, writer: u16, id: u32, flags: u16, packets: u32) -> Pb {
+pub(crate) fn chunk(target: u16, writer: u16, id: u32, flags: u16, packets: u32) -> Pb {
     let mut bytes = id.to_le_bytes().to_vec();
     bytes.extend_from_slice(&writer.to_le_bytes());
     bytes.extend_from_slice(&(packets as u16 | flags << 10).to_le_bytes());
