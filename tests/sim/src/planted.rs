@@ -41,7 +41,7 @@ planted! {
     "flush-answered-twice" 1: "a flush that succeeds is answered twice",
     "flush-unanswered" 1: "a flush that fails is not answered",
     "flush-id-off-by-one" 1: "an acknowledgement counts for the flushes before",
-    "flush-unscraped" 1: "half written chunks are not copied when a flush ends",
+    "flush-unscraped" 2: "half written chunks are not copied when a flush ends",
     "periodic-flush-forgotten" 1: "the timer of periodic flushes is armed once",
     "foreign-buffer" 1: "a producer may write to a buffer of somebody else",
     "discarded-counted-twice" 1: "chunks for foreign buffers are counted twice",
