@@ -26,4 +26,5 @@ pub const SEEDS: &[(u64, &str)] = &[
     (549476, "simulator: a chunk of few bytes may have more fragments than bytes were allowed for"),
     (930726, "service: the table of buffers stayed as large as many small buffers had made it"),
     (401582, "simulator: a chunk takes the place of many that were written in descending order"),
+    (622715, "simulator: a producer that comes and goes while a session is scraped in turns may be scraped"),
 ];
