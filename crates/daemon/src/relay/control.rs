@@ -18,9 +18,11 @@ use esatto_schema::sync_clock_request::{Clock, Phase};
 use esatto_schema::{InitRelayRequest, SyncClockRequest, relay_port};
 use rustix::event::epoll::EventFlags;
 
+use super::event_loop::begin_to_connect;
 use super::machine;
 use super::options::RelayOptions;
 use crate::clocks;
+use crate::closers::Closers;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long to wait before the second attempt to connect; each further wait is twice as long …
@@ -43,8 +45,7 @@ pub(crate) struct Control {
     /// Encoded arguments of InitRelay.
     introduction: Vec<u8>,
     state: State,
-    /// How many sockets there were.
-    sockets: u64,
+    closers: Closers,
     deadline_ns: u64,
     delay_ns: u64,
     /// The service has heard all we have to say.
@@ -103,7 +104,7 @@ pub(crate) enum News {
 }
 
 impl Control {
-    pub(crate) fn new(options: &RelayOptions) -> Result<Self, IpcError> {
+    pub(crate) fn new(options: &RelayOptions, closers: Closers) -> Result<Self, IpcError> {
         let own = PeerIdentity {
             pid: Some(std::process::id() as i32),
             uid: Some(rustix::process::geteuid().as_raw() as i32),
@@ -118,7 +119,7 @@ impl Control {
             greeting,
             introduction: request.encode(),
             state: State::Waiting,
-            sockets: 0,
+            closers,
             deadline_ns: 0,
             delay_ns: FIRST_DELAY_NS,
             is_known: false,
@@ -131,27 +132,27 @@ impl Control {
         self.deadline_ns
     }
 
-    /// The socket to watch, its number among all there were, and what to wait for.
-    pub(crate) fn socket(&self) -> Option<(BorrowedFd<'_>, u64, EventFlags)> {
-        let (fd, flags) = match &self.state {
+    /// The socket to watch, and what to wait for.
+    pub(crate) fn socket(&self) -> Option<(BorrowedFd<'_>, EventFlags)> {
+        Some(match &self.state {
             State::Waiting => return None,
             State::Connecting(connecting) => (connecting.as_fd(), EventFlags::OUT),
             State::Connected(link) => {
-                let mut flags = EventFlags::IN;
+                let mut flags = EventFlags::empty();
+                // A service that is held up answers late, and is given up at the deadline.
+                flags.set(EventFlags::IN, link.connection.wants_read());
                 flags.set(EventFlags::OUT, link.connection.wants_write());
                 (link.connection.as_fd(), flags)
             }
-        };
-        Some((fd, self.sockets, flags))
+        })
     }
 
     /// The deadline has passed. `service` is where to connect to, if that is known.
     pub(crate) fn on_deadline(&mut self, service: Option<&Address>, now_ns: u64) -> News {
         let result = match &mut self.state {
-            State::Waiting => match service.map(Connecting::begin) {
+            State::Waiting => match service.map(|service| begin_to_connect(service, &self.closers)) {
                 Some(Ok(connecting)) => {
                     self.state = State::Connecting(connecting);
-                    self.sockets += 1;
                     self.deadline_ns = now_ns.saturating_add(PATIENCE_NS);
                     Ok(())
                 }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use esatto_ipc::frame::{PeerIdentity, encode};
-use esatto_ipc::{Connecting, Error as IpcError, Listener, Peer, Stream};
+use esatto_ipc::{Address, Connecting, Error as IpcError, Listener, Peer, Stream};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
@@ -64,8 +64,8 @@ pub(crate) struct RelayLoop {
     options: RelayOptions,
     service: Resolver,
     control: Control,
-    /// The number of the control connection's socket in the epoll set, and what is waited for on it.
-    control_watched: Option<(u64, EventFlags)>,
+    /// The control connection's socket is in the epoll set.
+    is_control_watched: bool,
     /// By the number of the local end.
     pairs: HashMap<u64, Pair>,
     next_pair: u64,
@@ -88,13 +88,14 @@ impl RelayLoop {
             epoll::add(&epoll, fd, EventData::new_u64(token), EventFlags::IN)
                 .map_err(Error::system("watch a descriptor"))?;
         }
+        let closers = Closers::new(facts::uid());
         Ok(Self {
             epoll,
             listener,
             service: Resolver::new(options.service.clone(), Arc::clone(&wake)),
-            control: Control::new(&options)?,
+            control: Control::new(&options, closers.clone())?,
             options,
-            control_watched: None,
+            is_control_watched: false,
             pairs: HashMap::new(),
             next_pair: FIRST_PAIR,
             deadlines: Timers::new(),
@@ -103,7 +104,7 @@ impl RelayLoop {
                 facts::uid(),
                 usize::MAX,
             ),
-            closers: Closers::new(facts::uid()),
+            closers,
             are_held_up: false,
             wake,
             stop: None,
@@ -163,6 +164,7 @@ impl RelayLoop {
             STOP => self.wake.stop(),
             LISTENER => self.accept(),
             CONTROL => {
+                self.forget_control();
                 let news = self.control.on_socket(now_ns());
                 self.heed(news);
             }
@@ -183,6 +185,7 @@ impl RelayLoop {
             }
         }
         if now_ns >= self.control.deadline_ns() {
+            self.forget_control();
             let news = self.control.on_deadline(self.service.address(), now_ns);
             self.heed(news);
         }
@@ -210,21 +213,24 @@ impl RelayLoop {
         }
     }
 
+    /// Takes the control connection out of the epoll set before anything is done with it: it may be
+    /// closed, which happens elsewhere and later.
+    fn forget_control(&mut self) {
+        if !core::mem::take(&mut self.is_control_watched) {
+            return;
+        }
+        if let Some((fd, _)) = self.control.socket() {
+            let _ = epoll::delete(&self.epoll, fd);
+        }
+    }
+
     /// Tells the kernel what to wait for on the control connection.
     fn watch_control(&mut self) {
-        let socket = self.control.socket();
-        let wanted = socket.map(|(_, number, flags)| (number, flags));
-        let watched = core::mem::replace(&mut self.control_watched, wanted);
-        let Some((fd, number, flags)) = socket.filter(|_| wanted != watched) else { return };
-        let data = EventData::new_u64(CONTROL);
-        // The socket before, if there was one, was closed, and thereby has left the set.
-        let result = match watched.filter(|&(before, _)| before == number) {
-            Some(_) => epoll::modify(&self.epoll, fd, data, flags),
-            None => epoll::add(&self.epoll, fd, data, flags),
-        };
-        if let Err(e) = result {
+        let Some((fd, flags)) = self.control.socket().filter(|_| !self.is_control_watched) else { return };
+        match epoll::add(&self.epoll, fd, EventData::new_u64(CONTROL), flags) {
+            Ok(()) => self.is_control_watched = true,
             // It has a deadline, too.
-            log::error!("cannot watch the control connection: {e}");
+            Err(e) => log::error!("cannot watch the control connection: {e}"),
         }
     }
 
@@ -262,7 +268,7 @@ impl RelayLoop {
     fn pair_up(&mut self, local: Stream, owner: Owner) -> bool {
         // The producer sees its connection close, and comes again later.
         let Some(service) = self.service.address() else { return false };
-        let connecting = match Connecting::begin(service) {
+        let connecting = match begin_to_connect(service, &self.closers) {
             Ok(connecting) => connecting,
             Err(e) => {
                 self.tell_unreachable(&e);
@@ -299,6 +305,11 @@ impl RelayLoop {
         // A pair closed earlier in this round may still have an event.
         let Some(pair) = self.pairs.get_mut(&number) else { return };
         if pair.is_connecting() {
+            // If it cannot be connected, it is closed elsewhere and later.
+            if let Some(fd) = pair.fds().remote {
+                let _ = epoll::delete(&self.epoll, fd);
+            }
+            pair.watched.remote = EventFlags::empty();
             if let Err(e) = pair.finish_connecting() {
                 self.tell_unreachable(&e);
                 return self.close(number, None);
@@ -370,6 +381,16 @@ impl RelayLoop {
             log::warn!("producers are turned away: {error}");
         }
     }
+}
+
+/// Begins to connect to the service. On this machine it, too, could pass descriptors whose `close`
+/// blocks.
+pub(super) fn begin_to_connect(service: &Address, closers: &Closers) -> Result<Connecting, IpcError> {
+    let mut connecting = Connecting::begin(service)?;
+    if let Some(disposal) = closers.disposal(&connecting.peer()) {
+        connecting.set_disposal(disposal);
+    }
+    Ok(connecting)
 }
 
 /// Changes what the kernel waits for. A descriptor of which nothing is wanted leaves the set, or its hang-up would be reported

@@ -73,6 +73,55 @@ fn in_their_own_name() {
     assert_eq!(packet.map(|packet| (packet.trusted_uid(), packet.trusted_pid())), Some((Some(uid), Some(pid))));
 }
 
+/// A service on this machine passes a descriptor whose `close` blocks: producers of others go on.
+#[test]
+fn whatever_the_service_passes() {
+    let folder = Folder::create();
+    let address = Address::Path(folder.path("service"));
+    let service = esatto_ipc::Listener::bind(&address).unwrap();
+    let (relay, guest) = relay(&folder, address);
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut lingering = TcpStream::connect(tcp.local_addr().unwrap()).unwrap();
+    let _other_end = tcp.accept().unwrap();
+    rustix::net::sockopt::set_socket_linger(&lingering, Some(std::time::Duration::from_secs(3600))).unwrap();
+    lingering.set_nonblocking(true).unwrap();
+    while lingering.write(&[0; 65536]).map_err(|e| assert_eq!(e.kind(), ErrorKind::WouldBlock)).is_ok() {}
+    let accept = || loop {
+        match service.accept().unwrap() {
+            Some(stream) => return stream,
+            None => std::thread::yield_now(),
+        }
+    };
+    let read = |stream: &mut UnixStream, bytes: usize| {
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        stream.read_exact(&mut vec![0; bytes]).unwrap();
+    };
+    let _control = accept();
+    let mut first = UnixStream::connect(guest.to_string()).unwrap();
+    let its_service = accept();
+    // The producer does not read, so the relay takes nothing more at some point. Then what is passed
+    // is kept by the kernel alone, and whoever receives it is the last to close it.
+    let (mut sent, mut refused) = (0, 0);
+    while refused < 100 {
+        match its_service.send(&[0; 4096], None).unwrap() {
+            0 => {
+                refused += 1;
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            bytes => (sent, refused) = (sent + bytes, 0),
+        }
+    }
+    rustix::net::sockopt::set_socket_send_buffer_size(&its_service, 1 << 20).unwrap();
+    assert_eq!(its_service.send(b"hello", Some(std::os::fd::AsFd::as_fd(&lingering))).unwrap(), 5);
+    std::thread::spawn(move || drop(lingering));
+    std::thread::sleep(std::time::Duration::from_millis(10));
+    read(&mut first, sent + 5);
+    let mut second = UnixStream::connect(guest.to_string()).unwrap();
+    accept().send(b"again", None).unwrap();
+    read(&mut second, 5);
+    drop(relay);
+}
+
 #[test]
 fn and_tells_of_its_machine_and_clocks() {
     let machines = TwoMachines::start();

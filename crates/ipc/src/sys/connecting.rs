@@ -1,7 +1,8 @@
 //! Connections that are being made, for event loops that must not wait.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, sockopt};
@@ -9,11 +10,13 @@ use rustix::net::{SocketFlags, sockopt};
 use super::{SockAddr, Stream, configure, open};
 use crate::address::Address;
 use crate::error::Error;
+use crate::foreign::Disposal;
+use crate::peer::Peer;
 
 /// A stream socket on its way to a listener. It becomes writable when it is there, or cannot get there.
 #[derive(Debug)]
 pub struct Connecting {
-    fd: OwnedFd,
+    stream: Stream,
     address: Address,
 }
 
@@ -29,11 +32,26 @@ impl Connecting {
         let target = SockAddr::new(address)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let fd = open(target.domain(), flags).map_err(failed(address))?;
+        let family = address.family();
+        configure(&fd, family).map_err(failed(address))?;
         match target.apply_connect(&fd) {
             // Interrupted or not, it goes on in the background.
-            Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(Self { fd, address: address.clone() }),
+            Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {
+                Ok(Self { stream: Stream::new(fd, family), address: address.clone() })
+            }
             Err(e) => Err(failed(address)(e)),
         }
+    }
+
+    /// Who listens at the address. Known from the beginning on a unix socket, which has no other way
+    /// to begin than to be connected.
+    pub fn peer(&self) -> Peer {
+        Peer::of(&self.stream)
+    }
+
+    /// As [`Stream::set_disposal`]: a service, too, can pass descriptors as soon as it is connected.
+    pub fn set_disposal(&mut self, disposal: Arc<dyn Disposal>) {
+        self.stream.set_disposal(disposal);
     }
 
     /// Tells how it went. To be called when the socket has become writable.
@@ -42,17 +60,15 @@ impl Connecting {
     ///
     /// [`Error::Socket`] with the reason.
     pub fn finish(self) -> Result<Stream, Error> {
-        let Self { fd, address } = self;
-        sockopt::socket_error(&fd).and_then(|result| result).map_err(failed(&address))?;
-        let family = address.family();
-        configure(&fd, family).map_err(failed(&address))?;
-        Ok(Stream::new(fd, family))
+        let Self { stream, address } = self;
+        sockopt::socket_error(&stream).and_then(|result| result).map_err(failed(&address))?;
+        Ok(stream)
     }
 }
 
 impl AsFd for Connecting {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
+        self.stream.as_fd()
     }
 }
 
