@@ -15,6 +15,7 @@ mod faults;
 mod files;
 #[cfg(feature = "regex")]
 mod filtering;
+mod frames;
 mod hostile;
 mod machines;
 mod missing_features;
