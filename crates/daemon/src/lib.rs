@@ -50,6 +50,7 @@ mod activation;
 mod background;
 mod carry_out;
 mod census;
+mod cgroup;
 mod client;
 mod clocks;
 mod closers;
