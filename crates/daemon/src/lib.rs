@@ -72,6 +72,7 @@ mod relay;
 mod stats;
 mod stderr_log;
 mod timers;
+mod turns;
 mod wake;
 mod watchdog;
 

@@ -1,0 +1,314 @@
+//! Turns of clients: what arrives is handled, what waits is written, and each gets no more of a round
+//! of the loop than its share.
+
+use esatto_ipc::Error as IpcError;
+use esatto_service::{ClientId, Input, Service};
+use esatto_shm::faults;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+
+use crate::census::fullest_first;
+use crate::client::CallContext;
+use crate::event_loop::{EventLoop, FIRST_CLIENT};
+
+/// Calls of one connection handled before it is the turn of others. They may be as cheap as a number or move megabytes.
+const CALLS_PER_TURN: usize = 64;
+/// Work that calls of one connection may cause before it is the turn of others, as
+/// [`Service::work`] counts it: a MiB that is copied, or 16 Ki entries of tables that are visited.
+/// The call that goes beyond it is the last of the turn.
+pub(crate) const MAX_WORK_PER_TURN: u64 = 16 << 10;
+/// Work that what a process leaves behind at its end may cause before others get their turn. All of
+/// its shared memory, committed when it ended, is 512 Ki.
+const MAX_WORK_PER_HANG_UP: u64 = 1 << 20;
+/// Work of all connections that end, in one round of the loop. Protects others from very many that
+/// end at the same time: each of them may leave much behind, and its shared memory is looked at. The
+/// same for all connections that have something left to do. The connection that goes beyond it is
+/// the last of the round.
+const MAX_WORK_PER_ROUND: u64 = 1 << 20;
+/// Calls that a process may leave behind at its end and that are handled before others get their
+/// turn: what the kernel holds of one connection, as commits.
+const CALLS_PER_HANG_UP: usize = 8192;
+/// Turns of [`CALLS_PER_TURN`] calls that connections at their end may take in one round of the
+/// loop, whatever work the calls are.
+const HANG_UP_TURNS_PER_ROUND: usize = 256;
+
+impl EventLoop {
+    /// Puts a client whose other end is closed on the list.
+    pub(crate) fn note_hang_up(&mut self, event: &Event) {
+        let (token, flags) = (event.data.u64(), event.flags);
+        if token >= FIRST_CLIENT && flags.intersects(EventFlags::HUP | EventFlags::ERR) {
+            self.hang_up_soon(ClientId(token));
+        }
+    }
+
+    /// Deals with clients whose other end is closed, before all others: see [`hang_up`](Self::hang_up).
+    /// Those that are left when the work of a round is done are the first in the next round.
+    pub(crate) fn look_after_hang_ups(&mut self) {
+        let budget = Budget::new(&self.service);
+        let mut turns = 0;
+        for _ in 0..self.hung_up.len() {
+            if budget.is_used_up(&self.service) || turns >= HANG_UP_TURNS_PER_ROUND {
+                return;
+            }
+            let Some(id) = self.hung_up.pop_front() else { return };
+            turns += self.hang_up(id);
+            if self.clients.contains_key(&id) {
+                self.hung_up.push_back(id);
+            }
+        }
+    }
+
+    fn hang_up_soon(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            if !core::mem::replace(&mut client.has_hung_up, true) {
+                self.hung_up.push_back(id);
+            }
+        }
+    }
+
+    /// The other end is closed. What was sent before is handled all the same: the last commits of a process that ends
+    /// come like this. All of it at once, because whoever knows that the process has ended (its parent, a
+    /// consumer that flushes) counts on the service to know it, too.
+    ///
+    /// That holds for all that a process leaves behind in good faith. One that leaves more behind
+    /// than [`CALLS_PER_HANG_UP`] calls or [`MAX_WORK_PER_HANG_UP`] is dealt with in several turns,
+    /// and others are served meanwhile.
+    ///
+    /// Returns how many turns it took.
+    fn hang_up(&mut self, id: ClientId) -> usize {
+        let begun = self.service.work();
+        for turn in 1..=CALLS_PER_HANG_UP / CALLS_PER_TURN {
+            let Some(client) = self.clients.get_mut(&id) else { return turn };
+            // It left at most what the kernel holds for us.
+            if client.connection.has_work() {
+                self.handle_frames(id);
+                if self.service.work() - begun > MAX_WORK_PER_HANG_UP {
+                    return turn;
+                }
+                continue;
+            }
+            let before = client.connection.decoder().buffered();
+            let result = client.connection.on_readable();
+            let nothing_new = client.connection.decoder().buffered() == before;
+            if result.is_err() || (nothing_new && !client.connection.has_work()) {
+                self.close(id, result.err().as_ref());
+                return turn;
+            }
+        }
+        // The other calls come in the next round. What it is owed is of no use to it.
+        CALLS_PER_HANG_UP / CALLS_PER_TURN
+    }
+
+    /// Something happened on the socket of a client.
+    pub(crate) fn on_socket(&mut self, id: ClientId, flags: EventFlags) {
+        // A client closed earlier in this round may still have an event.
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        if client.has_hung_up {
+            return;
+        }
+        if flags.contains(EventFlags::OUT) {
+            if let Err(e) = client.connection.flush_writes() {
+                return self.write_failed(id, &e);
+            }
+        }
+        if flags.contains(EventFlags::IN) {
+            if let Err(e) = client.connection.on_readable() {
+                return self.close(id, Some(&e));
+            }
+            if client.connection.is_held_up() {
+                self.held_up.push(id);
+            }
+        }
+        self.handle_frames(id);
+        self.mark_dirty(id);
+    }
+
+    fn write_failed(&mut self, id: ClientId, error: &IpcError) {
+        let IpcError::Disconnected = error else { return self.close(id, Some(error)) };
+        // The other end may only not read any more. What it has sent is handled, and it must not go
+        // on: ends of connections are dealt with before all others.
+        if let Some(client) = self.clients.get(&id) {
+            client.connection.stream().shutdown_read();
+        }
+        self.hang_up_soon(id);
+    }
+
+    /// Handles frames of a client that have arrived, and leaves the rest for its next turn.
+    fn handle_frames(&mut self, id: ClientId) {
+        let begun = self.service.work();
+        for _ in 0..CALLS_PER_TURN {
+            let Some(client) = self.clients.get_mut(&id) else { return };
+            let mut context = CallContext {
+                service: &mut self.service,
+                outputs: &mut self.outputs,
+                attached: &mut self.attached,
+                census: &mut self.census,
+                counters: &self.counters,
+            };
+            let handled = client.handle_frame(&mut context);
+            self.carry_out();
+            self.attached = None;
+            match handled {
+                Ok(true) if self.service.work() - begun > MAX_WORK_PER_TURN => return,
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(e) => return self.close(id, Some(&e)),
+            }
+        }
+    }
+
+    /// Writes out what is queued, asks the service for more where there is room, and tells the kernel what to
+    /// wait for.
+    pub(crate) fn look_after_clients(&mut self) {
+        // Each once: one that always has work must not keep the others, and the timers, waiting.
+        // Those that are left when the work of a round is done are the first in the next round.
+        let budget = Budget::new(&self.service);
+        for _ in 0..self.dirty.len() {
+            if budget.is_used_up(&self.service) {
+                break;
+            }
+            let Some(id) = self.dirty.pop_front() else { return };
+            let Some(client) = self.clients.get_mut(&id) else { continue };
+            client.is_dirty = false;
+            if let Err(e) = client.connection.flush_writes() {
+                self.write_failed(id, &e);
+                continue;
+            }
+            let held = client.connection.held();
+            self.census.count_held(client.owner, client.held_counted, held);
+            client.held_counted = held;
+            if client.is_ready() {
+                client.awaits_ready = false;
+                self.feed(Input::Ready(id));
+                self.mark_dirty(id);
+                continue;
+            }
+            if client.connection.has_work() {
+                // Its replies are read again: the requests that waited for that are handled now.
+                self.handle_frames(id);
+                self.mark_dirty(id);
+                continue;
+            }
+            if client.connection.is_closed() {
+                self.close(id, None);
+                continue;
+            }
+            client.connection.rest();
+            let wanted = client.wanted_interest();
+            if wanted != client.interest {
+                client.interest = wanted;
+                let data = EventData::new_u64(id.0);
+                if let Err(e) = epoll::modify(&self.epoll, &client.connection, data, wanted) {
+                    self.close(id, Some(&IpcError::from(e)));
+                }
+            }
+        }
+        self.drop_hoarders();
+    }
+
+    /// Clients that waited until descriptors are closed are read again.
+    pub(crate) fn resume_reading(&mut self) {
+        for id in core::mem::take(&mut self.held_up) {
+            if let Some(client) = self.clients.get_mut(&id) {
+                client.connection.resume_reading();
+                self.mark_dirty(id);
+            }
+        }
+    }
+
+    /// Gives up connections of the one for whom most is held, until not too much is: of the process
+    /// for which most is held the fullest. Clients are looked at once for each such owner, not for
+    /// each connection that goes.
+    fn drop_hoarders(&mut self) {
+        while let Some((owner, limit)) = self.census.overdrawn() {
+            let of_owner = self.clients.values().filter(|client| client.owner == owner);
+            let held = of_owner.map(|client| (client.id, client.pid(), client.held_counted));
+            let fullest = fullest_first(held);
+            if fullest.is_empty() {
+                return;
+            }
+            for id in fullest {
+                let held = self.clients.get(&id).map_or(0, |client| client.held_counted);
+                log::warn!(
+                    "more than {limit} bytes are held for {owner}, or for all clients and most of them for {owner}"
+                );
+                self.close(id, Some(&IpcError::HoldsTooMuch { held, limit }));
+                if self.census.overdrawn().is_none_or(|(next, _)| next != owner) {
+                    break;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn mark_dirty(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            if !core::mem::replace(&mut client.is_dirty, true) {
+                self.dirty.push_back(id);
+            }
+        }
+    }
+
+    /// Closes a connection and tells the service. Without an error, the peer closed it.
+    pub(crate) fn close(&mut self, id: ClientId, error: Option<&IpcError>) {
+        let Some(client) = self.clients.remove(&id) else { return };
+        match error {
+            None => log::debug!("{} disconnected", client.name()),
+            Some(e) => {
+                match e {
+                    IpcError::PeerNotReading { .. } | IpcError::HoldsTooMuch { .. } => {
+                        self.counters.stalled_peers.add_one()
+                    }
+                    IpcError::FrameTooLarge { .. } | IpcError::TooManyDescriptors => {
+                        self.counters.protocol_errors.add_one();
+                    }
+                    _ => {}
+                }
+                log::warn!("{} is disconnected: {e}", client.name());
+            }
+        }
+        self.census.leave(client.owner, client.held_counted, client.memory_counted);
+        self.status_changed();
+        let farewells = client.farewells();
+        // It is closed elsewhere and later. Until then the loop must hear no more of it.
+        if let Err(e) = epoll::delete(&self.epoll, &client.connection) {
+            log::error!("cannot stop to watch {}: {e}", client.name());
+        }
+        drop(client);
+        for input in farewells {
+            self.feed(input);
+        }
+    }
+
+    /// Disconnects the clients in whose memory there was a fault.
+    pub(crate) fn close_where_memory_was_lost(&mut self) {
+        let faults = faults::survived();
+        if core::mem::replace(&mut self.faults, faults) == faults {
+            return;
+        }
+        let lost: Vec<ClientId> =
+            self.clients.values().filter(|client| client.has_lost_memory()).map(|client| client.id).collect();
+        for id in lost {
+            self.counters.memory_lost.add_one();
+            if let Some(client) = self.clients.get(&id) {
+                log::warn!("{} is disconnected: {}", client.name(), esatto_shm::Lost);
+            }
+            self.close(id, None);
+        }
+    }
+}
+
+/// The work that is left in a round.
+#[derive(Clone, Copy, Debug)]
+struct Budget {
+    /// [`Service::work`] at its end.
+    end: u64,
+}
+
+impl Budget {
+    fn new(service: &Service) -> Self {
+        Self { end: service.work() + MAX_WORK_PER_ROUND }
+    }
+
+    fn is_used_up(self, service: &Service) -> bool {
+        service.work() > self.end
+    }
+}
