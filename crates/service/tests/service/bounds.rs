@@ -226,7 +226,7 @@ fn many_expressions_for_many_names_cost_little() {
     let work = world.service.work() - before;
     assert!(work < (1 << 19), "{work} units of work");
     let call = world.consumer_call(honest, consumer_port::Method::QueryServiceState, &[]);
-    let reply = QueryServiceStateResponse::decode(world.replies[&call][0].body.as_bytes()).unwrap();
+    let reply = esatto_schema::QueryServiceStateResponse::decode(world.replies[&call][0].body.as_bytes()).unwrap();
     let state = reply.service_state.unwrap();
     assert_eq!(state.tracing_sessions[0].num_data_sources, Some(21), "all are wanted");
 }
