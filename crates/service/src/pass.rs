@@ -33,6 +33,12 @@ impl<'a, S: PacketSink> Pass<'a, S> {
         self.bytes
     }
 
+    /// What the filter has cost so far.
+    #[inline]
+    pub(crate) fn work(&self) -> u64 {
+        self.filter.as_ref().map_or(0, TraceFilter::work)
+    }
+
     /// Takes a packet of the session's buffer of this index, with what the service appends to it.
     #[inline]
     pub(crate) fn put_buffered<'s>(

@@ -21,8 +21,8 @@ const SLACK_BYTES: usize = 32 * 1024;
 
 /// Work of a turn of reading, in units of
 /// [`CentralBuffer::work`](crate::buffer::CentralBuffer::work). Protects the event loop from
-/// buffers full of what gives no packets: empty chunks, broken packets, packets that the check
-/// refuses. At the bound the batch ends, however little is in it, and reading goes on in a later
+/// buffers full of what gives no packets (empty chunks, broken packets, packets that the check
+/// refuses), and from the string rules of a filter. At the bound the batch ends, however little is in it, and reading goes on in a later
 /// turn.
 const WORK_PER_TURN: u64 = 1 << 17;
 
@@ -83,9 +83,9 @@ impl Service {
             note(PassEnd::NotBegun);
             return false;
         }
-        let before = self.work_of_buffers(id);
+        let before = self.work_of_buffers(id) + pass.work();
         let contents = self.put_buffered_packets(id, threshold_bytes, pass);
-        self.work += self.work_of_buffers(id) - before;
+        self.work += self.work_of_buffers(id) + pass.work() - before;
         match contents {
             Contents::Exhausted => {
                 note(PassEnd::Exhausted);
@@ -139,11 +139,16 @@ impl Service {
                     continue;
                 };
                 let stamp = stamper.stamp(&packet, found, &mut session.sequence_ids);
+                let filtered = pass.work();
                 if !pass.put_buffered(index, packet.slices(), stamp) {
                     return Contents::Refused;
                 }
                 if pass.bytes() >= threshold_bytes {
                     return Contents::More;
+                }
+                left = left.saturating_sub(pass.work() - filtered);
+                if left == 0 {
+                    return Contents::OutOfWork;
                 }
             }
         }

@@ -17,6 +17,9 @@ mod loaded {
 
     use crate::name_pattern::Quota;
 
+    /// Steps of the string rules that count as one entry visited.
+    const STEPS_PER_WORK: u64 = 16;
+
     /// Field `packet` of `Trace`, with which the bytecode begins.
     const TRACE_PACKET: u32 = 1;
 
@@ -97,6 +100,11 @@ mod loaded {
             &self.output
         }
 
+        /// What the string rules have cost so far, as [`Service::work`](crate::Service::work) counts.
+        pub(crate) fn work(&self) -> u64 {
+            self.filter.steps() / STEPS_PER_WORK
+        }
+
         /// Counts a packet that goes out as it is.
         pub(crate) fn pass(&mut self, bytes: usize) {
             self.count(bytes as u64, bytes as u64);
@@ -175,6 +183,10 @@ mod missing {
         }
 
         pub(crate) fn pass(&mut self, _: usize) {
+            match *self {}
+        }
+
+        pub(crate) fn work(&self) -> u64 {
             match *self {}
         }
 

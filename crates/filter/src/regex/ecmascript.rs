@@ -112,7 +112,9 @@ impl EcmaScript {
             .build()
             .map_err(|reason| error(reason.to_string()))?;
         regex.capture_names().enumerate().for_each(&mut note);
-        Ok((Arc::new(Linear { regex, indices }), false))
+        // As many states as fit into this may be visited for a byte; most take 128 bytes.
+        let steps_per_byte = (max_compiled / 512).max(1) as u64;
+        Ok((Arc::new(Linear { regex, indices, steps_per_byte }), false))
     }
 }
 
@@ -121,9 +123,14 @@ struct Linear {
     regex: regex::bytes::Regex,
     /// The index of each group of the pattern among those of `regex`.
     indices: Box<[usize]>,
+    steps_per_byte: u64,
 }
 
 impl Regex for Linear {
+    fn steps_per_byte(&self) -> u64 {
+        self.steps_per_byte
+    }
+
     fn find(
         &self,
         text: &[u8],

@@ -49,6 +49,12 @@ pub trait Regex: fmt::Debug + Send + Sync {
         groups: &mut Vec<Option<Range<usize>>>,
     ) -> Result<Option<Range<usize>>, GaveUp>;
 
+    /// Steps, of some nanoseconds each, that a byte of a text costs at most, beside those that
+    /// [`find_within`](Self::find_within) takes.
+    fn steps_per_byte(&self) -> u64 {
+        1
+    }
+
     /// Whether `text` has a match.
     ///
     /// # Errors
@@ -58,7 +64,7 @@ pub trait Regex: fmt::Debug + Send + Sync {
         Ok(self.find(text, 0, &mut Vec::new())?.is_some())
     }
 
-    /// As [`find`](Self::find), and takes what it costs from `steps`, about a nanosecond each,
+    /// As [`find`](Self::find), and takes what it costs from `steps`, some nanoseconds each,
     /// before it begins.
     ///
     /// An engine whose time is linear in the text need not count.

@@ -35,7 +35,10 @@ impl PatternQuota {
 
     /// What a pattern is charged: the smallest of these that it fits into. The engine does not tell
     /// its exact size.
-    const SIZES: [usize; 3] = [8 * 1024, 64 * 1024, EcmaScript::MAX_COMPILED];
+    const SIZES: [usize; 4] = [2 * 1024, 8 * 1024, 64 * 1024, EcmaScript::MAX_COMPILED];
+
+    /// What it is charged at least.
+    const MIN_CHARGE: usize = 8 * 1024;
 }
 
 impl Default for PatternQuota {
@@ -62,6 +65,7 @@ impl RegexEngine for PatternQuota {
             }
         }
         let (regex, backtracks) = result?;
+        let size = size.max(Self::MIN_CHARGE);
         let charge = if backtracks { 2 * parts * size } else { size };
         let left = self.bytes_left.get().checked_sub(charge);
         self.bytes_left.set(left.ok_or(Error::PatternsTooLarge { max: Self::MAX_COMPILED_TOGETHER })?);

@@ -42,6 +42,8 @@ const FILLER: u8 = b'-';
 #[derive(Clone, Debug, Default)]
 pub struct StringFilter {
     rules: Vec<Rule>,
+    /// Of all rules together.
+    steps_per_byte: u64,
 }
 
 /// What became of a string.
@@ -59,7 +61,7 @@ impl StringFilter {
     /// No rules: every string is kept.
     #[must_use]
     pub const fn new() -> Self {
-        Self { rules: Vec::new() }
+        Self { rules: Vec::new(), steps_per_byte: 0 }
     }
 
     /// Adds a rule behind the others, or in the place of the one that has the same name; rules without a name never replace.
@@ -71,13 +73,20 @@ impl StringFilter {
         let same_name = |other: &&mut Rule| !rule.name.is_empty() && other.name == rule.name;
         if let Some(same) = self.rules.iter_mut().find(same_name) {
             *same = rule;
-            return Ok(());
-        }
-        if self.rules.len() >= MAX_RULES {
+        } else if self.rules.len() < MAX_RULES {
+            self.rules.push(rule);
+        } else {
             return Err(Error::TooManyRules { max: MAX_RULES });
         }
-        self.rules.push(rule);
+        self.steps_per_byte = self.rules.iter().map(|rule| rule.regex.steps_per_byte()).sum();
         Ok(())
+    }
+
+    /// Steps that all rules cost together at most for a byte of a string, beside those that
+    /// [`filter_within`](Self::filter_within) takes.
+    #[must_use]
+    pub fn steps_per_byte(&self) -> u64 {
+        self.steps_per_byte
     }
 
     /// The rules, in order.

@@ -1,12 +1,13 @@
 //! What a trace filter leaves of a session's packets (`docs/spec/service.md §21`).
 
 use esatto_filter::{Builder, MessageId, SemanticType, StringField, Version};
+use esatto_protozero::Owned;
 use esatto_schema::consumer_port::Method;
 use esatto_schema::trace_config::TraceFilter;
 use esatto_schema::trace_config::trace_filter::{StringFilterChain, StringFilterPolicy, StringFilterRule};
 use esatto_schema::trace_stats::FilterStats;
-use esatto_schema::{GetTraceStatsResponse, TraceConfig, TracePacketReader, TraceReader};
-use esatto_service::FileId;
+use esatto_schema::{GetTraceStatsResponse, ReadBuffersResponse, TraceConfig, TracePacketReader, TraceReader};
+use esatto_service::{FileId, Input};
 
 use crate::world::{World, buffer, config, packet, source, text_of};
 
@@ -55,7 +56,6 @@ fn of_bytecode(bytecode: Vec<u8>) -> TraceFilter {
 }
 
 fn filter_stats(world: &mut World, consumer: esatto_service::ClientId) -> FilterStats {
-    use esatto_protozero::Owned;
     let call = world.consumer_call(consumer, Method::GetTraceStats, &[]);
     let reply = GetTraceStatsResponse::decode(world.replies[&call][0].body.as_bytes()).unwrap();
     *reply.trace_stats.unwrap().filter_stats.expect("statistics of the filter")
@@ -230,7 +230,7 @@ fn a_pass_ends_after_so_much_input_whatever_is_left_of_it() {
     assert!(world.replies[&call].back().unwrap().has_more, "nothing was sent, and yet it is time for others");
     let mut passes = 1;
     while world.replies[&call].back().unwrap().has_more {
-        world.feed(esatto_service::Input::Ready(consumer));
+        world.feed(Input::Ready(consumer));
         passes += 1;
     }
     assert!(passes > 20, "{passes} for 3.5 MB");
@@ -282,5 +282,48 @@ fn a_clone_is_filtered_anew_or_not_at_all() {
         assert_eq!(counted, (!skip).then_some(packets.len() as u64 - 1), "those of the clone alone");
         let first = world.read(consumer).iter().find_map(|packet| text_of(packet));
         assert_eq!(first.as_deref(), Some("P60RED"), "the session is not changed");
+    }
+}
+
+/// Work of a step that reads; see `WORK_PER_TURN`, and what one packet can cost beyond it.
+const MOST_WORK: u64 = (1 << 17) + (1 << 24) / 16 + 10_000;
+
+/// Strings that keep an expression busy make the turns of reading shorter, not longer: others are
+/// served in between, and everything arrives.
+#[test]
+fn hard_strings_are_work_of_a_turn() {
+    const PACKETS: usize = 40;
+    let hard = rule("hard", 1, r"(a*)*b\1");
+    let linear = rule("linear", 1, &format!("({})", "(a|b)".repeat(300)));
+    for (rule, text, least) in [(hard, "a".repeat(24), 5), (linear, "ab".repeat(10_000), 3)] {
+        let mut world = World::new();
+        let mut producer = world.producer("p");
+        world.register(&producer, "ds");
+        let consumer = world.consumer();
+        let filter = TraceFilter { string_filter_chain_v54: chain(vec![rule]), ..of_bytecode(texts_only()) };
+        world.enable(consumer, &TraceConfig { buffers: vec![buffer(1024)], ..filtered(filter) });
+        for id in 0..PACKETS {
+            world.commit(&mut producer, 1, 1, id as u32, &[&packet(&text)]);
+        }
+        world.is_slow = true;
+        let before = world.service.work();
+        let call = world.consumer_call(consumer, Method::ReadBuffers, &[]);
+        let (mut turns, mut last) = (1, before);
+        loop {
+            let work = world.service.work();
+            assert!(work - last <= MOST_WORK, "{} in one turn", work - last);
+            last = work;
+            if world.replies[&call].back().is_some_and(|reply| !reply.has_more) {
+                break;
+            }
+            world.feed(Input::Ready(consumer));
+            turns += 1;
+        }
+        assert!(turns >= least, "{turns} turns for {} units", last - before);
+        let slices = world.replies[&call]
+            .iter()
+            .flat_map(|reply| ReadBuffersResponse::decode(reply.body.as_bytes()).unwrap().slices.into_iter());
+        let ends = slices.filter(|slice| slice.last_slice_for_packet == Some(true)).count();
+        assert!(ends >= PACKETS, "{ends} packets");
     }
 }
