@@ -69,7 +69,7 @@ impl Service {
         if config_check::is_guarded(config) {
             self.check_guarded_name(name, uid, cx)?;
         }
-        let staying = self.sessions.values().filter(|other| wanted == 0 || !self.gives_way(other, uid, wanted));
+        let staying = self.sessions.values().filter(|other| self.counts_beside(other, uid, wanted));
         // Freed ones count until their files are complete.
         let staying = staying.chain(self.staying_drains(uid, wanted));
         self.check_number(uid, &staying.collect::<Vec<_>>())
@@ -79,7 +79,7 @@ impl Service {
     /// this priority (if not 0) ends some first. A user may have half of what all others leave,
     /// root and the service's own user all of it.
     pub(crate) fn check_memory(&self, uid: i32, wanted_prio: u32, bytes: u64) -> Result<(), String> {
-        let stays = |other: &&Session| wanted_prio == 0 || !self.gives_way(other, uid, wanted_prio);
+        let stays = |other: &&Session| self.counts_beside(other, uid, wanted_prio);
         let of_sessions =
             self.sessions.values().filter(stays).map(|session| (session.consumer_uid, session.buffer_bytes));
         let of_drains =
@@ -140,6 +140,14 @@ impl Service {
     pub(crate) fn gives_way(&self, session: &Session, uid: i32, priority: u32) -> bool {
         let owner = session.consumer_uid;
         self.acts_on(uid, owner) && (session.config.exclusive_prio.unwrap_or(0) < priority || !self.acts_on(owner, uid))
+    }
+
+    /// Whether a session counts for the admission of another one of this priority (0: not
+    /// exclusive). Of those that the other one ends, exclusive ones that are still opening do:
+    /// otherwise a user could have any number of these, each stronger than the one before.
+    fn counts_beside(&self, session: &Session, uid: i32, wanted: u32) -> bool {
+        let is_rising = session.opening.is_some() && session.config.exclusive_prio.unwrap_or(0) > 0;
+        wanted == 0 || is_rising || !self.gives_way(session, uid, wanted)
     }
 
     /// Whether an exclusive session of this user ends a freed session that completes its file: root's

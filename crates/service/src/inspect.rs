@@ -39,8 +39,10 @@ pub struct SessionView {
 /// Something of which users have shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shared {
-    /// Sessions, but clones.
+    /// Sessions, but clones and those of the next kind.
     Sessions,
+    /// Exclusive sessions that are opening, and end others when they are open.
+    RisingSessions,
     /// Clones, also those that are being made.
     Clones,
     /// Registered writers.
@@ -77,7 +79,12 @@ impl Service {
         let user = |uid| Peer { uid, pid: None, machine_id: 0 };
         let mut held = Vec::new();
         for session in self.sessions.values() {
-            let what = if session.state == State::Cloned { Shared::Clones } else { Shared::Sessions };
+            let is_exclusive = session.config.exclusive_prio.unwrap_or(0) > 0;
+            let what = match session.state {
+                State::Cloned => Shared::Clones,
+                _ if session.opening.is_some() && is_exclusive => Shared::RisingSessions,
+                _ => Shared::Sessions,
+            };
             held.push(Held { what, peer: user(session.consumer_uid), count: 1 });
             let mut instances = BTreeMap::<_, u64>::new();
             session.instances.iter().for_each(|instance| *instances.entry(instance.producer).or_default() += 1);

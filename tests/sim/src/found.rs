@@ -27,4 +27,5 @@ pub const SEEDS: &[(u64, &str)] = &[
     (930726, "service: the table of buffers stayed as large as many small buffers had made it"),
     (401582, "simulator: a chunk takes the place of many that were written in descending order"),
     (622715, "simulator: a producer that comes and goes while a session is scraped in turns may be scraped"),
+    (653777, "service: an exclusive session that was opening did not count for a stronger one of the same user"),
 ];

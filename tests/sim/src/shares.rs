@@ -32,7 +32,7 @@ const CLONES: (u64, u64) = (10, 30);
 /// What each client may have of something, and all together beyond that.
 fn bounds(what: Shared) -> (u64, u64) {
     match what {
-        Shared::Sessions | Shared::Clones => (0, u64::MAX),
+        Shared::Sessions | Shared::RisingSessions | Shared::Clones => (0, u64::MAX),
         Shared::Writers => (512, 1 << 20),
         Shared::Instances(_) => (16, 16 << 10),
         Shared::Sequences(_) => (64, 1 << 17),
@@ -63,7 +63,7 @@ fn assert_shares(held: &[Held], bounds: fn(Shared) -> (u64, u64)) {
     }
     for ((what, user), (count, extra)) in of_users {
         let is_too_much = match what {
-            Shared::Sessions => count > SESSIONS.0,
+            Shared::Sessions | Shared::RisingSessions => count > SESSIONS.0,
             Shared::Clones => count > CLONES.0 && user != Some(0),
             _ => extra > bounds(what).1 / 2,
         };
@@ -71,7 +71,7 @@ fn assert_shares(held: &[Held], bounds: fn(Shared) -> (u64, u64)) {
     }
     for (what, (count, extra)) in of_all {
         let is_too_much = match what {
-            Shared::Sessions => count > SESSIONS.1,
+            Shared::Sessions | Shared::RisingSessions => count > SESSIONS.1,
             Shared::Clones => count > CLONES.1,
             _ => extra > bounds(what).1,
         };

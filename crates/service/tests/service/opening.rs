@@ -137,6 +137,28 @@ fn of_two_exclusive_sessions_that_open_together_the_stronger_one_stays() {
     assert!(ordinary.unwrap().contains("exclusive_prio 1"));
 }
 
+/// Each is stronger than the one before, and would end it; but until they are open, all of them are
+/// there.
+#[test]
+fn a_user_has_no_more_exclusive_sessions_that_open_than_sessions() {
+    let mut world = World::new();
+    world.opening_is_slow = true;
+    let ends: Vec<_> = (1..20)
+        .map(|priority| {
+            let consumer = world.consumer();
+            let path = Some(format!("/{priority}").into());
+            let exclusive = TraceConfig { exclusive_prio: Some(priority), output_path: path, ..config(&[]) };
+            world.enable(consumer, &TraceConfig { write_into_file: Some(true), ..exclusive })
+        })
+        .collect();
+    assert_eq!(world.service.holdings().sessions, 5);
+    assert!(ends[..5].iter().all(|end| world.ended(*end).is_none()));
+    assert!(ends[5..].iter().all(|end| world.ended(*end).is_some_and(|error| error.contains("has 5 sessions"))));
+    world.finish_slow_work();
+    assert_eq!(world.service.holdings().sessions, 1, "the strongest one is left");
+    assert!(world.ended(ends[4]).is_none());
+}
+
 #[test]
 fn a_session_that_opens_holds_its_semaphores() {
     let semaphore = SessionSemaphore { name: Some("s".into()), ..Default::default() };
