@@ -25,9 +25,9 @@ const DESCRIPTORS_PER_CONNECTION: usize = 4;
 /// it.
 const RESERVED_PART: usize = 16;
 /// Shared memory of all producers together, touched or not, beside the default size, which each
-/// producer gets. A user has at most half of what the others leave; root and the service's own user
-/// have all of it. Beyond that, a producer gets the default size, and memory that it brings along
-/// is not adopted. This is enough for 256 producers with 32 MiB each, which is the most.
+/// producer gets. Owners have shares of it ([`share_of`]). Beyond that, a producer gets the default
+/// size, and memory that it brings along is not adopted. This is enough for 256 producers with
+/// 32 MiB each, which is the most.
 const MAX_SHARED_BYTES: usize = 8 << 30;
 
 /// Whose connections are counted together.
@@ -57,12 +57,20 @@ impl fmt::Display for Owner {
     }
 }
 
+/// How much of `max` an owner may have while the others have `others`: half of what they leave,
+/// rounded up. So each newcomer gets something, and it can take nobody's share. Root and the user of
+/// the service are trusted with all that is left.
+pub(crate) fn share_of(max: usize, others: usize, is_trusted: bool) -> usize {
+    let left = max.saturating_sub(others);
+    if is_trusted { left } else { left.div_ceil(2) }
+}
+
 /// Why a connection is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Full {
     /// So many are open.
     All(usize),
-    /// So many of this one are.
+    /// So many of this one are, and that is its share.
     Of(Owner, usize),
     /// So many are open, and the rest is for others.
     Reserved(usize),
@@ -72,7 +80,9 @@ impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::All(count) => write!(f, "{count} connections are open"),
-            Self::Of(owner, count) => write!(f, "{owner} has {count} connections, half of all there may be"),
+            Self::Of(owner, count) => {
+                write!(f, "{owner} has {count} connections, and its share is half of what the others leave")
+            }
             Self::Reserved(count) => write!(f, "{count} connections are open, and the rest is for root"),
         }
     }
@@ -124,12 +134,10 @@ impl Census {
             return Err(Full::All(all));
         }
         if !self.is_trusted(owner) {
-            let own = self.shares.get(&owner).map_or(0, |share| share.connections) + closing;
-            if own >= max / 2 {
-                return Err(Full::Of(owner, own));
-            }
-            if all >= max - max / RESERVED_PART {
-                return Err(Full::Reserved(all));
+            let own = self.shares.get(&owner).map_or(0, |share| share.connections);
+            let may_have = share_of(max - max / RESERVED_PART, all - own, false);
+            if own + closing >= may_have {
+                return Err(if may_have == 0 { Full::Reserved(all) } else { Full::Of(owner, own + closing) });
             }
         }
         let share = self.shares.entry(owner).or_default();
@@ -183,9 +191,9 @@ impl Census {
     /// Tells if a connection may share so much memory more. The default size is always allowed.
     pub(crate) fn may_share_memory(&self, owner: Owner, bytes: usize) -> bool {
         let Some(share) = self.shares.get(&owner) else { return false };
-        let left_by_others = MAX_SHARED_BYTES.saturating_sub(self.all.shared_bytes - share.shared_bytes);
-        let own_limit = if self.is_trusted(owner) { left_by_others } else { left_by_others / 2 };
-        bytes <= DEFAULT_SIZE || share.shared_bytes.saturating_add(bytes) <= own_limit
+        let others = self.all.shared_bytes - share.shared_bytes;
+        let may_have = share_of(MAX_SHARED_BYTES, others, self.is_trusted(owner));
+        bytes <= DEFAULT_SIZE || share.shared_bytes.saturating_add(bytes) <= may_have
     }
 
     /// Bytes that may be held for all clients together.
@@ -236,27 +244,40 @@ mod tests {
     const MAX_HELD_BYTES: usize = 6000;
 
     #[test]
-    fn nobody_gets_more_than_half_but_root_and_we() {
+    fn nobody_gets_more_than_half_of_what_the_others_leave_but_root_and_we() {
         let mut census = Census::new(64, 77, 0);
-        for _ in 0..32 {
-            census.admit(ALICE, 0).unwrap();
-        }
-        assert_eq!(census.admit(ALICE, 0), Err(Full::Of(ALICE, 32)));
+        let count = |census: &mut Census, owner| (0..100).take_while(|_| census.admit(owner, 0).is_ok()).count();
+        // Four of 64 are for root and us.
+        assert_eq!(count(&mut census, ALICE), 30);
+        assert_eq!(census.admit(ALICE, 0), Err(Full::Of(ALICE, 30)));
         // One goes, one comes, but not before it is closed.
         census.leave(ALICE, 0, 0);
-        assert_eq!(census.admit(ALICE, 1), Err(Full::Of(ALICE, 32)));
+        assert_eq!(census.admit(ALICE, 1), Err(Full::Of(ALICE, 30)));
         census.admit(ALICE, 0).unwrap();
-        // Other machines take the rest, but for what is for us.
-        for _ in 32..60 {
-            census.admit(Owner::Remote, 0).unwrap();
-        }
-        assert_eq!(census.admit(Owner::Remote, 0), Err(Full::Reserved(60)));
-        assert_eq!(census.admit(BOB, 0), Err(Full::Reserved(60)));
+        // All other machines together have the share of one user.
+        assert_eq!(count(&mut census, Owner::Remote), 15);
+        assert_eq!(census.admit(Owner::Remote, 0), Err(Full::Of(Owner::Remote, 15)));
+        // Newcomers get less and less, down to one.
+        let newcomers = [BOB, Owner::Uid(1002), Owner::Uid(1003), Owner::Uid(1004)];
+        assert_eq!(newcomers.map(|owner| count(&mut census, owner)), [8, 4, 2, 1]);
+        assert_eq!(census.admit(Owner::Uid(1005), 0), Err(Full::Reserved(60)));
+        assert!(!census.shares.contains_key(&Owner::Uid(1005)), "nothing is kept of who was refused");
         for owner in [Owner::Uid(0), Owner::Uid(77), Owner::Uid(0), Owner::Uid(77)] {
             census.admit(owner, 0).unwrap();
         }
         assert_eq!(census.admit(Owner::Uid(0), 0), Err(Full::All(64)));
-        assert!(!census.shares.contains_key(&BOB), "nothing is kept of who was refused");
+    }
+
+    #[test]
+    fn two_who_take_all_they_can_leave_hundreds_of_connections_to_a_third() {
+        // At the daemon, with the limit of descriptors of its unit, and at the relay.
+        for (max, for_a_third) in [(MAX_CONNECTIONS, 960), (Census::max_connections(16_384), 465), (1024, 120)] {
+            let mut census = Census::new(max, 77, 0);
+            let mut count = |owner| (0..max).take_while(|_| census.admit(owner, 0).is_ok()).count();
+            assert!(count(ALICE) >= 480, "one user alone has hundreds");
+            count(Owner::Remote);
+            assert_eq!(count(BOB), for_a_third, "of {max}");
+        }
     }
 
     #[test]

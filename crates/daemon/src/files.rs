@@ -22,7 +22,7 @@ use esatto_ipc::ForeignFd;
 use esatto_service::FileId;
 use rustix::fs::OFlags;
 
-use crate::census::Owner;
+use crate::census::{Owner, share_of};
 use crate::packet_file::write_packets;
 use crate::stats::Counters;
 use crate::wake::Wake;
@@ -31,10 +31,8 @@ use crate::wake::Wake;
 /// end: a consumer can bring any number of pipes that nobody reads, each of which keeps a thread.
 /// Beyond it, the session is told that its file cannot be written, and the log says why.
 const MAX_FILES: usize = 64;
-/// Of these, files that consumers of one user brought: more than there can be sessions. Root and
-/// the user of this service may bring as many as there are.
-const MAX_FILES_OF_USER: usize = 16;
-/// Of these, files that only root, the user of this service and configs with a path can have.
+/// Of these, files that only root, the user of this service and configs with a path can have. Of the
+/// others, each user has a share ([`share_of`]): alone, more than it can have sessions.
 const RESERVED_FILES: usize = 16;
 
 /// What a file's thread has to tell.
@@ -170,13 +168,13 @@ impl Files {
             return Ok(());
         };
         let own = self.owners.values().filter(|other| **other == Some(owner)).count();
-        if own >= MAX_FILES_OF_USER {
-            return Err(format!("{owner} has {own} trace files open already"));
+        match share_of(MAX_FILES - RESERVED_FILES, open - own, false) {
+            0 => Err(format!("{open} trace files are open already, and the rest is for root")),
+            may_have if own >= may_have => Err(format!(
+                "{owner} has {own} trace files open already, and its share is half of what the others leave"
+            )),
+            _ => Ok(()),
         }
-        if open >= MAX_FILES - RESERVED_FILES {
-            return Err(format!("{open} trace files are open already, and the rest is for root"));
-        }
-        Ok(())
     }
 
     /// Appends; [`FileEvent::Written`] follows.
@@ -537,15 +535,15 @@ mod tests {
         let brought = |files: &mut Files, owner, bring: &mut dyn FnMut(&mut Files, Owner) -> bool| {
             (0..100).take_while(|_| bring(files, owner)).count()
         };
-        assert_eq!(brought(&mut files, ALICE, &mut bring), MAX_FILES_OF_USER);
+        assert_eq!(brought(&mut files, ALICE, &mut bring), 24);
         // That the session is over does not help.
-        for id in 0..MAX_FILES_OF_USER as u64 {
+        for id in 0..24 {
             files.write(FileId(id), vec![0; 1 << 20]);
             files.close(FileId(id));
         }
-        assert_eq!(brought(&mut files, Owner::Uid(1001), &mut bring), MAX_FILES_OF_USER);
-        assert_eq!(brought(&mut files, Owner::Uid(1002), &mut bring), MAX_FILES_OF_USER);
-        assert_eq!(brought(&mut files, Owner::Uid(1003), &mut bring), 0, "the rest is for root");
+        let others = [Owner::Remote, Owner::Uid(1001), Owner::Uid(1002), Owner::Uid(1003), Owner::Uid(1004)];
+        assert_eq!(others.map(|owner| brought(&mut files, owner, &mut bring)), [12, 6, 3, 2, 1]);
+        assert_eq!(brought(&mut files, Owner::Uid(1005), &mut bring), 0, "the rest is for root");
         assert_eq!(brought(&mut files, Owner::Uid(77), &mut bring), RESERVED_FILES);
     }
 

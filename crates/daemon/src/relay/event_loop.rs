@@ -22,8 +22,8 @@ use crate::facts;
 use crate::timers::Timers;
 use crate::wake::Wake;
 
-/// More local connections than this are closed at once, and of one user half of that, but for root
-/// and the relay's own: each may hold twice [`MAX_WAITING`] bytes, and takes three descriptors, one
+/// More local connections than this are closed at once, and of one user more than its share of them
+/// ([`Census`]), but for root and the relay's own: each may hold twice [`MAX_WAITING`] bytes, and takes three descriptors, one
 /// of which came with a call.
 const MAX_PAIRS: usize = 1024;
 /// Connections accepted per wake-up.
