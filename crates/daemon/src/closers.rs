@@ -556,6 +556,14 @@ mod tests {
     }
 
     #[test]
+    fn the_unit_has_room_for_all_threads() {
+        let unit = include_str!("../../../packaging/systemd/traced.service");
+        let tasks_max = unit.lines().find_map(|line| line.strip_prefix("TasksMax=")).unwrap();
+        let closing = MAX_THREADS + RESERVED_THREADS + MAX_STUCK_THREADS;
+        assert!(tasks_max.parse::<usize>().unwrap() > crate::files::MAX_FILES + closing, "{tasks_max}");
+    }
+
+    #[test]
     fn the_connections_of_a_user_do_not_wait_for_what_was_passed() {
         let closers = Closers::new(77);
         let alice = disposer(&closers, ALICE);

@@ -30,7 +30,7 @@ use crate::wake::Wake;
 /// Files at the same time, those included whose sessions are over but whose last write does not
 /// end: a consumer can bring any number of pipes that nobody reads, each of which keeps a thread.
 /// Beyond it, the session is told that its file cannot be written, and the log says why.
-const MAX_FILES: usize = 64;
+pub(crate) const MAX_FILES: usize = 64;
 /// Of these, files that only root, the user of this service and configs with a path can have. Of the
 /// others, each user has a share ([`share_of`]): alone, more than it can have sessions.
 const RESERVED_FILES: usize = 16;
