@@ -28,4 +28,5 @@ pub const SEEDS: &[(u64, &str)] = &[
     (401582, "simulator: a chunk takes the place of many that were written in descending order"),
     (622715, "simulator: a producer that comes and goes while a session is scraped in turns may be scraped"),
     (653777, "service: an exclusive session that was opening did not count for a stronger one of the same user"),
+    (661079, "service: a loss of a sequence that was forgotten was not marked when it came again"),
 ];

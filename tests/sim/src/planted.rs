@@ -26,6 +26,7 @@ planted! {
     "rewrite-begins-again" 2: "a chunk that is replaced is read from its beginning",
     "wrap-too-early" 1: "a record that just fits is put to the front",
     "discard-reopens" 2: "a full DISCARD buffer takes the next chunk that fits",
+    "forgotten-unmarked" 661079: "a sequence that was forgotten comes again without a mark",
     "gap-unmarked" 1: "a gap in chunk ids is not marked",
     "incomplete-left" 1: "a half written chunk is left behind when it is read",
     "incomplete-unmarked" 572: "a half written chunk that was overwritten is not missed",

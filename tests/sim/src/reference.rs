@@ -147,6 +147,8 @@ struct Sequence {
     last_used: u64,
     /// Another writer has its id.
     is_retired: bool,
+    /// It may be one that was forgotten.
+    may_be_known: bool,
 }
 
 impl Sequence {
@@ -157,6 +159,8 @@ impl Sequence {
             Some((id, ..)) if first.id != id.wrapping_add(1) => loss::PRESENT | loss::READ_GAP,
             // Its end never came.
             Some((_, _, true)) => loss::PRESENT | loss::OVERWRITE,
+            // What was known of it may be forgotten.
+            None if self.may_be_known && first.id != 0 && first.read == 0 => loss::PRESENT | loss::READ_GAP,
             _ => 0,
         }
     }
@@ -196,6 +200,7 @@ pub struct Reference {
     pub stats: Stats,
     /// Writers whose next packet tells of a loss that comes behind it.
     pub(crate) told_early: BTreeSet<Key>,
+    has_forgotten: bool,
     empty: usize,
     copies: u64,
     /// The pass under way: whose turn it is, and up to which chunk.
@@ -246,6 +251,7 @@ impl Reference {
             lives: 0,
             stats: Stats::default(),
             told_early: BTreeSet::new(),
+            has_forgotten: false,
             empty: 0,
             copies: 0,
             pass: None,

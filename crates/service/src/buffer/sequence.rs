@@ -13,7 +13,7 @@ use super::{Identity, ProducerId, WriterId, loss, work};
 /// Most sequences without chunks that a buffer remembers (`docs/spec/trace-buffer.md §11`).
 /// Protects memory. When there are an eighth more, the oldest are forgotten, of those producers
 /// first that have the most: a forgotten writer that goes on is not protected against duplicates,
-/// and a loss before its next packet is not marked.
+/// and its next packet is marked as behind a loss.
 pub const MAX_EMPTY_SEQUENCES: usize = 1024;
 
 /// Sequences with data that cost a buffer nothing beside their records. A buffer has one more for
@@ -96,6 +96,8 @@ pub(super) struct Sequence {
     readiness: Readiness,
     /// Another writer has its id now; what is left of it is read, and then forgotten.
     is_retired: bool,
+    /// It may have been forgotten, and a loss with it.
+    may_be_known: bool,
     /// When it was made, in sequences.
     born: u64,
     /// When it was used last, in copies.
@@ -114,7 +116,13 @@ impl Sequence {
     /// A chunk is left incomplete only if it is overwritten while the sequence waits for the rest of it. Until the next one is begun
     /// the rest may still come; then it is too late for it.
     pub(super) fn lost_before(&self, first: &ChunkRecord) -> u32 {
-        let Some(last) = self.consumed.filter(|last| first.read == 0 && last.id != first.chunk_id) else { return 0 };
+        if first.read != 0 {
+            return 0;
+        }
+        let Some(last) = self.consumed.filter(|last| last.id != first.chunk_id) else {
+            let is_unknown = self.consumed.is_none() && self.may_be_known && first.chunk_id != 0;
+            return if is_unknown && !planted!("forgotten-unmarked") { loss::PRESENT | loss::READ_GAP } else { 0 };
+        };
         if first.chunk_id != last.id.wrapping_add(1) {
             return if planted!("gap-unmarked") { 0 } else { loss::PRESENT | loss::READ_GAP };
         }
@@ -155,6 +163,8 @@ pub(super) struct Sequences {
     waiting_for_rest: u64,
     copies: u64,
     births: u64,
+    /// Some sequences without chunks were forgotten.
+    has_forgotten: bool,
     max_free: usize,
     /// Visits, comparisons and moves.
     work: u64,
@@ -173,6 +183,7 @@ impl Sequences {
             waiting_for_rest: 0,
             copies: 0,
             births: 0,
+            has_forgotten: false,
             max_free: FREE_SEQUENCES + capacity / BYTES_PER_FREE_SEQUENCE,
             work: 0,
         }
@@ -217,7 +228,9 @@ impl Sequences {
                     // It is of a producer that is gone, of which a clone held content at that time.
                     self.retire_producer(producer);
                 }
-                self.insert(producer, writer, identity)
+                let slot = self.insert(producer, writer, identity);
+                self.get_mut(slot).may_be_known = self.has_forgotten;
+                slot
             }
         };
         self.get_mut(slot).last_used = self.copies;
@@ -243,6 +256,7 @@ impl Sequences {
             histogram: Histogram::default(),
             readiness: Readiness::Empty,
             is_retired: false,
+            may_be_known: false,
             born: self.births,
             last_used: self.copies,
             empty_at: 0,
@@ -299,6 +313,7 @@ impl Sequences {
         surplus.sort_unstable();
         surplus.truncate(self.empty.len() - MAX_EMPTY_SEQUENCES);
         self.last_found = None;
+        self.has_forgotten |= !surplus.is_empty();
         for (_, slot) in surplus {
             self.remove_empty(slot);
             if let Some(sequence) = self.slots[slot as usize].take() {
@@ -318,6 +333,7 @@ impl Sequences {
         if sequence.chunks.is_empty() {
             sequence.give_up_incomplete();
             sequence.consumed = None;
+            sequence.may_be_known = false;
             return;
         }
         sequence.is_retired = true;

@@ -61,6 +61,10 @@ impl Reference {
         let sequence = &self.sequences[&key];
         let Some(chunk) = sequence.chunks.front() else { return Step::Waits { for_rest: false } };
         let gap = sequence.lost_before(chunk);
+        if gap != 0 && sequence.consumed.is_none() {
+            // Perhaps nothing is: what was known of the sequence is forgotten.
+            self.told_early.insert((key.0, key.1));
+        }
         if chunk.is_read() {
             if chunk.incomplete {
                 return Step::Waits { for_rest: false };

@@ -93,6 +93,9 @@ impl Reference {
             self.overwritten(key, 0);
         } else {
             let gap = self.sequences[&key].lost_before(&self.sequences[&key].chunks[0]);
+            if gap != 0 && self.sequences[&key].consumed.is_none() {
+                self.told_early.insert((key.0, key.1));
+            }
             self.lose(key, gap);
         }
         self.leave(key);

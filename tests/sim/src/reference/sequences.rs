@@ -10,7 +10,11 @@ impl Reference {
         self.forget_if_crowded();
         let life = match self.current.get(&key) {
             Some(&life) => (key.0, key.1, life),
-            None => self.begin_life(key),
+            None => {
+                let life = self.begin_life(key);
+                self.sequences.get_mut(&life).expect("it is there").may_be_known = self.has_forgotten;
+                life
+            }
         };
         self.sequences.get_mut(&life).expect("it is there").last_used = self.copies;
         life
@@ -41,6 +45,7 @@ impl Reference {
             }
         }
         self.empty = kept;
+        self.has_forgotten = true;
     }
 
     pub(super) fn begin_life(&mut self, key: Key) -> Life {
@@ -60,6 +65,7 @@ impl Reference {
         if sequence.chunks.is_empty() {
             sequence.ends();
             sequence.consumed = None;
+            sequence.may_be_known = false;
         } else {
             sequence.is_retired = true;
             self.begin_life(key);
