@@ -118,8 +118,22 @@ impl Program {
     /// It has ended.
     #[must_use]
     pub fn memory_kb(&self) -> u64 {
+        self.status_kb("VmRSS:")
+    }
+
+    /// How much of it is its own, in KiB (RssAnon): without files and memory that it shares.
+    ///
+    /// # Panics
+    ///
+    /// It has ended.
+    #[must_use]
+    pub fn own_memory_kb(&self) -> u64 {
+        self.status_kb("RssAnon:")
+    }
+
+    fn status_kb(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it has memory");
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("it has memory");
         line.trim().trim_end_matches(" kB").parse().expect("a number")
     }
 

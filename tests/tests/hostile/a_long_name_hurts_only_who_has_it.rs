@@ -1,6 +1,6 @@
 //! A producer with a name of 131,040 bytes that sends thousands of triggers: the observer of a
 //! session keeps its connection and its session, hears of the producer, and is told how much it
-//! missed.
+//! missed. Meanwhile the service does not use more memory.
 
 use esatto_tests::bystander;
 use esatto_tests::raw::{self, RawConsumer, RawProducer};
@@ -8,6 +8,8 @@ use esatto_tests::wire::{self, Proto, Reply};
 
 const NAME_BYTES: usize = 131_040;
 const TRIGGERS: u64 = 1000;
+/// Far less than the names of the hits of one call. The buffer of the bystander is part of it.
+const MAX_GROWTH_KB: u64 = 64 << 10;
 
 /// The ObservableEvents of a reply.
 fn events(reply: &Reply) -> &[u8] {
@@ -17,7 +19,7 @@ fn events(reply: &Reply) -> &[u8] {
 
 #[test]
 fn triggers_of_a_long_name() {
-    bystander::watch(|lab, _, _| {
+    bystander::watch(|lab, service, _| {
         let mut consumer = RawConsumer::connect(lab);
         let (observing, frame) = consumer.peer.call_frame("ObserveEvents", &Proto::new().int(1, 4));
         consumer.peer.send(&frame);
@@ -27,9 +29,12 @@ fn triggers_of_a_long_name() {
 
         let mut producer = RawProducer::connect(lab, &"n".repeat(NAME_BYTES));
         let names = (0..TRIGGERS).fold(Proto::new(), |names, _| names.bytes(1, "t"));
+        let before = service.own_memory_kb();
         // 1.3 GB of names, if each hit had its own.
         for _ in 0..10 {
             assert!(producer.call("ActivateTriggers", &names).success);
+            let grown = service.own_memory_kb().saturating_sub(before);
+            assert!(grown < MAX_GROWTH_KB, "{grown} KiB more are in use");
         }
         let (mut hits, mut lost) = (0, 0);
         while hits + lost < 10 * TRIGGERS {
