@@ -11,6 +11,7 @@ mod a_turn_ends_when_enough_was_done;
 mod buffers_leave_memory_to_the_machine;
 mod chunks_may_come_in_the_worst_order;
 mod descriptors;
+mod descriptors_are_counted_as_they_are;
 mod every_data_source_is_in_the_state;
 mod fields_of_the_service_cannot_be_forged;
 mod idle_memory_is_not_used_up_by_flushes;
