@@ -56,7 +56,13 @@ fn recording(lab: &Lab, name: &str, more: &str) -> Program {
 
 /// Runs an application to its end; all it emitted is with the service.
 fn run_application(lab: &Lab) -> Expected {
-    let mut application = lab.application(Side::Ours, SHORT);
+    run_application_in(lab, 1)
+}
+
+/// The same in so many recordings, which begin one after the other: it waits for the last of them.
+fn run_application_in(lab: &Lab, recordings: u32) -> Expected {
+    let mut command = lab.application_command(Side::Ours, SHORT);
+    let mut application = lab.start("producer", command.arg(recordings.to_string()));
     application.wait_ok();
     lab.wait_for_producers(0);
     Expected { pid: application.pid(), workload: SHORT, details: false }

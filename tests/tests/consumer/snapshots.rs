@@ -1,7 +1,7 @@
 //! A session is cloned: by id, by name, for a bug report, and when it streams into a file. The clone holds everything, and so
 //! does the session.
 
-use crate::{assert_whole, path, recording, require, run_application};
+use crate::{assert_whole, path, recording, require, run_application, run_application_in};
 use esatto_tests::{Lab, Side, Signal, Skip};
 
 mod by_id_and_by_name {
@@ -63,7 +63,7 @@ mod for_bug_reports {
         let _best = recording(&lab, "best", r#"bugreport_score: 9 bugreport_filename: "best.pftrace""#);
         let _other = recording(&lab, "other", "bugreport_score: 2");
         let _plain = recording(&lab, "plain", "");
-        let emitted = run_application(&lab);
+        let emitted = run_application_in(&lab, 3);
         let (code, log) = lab.run_perfetto(&["--save-for-bugreport"]);
         assert_eq!(code, 0, "{log}");
         assert_whole(&lab.path("systrace.pftrace"), emitted);
