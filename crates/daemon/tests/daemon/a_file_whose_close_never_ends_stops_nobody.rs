@@ -2,7 +2,7 @@
 //! ends that.
 
 use crate::fuse::Fuse;
-use crate::lab::{DEADLINE, Folder, Lab, barrier, config, enable, packet, read};
+use crate::lab::{DEADLINE, Folder, Lab, barrier, config, enable, packet, read, skip};
 use esatto_ipc::Stream;
 use esatto_ipc::frame::encode;
 use std::os::fd::AsFd as _;
@@ -15,7 +15,7 @@ fn and_who_passes_too_many_may_pass_no_more() {
     let folder = Folder::create();
     let fuse = match Fuse::mount(folder.path("fuse")) {
         Ok(fuse) => fuse,
-        Err(e) => return eprintln!("SKIP: no file system of our own: {e}"),
+        Err(e) => return skip(&format!("no file system of our own: {e}")),
     };
     let lab = Lab::start();
     let mut consumer = lab.consumer();
@@ -57,7 +57,7 @@ fn and_the_service_sleeps_while_a_descriptor_waits() {
     let folder = Folder::create();
     let fuse = match Fuse::mount(folder.path("fuse")) {
         Ok(fuse) => fuse,
-        Err(e) => return eprintln!("SKIP: no file system of our own: {e}"),
+        Err(e) => return skip(&format!("no file system of our own: {e}")),
     };
     let lab = Lab::start();
     let file = std::mem::ManuallyDrop::new(fuse.open());

@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use crate::lab::{DEADLINE, Lab, barrier};
+use crate::lab::{DEADLINE, Lab, barrier, skip};
 use esatto_ipc::Stream;
 use esatto_ipc::frame::encode;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
@@ -34,7 +34,7 @@ fn so_that_nobody_waits_for_what_comes_with_it() {
     let sent = rustix::net::sendmsg(&attacker, &[IoSlice::new(&frames[..1])], &mut control, SendFlags::OOB);
     match sent {
         Ok(sent) => assert_eq!(sent, 1),
-        Err(e) => return eprintln!("SKIP: the kernel knows no urgent bytes on unix sockets: {e}"),
+        Err(e) => return skip(&format!("no urgent bytes on unix sockets: {e}")),
     }
     attacker.send(&frames[1..], None).unwrap();
     drop((lingering, attacker));

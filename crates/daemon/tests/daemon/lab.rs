@@ -1,5 +1,6 @@
 //! A daemon on sockets of its own, and hand-made clients.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,6 +21,17 @@ use esatto_shm::{
 
 /// Nothing here takes that long, unless it hangs.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Tells `cargo xtask test` that the test of this thread cannot run here. It fails unless
+/// `tests/allowed-skips.txt` has a line for it.
+pub(crate) fn skip(reason: &str) {
+    let name = std::thread::current().name().unwrap_or("a test").to_owned();
+    eprintln!("SKIP {name}: {reason}");
+    if let Some(file) = std::env::var_os("ESATTO_SKIPS") {
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(file);
+        file.and_then(|mut file| writeln!(file, "{name}\t{reason}")).expect("the skip is noted");
+    }
+}
 
 /// A daemon and its folder.
 pub(crate) struct Lab {

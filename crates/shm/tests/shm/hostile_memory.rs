@@ -92,6 +92,7 @@ fn a_discarded_chunk_is_free() {
 
 #[cfg(target_os = "linux")]
 mod descriptors {
+    use std::io::Write as _;
     use std::os::fd::OwnedFd;
 
     use esatto_shm::{Error, MappedRegion, Memory, Region, sync::Ordering};
@@ -161,13 +162,22 @@ mod descriptors {
         assert!(matches!(MappedRegion::from_service(memfd(0, ALL)).unwrap_err(), Error::Size { bytes: 0, .. }));
     }
 
+    /// Tells `cargo xtask test` that the test of this thread cannot run here.
+    fn skip(reason: &str) {
+        let name = std::thread::current().name().unwrap_or("a test").to_owned();
+        eprintln!("SKIP {name}: {reason}");
+        if let Some(file) = std::env::var_os("ESATTO_SKIPS") {
+            let file = std::fs::OpenOptions::new().append(true).create(true).open(file);
+            file.and_then(|mut file| writeln!(file, "{name}\t{reason}")).expect("the skip is noted");
+        }
+    }
+
     /// Holes that are punched into it give its pages away, whatever its seals.
     #[test]
     fn memory_of_huge_pages_is_refused() {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB;
         let Ok(huge) = memfd_create("test", flags) else {
-            eprintln!("SKIPPED: this kernel has no huge pages");
-            return;
+            return skip("no huge pages");
         };
         ftruncate(&huge, 2 << 20).unwrap();
         fcntl_add_seals(&huge, ALL).unwrap();
