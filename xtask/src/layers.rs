@@ -1,5 +1,6 @@
 //! The order of the crates: each may depend only on those above it in the table.
 
+use crate::imports::Imports;
 use crate::shell;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -35,22 +36,36 @@ const ALONE: &[&str] = &["map", "protozero", "macros"];
 /// May hold unsafe code; every other crate root forbids it.
 const MAY_BE_UNSAFE: &[&str] = &["protozero", "shm", "ipc", "esatto", "capi", "capi-v59", "probes"];
 
-/// Checks the workspace against the table.
+/// Crates whose inside is checked: folder, and its top-level modules from top to bottom. Each module
+/// imports only from later ones. An empty list asks for no order, but still for no circle.
+const INSIDE: &[(&str, &[&str])] = &[];
+
+/// Checks the workspace against the table, and the inside of these crates (`INSIDE` if there are none).
 ///
 /// # Errors
 ///
 /// Every breach, one per line.
-pub(crate) fn run() -> Result<(), String> {
+pub(crate) fn run(inside: &[String]) -> Result<(), String> {
     let text = shell::output(shell::cargo().args(["metadata", "--format-version=1", "--no-deps", "--offline"]))
         .or_else(|_| shell::output(shell::cargo().args(["metadata", "--format-version=1", "--no-deps"])))?;
     let metadata: Value = serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
-    let breaches = breaches(&metadata);
+    let mut breaches = breaches(&metadata);
+    let named: Vec<(&str, &[&str])> = inside.iter().map(|name| (name.as_str(), rooms(name))).collect();
+    for (name, rooms) in if named.is_empty() { INSIDE } else { &named } {
+        let folder = shell::root().join("crates").join(name).join("src");
+        let found = Imports::read(&folder)?.breaches(rooms);
+        breaches.extend(found.into_iter().map(|breach| format!("layers: crates/{name}: {breach}")));
+    }
     if breaches.is_empty() {
         println!("layers: {} crates in order", crates(&metadata).count());
         Ok(())
     } else {
         Err(breaches.into_iter().collect::<Vec<_>>().join("\nxtask: "))
     }
+}
+
+fn rooms(name: &str) -> &'static [&'static str] {
+    INSIDE.iter().find(|(known, _)| *known == name).map_or(&[], |(_, rooms)| rooms)
 }
 
 /// Folder name and package of every crate of ours.

@@ -16,7 +16,7 @@ pub(crate) fn run() -> Result<(), String> {
         }
     };
     shell::heading("layers");
-    check("layers", layers::run());
+    check("layers", layers::run(&[]));
     shell::heading("bounds");
     check("bounds", bounds::run());
     shell::heading("generated code");

@@ -5,6 +5,7 @@
 mod bounds;
 mod checks;
 mod codegen;
+mod imports;
 mod install;
 mod layers;
 mod lint;
@@ -25,7 +26,7 @@ cargo xtask COMMAND
   sim [OPTIONS]         the service in a simulated world: see `cargo xtask sim --help`
   lint                  rustfmt, clippy, docs, layers and bounds, warnings as errors
   bounds                compare docs/bounds.md with the constants in the sources
-  layers                check the order of the crates (ARCHITECTURE.md)
+  layers [CRATE...]     check the order of the crates, and of the modules inside (ARCHITECTURE.md)
   codegen [--check]     generate crates/schema/src from crates/schema/proto
   install [--prefix DIR]
                         the C library, its headers and what finds them: see `cargo xtask install --help`
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
         "soak" => soak::run(&args),
         "lint" => lint::run(),
         "sim" => sim::run(&args),
-        "layers" => layers::run(),
+        "layers" => layers::run(&args),
         "bounds" => bounds::run(),
         "codegen" => codegen::run(&args),
         "install" => install::run(&args),
