@@ -11,6 +11,7 @@ mod layers;
 mod lint;
 mod peers;
 mod platforms;
+mod prose;
 mod shell;
 mod sim;
 mod soak;
@@ -27,6 +28,7 @@ cargo xtask COMMAND
   lint                  rustfmt, clippy, docs, layers and bounds, warnings as errors
   bounds                compare docs/bounds.md with the constants in the sources
   layers [CRATE...]     check the order of the crates, and of the modules inside (ARCHITECTURE.md)
+  prose [PATH...]       check the width and the beginnings of comments and pages
   codegen [--check]     generate crates/schema/src from crates/schema/proto
   install [--prefix DIR]
                         the C library, its headers and what finds them: see `cargo xtask install --help`
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         "lint" => lint::run(),
         "sim" => sim::run(&args),
         "layers" => layers::run(&args),
+        "prose" => prose::run(&args),
         "bounds" => bounds::run(),
         "codegen" => codegen::run(&args),
         "install" => install::run(&args),
