@@ -73,7 +73,7 @@ fn read(buffer: &mut CentralBuffer, limit: usize) {
     for _ in 0..limit {
         let Some(packet) = buffer.next_packet() else { return };
         assert!(packet.size_bytes() > 0, "an empty packet is returned");
-        let _ = crate::packet_check::check(packet.slices());
+        let _ = crate::read::packet_check::check(packet.slices());
     }
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::api::{ClientId, Peer};
+use crate::producer::writers::WRITERS;
 use crate::service::Service;
 use crate::session::State;
-use crate::writers::WRITERS;
 
 /// How many of everything there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub struct Held {
 /// client may have 4 of everything that is counted one by one, and all have 256 beyond that.
 /// Without debug assertions nothing changes.
 pub fn make_shares_small(are_small: bool) {
-    crate::shares::make_small(are_small);
+    crate::fair_share::make_small(are_small);
 }
 
 impl Service {

@@ -5,58 +5,30 @@
 //! `docs/spec/service.md`; what happens to data between commit and reading is the matter of [`buffer`].
 #![forbid(unsafe_code)]
 
-mod admission;
 pub mod api;
 pub mod buffer;
-mod clone;
-mod commit;
-mod compression;
-mod concurrent;
-mod config_check;
+mod client_text;
 mod consumer;
 mod context;
-mod drain;
-mod enable;
-mod file_output;
-mod flush;
+mod encode;
+mod fair_share;
 mod frame_limits;
 #[doc(hidden)]
 pub mod fuzz;
-mod guarded_names;
 mod ids;
 #[doc(hidden)]
 pub mod inspect;
-mod instances;
-mod lifecycle;
 mod machines;
 mod name_pattern;
-mod names;
-mod opening;
-mod packet_check;
-mod pass;
-mod priority;
+mod priority_boost;
 #[doc(hidden)]
 pub mod probe;
 mod producer;
-mod producer_calls;
-mod query;
 mod random;
 mod read;
-mod registry;
-mod scrape;
-mod sequence_ids;
 mod service;
-mod service_packets;
 mod session;
-mod set_up;
 pub mod shared_buffer;
-mod shares;
-mod shm_adapter;
-mod sinks;
-mod stamp;
-mod trace_filter;
-mod triggers;
-mod writers;
 
 pub use api::{
     Attachment, Body, CallId, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs, Peer,

@@ -15,7 +15,7 @@ use esatto_schema::{InitRelayRequestReader, SyncClockRequestReader, SystemInfo};
 
 use crate::api::{CallId, ClientId, Now, Peer, RelayCall};
 use crate::context::Context;
-use crate::packet_check::put_varint;
+use crate::encode::put_varint;
 use crate::service::Service;
 
 /// Machines that are remembered. A new one takes the place of the one that was silent longest and has no relay; while

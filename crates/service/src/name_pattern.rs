@@ -9,9 +9,9 @@ use std::sync::Arc;
 #[cfg(feature = "regex")]
 use esatto_filter::GaveUp;
 
+use crate::client_text::Name;
 use crate::context::Context;
 use crate::ids::SessionId;
-use crate::names::Name;
 
 /// Regular expressions for names in one config. A config with more is refused.
 const MAX_NAME_PATTERNS: usize = 512;

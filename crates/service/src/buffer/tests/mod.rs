@@ -54,8 +54,8 @@ fn every_row_of_the_table_has_a_test() {
         include_str!("discard.rs"),
         include_str!("counting.rs"),
         include_str!("clones.rs"),
-        include_str!("../../packet_check.rs"),
-        include_str!("../../stamp.rs"),
+        include_str!("../../read/packet_check.rs"),
+        include_str!("../../read/trusted_fields.rs"),
         include_str!("../../../tests/service/captures.rs"),
     ];
     let missing: Vec<u32> = (1..=125)

@@ -1,0 +1,281 @@
+//! Data sources that producers offer (`docs/spec/service.md §3`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use esatto_schema::DataSourceDescriptorReader;
+
+use crate::client_text::{MAX_NAME_BYTES, Name};
+use crate::context::Context;
+use crate::fair_share::Bounds;
+use crate::frame_limits::MAX_DESCRIPTOR_BYTES;
+use crate::ids::ProducerId;
+use crate::service::Service;
+use crate::service::data_source_setup::SetUp;
+use crate::session::State;
+
+/// Data sources one producer may offer. One more is not registered, and the log says so.
+const MAX_DATA_SOURCES_PER_PRODUCER: usize = 1024;
+
+/// Bytes of descriptors that one producer may register, whatever others have: more than the
+/// categories of any program.
+const DESCRIPTOR_BYTES_PER_PRODUCER: u64 = 16 * 1024;
+
+/// Bytes of descriptors that all producers together may register beyond that. A user gets at most
+/// half of what is left, and a producer at most half of what is left for its user. What does not
+/// fit is not registered, and the log says so.
+const DESCRIPTOR_BYTES_OF_ALL: u64 = 64 * 1024 * 1024;
+
+const DESCRIPTOR_BYTES: Bounds = Bounds { each: DESCRIPTOR_BYTES_PER_PRODUCER, pool: DESCRIPTOR_BYTES_OF_ALL };
+
+/// Bytes that a registration costs beside its descriptor.
+const REGISTRATION_BYTES: u64 = 256;
+
+/// Number of a registration; never reused, so it tells which came first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RegistrationId(pub(crate) u64);
+
+/// A data source that a producer offers.
+#[derive(Debug)]
+pub(crate) struct Registration {
+    pub(crate) producer: ProducerId,
+    pub(crate) name: Name,
+    /// The producer's number for it, 0 = none.
+    id: u64,
+    /// The descriptor as it came.
+    pub(crate) descriptor: Vec<u8>,
+}
+
+/// All registrations, found by their name and by their producer.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    /// In the order of registration.
+    by_number: BTreeMap<RegistrationId, Registration>,
+    by_name: BTreeMap<Name, BTreeSet<(ProducerId, RegistrationId)>>,
+    by_producer: BTreeSet<(ProducerId, RegistrationId)>,
+    /// By the producer's own number, those that have one.
+    by_id: BTreeMap<(ProducerId, u64), RegistrationId>,
+    last: u64,
+}
+
+/// The least number, and the largest.
+pub(crate) const FIRST: RegistrationId = RegistrationId(0);
+const LAST: RegistrationId = RegistrationId(u64::MAX);
+
+impl Registry {
+    pub(crate) fn len(&self) -> usize {
+        self.by_number.len()
+    }
+
+    pub(crate) fn get(&self, id: RegistrationId) -> Option<&Registration> {
+        self.by_number.get(&id)
+    }
+
+    /// Registrations from this one on, in their order.
+    pub(crate) fn iter_from(&self, id: RegistrationId) -> impl Iterator<Item = (RegistrationId, &Registration)> {
+        self.by_number.range(id..).map(|(&id, registration)| (id, registration))
+    }
+
+    /// The first registration of a name by this producer or a later one, and from this number on.
+    pub(crate) fn next_named(
+        &self,
+        name: &[u8],
+        from: (ProducerId, RegistrationId),
+    ) -> Option<(ProducerId, RegistrationId)> {
+        self.by_name.get(name)?.range(from..).next().copied()
+    }
+
+    /// A name as it is kept already, if it is.
+    pub(crate) fn kept_name(&self, name: &[u8]) -> Option<Name> {
+        self.by_name.get_key_value(name).map(|(name, _)| Arc::clone(name))
+    }
+
+    /// The first registration of a producer with a name.
+    fn first_of(&self, producer: ProducerId, name: &[u8]) -> Option<RegistrationId> {
+        let (of, registration) = self.next_named(name, (producer, FIRST))?;
+        (of == producer).then_some(registration)
+    }
+
+    fn with_id(&self, producer: ProducerId, id: u64) -> Option<RegistrationId> {
+        self.by_id.get(&(producer, id)).copied()
+    }
+
+    fn add(&mut self, registration: Registration) -> RegistrationId {
+        self.last += 1;
+        let number = RegistrationId(self.last);
+        let (producer, name) = (registration.producer, Arc::clone(&registration.name));
+        self.by_name.entry(name).or_default().insert((producer, number));
+        self.by_producer.insert((producer, number));
+        if registration.id != 0 {
+            self.by_id.insert((producer, registration.id), number);
+        }
+        self.by_number.insert(number, registration);
+        number
+    }
+
+    fn remove(&mut self, number: RegistrationId) -> Option<Registration> {
+        let removed = self.by_number.remove(&number)?;
+        let producer = removed.producer;
+        self.by_producer.remove(&(producer, number));
+        if removed.id != 0 {
+            self.by_id.remove(&(producer, removed.id));
+        }
+        if let Some(of_name) = self.by_name.get_mut(&removed.name) {
+            of_name.remove(&(producer, number));
+            if of_name.is_empty() {
+                self.by_name.remove(&removed.name);
+            }
+        }
+        Some(removed)
+    }
+
+    /// Removes the registrations of a producer; how many there were.
+    pub(crate) fn remove_all_of(&mut self, producer: ProducerId) -> usize {
+        let of_producer: Vec<RegistrationId> =
+            self.by_producer.range((producer, FIRST)..=(producer, LAST)).map(|&(_, number)| number).collect();
+        for &number in &of_producer {
+            self.remove(number);
+        }
+        of_producer.len()
+    }
+}
+
+impl Service {
+    pub(crate) fn register_data_source(
+        &mut self,
+        producer_id: ProducerId,
+        descriptor: DataSourceDescriptorReader<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let name = descriptor.name().unwrap_or_default();
+        let id = descriptor.id().unwrap_or(0);
+        let bytes = descriptor.as_bytes();
+        let Some(producer) = self.producers.get_mut(&producer_id) else { return };
+        if name.is_empty() {
+            return;
+        }
+        cx.charge(1);
+        cx.charge_bytes(bytes.len());
+        if let Err(why) = check_descriptor(name, bytes) {
+            return cx.warn(format!("producer {}: a data source is not registered: {why}", producer.display_name()));
+        }
+        if id != 0 && self.registry.with_id(producer_id, id).is_some() {
+            cx.warn(format!("producer {}: data source id {id} is registered twice", producer.display_name()));
+            return;
+        }
+        let size = bytes.len() as u64 + REGISTRATION_BYTES;
+        if producer.registrations >= MAX_DATA_SOURCES_PER_PRODUCER
+            || !self.descriptor_bytes.take(DESCRIPTOR_BYTES, &producer.peer, producer.descriptor_bytes, size)
+        {
+            cx.warn(format!(
+                "producer {} registers too many data sources: {} with {} bytes of descriptors is its share",
+                producer.display_name(),
+                producer.registrations,
+                producer.descriptor_bytes
+            ));
+            return;
+        }
+        producer.registrations += 1;
+        producer.descriptor_bytes += size;
+        let name = self.registry.kept_name(name).unwrap_or_else(|| name.into());
+        let registration =
+            Registration { producer: producer_id, name: Arc::clone(&name), id, descriptor: bytes.to_vec() };
+        let registration = self.registry.add(registration);
+
+        let Self { sessions, producers, config, .. } = self;
+        let Some(producer) = producers.get(&producer_id) else { return };
+        let mut matches = Vec::new();
+        for session in sessions.values_mut() {
+            cx.charge(1);
+            if matches!(session.state, State::Configured | State::Started) {
+                let entries = session.wanted_entries(&name, producer, &config.system, cx);
+                matches.push((session.id, session.state == State::Started, entries));
+            }
+        }
+        for (session, is_started, entries) in matches {
+            for entry in entries {
+                match self.set_up(session, entry, registration, cx) {
+                    SetUp::Made(instance) if is_started => self.start_instance(session, instance, cx),
+                    SetUp::Made(_) => {}
+                    SetUp::NotWanted => break,
+                }
+            }
+        }
+    }
+
+    pub(crate) fn update_data_source(
+        &mut self,
+        producer_id: ProducerId,
+        descriptor: DataSourceDescriptorReader<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let name = descriptor.name().unwrap_or_default();
+        let id = descriptor.id().unwrap_or(0);
+        let bytes = descriptor.as_bytes();
+        let Some(producer) = self.producers.get_mut(&producer_id) else { return };
+        cx.charge(1);
+        cx.charge_bytes(bytes.len());
+        let found = if id == 0 { None } else { self.registry.with_id(producer_id, id) };
+        let found = found.and_then(|found| self.registry.by_number.get_mut(&found));
+        let Some(registration) = found.filter(|registration| *registration.name == *name) else {
+            cx.warn(format!("producer {} updates a data source it did not register", producer.display_name()));
+            return;
+        };
+        if let Err(why) = check_descriptor(name, bytes) {
+            return cx.warn(format!("producer {}: a data source is not updated: {why}", producer.display_name()));
+        }
+        let (before, after) = (registration.descriptor.len() as u64, bytes.len() as u64);
+        let (peer, pool) = (&producer.peer, &mut self.descriptor_bytes);
+        if after > before {
+            if !pool.take(DESCRIPTOR_BYTES, peer, producer.descriptor_bytes, after - before) {
+                cx.warn(format!("producer {} describes its data sources at too great length", producer.display_name()));
+                return;
+            }
+        } else {
+            pool.give_back(DESCRIPTOR_BYTES, peer, producer.descriptor_bytes, before - after);
+        }
+        producer.descriptor_bytes = producer.descriptor_bytes - before + after;
+        registration.descriptor = bytes.to_vec();
+    }
+
+    pub(crate) fn unregister_data_source(&mut self, producer_id: ProducerId, name: &[u8], cx: &mut Context<'_>) {
+        cx.charge(1);
+        let Some(first) = self.registry.first_of(producer_id, name) else { return };
+        self.drop_instances(producer_id, Some(name), cx);
+        let Some(removed) = self.registry.remove(first) else { return };
+        if let Some(producer) = self.producers.get_mut(&producer_id) {
+            let size = removed.descriptor.len() as u64 + REGISTRATION_BYTES;
+            self.descriptor_bytes.give_back(DESCRIPTOR_BYTES, &producer.peer, producer.descriptor_bytes, size);
+            producer.descriptor_bytes -= size;
+            producer.registrations -= 1;
+        }
+    }
+
+    /// Forgets everything that a producer has registered.
+    pub(crate) fn unregister_all(&mut self, producer_id: ProducerId, cx: &mut Context<'_>) {
+        cx.charge(self.registry.remove_all_of(producer_id));
+        if let Some(producer) = self.producers.get_mut(&producer_id) {
+            let size = core::mem::take(&mut producer.descriptor_bytes);
+            producer.registrations = 0;
+            self.descriptor_bytes.give_back(DESCRIPTOR_BYTES, &producer.peer, size, size);
+        }
+    }
+}
+
+/// Whether a data source can be registered.
+///
+/// # Errors
+///
+/// Why not.
+fn check_descriptor(name: &[u8], bytes: &[u8]) -> Result<(), String> {
+    if name.len() > MAX_NAME_BYTES {
+        return Err(format!("its name has {} bytes, at most {MAX_NAME_BYTES} are possible", name.len()));
+    }
+    if bytes.len() > MAX_DESCRIPTOR_BYTES {
+        return Err(format!(
+            "its descriptor has {} bytes, at most {MAX_DESCRIPTOR_BYTES} fit into a reply to QueryServiceState",
+            bytes.len()
+        ));
+    }
+    Ok(())
+}

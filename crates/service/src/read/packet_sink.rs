@@ -1,0 +1,160 @@
+//! Where the packets of a reading pass end up: replies to a consumer, or bytes for a file.
+
+use esatto_protozero::wire::varint_size;
+use esatto_shm::planted;
+
+use crate::encode::put_varint;
+
+/// Sum of slices, with [`SLICE_OVERHEAD`] each, at which a reply is closed.
+const MAX_REPLY_BYTES: usize = 131_072 - 64;
+
+/// What a slice costs in a reply, at most.
+const SLICE_OVERHEAD: usize = 16;
+
+/// Longest slice; longer packets are cut.
+const MAX_SLICE_BYTES: usize = 130_560;
+
+const _: () = assert!(MAX_SLICE_BYTES + SLICE_OVERHEAD <= MAX_REPLY_BYTES);
+
+/// Where the packets of a pass go.
+pub(crate) trait PacketSink {
+    /// Takes a packet: its slices and what the service appends. False: no more packets are taken.
+    fn put<'a>(&mut self, slices: impl Iterator<Item = &'a [u8]> + Clone, trailer: &'a [u8]) -> bool;
+}
+
+/// Packets as the slices of ReadBuffersResponse messages.
+#[derive(Debug, Default)]
+pub(crate) struct ReplySink {
+    /// Full replies.
+    done: Vec<Vec<u8>>,
+    reply: Vec<u8>,
+    /// What the slices of `reply` count for.
+    reply_bytes: usize,
+}
+
+impl ReplySink {
+    /// Puts the first reply into `buffer`, which is empty.
+    pub(crate) fn new(buffer: Vec<u8>) -> Self {
+        Self { reply: buffer, ..Self::default() }
+    }
+
+    fn put_slice(&mut self, data: &[u8], is_last: bool) {
+        let cost = data.len() + SLICE_OVERHEAD;
+        if self.reply_bytes + cost > MAX_REPLY_BYTES {
+            self.done.push(core::mem::take(&mut self.reply));
+            self.reply_bytes = 0;
+        }
+        self.reply_bytes += cost;
+        // Slice { data = 1, last_slice_for_packet = 2 }, as field 2.
+        let inner = 1 + varint_size(data.len() as u64) + data.len() + 2;
+        self.reply.push(2 << 3 | 2);
+        put_varint(&mut self.reply, inner as u64);
+        self.reply.push(1 << 3 | 2);
+        put_varint(&mut self.reply, data.len() as u64);
+        self.reply.extend_from_slice(data);
+        self.reply.extend_from_slice(&[2 << 3, is_last.into()]);
+    }
+
+    /// The encoded replies; at least one, the last one possibly empty.
+    pub(crate) fn into_replies(mut self) -> Vec<Vec<u8>> {
+        if self.done.is_empty() || !self.reply.is_empty() {
+            self.done.push(self.reply);
+        }
+        self.done
+    }
+}
+
+impl PacketSink for ReplySink {
+    fn put<'a>(&mut self, slices: impl Iterator<Item = &'a [u8]> + Clone, trailer: &'a [u8]) -> bool {
+        let pieces = slices.chain(core::iter::once(trailer)).flat_map(|slice| slice.chunks(MAX_SLICE_BYTES));
+        let mut pieces = pieces.peekable();
+        while let Some(piece) = pieces.next() {
+            self.put_slice(piece, pieces.peek().is_none());
+        }
+        true
+    }
+}
+
+/// Packets as the bytes of a `Trace` message.
+#[derive(Debug)]
+pub(crate) struct FileSink {
+    bytes: Vec<u8>,
+    /// The batch must stay below this.
+    max_bytes: Option<u64>,
+    is_full: bool,
+}
+
+impl FileSink {
+    /// Appends to `bytes`.
+    pub(crate) fn new(bytes: Vec<u8>, max_bytes: Option<u64>) -> Self {
+        Self { bytes, max_bytes, is_full: false }
+    }
+
+    /// The bytes, and whether a packet did not fit any more.
+    pub(crate) fn into_bytes(self) -> (Vec<u8>, bool) {
+        (self.bytes, self.is_full)
+    }
+}
+
+impl PacketSink for FileSink {
+    fn put<'a>(&mut self, slices: impl Iterator<Item = &'a [u8]> + Clone, trailer: &'a [u8]) -> bool {
+        let len = slices.clone().map(<[u8]>::len).sum::<usize>() + trailer.len();
+        let total = self.bytes.len() + 1 + varint_size(len as u64) + len;
+        let is_beyond = |max| total as u64 >= max && !planted!("file-beyond-limit");
+        if self.is_full || self.max_bytes.is_some_and(is_beyond) {
+            self.is_full = true;
+            return false;
+        }
+        self.bytes.reserve(total - self.bytes.len());
+        self.bytes.push(1 << 3 | 2);
+        put_varint(&mut self.bytes, len as u64);
+        for slice in slices {
+            self.bytes.extend_from_slice(slice);
+        }
+        self.bytes.extend_from_slice(trailer);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use esatto_schema::ReadBuffersResponseReader;
+
+    #[test]
+    fn long_packets_are_cut_and_spread_over_replies() {
+        let mut sink = ReplySink::default();
+        let long = vec![7u8; 300_000];
+        sink.put([&long[..], b"", b"tail"].into_iter(), b"trailer");
+        sink.put([].into_iter(), b"second");
+        let replies = sink.into_replies();
+        assert_eq!(replies.len(), 3);
+        let mut packets = vec![Vec::new()];
+        for reply in &replies {
+            assert!(reply.len() <= 131_072 - 64);
+            for slice in ReadBuffersResponseReader::new(reply).slices() {
+                packets.last_mut().unwrap().extend_from_slice(slice.data().unwrap());
+                if slice.last_slice_for_packet().unwrap() {
+                    packets.push(Vec::new());
+                }
+            }
+        }
+        assert_eq!(packets.len(), 3);
+        assert_eq!(packets[0].len(), 300_000 + 4 + 7);
+        assert_eq!(packets[1], b"second");
+    }
+
+    #[test]
+    fn an_empty_pass_is_one_empty_reply() {
+        assert_eq!(ReplySink::default().into_replies(), [Vec::<u8>::new()]);
+    }
+
+    #[test]
+    fn a_file_stays_below_its_limit() {
+        let mut sink = FileSink::new(Vec::new(), Some(10));
+        assert!(sink.put([&b"abcd"[..]].into_iter(), b""));
+        assert!(!sink.put([&b"ab"[..]].into_iter(), b""), "6 + 4 bytes would reach the limit");
+        assert!(!sink.put([].into_iter(), b""), "what follows a packet that did not fit is dropped, too");
+        assert_eq!(sink.into_bytes(), (b"\x0a\x04abcd".to_vec(), true));
+    }
+}

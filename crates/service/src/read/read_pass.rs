@@ -1,0 +1,117 @@
+//! One reading pass: what packets go through on their way from the service and its buffers to a sink.
+//!
+//! ```text
+//! service packets, buffers ─ filter ─┐
+//! statistics ────────────────────────┴ compression ─ sink
+//! ```
+
+use esatto_schema::TraceReader;
+use esatto_schema::trace_stats::FilterStats;
+
+use crate::read::compression::Codec;
+use crate::read::packet_sink::{FileSink, PacketSink};
+use crate::read::trace_filter::TraceFilter;
+use crate::service::service_packets::OwnPackets;
+
+/// A pass under way.
+#[derive(Debug)]
+pub(crate) struct Pass<'a, S> {
+    filter: Option<TraceFilter>,
+    /// The packets so far, if they are to be compressed.
+    collected: Option<(Codec, FileSink)>,
+    sink: &'a mut S,
+    bytes: usize,
+}
+
+impl<'a, S: PacketSink> Pass<'a, S> {
+    pub(crate) fn new(filter: Option<TraceFilter>, codec: Option<Codec>, sink: &'a mut S) -> Self {
+        Self { filter, collected: codec.map(|codec| (codec, FileSink::new(Vec::new(), None))), sink, bytes: 0 }
+    }
+
+    /// Bytes of the packets so far as they came in, whatever was left of them.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// What the filter has cost so far.
+    #[inline]
+    pub(crate) fn work(&self) -> u64 {
+        self.filter.as_ref().map_or(0, TraceFilter::work)
+    }
+
+    /// Takes a packet of the session's buffer of this index, with what the service appends to it.
+    #[inline]
+    pub(crate) fn put_buffered<'s>(
+        &mut self,
+        buffer: usize,
+        slices: impl Iterator<Item = &'s [u8]> + Clone,
+        trailer: &'s [u8],
+    ) -> bool {
+        self.put(Some(buffer), slices, trailer)
+    }
+
+    #[inline]
+    fn put<'s>(
+        &mut self,
+        buffer: Option<usize>,
+        slices: impl Iterator<Item = &'s [u8]> + Clone,
+        trailer: &'s [u8],
+    ) -> bool {
+        self.bytes += slices.clone().map(<[u8]>::len).sum::<usize>() + trailer.len();
+        match &mut self.filter {
+            None => Self::forward(&mut self.collected, self.sink, slices, trailer),
+            Some(filter) => {
+                let packet = filter.apply(buffer, slices, trailer);
+                Self::forward(&mut self.collected, self.sink, [packet].into_iter(), &[])
+            }
+        }
+    }
+
+    #[inline]
+    fn forward<'s>(
+        collected: &mut Option<(Codec, FileSink)>,
+        sink: &mut S,
+        slices: impl Iterator<Item = &'s [u8]> + Clone,
+        trailer: &'s [u8],
+    ) -> bool {
+        match collected {
+            None => sink.put(slices, trailer),
+            Some((_, collected)) => collected.put(slices, trailer),
+        }
+    }
+
+    /// Hands over what was collected, and the filter back.
+    pub(crate) fn finish(self) -> Option<TraceFilter> {
+        if let Some((codec, collected)) = self.collected {
+            let (trace, _) = collected.into_bytes();
+            match codec.packet(&trace) {
+                _ if trace.is_empty() => {}
+                Some(packet) => drop(self.sink.put([&packet[..]].into_iter(), &[])),
+                None => {
+                    for packet in TraceReader::new(&trace).packet() {
+                        self.sink.put([packet.as_bytes()].into_iter(), &[]);
+                    }
+                }
+            }
+        }
+        self.filter
+    }
+}
+
+impl<S: PacketSink> OwnPackets for Pass<'_, S> {
+    fn put_own(&mut self, packet: &[u8]) -> bool {
+        self.put(None, [packet].into_iter(), &[])
+    }
+
+    fn put_unfiltered(&mut self, packet: &[u8]) -> bool {
+        if let Some(filter) = &mut self.filter {
+            filter.pass(packet.len());
+        }
+        self.bytes += packet.len();
+        Self::forward(&mut self.collected, self.sink, [packet].into_iter(), &[])
+    }
+
+    fn filter_stats(&self) -> Option<FilterStats> {
+        self.filter.as_ref().map(TraceFilter::stats)
+    }
+}

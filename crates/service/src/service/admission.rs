@@ -1,0 +1,232 @@
+//! Which configs are let in beside the sessions that there are (`docs/spec/service.md §5`, §25).
+
+use std::collections::BTreeMap;
+
+use esatto_schema::TraceConfig;
+use esatto_schema::trace_config::LockdownModeOperation;
+use esatto_shm::planted;
+
+use crate::context::Context;
+use crate::ids::SessionId;
+use crate::service::Service;
+use crate::service::clone_session::PendingClone;
+use crate::service::freed_sessions::Drain;
+use crate::session::config_check::{self, MAX_BUFFERS};
+use crate::session::guarded_names;
+use crate::session::{Session, State};
+
+/// Sessions at the same time, clones included.
+pub(crate) const MAX_SESSIONS: usize = 15;
+
+/// The same without clones for a user who has none: so three users cannot keep all others out.
+const MAX_SESSIONS_FOR_NEWCOMERS: usize = MAX_SESSIONS + 5;
+
+/// The same for root and the service's own user: so users cannot keep out those who keep order.
+const MAX_SESSIONS_FOR_TRUSTED: usize = MAX_SESSIONS_FOR_NEWCOMERS + 5;
+
+/// Sessions of a user.
+pub(crate) const MAX_SESSIONS_PER_UID: usize = 5;
+
+/// Buffers have numbers of 16 bits; twice as many clones are possible.
+const _: () = assert!((MAX_SESSIONS_FOR_TRUSTED + 2 * MAX_SESSIONS) * MAX_BUFFERS < u16::MAX as usize / 2);
+
+impl Service {
+    /// Root and the user of this service: they may do what affects others, and have a reserve.
+    pub(crate) fn is_trusted(&self, uid: i32) -> bool {
+        uid == 0 || uid == self.config.uid
+    }
+
+    /// The checks that look at other sessions. Those that an exclusive session is going to end do
+    /// not stand in its way.
+    pub(crate) fn check_against_sessions(
+        &mut self,
+        config: &TraceConfig,
+        uid: i32,
+        cx: &mut Context<'_>,
+    ) -> Result<(), String> {
+        self.check_lockdown(config, uid)?;
+        let wanted = config.exclusive_prio.unwrap_or(0);
+        cx.charge(2 * self.sessions.len() + self.drains.len());
+        if let Some(strongest) = self.sessions.values().filter_map(|other| self.keeps_out(other, uid, wanted)).max() {
+            return Err(match strongest >= wanted {
+                true => {
+                    format!("a session with exclusive_prio {strongest} exists, exclusive_prio {wanted} is not above it")
+                }
+                false => format!(
+                    "a session with exclusive_prio {strongest} of root or the service's own user exists, which uid \
+                     {uid} cannot end"
+                ),
+            });
+        }
+        let is_ended = |other: &Session| wanted > 0 && self.gives_way(other, uid, wanted);
+        let staying: Vec<&Session> = self.sessions.values().filter(|other| !is_ended(other)).collect();
+        let name = config.unique_session_name.as_deref().unwrap_or_default();
+        let has_name = |session: &&Session| session.state != State::Cloned && session.unique_name() == name;
+        if !name.is_empty() && staying.iter().any(has_name) {
+            return Err(format!("a session with unique_session_name {:?} exists", String::from_utf8_lossy(name)));
+        }
+        check_semaphores(config, &staying, cx)?;
+        if config_check::is_guarded(config) {
+            self.check_guarded_name(name, uid, cx)?;
+        }
+        let staying = self.sessions.values().filter(|other| self.counts_beside(other, uid, wanted));
+        // Freed ones count until their files are complete.
+        let staying = staying.chain(self.staying_drains(uid, wanted));
+        self.check_number(uid, &staying.collect::<Vec<_>>())
+    }
+
+    /// Whether a user's sessions can have so many bytes of buffers more; an exclusive session of
+    /// this priority (if not 0) ends some first. A user may have half of what all others leave,
+    /// root and the service's own user all of it.
+    pub(crate) fn check_memory(&self, uid: i32, wanted_prio: u32, bytes: u64) -> Result<(), String> {
+        let stays = |other: &&Session| self.counts_beside(other, uid, wanted_prio);
+        let of_sessions =
+            self.sessions.values().filter(stays).map(|session| (session.consumer_uid, session.buffer_bytes));
+        let of_drains =
+            self.staying_drains(uid, wanted_prio).map(|session| (session.consumer_uid, session.buffer_bytes));
+        let of_clones = self.pending_clones.values().map(PendingClone::charge);
+        let (mut all, mut own) = (0_u64, 0_u64);
+        for (owner, bytes) in of_sessions.chain(of_drains).chain(of_clones) {
+            all += bytes;
+            own += if owner == uid { bytes } else { 0 };
+        }
+        let left_by_others = self.max_buffer_bytes.saturating_sub(all - own);
+        let share = if self.is_trusted(uid) { left_by_others } else { left_by_others / 2 };
+        if own.saturating_add(bytes) > share {
+            return Err(format!(
+                "the buffers have {} KiB together, {} KiB are left for uid {uid}: its sessions have {} KiB, and those \
+                 of all users may have {} KiB",
+                bytes / 1024,
+                share.saturating_sub(own) / 1024,
+                own / 1024,
+                self.max_buffer_bytes / 1024,
+            ));
+        }
+        Ok(())
+    }
+
+    /// Only root and the service's own user say whose producers are let in.
+    fn check_lockdown(&self, config: &TraceConfig, uid: i32) -> Result<(), String> {
+        let changes = match config.lockdown_mode {
+            Some(LockdownModeOperation::LOCKDOWN_SET) => true,
+            Some(LockdownModeOperation::LOCKDOWN_CLEAR) => self.is_locked_down,
+            _ => false,
+        };
+        if changes && !self.is_trusted(uid) {
+            return Err(format!(
+                "lockdown_mode is for root and the service's own user (uid {}), not for uid {uid}: it keeps out the \
+                 producers of others",
+                self.config.uid
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether sessions of a user act on those of another one: root's and the service's own do.
+    fn acts_on(&self, uid: i32, other: i32) -> bool {
+        uid == other || self.is_trusted(uid)
+    }
+
+    /// The priority of an exclusive session that keeps out a new one of this user.
+    fn keeps_out(&self, session: &Session, uid: i32, wanted: u32) -> Option<u32> {
+        let priority = session.config.exclusive_prio.filter(|&priority| priority > 0)?;
+        let owner = session.consumer_uid;
+        // A user's exclusive session, however strong, ends none of root.
+        (self.acts_on(owner, uid) && (priority >= wanted || !self.acts_on(uid, owner))).then_some(priority)
+    }
+
+    /// Whether an exclusive session of this user ends another session. One that is not above it
+    /// stays only if it is still opening, and is going to end the other one.
+    pub(crate) fn gives_way(&self, session: &Session, uid: i32, priority: u32) -> bool {
+        let owner = session.consumer_uid;
+        self.acts_on(uid, owner) && (session.config.exclusive_prio.unwrap_or(0) < priority || !self.acts_on(owner, uid))
+    }
+
+    /// Whether a session counts for the admission of another one of this priority (0: not
+    /// exclusive). Of those that the other one ends, exclusive ones that are still opening do:
+    /// otherwise a user could have any number of these, each stronger than the one before.
+    fn counts_beside(&self, session: &Session, uid: i32, wanted: u32) -> bool {
+        let is_rising = session.opening.is_some() && session.config.exclusive_prio.unwrap_or(0) > 0;
+        wanted == 0 || is_rising || !self.gives_way(session, uid, wanted)
+    }
+
+    /// Whether an exclusive session of this user ends a freed session that completes its file: root's
+    /// and that of the service's own user do. Another user's own files are completed.
+    pub(crate) fn drain_gives_way(&self, drain: &Drain, uid: i32, priority: u32) -> bool {
+        self.is_trusted(uid) && self.gives_way(&drain.session, uid, priority)
+    }
+
+    /// Freed sessions that a session of this priority (0: not exclusive) does not end.
+    fn staying_drains(&self, uid: i32, wanted_prio: u32) -> impl Iterator<Item = &Session> {
+        let stays = move |drain: &&Drain| wanted_prio == 0 || !self.drain_gives_way(drain, uid, wanted_prio);
+        self.drains.values().filter(stays).map(|drain| &drain.session)
+    }
+
+    /// Whether a user can have one session more than these.
+    fn check_number(&self, uid: i32, sessions: &[&Session]) -> Result<(), String> {
+        let all = || sessions.iter();
+        let of_uid = all().filter(|session| session.consumer_uid == uid).count();
+        if of_uid >= MAX_SESSIONS_PER_UID && !planted!("sessions-unbounded") {
+            return Err(format!("uid {uid} has {of_uid} sessions, at most {MAX_SESSIONS_PER_UID} are possible"));
+        }
+        // Clones have a limit of their own. They do not count against the reserves.
+        let without_clones = || all().filter(|session| session.state != State::Cloned).count();
+        let (count, max, whose) = match of_uid {
+            _ if self.is_trusted(uid) => (without_clones(), MAX_SESSIONS_FOR_TRUSTED, ""),
+            0 if !planted!("newcomers-kept-out") => {
+                (without_clones(), MAX_SESSIONS_FOR_NEWCOMERS, "; the rest is for root")
+            }
+            _ => (all().count(), MAX_SESSIONS, "; the rest is for root and for users without a session"),
+        };
+        if count >= max {
+            return Err(format!("there are {count} sessions, no more are possible{whose}"));
+        }
+        Ok(())
+    }
+
+    fn check_guarded_name(&mut self, name: &[u8], uid: i32, cx: &mut Context<'_>) -> Result<(), String> {
+        let opens = |session: &Session| session.opening.is_some() && config_check::is_guarded(&session.config);
+        if self.sessions.values().any(|session| opens(session) && session.unique_name() == name) {
+            return Err(guarded_names::too_early());
+        }
+        let is_trusted = self.is_trusted(uid);
+        self.guarded_names.check(name, uid, is_trusted, cx)
+    }
+}
+
+fn check_semaphores(config: &TraceConfig, sessions: &[&Session], cx: &mut Context<'_>) -> Result<(), String> {
+    /// What all holders of a semaphore say.
+    struct Held {
+        max: u64,
+        others: u64,
+        /// Who was counted last: a session holds it once, however often it names it.
+        last: Option<SessionId>,
+    }
+    let mut wanted: BTreeMap<&[u8], Held> = BTreeMap::new();
+    for semaphore in &config.session_semaphores {
+        let max = semaphore.max_other_session_count.unwrap_or(0);
+        let name = semaphore.name.as_deref().unwrap_or_default();
+        let held = wanted.entry(name).or_insert(Held { max, others: 0, last: None });
+        held.max = held.max.min(max);
+    }
+    cx.charge(config.session_semaphores.len());
+    let holds =
+        |session: &&Session| session.opening.is_some() || !matches!(session.state, State::Disabled | State::Cloned);
+    for session in sessions.iter().copied().filter(holds) {
+        cx.charge(1 + session.config.session_semaphores.len());
+        for semaphore in &session.config.session_semaphores {
+            let Some(held) = wanted.get_mut(semaphore.name.as_deref().unwrap_or_default()) else { continue };
+            if held.last.replace(session.id) != Some(session.id) {
+                held.others += 1;
+                held.max = held.max.min(semaphore.max_other_session_count.unwrap_or(0));
+            }
+        }
+    }
+    for (name, Held { max, others, .. }) in wanted {
+        if others > max {
+            let name = String::from_utf8_lossy(name);
+            return Err(format!("session_semaphores: {others} sessions hold {name}, at most {max} others may"));
+        }
+    }
+    Ok(())
+}

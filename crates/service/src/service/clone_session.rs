@@ -1,0 +1,605 @@
+//! Snapshots of sessions (`docs/spec/service.md §20`).
+//!
+//! The data sources of a session flush in two groups, by the buffers they write to; when a group is done its buffers are
+//! copied, or moved. Of both groups together a session is made, read-only and bound to the consumer that asked.
+//!
+//! What a session has streamed into its file is copied, too: by the owner, who sees all writes so far before the copy and no
+//! later ones. So that nothing is missing between the two, the buffers of such a session are all taken at that very
+//! moment, when both groups have flushed; what was in them then follows the copy in the new file.
+
+use esatto_protozero::Owned;
+use esatto_schema::trace_stats::FinalFlushOutcome;
+use esatto_schema::{CloneSessionRequestReader, CloneSessionResponse, TraceConfig};
+use esatto_shm::planted;
+
+use crate::api::{CallId, ClientId, FileId, Output};
+use crate::buffer::CentralBuffer;
+use crate::client_text::{cut, cut_text};
+use crate::context::Context;
+use crate::ids::{BufferId, SessionId};
+use crate::probe::{self, Note};
+use crate::service::Service;
+use crate::service::admission::{MAX_SESSIONS, MAX_SESSIONS_PER_UID};
+use crate::service::scraping::Scrapes;
+use crate::session::config_check::MAX_BUFFERS;
+use crate::session::instances::Instances;
+use crate::session::triggers::{Received, Triggers};
+use crate::session::{AfterFlush, Event, FlushReason, FlushStrategy, News, OutputFile, Session, State};
+
+/// The session id that means: the best one for a bug report.
+const BUGREPORT_SESSION: u64 = u64::MAX;
+
+/// Clones at the same time, made or being made. They have a limit of their own: all sessions may be cloned for a bug report, and
+/// some of them twice when triggers come in quick succession.
+const MAX_CLONES: usize = 2 * MAX_SESSIONS;
+
+/// The same per user; root makes bug reports of everybody's sessions.
+const MAX_CLONES_PER_UID: usize = 2 * MAX_SESSIONS_PER_UID;
+
+// So there are always numbers for the buffers of a clone.
+const _: () = assert!((MAX_SESSIONS + MAX_CLONES) * MAX_BUFFERS < u16::MAX as usize / 2);
+
+/// A snapshot being made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CloneId(u64);
+
+/// Buffers that are taken together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BufferGroup {
+    /// Those with `transfer_on_clone`: their data sources may be slow.
+    Moved,
+    Copied,
+}
+
+impl BufferGroup {
+    fn of(session: &Session, index: usize) -> Self {
+        let buffer = session.config.buffers.get(index);
+        if buffer.is_some_and(|buffer| buffer.transfer_on_clone == Some(true)) { Self::Moved } else { Self::Copied }
+    }
+}
+
+/// A snapshot that waits for data sources to flush.
+#[derive(Debug)]
+pub(crate) struct PendingClone {
+    source: SessionId,
+    call: CallId,
+    uid: i32,
+    /// What it can take of the memory.
+    bytes: u64,
+    skips_filter: bool,
+    trigger: Option<Received>,
+    /// What goes on where the file of the source ends now.
+    file: Option<FileId>,
+    started_ns: u64,
+    /// Groups that were not flushed yet.
+    waits_for: Vec<BufferGroup>,
+    /// All flushes succeeded.
+    is_flushed: bool,
+    /// By index; none before its group was flushed.
+    buffers: Vec<Option<Taken>>,
+}
+
+impl PendingClone {
+    /// Who is charged with the memory of the clone, and with how much.
+    pub(crate) fn charge(&self) -> (i32, u64) {
+        (self.uid, self.bytes)
+    }
+}
+
+/// A buffer of the source, or its copy.
+#[derive(Debug)]
+struct Taken {
+    buffer: CentralBuffer,
+    /// BOOTTIME.
+    at_ns: u64,
+    /// What the source recorded behind it was taken out, too: it cannot go back, for a reader may
+    /// have seen what follows.
+    is_followed: bool,
+}
+
+/// What makes a session a clone.
+#[derive(Debug)]
+pub(crate) struct CloneFacts {
+    /// For which the clone was made, as its consumer says.
+    pub(crate) trigger: Option<Received>,
+    /// The call to be answered when the file is complete.
+    reply: Option<CallId>,
+}
+
+impl Service {
+    /// CloneSession.
+    pub(crate) fn clone_session_call(
+        &mut self,
+        call: CallId,
+        request: CloneSessionRequestReader<'_>,
+        file_attached: bool,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(consumer) = self.consumers.get_mut(&call.client) else { return cx.reject(call) };
+        if let Some(earlier) = consumer.clone_call.replace(call) {
+            cx.reject(earlier);
+            self.abandon_clones_for(call.client, cx);
+        }
+        if let Err(error) = self.begin_clone(call, request, file_attached, cx) {
+            self.reply_clone(call, Err(error), cx);
+        }
+    }
+
+    fn begin_clone(
+        &mut self,
+        call: CallId,
+        request: CloneSessionRequestReader<'_>,
+        file_attached: bool,
+        cx: &mut Context<'_>,
+    ) -> Result<(), String> {
+        let consumer = self.consumers.get(&call.client).ok_or("the consumer is gone")?;
+        let uid = consumer.uid;
+        if consumer.session.is_some() {
+            return Err("this consumer has a session already".to_owned());
+        }
+        let (source, is_bugreport) = self.source_of(&request, uid)?;
+        self.check_clone_limits(uid)?;
+        let session = self.sessions.get(&source).ok_or("the session is gone")?;
+        let bytes = session.buffer_bytes + session.sequence_ids.bytes();
+        self.check_memory(uid, 0, bytes)?;
+        if session.opening.is_some() || session.clone.as_ref().is_some_and(|clone| clone.reply.is_some()) {
+            return Err("the session is not complete yet".to_owned());
+        }
+        let streams = session.file.is_some();
+        if streams && !file_attached {
+            return Err("the session streams into a file: a file descriptor is needed to copy it to".to_owned());
+        }
+        self.clear_before_clone(source)?;
+
+        self.last.clone += 1;
+        let id = CloneId(self.last.clone);
+        probe::note(Note::CloneBegins { clone: id.0, source: source.0 });
+        let file = streams.then(|| {
+            self.last.file += 1;
+            FileId(self.last.file)
+        });
+        if let Some(file) = file {
+            cx.push(Output::AdoptFile { file, call });
+        }
+        let Some(session) = self.sessions.get_mut(&source) else { return Ok(()) };
+        session.record(Event::FlushStarted, true, cx.now);
+        let groups = [BufferGroup::Moved, BufferGroup::Copied];
+        let pending = PendingClone {
+            source,
+            call,
+            uid,
+            bytes,
+            skips_filter: is_bugreport || request.skip_trace_filter().unwrap_or(false),
+            trigger: clone_trigger(&request),
+            file,
+            started_ns: cx.now.boottime_ns,
+            waits_for: groups.to_vec(),
+            is_flushed: true,
+            buffers: session.buffers.iter().map(|_| None).collect(),
+        };
+        self.pending_clones.insert(id, pending);
+
+        let for_bugreport = is_bugreport || request.for_bugreport().unwrap_or(false);
+        for group in groups {
+            // The first one may have failed for want of memory.
+            if !self.pending_clones.contains_key(&id) {
+                break;
+            }
+            let Some(session) = self.sessions.get(&source) else { break };
+            let is_of_group = |(index, _): &(usize, &BufferId)| BufferGroup::of(session, *index) == group;
+            let buffers: Vec<BufferId> =
+                session.buffers.iter().enumerate().filter(is_of_group).map(|(_, &buffer)| buffer).collect();
+            let reason = FlushReason::Clone { for_bugreport };
+            let then = AfterFlush::Clone(id, group);
+            self.flush_buffers(source, 0, reason, then, Some(buffers), cx);
+        }
+        Ok(())
+    }
+
+    /// Which session is to be cloned, and whether it was picked for a bug report.
+    fn source_of(&self, request: &CloneSessionRequestReader<'_>, uid: i32) -> Result<(SessionId, bool), String> {
+        let is_allowed = |session: &&Session| uid == 0 || session.consumer_uid == uid;
+        let id = request.session_id().unwrap_or(0);
+        if id == BUGREPORT_SESSION {
+            let score = |session: &&Session| session.config.bugreport_score.unwrap_or(0);
+            let is_candidate = |session: &&Session| session.state == State::Started && score(session) > 0;
+            // Of equal scores the oldest session.
+            let best = self.sessions.values().filter(is_candidate).filter(is_allowed).rev().max_by_key(score);
+            let best = best.ok_or("there is no session with a bugreport_score to clone")?;
+            return Ok((best.id, true));
+        }
+        let name = request.unique_session_name().unwrap_or_default();
+        let source = if id != 0 {
+            self.sessions.get(&SessionId(id))
+        } else {
+            let is_named = |session: &&Session| session.state != State::Cloned && session.unique_name() == name;
+            self.sessions.values().find(is_named).filter(|_| !name.is_empty())
+        };
+        let source = source.ok_or("there is no such session to clone")?;
+        if !is_allowed(&source) {
+            return Err("the session belongs to another user".to_owned());
+        }
+        Ok((source.id, false))
+    }
+
+    fn check_clone_limits(&self, uid: i32) -> Result<(), String> {
+        let made = self.sessions.values().filter(|session| session.state == State::Cloned);
+        let owners =
+            || made.clone().map(|session| session.consumer_uid).chain(self.pending_clones.values().map(|p| p.uid));
+        let of_uid = owners().filter(|&owner| owner == uid).count();
+        if of_uid >= MAX_CLONES_PER_UID && uid != 0 {
+            return Err(format!("uid {uid} has {of_uid} clones, at most {MAX_CLONES_PER_UID} are possible"));
+        }
+        if owners().count() >= MAX_CLONES {
+            return Err(format!("there are {MAX_CLONES} clones, no more are possible"));
+        }
+        Ok(())
+    }
+
+    /// Empties the buffers whose old content is not wanted in clones: all of them, or none.
+    fn clear_before_clone(&mut self, source: SessionId) -> Result<(), String> {
+        let Some(session) = self.sessions.get(&source) else { return Ok(()) };
+        let is_cleared = |index: usize| {
+            session
+                .config
+                .buffers
+                .get(index)
+                .is_some_and(|b| b.clear_before_clone == Some(true) && !planted!("clone-uncleared"))
+        };
+        let mut old = Vec::new();
+        for (index, id) in session.buffers.iter().enumerate().filter(|&(index, _)| is_cleared(index)) {
+            let Some(buffer) = self.buffers.get_mut(id).filter(|buffer| !buffer.is_empty()) else { continue };
+            match buffer.try_take() {
+                Some(full) => old.push((index, *id, full)),
+                None => {
+                    self.buffers.extend(old.into_iter().map(|(_, id, full)| (id, Box::new(full))));
+                    return Err(format!("there is no memory for an empty buffer {index}"));
+                }
+            }
+        }
+        for (index, ..) in old {
+            self.follow(source, index, None);
+        }
+        Ok(())
+    }
+
+    /// The data sources of a group have flushed, or failed to.
+    pub(crate) fn take_group(&mut self, id: CloneId, group: BufferGroup, is_flushed: bool, cx: &mut Context<'_>) {
+        let Some(pending) = self.pending_clones.get_mut(&id) else { return };
+        pending.is_flushed &= is_flushed;
+        pending.waits_for.retain(|&waiting| waiting != group);
+        let is_last = pending.waits_for.is_empty();
+        let is_taken = match pending.file {
+            None => self.take_buffers(id, |other| other == group, cx),
+            Some(_) => !is_last || self.take_buffers(id, |_| true, cx),
+        };
+        if !is_taken {
+            self.abandon_clone(id, Some("there is no memory for a copy of the buffers"), cx);
+        } else if is_last {
+            self.finish_clone(id, cx);
+        }
+    }
+
+    /// Copies or moves buffers of the source; false if there is no memory.
+    fn take_buffers(&mut self, id: CloneId, is_wanted: impl Fn(BufferGroup) -> bool, cx: &mut Context<'_>) -> bool {
+        let Self { pending_clones, sessions, buffers, .. } = self;
+        let Some(pending) = pending_clones.get_mut(&id) else { return true };
+        let source_id = pending.source;
+        let Some(source) = sessions.get(&source_id) else { return true };
+        let mut moved = Vec::new();
+        for (index, (buffer, slot)) in source.buffers.iter().zip(&mut pending.buffers).enumerate() {
+            let group = BufferGroup::of(source, index);
+            let Some(buffer) = buffers.get_mut(buffer).filter(|_| is_wanted(group)) else { continue };
+            let taken = match group {
+                BufferGroup::Copied if !planted!("clone-takes-away") => buffer.try_clone(),
+                _ => buffer.try_take(),
+            };
+            let Some(buffer) = taken else { return false };
+            if group == BufferGroup::Copied {
+                cx.charge_bytes(buffer.clone_bytes());
+            }
+            probe::note(Note::CloneTakes { clone: id.0, index });
+            if group == BufferGroup::Moved && !buffer.is_empty() {
+                moved.push(index);
+            }
+            *slot = Some(Taken { buffer, at_ns: cx.now.boottime_ns, is_followed: false });
+        }
+        for index in moved {
+            self.follow(source_id, index, Some(id));
+        }
+        true
+    }
+
+    /// The content of a buffer was taken out: what earlier clones took out of the same one comes
+    /// before it.
+    fn follow(&mut self, source: SessionId, index: usize, by: Option<CloneId>) {
+        let others = self.pending_clones.iter_mut().filter(|(id, other)| other.source == source && Some(**id) != by);
+        for (_, other) in others {
+            if let Some(Some(taken)) = other.buffers.get_mut(index) {
+                taken.is_followed = true;
+            }
+        }
+    }
+
+    fn finish_clone(&mut self, id: CloneId, cx: &mut Context<'_>) {
+        let Some(pending) = self.pending_clones.get(&id) else { return };
+        if self.consumers.get(&pending.call.client).is_none_or(|consumer| consumer.session.is_some()) {
+            return self.abandon_clone(id, Some("this consumer has a session already"), cx);
+        }
+        let Some(pending) = self.pending_clones.remove(&id) else { return };
+        let copy =
+            pending.file.map(|to| (self.sessions.get(&pending.source).and_then(|source| source.file.as_ref()), to));
+        let copy = copy.map(|(from, to)| (from.map(|from| from.id), to));
+        let Some(id) = self.make_clone(id, pending, cx) else { return };
+        match copy {
+            None => self.clone_is_complete(id, None, cx),
+            Some((Some(from), to)) => {
+                self.files.insert(to, id);
+                // Goes on when the copy is there.
+                cx.push(Output::CopyFile { from, to });
+            }
+            Some((None, to)) => {
+                // The source ended while its data sources flushed; its file is out of reach.
+                self.files.insert(to, id);
+                self.file_copied(to, Err("the session ended".to_owned()), cx);
+            }
+        }
+    }
+
+    /// Makes the session.
+    fn make_clone(&mut self, clone: CloneId, pending: PendingClone, cx: &mut Context<'_>) -> Option<SessionId> {
+        let mut events = Vec::new();
+        let mut buffers = Vec::with_capacity(pending.buffers.len());
+        let sequence_ids = &self.sessions.get(&pending.source)?.sequence_ids;
+        // In the same file the sequences go on, in one of its own they begin.
+        let sequence_ids = match pending.file.is_some() || planted!("clone-sequences-go-on") {
+            true => sequence_ids.clone(),
+            false => sequence_ids.restarted(),
+        };
+        let mut buffer_bytes = sequence_ids.bytes();
+        cx.charge_bytes(buffer_bytes as usize);
+        for (index, taken) in (0u32..).zip(pending.buffers) {
+            let Taken { mut buffer, at_ns, .. } = taken?;
+            buffer_bytes += buffer.clone_bytes() as u64;
+            buffer.make_read_only();
+            buffers.push(self.insert_buffer(buffer)?);
+            events.push((at_ns, Event::BufferCloned(index)));
+        }
+        let uuid_msb = self.random.uuid().0;
+        self.last.session += 1;
+        let id = SessionId(self.last.session);
+        let source = self.sessions.get_mut(&pending.source)?;
+
+        let mut news = source.news.for_clone(pending.started_ns);
+        news.events.append(&mut events);
+        let bytes_written = source.file.as_ref().map_or(0, |file| file.bytes_written);
+        let file = pending.file.map(|id| OutputFile { id, is_opening: true, bytes_written, writes: 0, pass: None });
+        let session = Session {
+            id,
+            consumer: Some(pending.call.client),
+            consumer_uid: pending.uid,
+            detach_key: None,
+            // As good as a clone, which nothing else needs: code is what it would cost.
+            config: TraceConfig::decode(&source.config.encode()).unwrap_or_default(),
+            config_bytes: source.config_bytes.clone(),
+            source_configs: Vec::new(),
+            patterns: Vec::new(),
+            uuid: (uuid_msb, source.uuid.1),
+            state: State::Cloned,
+            state_since_ns: cx.now.boottime_ns,
+            started_realtime_ns: source.started_realtime_ns,
+            buffers,
+            buffer_bytes,
+            instances: Instances::default(),
+            entries_by_name: Default::default(),
+            instance_configs: Default::default(),
+            members: Default::default(),
+            instance_pool: Default::default(),
+            flush_strategy: FlushStrategy::Never,
+            flushes: Default::default(),
+            scrapes: Scrapes::default(),
+            streams_to_file: file.is_some(),
+            sequence_ids,
+            file,
+            trace_filter: source.trace_filter.clone().filter(|_| !pending.skips_filter),
+            codec: source.codec,
+            end_error: None,
+            all_started_reported: false,
+            triggers: Triggers::of_clone(&mut source.triggers),
+            boost: None,
+            opening: None,
+            clone: Some(CloneFacts { trigger: pending.trigger, reply: Some(pending.call) }),
+            news,
+            invalid_packets: source.invalid_packets,
+            instances_refused: source.instances_refused,
+            triggers_lost: source.triggers_lost,
+            concurrent_lost: source.concurrent_lost,
+            flushes_requested: source.flushes_requested,
+            flushes_succeeded: source.flushes_succeeded,
+            flushes_failed: source.flushes_failed,
+            final_flush_outcome: Some(match pending.is_flushed {
+                true => FinalFlushOutcome::FINAL_FLUSH_SUCCEEDED,
+                false => FinalFlushOutcome::FINAL_FLUSH_FAILED,
+            }),
+        };
+        self.sessions.insert(id, session);
+        probe::note(Note::CloneMade { clone: clone.0, session: id.0 });
+        let (uid, source) = (pending.uid, pending.source.0);
+        let unfiltered = if pending.skips_filter { ", not filtered" } else { "" };
+        cx.info(format!("session {} of uid {uid} is a clone of session {source}{unfiltered}", id.0));
+        self.enter(id, State::Cloned, cx);
+        self.sessions.get_mut(&id)?.record(Event::TracingDisabled, true, cx.now);
+        self.consumers.get_mut(&pending.call.client)?.session = Some(id);
+        Some(id)
+    }
+
+    /// The owner copied the file of the source, or could not.
+    pub(crate) fn file_copied(&mut self, file: FileId, result: Result<(), String>, cx: &mut Context<'_>) {
+        let session = self.files.get(&file).and_then(|id| self.sessions.get_mut(id));
+        let Some(session) = session else {
+            // The clone went meanwhile.
+            return cx.push(Output::CloseFile(file));
+        };
+        let id = session.id;
+        match result {
+            Ok(()) => {
+                if let Some(file) = &mut session.file {
+                    file.is_opening = false;
+                }
+                self.write_file(id, true, cx);
+            }
+            Err(error) => {
+                session.file = None;
+                self.files.remove(&file);
+                cx.push(Output::CloseFile(file));
+                self.clone_is_complete(id, Some(format!("the trace file cannot be copied: {error}")), cx);
+            }
+        }
+    }
+
+    /// Answers the call that made the clone: it can be read, or is in the file. An error ends it.
+    ///
+    /// While the file is written the clone may be detached and attached. Then two consumers wait:
+    /// the one that asked for the clone, and the one that waits for the end of its session.
+    pub(crate) fn clone_is_complete(&mut self, id: SessionId, error: Option<String>, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        session.end_error.clone_from(&error);
+        let made = Made { uuid: session.uuid, is_in_file: session.streams_to_file };
+        let is_left = session.consumer.is_none() && session.detach_key.is_some() && session.streams_to_file;
+        let call = session.clone.as_mut().and_then(|clone| clone.reply.take());
+        let is_over = call.is_some() && (error.is_some() || is_left);
+        if let Some(call) = call {
+            self.reply_clone(call, error.map_or(Ok(made), Err), cx);
+        }
+        self.answer_end(id, cx);
+        if is_over {
+            self.free(id, None, cx);
+        }
+    }
+
+    /// A consumer called again, or is gone: what is being made for it is not wanted any more.
+    pub(crate) fn abandon_clones_for(&mut self, client: ClientId, cx: &mut Context<'_>) {
+        self.abandon_clones(|pending| pending.call.client == client, None, cx);
+    }
+
+    /// A session goes: nothing more can be taken from it, nor given by it.
+    pub(crate) fn abandon_clones_of(&mut self, session: SessionId, cx: &mut Context<'_>) {
+        self.abandon_clones(|pending| pending.source == session, Some("the session ended"), cx);
+        let reply = self.sessions.get_mut(&session).and_then(|session| session.clone.as_mut()?.reply.take());
+        if let Some(call) = reply {
+            self.reply_clone(call, Err("the clone was freed before its file was complete".to_owned()), cx);
+        }
+    }
+
+    fn abandon_clones(&mut self, is_it: impl Fn(&PendingClone) -> bool, error: Option<&str>, cx: &mut Context<'_>) {
+        let clones: Vec<CloneId> =
+            self.pending_clones.iter().filter(|(_, pending)| is_it(pending)).map(|(&id, _)| id).collect();
+        for clone in clones {
+            self.abandon_clone(clone, error, cx);
+        }
+    }
+
+    /// Gives up a clone. What was moved out of the source goes back, unless new data came in its
+    /// place meanwhile, be they there still or moved out by another clone. Then the next packets of
+    /// its sequences are marked.
+    fn abandon_clone(&mut self, id: CloneId, error: Option<&str>, cx: &mut Context<'_>) {
+        let Some(pending) = self.pending_clones.remove(&id) else { return };
+        probe::note(Note::CloneAbandoned(id.0));
+        if let Some(source) = self.sessions.get(&pending.source).filter(|_| !planted!("clone-transfer-lost")) {
+            for (index, (buffer, taken)) in source.buffers.iter().zip(pending.buffers).enumerate() {
+                let (Some(taken), BufferGroup::Moved) = (taken, BufferGroup::of(source, index)) else { continue };
+                let Some(buffer) = self.buffers.get_mut(buffer) else { continue };
+                // What has no place any more, and may have nothing but marks.
+                let mut gone = taken.buffer;
+                if buffer.is_empty() && !taken.is_followed {
+                    core::mem::swap(&mut **buffer, &mut gone);
+                }
+                let before = buffer.work();
+                buffer.inherit_loss(&gone);
+                cx.work += buffer.work() - before;
+                if !gone.is_empty() {
+                    cx.error(format!(
+                        "session {}: what a failed clone took out of buffer {index} is lost",
+                        source.id.0
+                    ));
+                }
+            }
+        }
+        if let Some(file) = pending.file {
+            cx.push(Output::CloseFile(file));
+        }
+        if let Some(error) = error.filter(|_| !planted!("clone-unanswered")) {
+            self.reply_clone(pending.call, Err(error.to_owned()), cx);
+        }
+    }
+
+    fn reply_clone(&mut self, call: CallId, result: Result<Made, String>, cx: &mut Context<'_>) {
+        let Some(consumer) = self.consumers.get_mut(&call.client) else { return };
+        // A later call took its place, and this one was rejected.
+        if consumer.clone_call != Some(call) {
+            return;
+        }
+        consumer.clone_call = None;
+        let response = match result {
+            Ok(made) => CloneSessionResponse {
+                success: Some(true),
+                uuid_msb: Some(made.uuid.0),
+                uuid_lsb: Some(made.uuid.1),
+                was_write_into_file: Some(made.is_in_file),
+                ..Default::default()
+            },
+            Err(error) => {
+                let error = cut_text(error);
+                cx.warn(format!("a session is not cloned: {error}"));
+                CloneSessionResponse {
+                    success: Some(false),
+                    error: Some(error.into()),
+                    uuid_msb: Some(0),
+                    uuid_lsb: Some(0),
+                    was_write_into_file: Some(false),
+                    ..Default::default()
+                }
+            }
+        };
+        cx.reply(call, response.encode());
+    }
+}
+
+/// What the consumer learns of its clone.
+struct Made {
+    uuid: (i64, i64),
+    is_in_file: bool,
+}
+
+/// The trigger for which a consumer makes a clone.
+fn clone_trigger(request: &CloneSessionRequestReader<'_>) -> Option<Received> {
+    let name = request.clone_trigger_name().filter(|name| !name.is_empty())?;
+    Some(Received {
+        boottime_ns: request.clone_trigger_boot_time_ns().unwrap_or(0),
+        name: cut(name).into(),
+        producer_name: cut(request.clone_trigger_producer_name().unwrap_or_default()).into(),
+        producer_uid: request.clone_trigger_trusted_producer_uid().unwrap_or(0),
+        stop_delay_ms: request.clone_trigger_delay_ms().unwrap_or(0),
+    })
+}
+
+impl News {
+    /// What the first read of a clone has to say: everything again, and what the source was not yet asked for.
+    fn for_clone(&self, started_ns: u64) -> Self {
+        // At one time it comes before the end of a flush that had nobody to ask.
+        let is_behind = |(at_ns, event): &(u64, Event)| {
+            *at_ns > started_ns || *at_ns == started_ns && *event == Event::AllDataSourcesFlushed
+        };
+        let mut events = self.events.clone();
+        let position = events.iter().position(is_behind).unwrap_or(events.len());
+        events.insert(position, (started_ns, Event::CloneStarted));
+        Self {
+            events,
+            sync_marker: false,
+            stats: true,
+            first_read_done: false,
+            told: Default::default(),
+            ..self.clone()
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Chunks come in by commits (`docs/spec/service.md §14`, `docs/spec/shared-memory.md §16, §18`).
+
+use esatto_map::Set;
+use esatto_protozero::Fields;
+use esatto_schema::CommitDataRequestReader;
+use esatto_schema::commit_data_request::{ChunkToPatchReader, ChunksToMoveReader, chunks_to_move};
+use esatto_shm::planted;
+
+use crate::api::CallId;
+use crate::buffer::{CentralBuffer, Chunk, Patch};
+use crate::context::Context;
+use crate::ids::{BufferId, MAX_PATCHED_WRITER, ProducerId, WriterId, writer_from_wire};
+use crate::producer::writers::Writers;
+use crate::producer::{Memory, Producer};
+use crate::service::{Buffers, Discarded, Service};
+use crate::shared_buffer::ChunkHeader;
+
+/// Patches of one chunk in one commit.
+const MAX_PATCHES_PER_CHUNK: usize = 1024;
+
+/// Bytes of a chunk that comes inside a commit, header included.
+const MAX_CHUNK_BYTES: usize = 65535;
+
+impl Service {
+    pub(crate) fn commit_data(
+        &mut self,
+        call: CallId,
+        producer: ProducerId,
+        request: CommitDataRequestReader<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let Self { producers, buffers, discarded, scratch, work, .. } = self;
+        let Some(committer) = producers.get_mut(&producer) else { return cx.reject(call) };
+        if matches!(committer.memory, Memory::Unset | Memory::Creating) {
+            return cx.reject(call);
+        }
+        let mut moves = request.chunks_to_move().map(Move::parse);
+        let mut next = moves.next();
+        while let Some(chunk) = next {
+            cx.charge(1);
+            next = moves.next();
+            if let (Memory::Shared(memory), Some(next)) = (&committer.memory, &next) {
+                memory.expect_chunk(next.page);
+            }
+            move_chunk(committer, &chunk, buffers, scratch, discarded, work);
+        }
+        for chunk in request.chunks_to_patch() {
+            cx.charge(1);
+            cx.charge_bytes(chunk.as_bytes().len());
+            patch_chunk(producer, chunk, buffers, discarded, work);
+        }
+        if let Some(flush) = request.flush_request_id().filter(|&id| id != 0) {
+            self.acknowledge_flush(producer, flush, cx);
+        }
+        cx.reply_empty(call);
+    }
+}
+
+/// An entry of `chunks_to_move`, nothing in it checked.
+#[derive(Debug, Default)]
+struct Move<'a> {
+    page: u32,
+    chunk: u32,
+    target: u32,
+    data: Option<&'a [u8]>,
+    is_incomplete: bool,
+}
+
+impl<'a> Move<'a> {
+    /// In one pass: there are many of these.
+    fn parse(entry: ChunksToMoveReader<'a>) -> Self {
+        let mut this = Self::default();
+        for field in Fields::new(entry.as_bytes()) {
+            match field.id {
+                chunks_to_move::field::PAGE => this.page = field.as_u32(),
+                chunks_to_move::field::CHUNK => this.chunk = field.as_u32(),
+                chunks_to_move::field::TARGET_BUFFER => this.target = field.as_u32(),
+                chunks_to_move::field::DATA => this.data = Some(field.as_bytes()),
+                chunks_to_move::field::CHUNK_INCOMPLETE => this.is_incomplete = field.as_bool(),
+                _ => {}
+            }
+        }
+        this
+    }
+}
+
+fn move_chunk(
+    producer: &mut Producer,
+    chunk: &Move<'_>,
+    buffers: &mut Buffers,
+    scratch: &mut Vec<u8>,
+    discarded: &mut Discarded,
+    work: &mut u64,
+) {
+    let (id, identity) = (producer.id, producer.identity());
+    let Producer { memory, writers, allowed_buffers, .. } = producer;
+    let mut targets = Targets { writers, allowed_buffers, buffers, discarded };
+    match (memory, chunk.data) {
+        // Chunks by value are for those who cannot share memory.
+        (Memory::Shared(memory), None) => {
+            memory.take_chunk_with(chunk.page, chunk.chunk, &mut |header, payload| {
+                if let Some(buffer) = targets.find(chunk.target, header.writer_id) {
+                    let before = buffer.work();
+                    buffer.copy_from(id, identity, header, payload, scratch);
+                    *work += buffer.work() - before;
+                }
+            });
+        }
+        (Memory::Emulated, Some(data)) if data.len() <= MAX_CHUNK_BYTES => {
+            let Some((header, payload)) = ChunkHeader::split_from(data) else { return };
+            if let Some(buffer) = targets.find(chunk.target, header.writer_id) {
+                let (complete, before) = (!chunk.is_incomplete, buffer.work());
+                buffer.copy(&Chunk { producer: id, identity, header, complete, payload });
+                *work += buffer.work() - before;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Where a producer may write to.
+struct Targets<'a> {
+    writers: &'a Writers,
+    allowed_buffers: &'a Set<BufferId>,
+    buffers: &'a mut Buffers,
+    discarded: &'a mut Discarded,
+}
+
+impl Targets<'_> {
+    /// The buffer that a writer's chunk is for; without one the chunk is counted as discarded.
+    fn find(&mut self, target: u32, writer: u16) -> Option<&mut CentralBuffer> {
+        let Self { writers, allowed_buffers, buffers, discarded } = self;
+        let writer = writer_from_wire(writer.into());
+        let is_allowed = |target: &BufferId| {
+            let registered = writer.map(|writer| writers.get(writer));
+            (allowed_buffers.contains(target) || planted!("foreign-buffer"))
+                && registered.is_some_and(|registered| registered.is_none_or(|registered| registered == *target))
+        };
+        let buffer = BufferId::from_wire(target).filter(is_allowed).and_then(|target| buffers.get_mut(&target));
+        if buffer.is_none() {
+            discarded.chunks += 1 + u64::from(planted!("discarded-counted-twice"));
+        }
+        buffer.map(|buffer| &mut **buffer)
+    }
+}
+
+fn patch_chunk(
+    producer: ProducerId,
+    chunk: ChunkToPatchReader<'_>,
+    buffers: &mut Buffers,
+    discarded: &mut Discarded,
+    work: &mut u64,
+) {
+    let count = chunk.patches().count();
+    let writer = writer_from_wire(chunk.writer_id().unwrap_or(0)).filter(|writer| *writer <= MAX_PATCHED_WRITER);
+    let buffer = BufferId::from_wire(chunk.target_buffer().unwrap_or(0)).and_then(|id| buffers.get_mut(&id));
+    let (Some(WriterId(writer)), Some(buffer)) = (writer, buffer) else {
+        discarded.patches += count as u64;
+        return;
+    };
+    if count > MAX_PATCHES_PER_CHUNK {
+        discarded.patches += count as u64;
+        return;
+    }
+    let parse = |patch: esatto_schema::commit_data_request::chunk_to_patch::PatchReader<'_>| {
+        let data = patch.data().unwrap_or_default().try_into().ok()?;
+        Some(Patch { offset: patch.offset().unwrap_or(0), data })
+    };
+    let malformed = chunk.patches().filter(|&patch| parse(patch).is_none()).count();
+    discarded.patches += malformed as u64;
+    // A chunk whose patches did not all have the right size keeps waiting.
+    let more = chunk.has_more_patches().unwrap_or(false) || malformed != 0;
+    let before = buffer.work();
+    buffer.patch(producer, WriterId(writer), chunk.chunk_id().unwrap_or(0), chunk.patches().filter_map(parse), more);
+    *work += buffer.work() - before;
+}

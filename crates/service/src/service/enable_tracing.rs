@@ -1,0 +1,283 @@
+//! EnableTracing: from a config to a session (`docs/spec/service.md §5`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use esatto_protozero::Owned;
+use esatto_schema::trace_config::buffer_config::FillPolicy as ConfigFillPolicy;
+use esatto_schema::{EnableTracingRequestReader, TraceConfig};
+
+use crate::api::{CallId, FileId, Output};
+use crate::buffer::{CentralBuffer, FillPolicy};
+use crate::client_text::cut_text;
+use crate::consumer::reply_disabled;
+use crate::context::Context;
+use crate::ids::{BufferId, SessionId, next_free};
+use crate::name_pattern::{NamePattern, Quota};
+use crate::priority_boost;
+use crate::read::compression::Codec;
+use crate::read::sequence_ids::SequenceIds;
+use crate::read::trace_filter::TraceFilter;
+use crate::service::Service;
+use crate::service::data_source_setup::{Entries, Member, raw_source_configs};
+use crate::service::pending_resources::Opening;
+use crate::service::scraping::Scrapes;
+use crate::session::config_check;
+use crate::session::instances::Instances;
+use crate::session::triggers;
+use crate::session::{FlushStrategy, News, OutputFile, Session, State};
+
+impl Service {
+    pub(crate) fn enable_tracing_call(
+        &mut self,
+        call: CallId,
+        request: EnableTracingRequestReader<'_>,
+        file_attached: bool,
+        cx: &mut Context<'_>,
+    ) {
+        if request.attach_notification_only() == Some(true) {
+            return self.wait_for_end(call, cx);
+        }
+        let bytes = request.trace_config().map_or(&[][..], |config| config.as_bytes());
+        let Ok(config) = TraceConfig::decode(bytes) else { return cx.reject(call) };
+        let Some(consumer) = self.consumers.get_mut(&call.client) else { return cx.reject(call) };
+        for earlier in [consumer.enable_call.replace(call), consumer.detached_call.take()].into_iter().flatten() {
+            cx.reject(earlier);
+        }
+        cx.charge_bytes(4 * bytes.len());
+        let source_configs = raw_source_configs(esatto_schema::TraceConfigReader::new(bytes));
+        let request = Request { call, config, config_bytes: bytes.to_vec(), source_configs, file_attached };
+        if let Err(error) = self.enable(request, cx) {
+            self.refuse(call, error, cx);
+        }
+    }
+
+    fn refuse(&mut self, call: CallId, error: String, cx: &mut Context<'_>) {
+        let error = cut_text(error);
+        cx.warn(format!("config refused: {error}"));
+        if let Some(consumer) = self.consumers.get_mut(&call.client) {
+            consumer.enable_call = None;
+        }
+        reply_disabled(call, Some(error), cx);
+    }
+
+    /// Makes a session, or says why not. Nothing is changed before all checks have passed.
+    fn enable(&mut self, request: Request, cx: &mut Context<'_>) -> Result<(), String> {
+        let config = &request.config;
+        let consumer = self.consumers.get(&request.call.client).ok_or("the consumer is gone")?;
+        let uid = consumer.uid;
+        if consumer.session.is_some() {
+            return Err("this consumer has a session already".to_owned());
+        }
+        config_check::check(config)?;
+        config_check::check_sizes(config, &request.source_configs, request.config_bytes.len())?;
+        let quota = Quota::default();
+        let patterns = config_check::compile_patterns(config, &quota)?;
+        let trigger_patterns = triggers::compile_patterns(config, &quota)?;
+        self.check_against_sessions(config, uid, cx)?;
+        let trace_filter =
+            config.trace_filter.as_deref().map(|filter| TraceFilter::load(filter, &quota)).transpose()?;
+        let codec = Codec::of(config)?;
+        let boost = priority_boost::boost_of(config)?;
+        let path = file_path(config, request.file_attached)?;
+        let writes_file = config.write_into_file.unwrap_or(false);
+        let opening = Opening { is_adopted: writes_file && path.is_none(), path, ..Opening::default() };
+        self.check_memory(uid, config.exclusive_prio.unwrap_or(0), bytes_of_buffers(config))?;
+        let buffers = self.allocate_buffers(config)?;
+
+        self.last.session += 1;
+        let id = SessionId(self.last.session);
+        let file = writes_file.then(|| {
+            self.last.file += 1;
+            FileId(self.last.file)
+        });
+        if let Some(file) = file {
+            self.files.insert(file, id);
+            if opening.is_adopted {
+                cx.push(Output::AdoptFile { file, call: request.call });
+            }
+        }
+        let session = self.new_session(id, uid, (buffers, patterns), request, file);
+        let session = Session {
+            triggers: triggers::Triggers::new(trigger_patterns),
+            trace_filter,
+            codec,
+            boost,
+            opening: Some(opening),
+            ..session
+        };
+        if let Some(consumer) = session.consumer.and_then(|client| self.consumers.get_mut(&client)) {
+            consumer.session = Some(id);
+        }
+        self.listeners.add(&session);
+        self.sessions.insert(id, session);
+        self.update_priority(boost.map(|_| id), cx);
+        self.open(id, cx);
+        Ok(())
+    }
+
+    fn new_session(
+        &mut self,
+        id: SessionId,
+        consumer_uid: i32,
+        (buffers, patterns): (Vec<BufferId>, Vec<Vec<NamePattern>>),
+        request: Request,
+        file: Option<FileId>,
+    ) -> Session {
+        let config = request.config;
+        let buffer_bytes = bytes_of_buffers(&config);
+        let entries_by_name = Entries::by_name(&config);
+        let given = (config.trace_uuid_msb.unwrap_or(0), config.trace_uuid_lsb.unwrap_or(0));
+        Session {
+            id,
+            consumer: Some(request.call.client),
+            consumer_uid,
+            detach_key: None,
+            flush_strategy: FlushStrategy::of(&config),
+            config,
+            config_bytes: request.config_bytes,
+            source_configs: request.source_configs,
+            uuid: if given == (0, 0) { self.random.uuid() } else { given },
+            state: State::Disabled,
+            state_since_ns: 0,
+            started_realtime_ns: None,
+            patterns,
+            buffers,
+            buffer_bytes,
+            instances: Instances::default(),
+            entries_by_name,
+            instance_configs: BTreeMap::new(),
+            members: BTreeMap::new(),
+            instance_pool: Default::default(),
+            flushes: Default::default(),
+            scrapes: Scrapes::default(),
+            streams_to_file: file.is_some(),
+            file: file.map(|id| OutputFile { id, is_opening: true, bytes_written: 0, writes: 0, pass: None }),
+            trace_filter: None,
+            codec: None,
+            end_error: None,
+            all_started_reported: false,
+            triggers: triggers::Triggers::default(),
+            clone: None,
+            news: News::default(),
+            sequence_ids: SequenceIds::default(),
+            invalid_packets: 0,
+            instances_refused: 0,
+            triggers_lost: 0,
+            concurrent_lost: 0,
+            flushes_requested: 0,
+            flushes_succeeded: 0,
+            flushes_failed: 0,
+            final_flush_outcome: None,
+            boost: None,
+            opening: None,
+        }
+    }
+
+    /// ChangeTraceConfig: only the producer name filters are taken over.
+    pub(crate) fn change_config(&mut self, id: SessionId, config: TraceConfig, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        if !matches!(session.state, State::Configured | State::Started) {
+            return cx.warn(format!("session {} is over, its config cannot change", id.0));
+        }
+        let patterns = match config_check::compile_patterns(&config, &Quota::default()) {
+            Ok(patterns) => patterns,
+            Err(error) => return cx.warn(error),
+        };
+        // The first of each name counts.
+        let mut wanted: BTreeMap<&[u8], usize> = BTreeMap::new();
+        for (index, source) in config.data_sources.iter().enumerate() {
+            let name = source.config.as_ref().and_then(|config| config.name.as_deref()).unwrap_or_default();
+            wanted.entry(name).or_insert(index);
+        }
+        cx.charge(config.data_sources.len() + session.config.data_sources.len());
+        // As good as a clone, which nothing else needs: code is what it would cost.
+        let Ok(mut changed) = TraceConfig::decode(&session.config.encode()) else { return };
+        let mut compiled = session.patterns.clone();
+        let mut is_changed = false;
+        for (source, compiled) in changed.data_sources.iter_mut().zip(&mut compiled) {
+            let name = source.config.as_ref().and_then(|config| config.name.as_deref()).unwrap_or_default();
+            let Some(&index) = wanted.get(name) else { continue };
+            let (Some(new), Some(patterns)) = (config.data_sources.get(index), patterns.get(index)) else { continue };
+            is_changed |= source.producer_name_filter != new.producer_name_filter
+                || source.producer_name_regex_filter != new.producer_name_regex_filter;
+            cx.charge(new.producer_name_filter.len() + new.producer_name_regex_filter.len());
+            source.producer_name_filter.clone_from(&new.producer_name_filter);
+            source.producer_name_regex_filter.clone_from(&new.producer_name_regex_filter);
+            compiled.clone_from(patterns);
+        }
+        if !is_changed {
+            return;
+        }
+        let config_bytes = changed.encode();
+        cx.charge_bytes(config_bytes.len());
+        if let Err(error) = config_check::check_size(config_bytes.len()) {
+            return cx.warn(format!("session {}: its config cannot change: {error}", id.0));
+        }
+        session.config = changed;
+        session.patterns = compiled;
+        session.config_bytes = config_bytes;
+        session.members.values_mut().for_each(Member::forget_filters);
+        let known: BTreeSet<_> = session.instances.iter().map(|instance| instance.producer).collect();
+        cx.charge(session.instances.len());
+        self.set_up_all(id, |producer| known.contains(&producer), cx);
+    }
+
+    /// All buffers of a config, or none.
+    fn allocate_buffers(&mut self, config: &TraceConfig) -> Result<Vec<BufferId>, String> {
+        let mut ids = Vec::with_capacity(config.buffers.len());
+        for buffer in &config.buffers {
+            let policy = match buffer.fill_policy {
+                Some(ConfigFillPolicy::DISCARD) => FillPolicy::Discard,
+                _ => FillPolicy::Ring,
+            };
+            let size_kb = buffer.size_kb.unwrap_or(0);
+            let allocated = CentralBuffer::new(size_kb, policy).ok();
+            let Some(id) = allocated.and_then(|buffer| self.insert_buffer(buffer)) else {
+                for id in ids {
+                    self.buffers.remove(&id);
+                }
+                return Err(format!("there is no memory for a buffer of {size_kb} KiB"));
+            };
+            ids.push(id);
+        }
+        Ok(ids)
+    }
+
+    /// Gives a buffer a number; `None` if there is no free one.
+    pub(crate) fn insert_buffer(&mut self, buffer: CentralBuffer) -> Option<BufferId> {
+        let id = next_free(self.last.buffer, |id| self.buffers.contains_key(&BufferId(id)))?;
+        self.last.buffer = id;
+        self.buffers.insert(BufferId(id), Box::new(buffer));
+        Some(BufferId(id))
+    }
+}
+
+/// Bytes of all buffers of a config, which are touched as they fill.
+fn bytes_of_buffers(config: &TraceConfig) -> u64 {
+    config.buffers.iter().map(|buffer| u64::from(buffer.size_kb.unwrap_or(0)) * 1024).sum()
+}
+
+/// The path of the file to be created, if there is one.
+///
+/// # Errors
+///
+/// A text for the consumer: a file that is written into comes with the call or has a path.
+fn file_path(config: &TraceConfig, file_attached: bool) -> Result<Option<Vec<u8>>, String> {
+    let path = config.output_path.as_deref().filter(|path| !path.is_empty());
+    match (config.write_into_file.unwrap_or(false), path, file_attached) {
+        (false, ..) => Ok(None),
+        (true, None, true) => Ok(None),
+        (true, Some(path), false) => Ok(Some(path.to_vec())),
+        (true, None, false) => Err("write_into_file needs output_path or a file descriptor".to_owned()),
+        (true, Some(_), true) => Err("write_into_file takes output_path or a file descriptor, not both".to_owned()),
+    }
+}
+
+/// A decoded EnableTracing request.
+struct Request {
+    call: CallId,
+    config: TraceConfig,
+    config_bytes: Vec<u8>,
+    source_configs: Vec<Vec<u8>>,
+    file_attached: bool,
+}

@@ -1,0 +1,183 @@
+//! Streaming a session into a file (`docs/spec/service.md §18`).
+//!
+//! A pass writes everything that is in the buffers, in batches: a next one is made when the owner has written one, so that
+//! no more than two wait in memory. That holds when the session is freed, too (`freed_sessions.rs`).
+
+use esatto_schema::trace_config::FFlushMode;
+use esatto_shm::planted;
+
+use crate::api::{FileId, Output, TimerClock};
+use crate::context::Context;
+use crate::ids::SessionId;
+use crate::read::packet_sink::FileSink;
+use crate::service::{Purpose, Service};
+use crate::session::{AfterFlush, FilePass, FlushReason, FlushStrategy, State};
+
+/// Bytes collected before a batch is handed to the owner.
+const BATCH_BYTES: usize = 1024 * 1024;
+
+/// A batch may be longer by so much without its memory being moved: the last packet, what is in front of each, and what the service adds.
+const SLACK_BYTES: usize = 512 * 1024;
+
+/// Batches that the owner has at a time: one is filled while one is written.
+const MAX_WRITES: usize = 2;
+
+impl Service {
+    /// The write period is over.
+    pub(crate) fn write_file_period(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get(&session_id).filter(|session| session.state == State::Started) else {
+            return;
+        };
+        let period_ms = session.file_write_period_ms();
+        let flushes_first = session.flush_strategy == FlushStrategy::BeforeFileWrites;
+        self.set_periodic_timer(session_id, Purpose::WriteFile, TimerClock::Monotonic, period_ms, cx);
+        if flushes_first {
+            self.flush(session_id, 0, FlushReason::Periodic, AfterFlush::WriteFile, cx);
+        } else {
+            self.write_file(session_id, false, cx);
+        }
+    }
+
+    /// Begins a write pass, or lets the one under way go on to what came since.
+    pub(crate) fn write_file(&mut self, session_id: SessionId, is_final: bool, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(file) = session.file.as_mut().filter(|file| !file.is_opening) else { return };
+        let is_final = is_final || file.pass.is_some_and(|pass| pass.is_final);
+        file.pass = Some(FilePass { is_final, has_more: true });
+        if is_final {
+            session.news.stats = true;
+        }
+        self.write_batches(session_id, cx);
+    }
+
+    /// The owner wrote a batch, or could not.
+    pub(crate) fn file_written(&mut self, file: FileId, result: Result<(), String>, cx: &mut Context<'_>) {
+        if let Some(&id) = self.files.get(&file).filter(|id| self.drains.contains_key(id)) {
+            return self.continue_drain(id, result, cx);
+        }
+        let session = self.files.get(&file).and_then(|id| self.sessions.get_mut(id));
+        let Some((session, file)) = session.and_then(|session| session.file.take().map(|file| (session, file))) else {
+            // What was handed over when its session went.
+            if let Err(error) = result {
+                cx.error(format!("the end of a trace file could not be written: {error}"));
+            }
+            return;
+        };
+        let session_id = session.id;
+        let file = session.file.insert(file);
+        file.writes = file.writes.saturating_sub(1);
+        if let Err(error) = result {
+            let path = session.config.output_path.as_ref().map(|path| format!(" {path}")).unwrap_or_default();
+            let error = format!("the trace file{path} cannot be written: {error}");
+            cx.error(format!("session {}: {error}", session_id.0));
+            if !planted!("file-error-untold") {
+                session.end_error = Some(error);
+            }
+            return self.end_file(session_id, cx);
+        }
+        self.write_batches(session_id, cx);
+    }
+
+    /// Keeps the owner busy, and ends the pass when everything is written.
+    fn write_batches(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        loop {
+            let file = self.sessions.get(&session_id).and_then(|session| session.file.as_ref());
+            let Some((file, pass)) = file.and_then(|file| Some((file, file.pass?))) else { return };
+            match file.writes {
+                0 if !pass.has_more => return self.finish_pass(session_id, cx),
+                MAX_WRITES.. => return,
+                _ if pass.has_more => self.write_batch(session_id, cx),
+                _ => return,
+            }
+        }
+    }
+
+    /// Hands the next batch of the pass to the owner.
+    fn write_batch(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get(&session_id) else { return };
+        let Some(file) = &session.file else { return };
+        let id = file.id;
+        let max = session.config.max_file_size_bytes.filter(|&max| max != 0);
+        let mut sink = FileSink::new(
+            cx.out.buffer(BATCH_BYTES + SLACK_BYTES),
+            max.map(|max| max.saturating_sub(file.bytes_written)),
+        );
+        let has_more = self.read_pass(session_id, BATCH_BYTES, &mut sink, cx.now);
+
+        let (bytes, is_full) = sink.into_bytes();
+        let Some(file) = self.sessions.get_mut(&session_id).and_then(|session| session.file.as_mut()) else { return };
+        file.bytes_written += bytes.len() as u64;
+        if let Some(pass) = &mut file.pass {
+            pass.has_more = has_more && !is_full;
+        }
+        // A batch without bytes that used up the work of its turn is written all the same: the next
+        // one has its own turn.
+        if !bytes.is_empty() || has_more {
+            file.writes += 1;
+            cx.push(Output::WriteFile { file: id, bytes });
+        }
+        if is_full {
+            cx.info(format!("session {}: the trace file has reached max_file_size_bytes", session_id.0));
+            self.end_file(session_id, cx);
+        }
+    }
+
+    fn finish_pass(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let syncs = session.config.fflush_post_write == Some(FFlushMode::FFLUSH_ENABLED);
+        let Some(file) = &mut session.file else { return };
+        let pass = file.pass.take();
+        cx.out.forget_buffers();
+        if pass.is_some_and(|pass| pass.is_final) {
+            self.close_file(session_id, cx);
+        } else if syncs {
+            cx.push(Output::SyncFile(file.id));
+        }
+    }
+
+    /// Nothing more can be written: the session ends.
+    fn end_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let is_over = |session: &crate::session::Session| matches!(session.state, State::Disabled | State::Cloned);
+        let is_over = self.sessions.get(&session_id).is_some_and(is_over);
+        if is_over {
+            return self.close_file(session_id, cx);
+        }
+        self.sync_and_forget_file(session_id, cx);
+        self.disable(session_id, false, None, cx);
+    }
+
+    /// The file is complete; the consumer learns of the end now.
+    fn close_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        self.sync_and_forget_file(session_id, cx);
+        self.notify_disabled(session_id, cx);
+    }
+
+    fn sync_and_forget_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(file) = self.sessions.get_mut(&session_id).and_then(|session| session.file.take()) else { return };
+        self.files.remove(&file.id);
+        cx.push(Output::SyncFile(file.id));
+        cx.push(Output::CloseFile(file.id));
+    }
+
+    /// The session goes: hands over what is left, as far as the owner takes it now. True if that is
+    /// all, and the file is closed behind it.
+    pub(crate) fn complete_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) -> bool {
+        loop {
+            let Some(session) = self.sessions.get_mut(&session_id) else { return true };
+            let Some(file) = &mut session.file else { return true };
+            if file.is_opening {
+                // Never opened as far as the service knows; closed when the owner says so.
+                self.files.remove(&file.id);
+                session.file = None;
+                self.notify_disabled(session_id, cx);
+                return true;
+            }
+            match file.pass {
+                Some(pass) if pass.has_more && file.writes >= MAX_WRITES => return false,
+                Some(pass) if pass.has_more => self.write_batch(session_id, cx),
+                Some(pass) if pass.is_final => self.close_file(session_id, cx),
+                _ => self.write_file(session_id, true, cx),
+            }
+        }
+    }
+}

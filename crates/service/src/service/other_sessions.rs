@@ -1,0 +1,77 @@
+//! What a session's trace tells of the other sessions (`docs/spec/service.md §25`).
+
+use esatto_protozero::Owned;
+use esatto_schema::{ConcurrentSessionEvent, concurrent_session_event};
+
+use crate::client_text::Name;
+use crate::context::Context;
+use crate::ids::SessionId;
+use crate::service::Service;
+use crate::session::{Session, State};
+
+/// Events kept between reads. Later ones are dropped, and counted in the statistics.
+const MAX_CONCURRENT_SESSION_EVENTS: usize = 4096;
+
+impl Service {
+    /// Changes the state of a session, and tells the sessions that watch others.
+    pub(crate) fn enter(&mut self, id: SessionId, state: State, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        session.state = state;
+        session.state_since_ns = cx.now.boottime_ns;
+        let event: Name = event_of(session).into();
+        for observer in self.sessions.values_mut().filter(|observer| observer.id != id) {
+            if !matches!(observer.state, State::Disabled | State::Cloned) {
+                observer.tell(cx.now.boottime_ns, &event);
+            }
+        }
+    }
+
+    /// Tells a new session what state each other session is in.
+    pub(crate) fn tell_of_others(&mut self, id: SessionId) {
+        let others: Vec<(u64, Name)> = self
+            .sessions
+            .values()
+            .filter(|other| other.id != id)
+            .map(|other| (other.state_since_ns, event_of(other).into()))
+            .collect();
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        for (since_ns, event) in others {
+            session.tell(since_ns, &event);
+        }
+    }
+}
+
+impl Session {
+    fn tell(&mut self, boottime_ns: u64, event: &Name) {
+        if !self.builtin(|builtin| builtin.enable_concurrent_session_events) {
+            return;
+        }
+        if self.news.concurrent.len() < MAX_CONCURRENT_SESSION_EVENTS {
+            self.news.concurrent.push((boottime_ns, Name::clone(event)));
+        } else {
+            self.concurrent_lost += 1;
+        }
+    }
+}
+
+/// The encoded event.
+fn event_of(session: &Session) -> Vec<u8> {
+    use concurrent_session_event::State as EventState;
+    let state = match session.state {
+        State::Disabled => EventState::STATE_DISABLED,
+        State::Configured => EventState::STATE_CONFIGURED,
+        State::Started => EventState::STATE_STARTED,
+        State::WaitingForStop => EventState::STATE_DISABLING_WAITING_STOP_ACKS,
+        State::Cloned => EventState::STATE_CLONED_READ_ONLY,
+    };
+    let name = session.unique_name();
+    ConcurrentSessionEvent {
+        state: Some(state),
+        session_name: (!name.is_empty()).then(|| name.to_vec().into()),
+        session_id: Some(session.id.0),
+        consumer_uid: Some(session.consumer_uid),
+        num_data_sources: Some(u32::try_from(session.instances.len()).unwrap_or(u32::MAX)),
+        ..ConcurrentSessionEvent::default()
+    }
+    .encode()
+}

@@ -1,0 +1,263 @@
+//! The producer port (`docs/spec/wire-protocol.md §8`).
+
+use esatto_protozero::{HeapBuffer, Message, Owned};
+use esatto_schema::{InitializeConnectionRequestReader, InitializeConnectionResponse, PEER_PID_FIELD};
+
+use crate::api::{Attachment, CallId, ClientId, MemoryKind, Output, ProducerCall};
+use crate::client_text;
+use crate::context::Context;
+use crate::ids::{BufferId, InstanceId, ProducerId, SessionId, next_free, writer_from_wire};
+use crate::producer::writers::WRITERS;
+use crate::producer::{Memory, Producer, command};
+use crate::service::Service;
+use crate::session::State;
+use crate::session::instances::InstanceState;
+use crate::shared_buffer::{SharedBuffer, granted_sizes};
+
+/// `smb_scraping_mode` of InitializeConnection.
+const SCRAPING_ENABLED: i32 = 1;
+
+impl Service {
+    pub(crate) fn producer_call(&mut self, call: CallId, method: ProducerCall<'_>, cx: &mut Context<'_>) {
+        let producer = self.connections.get(&call.client).and_then(|connection| connection.producer);
+        let (method, producer) = match (method, producer) {
+            (ProducerCall::InitializeConnection { request, offered }, None) => {
+                return self.initialize_connection(call, request, offered, cx);
+            }
+            (ProducerCall::InitializeConnection { .. }, Some(_)) | (_, None) => return cx.reject(call),
+            (method, Some(producer)) => (method, producer),
+        };
+        match method {
+            ProducerCall::CommitData(request) => return self.commit_data(call, producer, request, cx),
+            ProducerCall::GetAsyncCommand => {
+                if let Some(producer) = self.producers.get_mut(&producer) {
+                    producer.listen(call, cx);
+                }
+                return;
+            }
+            _ => {}
+        }
+        cx.reply_empty(call);
+        match method {
+            ProducerCall::RegisterDataSource(request) => {
+                if let Some(descriptor) = request.data_source_descriptor() {
+                    self.register_data_source(producer, descriptor, cx);
+                }
+            }
+            ProducerCall::UpdateDataSource(request) => {
+                if let Some(descriptor) = request.data_source_descriptor() {
+                    self.update_data_source(producer, descriptor, cx);
+                }
+            }
+            ProducerCall::UnregisterDataSource(request) => {
+                self.unregister_data_source(producer, request.data_source_name().unwrap_or_default(), cx);
+            }
+            ProducerCall::RegisterTraceWriter(request) => {
+                let writer = writer_from_wire(request.trace_writer_id().unwrap_or(0));
+                let buffer = BufferId::from_wire(request.target_buffer().unwrap_or(0));
+                if let (Some(writer), Some(buffer)) = (writer, buffer) {
+                    self.register_writer(producer, writer, buffer, cx);
+                }
+            }
+            ProducerCall::UnregisterTraceWriter(request) => {
+                let writer = writer_from_wire(request.trace_writer_id().unwrap_or(0));
+                if let Some(writer) = writer {
+                    self.unregister_writer(producer, writer, cx);
+                }
+            }
+            ProducerCall::NotifyDataSourceStarted(request) => {
+                self.data_source_started(producer, InstanceId(request.data_source_id().unwrap_or(0)), cx);
+            }
+            ProducerCall::NotifyDataSourceStopped(request) => {
+                self.data_source_stopped(producer, InstanceId(request.data_source_id().unwrap_or(0)), cx);
+            }
+            ProducerCall::ActivateTriggers(request) => {
+                self.activate_triggers(producer, request.trigger_names(), cx);
+            }
+            ProducerCall::Sync => {}
+            ProducerCall::CommitData(_) | ProducerCall::GetAsyncCommand | ProducerCall::InitializeConnection { .. } => {
+                unreachable!("handled above")
+            }
+        }
+    }
+
+    fn initialize_connection(
+        &mut self,
+        call: CallId,
+        request: InitializeConnectionRequestReader<'_>,
+        offered: Option<Box<dyn SharedBuffer>>,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(connection) = self.connections.get_mut(&call.client) else { return cx.reject(call) };
+        let name = request.producer_name().unwrap_or_default();
+        if name.len() > client_text::MAX_NAME_BYTES {
+            cx.warn(format!("a producer's name of {} bytes is cut to {}", name.len(), client_text::MAX_NAME_BYTES));
+        }
+        let name = client_text::cut(name);
+        if self.is_locked_down && connection.peer.uid != self.config.uid {
+            cx.warn(format!(
+                "producer {:?} of uid {} is refused: lockdown mode",
+                String::from_utf8_lossy(name),
+                connection.peer.uid
+            ));
+            return cx.reject(call);
+        }
+        let Some(id) = next_free(self.last.producer, |id| self.producers.contains_key(&ProducerId(id))) else {
+            cx.warn("a producer is refused: 65535 are connected".to_owned());
+            return cx.reject(call);
+        };
+        self.last.producer = id;
+        let id = ProducerId(id);
+        connection.producer = Some(id);
+        let mut producer = Producer::new(id, call.client, connection.peer, connection.memory);
+        producer.name = name.into();
+        producer.machine_name = connection.machine_name.clone();
+        producer.sdk_version = client_text::cut(request.sdk_version().unwrap_or_default()).to_vec();
+        producer.smb_size_hint = request.shared_memory_size_hint_bytes().unwrap_or(0) as usize;
+        producer.page_size_hint = request.shared_memory_page_size_hint_bytes().unwrap_or(0) as usize;
+        producer.wants_scraping = request.smb_scraping_mode().is_some_and(|mode| mode.0 == SCRAPING_ENABLED);
+
+        let is_emulated = producer.memory_kind == MemoryKind::Emulated;
+        let adopted = offered.filter(|buffer| {
+            let sizes = (buffer.size_bytes(), producer.page_size_hint);
+            let is_adopted = !is_emulated
+                && granted_sizes(sizes.0, sizes.1) == sizes
+                && buffer.page_size_bytes() == producer.page_size_hint;
+            if !is_adopted {
+                cx.warn(format!("memory of producer {} is not adopted: sizes {sizes:?}", producer.display_name()));
+            }
+            is_adopted
+        });
+        let response = InitializeConnectionResponse {
+            using_shmem_provided_by_producer: Some(adopted.is_some()),
+            direct_smb_patching_supported: Some(true),
+            use_shmem_emulation: Some(is_emulated),
+            ..InitializeConnectionResponse::default()
+        };
+        let pid = producer.peer.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
+        cx.info(format!("producer {} connected, uid {}{pid}", producer.display_name(), producer.peer.uid));
+        cx.reply(call, with_peer_pid(response.encode(), producer.peer.pid));
+        if let Some(buffer) = adopted {
+            producer.memory = Memory::Shared(buffer);
+            producer.announce_memory(command::setup_tracing(None), Attachment::Absent, cx);
+        }
+        self.producers.insert(id, Box::new(producer));
+    }
+
+    pub(crate) fn shared_buffer_created(
+        &mut self,
+        client: ClientId,
+        buffer: Option<Box<dyn SharedBuffer>>,
+        cx: &mut Context<'_>,
+    ) {
+        let id = self.connections.get(&client).and_then(|connection| connection.producer);
+        let Some(producer) = id.and_then(|id| self.producers.get_mut(&id)) else { return };
+        if !matches!(producer.memory, Memory::Creating) {
+            return;
+        }
+        match buffer {
+            Some(buffer) => {
+                let announcement = command::setup_tracing(Some(buffer.page_size_bytes()));
+                producer.memory = Memory::Shared(buffer);
+                producer.announce_memory(announcement, Attachment::SharedBuffer, cx);
+            }
+            None => {
+                cx.error(format!("no shared memory for producer {}", producer.display_name()));
+                cx.push(Output::CloseClient { client, reason: "no shared memory" });
+                // At once: until its end arrives, flushes would wait for it, and sessions set it up that it never hears of.
+                self.producer_disconnected(client, cx);
+            }
+        }
+    }
+
+    pub(crate) fn producer_disconnected(&mut self, client: ClientId, cx: &mut Context<'_>) {
+        let Some(id) = self.connections.remove(&client).and_then(|connection| connection.producer) else { return };
+        self.scrape_producer(id, cx);
+        // Upstream lets flushes wait for the dead until they time out; there is nothing left to come.
+        self.acknowledge_flush(id, u64::MAX, cx);
+        self.drop_instances(id, None, cx);
+        self.unregister_all(id, cx);
+        if let Some(producer) = self.producers.remove(&id) {
+            let writers = producer.writers.len();
+            self.writer_pool.give_back(WRITERS, &producer.peer, writers, writers);
+            for buffer in &producer.allowed_buffers {
+                cx.charge(1);
+                if let Some(buffer) = self.buffers.get_mut(buffer) {
+                    buffer.retire_producer(id);
+                }
+            }
+            let refused = match producer.writers.refused {
+                0 => String::new(),
+                refused => format!("; {refused} writers did not fit into its share when they came"),
+            };
+            cx.info(format!("producer {} disconnected{refused}", producer.display_name()));
+        }
+        // They are no longer allowed to be written to, but what is in them can still be patched: not
+        // by another producer that gets this number.
+        for drain in self.drains.values_mut() {
+            cx.charge(1);
+            if drain.session.members.remove(&id).is_none() {
+                continue;
+            }
+            for buffer in &drain.session.buffers {
+                cx.charge(1);
+                if let Some(buffer) = self.buffers.get_mut(buffer) {
+                    buffer.retire_producer(id);
+                }
+            }
+        }
+        for session in self.sessions.values_mut() {
+            cx.charge(1);
+            session.members.remove(&id);
+            cx.charge(session.sequence_ids.prune(|id| self.producers.contains_key(&id)));
+        }
+    }
+
+    fn data_source_started(&mut self, producer: ProducerId, id: InstanceId, cx: &mut Context<'_>) {
+        let Some((session, state)) = self.find_instance(producer, id, cx) else {
+            return cx.warn(format!("producer {} started unknown data source instance {}", producer.0, id.0));
+        };
+        let Some(found) = self.sessions.get(&session) else { return };
+        if found.state != State::Started || state != InstanceState::Starting {
+            return cx.warn(format!("producer {} started data source instance {} unasked", producer.0, id.0));
+        }
+        self.set_instance_state(session, id, InstanceState::Started);
+        self.report_all_started(session, cx);
+    }
+
+    fn data_source_stopped(&mut self, producer: ProducerId, id: InstanceId, cx: &mut Context<'_>) {
+        let Some((session, state)) = self.find_instance(producer, id, cx) else {
+            return cx.warn(format!("producer {} stopped unknown data source instance {}", producer.0, id.0));
+        };
+        if state != InstanceState::Stopping {
+            return cx.warn(format!("producer {} stopped data source instance {} unasked", producer.0, id.0));
+        }
+        self.set_instance_state(session, id, InstanceState::Stopped);
+        self.finish_if_all_stopped(session, cx);
+    }
+
+    /// The session of a producer's instance, and its state.
+    fn find_instance(
+        &self,
+        producer: ProducerId,
+        id: InstanceId,
+        cx: &mut Context<'_>,
+    ) -> Option<(SessionId, InstanceState)> {
+        cx.charge(self.sessions.len());
+        let mut found = self.sessions.values().filter_map(|session| Some((session.id, session.instances.get(id)?)));
+        let (session, instance) = found.next()?;
+        (instance.producer == producer).then_some((session, instance.state))
+    }
+}
+
+/// Tells a producer by which number the system of this service knows it, which in a container is another one than it knows itself. Those who do
+/// not know the field pass over it.
+fn with_peer_pid(response: Vec<u8>, pid: Option<i32>) -> Vec<u8> {
+    let Some(pid) = pid.and_then(|pid| u64::try_from(pid).ok()).filter(|&pid| pid != 0) else { return response };
+    let mut with_pid = HeapBuffer::<Message<'_>>::default();
+    let mut message = with_pid.message();
+    message.raw(&response);
+    message.varint(PEER_PID_FIELD, pid);
+    drop(message);
+    with_pid.to_vec()
+}

@@ -1,0 +1,305 @@
+//! Sessions start, stop and go (`docs/spec/service.md §9, §10`).
+
+use esatto_shm::planted;
+
+use crate::api::{Output, TimerClock};
+use crate::context::Context;
+use crate::ids::{InstanceId, SessionId};
+use crate::producer::Command;
+use crate::producer::writers::WRITERS;
+use crate::service::{Purpose, Service};
+use crate::session::instances::InstanceState;
+use crate::session::{AfterFlush, Event, FlushStrategy, Session, State};
+
+/// After this time the data sources that did not start are named in the trace.
+const SLOW_START_MS: u32 = 20_000;
+
+impl Service {
+    /// CONFIGURED → STARTED; anything else is ignored.
+    pub(crate) fn start(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        if let Some(opening) = &mut session.opening {
+            opening.starts = true;
+            return;
+        }
+        if session.state != State::Configured {
+            return cx.warn(format!("session {} is not configured, it cannot start", session_id.0));
+        }
+        self.enter(session_id, State::Started, cx);
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        session.started_realtime_ns = Some(cx.now.realtime_ns);
+        if session.takes_snapshots() {
+            session.news.initial_snapshot = Some(*cx.now);
+        }
+        session.record(Event::TracingStarted, false, cx.now);
+        let duration_ms = session.config.duration_ms.unwrap_or(0);
+        let duration_clock = match session.config.prefer_suspend_clock_for_duration {
+            Some(true) => TimerClock::Boottime,
+            _ => TimerClock::Monotonic,
+        };
+        let file_period_ms = session.streams_to_file.then(|| session.file_write_period_ms());
+        let flush_strategy = session.flush_strategy;
+        let instances = session.instances.ids();
+
+        self.run_snapshot_task(session_id, cx);
+        if duration_ms > 0 {
+            self.set_timer(session_id, Purpose::Duration, duration_clock, duration_ms, cx);
+        }
+        if let Some(period_ms) = file_period_ms {
+            self.set_periodic_timer(session_id, Purpose::WriteFile, TimerClock::Monotonic, period_ms, cx);
+        }
+        if let FlushStrategy::Periodic { period_ms } = flush_strategy {
+            self.set_periodic_timer(session_id, Purpose::PeriodicFlush, TimerClock::Monotonic, period_ms, cx);
+        }
+        self.arm_incremental_state_clear(session_id, cx);
+        cx.info(format!("session {} started, {} data source instances", session_id.0, instances.len()));
+        for instance in instances {
+            self.send_start(session_id, instance, cx);
+        }
+        self.report_all_started(session_id, cx);
+        self.set_timer(session_id, Purpose::SlowStart, TimerClock::Monotonic, SLOW_START_MS, cx);
+    }
+
+    /// Starts an instance that was set up while the session runs.
+    pub(crate) fn start_instance(&mut self, session_id: SessionId, id: InstanceId, cx: &mut Context<'_>) {
+        self.send_start(session_id, id, cx);
+        self.report_all_started(session_id, cx);
+    }
+
+    fn send_start(&mut self, session_id: SessionId, id: InstanceId, cx: &mut Context<'_>) {
+        cx.charge(1);
+        let Some(session) = self.sessions.get(&session_id) else { return };
+        let Some(instance) = session.instances.get(id) else { return };
+        if instance.state != InstanceState::Configured {
+            return;
+        }
+        let state = if instance.notifies_start { InstanceState::Starting } else { InstanceState::Started };
+        if let Some(producer) = self.producers.get_mut(&instance.producer) {
+            producer.send(Command::Start(id, instance.config.clone()), cx);
+        }
+        self.set_instance_state(session_id, id, state);
+    }
+
+    /// Every `snapshot_interval_ms` while started: sync marker, stats, clocks.
+    pub(crate) fn run_snapshot_task(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        if session.state != State::Started {
+            return;
+        }
+        session.news.sync_marker = true;
+        session.news.stats = true;
+        session.snapshot(cx.now);
+        let clock = match session.builtin(|builtin| builtin.prefer_suspend_clock_for_snapshot) {
+            true => TimerClock::Boottime,
+            false => TimerClock::Monotonic,
+        };
+        let interval_ms = session.snapshot_interval_ms();
+        self.set_periodic_timer(session_id, Purpose::Snapshot, clock, interval_ms, cx);
+    }
+
+    /// If the session runs and every instance is started: tells the trace and the consumer, once.
+    pub(crate) fn report_all_started(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        if session.all_started_reported || session.state != State::Started || !session.instances.are_all_started() {
+            return;
+        }
+        session.all_started_reported = true;
+        session.record(Event::AllDataSourcesStarted, true, cx.now);
+        if let Some(client) = session.consumer.filter(|_| !planted!("event-lost")) {
+            self.notify_all_started(client);
+        }
+    }
+
+    /// DisableTracing.
+    pub(crate) fn disable(
+        &mut self,
+        session_id: SessionId,
+        immediately: bool,
+        error: Option<String>,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        if error.is_some() {
+            session.end_error = error;
+        }
+        if let Some(opening) = &mut session.opening {
+            opening.stops = true;
+            return;
+        }
+        let immediately = match session.state {
+            State::Disabled | State::Cloned => return,
+            State::WaitingForStop if immediately => return self.finish_stopping(session_id, cx),
+            State::WaitingForStop => return,
+            State::Configured => true,
+            State::Started => immediately,
+        };
+        for instance in session.instances.ids() {
+            self.stop_instance(session_id, instance, immediately, cx);
+        }
+        let lasts = |purpose| matches!(purpose, Purpose::FlushTimeout(_) | Purpose::Scrape | Purpose::CloneTrigger(_));
+        self.cancel_timers(session_id, |purpose| !lasts(purpose), cx);
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        if session.instances.are_all_stopped() {
+            return self.finish_stopping(session_id, cx);
+        }
+        let timeout_ms = session.stop_timeout_ms();
+        self.enter(session_id, State::WaitingForStop, cx);
+        if !planted!("stop-timeout-forgotten") {
+            self.set_timer(session_id, Purpose::StopTimeout, TimerClock::Monotonic, timeout_ms, cx);
+        }
+    }
+
+    pub(crate) fn stop_instance(
+        &mut self,
+        session_id: SessionId,
+        id: InstanceId,
+        immediately: bool,
+        cx: &mut Context<'_>,
+    ) {
+        cx.charge(1);
+        let Some(session) = self.sessions.get(&session_id) else { return };
+        let Some(instance) = session.instances.get(id) else { return };
+        if matches!(instance.state, InstanceState::Stopping | InstanceState::Stopped) {
+            return;
+        }
+        let is_told = self.producers.get_mut(&instance.producer).is_some_and(|producer| producer.send_stop(id, cx));
+        let waits = instance.notifies_stop && !immediately && is_told;
+        let state = if waits { InstanceState::Stopping } else { InstanceState::Stopped };
+        self.set_instance_state(session_id, id, state);
+    }
+
+    /// A stop was acknowledged, or an instance vanished.
+    pub(crate) fn finish_if_all_stopped(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let done = |session: &&Session| {
+            let is_done = session.instances.are_all_stopped() || planted!("stop-acks-miscounted");
+            session.state == State::WaitingForStop && is_done
+        };
+        if self.sessions.get(&session_id).filter(done).is_some() {
+            self.finish_stopping(session_id, cx);
+        }
+    }
+
+    /// No data source is waited for any more: the session becomes DISABLED when it is scraped.
+    pub(crate) fn finish_stopping(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        if session.state == State::Disabled || session.scrapes.are_last() {
+            return;
+        }
+        for instance in session.instances.ids() {
+            cx.charge(1);
+            self.set_instance_state(session_id, instance, InstanceState::Stopped);
+        }
+        self.cancel_timer(session_id, Purpose::StopTimeout, cx);
+        self.scrape_session(session_id, Vec::new(), true, cx);
+        let is_early = |session: &Session| matches!(session.state, State::Configured | State::Started);
+        if self.sessions.get(&session_id).is_some_and(is_early) {
+            self.enter(session_id, State::WaitingForStop, cx);
+        }
+    }
+
+    /// The session is scraped: it becomes DISABLED.
+    pub(crate) fn complete_stop(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        self.enter(session_id, State::Disabled, cx);
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        session.record(Event::TracingDisabled, true, cx.now);
+        let reason = session.end_error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+        cx.info(format!("session {} is disabled{reason}", session_id.0));
+        if session.file.is_some() {
+            // The consumer is told when the file is complete.
+            self.write_file(session_id, true, cx);
+        } else {
+            self.notify_disabled(session_id, cx);
+        }
+    }
+
+    /// FreeBuffers: the session is no more.
+    pub(crate) fn free(&mut self, session_id: SessionId, error: Option<String>, cx: &mut Context<'_>) {
+        self.disable(session_id, true, error, cx);
+        self.end_last_scrape(session_id, cx);
+        self.stop_opening(session_id, cx);
+        self.abandon_clones_of(session_id, cx);
+        let is_complete = self.complete_file(session_id, cx);
+        self.cancel_timers(session_id, |_| true, cx);
+        if self.sessions.get(&session_id).is_some_and(|session| session.state == State::Cloned) {
+            self.enter(session_id, State::Disabled, cx);
+        }
+        let Some(mut session) = self.sessions.remove(&session_id) else { return };
+        self.forget_members_of(&session, cx);
+        for (id, flush) in core::mem::take(&mut session.flushes) {
+            for producer in &flush.waiting_for {
+                if let Some(producer) = self.producers.get_mut(producer) {
+                    producer.flushes.remove(&id);
+                }
+            }
+            if let AfterFlush::Reply(call) = flush.then {
+                cx.reject(call);
+            }
+        }
+        let mut notice = None;
+        if let Some(consumer) = session.consumer.and_then(|client| self.consumers.get_mut(&client)) {
+            consumer.session = None;
+            if let Some(call) = consumer.read_call.take() {
+                cx.reply_empty(call);
+            }
+            if !is_complete {
+                notice = consumer.enable_call.take();
+            }
+        }
+        if is_complete {
+            self.drop_content(session, cx);
+        } else {
+            self.begin_drain(session, notice, cx);
+        }
+        self.update_priority(None, cx);
+    }
+
+    /// Nobody has anything to do with a session any more: its buffers go.
+    pub(crate) fn drop_content(&mut self, session: Session, cx: &mut Context<'_>) {
+        let (mut recorded, mut overwritten) = (0, 0);
+        for buffer in &session.buffers[usize::from(planted!("buffer-leak") && session.buffers.len() > 1)..] {
+            if let Some(buffer) = self.buffers.remove(buffer) {
+                recorded += buffer.stats().bytes_written;
+                overwritten += buffer.stats().bytes_overwritten;
+            }
+        }
+        if let Some(file) = session.file {
+            self.files.remove(&file.id);
+            cx.push(Output::CloseFile(file.id));
+        }
+        cx.info(format!(
+            "session {} is freed: {recorded} bytes were recorded, {overwritten} of them overwritten unread",
+            session.id.0
+        ));
+    }
+
+    /// The producers of a session that is no more have nothing to do with its buffers.
+    fn forget_members_of(&mut self, session: &Session, cx: &mut Context<'_>) {
+        for id in session.members.keys() {
+            let Some(producer) = self.producers.get_mut(id) else { continue };
+            cx.charge(1);
+            for buffer in &session.buffers {
+                if producer.allowed_buffers.remove(buffer) {
+                    let held = producer.writers.len();
+                    let removed = producer.writers.remove_all_of(*buffer);
+                    self.writer_pool.give_back(WRITERS, &producer.peer, held, removed);
+                    cx.charge(1 + removed as usize);
+                }
+            }
+        }
+        for instance in session.instances.iter() {
+            cx.charge(1);
+            self.instances_of.remove(&(instance.producer, instance.name.clone(), session.id, instance.id));
+        }
+        self.listeners.remove(session);
+    }
+
+    /// Changes the state of an instance and tells the consumer, if it wants to know.
+    pub(crate) fn set_instance_state(&mut self, session_id: SessionId, id: InstanceId, state: InstanceState) {
+        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        if session.instances.set_state(id, state) {
+            if let Some(client) = session.consumer {
+                self.notify_instance_state(client, session_id, id);
+            }
+        }
+    }
+}

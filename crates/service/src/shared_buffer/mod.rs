@@ -1,0 +1,130 @@
+//! A producer's shared memory as the service sees it: chunks to copy out, nothing to point into.
+
+mod shm_region;
+
+use core::fmt;
+
+use esatto_shm::Lost;
+
+/// The service's view of one producer's shared memory buffer.
+///
+/// Every function copies; none hands out references into memory that the producer can write
+/// (`docs/spec/shared-memory.md §18`).
+pub trait SharedBuffer: fmt::Debug + Send {
+    /// Bytes of the whole region.
+    fn size_bytes(&self) -> usize;
+
+    /// Bytes of a page.
+    fn page_size_bytes(&self) -> usize;
+
+    /// Takes a complete chunk: acquires it, copies header and payload, frees it. `payload` is overwritten with the
+    /// chunk without its 8-byte header. `None`: no such page or chunk, or its state is not "complete".
+    fn take_chunk(&mut self, page: u32, chunk: u32, payload: &mut Vec<u8>) -> Option<ChunkHeader>;
+
+    /// As [`take_chunk`](Self::take_chunk), but shows the payload where it is, to be copied to where it belongs.
+    ///
+    /// `take` is called at most once, before the chunk is freed; false: it was not, there is nothing to take.
+    /// By default the payload is a copy.
+    fn take_chunk_with(&mut self, page: u32, chunk: u32, take: &mut dyn FnMut(ChunkHeader, &dyn Payload)) -> bool {
+        let mut payload = Vec::new();
+        let header = self.take_chunk(page, chunk, &mut payload);
+        if let Some(header) = header {
+            take(header, &payload.as_slice());
+        }
+        header.is_some()
+    }
+
+    /// Says that a chunk of this page will be taken soon. A hint; the page may not exist.
+    fn expect_chunk(&self, page: u32) {
+        let _ = page;
+    }
+
+    /// Shows every chunk that is complete, or being written with at least two packets, and leaves it untouched
+    /// (`docs/spec/shared-memory.md §16`). `payload` is scratch space.
+    fn scrape(&mut self, payload: &mut Vec<u8>, each: &mut dyn FnMut(ScrapedChunk<'_>));
+}
+
+/// The payload of a chunk, maybe in memory that a stranger writes to: it is copied, at most once, and looked at in the copy.
+pub trait Payload {
+    /// Bytes of the payload, used or not.
+    fn size_bytes(&self) -> usize;
+
+    /// Copies all of it to the start of `out`, which is long enough.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`]: what was copied means nothing.
+    fn copy_to(&self, out: &mut [u8]) -> Result<(), Lost>;
+
+    /// Appends a copy of all of it.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost`]: what was appended means nothing.
+    fn append_to(&self, out: &mut Vec<u8>) -> Result<(), Lost>;
+}
+
+impl Payload for &[u8] {
+    fn size_bytes(&self) -> usize {
+        self.len()
+    }
+
+    fn copy_to(&self, out: &mut [u8]) -> Result<(), Lost> {
+        out[..self.len()].copy_from_slice(self);
+        Ok(())
+    }
+
+    fn append_to(&self, out: &mut Vec<u8>) -> Result<(), Lost> {
+        out.extend_from_slice(self);
+        Ok(())
+    }
+}
+
+/// Header of a chunk, as it was loaded (`docs/spec/shared-memory.md §5`); nothing in it is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChunkHeader {
+    /// Who wrote it; 0 is invalid.
+    pub writer_id: u16,
+    /// Number of the chunk in its sequence, wraps.
+    pub chunk_id: u32,
+    /// How many fragments it claims to have.
+    pub count: u16,
+    /// The three flag bits: 1 first fragment continues, 2 last fragment continues, 4 needs patching.
+    pub flags: u8,
+}
+
+/// A chunk that was not committed yet.
+#[derive(Clone, Copy, Debug)]
+pub struct ScrapedChunk<'a> {
+    /// Its header.
+    pub header: ChunkHeader,
+    /// It is complete, its commit is under way; else it is still being written.
+    pub complete: bool,
+    /// The chunk without its header.
+    pub payload: &'a [u8],
+}
+
+/// Bytes of a region and of a page that the service grants for a wish (0 = no wish); `docs/spec/service.md §2`.
+///
+/// A pair that cannot be had becomes the default pair. Memory that a producer brought along is only adopted when
+/// this function returns exactly its sizes.
+pub fn granted_sizes(size_bytes: usize, page_size_bytes: usize) -> (usize, usize) {
+    let granted = esatto_shm::size::Geometry::negotiate(size_bytes, page_size_bytes);
+    (granted.size, granted.page_size.bytes())
+}
+
+impl ChunkHeader {
+    /// Splits a chunk that came by value into header and payload (`docs/spec/shared-memory.md §17`).
+    pub(crate) fn split_from(chunk: &[u8]) -> Option<(Self, &[u8])> {
+        let (header, payload) = chunk.split_first_chunk::<8>()?;
+        let [c0, c1, c2, c3, w0, w1, p0, p1] = *header;
+        let packets = u16::from_le_bytes([p0, p1]);
+        let header = Self {
+            chunk_id: u32::from_le_bytes([c0, c1, c2, c3]),
+            writer_id: u16::from_le_bytes([w0, w1]),
+            count: packets & 0x03ff,
+            flags: (packets >> 10 & 0x07) as u8,
+        };
+        Some((header, payload))
+    }
+}
