@@ -1,6 +1,7 @@
 //! What CI checks before it tests.
 
-use crate::{bounds, codegen, layers, shell};
+use crate::{bounds, codegen, layers, peers, shell};
+use std::process::Command;
 
 /// Runs all checks, also after one has failed.
 ///
@@ -19,6 +20,8 @@ pub(crate) fn run() -> Result<(), String> {
     check("layers", layers::run(&[]));
     shell::heading("bounds");
     check("bounds", bounds::run());
+    shell::heading("spelling");
+    check("spelling", spelling());
     shell::heading("generated code");
     check("codegen --check", codegen::check());
     shell::heading("rustfmt");
@@ -30,4 +33,17 @@ pub(crate) fn run() -> Result<(), String> {
     let docs = ["doc", "--workspace", "--no-deps"];
     check("docs", shell::run(shell::cargo().args(docs).env("RUSTDOCFLAGS", "-D warnings")));
     if failed.is_empty() { Ok(()) } else { Err(format!("lint: {} failed", failed.join(", "))) }
+}
+
+/// Checks the spelling with `typos` (settings: `typos.toml`). Outside CI, a machine that cannot install
+/// it skips the check.
+fn spelling() -> Result<(), String> {
+    match peers::run("install", &["typos".to_owned()]) {
+        Ok(()) => shell::run(Command::new(peers::folder()?.join("bin/typos")).current_dir(shell::root())),
+        Err(error) if shell::in_ci() => Err(error),
+        Err(error) => {
+            println!("SKIP spelling: {error}");
+            Ok(())
+        }
+    }
 }
