@@ -2,7 +2,7 @@
 
 use core::ptr::{self, NonNull};
 
-use esatto_shm::{Late, LateValue, MAX_ROOM, TraceWriter};
+use esatto_shm::{Deferred, DeferredValue, MAX_ROOM, TraceWriter};
 
 use crate::stream::Window;
 use crate::tracer::{self, OnFlushed};
@@ -25,7 +25,7 @@ pub(crate) struct Packet {
 
 /// Four bytes that the program writes when it knows them; from `Box::into_raw`, as it has the address.
 struct Patch {
-    late: Option<Late>,
+    late: Option<Deferred>,
     record: *mut [u8; 4],
 }
 
@@ -156,7 +156,7 @@ impl Packet {
         // SAFETY: see `writer`.
         let writer = unsafe { writer.as_mut() };
         let back = writer.room().next.addr().wrapping_sub(address.addr());
-        let Some(late) = writer.make_late(back) else { return ptr::null_mut() };
+        let Some(late) = writer.defer_bytes(back) else { return ptr::null_mut() };
         let record = Box::into_raw(Box::new([0; 4]));
         self.patches.push(Patch { late: Some(late), record });
         record.cast()
@@ -167,9 +167,9 @@ impl Packet {
         let mut all_told = true;
         for patch in &mut self.patches {
             // SAFETY: from `Box::into_raw`; the program writes it on this thread, which is here now.
-            let value = LateValue::new(unsafe { patch.record.read() });
+            let value = DeferredValue::new(unsafe { patch.record.read() });
             match (value, patch.late.take()) {
-                (Some(value), Some(late)) => writer.fill_late(late, value),
+                (Some(value), Some(late)) => writer.fill_deferred(late, value),
                 (None, Some(late)) => {
                     patch.late = Some(late);
                     all_told = false;

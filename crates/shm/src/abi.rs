@@ -12,7 +12,7 @@
 
 use core::fmt;
 
-use crate::Error;
+use crate::error::Error;
 
 /// Bytes in front of the first chunk of a page: the page word and a reserved word.
 pub const PAGE_HEADER_SIZE: usize = 8;

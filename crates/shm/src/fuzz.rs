@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use crate::{
     ChunkInfo, Fragment, Fragments, PrivateRegion, Region, ServiceRegion, Skip, Smb,
     abi::{CHUNK_HEADER_SIZE, MAX_CHUNKS_PER_PAGE, PACKETS_OFFSET, PAGE_HEADER_SIZE, PageSize, WRITER_ID_OFFSET},
-    service::{scrape, take_chunk},
+    service_region::{scrape, take_chunk},
     sync::{AtomicU16, AtomicU32, Ordering},
 };
 

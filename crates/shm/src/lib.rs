@@ -27,63 +27,46 @@
 
 pub mod abi;
 mod arbiter;
-#[cfg(not(esatto_loom))]
-mod chunk_writer;
+mod chunk_states;
 mod commit;
 mod error;
-#[cfg(all(feature = "faults", not(esatto_loom), any(target_os = "linux", target_os = "android")))]
-pub mod faults;
 mod fragments;
 #[cfg(not(esatto_loom))]
 mod fuzz;
-mod ids;
-#[cfg(not(esatto_loom))]
-mod late;
-#[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
-mod mapped;
-#[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
-mod mappings;
-#[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
-mod memfd;
-pub mod order;
-mod patches;
-mod patience;
-mod pending;
+mod memory;
+pub mod orderings;
 #[doc(hidden)]
 pub mod planted;
 mod prefetch;
-mod region;
-mod service;
+mod service_region;
 pub mod size;
-mod smb;
 pub mod sync;
 #[cfg(not(esatto_loom))]
 mod watched;
-#[cfg_attr(esatto_loom, path = "writer_model.rs")]
 mod writer;
 
 pub use arbiter::{Arbiter, ExhaustedPolicy, Options};
+pub use chunk_states::{Chunk, Skip, Smb, announce, state};
 pub use commit::{ChunkToMove, ChunkToPatch, CommitRequest, CommitSink, FlushCallback, MAX_PATCHES_PER_ENTRY, Patch};
 pub use error::{Error, Lost};
 pub use fragments::{Fragment, Fragments};
 #[cfg(not(esatto_loom))]
 #[doc(hidden)]
 pub use fuzz::{fuzz_chunk_data, fuzz_service_region};
-#[cfg(not(esatto_loom))]
-pub use late::{Late, LateValue};
-#[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
-pub use mapped::{MEMFD_NAME, MappedRegion, require_memory};
-pub use prefetch::prefetch;
 #[cfg(esatto_loom)]
-pub use region::LoomRegion;
-pub use region::Region;
+pub use memory::LoomRegion;
+pub use memory::Region;
+#[cfg(all(feature = "faults", not(esatto_loom), any(target_os = "linux", target_os = "android")))]
+pub use memory::faults;
+#[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
+pub use memory::{MEMFD_NAME, MappedRegion, require_memory};
 #[cfg(not(esatto_loom))]
-pub use region::{Memory, PrivateRegion};
-pub use service::{ChunkInfo, HeldPayload, MAX_CHUNK_DATA, ServiceRegion};
-pub use smb::{Chunk, Skip, Smb, announce, state};
+pub use memory::{Memory, PrivateRegion};
+pub use prefetch::prefetch;
+pub use service_region::{ChunkInfo, HeldPayload, MAX_CHUNK_DATA, ServiceRegion};
 #[cfg(not(esatto_loom))]
 #[doc(hidden)]
 pub use watched::WatchedRegion;
 pub use writer::TraceWriter;
 #[cfg(not(esatto_loom))]
-pub use writer::{MAX_ROOM, Packet, Room, SmallPacket};
+pub use writer::{Deferred, DeferredValue, MAX_ROOM, Packet, Room, SmallPacket};

@@ -1,6 +1,6 @@
 //! What sizes a service gives, and which ones it adopts (`docs/spec/shared-memory.md` §3).
 
-use crate::{Error, abi::PageSize};
+use crate::{abi::PageSize, error::Error};
 
 /// Size of a buffer nobody had wishes about: 256 KiB.
 pub const DEFAULT_SIZE: usize = 256 * 1024;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use esatto_shm::{
-    Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, LateValue, PrivateRegion, TraceWriter, abi::PageSize,
+    Arbiter, CommitRequest, CommitSink, DeferredValue, ExhaustedPolicy, PrivateRegion, TraceWriter, abi::PageSize,
 };
 
 struct Counting;
@@ -79,10 +79,10 @@ fn values_told_later_in_their_chunk_allocate_for_the_first_time_only() {
     let mut writer = arbiter.create_writer(1, ExhaustedPolicy::Drop);
     let mut packet = || {
         writer.begin_packet();
-        let late = writer.reserve_late().unwrap();
+        let late = writer.reserve_deferred().unwrap();
         writer.message().unwrap().varint(8, 1);
         writer.end_packet();
-        writer.fill_late(late, LateValue::EMPTY);
+        writer.fill_deferred(late, DeferredValue::EMPTY);
     };
     packet();
     assert_eq!(allocations(|| (0..500).for_each(|_| packet())), 0);

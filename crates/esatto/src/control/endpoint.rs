@@ -145,7 +145,7 @@ impl Endpoint {
             patches_directly: false,
             empty_streams: 0,
             transport: None,
-            patience: esatto_shm::Options::default().patience,
+            patience: esatto_shm::Options::default().stall_budget,
             pid: Pid::default(),
         }
     }
@@ -219,7 +219,7 @@ impl Endpoint {
     /// The connection is gone, and with it the memory.
     pub(crate) fn disconnected(&mut self) {
         if let Some(transport) = self.transport.take() {
-            self.patience = transport.arbiter.patience();
+            self.patience = transport.arbiter.stall_budget();
             transport.arbiter.shutdown();
         }
         self.pid.forget();
@@ -417,7 +417,7 @@ impl Endpoint {
         options.batch_delay = self.identity.batch_delay;
         options.batch_parts = super::pace::PARTS;
         options.direct_patching = self.patches_directly;
-        options.patience = self.patience;
+        options.stall_budget = self.patience;
         let arbiter =
             Arbiter::with_options(region, page_size, sink.clone(), options).map_err(|error| error.to_string())?;
         self.transport = Some(Transport { arbiter, sink, offer });
@@ -520,7 +520,7 @@ mod tests {
         endpoint.patience = left;
         for _ in 0..2 {
             endpoint.provide_memory().unwrap();
-            assert_eq!(endpoint.arbiter().unwrap().patience(), left);
+            assert_eq!(endpoint.arbiter().unwrap().stall_budget(), left);
             endpoint.disconnected();
             assert_eq!(endpoint.patience, left);
         }

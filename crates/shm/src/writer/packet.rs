@@ -2,7 +2,7 @@
 
 use esatto_protozero::Message;
 
-use super::TraceWriter;
+use super::trace_writer::TraceWriter;
 
 /// A packet being written; ends when it is dropped.
 ///
@@ -13,13 +13,16 @@ pub struct Packet<'w> {
     pub(super) writer: &'w mut TraceWriter,
 }
 
-impl<'w> Packet<'w> {
-    /// The guard of the packet that was begun.
+impl TraceWriter {
+    /// Begins a packet. The previous one has ended, by the borrow; if it was leaked it is dropped.
     #[inline]
-    pub(super) fn new(writer: &'w mut TraceWriter) -> Self {
-        Self { writer }
+    pub fn new_packet(&mut self) -> Packet<'_> {
+        self.begin_packet();
+        Packet { writer: self }
     }
+}
 
+impl Packet<'_> {
     /// The packet's fields. May be called again when the message was dropped; what is written then is appended.
     #[inline]
     pub fn message(&mut self) -> Message<'_> {

@@ -5,7 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use esatto_shm::order::{
+use esatto_shm::orderings::{
     Access::{self, *},
     Half::{self, *},
     Weakened,

@@ -176,7 +176,7 @@ fn a_service_that_hands_back_nothing_costs_all_writers_30_seconds_together() {
     assert!(waits[0] > Duration::from_secs(29), "as in the original");
     assert!(waits.iter().sum::<Duration>() <= Duration::from_secs(30));
     assert_eq!(waits.last(), Some(&Duration::ZERO));
-    assert_eq!(rig.arbiter.patience(), Duration::ZERO);
+    assert_eq!(rig.arbiter.stall_budget(), Duration::ZERO);
 }
 
 #[test]
@@ -206,11 +206,11 @@ fn each_chunk_that_comes_back_is_waited_for_a_tenth_of_a_second_longer() {
 fn a_new_connection_goes_on_with_what_patience_was_left() {
     let mut options = Options::default();
     for (left, expected) in [(0, 1), (5, 5), (100, 30)] {
-        options.patience = Duration::from_secs(left);
+        options.stall_budget = Duration::from_secs(left);
         let rig = Rig::with_options(8192, options);
         let mut writer = rig.writer();
         full(&rig, &mut writer);
-        assert_eq!(rig.arbiter.patience(), Duration::from_secs(expected), "chunks that are new add nothing");
+        assert_eq!(rig.arbiter.stall_budget(), Duration::from_secs(expected), "chunks that are new add nothing");
     }
 }
 

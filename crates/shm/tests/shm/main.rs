@@ -5,12 +5,12 @@
 
 mod chunk_states;
 mod commits;
+mod deferred_values;
+mod deferred_values_at_random;
 mod emulated_memory;
 mod exhaustion;
 mod golden;
 mod hostile_memory;
-mod late_values;
-mod late_values_at_random;
 mod leaked_guards;
 mod panicking_sinks;
 mod patches;

@@ -1,7 +1,7 @@
 //! `docs/spec/protozero.md` §16, cases 79 to 83: packets in shared memory.
 
 use esatto_protozero::{Fields, Message};
-use esatto_shm::{ChunkInfo, Fragment, LateValue, TraceWriter, abi::DROP_MARKER_BYTES};
+use esatto_shm::{ChunkInfo, DeferredValue, Fragment, TraceWriter, abi::DROP_MARKER_BYTES};
 
 use crate::{
     reading::Reader,
@@ -165,13 +165,13 @@ fn case_82_a_reservation_in_a_chunk_that_is_gone_is_filled_by_a_patch() {
     first_packet(&mut writer);
     writer.begin_packet();
     writer.message().unwrap().raw(b"\x0a");
-    let late = writer.reserve_late().unwrap();
+    let late = writer.reserve_deferred().unwrap();
     writer.message().unwrap().raw(&[b'x'; 5000]);
     let mut reader = Reader::default();
     reader.receive(&rig);
     assert_eq!(reader.packets().len(), 0, "the chunk waits");
     assert_eq!(rig.header(0).packets.0, 0, "and was returned");
-    writer.fill_late(late, LateValue::length(5000).unwrap());
+    writer.fill_deferred(late, DeferredValue::length(5000).unwrap());
     reader.receive(&rig);
     assert_eq!(reader.patches(), 0, "not before a boundary");
     writer.end_packet();
@@ -190,15 +190,15 @@ fn case_82_bytes_that_were_written_already_become_a_reservation() {
     writer.begin_packet();
     writer.message().unwrap().raw(b"\x0a????\x12\x04????");
     for outside in [0, 3, 12, usize::MAX] {
-        assert_eq!(writer.make_late(outside), None, "{outside}");
+        assert_eq!(writer.defer_bytes(outside), None, "{outside}");
     }
     // As upstream's C layer does it, the innermost one first.
-    let inner = writer.make_late(4).unwrap();
-    let outer = writer.make_late(10).unwrap();
+    let inner = writer.defer_bytes(4).unwrap();
+    let outer = writer.defer_bytes(10).unwrap();
     writer.message().unwrap().raw(&[b'x'; 5000]);
-    assert_eq!(writer.make_late(5000), None, "in another chunk");
-    writer.fill_late(inner, LateValue::new(*b"!!!!").unwrap());
-    writer.fill_late(outer, LateValue::length(5006).unwrap());
+    assert_eq!(writer.defer_bytes(5000), None, "in another chunk");
+    writer.fill_deferred(inner, DeferredValue::new(*b"!!!!").unwrap());
+    writer.fill_deferred(outer, DeferredValue::length(5006).unwrap());
     writer.end_packet();
     writer.flush();
     let mut reader = Reader::default();
@@ -212,27 +212,27 @@ fn case_82_bytes_that_were_written_already_become_a_reservation() {
 fn case_82_without_memory_there_is_nothing_to_reserve() {
     let rig = Rig::new(8192);
     let mut writer = rig.writer();
-    assert_eq!(writer.reserve_late(), None, "no packet");
-    assert_eq!(writer.make_late(4), None);
+    assert_eq!(writer.reserve_deferred(), None, "no packet");
+    assert_eq!(writer.defer_bytes(4), None);
     first_packet(&mut writer);
     let mut packet = writer.new_packet();
-    let late = packet.reserve_late().unwrap();
+    let late = packet.reserve_deferred().unwrap();
     packet.message().bytes(1, &[7; 9000]);
-    assert_eq!((packet.reserve_late(), packet.make_late(4)), (None, None), "the packet is lost");
+    assert_eq!((packet.reserve_deferred(), packet.defer_bytes(4)), (None, None), "the packet is lost");
     let before = rig.bytes(0, 8192);
-    packet.fill_late(late, LateValue::EMPTY);
+    packet.fill_deferred(late, DeferredValue::EMPTY);
     drop(packet);
     assert_eq!(rig.bytes(0, 8192), before);
     let mut packet = writer.new_packet();
-    assert_eq!(packet.reserve_late(), None, "and the next one from its begin");
+    assert_eq!(packet.reserve_deferred(), None, "and the next one from its begin");
     drop(packet);
     let mut reader = Reader::default();
     reader.receive(&rig);
     assert_eq!(reader.packets().len(), 1);
     let mut packet = writer.new_packet();
-    assert!(packet.reserve_late().is_some(), "there is memory again");
+    assert!(packet.reserve_deferred().is_some(), "there is memory again");
     drop(packet);
-    assert_eq!(TraceWriter::null().new_packet().reserve_late(), None);
+    assert_eq!(TraceWriter::null().new_packet().reserve_deferred(), None);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use core::mem;
 
 use esatto_protozero::Fields;
-use esatto_shm::{Late, LateValue, TraceWriter};
+use esatto_shm::{Deferred, DeferredValue, TraceWriter};
 
 use crate::{reading::Reader, rig::Rig};
 
@@ -28,7 +28,7 @@ struct Play {
     rig: Rig,
     writer: TraceWriter,
     reader: Reader,
-    open: Vec<(Late, LateValue)>,
+    open: Vec<(Deferred, DeferredValue)>,
     /// Numbers of the packets that were ended well.
     ended: Vec<u64>,
     next: u64,
@@ -61,13 +61,13 @@ impl Play {
             }
             self.writer.message().unwrap().raw(&[0x12]);
             let late = if self.random.below(2) == 0 {
-                self.writer.reserve_late()
+                self.writer.reserve_deferred()
             } else {
                 self.writer.message().unwrap().raw(b"????");
-                self.writer.make_late(4)
+                self.writer.defer_bytes(4)
             };
             match late {
-                Some(late) => self.open.push((late, LateValue::length(content.len()).unwrap())),
+                Some(late) => self.open.push((late, DeferredValue::length(content.len()).unwrap())),
                 // Torn: the four bytes are in two chunks. A wrong packet is worth nothing.
                 None => fields = usize::MAX,
             }
@@ -88,7 +88,7 @@ impl Play {
         while !self.open.is_empty() && self.random.below(of) == 0 {
             let index = self.random.below(self.open.len());
             let (late, value) = self.open.swap_remove(index);
-            self.writer.fill_late(late, value);
+            self.writer.fill_deferred(late, value);
         }
     }
 
@@ -121,7 +121,7 @@ impl Play {
             }
         }
         for (late, value) in mem::take(&mut self.open) {
-            self.writer.fill_late(late, value);
+            self.writer.fill_deferred(late, value);
         }
         drop(mem::replace(&mut self.writer, TraceWriter::null()));
         self.reader.receive(&self.rig);

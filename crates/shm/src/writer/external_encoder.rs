@@ -1,6 +1,6 @@
 //! Packets written by code that brings its own encoder, in whatever language, and stores bytes itself.
 
-use super::TraceWriter;
+use super::trace_writer::TraceWriter;
 
 /// Room that [`TraceWriter::make_room`] can make in one piece: every chunk has it.
 pub const MAX_ROOM: usize = 256;

@@ -10,11 +10,11 @@ use core::fmt;
 use std::sync::Arc;
 
 use crate::{
-    Error, Lost,
     abi::{CHUNK_HEADER_SIZE, ChunkFlags, ChunkHeader, ChunkState, FRAGMENT_SIZE_LEN, Packets, PageSize, PageWord},
+    chunk_states::{Skip, Smb},
+    error::{Error, Lost},
     fragments::{SizeField, parse_size},
-    region::Region,
-    smb::{Skip, Smb},
+    memory::Region,
 };
 
 /// Longest `data` of an emulated commit that is taken; longer ones are skipped.
@@ -136,9 +136,9 @@ pub struct ServiceRegion<R = Arc<dyn RegionObject>> {
 
 /// What a region has to be to live in a [`ServiceRegion`].
 #[cfg(not(esatto_loom))]
-use crate::region::Memory as RegionObject;
+use crate::memory::Memory as RegionObject;
 #[cfg(esatto_loom)]
-use crate::region::Region as RegionObject;
+use crate::memory::Region as RegionObject;
 
 impl ServiceRegion {
     /// Looks at a region in pages of this size.

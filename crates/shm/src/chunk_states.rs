@@ -29,13 +29,13 @@
 use core::{fmt, marker::PhantomData};
 
 use crate::{
-    Error,
     abi::{
         CHUNK_HEADER_SIZE, CHUNK_ID_OFFSET, ChunkHeader, ChunkState, MAX_CHUNKS_PER_PAGE, PACKETS_OFFSET,
         PAGE_HEADER_SIZE, Packets, PageLayout, PageSize, PageWord, WRITER_ID_OFFSET,
     },
-    order::Access,
-    region::Region,
+    error::{Error, Lost},
+    memory::Region,
+    orderings::Access,
     sync::{AtomicU16, AtomicU32, Ordering},
 };
 
@@ -189,7 +189,7 @@ impl fmt::Display for Skip {
             Self::WrongState { state } => write!(f, "chunk is {state:?}"),
             Self::Changed { word } => write!(f, "page changed by the peer to {word:?}"),
             Self::Contended { attempts } => write!(f, "page changed by the peer during {attempts} attempts"),
-            Self::Lost => crate::Lost.fmt(f),
+            Self::Lost => Lost.fmt(f),
             Self::NoWriter => f.write_str("chunk of writer 0"),
             Self::DataSize { len } => write!(f, "chunk data of {len} bytes"),
         }

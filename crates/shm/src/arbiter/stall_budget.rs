@@ -8,14 +8,14 @@
 use core::time::Duration;
 
 /// The whole budget: a bit more than one writer waits for one chunk.
-pub(crate) const MAX_PATIENCE: Duration = Duration::from_millis(30_000);
+pub(crate) const MAX_STALL_BUDGET: Duration = Duration::from_millis(30_000);
 /// What each chunk adds: the longest wait between two attempts.
-const PATIENCE_PER_CHUNK: Duration = Duration::from_millis(100);
+const STALL_BUDGET_PER_CHUNK: Duration = Duration::from_millis(100);
 /// What there is at least when a connection begins.
-const PATIENCE_PER_CONNECTION: Duration = Duration::from_millis(1000);
+const STALL_BUDGET_PER_CONNECTION: Duration = Duration::from_millis(1000);
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct StallBudget {
     left: Duration,
     /// Writers that stall now. They wait at the same time, so they share what it costs.
     stalled: u32,
@@ -23,10 +23,10 @@ pub(crate) struct Patience {
     fresh: u32,
 }
 
-impl Patience {
+impl StallBudget {
     /// For a connection with so many chunks, of what another connection left.
     pub(crate) fn new(left: Duration, chunks: u32) -> Self {
-        Self { left: left.clamp(PATIENCE_PER_CONNECTION, MAX_PATIENCE), stalled: 0, fresh: chunks }
+        Self { left: left.clamp(STALL_BUDGET_PER_CONNECTION, MAX_STALL_BUDGET), stalled: 0, fresh: chunks }
     }
 
     pub(crate) const fn left(&self) -> Duration {
@@ -38,7 +38,7 @@ impl Patience {
     pub(crate) fn acquired(&mut self) {
         match self.fresh.checked_sub(1) {
             Some(fresh) => self.fresh = fresh,
-            None => self.left = (self.left + PATIENCE_PER_CHUNK).min(MAX_PATIENCE),
+            None => self.left = (self.left + STALL_BUDGET_PER_CHUNK).min(MAX_STALL_BUDGET),
         }
     }
 

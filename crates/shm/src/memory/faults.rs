@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use core::{mem, ptr};
 use std::sync::{Once, OnceLock};
 
-use crate::{mappings, memfd};
+use super::{mapping_list, memfd};
 
 /// What was done about SIGBUS before.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
@@ -61,7 +61,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut 
     if is_fault {
         // SAFETY: faults have an address.
         let address = unsafe { (*info).si_addr() }.addr();
-        if let Some((base, size)) = mappings::lose(address) {
+        if let Some((base, size)) = mapping_list::lose(address) {
             // SAFETY: a listed mapping is there. It is memory of a stranger, in which anything may
             // be found at any time. No reference to its bytes exists but to atomics.
             if unsafe { memfd::map_zeros_over(base.as_ptr(), size) }.is_ok() {

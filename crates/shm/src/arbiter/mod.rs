@@ -10,24 +10,29 @@
 //!   chunk full → queue it, wake() ─────► send_pending() → CommitSink::commit
 //! ```
 
+mod stall_budget;
+mod writer_ids;
+
 use core::{fmt, time::Duration};
 use std::sync::{Arc, PoisonError};
 
 use esatto_map::Map;
 
+use self::{
+    stall_budget::{MAX_STALL_BUDGET, StallBudget},
+    writer_ids::WriterIds,
+};
 use crate::{
-    Error,
     abi::{ChunkHeader, PageLayout, PageSize, PageWord},
-    commit::{ChunkToMove, CommitSink, FlushCallback},
-    ids::WriterIds,
-    patches::PatchList,
-    patience::{MAX_PATIENCE, Patience},
-    pending::{Finished, FinishedChunk, Pending, Reservations, Splitter, Target, Urgency},
-    region::{Region, SharedMemory},
-    service,
-    smb::{Chunk, Smb, state::BeingWritten},
+    chunk_states::{Chunk, Smb, state::BeingWritten},
+    commit::{
+        ChunkToMove, CommitQueue, CommitSink, Finished, FinishedChunk, FlushCallback, PatchList, RequestSplitter,
+        Reservations, Target, Urgency,
+    },
+    error::Error,
+    memory::{Region, SharedMemory},
+    service_region::scrape,
     sync::{AtomicBool, Mutex, MutexGuard, Ordering},
-    writer::TraceWriter,
 };
 
 /// Attempts of a stalling writer before it gives up: about 29 seconds (§12).
@@ -47,9 +52,9 @@ pub enum ExhaustedPolicy {
     #[default]
     Drop,
     /// Waits up to 29 seconds, then calls [`CommitSink::on_stalled_too_long`] and drops. Drops
-    /// earlier if the [patience](Arbiter::patience) with the service ends.
+    /// earlier if the [stall budget](Arbiter::stall_budget) with the service ends.
     StallThenAbort,
-    /// Waits up to 29 seconds, or until the [patience](Arbiter::patience) with the service ends.
+    /// Waits up to 29 seconds, or until the [stall budget](Arbiter::stall_budget) with the service ends.
     /// Then drops without waiting again until a chunk is free.
     StallThenDrop,
 }
@@ -72,8 +77,8 @@ pub struct Options {
     /// With `emulation`: send unfinished chunks before a flush is acknowledged, as a service would scrape them.
     pub self_scraping: bool,
     /// How long writers still wait for this service, as another connection to it
-    /// [left](Arbiter::patience) it.
-    pub patience: Duration,
+    /// [left](Arbiter::stall_budget) it.
+    pub stall_budget: Duration,
 }
 
 impl Default for Options {
@@ -85,7 +90,7 @@ impl Default for Options {
             direct_patching: false,
             emulation: false,
             self_scraping: false,
-            patience: MAX_PATIENCE,
+            stall_budget: MAX_STALL_BUDGET,
         }
     }
 }
@@ -106,12 +111,12 @@ struct State {
     next_page: u32,
     /// Chunks that writers have.
     held: u32,
-    patience: Patience,
+    stall_budget: StallBudget,
     ids: WriterIds,
     /// Buffer of each writer that the service was told of.
     registered: Map<u16, u16>,
     reservations: Reservations,
-    pending: Pending,
+    pending: CommitQueue,
 }
 
 impl Arbiter {
@@ -143,11 +148,11 @@ impl Arbiter {
             state: Mutex::new(State {
                 next_page: 0,
                 held: 0,
-                patience: Patience::new(options.patience, chunks),
+                stall_budget: StallBudget::new(options.stall_budget, chunks),
                 ids: WriterIds::new(),
                 registered: Map::new(),
                 reservations: Reservations::default(),
-                pending: Pending::default(),
+                pending: CommitQueue::default(),
             }),
             sending: Mutex::new(()),
         }))
@@ -161,28 +166,6 @@ impl Arbiter {
     /// Size of a page.
     pub fn page_size(&self) -> PageSize {
         self.smb.page_size()
-    }
-
-    /// Makes a writer for a buffer of the service (global id, 1 to 65535). Allocates.
-    ///
-    /// The writer drops everything ([`TraceWriter::is_null`]) if the buffer is 0, the arbiter was shut
-    /// down, or 32767 writers are alive.
-    pub fn create_writer(self: &Arc<Self>, target_buffer: u16, policy: ExhaustedPolicy) -> TraceWriter {
-        if target_buffer == 0 {
-            return TraceWriter::null();
-        }
-        self.create(Target::Buffer(target_buffer), policy)
-    }
-
-    /// Makes a writer whose buffer is not known yet (§14): it drops if the memory is full.
-    ///
-    /// Until [`bind_reservation`](Self::bind_reservation) or [`abort_reservation`](Self::abort_reservation) is called
-    /// with this number (1 to 65535, the caller's choice), *nothing* is committed for the whole arbiter.
-    pub fn create_startup_writer(self: &Arc<Self>, reservation: u16) -> TraceWriter {
-        if reservation == 0 {
-            return TraceWriter::null();
-        }
-        self.create(Target::Reservation(reservation), ExhaustedPolicy::Drop)
     }
 
     /// Tells the buffer of a reservation. Its writers are registered, and what was held back is sent.
@@ -238,8 +221,8 @@ impl Arbiter {
 
     /// How long writers still wait for a service that hands back no chunk: the budget that all of
     /// them share, and each chunk that comes back adds to.
-    pub fn patience(&self) -> Duration {
-        self.state().patience.left()
+    pub fn stall_budget(&self) -> Duration {
+        self.state().stall_budget.left()
     }
 
     /// True after [`Arbiter::shutdown`].
@@ -356,15 +339,16 @@ impl Arbiter {
         self.announce(state, Urgency::Now);
     }
 
-    fn create(self: &Arc<Self>, target: Target, policy: ExhaustedPolicy) -> TraceWriter {
+    /// Adds a writer; `None` if the arbiter was shut down, or the largest number of writers are alive.
+    pub(crate) fn add_writer(&self, target: Target) -> Option<WriterRef> {
         if self.is_shutdown() {
-            return TraceWriter::null();
+            return None;
         }
         let mut state = self.state();
         let Some(writer_id) = state.ids.allocate() else {
             drop(state);
             self.sink.on_writer_refused();
-            return TraceWriter::null();
+            return None;
         };
         let buffer = match target {
             Target::Buffer(buffer) => Some(buffer),
@@ -377,7 +361,7 @@ impl Arbiter {
         } else {
             drop(state);
         }
-        TraceWriter::new(Arc::clone(self), WriterRef { writer_id, target }, policy)
+        Some(WriterRef { writer_id, target })
     }
 
     fn resolve(&self, reservation: u16, buffer: u16) {
@@ -403,7 +387,7 @@ impl Arbiter {
             if let Some(chunk) = self.try_page(page, header) {
                 state.next_page = page;
                 state.held += 1;
-                state.patience.acquired();
+                state.stall_budget.acquired();
                 let chunks = pages * self.options.layout.chunks() as u32;
                 let many = state.held > chunks / 2;
                 let scarce = many && state.held % (chunks / SCARCITY_PARTS).max(1) == 0;
@@ -426,9 +410,9 @@ impl Arbiter {
 
     #[cold]
     fn stall(&self, header: ChunkHeader, policy: ExhaustedPolicy) -> Option<Chunk<BeingWritten>> {
-        self.state().patience.begin();
+        self.state().stall_budget.begin();
         let found = self.wait_for_chunk(header);
-        self.state().patience.end();
+        self.state().stall_budget.end();
         match found {
             Ok(chunk) => Some(chunk),
             Err(GaveUp::Stalled) if policy == ExhaustedPolicy::StallThenAbort => {
@@ -446,7 +430,7 @@ impl Arbiter {
             if on_connection_thread && attempt % 2 == 1 {
                 self.send_now();
             } else {
-                if !self.state().patience.spend(pause) {
+                if !self.state().stall_budget.spend(pause) {
                     return Err(GaveUp::Early);
                 }
                 self.sink.stall(pause);
@@ -519,9 +503,9 @@ impl Arbiter {
         }
         self.send(turn);
         let registered = self.state().registered.clone();
-        let mut splitter = Splitter::new(true);
+        let mut splitter = RequestSplitter::new(true);
         let mut found_any = false;
-        service::scrape(
+        scrape(
             &self.smb,
             &mut Vec::new(),
             // Complete ones are pending, and leave in front of the acknowledgement anyway.

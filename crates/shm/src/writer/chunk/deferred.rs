@@ -1,4 +1,4 @@
-//! Reservations in the chunk under the writer's hands (`crate::late`).
+//! Reservations in the chunk under the writer's hands (`super::super::deferred_list`).
 //!
 //! A scraper takes a finished packet of an unfinished chunk for whole, whatever the flags say (§16). So as long as a
 //! value in the chunk is missing its count is *held back*: it is published where nobody looks, and the last
@@ -7,7 +7,7 @@
 use super::{ChunkWriter, EMPTY_LENGTH, write_size};
 use crate::{
     abi::{ChunkFlags, FRAGMENT_SIZE_LEN, PATCH_SIZE},
-    late::{Late, LateValue, Place},
+    writer::deferred_list::{Deferred, DeferredValue, Place},
 };
 
 /// Patches that may wait for one that stands before them. Reached only if a value is never told.
@@ -24,7 +24,7 @@ impl Special {
     /// It continues a packet.
     pub(crate) const CONTINUES: Self = Self(1);
     /// Its packet has a reservation, so what is written stays where it is.
-    pub(crate) const LATE: Self = Self(2);
+    pub(crate) const DEFERRED: Self = Self(2);
 
     pub(crate) fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -44,21 +44,21 @@ impl ChunkWriter {
     ///
     /// # Safety
     /// They lie in the fragment being written, in the chunk that we hold.
-    pub(crate) unsafe fn open_late(&mut self, at: *mut u8) -> Late {
+    pub(crate) unsafe fn open_deferred(&mut self, at: *mut u8) -> Deferred {
         // SAFETY: the caller's promise.
         unsafe { write_size(at, [0; PATCH_SIZE]) };
-        if !self.special.contains(Special::LATE) {
-            self.special = self.special.with(Special::LATE);
-            self.lates.begin_packet();
+        if !self.special.contains(Special::DEFERRED) {
+            self.special = self.special.with(Special::DEFERRED);
+            self.deferred.begin_packet();
         }
         // The count in the chunk ends with this packet, or an earlier one that misses a value.
         self.packets = self.scratch.as_ptr().cast();
-        self.lates.push((at.addr() - self.payload.addr()) as u16)
+        self.deferred.push((at.addr() - self.payload.addr()) as u16)
     }
 
     /// The value is known now.
-    pub(crate) fn fill_late(&mut self, late: &Late, value: LateValue) {
-        match self.lates.take(late) {
+    pub(crate) fn fill_deferred(&mut self, deferred: &Deferred, value: DeferredValue) {
+        match self.deferred.take(deferred) {
             Some(Place::Chunk(offset)) => {
                 // SAFETY: reservations in place are in the chunk that we hold, or they would be patches or forgotten.
                 let at = unsafe { self.payload.add(usize::from(offset)) };
@@ -72,11 +72,11 @@ impl ChunkWriter {
     }
 
     /// The packet being written is dropped: nobody needs its values.
-    pub(crate) fn abandon_lates(&mut self) {
-        if self.special.contains(Special::LATE) {
-            self.special = self.special.without(Special::LATE);
+    pub(crate) fn abandon_deferred(&mut self) {
+        if self.special.contains(Special::DEFERRED) {
+            self.special = self.special.without(Special::DEFERRED);
             let patches = &mut self.patches;
-            self.lates.abandon_packet(|place| {
+            self.deferred.abandon_packet(|place| {
                 if let Place::Patch(number) = place {
                     patches.fill(number, EMPTY_LENGTH);
                 }
@@ -87,14 +87,14 @@ impl ChunkWriter {
 
     /// What was not told until now never will be.
     #[cold]
-    pub(crate) fn give_up_lates(&mut self) {
-        if self.lates.is_empty() {
+    pub(crate) fn give_up_deferred(&mut self) {
+        if self.deferred.is_empty() {
             return;
         }
         let (payload, patches) = (self.payload, &mut self.patches);
-        self.lates.give_up(|place| match place {
+        self.deferred.give_up(|place| match place {
             Place::Chunk(offset) => {
-                // SAFETY: as in `fill_late`.
+                // SAFETY: as in `fill_deferred`.
                 let at = unsafe { payload.add(usize::from(offset)) };
                 // SAFETY: as above.
                 unsafe { write_size(at, EMPTY_LENGTH) };
@@ -108,17 +108,17 @@ impl ChunkWriter {
     /// The chunk will be given away: what it misses has to be a patch.
     #[cold]
     #[inline(never)]
-    pub(super) fn part_with_lates(&mut self) {
-        if self.lates.any_in_place() {
+    pub(super) fn part_with_deferred(&mut self) {
+        if self.deferred.any_in_place() {
             self.flags = self.flags.with(ChunkFlags::NEEDS_PATCHING);
-            self.late_chunk = true;
+            self.deferred_only = true;
             let (chunk_id, patches) = (self.chunk_id, &mut self.patches);
-            self.lates.part(|offset| patches.push_late(chunk_id, offset));
+            self.deferred.part(|offset| patches.push_deferred(chunk_id, offset));
             self.show_count();
         }
         if self.patches.len() > MAX_WAITING_PATCHES {
             let patches = &mut self.patches;
-            self.lates.give_up_patches(|place| {
+            self.deferred.give_up_patches(|place| {
                 if let Place::Patch(number) = place {
                     patches.fill(number, EMPTY_LENGTH);
                 }
@@ -129,7 +129,7 @@ impl ChunkWriter {
 
     /// If no value is missing in the chunk any more, its count is the true one again.
     fn show_count(&mut self) {
-        if self.lates.any_in_place() {
+        if self.deferred.any_in_place() {
             return;
         }
         if let (Some(chunk), Some(arbiter)) = (&self.chunk, &self.arbiter) {

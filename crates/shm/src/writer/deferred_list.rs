@@ -2,11 +2,11 @@
 //! (`docs/spec/protozero.md` §3, `docs/spec/shared-memory.md` §11).
 //!
 //! ```text
-//!  reserve_late ──► in place ─── chunk returned ──► patch ─── fill_late ──► sent, in order
-//!                      └ fill_late: written into the chunk
+//!  reserve_deferred ──► in place ─── chunk returned ──► patch ─── fill_deferred ──► sent, in order
+//!                      └ fill_deferred: written into the chunk
 //! ```
 //!
-//! This is about the list of those that are open; where they stand is the business of `chunk_writer`.
+//! This is about the list of those that are open; where they stand is the business of `writer/chunk`.
 
 use esatto_protozero::wire;
 
@@ -16,15 +16,15 @@ use crate::{
 };
 
 /// Open reservations of one writer. A packet that asks for more is dropped, and the older ones are given up.
-pub(crate) const MAX_OPEN_LATES: usize = 1024;
+pub(crate) const MAX_OPEN_DEFERRED: usize = 1024;
 
-/// A reservation of four bytes, to be filled by [`TraceWriter::fill_late`](crate::TraceWriter::fill_late).
+/// A reservation of four bytes, to be filled by [`TraceWriter::fill_deferred`](crate::TraceWriter::fill_deferred).
 ///
 /// It names the place, and keeps nothing alive. If it is never used the service waits for the packet, and for those behind it,
 /// until the writer is dropped or gives it up.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "the service waits for the value"]
-pub struct Late {
+pub struct Deferred {
     /// Of whom.
     writer: usize,
     number: u64,
@@ -32,9 +32,9 @@ pub struct Late {
 
 /// Four bytes, the first of them not zero: a patch that begins with zero counts as not told yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LateValue([u8; PATCH_SIZE]);
+pub struct DeferredValue([u8; PATCH_SIZE]);
 
-impl LateValue {
+impl DeferredValue {
     /// The length of an empty message.
     pub const EMPTY: Self = Self(wire::redundant_varint4(0));
 
@@ -68,7 +68,7 @@ pub(crate) enum Place {
 
 /// The open reservations of one writer.
 #[derive(Debug)]
-pub(crate) struct Lates {
+pub(crate) struct DeferredList {
     writer: usize,
     next: u64,
     /// Those from this number on were made in the packet being written, if any was.
@@ -78,7 +78,7 @@ pub(crate) struct Lates {
     in_place: usize,
 }
 
-impl Lates {
+impl DeferredList {
     /// None. Does not allocate.
     pub(crate) fn new() -> Self {
         static WRITERS: AtomicUsize = AtomicUsize::new(0);
@@ -91,7 +91,7 @@ impl Lates {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.open.len() >= MAX_OPEN_LATES
+        self.open.len() >= MAX_OPEN_DEFERRED
     }
 
     pub(crate) fn any_in_place(&self) -> bool {
@@ -104,20 +104,20 @@ impl Lates {
     }
 
     /// Adds one at this offset in the chunk.
-    pub(crate) fn push(&mut self, offset: u16) -> Late {
+    pub(crate) fn push(&mut self, offset: u16) -> Deferred {
         let number = self.next;
         self.next += 1;
         self.open.push((number, Place::Chunk(offset)));
         self.in_place += 1;
-        Late { writer: self.writer, number }
+        Deferred { writer: self.writer, number }
     }
 
     /// Removes one that is told now, and says where it stands; `None` if it is not open, or another writer's.
-    pub(crate) fn take(&mut self, late: &Late) -> Option<Place> {
-        if late.writer != self.writer {
+    pub(crate) fn take(&mut self, deferred: &Deferred) -> Option<Place> {
+        if deferred.writer != self.writer {
             return None;
         }
-        let index = self.open.iter().rposition(|(number, _)| *number == late.number)?;
+        let index = self.open.iter().rposition(|(number, _)| *number == deferred.number)?;
         let (_, place) = self.open.remove(index);
         self.in_place -= usize::from(matches!(place, Place::Chunk(_)));
         Some(place)

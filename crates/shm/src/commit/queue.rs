@@ -1,34 +1,20 @@
 //! What waits to be sent: the one pending request of an arbiter.
 
-use esatto_map::Map;
-
+use super::{
+    patch_list::PatchList,
+    request::{ChunkToMove, ChunkToPatch, CommitRequest, FlushCallback, MAX_PATCHES_PER_ENTRY, Patch},
+    reservations::Target,
+    splitter::RequestSplitter,
+};
 use crate::{
     abi::{CHUNK_HEADER_SIZE, ChunkFlags, PATCH_SIZE, Packets},
-    commit::{ChunkToMove, ChunkToPatch, CommitRequest, FlushCallback, MAX_PATCHES_PER_ENTRY, Patch},
-    patches::PatchList,
-    region::Region,
-    smb::{
+    chunk_states::{
         Chunk, Smb, announce,
         state::{BeingWritten, Complete},
     },
+    memory::Region,
     sync::Ordering,
 };
-
-/// Largest estimate of an emulated request; one that would reach it is split (§17).
-const EMULATED_REQUEST_LIMIT: usize = 131072 - 512;
-/// What a chunk adds to the estimate beside its data, and a patch entry beside its patches.
-const ENTRY_OVERHEAD: usize = 32;
-/// What a patch adds.
-const PATCH_OVERHEAD: usize = PATCH_SIZE + 16;
-
-/// Where a writer's chunks go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
-    /// A buffer of the service; 0 has the chunks discarded.
-    Buffer(u16),
-    /// A reservation made before the buffer is known (§14). Never sent.
-    Reservation(u16),
-}
 
 /// A finished chunk.
 #[derive(Debug)]
@@ -63,7 +49,7 @@ pub(crate) enum Urgency {
 /// Bounded by the memory: a chunk that is not sent is not freed, each chunk has a bounded number of
 /// length fields, and writers without chunks add nothing.
 #[derive(Default)]
-pub(crate) struct Pending {
+pub(crate) struct CommitQueue {
     moves: Vec<Finished>,
     patches: Vec<(Target, ChunkToPatch)>,
     flush_request_id: u64,
@@ -85,7 +71,7 @@ pub(crate) struct Batch {
     pub(crate) lost: usize,
 }
 
-impl Pending {
+impl CommitQueue {
     pub(crate) fn is_empty(&self) -> bool {
         self.moves.is_empty() && self.patches.is_empty() && self.flush_request_id == 0 && self.callbacks.is_empty()
     }
@@ -197,7 +183,7 @@ impl Pending {
         }
         self.bytes = 0;
         let mut lost = 0;
-        let mut splitter = Splitter::new(emulation);
+        let mut splitter = RequestSplitter::new(emulation);
         for mut finished in self.moves.drain(..) {
             finished.chunk.complete(smb);
             let FinishedChunk::Complete(chunk) = finished.chunk else {
@@ -228,16 +214,6 @@ impl Pending {
     }
 }
 
-impl Target {
-    fn buffer(self) -> u16 {
-        match self {
-            Self::Buffer(id) => id,
-            // Nothing is taken while a reservation is unresolved; 0 would have the chunk discarded.
-            Self::Reservation(_) => 0,
-        }
-    }
-}
-
 impl FinishedChunk {
     fn complete<R: Region>(&mut self, smb: &Smb<R>) {
         *self = match std::mem::replace(self, Self::Lost) {
@@ -256,114 +232,4 @@ fn copy_chunk<R: Region>(smb: &Smb<R>, chunk: &Chunk<Complete>) -> Vec<u8> {
     data[..CHUNK_HEADER_SIZE].copy_from_slice(&smb.header(chunk).to_bytes());
     smb.region().read_into(chunk.payload_offset(), &mut data[CHUNK_HEADER_SIZE..]);
     data
-}
-
-/// Puts entries into one request, or for emulation into as many as it takes.
-pub(crate) struct Splitter {
-    done: Vec<CommitRequest>,
-    current: CommitRequest,
-    estimate: usize,
-    limit: usize,
-}
-
-impl Splitter {
-    pub(crate) fn new(emulation: bool) -> Self {
-        let limit = if emulation { EMULATED_REQUEST_LIMIT } else { usize::MAX };
-        Self { done: Vec::new(), current: CommitRequest::default(), estimate: 0, limit }
-    }
-
-    pub(crate) fn push_move(&mut self, entry: ChunkToMove) {
-        self.make_room(ENTRY_OVERHEAD + entry.data.as_ref().map_or(0, Vec::len));
-        self.current.moves.push(entry);
-    }
-
-    pub(crate) fn push_patch(&mut self, entry: ChunkToPatch) {
-        self.make_room(ENTRY_OVERHEAD + entry.patches.len() * PATCH_OVERHEAD);
-        self.current.patches.push(entry);
-    }
-
-    /// The flush id and the callbacks go into the last part.
-    pub(crate) fn finish(mut self, flush_request_id: u64, callbacks: Vec<FlushCallback>) -> Vec<CommitRequest> {
-        self.current.flush_request_id = flush_request_id;
-        self.current.callbacks = callbacks;
-        self.done.push(self.current);
-        self.done
-    }
-
-    fn make_room(&mut self, size: usize) {
-        if self.estimate != 0 && self.estimate + size >= self.limit {
-            self.done.push(std::mem::take(&mut self.current));
-            self.estimate = 0;
-        }
-        self.estimate += size;
-    }
-}
-
-/// Reservations of startup tracing (§14).
-#[derive(Debug, Default)]
-pub(crate) struct Reservations {
-    known: Map<u16, Reservation>,
-    unresolved: usize,
-}
-
-#[derive(Debug)]
-enum Reservation {
-    /// The writers that were made for it.
-    Open(Vec<u16>),
-    Resolved(u16),
-}
-
-impl Reservations {
-    /// True while nothing may be sent.
-    pub(crate) fn hold(&self) -> bool {
-        self.unresolved > 0
-    }
-
-    /// Notes a writer for a reservation; returns its buffer if that is known already.
-    pub(crate) fn add_writer(&mut self, reservation: u16, writer_id: u16) -> Option<u16> {
-        let unresolved = &mut self.unresolved;
-        let entry = self.known.get_or_insert_with(reservation, || {
-            *unresolved += 1;
-            Reservation::Open(Vec::new())
-        });
-        match entry {
-            Reservation::Open(writers) => {
-                writers.push(writer_id);
-                None
-            }
-            Reservation::Resolved(buffer) => Some(*buffer),
-        }
-    }
-
-    pub(crate) fn remove_writer(&mut self, reservation: u16, writer_id: u16) {
-        if let Some(Reservation::Open(writers)) = self.known.get_mut(&reservation) {
-            writers.retain(|id| *id != writer_id);
-        }
-    }
-
-    /// What is to be sent for a target.
-    pub(crate) fn resolved(&self, target: Target) -> Target {
-        match target {
-            Target::Reservation(number) => match self.known.get(&number) {
-                Some(Reservation::Resolved(buffer)) => Target::Buffer(*buffer),
-                _ => target,
-            },
-            Target::Buffer(_) => target,
-        }
-    }
-
-    /// Resolves a reservation, once; returns its writers.
-    pub(crate) fn resolve(&mut self, reservation: u16, buffer: u16) -> Option<Vec<u16>> {
-        match self.known.insert(reservation, Reservation::Resolved(buffer)) {
-            Some(Reservation::Open(writers)) => {
-                self.unresolved -= 1;
-                Some(writers)
-            }
-            Some(Reservation::Resolved(before)) => {
-                self.known.insert(reservation, Reservation::Resolved(before));
-                None
-            }
-            None => Some(Vec::new()),
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use esatto_protozero::{Fields, wire};
 use esatto_shm::{
-    ExhaustedPolicy, Late, LateValue, Options, TraceWriter,
+    Deferred, DeferredValue, ExhaustedPolicy, Options, TraceWriter,
     abi::{ChunkFlags, DROP_MARKER_BYTES},
 };
 
@@ -11,15 +11,15 @@ use crate::{
     rig::{Rig, first_packet, raw_packet, sizes, test_packet},
 };
 
-fn value(len: usize) -> LateValue {
-    LateValue::length(len).unwrap()
+fn value(len: usize) -> DeferredValue {
+    DeferredValue::length(len).unwrap()
 }
 
 /// A packet with one field of `len` bytes, whose length is told later.
-fn packet(writer: &mut TraceWriter, len: usize) -> Late {
+fn packet(writer: &mut TraceWriter, len: usize) -> Deferred {
     let mut packet = writer.new_packet();
     packet.message().raw(b"\x0a");
-    let late = packet.reserve_late().unwrap();
+    let late = packet.reserve_deferred().unwrap();
     packet.message().raw(&vec![b'x'; len]);
     late
 }
@@ -44,12 +44,12 @@ fn finish(rig: &Rig, mut writer: TraceWriter) -> Reader {
 
 #[test]
 fn a_value_is_not_told_while_its_first_byte_is_zero() {
-    assert_eq!(LateValue::new([0, 1, 2, 3]), None);
-    assert_eq!(LateValue::new([1, 0, 0, 0]).unwrap().bytes(), [1, 0, 0, 0]);
-    assert_eq!(value(0), LateValue::EMPTY);
+    assert_eq!(DeferredValue::new([0, 1, 2, 3]), None);
+    assert_eq!(DeferredValue::new([1, 0, 0, 0]).unwrap().bytes(), [1, 0, 0, 0]);
+    assert_eq!(value(0), DeferredValue::EMPTY);
     assert_eq!(value(300).bytes(), wire::redundant_varint4(300));
-    assert!(LateValue::length((1 << 28) - 1).is_some());
-    assert_eq!(LateValue::length(1 << 28), None);
+    assert!(DeferredValue::length((1 << 28) - 1).is_some());
+    assert_eq!(DeferredValue::length(1 << 28), None);
 }
 
 #[test]
@@ -60,16 +60,16 @@ fn in_the_writers_chunk_a_value_is_written_in_place_during_the_packet_or_after_i
         first_packet(&mut writer);
         let mut packet = writer.new_packet();
         packet.message().raw(b"\x0a");
-        let late = packet.reserve_late().unwrap();
+        let late = packet.reserve_deferred().unwrap();
         packet.message().raw(b"xyz");
         // 4 bytes of the first packet, 4 of the size, the tag.
         assert_eq!(rig.payload(0)[9..16], *b"\0\0\0\0xyz");
         if after {
             drop(packet);
             raw_packet(&mut writer, 20);
-            writer.fill_late(late, value(3));
+            writer.fill_deferred(late, value(3));
         } else {
-            packet.fill_late(late, value(3));
+            packet.fill_deferred(late, value(3));
             drop(packet);
         }
         assert_eq!(rig.payload(0)[4..16], *b"\x88\x80\x80\x00\x0a\x83\x80\x80\x00xyz", "not compacted");
@@ -94,7 +94,7 @@ fn after_its_chunk_was_flushed_a_value_leaves_at_once() {
     let mut reader = Reader::default();
     reader.receive(&rig);
     assert_eq!(lengths(&reader), []);
-    writer.fill_late(late, value(3));
+    writer.fill_deferred(late, value(3));
     reader.receive(&rig);
     assert_eq!(lengths(&reader), [3]);
 }
@@ -111,10 +111,10 @@ fn values_wait_for_those_before_them() {
     drop(third);
     writer.flush();
     let mut reader = Reader::default();
-    writer.fill_late(second, value(3000));
+    writer.fill_deferred(second, value(3000));
     reader.receive(&rig);
     assert_eq!((reader.patches(), lengths(&reader)), (0, vec![]));
-    writer.fill_late(first, value(3000));
+    writer.fill_deferred(first, value(3000));
     reader.receive(&rig);
     assert_eq!((reader.patches(), lengths(&reader)), (3, vec![3000, 3000, 5003]));
 }
@@ -130,9 +130,9 @@ fn a_reservation_moves_to_the_next_chunk_whole() {
         let filler = 4080 - 8 - 3 - 1 - rest;
         packet.message().bytes(2, &vec![7; filler]);
         packet.message().raw(b"\x0a");
-        let late = packet.reserve_late().unwrap();
+        let late = packet.reserve_deferred().unwrap();
         packet.message().raw(b"xyz");
-        packet.fill_late(late, value(3));
+        packet.fill_deferred(late, value(3));
         drop(packet);
         let reader = finish(&rig, writer);
         assert_eq!(reader.patches(), usize::from((4..7).contains(&rest)), "{rest}");
@@ -160,15 +160,15 @@ fn a_scrape_sees_no_packet_whose_value_is_missing_nor_those_behind_it() {
     let second = packet(&mut writer, 5);
     raw_packet(&mut writer, 20);
     assert_eq!(scraped(), [3]);
-    writer.fill_late(first, value(3));
+    writer.fill_deferred(first, value(3));
     assert_eq!(scraped(), [3], "as long as one is missing");
-    writer.fill_late(second, value(5));
+    writer.fill_deferred(second, value(5));
     assert_eq!(scraped(), [3, 8, 10, 20]);
     let third = packet(&mut writer, 7);
     raw_packet(&mut writer, 20);
     writer.flush();
     assert_eq!(rig.header(0).packets.count(), 7, "a finished chunk says what is in it");
-    writer.fill_late(third, value(7));
+    writer.fill_deferred(third, value(7));
     assert_eq!(lengths(&finish(&rig, writer)), [3, 5, 18, 7, 18]);
 }
 
@@ -178,15 +178,15 @@ fn a_packet_that_is_taken_back_takes_its_reservations_with_it_and_no_others() {
     let mut writer = rig.writer();
     let kept = packet(&mut writer, 3);
     let mut void = writer.new_packet();
-    let lost = void.reserve_late().unwrap();
+    let lost = void.reserve_deferred().unwrap();
     core::mem::forget(void.message());
-    assert_eq!(void.reserve_late(), None);
+    assert_eq!(void.reserve_deferred(), None);
     drop(void);
     assert_eq!(writer.abandoned_count(), 1);
     // Where the void packet was there is another one now.
     raw_packet(&mut writer, 100);
-    writer.fill_late(lost, LateValue::new([0xff; 4]).unwrap());
-    writer.fill_late(kept, value(3));
+    writer.fill_deferred(lost, DeferredValue::new([0xff; 4]).unwrap());
+    writer.fill_deferred(kept, value(3));
     assert_eq!(lengths(&finish(&rig, writer)), [3, 98]);
 }
 
@@ -196,7 +196,7 @@ fn an_abandoned_packet_of_several_chunks_leaves_nothing_to_wait_for() {
     let mut writer = rig.writer();
     let kept = packet(&mut writer, 3);
     let mut void = writer.new_packet();
-    let lost = [void.reserve_late().unwrap(), void.reserve_late().unwrap()];
+    let lost = [void.reserve_deferred().unwrap(), void.reserve_deferred().unwrap()];
     let mut message = void.message();
     let mut nested = message.begin(1);
     nested.bytes(1, &[7; 5000]);
@@ -207,11 +207,11 @@ fn an_abandoned_packet_of_several_chunks_leaves_nothing_to_wait_for() {
     let mut reader = Reader::default();
     reader.receive(&rig);
     assert_eq!(reader.patches(), 0, "the first one is still wanted");
-    writer.fill_late(kept, value(3));
+    writer.fill_deferred(kept, value(3));
     reader.receive(&rig);
     assert_eq!(reader.patches(), 4);
     for late in lost {
-        writer.fill_late(late, LateValue::new([0xff; 4]).unwrap());
+        writer.fill_deferred(late, DeferredValue::new([0xff; 4]).unwrap());
     }
     raw_packet(&mut writer, 100);
     writer.flush();
@@ -225,18 +225,18 @@ fn running_out_of_memory_spares_the_reservations_of_earlier_packets() {
     let mut writer = rig.writer();
     let kept = packet(&mut writer, 3);
     let mut lost = writer.new_packet();
-    let early = lost.reserve_late().unwrap();
+    let early = lost.reserve_deferred().unwrap();
     lost.message().bytes(1, &[7; 4080]);
-    let late = lost.reserve_late().unwrap();
+    let late = lost.reserve_deferred().unwrap();
     lost.message().bytes(1, &[7; 4080]);
     assert_eq!(rig.payload(1)[..4], DROP_MARKER_BYTES);
-    lost.fill_late(late, LateValue::EMPTY);
+    lost.fill_deferred(late, DeferredValue::EMPTY);
     drop(lost);
     let mut reader = Reader::default();
     reader.receive(&rig);
     assert_eq!(reader.patches(), 0);
-    writer.fill_late(kept, value(3));
-    writer.fill_late(early, LateValue::EMPTY);
+    writer.fill_deferred(kept, value(3));
+    writer.fill_deferred(early, DeferredValue::EMPTY);
     reader.receive(&rig);
     // The chunk of the marker has none: it was dropped with what was in it.
     assert_eq!((reader.patches(), lengths(&reader)), (2, vec![3]));
@@ -249,7 +249,7 @@ fn between_packets_the_chunk_may_go_and_none_come() {
     let kept = packet(&mut writer, 4060);
     test_packet(&mut writer, 1, "lost");
     assert!(writer.is_dropping());
-    writer.fill_late(kept, value(4060));
+    writer.fill_deferred(kept, value(4060));
     let mut reader = Reader::default();
     reader.receive(&rig);
     assert_eq!((reader.patches(), lengths(&reader)), (1, vec![4060]));
@@ -272,8 +272,8 @@ fn a_writer_that_is_dropped_leaves_nothing_to_wait_for() {
         // Another writer's numbers are its own.
         let mut other = rig.writer();
         let open = packet(&mut other, 3);
-        other.fill_late(late, LateValue::new([0xff; 4]).unwrap());
-        other.fill_late(open, value(3));
+        other.fill_deferred(late, DeferredValue::new([0xff; 4]).unwrap());
+        other.fill_deferred(open, value(3));
         other.flush();
         let taken = rig.drain().remove(0);
         assert_eq!(taken.info.flags, ChunkFlags::NONE);
@@ -292,12 +292,12 @@ fn with_the_connection_gone_a_value_goes_nowhere() {
             writer.flush();
         }
         rig.arbiter.shutdown();
-        writer.fill_late(late, value(3));
+        writer.fill_deferred(late, value(3));
         test_packet(&mut writer, 1, "x");
         let before = rig.bytes(0, 16384);
-        writer.fill_late(other, value(3));
+        writer.fill_deferred(other, value(3));
         assert_eq!(rig.bytes(0, 16384), before);
-        assert_eq!(writer.new_packet().reserve_late(), None);
+        assert_eq!(writer.new_packet().reserve_deferred(), None);
         drop(writer);
         assert_eq!(rig.commits().len(), 0);
     }
@@ -312,14 +312,14 @@ fn too_many_open_reservations_are_given_up_with_the_packet_that_asks_for_more() 
         lates.push(packet(&mut writer, 0));
     }
     let mut void = writer.new_packet();
-    assert_eq!(void.reserve_late(), None);
+    assert_eq!(void.reserve_deferred(), None);
     drop(void);
     assert_eq!(writer.abandoned_count(), 1);
     // The writer works again, and nothing waits.
     let late = packet(&mut writer, 3);
-    writer.fill_late(late, value(3));
+    writer.fill_deferred(late, value(3));
     for late in lates {
-        writer.fill_late(late, LateValue::new([0xff; 4]).unwrap());
+        writer.fill_deferred(late, DeferredValue::new([0xff; 4]).unwrap());
     }
     let mut want = vec![0; 1024];
     want.push(3);
@@ -346,7 +346,7 @@ fn patches_wait_for_a_value_that_is_never_told_but_not_without_bound() {
     patches += rig.commits().iter().flat_map(|c| &c.patches).map(|p| p.patches.len()).sum::<usize>();
     assert!(packets > 16_000 && patches >= packets, "{packets} packets, {patches} patches");
     assert_eq!(writer.drop_count(), 0);
-    writer.fill_late(late, value(3));
+    writer.fill_deferred(late, value(3));
     assert_eq!(rig.commits().len(), 0);
 }
 
@@ -362,7 +362,7 @@ fn a_chunk_with_missing_values_is_not_kept_back_for_direct_patching() {
     raw_packet(&mut writer, 20);
     writer.flush();
     assert_eq!(rig.word(0).0, 0x1000_0003);
-    writer.fill_late(late, value(3));
+    writer.fill_deferred(late, value(3));
     let mut reader = Reader::default();
     reader.receive(&rig);
     assert_eq!((reader.patches(), lengths(&reader)), (1, vec![3, 18]));

@@ -1,14 +1,14 @@
 //! The writer of models: packets of one byte, and the same steps at the boundaries of chunks as the real one takes
-//! (`writer.rs`, `chunk_writer.rs`). The arbiter that it gets its chunks from is the real one.
+//! (`trace_writer.rs`, `chunk/`). The arbiter that it gets its chunks from is the real one.
 
 use std::sync::Arc;
 
 use crate::{
     abi::{ChunkFlags, ChunkHeader, Packets},
     arbiter::{Arbiter, ExhaustedPolicy, WriterRef},
-    patches::PatchList,
-    region::{LoomRegion, Region},
-    smb::{Chunk, announce, state::BeingWritten},
+    chunk_states::{Chunk, announce, state::BeingWritten},
+    commit::PatchList,
+    memory::{LoomRegion, Region},
 };
 
 /// Bytes of a fragment: its size and its content.
@@ -37,7 +37,7 @@ struct Current {
 }
 
 impl TraceWriter {
-    pub(crate) fn new(arbiter: Arc<Arbiter>, writer: WriterRef, policy: ExhaustedPolicy) -> Self {
+    pub(super) fn new(arbiter: Arc<Arbiter>, writer: WriterRef, policy: ExhaustedPolicy) -> Self {
         let (current, next_chunk_id) = (None, 0);
         Self { arbiter, writer, policy, current, next_chunk_id, dropping: false, drop_count: 0, written: 0 }
     }

@@ -8,8 +8,10 @@ use core::ptr::{self, NonNull};
 
 use esatto_protozero::cursor::{Nested, Strip};
 
-use super::{ONE_BYTE_SIZE_LIMIT, TraceWriter};
-use crate::chunk_writer::MAX_PACKETS_PER_CHUNK;
+use super::{
+    chunk::MAX_PACKETS_PER_CHUNK,
+    trace_writer::{ONE_BYTE_SIZE_LIMIT, TraceWriter},
+};
 
 /// Bytes for the size of the packet.
 const SIZE_LEN: usize = 1;

@@ -1,10 +1,5 @@
 //! What applications write packets with (`docs/spec/shared-memory.md` §9).
 
-mod late;
-mod packet;
-mod raw;
-mod small;
-
 use core::{
     fmt,
     ptr::{self, NonNull},
@@ -17,21 +12,17 @@ use esatto_protozero::{
     wire,
 };
 
-pub use packet::Packet;
-pub use raw::{MAX_ROOM, Room};
-pub use small::SmallPacket;
-
+use super::chunk::{ChunkWriter, MAX_PACKETS_PER_CHUNK, Special, write_size};
 use crate::{
     abi::FRAGMENT_SIZE_LEN,
     arbiter::{Arbiter, ExhaustedPolicy, WriterRef},
-    chunk_writer::{ChunkWriter, MAX_PACKETS_PER_CHUNK, Special, write_size},
     commit::FlushCallback,
 };
 
 /// A packet is not begun where fewer bytes are left (§9).
 const MIN_BYTES_FOR_PACKET: usize = 12;
 /// Fragments shorter than this get a one-byte size.
-const ONE_BYTE_SIZE_LIMIT: usize = 127;
+pub(super) const ONE_BYTE_SIZE_LIMIT: usize = 127;
 /// `TracePacket.previous_packet_dropped`.
 const PREVIOUS_PACKET_DROPPED: u32 = 42;
 /// `TracePacket.first_packet_on_sequence`.
@@ -41,7 +32,7 @@ const _: () = assert!(MIN_BYTES_FOR_PACKET > FRAGMENT_SIZE_LEN);
 
 /// Writes the packets of one sequence, straight into shared memory.
 ///
-/// Used by one thread at a time. A packet is written between [`new_packet`](Self::new_packet) and the end of the [`Packet`]. Between
+/// Used by one thread at a time. A packet is written between [`new_packet`](Self::new_packet) and the end of the [`Packet`](crate::Packet). Between
 /// chunk boundaries nothing allocates, locks or calls the kernel; at a boundary one short lock is taken.
 ///
 /// A writer never fails: without memory it drops packets, and says so in the first one that gets through
@@ -69,11 +60,11 @@ const _: () = assert!(MIN_BYTES_FOR_PACKET > FRAGMENT_SIZE_LEN);
 /// writer.flush();
 /// ```
 pub struct TraceWriter {
-    stream: Stream,
+    pub(super) stream: Stream,
     /// The stream's delegate. From `Box::leak`, freed on drop. Accessed here only between calls on the stream.
     chunk: NonNull<ChunkWriter>,
     /// Where the content of a small packet has to end at the latest, in the chunk that the writer has; null if the next packet cannot be a small one.
-    small_end: *mut u8,
+    pub(super) small_end: *mut u8,
 }
 
 // SAFETY: a writer owns all it points to, or shares it through `Arc<Arbiter>`, which is `Send` and `Sync`; its chunk is
@@ -81,7 +72,7 @@ pub struct TraceWriter {
 unsafe impl Send for TraceWriter {}
 
 impl TraceWriter {
-    pub(crate) fn new(arbiter: Arc<Arbiter>, writer: WriterRef, policy: ExhaustedPolicy) -> Self {
+    pub(super) fn new(arbiter: Arc<Arbiter>, writer: WriterRef, policy: ExhaustedPolicy) -> Self {
         Self::from_chunk_writer(ChunkWriter::new(Some((arbiter, writer)), policy))
     }
 
@@ -96,13 +87,6 @@ impl TraceWriter {
         // methods here take care, and `Packet` and `Message` borrow the writer.
         let stream = unsafe { Stream::new(chunk) };
         Self { stream, chunk, small_end: ptr::null_mut() }
-    }
-
-    /// Begins a packet. The previous one has ended, by the borrow; if it was leaked it is dropped.
-    #[inline]
-    pub fn new_packet(&mut self) -> Packet<'_> {
-        self.begin_packet();
-        Packet::new(self)
     }
 
     /// Begins a packet without a guard: for code that cannot hold one, such as encoders in other languages.
@@ -236,7 +220,7 @@ impl TraceWriter {
     }
 
     #[inline]
-    fn chunk(&mut self) -> &mut ChunkWriter {
+    pub(super) fn chunk(&mut self) -> &mut ChunkWriter {
         // SAFETY: valid until drop. The stream's calls are over when we are here, and `self` is borrowed while the
         // reference lives, so that no other can begin.
         unsafe { self.chunk.as_mut() }
@@ -285,7 +269,7 @@ impl TraceWriter {
 
     /// Ends the packet; there is one.
     #[inline]
-    fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         self.finish_with(true);
     }
 
@@ -341,7 +325,7 @@ impl TraceWriter {
         let (begin, used) = (self.stream.begin().addr(), self.stream.used());
         let chunk = self.chunk();
         chunk.in_packet = false;
-        chunk.abandon_lates();
+        chunk.abandon_deferred();
         let header = core::mem::replace(&mut chunk.header, ptr::null_mut());
         if header.is_null() {
             if !chunk.dropping {
@@ -396,7 +380,7 @@ impl TraceWriter {
 
 impl Drop for TraceWriter {
     fn drop(&mut self) {
-        self.chunk().give_up_lates();
+        self.chunk().give_up_deferred();
         self.flush_inner(None);
         let chunk = self.chunk();
         let writer = chunk.writer;
@@ -423,8 +407,8 @@ mod tests {
     use crate::{
         abi::PageSize,
         commit::{CommitRequest, CommitSink},
-        region::PrivateRegion,
-        service::ServiceRegion,
+        memory::PrivateRegion,
+        service_region::ServiceRegion,
     };
 
     struct Sink;
@@ -456,6 +440,6 @@ mod tests {
     fn writers_move_between_threads() {
         fn assert_send<T: Send>() {}
         assert_send::<TraceWriter>();
-        assert_send::<Packet<'_>>();
+        assert_send::<crate::Packet<'_>>();
     }
 }

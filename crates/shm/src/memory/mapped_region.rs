@@ -9,12 +9,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use linux_raw_sys::general::{F_SEAL_FUTURE_WRITE, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_WRITE, TMPFS_MAGIC};
 
-use crate::{
-    Error,
-    abi::PageSize,
-    mappings::{self, Mapping},
+use super::{
+    addressable_memory::Memory,
+    mapping_list::{self, Mapping},
     memfd,
-    region::Memory,
+};
+use crate::{
+    abi::PageSize,
+    error::Error,
     size::{Geometry, MAX_SIZE},
 };
 
@@ -122,7 +124,7 @@ impl MappedRegion {
     ///
     /// This process has one thread. The descriptors of the regions are open.
     pub unsafe fn copy_in_child() {
-        for (base, size, fd) in mappings::all() {
+        for (base, size, fd) in mapping_list::all() {
             // SAFETY: a mapping that is listed is there, and its file is open until after it is
             // not. Without memory for it, it stays as it is.
             let _ = unsafe { memfd::map_copy_over(base, fd, size) };

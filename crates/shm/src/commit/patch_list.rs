@@ -13,7 +13,7 @@ pub(crate) struct PatchRecord {
     /// The redundant varint. Its first byte has bit 7 set, so zero means "not known yet".
     value: [u8; PATCH_SIZE],
     /// Not the length of a message of the packet being written, but told by the application, whenever that is.
-    late: bool,
+    deferred: bool,
 }
 
 impl PatchRecord {
@@ -47,12 +47,12 @@ impl PatchList {
 
     /// Adds a record without value, and returns its number.
     pub(crate) fn push(&mut self, chunk_id: u32, offset: u16) -> u32 {
-        self.push_record(PatchRecord { chunk_id, offset, value: [0; PATCH_SIZE], late: false })
+        self.push_record(PatchRecord { chunk_id, offset, value: [0; PATCH_SIZE], deferred: false })
     }
 
     /// As [`push`](Self::push), for a value that [`fill_lengths`](Self::fill_lengths) leaves alone.
-    pub(crate) fn push_late(&mut self, chunk_id: u32, offset: u16) -> u32 {
-        self.push_record(PatchRecord { chunk_id, offset, value: [0; PATCH_SIZE], late: true })
+    pub(crate) fn push_deferred(&mut self, chunk_id: u32, offset: u16) -> u32 {
+        self.push_record(PatchRecord { chunk_id, offset, value: [0; PATCH_SIZE], deferred: true })
     }
 
     /// Sets the value of a record that was not taken yet.
@@ -66,7 +66,7 @@ impl PatchList {
     /// Gives every length that has none this value.
     pub(crate) fn fill_lengths(&mut self, value: [u8; PATCH_SIZE]) {
         for record in &mut self.records {
-            if record.value().is_none() && !record.late {
+            if record.value().is_none() && !record.deferred {
                 record.value = value;
             }
         }

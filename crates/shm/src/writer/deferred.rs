@@ -1,14 +1,15 @@
 //! Reserving four bytes whose value is told later.
 
-use super::{Packet, TraceWriter};
-use crate::{
-    abi::{FRAGMENT_SIZE_LEN, PATCH_SIZE},
-    late::{Late, LateValue},
+use super::{
+    deferred_list::{Deferred, DeferredValue},
+    packet::Packet,
+    trace_writer::TraceWriter,
 };
+use crate::abi::{FRAGMENT_SIZE_LEN, PATCH_SIZE};
 
 impl TraceWriter {
     /// Appends four bytes to the packet being written whose value is told later, during the packet or after it, by
-    /// [`fill_late`](Self::fill_late). For lengths that are not those of a [`Message`](esatto_protozero::Message): encoders in other languages have such.
+    /// [`fill_deferred`](Self::fill_deferred). For lengths that are not those of a [`Message`](esatto_protozero::Message): encoders in other languages have such.
     ///
     /// `None` if there is nothing to be filled: no packet was begun, or it is being dropped.
     ///
@@ -16,25 +17,25 @@ impl TraceWriter {
     /// written into it; later it goes out as a patch (`docs/spec/shared-memory.md` §11), in its turn. Until then the service keeps the
     /// packet, and those of the writer behind it, from readers.
     ///
-    /// Reservations are given up, which means that they get [`LateValue::EMPTY`], when the writer is dropped; when a packet asks for more
+    /// Reservations are given up, which means that they get [`DeferredValue::EMPTY`], when the writer is dropped; when a packet asks for more
     /// while 1024 are open, which drops that packet; and when 16384 patches wait behind one. The latter two are counted
     /// ([`abandoned_count`](Self::abandoned_count)).
     ///
     /// Allocates, unless one was open before.
     ///
     /// ```
-    /// # use esatto_shm::{LateValue, TraceWriter};
+    /// # use esatto_shm::{DeferredValue, TraceWriter};
     /// # let mut writer = TraceWriter::null();
     /// let mut packet = writer.new_packet();
     /// packet.message().raw(&[0x0a]); // field 1, of unknown length
-    /// let length = packet.reserve_late();
+    /// let length = packet.reserve_deferred();
     /// packet.message().raw(b"content");
-    /// if let (Some(length), Some(value)) = (length, LateValue::length(7)) {
-    ///     packet.fill_late(length, value);
+    /// if let (Some(length), Some(value)) = (length, DeferredValue::length(7)) {
+    ///     packet.fill_deferred(length, value);
     /// }
     /// ```
-    pub fn reserve_late(&mut self) -> Option<Late> {
-        if !self.takes_late() {
+    pub fn reserve_deferred(&mut self) -> Option<Deferred> {
+        if !self.can_defer() {
             return None;
         }
         let at = self.stream.reserve(PATCH_SIZE).as_ptr();
@@ -43,14 +44,14 @@ impl TraceWriter {
             return None;
         }
         // SAFETY: just reserved in the current range, which is in the chunk as long as there is a fragment.
-        Some(unsafe { self.chunk().open_late(at) })
+        Some(unsafe { self.chunk().open_deferred(at) })
     }
 
-    /// As [`reserve_late`](Self::reserve_late), for four bytes that are in the packet already: those that begin `back` bytes before its end.
+    /// As [`reserve_deferred`](Self::reserve_deferred), for four bytes that are in the packet already: those that begin `back` bytes before its end.
     ///
     /// `None`, too, if they are not all in the chunk that the packet has reached. To be called between messages.
-    pub fn make_late(&mut self, back: usize) -> Option<Late> {
-        if !self.takes_late() {
+    pub fn defer_bytes(&mut self, back: usize) -> Option<Deferred> {
+        if !self.can_defer() {
             return None;
         }
         let end = self.stream.ptr();
@@ -61,29 +62,29 @@ impl TraceWriter {
         // SAFETY: the fragment has more bytes than that before `end`, by the comparison above.
         let at = unsafe { end.sub(back) };
         // SAFETY: as above, and it lies in the chunk.
-        Some(unsafe { self.chunk().open_late(at) })
+        Some(unsafe { self.chunk().open_deferred(at) })
     }
 
     /// Tells the value of a reservation. Nothing happens if the packet was dropped, the reservation given up, the connection lost,
     /// or if it is another writer's.
     ///
     /// A value that goes out as a patch is queued at once between packets, else with the next chunk or the end of the packet.
-    pub fn fill_late(&mut self, late: Late, value: LateValue) {
+    pub fn fill_deferred(&mut self, deferred: Deferred, value: DeferredValue) {
         let chunk = self.chunk();
-        chunk.fill_late(&late, value);
+        chunk.fill_deferred(&deferred, value);
         if !chunk.in_packet && chunk.patches.is_ready() {
             chunk.send_patches();
         }
     }
 
     /// Whether the packet being written, if any, can have another reservation.
-    fn takes_late(&mut self) -> bool {
+    fn can_defer(&mut self) -> bool {
         if self.chunk().header.is_null() || self.stream.is_poisoned() {
             return false;
         }
-        let full = self.chunk().lates.is_full();
+        let full = self.chunk().deferred.is_full();
         if full {
-            self.chunk().give_up_lates();
+            self.chunk().give_up_deferred();
             // A message that is leaked voids its packet.
             core::mem::forget(self.stream.root());
         }
@@ -92,18 +93,18 @@ impl TraceWriter {
 }
 
 impl Packet<'_> {
-    /// See [`TraceWriter::reserve_late`].
-    pub fn reserve_late(&mut self) -> Option<Late> {
-        self.writer.reserve_late()
+    /// See [`TraceWriter::reserve_deferred`].
+    pub fn reserve_deferred(&mut self) -> Option<Deferred> {
+        self.writer.reserve_deferred()
     }
 
-    /// See [`TraceWriter::make_late`].
-    pub fn make_late(&mut self, back: usize) -> Option<Late> {
-        self.writer.make_late(back)
+    /// See [`TraceWriter::defer_bytes`].
+    pub fn defer_bytes(&mut self, back: usize) -> Option<Deferred> {
+        self.writer.defer_bytes(back)
     }
 
-    /// See [`TraceWriter::fill_late`]. The reservation may be one of an earlier packet.
-    pub fn fill_late(&mut self, late: Late, value: LateValue) {
-        self.writer.fill_late(late, value);
+    /// See [`TraceWriter::fill_deferred`]. The reservation may be one of an earlier packet.
+    pub fn fill_deferred(&mut self, deferred: Deferred, value: DeferredValue) {
+        self.writer.fill_deferred(deferred, value);
     }
 }

@@ -11,7 +11,7 @@
 //!                              └ being written ┘
 //! ```
 
-mod late;
+mod deferred;
 
 use core::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -21,15 +21,14 @@ use esatto_protozero::{
     wire,
 };
 
-pub(crate) use late::Special;
+pub(super) use deferred::Special;
 
+use super::deferred_list::{DeferredList, DeferredValue};
 use crate::{
     abi::{ChunkFlags, ChunkHeader, DROP_MARKER_BYTES, FRAGMENT_SIZE_LEN, MAX_PACKET_COUNT, Packets},
     arbiter::{Arbiter, ExhaustedPolicy, WriterRef},
-    late::{LateValue, Lates},
-    patches::PatchList,
-    pending::Target,
-    smb::{Chunk, announce, state::BeingWritten},
+    chunk_states::{Chunk, announce, state::BeingWritten},
+    commit::{PatchList, Target},
     sync::AtomicU16,
 };
 
@@ -51,7 +50,7 @@ const LOSS_WRITER_ABORT: u16 = 128;
 const LOSS_SMB_FULL: u16 = 256;
 
 /// The length of an empty message, as a patch: for messages whose length nobody will ever tell.
-const EMPTY_LENGTH: [u8; 4] = LateValue::EMPTY.bytes();
+const EMPTY_LENGTH: [u8; 4] = DeferredValue::EMPTY.bytes();
 
 /// State of one writer between the stream and the arbiter.
 pub(crate) struct ChunkWriter {
@@ -78,9 +77,9 @@ pub(crate) struct ChunkWriter {
 
     // Used at chunk boundaries.
     pub(crate) patches: PatchList,
-    pub(crate) lates: Lates,
+    pub(crate) deferred: DeferredList,
     /// Patches of the chunk are for packets that it has whole.
-    late_chunk: bool,
+    deferred_only: bool,
     chunk: Option<Chunk<BeingWritten>>,
     chunk_id: u32,
     next_chunk_id: u32,
@@ -115,8 +114,8 @@ impl ChunkWriter {
             flags: ChunkFlags::NONE,
             packets: ptr::null(),
             patches: PatchList::default(),
-            lates: Lates::new(),
-            late_chunk: false,
+            deferred: DeferredList::new(),
+            deferred_only: false,
             chunk: None,
             chunk_id: 0,
             next_chunk_id: 0,
@@ -166,7 +165,7 @@ impl ChunkWriter {
             self.begun = 0;
             self.dropping = true;
             self.patches.clear();
-            self.lates.give_up(|_| ());
+            self.deferred.give_up(|_| ());
             return self.scratch_range();
         }
         let next = self.acquire(Packets::default());
@@ -249,7 +248,7 @@ impl ChunkWriter {
         self.begun = 0;
         self.advanced = false;
         self.flags = ChunkFlags::NONE;
-        self.late_chunk = false;
+        self.deferred_only = false;
         let len = chunk.payload_size();
         self.chunk = Some(chunk);
         self.range(self.payload, len)
@@ -257,8 +256,8 @@ impl ChunkWriter {
 
     /// Completes the chunk and queues it, as it is.
     fn give_back(&mut self) {
-        if !self.lates.is_empty() {
-            self.part_with_lates();
+        if !self.deferred.is_empty() {
+            self.part_with_deferred();
         }
         self.header = ptr::null_mut();
         self.begun = 0;
@@ -266,7 +265,7 @@ impl ChunkWriter {
         self.special = self.special.without(Special::CONTINUES);
         let (Some(chunk), Some(arbiter)) = (self.chunk.take(), &self.arbiter) else { return };
         // A chunk that is kept back may be scraped, but for its last packet.
-        let keep_back = self.flags.contains(ChunkFlags::NEEDS_PATCHING) && !self.late_chunk;
+        let keep_back = self.flags.contains(ChunkFlags::NEEDS_PATCHING) && !self.deferred_only;
         if !arbiter.return_chunk(chunk, keep_back, self.writer, self.chunk_id, &mut self.patches) {
             self.loss_due |= LOSS_PRESENT;
         }
@@ -300,9 +299,9 @@ impl ChunkWriter {
         let size = end.addr() - self.header.addr() - FRAGMENT_SIZE_LEN;
         // SAFETY: the size field of the fragment being written, in the chunk that we hold.
         unsafe { write_size(self.header, wire::redundant_varint4(size as u32)) };
-        if !self.lates.is_empty() {
+        if !self.deferred.is_empty() {
             // In front of the open lengths, as they are in the chunk.
-            self.part_with_lates();
+            self.part_with_deferred();
         }
         self.flags = self.flags.with(ChunkFlags::LAST_CONTINUES);
         let (payload, chunk_id) = (self.payload.addr(), self.chunk_id);
@@ -334,7 +333,7 @@ impl ChunkWriter {
         self.mark_dropped();
         // All slots in place lie in this chunk, which is given away now.
         open.redirect(|_| Slot::Abandoned);
-        self.abandon_lates();
+        self.abandon_deferred();
         self.give_back();
         self.start_dropping();
         self.scratch_range()
