@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod api;
 mod bounds;
 mod checks;
 mod codegen;
@@ -28,6 +29,7 @@ cargo xtask COMMAND
   lint                  rustfmt, clippy, docs, layers and bounds, warnings as errors
   bounds                compare docs/bounds.md with the constants in the sources
   layers [CRATE...]     check the order of the crates, and of the modules inside (ARCHITECTURE.md)
+  api [--update]        compare the public items of the libraries with tests/public-api
   prose [PATH...]       check the width and the beginnings of comments and pages
   codegen [--check]     generate crates/schema/src from crates/schema/proto
   install [--prefix DIR]
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         "lint" => lint::run(),
         "sim" => sim::run(&args),
         "layers" => layers::run(&args),
+        "api" => api::run(&args),
         "prose" => prose::run(&args),
         "bounds" => bounds::run(),
         "codegen" => codegen::run(&args),

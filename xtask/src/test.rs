@@ -9,7 +9,7 @@ pub(crate) use libtest::Run;
 pub(crate) use skips::Skips;
 pub(crate) use tally::Tally;
 
-use crate::{checks, peers, shell};
+use crate::{api, checks, peers, shell};
 use std::time::Instant;
 
 /// Runs everything. With arguments: only `cargo test` with those arguments, for one's own work.
@@ -43,6 +43,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
 
     if args.is_empty() {
         checks::run(&mut tally)?;
+        shell::heading("public API");
+        let compared = match api::lists() {
+            Ok(lists) => api::compare(&lists),
+            Err(error) => skips.tolerate("public API", error),
+        };
+        tally.check("public API", compared);
         shell::heading("the oldest compiler");
         let built = match peers::run("install", &["rustc".to_owned()]) {
             Ok(()) => checks::oldest_compiler(),
