@@ -15,14 +15,13 @@ use esatto_service::{
 use esatto_shm::{MappedRegion, Region as _, ServiceRegion};
 use rustix::event::epoll::EventFlags;
 
-use crate::census::{Census, Owner};
 use crate::clocks;
 use crate::closers::Closers;
-use crate::event_loop::AttachedFile;
-use crate::facts;
-use crate::memory;
-use crate::ports::Role;
+use crate::shared_memory;
+use crate::socket_role::Role;
 use crate::stats::Counters;
+use crate::system_facts;
+use crate::user_shares::{Owner, UserShares};
 
 /// A producer is never paused: it may block in a write itself, and then would never read again. Its queue holds what a
 /// session start sends, many times over; beyond it, the producer is given up.
@@ -56,7 +55,7 @@ pub(crate) struct Client {
     /// What the loop waits for on its socket.
     pub(crate) interest: EventFlags,
     pub(crate) owner: Owner,
-    /// Bytes that the census has counted for it, and its shared memory.
+    /// Bytes that the shares has counted for it, and its shared memory.
     pub(crate) held_counted: usize,
     pub(crate) memory_counted: usize,
     /// It is on the loop's list of connections to look after.
@@ -72,7 +71,7 @@ pub(crate) struct CallContext<'a> {
     pub(crate) service: &'a mut Service,
     pub(crate) outputs: &'a mut Outputs,
     pub(crate) attached: &'a mut Option<AttachedFile>,
-    pub(crate) census: &'a mut Census,
+    pub(crate) shares: &'a mut UserShares,
     pub(crate) counters: &'a Counters,
 }
 
@@ -228,6 +227,15 @@ impl Client {
     }
 }
 
+/// A descriptor that came with a call, until the call is handled.
+#[derive(Debug)]
+pub(crate) struct AttachedFile {
+    pub(crate) call: CallId,
+    pub(crate) fd: ForeignFd,
+    /// For whom it is counted if it becomes a trace file.
+    pub(crate) owner: Owner,
+}
+
 /// Ports on which the service knows a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Introduced {
@@ -312,7 +320,7 @@ impl Call<'_> {
         if let ProducerCall::InitializeConnection { request, offered } = &mut method {
             if request.producer_provided_shmem() == Some(true) {
                 let hint = request.shared_memory_page_size_hint_bytes().unwrap_or(0);
-                match fd.take().map(|fd| self.adopt(&fd, hint, context.census)) {
+                match fd.take().map(|fd| self.adopt(&fd, hint, context.shares)) {
                     Some(Ok((region, buffer))) => {
                         *self.adopted = Some(region);
                         *offered = Some(Box::new(buffer));
@@ -338,16 +346,16 @@ impl Call<'_> {
         &mut self,
         fd: &ForeignFd,
         page_size_bytes: u32,
-        census: &mut Census,
+        shares: &mut UserShares,
     ) -> Result<(Arc<MappedRegion>, ServiceRegion), Refused> {
         let memory = fd.as_memory().map_err(|e| Refused::NotMemory(e.raw_os_error().unwrap_or_default()))?;
-        let (region, buffer) = memory::adopt(memory, page_size_bytes)?;
+        let (region, buffer) = shared_memory::adopt(memory, page_size_bytes)?;
         let bytes = buffer.size_bytes();
         // A connection has one memory, however often it offers one.
         if *self.memory_counted != 0 {
             return Err(Refused::Again);
         }
-        if !census.share_memory(self.owner, bytes) {
+        if !shares.share_memory(self.owner, bytes) {
             return Err(Refused::TooMuch(self.owner));
         }
         *self.memory_counted += bytes;
@@ -372,7 +380,7 @@ impl Call<'_> {
         let takes_file = matches!(method, ConsumerCall::EnableTracing(_) | ConsumerCall::CloneSession(_));
         if takes_file {
             // A trace begins.
-            self.feed(Input::TimezoneOffset(facts::timezone_offset_minutes()), context);
+            self.feed(Input::TimezoneOffset(system_facts::timezone_offset_minutes()), context);
         }
         *context.attached = fd.take_if(|_| takes_file).map(|fd| AttachedFile { call, fd, owner: self.owner });
         let file_attached = context.attached.is_some();

@@ -25,7 +25,7 @@ use esatto_ipc::sys::{ThreadId, current_thread, interrupt};
 use esatto_ipc::{Admission, Disposal, Family, Peer};
 use rustix::net::{RecvFlags, recv};
 
-use crate::census::Owner;
+use crate::user_shares::Owner;
 
 /// Lanes of ordinary users in which a descriptor is being closed, at the same time, but for those
 /// that are stuck. Each keeps a thread. Descriptors in other lanes wait for a free thread.
@@ -259,10 +259,10 @@ impl State {
         queue.is_stuck = true;
         self.stuck += 1;
         self.busy_others -= 1;
-        let (suspects, others) = self.others.drain(..).partition(|other| other.owner == lane.owner);
+        let is_of_owner = |other: &Lane| other.owner == lane.owner;
+        let (of_owner, others) = self.others.drain(..).partition::<VecDeque<Lane>, _>(is_of_owner);
         self.others = others;
-        let mut suspects: VecDeque<Lane> = suspects;
-        self.suspects.append(&mut suspects);
+        self.suspects.extend(of_owner);
     }
 
     fn has_stuck(&self, owner: Owner) -> bool {
@@ -560,7 +560,7 @@ mod tests {
         let unit = include_str!("../../../packaging/systemd/traced.service");
         let tasks_max = unit.lines().find_map(|line| line.strip_prefix("TasksMax=")).unwrap();
         let closing = MAX_THREADS + RESERVED_THREADS + MAX_STUCK_THREADS;
-        assert!(tasks_max.parse::<usize>().unwrap() > crate::files::MAX_FILES + closing, "{tasks_max}");
+        assert!(tasks_max.parse::<usize>().unwrap() > crate::trace_files::MAX_FILES + closing, "{tasks_max}");
     }
 
     #[test]

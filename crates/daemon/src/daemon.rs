@@ -8,24 +8,24 @@ use std::thread::{self, JoinHandle};
 use esatto_ipc::{Address, Listener, Port};
 use esatto_service::Service;
 
-use crate::activation::Inherited;
-use crate::census::Census;
 use crate::closers::Closers;
 use crate::error::Error;
 use crate::event_loop::{Door, EventLoop};
-use crate::facts;
-use crate::manager::Manager;
 use crate::options::Options;
-use crate::permissions::Access;
-use crate::ports::Role;
+use crate::sd_notify::ServiceManager;
+use crate::socket_activation::Inherited;
+use crate::socket_permissions::Access;
+use crate::socket_role::Role;
 use crate::stats::{Counters, Stats};
-use crate::wake::Wake;
+use crate::system_facts;
+use crate::user_shares::UserShares;
+use crate::wakeup::Wakeup;
 
 /// A daemon whose sockets exist: clients can connect already, and are served once it runs.
 #[derive(Debug)]
 pub struct Daemon {
     event_loop: EventLoop,
-    wake: Arc<Wake>,
+    wake: Arc<Wakeup>,
     counters: Arc<Counters>,
     producers: Vec<Address>,
     consumer: Address,
@@ -51,10 +51,10 @@ impl Daemon {
         if let Some(stranger) = options.relay_endpoints.stranger_among(&known) {
             return Err(Error::NoSuchProducerAddress(stranger.clone()));
         }
-        let wake = Arc::new(Wake::new().map_err(Error::system("create an eventfd"))?);
+        let wake = Arc::new(Wakeup::new().map_err(Error::system("create an eventfd"))?);
         let counters = Arc::<Counters>::default();
-        let config = facts::service_config(&options.version)?;
-        let max_buffer_bytes = facts::max_buffer_bytes(&config.system);
+        let config = system_facts::service_config(&options.version)?;
+        let max_buffer_bytes = system_facts::max_buffer_bytes(&config.system);
         let mut service = Service::new(config);
         service.limit_buffers(max_buffer_bytes);
         let mut doors = Doors(Vec::new());
@@ -75,10 +75,13 @@ impl Daemon {
         let doors = core::mem::take(&mut doors.0);
         let producers = doors.iter().filter(|door| door.role == Role::Producer);
         let producers = producers.map(|door| door.listener.address().clone()).collect();
-        let census =
-            Census::new(Census::max_connections(facts::max_descriptors()), facts::uid(), options.max_queued_bytes);
-        let closers = Closers::new(facts::uid());
-        let event_loop = EventLoop::new(service, doors, census, closers, Arc::clone(&wake), Arc::clone(&counters))?;
+        let shares = UserShares::new(
+            UserShares::max_connections(system_facts::max_descriptors()),
+            system_facts::uid(),
+            options.max_queued_bytes,
+        );
+        let closers = Closers::new(system_facts::uid());
+        let event_loop = EventLoop::new(service, doors, shares, closers, Arc::clone(&wake), Arc::clone(&counters))?;
         Ok(Self { event_loop, wake, counters, producers, consumer: options.consumer })
     }
 
@@ -88,7 +91,7 @@ impl Daemon {
     }
 
     /// Tells the service manager how it goes.
-    pub(crate) fn report_to(&mut self, manager: Manager) {
+    pub(crate) fn report_to(&mut self, manager: ServiceManager) {
         self.event_loop.report_to(manager);
     }
 
@@ -131,10 +134,10 @@ impl Daemon {
 
 /// Ends a running [`Daemon`].
 #[derive(Clone, Debug)]
-pub struct Stopper(Arc<Wake>);
+pub struct Stopper(Arc<Wakeup>);
 
 impl Stopper {
-    pub(crate) fn new(wake: &Arc<Wake>) -> Self {
+    pub(crate) fn new(wake: &Arc<Wakeup>) -> Self {
         Self(Arc::clone(wake))
     }
 
@@ -148,7 +151,7 @@ impl Stopper {
 #[derive(Debug)]
 pub struct DaemonHandle {
     thread: Option<JoinHandle<()>>,
-    wake: Arc<Wake>,
+    wake: Arc<Wakeup>,
     counters: Arc<Counters>,
     producers: Vec<Address>,
     consumer: Address,

@@ -3,7 +3,7 @@
 //! ```text
 //!  producers ─┐   ┌────────────── event loop, one thread ──────────────┐
 //!             ├──▶│ frames ─▶ Client ─▶ Input ─▶ Service ─▶ Output ─┐  │
-//!  consumers ─┘   │ epoll   ◀─ queues  ◀─────────────── carry_out ◀─┘  │
+//!  consumers ─┘   │ epoll   ◀─ queues  ◀───────────────   outputs ◀─┘  │
 //!                 └──────────────────────────────┬─────────────────────┘
 //!                                                └─▶ one thread per trace file
 //! ```
@@ -46,10 +46,7 @@
 
 #![forbid(unsafe_code)]
 
-mod activation;
 mod background;
-mod carry_out;
-mod census;
 mod cgroup;
 mod client;
 mod clocks;
@@ -58,29 +55,33 @@ mod command_line;
 mod daemon;
 mod error;
 mod event_loop;
-mod facts;
-mod files;
-mod manager;
-mod memory;
 mod options;
 mod packet_file;
-mod permissions;
-mod ports;
-mod priority;
-mod program;
+mod priority_boost;
+mod process;
 mod relay;
+mod relay_program;
+mod sd_notify;
+mod shared_memory;
+mod socket_activation;
+mod socket_permissions;
+mod socket_role;
 mod stats;
 mod stderr_log;
+mod system_facts;
 mod timers;
-mod turns;
-mod wake;
+mod trace_files;
+mod traced_program;
+mod user_shares;
+mod wakeup;
 mod watchdog;
 
 pub use daemon::{Daemon, DaemonHandle, Stopper};
 pub use error::Error;
 pub use options::{Options, RelayEndpoints};
-pub use permissions::{Access, PermissionsError, SocketPermissions};
-pub use program::traced;
-pub use relay::{Relay, RelayHandle, RelayOptions, traced_relay};
+pub use relay::{Relay, RelayHandle, RelayOptions};
+pub use relay_program::traced_relay;
+pub use socket_permissions::{Access, PermissionsError, SocketPermissions};
 pub use stats::Stats;
 pub use stderr_log::init as log_to_stderr;
+pub use traced_program::traced;

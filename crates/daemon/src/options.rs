@@ -3,7 +3,7 @@
 use esatto_ipc::address::Address;
 
 use crate::error::Error;
-use crate::permissions::SocketPermissions;
+use crate::socket_permissions::SocketPermissions;
 
 /// Addresses and access rights of a daemon.
 #[derive(Clone, Debug)]

@@ -5,25 +5,26 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use esatto_ipc::frame::{PeerIdentity, encode};
-use esatto_ipc::{Address, Connecting, Error as IpcError, Listener, Peer, Stream};
+use esatto_ipc::{Error as IpcError, Listener, Peer, Stream};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
-use super::control::{Control, News};
+use super::byte_pipe::MAX_WAITING;
+use super::connect::begin_to_connect;
+use super::connection_pair::{Ends, Pair, Standing};
+use super::control_connection::{Control, News};
+use super::name_resolver::Resolver;
 use super::options::RelayOptions;
-use super::pair::{Ends, Pair, Standing};
-use super::pipe::MAX_WAITING;
-use super::resolver::Resolver;
-use crate::census::{Census, Owner};
 use crate::clocks;
 use crate::closers::{Closers, INTERRUPT_AFTER};
 use crate::error::Error;
-use crate::facts;
+use crate::system_facts;
 use crate::timers::Timers;
-use crate::wake::Wake;
+use crate::user_shares::{Owner, UserShares};
+use crate::wakeup::Wakeup;
 
 /// More local connections than this are closed at once, and of one user more than its share of them
-/// ([`Census`]), but for root and the relay's own: each may hold twice [`MAX_WAITING`] bytes, and takes three descriptors, one
+/// ([`UserShares`]), but for root and the relay's own: each may hold twice [`MAX_WAITING`] bytes, and takes three descriptors, one
 /// of which came with a call.
 const MAX_PAIRS: usize = 1024;
 /// Connections accepted per wake-up.
@@ -70,11 +71,11 @@ pub(crate) struct RelayLoop {
     pairs: HashMap<u64, Pair>,
     next_pair: u64,
     deadlines: Timers<Deadline>,
-    census: Census,
+    shares: UserShares,
     closers: Closers,
     /// Some pairs wait until descriptors are closed.
     are_held_up: bool,
-    wake: Arc<Wake>,
+    wake: Arc<Wakeup>,
     stop: Option<OwnedFd>,
     scratch: Vec<u8>,
     /// The service could not be reached when it was tried last.
@@ -82,13 +83,13 @@ pub(crate) struct RelayLoop {
 }
 
 impl RelayLoop {
-    pub(crate) fn new(listener: Listener, options: RelayOptions, wake: Arc<Wake>) -> Result<Self, Error> {
+    pub(crate) fn new(listener: Listener, options: RelayOptions, wake: Arc<Wakeup>) -> Result<Self, Error> {
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(Error::system("create an epoll instance"))?;
         for (fd, token) in [(wake.as_fd(), WAKE), (listener.as_fd(), LISTENER)] {
             epoll::add(&epoll, fd, EventData::new_u64(token), EventFlags::IN)
                 .map_err(Error::system("watch a descriptor"))?;
         }
-        let closers = Closers::new(facts::uid());
+        let closers = Closers::new(system_facts::uid());
         Ok(Self {
             epoll,
             listener,
@@ -99,9 +100,9 @@ impl RelayLoop {
             pairs: HashMap::new(),
             next_pair: FIRST_PAIR,
             deadlines: Timers::new(),
-            census: Census::new(
-                Census::max_connections(facts::max_descriptors()).min(MAX_PAIRS),
-                facts::uid(),
+            shares: UserShares::new(
+                UserShares::max_connections(system_facts::max_descriptors()).min(MAX_PAIRS),
+                system_facts::uid(),
                 usize::MAX,
             ),
             closers,
@@ -256,11 +257,11 @@ impl RelayLoop {
             local.set_disposal(disposal);
         }
         let owner = Owner::of(&peer);
-        if let Err(full) = self.census.admit(owner, self.closers.connections_of(owner)) {
+        if let Err(full) = self.shares.admit(owner, self.closers.connections_of(owner)) {
             return log::warn!("a connection of {owner} is refused: {full}");
         }
         if !self.pair_up(local, owner) {
-            self.census.leave(owner, 0, 0);
+            self.shares.leave(owner, 0, 0);
         }
     }
 
@@ -364,7 +365,7 @@ impl RelayLoop {
             // It fails for an end that is not watched.
             let _ = epoll::delete(&self.epoll, fd);
         }
-        self.census.leave(pair.owner, 0, 0);
+        self.shares.leave(pair.owner, 0, 0);
         self.deadlines.cancel(Deadline::Pair(number));
         let (up, down) = pair.forwarded();
         match error {
@@ -381,16 +382,6 @@ impl RelayLoop {
             log::warn!("producers are turned away: {error}");
         }
     }
-}
-
-/// Begins to connect to the service. On this machine it, too, could pass descriptors whose `close`
-/// blocks.
-pub(super) fn begin_to_connect(service: &Address, closers: &Closers) -> Result<Connecting, IpcError> {
-    let mut connecting = Connecting::begin(service)?;
-    if let Some(disposal) = closers.disposal(&connecting.peer()) {
-        connecting.set_disposal(disposal);
-    }
-    Ok(connecting)
 }
 
 /// Changes what the kernel waits for. A descriptor of which nothing is wanted leaves the set, or its hang-up would be reported

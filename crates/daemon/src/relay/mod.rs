@@ -8,17 +8,17 @@
 //!            └───────────────────────────────────────────────────┘
 //! ```
 //!
-//! Bytes are not looked into, and no more of them wait than [`pipe::MAX_WAITING`] in each direction: whoever is slow slows
+//! Bytes are not looked into, and no more of them wait than [`byte_pipe::MAX_WAITING`] in each direction: whoever is slow slows
 //! down the other end. If the service cannot be reached, producers are turned away, and come again.
 
-mod control;
+mod byte_pipe;
+mod connect;
+mod connection_pair;
+mod control_connection;
 mod event_loop;
-mod machine;
+mod machine_identity;
+mod name_resolver;
 mod options;
-mod pair;
-mod pipe;
-mod program;
-mod resolver;
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -27,11 +27,11 @@ use std::thread::{self, JoinHandle};
 
 use esatto_ipc::Listener;
 
+pub(crate) use self::machine_identity::MACHINE_ID_HINT;
 pub use self::options::RelayOptions;
-pub use self::program::traced_relay;
 use crate::daemon::Stopper;
 use crate::error::Error;
-use crate::wake::Wake;
+use crate::wakeup::Wakeup;
 
 use self::event_loop::RelayLoop;
 
@@ -39,7 +39,7 @@ use self::event_loop::RelayLoop;
 #[derive(Debug)]
 pub struct Relay {
     event_loop: RelayLoop,
-    wake: Arc<Wake>,
+    wake: Arc<Wakeup>,
 }
 
 impl Relay {
@@ -53,7 +53,7 @@ impl Relay {
         if options.listen == options.service {
             return Err(Error::RelayToItself(options.listen));
         }
-        let wake = Arc::new(Wake::new().map_err(Error::system("create an eventfd"))?);
+        let wake = Arc::new(Wakeup::new().map_err(Error::system("create an eventfd"))?);
         // Nobody can connect before the file is as it should be.
         let prepare = |path: &Path| {
             let failed = |source| Error::Permissions { path: path.display().to_string(), source };

@@ -3,11 +3,11 @@
 use esatto_ipc::Address;
 use esatto_ipc::address::{AddressError, RELAY_SOCK_NAME};
 
-use super::machine;
+use super::machine_identity;
 use crate::error::Error;
-use crate::facts;
 use crate::options::default_version;
-use crate::permissions::Access;
+use crate::socket_permissions::Access;
+use crate::system_facts;
 
 /// Addresses, access rights and identity of a relay.
 #[derive(Clone, Debug)]
@@ -33,8 +33,8 @@ impl RelayOptions {
             listen,
             service,
             permissions: None,
-            machine_id_hint: machine::id_hint(),
-            machine_name: facts::machine_name().into_bytes(),
+            machine_id_hint: machine_identity::id_hint(),
+            machine_name: system_facts::machine_name().into_bytes(),
             version: default_version(),
         }
     }

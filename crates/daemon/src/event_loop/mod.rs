@@ -1,32 +1,34 @@
 //! The loop: waits for sockets, timers and wake-ups, and looks after each in turn. What a client gets
 //! in its turn is in `turns.rs`.
 
+mod client_turns;
+mod outputs;
+
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use esatto_ipc::{ForeignFd, Listener, Port};
-use esatto_service::{CallId, ClientId, Input, Outputs, Service, TimerId};
+use esatto_ipc::{Listener, Port};
+use esatto_service::{ClientId, Input, Outputs, Service, TimerId};
 use esatto_shm::faults;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 
-use crate::census::{Census, Owner};
-use crate::client::Client;
+use crate::client::{AttachedFile, Client};
 use crate::clocks;
 use crate::closers::{Closers, INTERRUPT_AFTER};
 use crate::error::Error;
-use crate::facts;
-use crate::files::{FileEvent, Files};
-use crate::manager::Manager;
-use crate::ports::Role;
-use crate::priority::Priority;
+use crate::priority_boost::Priority;
+use crate::sd_notify::ServiceManager;
+use crate::socket_role::Role;
 use crate::stats::Counters;
+use crate::system_facts;
 use crate::timers::Timers;
-use crate::turns::MAX_WORK_PER_TURN;
-use crate::wake::Wake;
+use crate::trace_files::{FileEvent, Files};
+use crate::user_shares::UserShares;
+use crate::wakeup::Wakeup;
 use crate::watchdog::Watchdog;
 
 /// Connections accepted per wake-up of a listener.
@@ -40,26 +42,22 @@ const STATUS_DELAY_NS: u64 = 1_000_000_000;
 /// How long the end of a daemon waits for trace files to take their last bytes.
 const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Work that calls of one connection may cause before it is the turn of others, as
+/// [`Service::work`] counts it: a MiB that is copied, or 16 Ki entries of tables that are visited.
+/// The call that goes beyond it is the last of the turn.
+const MAX_WORK_PER_TURN: u64 = 16 << 10;
+
 /// What the kernel calls an event of the wake-up descriptor, of the timer, of the wish to stop, and of the first listener
 /// and client.
 const WAKE: u64 = 0;
 const BOOT_TIMER: u64 = 1;
 const STOP: u64 = 2;
 const FIRST_LISTENER: u64 = 3;
-pub(crate) const FIRST_CLIENT: u64 = 1 << 16;
-
-/// A descriptor that came with a call, until the call is handled.
-#[derive(Debug)]
-pub(crate) struct AttachedFile {
-    pub(crate) call: CallId,
-    pub(crate) fd: ForeignFd,
-    /// For whom it is counted if it becomes a trace file.
-    pub(crate) owner: Owner,
-}
+const FIRST_CLIENT: u64 = 1 << 16;
 
 /// What a timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum TimerKey {
+enum TimerKey {
     Service(TimerId),
     /// A listener may try again.
     Accept(usize),
@@ -82,34 +80,34 @@ pub(crate) struct Door {
 /// The service and everything around it.
 #[derive(Debug)]
 pub(crate) struct EventLoop {
-    pub(crate) epoll: OwnedFd,
-    pub(crate) service: Service,
-    pub(crate) outputs: Outputs,
+    epoll: OwnedFd,
+    service: Service,
+    outputs: Outputs,
     doors: Vec<Door>,
-    pub(crate) clients: HashMap<ClientId, Client>,
-    pub(crate) census: Census,
-    pub(crate) closers: Closers,
+    clients: HashMap<ClientId, Client>,
+    shares: UserShares,
+    closers: Closers,
     /// Clients whose queues or interests may have changed.
-    pub(crate) dirty: VecDeque<ClientId>,
+    dirty: VecDeque<ClientId>,
     /// Clients whose other end is closed, and that are not dealt with yet.
-    pub(crate) hung_up: VecDeque<ClientId>,
+    hung_up: VecDeque<ClientId>,
     /// Clients that pass descriptors and have to wait until others of their users are closed.
-    pub(crate) held_up: Vec<ClientId>,
+    held_up: Vec<ClientId>,
     next_client: u64,
-    pub(crate) monotonic: Timers<TimerKey>,
+    monotonic: Timers<TimerKey>,
     /// Timers that count suspend, which the timeout of epoll does not.
-    pub(crate) boottime: Timers<TimerKey>,
+    boottime: Timers<TimerKey>,
     boot_timer: OwnedFd,
     boot_timer_at: Option<u64>,
-    pub(crate) files: Files,
-    pub(crate) priority: Priority,
-    pub(crate) attached: Option<AttachedFile>,
-    wake: Arc<Wake>,
-    pub(crate) counters: Arc<Counters>,
-    manager: Manager,
+    files: Files,
+    priority: Priority,
+    attached: Option<AttachedFile>,
+    wake: Arc<Wakeup>,
+    counters: Arc<Counters>,
+    manager: ServiceManager,
     watchdog: Watchdog,
     /// Faults in the memory of clients, as far as they were looked into.
-    pub(crate) faults: u32,
+    faults: u32,
     /// Whoever writes here wants the end.
     stop: Option<OwnedFd>,
 }
@@ -118,9 +116,9 @@ impl EventLoop {
     pub(crate) fn new(
         service: Service,
         doors: Vec<Door>,
-        census: Census,
+        shares: UserShares,
         closers: Closers,
-        wake: Arc<Wake>,
+        wake: Arc<Wakeup>,
         counters: Arc<Counters>,
     ) -> Result<Self, Error> {
         faults::install();
@@ -143,7 +141,7 @@ impl EventLoop {
             outputs: Outputs::new(),
             doors,
             clients: HashMap::new(),
-            census,
+            shares,
             closers,
             dirty: VecDeque::new(),
             hung_up: VecDeque::new(),
@@ -153,12 +151,12 @@ impl EventLoop {
             boottime: Timers::new(),
             boot_timer,
             boot_timer_at: None,
-            files: Files::new(facts::uid(), Arc::clone(&wake), Arc::clone(&counters)),
+            files: Files::new(system_facts::uid(), Arc::clone(&wake), Arc::clone(&counters)),
             priority: Priority::default(),
             attached: None,
             wake,
             counters,
-            manager: Manager::default(),
+            manager: ServiceManager::default(),
             watchdog: Watchdog::default(),
             faults: faults::survived(),
             stop: None,
@@ -174,7 +172,7 @@ impl EventLoop {
     }
 
     /// Tells the service manager how it goes.
-    pub(crate) fn report_to(&mut self, manager: Manager) {
+    pub(crate) fn report_to(&mut self, manager: ServiceManager) {
         self.manager = manager;
         self.say_alive();
     }
@@ -208,7 +206,7 @@ impl EventLoop {
         let now = monotonic();
         self.watchdog.turned(begin, now);
         if self.watchdog.is_due(now) {
-            self.watchdog.look(now, self.service.buffer_bytes().saturating_add(self.census.max_held_bytes() as u64));
+            self.watchdog.look(now, self.service.buffer_bytes().saturating_add(self.shares.max_held_bytes() as u64));
         }
     }
 
@@ -270,7 +268,7 @@ impl EventLoop {
     }
 
     /// Hands an event to the service and does what it wants.
-    pub(crate) fn feed(&mut self, input: Input<'_>) {
+    fn feed(&mut self, input: Input<'_>) {
         self.service.handle(&clocks::now(), input, &mut self.outputs);
         self.carry_out();
     }
@@ -336,7 +334,7 @@ impl EventLoop {
                     let (id, ports) = (ClientId(self.next_client), Arc::clone(&door.ports));
                     let client = Client::new(id, door.role, stream, ports, &self.closers);
                     self.next_client += 1;
-                    match self.census.admit(client.owner, self.closers.connections_of(client.owner)) {
+                    match self.shares.admit(client.owner, self.closers.connections_of(client.owner)) {
                         Ok(()) => self.welcome(client),
                         Err(full) => {
                             self.counters.connections_refused.add_one();
@@ -361,7 +359,7 @@ impl EventLoop {
         client.interest = EventFlags::IN;
         if let Err(e) = epoll::add(&self.epoll, &client.connection, EventData::new_u64(id.0), client.interest) {
             self.counters.connections_refused.add_one();
-            self.census.leave(client.owner, 0, 0);
+            self.shares.leave(client.owner, 0, 0);
             log::error!("{} is refused: cannot watch its socket: {e}", client.name());
             return;
         }
@@ -392,7 +390,7 @@ impl EventLoop {
     }
 
     /// Lets the service manager know soon, and not for each of many.
-    pub(crate) fn status_changed(&mut self) {
+    fn status_changed(&mut self) {
         if self.manager.listens() && !self.monotonic.is_set(TimerKey::Status) {
             self.monotonic.set(TimerKey::Status, clocks::monotonic_ns().saturating_add(STATUS_DELAY_NS));
         }

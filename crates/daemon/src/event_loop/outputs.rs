@@ -4,13 +4,13 @@ use esatto_ipc::Error as IpcError;
 use esatto_service::{Attachment, Body, ClientId, Input, LogLevel, MemoryKind, Output, SharedBuffer, TimerClock};
 use esatto_shm::size::DEFAULT_SIZE;
 
+use super::{EventLoop, TimerKey};
 use crate::clocks;
-use crate::event_loop::{EventLoop, TimerKey};
-use crate::memory;
+use crate::shared_memory;
 
 impl EventLoop {
     /// Empties the service's queue of outputs. What they lead to is queued behind them.
-    pub(crate) fn carry_out(&mut self) {
+    pub(super) fn carry_out(&mut self) {
         while let Some(output) = self.outputs.pop() {
             self.carry_out_one(output);
         }
@@ -93,7 +93,7 @@ impl EventLoop {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let mut size_bytes = size_bytes;
         let is_shared = matches!(client.memory_kind(), MemoryKind::Shared);
-        if is_shared && size_bytes > DEFAULT_SIZE && !self.census.may_share_memory(client.owner, size_bytes) {
+        if is_shared && size_bytes > DEFAULT_SIZE && !self.shares.may_share_memory(client.owner, size_bytes) {
             // A config asks for it, not the producer: that must not end the producer.
             log::warn!(
                 "producer {}: {} shares too much for {size_bytes} bytes more, so it gets the default",
@@ -103,18 +103,18 @@ impl EventLoop {
             size_bytes = DEFAULT_SIZE;
         }
         let created: Result<Box<dyn SharedBuffer>, _> = match client.memory_kind() {
-            MemoryKind::Shared if !self.census.share_memory(client.owner, size_bytes) => {
+            MemoryKind::Shared if !self.shares.share_memory(client.owner, size_bytes) => {
                 Err(format!("{} shares too much already, or all do", client.owner))
             }
             MemoryKind::Shared => {
                 client.memory_counted += size_bytes;
-                let created = memory::create(size_bytes, page_size_bytes).map(|(region, buffer)| {
+                let created = shared_memory::create(size_bytes, page_size_bytes).map(|(region, buffer)| {
                     client.shared = Some(region);
                     Box::new(buffer) as _
                 });
                 created.map_err(|e| e.to_string())
             }
-            MemoryKind::Emulated => memory::emulated(size_bytes, page_size_bytes)
+            MemoryKind::Emulated => shared_memory::emulated(size_bytes, page_size_bytes)
                 .map(|buffer| Box::new(buffer) as _)
                 .map_err(|e| e.to_string()),
         };

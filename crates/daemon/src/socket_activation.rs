@@ -12,7 +12,7 @@ use esatto_ipc::{Address, Listener, address, sys};
 
 use crate::error::Error;
 use crate::options::Options;
-use crate::ports::Role;
+use crate::socket_role::Role;
 
 /// The first descriptor of systemd.
 const FIRST_FD: RawFd = 3;

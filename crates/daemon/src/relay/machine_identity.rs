@@ -7,7 +7,7 @@ use esatto_schema::{SystemInfo, Utsname};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use rustix::system::uname;
 
-use crate::facts;
+use crate::system_facts;
 
 /// Environment variable with a hint to use in place of the boot id, for machines that share one: containers, network
 /// namespaces.
@@ -44,7 +44,7 @@ fn pseudo_boot_id() -> String {
 
 /// What the relay tells about this machine.
 pub(crate) fn system_info(version: &str, machine_name: &[u8]) -> SystemInfo {
-    let facts = facts::system_facts();
+    let facts = system_facts::system_facts();
     let text = |text: String| (!text.is_empty()).then(|| text.into());
     SystemInfo {
         utsname: Some(Utsname {

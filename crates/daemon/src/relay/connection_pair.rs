@@ -5,8 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use esatto_ipc::{Connecting, Error as IpcError, Stream};
 use rustix::event::epoll::EventFlags;
 
-use super::pipe::Pipe;
-use crate::census::Owner;
+use super::byte_pipe::Pipe;
+use crate::user_shares::Owner;
 
 /// Two sockets and what is on its way between them.
 #[derive(Debug)]

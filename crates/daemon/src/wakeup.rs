@@ -8,12 +8,12 @@ use rustix::event::{EventfdFlags, eventfd};
 
 /// An eventfd that the loop polls, and the wish to stop.
 #[derive(Debug)]
-pub(crate) struct Wake {
+pub(crate) struct Wakeup {
     eventfd: OwnedFd,
     stop: AtomicBool,
 }
 
-impl Wake {
+impl Wakeup {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self { eventfd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?, stop: AtomicBool::new(false) })
     }
@@ -44,7 +44,7 @@ impl Wake {
     }
 }
 
-impl AsFd for Wake {
+impl AsFd for Wakeup {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.eventfd.as_fd()
     }

@@ -5,14 +5,13 @@ use std::process::ExitCode;
 
 use esatto_ipc::Family;
 
-use super::machine::MACHINE_ID_HINT;
-use super::{Relay, RelayOptions};
 use crate::background;
 use crate::command_line::{self, Known};
 use crate::error::Error;
-use crate::manager::Manager;
-use crate::permissions::{Access, PermissionsError};
-use crate::program::{notify_readiness, print, raise_descriptor_limit, start_log, stop_signal};
+use crate::process::{notify_readiness, print, raise_descriptor_limit, start_log, stop_signal};
+use crate::relay::{MACHINE_ID_HINT, Relay, RelayOptions};
+use crate::sd_notify::ServiceManager;
+use crate::socket_permissions::{Access, PermissionsError};
 
 const HELP: &str = "\
 Lets the producers of this machine talk to the tracing service of another one, in which traces are recorded.
@@ -65,7 +64,7 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
 
 fn serve(options: RelayOptions, verbosity: u8) -> Result<(), Error> {
     start_log(verbosity);
-    let manager = Manager::from_environment();
+    let manager = ServiceManager::from_environment();
     raise_descriptor_limit();
     if options.machine_id_hint.is_empty() {
         log::warn!("nothing tells this machine from others: set {MACHINE_ID_HINT}");

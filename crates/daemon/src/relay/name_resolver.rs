@@ -6,7 +6,7 @@ use std::thread;
 
 use esatto_ipc::Address;
 
-use crate::wake::Wake;
+use crate::wakeup::Wakeup;
 
 /// The address of a service, as a number once that is known.
 #[derive(Debug)]
@@ -15,12 +15,12 @@ pub(crate) struct Resolver {
     numeric: Option<Address>,
     /// Somebody is looking it up.
     pending: Option<Receiver<Option<Address>>>,
-    wake: Arc<Wake>,
+    wake: Arc<Wakeup>,
 }
 
 impl Resolver {
     /// Looks the name up for the first time, and waits for it: nobody is served yet.
-    pub(crate) fn new(named: Address, wake: Arc<Wake>) -> Self {
+    pub(crate) fn new(named: Address, wake: Arc<Wakeup>) -> Self {
         let numeric = look_up(&named);
         Self { named, numeric, pending: None, wake }
     }

@@ -90,7 +90,7 @@ impl fmt::Display for Full {
 
 /// What the connections of one owner take.
 #[derive(Clone, Copy, Debug, Default)]
-struct Share {
+struct Usage {
     connections: usize,
     /// Bytes that wait for them, and that came from them and wait to be handled.
     held_bytes: usize,
@@ -99,7 +99,7 @@ struct Share {
 
 /// All connections.
 #[derive(Debug)]
-pub(crate) struct Census {
+pub(crate) struct UserShares {
     max_connections: usize,
     /// Bytes that may be held for all clients together.
     max_held_bytes: usize,
@@ -107,16 +107,16 @@ pub(crate) struct Census {
     hoarder: Option<Owner>,
     /// The user of this service, who like root may have all connections.
     uid: i32,
-    all: Share,
-    shares: HashMap<Owner, Share>,
+    all: Usage,
+    usage: HashMap<Owner, Usage>,
 }
 
-impl Census {
+impl UserShares {
     /// For so many connections, of a service that runs as this user, and keeps this much for its
     /// clients.
     pub(crate) fn new(max_connections: usize, uid: i32, max_held_bytes: usize) -> Self {
-        let (all, shares) = (Share::default(), HashMap::new());
-        Self { max_connections, max_held_bytes, hoarder: None, uid, all, shares }
+        let (all, usage) = (Usage::default(), HashMap::new());
+        Self { max_connections, max_held_bytes, hoarder: None, uid, all, usage }
     }
 
     /// How many connections a process with this limit of descriptors can have.
@@ -134,14 +134,14 @@ impl Census {
             return Err(Full::All(all));
         }
         if !self.is_trusted(owner) {
-            let own = self.shares.get(&owner).map_or(0, |share| share.connections);
+            let own = self.usage.get(&owner).map_or(0, |usage| usage.connections);
             let may_have = share_of(max - max / RESERVED_PART, all - own, false);
             if own + closing >= may_have {
                 return Err(if may_have == 0 { Full::Reserved(all) } else { Full::Of(owner, own + closing) });
             }
         }
-        let share = self.shares.entry(owner).or_default();
-        share.connections += 1;
+        let usage = self.usage.entry(owner).or_default();
+        usage.connections += 1;
         self.all.connections += 1;
         Ok(())
     }
@@ -156,11 +156,11 @@ impl Census {
         self.count_held(owner, held_bytes, 0);
         self.all.connections -= 1;
         self.all.shared_bytes -= shared_bytes;
-        if let Some(share) = self.shares.get_mut(&owner) {
-            share.connections -= 1;
-            share.shared_bytes -= shared_bytes;
-            if share.connections == 0 {
-                self.shares.remove(&owner);
+        if let Some(usage) = self.usage.get_mut(&owner) {
+            usage.connections -= 1;
+            usage.shared_bytes -= shared_bytes;
+            if usage.connections == 0 {
+                self.usage.remove(&owner);
             }
         }
     }
@@ -169,9 +169,9 @@ impl Census {
     pub(crate) fn count_held(&mut self, owner: Owner, from: usize, to: usize) {
         self.all.held_bytes = self.all.held_bytes + to - from;
         let is_trusted = self.is_trusted(owner);
-        let Some(share) = self.shares.get_mut(&owner) else { return };
-        share.held_bytes = share.held_bytes + to - from;
-        if !is_trusted && share.held_bytes > self.max_held_bytes / 2 {
+        let Some(usage) = self.usage.get_mut(&owner) else { return };
+        usage.held_bytes = usage.held_bytes + to - from;
+        if !is_trusted && usage.held_bytes > self.max_held_bytes / 2 {
             self.hoarder = Some(owner);
         }
     }
@@ -182,18 +182,18 @@ impl Census {
         if !self.may_share_memory(owner, bytes) {
             return false;
         }
-        let Some(share) = self.shares.get_mut(&owner) else { return false };
-        share.shared_bytes += bytes;
+        let Some(usage) = self.usage.get_mut(&owner) else { return false };
+        usage.shared_bytes += bytes;
         self.all.shared_bytes += bytes;
         true
     }
 
     /// Tells if a connection may share so much memory more. The default size is always allowed.
     pub(crate) fn may_share_memory(&self, owner: Owner, bytes: usize) -> bool {
-        let Some(share) = self.shares.get(&owner) else { return false };
-        let others = self.all.shared_bytes - share.shared_bytes;
+        let Some(usage) = self.usage.get(&owner) else { return false };
+        let others = self.all.shared_bytes - usage.shared_bytes;
         let may_have = share_of(MAX_SHARED_BYTES, others, self.is_trusted(owner));
-        bytes <= DEFAULT_SIZE || share.shared_bytes.saturating_add(bytes) <= may_have
+        bytes <= DEFAULT_SIZE || usage.shared_bytes.saturating_add(bytes) <= may_have
     }
 
     /// Bytes that may be held for all clients together.
@@ -204,7 +204,7 @@ impl Census {
     /// If more is held than may be: for whom, for the most part, and the limit.
     pub(crate) fn overdrawn(&mut self) -> Option<(Owner, usize)> {
         let own_limit = self.max_held_bytes / 2;
-        let of = |owner| self.shares.get(&owner).map_or(0, |share| share.held_bytes);
+        let of = |owner| self.usage.get(&owner).map_or(0, |usage| usage.held_bytes);
         self.hoarder = self.hoarder.filter(|owner| of(*owner) > own_limit);
         if let Some(owner) = self.hoarder {
             return Some((owner, own_limit));
@@ -212,7 +212,7 @@ impl Census {
         if self.all.held_bytes <= self.max_held_bytes {
             return None;
         }
-        let most = self.shares.iter().max_by_key(|(_, share)| share.held_bytes);
+        let most = self.usage.iter().max_by_key(|(_, usage)| usage.held_bytes);
         most.map(|(owner, _)| (*owner, self.max_held_bytes))
     }
 }
@@ -245,35 +245,35 @@ mod tests {
 
     #[test]
     fn nobody_gets_more_than_half_of_what_the_others_leave_but_root_and_we() {
-        let mut census = Census::new(64, 77, 0);
-        let count = |census: &mut Census, owner| (0..100).take_while(|_| census.admit(owner, 0).is_ok()).count();
+        let mut shares = UserShares::new(64, 77, 0);
+        let count = |shares: &mut UserShares, owner| (0..100).take_while(|_| shares.admit(owner, 0).is_ok()).count();
         // Four of 64 are for root and us.
-        assert_eq!(count(&mut census, ALICE), 30);
-        assert_eq!(census.admit(ALICE, 0), Err(Full::Of(ALICE, 30)));
+        assert_eq!(count(&mut shares, ALICE), 30);
+        assert_eq!(shares.admit(ALICE, 0), Err(Full::Of(ALICE, 30)));
         // One goes, one comes, but not before it is closed.
-        census.leave(ALICE, 0, 0);
-        assert_eq!(census.admit(ALICE, 1), Err(Full::Of(ALICE, 30)));
-        census.admit(ALICE, 0).unwrap();
+        shares.leave(ALICE, 0, 0);
+        assert_eq!(shares.admit(ALICE, 1), Err(Full::Of(ALICE, 30)));
+        shares.admit(ALICE, 0).unwrap();
         // All other machines together have the share of one user.
-        assert_eq!(count(&mut census, Owner::Remote), 15);
-        assert_eq!(census.admit(Owner::Remote, 0), Err(Full::Of(Owner::Remote, 15)));
+        assert_eq!(count(&mut shares, Owner::Remote), 15);
+        assert_eq!(shares.admit(Owner::Remote, 0), Err(Full::Of(Owner::Remote, 15)));
         // Newcomers get less and less, down to one.
         let newcomers = [BOB, Owner::Uid(1002), Owner::Uid(1003), Owner::Uid(1004)];
-        assert_eq!(newcomers.map(|owner| count(&mut census, owner)), [8, 4, 2, 1]);
-        assert_eq!(census.admit(Owner::Uid(1005), 0), Err(Full::Reserved(60)));
-        assert!(!census.shares.contains_key(&Owner::Uid(1005)), "nothing is kept of who was refused");
+        assert_eq!(newcomers.map(|owner| count(&mut shares, owner)), [8, 4, 2, 1]);
+        assert_eq!(shares.admit(Owner::Uid(1005), 0), Err(Full::Reserved(60)));
+        assert!(!shares.usage.contains_key(&Owner::Uid(1005)), "nothing is kept of who was refused");
         for owner in [Owner::Uid(0), Owner::Uid(77), Owner::Uid(0), Owner::Uid(77)] {
-            census.admit(owner, 0).unwrap();
+            shares.admit(owner, 0).unwrap();
         }
-        assert_eq!(census.admit(Owner::Uid(0), 0), Err(Full::All(64)));
+        assert_eq!(shares.admit(Owner::Uid(0), 0), Err(Full::All(64)));
     }
 
     #[test]
     fn two_who_take_all_they_can_leave_hundreds_of_connections_to_a_third() {
         // At the daemon, with the limit of descriptors of its unit, and at the relay.
-        for (max, for_a_third) in [(MAX_CONNECTIONS, 960), (Census::max_connections(16_384), 465), (1024, 120)] {
-            let mut census = Census::new(max, 77, 0);
-            let mut count = |owner| (0..max).take_while(|_| census.admit(owner, 0).is_ok()).count();
+        for (max, for_a_third) in [(MAX_CONNECTIONS, 960), (UserShares::max_connections(16_384), 465), (1024, 120)] {
+            let mut shares = UserShares::new(max, 77, 0);
+            let mut count = |owner| (0..max).take_while(|_| shares.admit(owner, 0).is_ok()).count();
             assert!(count(ALICE) >= 480, "one user alone has hundreds");
             count(Owner::Remote);
             assert_eq!(count(BOB), for_a_third, "of {max}");
@@ -282,26 +282,26 @@ mod tests {
 
     #[test]
     fn connections_are_as_many_as_all_of_their_descriptors_allow() {
-        let numbers = [0, 224, 1024, 16_384, 1 << 20, usize::MAX].map(Census::max_connections);
+        let numbers = [0, 224, 1024, 16_384, 1 << 20, usize::MAX].map(UserShares::max_connections);
         assert_eq!(numbers, [16, 28, 128, 3968, 8192, 8192]);
     }
 
     #[test]
     fn the_one_for_whom_most_is_held_has_to_give() {
-        let mut census = Census::new(1000, 77, MAX_HELD_BYTES);
-        census.admit(Owner::Uid(0), 0).unwrap();
-        census.admit(Owner::Uid(0), 0).unwrap();
-        census.admit(BOB, 0).unwrap();
-        census.count_held(Owner::Uid(0), 0, MAX_HELD_BYTES / 3);
-        census.count_held(BOB, 0, MAX_HELD_BYTES / 2);
-        assert_eq!(census.overdrawn(), None);
-        census.count_held(Owner::Uid(0), 0, MAX_HELD_BYTES / 3);
-        assert_eq!(census.overdrawn(), Some((Owner::Uid(0), MAX_HELD_BYTES)));
-        census.leave(Owner::Uid(0), MAX_HELD_BYTES / 3, 0);
-        assert_eq!(census.overdrawn(), None);
-        census.leave(Owner::Uid(0), MAX_HELD_BYTES / 3, 0);
-        census.leave(BOB, MAX_HELD_BYTES / 2, 0);
-        assert!(census.shares.is_empty() && census.all.held_bytes == 0 && census.all.connections == 0);
+        let mut shares = UserShares::new(1000, 77, MAX_HELD_BYTES);
+        shares.admit(Owner::Uid(0), 0).unwrap();
+        shares.admit(Owner::Uid(0), 0).unwrap();
+        shares.admit(BOB, 0).unwrap();
+        shares.count_held(Owner::Uid(0), 0, MAX_HELD_BYTES / 3);
+        shares.count_held(BOB, 0, MAX_HELD_BYTES / 2);
+        assert_eq!(shares.overdrawn(), None);
+        shares.count_held(Owner::Uid(0), 0, MAX_HELD_BYTES / 3);
+        assert_eq!(shares.overdrawn(), Some((Owner::Uid(0), MAX_HELD_BYTES)));
+        shares.leave(Owner::Uid(0), MAX_HELD_BYTES / 3, 0);
+        assert_eq!(shares.overdrawn(), None);
+        shares.leave(Owner::Uid(0), MAX_HELD_BYTES / 3, 0);
+        shares.leave(BOB, MAX_HELD_BYTES / 2, 0);
+        assert!(shares.usage.is_empty() && shares.all.held_bytes == 0 && shares.all.connections == 0);
     }
 
     #[test]
@@ -314,33 +314,34 @@ mod tests {
 
     #[test]
     fn for_one_user_half_of_it_is_held() {
-        let mut census = Census::new(1000, 77, MAX_HELD_BYTES);
-        census.admit(ALICE, 0).unwrap();
-        census.admit(ALICE, 0).unwrap();
-        census.admit(BOB, 0).unwrap();
-        census.count_held(BOB, 0, MAX_HELD_BYTES / 2);
-        census.count_held(ALICE, 0, 100);
-        census.count_held(ALICE, 0, MAX_HELD_BYTES / 2);
-        assert_eq!(census.overdrawn(), Some((ALICE, MAX_HELD_BYTES / 2)));
-        census.leave(ALICE, MAX_HELD_BYTES / 2, 0);
-        assert_eq!(census.overdrawn(), None);
+        let mut shares = UserShares::new(1000, 77, MAX_HELD_BYTES);
+        shares.admit(ALICE, 0).unwrap();
+        shares.admit(ALICE, 0).unwrap();
+        shares.admit(BOB, 0).unwrap();
+        shares.count_held(BOB, 0, MAX_HELD_BYTES / 2);
+        shares.count_held(ALICE, 0, 100);
+        shares.count_held(ALICE, 0, MAX_HELD_BYTES / 2);
+        assert_eq!(shares.overdrawn(), Some((ALICE, MAX_HELD_BYTES / 2)));
+        shares.leave(ALICE, MAX_HELD_BYTES / 2, 0);
+        assert_eq!(shares.overdrawn(), None);
     }
 
     #[test]
     fn shared_memory_of_one_user_leaves_some_for_others() {
         const LARGEST: usize = 32 << 20;
-        let mut census = Census::new(1000, 77, 0);
+        let mut shares = UserShares::new(1000, 77, 0);
         for owner in [ALICE, BOB, Owner::Uid(0)] {
-            census.admit(owner, 0).unwrap();
+            shares.admit(owner, 0).unwrap();
         }
-        let count = |census: &mut Census, owner| (0..1000).take_while(|_| census.share_memory(owner, LARGEST)).count();
-        assert_eq!(count(&mut census, ALICE), 128);
-        assert_eq!(count(&mut census, BOB), 64);
-        assert_eq!(count(&mut census, Owner::Uid(0)), 64);
-        assert!(!census.share_memory(BOB, DEFAULT_SIZE + 1));
-        assert!(census.share_memory(BOB, DEFAULT_SIZE), "every producer gets the default");
-        census.leave(ALICE, 0, 128 * LARGEST);
-        assert_eq!(count(&mut census, Owner::Uid(0)), 127);
-        assert!(!census.share_memory(Owner::Uid(1002), 1), "it is not connected");
+        let count =
+            |shares: &mut UserShares, owner| (0..1000).take_while(|_| shares.share_memory(owner, LARGEST)).count();
+        assert_eq!(count(&mut shares, ALICE), 128);
+        assert_eq!(count(&mut shares, BOB), 64);
+        assert_eq!(count(&mut shares, Owner::Uid(0)), 64);
+        assert!(!shares.share_memory(BOB, DEFAULT_SIZE + 1));
+        assert!(shares.share_memory(BOB, DEFAULT_SIZE), "every producer gets the default");
+        shares.leave(ALICE, 0, 128 * LARGEST);
+        assert_eq!(count(&mut shares, Owner::Uid(0)), 127);
+        assert!(!shares.share_memory(Owner::Uid(1002), 1), "it is not connected");
     }
 }

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 /// The manager that started this program, if it wants to hear from it.
 #[derive(Debug, Default)]
-pub(crate) struct Manager {
+pub(crate) struct ServiceManager {
     socket: Option<UnixDatagram>,
     /// How often it wants a sign of life, at least.
     watchdog: Option<Duration>,
 }
 
-impl Manager {
+impl ServiceManager {
     /// The one that `NOTIFY_SOCKET` names, and what `WATCHDOG_USEC` asks for.
     pub(crate) fn from_environment() -> Self {
         let Some(name) = env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()) else { return Self::default() };
@@ -112,7 +112,7 @@ mod tests {
     fn an_abstract_socket_is_found_too() {
         let name = format!("esatto-manager-{}", std::process::id());
         let receiver = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
-        let manager = Manager { socket: Some(connect(format!("@{name}").as_bytes()).unwrap()), watchdog: None };
+        let manager = ServiceManager { socket: Some(connect(format!("@{name}").as_bytes()).unwrap()), watchdog: None };
         manager.ready("Fine");
         let mut message = [0; 100];
         let len = receiver.recv(&mut message).unwrap();

@@ -22,10 +22,10 @@ use esatto_ipc::ForeignFd;
 use esatto_service::FileId;
 use rustix::fs::OFlags;
 
-use crate::census::{Owner, share_of};
 use crate::packet_file::write_packets;
 use crate::stats::Counters;
-use crate::wake::Wake;
+use crate::user_shares::{Owner, share_of};
+use crate::wakeup::Wakeup;
 
 /// Files at the same time, those included whose sessions are over but whose last write does not
 /// end: a consumer can bring any number of pipes that nobody reads, each of which keeps a thread.
@@ -91,7 +91,7 @@ pub(crate) struct Files {
 #[derive(Clone, Debug)]
 struct Report {
     events: Sender<FileEvent>,
-    wake: Arc<Wake>,
+    wake: Arc<Wakeup>,
     counters: Arc<Counters>,
 }
 
@@ -105,7 +105,7 @@ impl Report {
 }
 
 impl Files {
-    pub(crate) fn new(uid: i32, wake: Arc<Wake>, counters: Arc<Counters>) -> Self {
+    pub(crate) fn new(uid: i32, wake: Arc<Wakeup>, counters: Arc<Counters>) -> Self {
         let (sender, events) = channel();
         let report = Report { events: sender, wake, counters };
         Self { open: HashMap::new(), owners: HashMap::new(), uid, events, report }
@@ -378,7 +378,7 @@ mod tests {
     }
 
     fn files() -> Files {
-        Files::new(77, Arc::new(Wake::new().unwrap()), Arc::default())
+        Files::new(77, Arc::new(Wakeup::new().unwrap()), Arc::default())
     }
 
     fn events_until_closed(files: &mut Files) -> Vec<String> {

@@ -18,8 +18,8 @@ use esatto_schema::sync_clock_request::{Clock, Phase};
 use esatto_schema::{InitRelayRequest, SyncClockRequest, relay_port};
 use rustix::event::epoll::EventFlags;
 
-use super::event_loop::begin_to_connect;
-use super::machine;
+use super::connect::begin_to_connect;
+use super::machine_identity;
 use super::options::RelayOptions;
 use crate::clocks;
 use crate::closers::Closers;
@@ -113,7 +113,7 @@ impl Control {
         };
         let mut greeting = Vec::new();
         encode::set_peer_identity(&mut greeting, &own)?;
-        let system_info = machine::system_info(&options.version, &options.machine_name);
+        let system_info = machine_identity::system_info(&options.version, &options.machine_name);
         let request = InitRelayRequest { system_info: Some(Box::new(system_info)), ..InitRelayRequest::default() };
         Ok(Self {
             greeting,

@@ -6,16 +6,12 @@ use esatto_service::{ClientId, Input, Service};
 use esatto_shm::faults;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 
-use crate::census::fullest_first;
+use super::{EventLoop, FIRST_CLIENT, MAX_WORK_PER_TURN};
 use crate::client::CallContext;
-use crate::event_loop::{EventLoop, FIRST_CLIENT};
+use crate::user_shares::fullest_first;
 
 /// Calls of one connection handled before it is the turn of others. They may be as cheap as a number or move megabytes.
 const CALLS_PER_TURN: usize = 64;
-/// Work that calls of one connection may cause before it is the turn of others, as
-/// [`Service::work`] counts it: a MiB that is copied, or 16 Ki entries of tables that are visited.
-/// The call that goes beyond it is the last of the turn.
-pub(crate) const MAX_WORK_PER_TURN: u64 = 16 << 10;
 /// Work that what a process leaves behind at its end may cause before others get their turn. All of
 /// its shared memory, committed when it ended, is 512 Ki.
 const MAX_WORK_PER_HANG_UP: u64 = 1 << 20;
@@ -33,7 +29,7 @@ const HANG_UP_TURNS_PER_ROUND: usize = 256;
 
 impl EventLoop {
     /// Puts a client whose other end is closed on the list.
-    pub(crate) fn note_hang_up(&mut self, event: &Event) {
+    pub(super) fn note_hang_up(&mut self, event: &Event) {
         let (token, flags) = (event.data.u64(), event.flags);
         if token >= FIRST_CLIENT && flags.intersects(EventFlags::HUP | EventFlags::ERR) {
             self.hang_up_soon(ClientId(token));
@@ -42,7 +38,7 @@ impl EventLoop {
 
     /// Deals with clients whose other end is closed, before all others: see [`hang_up`](Self::hang_up).
     /// Those that are left when the work of a round is done are the first in the next round.
-    pub(crate) fn look_after_hang_ups(&mut self) {
+    pub(super) fn look_after_hang_ups(&mut self) {
         let budget = Budget::new(&self.service);
         let mut turns = 0;
         for _ in 0..self.hung_up.len() {
@@ -99,7 +95,7 @@ impl EventLoop {
     }
 
     /// Something happened on the socket of a client.
-    pub(crate) fn on_socket(&mut self, id: ClientId, flags: EventFlags) {
+    pub(super) fn on_socket(&mut self, id: ClientId, flags: EventFlags) {
         // A client closed earlier in this round may still have an event.
         let Some(client) = self.clients.get_mut(&id) else { return };
         if client.has_hung_up {
@@ -141,7 +137,7 @@ impl EventLoop {
                 service: &mut self.service,
                 outputs: &mut self.outputs,
                 attached: &mut self.attached,
-                census: &mut self.census,
+                shares: &mut self.shares,
                 counters: &self.counters,
             };
             let handled = client.handle_frame(&mut context);
@@ -158,7 +154,7 @@ impl EventLoop {
 
     /// Writes out what is queued, asks the service for more where there is room, and tells the kernel what to
     /// wait for.
-    pub(crate) fn look_after_clients(&mut self) {
+    pub(super) fn look_after_clients(&mut self) {
         // Each once: one that always has work must not keep the others, and the timers, waiting.
         // Those that are left when the work of a round is done are the first in the next round.
         let budget = Budget::new(&self.service);
@@ -174,7 +170,7 @@ impl EventLoop {
                 continue;
             }
             let held = client.connection.held();
-            self.census.count_held(client.owner, client.held_counted, held);
+            self.shares.count_held(client.owner, client.held_counted, held);
             client.held_counted = held;
             if client.is_ready() {
                 client.awaits_ready = false;
@@ -206,7 +202,7 @@ impl EventLoop {
     }
 
     /// Clients that waited until descriptors are closed are read again.
-    pub(crate) fn resume_reading(&mut self) {
+    pub(super) fn resume_reading(&mut self) {
         for id in core::mem::take(&mut self.held_up) {
             if let Some(client) = self.clients.get_mut(&id) {
                 client.connection.resume_reading();
@@ -219,7 +215,7 @@ impl EventLoop {
     /// for which most is held the fullest. Clients are looked at once for each such owner, not for
     /// each connection that goes.
     fn drop_hoarders(&mut self) {
-        while let Some((owner, limit)) = self.census.overdrawn() {
+        while let Some((owner, limit)) = self.shares.overdrawn() {
             let of_owner = self.clients.values().filter(|client| client.owner == owner);
             let held = of_owner.map(|client| (client.id, client.pid(), client.held_counted));
             let fullest = fullest_first(held);
@@ -232,14 +228,14 @@ impl EventLoop {
                     "more than {limit} bytes are held for {owner}, or for all clients and most of them for {owner}"
                 );
                 self.close(id, Some(&IpcError::HoldsTooMuch { held, limit }));
-                if self.census.overdrawn().is_none_or(|(next, _)| next != owner) {
+                if self.shares.overdrawn().is_none_or(|(next, _)| next != owner) {
                     break;
                 }
             }
         }
     }
 
-    pub(crate) fn mark_dirty(&mut self, id: ClientId) {
+    pub(super) fn mark_dirty(&mut self, id: ClientId) {
         if let Some(client) = self.clients.get_mut(&id) {
             if !core::mem::replace(&mut client.is_dirty, true) {
                 self.dirty.push_back(id);
@@ -248,7 +244,7 @@ impl EventLoop {
     }
 
     /// Closes a connection and tells the service. Without an error, the peer closed it.
-    pub(crate) fn close(&mut self, id: ClientId, error: Option<&IpcError>) {
+    pub(super) fn close(&mut self, id: ClientId, error: Option<&IpcError>) {
         let Some(client) = self.clients.remove(&id) else { return };
         match error {
             None => log::debug!("{} disconnected", client.name()),
@@ -265,7 +261,7 @@ impl EventLoop {
                 log::warn!("{} is disconnected: {e}", client.name());
             }
         }
-        self.census.leave(client.owner, client.held_counted, client.memory_counted);
+        self.shares.leave(client.owner, client.held_counted, client.memory_counted);
         self.status_changed();
         let farewells = client.farewells();
         // It is closed elsewhere and later. Until then the loop must hear no more of it.
@@ -279,7 +275,7 @@ impl EventLoop {
     }
 
     /// Disconnects the clients in whose memory there was a fault.
-    pub(crate) fn close_where_memory_was_lost(&mut self) {
+    pub(super) fn close_where_memory_was_lost(&mut self) {
         let faults = faults::survived();
         if core::mem::replace(&mut self.faults, faults) == faults {
             return;

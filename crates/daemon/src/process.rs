@@ -1,0 +1,61 @@
+//! Steps that `traced` and `traced_relay` share: log, limits, signals, readiness.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use esatto_ipc::sys;
+use log::LevelFilter;
+use rustix::process::{Resource, Rlimit};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::error::Error;
+use crate::stderr_log;
+
+/// What a program was asked to say.
+pub(crate) fn print(text: &str) -> Result<ExitCode, String> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(e) => Err(format!("cannot write to stdout: {e}")),
+    }
+}
+
+/// Logs what has happened so far to stderr, with more of it the higher the verbosity.
+pub(crate) fn start_log(verbosity: u8) {
+    stderr_log::init(match verbosity {
+        0 => LevelFilter::Info,
+        1 => LevelFilter::Debug,
+        _ => LevelFilter::Trace,
+    });
+}
+
+/// A connection takes two or three descriptors, and the usual limit is made for programs that use `select`.
+pub(crate) fn raise_descriptor_limit() {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if let Err(e) = rustix::process::setrlimit(Resource::Nofile, raised) {
+        log::debug!("cannot raise the limit of descriptors: {e}");
+    }
+}
+
+/// Becomes readable with SIGTERM and SIGINT. A handler may do next to nothing, so it writes into a socket that the loop watches.
+pub(crate) fn stop_signal() -> Result<OwnedFd, Error> {
+    let failed = || Error::system("handle signals");
+    let (read_end, write_end) = UnixStream::pair().map_err(failed())?;
+    for signal in [SIGTERM, SIGINT] {
+        let pipe = write_end.try_clone().map_err(failed())?;
+        signal_hook::low_level::pipe::register(signal, pipe).map_err(failed())?;
+    }
+    Ok(read_end.into())
+}
+
+/// Tells whoever started us that clients can connect.
+pub(crate) fn notify_readiness(variable: &str) {
+    let Some(text) = std::env::var_os(variable) else { return };
+    let number = text.to_str().and_then(|text| text.parse().ok()).unwrap_or(-1);
+    if let Err(e) = sys::inherited(number).and_then(|fd| File::from(fd).write_all(b"1")) {
+        log::warn!("cannot write to {variable} {}: {e}", text.to_string_lossy());
+    }
+}
