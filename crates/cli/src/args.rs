@@ -48,12 +48,32 @@ pub(crate) struct Demo {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoStage {
-    pub(crate) stage: crate::demo::Stage,
+    pub(crate) stage: Stage,
     #[arg(long, value_parser = parse_time, default_value = "5s")]
     pub(crate) time: Duration,
     #[arg(long, default_value_t = u64::MAX)]
     pub(crate) max_files: u64,
     pub(crate) roots: Vec<PathBuf>,
+}
+
+/// The processes of the pipeline, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Stage {
+    Scanner,
+    Cruncher,
+    Indexer,
+}
+
+impl Stage {
+    pub(crate) const ALL: [Self; 3] = [Self::Scanner, Self::Cruncher, Self::Indexer];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Scanner => "scanner",
+            Self::Cruncher => "cruncher",
+            Self::Indexer => "indexer",
+        }
+    }
 }
 
 /// With a command, a service of its own is started for it on private sockets; without one, the running

@@ -11,27 +11,26 @@
 #![forbid(unsafe_code)]
 
 mod args;
-mod config;
-mod daemons;
-mod demo;
+mod commands;
 mod failure;
-mod info;
-mod output;
-mod private;
+mod private_service;
+mod program_names;
 mod progress;
-mod record;
-mod recorder;
-mod signals;
+mod recording_session;
+mod stop_signal;
+mod trace_config;
+mod trace_output;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
 use crate::args::{Cli, Command};
+use crate::commands::{demo, info, record};
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os();
-    if let Some(program) = args.next().and_then(|name| daemons::program_named(&name)) {
+    if let Some(program) = args.next().and_then(|name| program_names::program_named(&name)) {
         return program(args.collect());
     }
     let result = match Cli::parse().command {

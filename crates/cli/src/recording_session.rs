@@ -25,8 +25,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::failure::{Attempt as _, Failure};
-use crate::output::Output;
 use crate::progress::Counts;
+use crate::trace_output::Output;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// An answer that needs nothing but the service itself.
@@ -56,7 +56,7 @@ pub(crate) enum Transfer {
 
 /// A session of ours in some service.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub(crate) struct RecordingSession {
     client: BlockingClient,
     transfer: Transfer,
     output: Option<Output>,
@@ -90,7 +90,7 @@ pub(crate) struct Recorded {
     pub(crate) flushed: bool,
 }
 
-impl Recorder {
+impl RecordingSession {
     /// Starts a session; when this returns, programs that connect are recorded.
     ///
     /// `output` is `None` if the service writes a file of its own.

@@ -10,12 +10,12 @@
 //! is a flow that can be followed from its discovery to the index, across threads and processes.
 
 mod categories;
+mod command;
 mod cruncher;
 mod indexer;
 mod parcel;
 mod queue;
 mod scanner;
-mod show;
 mod tracks;
 
 use core::time::Duration;
@@ -29,10 +29,10 @@ use esatto::{CounterTrack, Flow, Tracing, counter, slice};
 use self::categories::{CATEGORIES, PIPES, QUEUES};
 use self::parcel::Parcel;
 use self::queue::Queue;
-use crate::args;
+use crate::args::{self, Stage};
 use crate::failure::{Attempt as _, Failure};
 
-pub(crate) use self::show::run;
+pub(crate) use self::command::run;
 
 /// Larger files are left out: the demo is about many things happening, not about one that takes long.
 pub(crate) const MAX_FILE_BYTES: usize = 256 * 1024;
@@ -43,26 +43,6 @@ const SESSION_TIMEOUT: Duration = Duration::from_secs(5);
 /// Enough for what a thousand files leave behind, should the service be busy elsewhere for a moment.
 const SHARED_MEMORY_KB: u32 = 2048;
 const SHARED_PAGE_KB: u32 = 16;
-
-/// The processes of the pipeline, in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Stage {
-    Scanner,
-    Cruncher,
-    Indexer,
-}
-
-impl Stage {
-    pub(crate) const ALL: [Self; 3] = [Self::Scanner, Self::Cruncher, Self::Indexer];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Scanner => "scanner",
-            Self::Cruncher => "cruncher",
-            Self::Indexer => "indexer",
-        }
-    }
-}
 
 /// The body of one process of the pipeline.
 pub(crate) fn run_stage(args: &args::DemoStage) -> Result<ExitCode, Failure> {

@@ -11,16 +11,15 @@ use std::time::Instant;
 use esatto_trace::Summary;
 use esatto_trace::escape::Line;
 
-use super::Stage;
-use crate::args;
-use crate::config;
+use crate::args::{self, Stage};
+use crate::commands::info;
 use crate::failure::{Attempt as _, Failure};
-use crate::info;
-use crate::output::Output;
-use crate::private::PrivateService;
+use crate::private_service::PrivateService;
 use crate::progress::{Progress, Size};
-use crate::recorder::{Recorder, Transfer};
-use crate::signals::StopSignal;
+use crate::recording_session::{RecordingSession, Transfer};
+use crate::stop_signal::StopSignal;
+use crate::trace_config;
+use crate::trace_output::Output;
 
 /// How often the progress is shown.
 const TICK: Duration = Duration::from_millis(100);
@@ -39,9 +38,9 @@ pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
     let mut stop = StopSignal::install().attempt(|| "cannot handle signals".to_owned())?;
     let service = PrivateService::start()?;
     let output = Output::create(&args.out)?;
-    let mut config = config::all_track_events();
-    config::complete(&mut config, None)?;
-    let mut recorder = Recorder::start(service.consumer(), config, Transfer::Drain, Some(output))?;
+    let mut config = trace_config::all_track_events();
+    trace_config::complete(&mut config, None)?;
+    let mut recorder = RecordingSession::start(service.consumer(), config, Transfer::Drain, Some(output))?;
 
     eprintln!(
         "Three processes read, hash, compress and index the files of this machine, and are traced while they do."

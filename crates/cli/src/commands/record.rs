@@ -14,13 +14,13 @@ use esatto_trace::escape::Line;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::args;
-use crate::config;
 use crate::failure::{Attempt as _, Failure};
-use crate::output::Output;
-use crate::private::PrivateService;
+use crate::private_service::PrivateService;
 use crate::progress::{Progress, Size};
-use crate::recorder::{Recorded, Recorder, Transfer};
-use crate::signals::StopSignal;
+use crate::recording_session::{Recorded, RecordingSession, Transfer};
+use crate::stop_signal::StopSignal;
+use crate::trace_config;
+use crate::trace_output::Output;
 
 /// How often the progress is shown, and the child looked at where the kernel does not tell of its end.
 const TICK: Duration = Duration::from_millis(100);
@@ -31,10 +31,10 @@ const WAIT: (&str, &str) = ("ESATTO_WAIT_MS", "1000");
 
 pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     let mut config = match &args.config {
-        Some(path) => config::from_text_file(path)?,
-        None => config::all_track_events(),
+        Some(path) => trace_config::from_text_file(path)?,
+        None => trace_config::all_track_events(),
     };
-    config::complete(&mut config, args.time)?;
+    trace_config::complete(&mut config, args.time)?;
     let transfer = transfer(&config, args.config.is_some());
     let output = open_output(args, &config)?;
     let limit = config.duration_ms.filter(|ms| *ms > 0).map(|ms| Duration::from_millis(ms.into()));
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
         None => Address::consumer_default().attempt(|| "cannot tell where the tracing service is".to_owned())?,
     };
     let has_events = has_track_events(&config);
-    let mut recorder = Recorder::start(&address, config, transfer, output)?;
+    let mut recorder = RecordingSession::start(&address, config, transfer, output)?;
     // The session runs: whatever the command does once it has connected can be recorded.
     let piped = args.out.as_deref().is_some_and(Output::is_stdout);
     let start = |service| Program::start(&args.command, service, has_events, piped);
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
 
 /// Records until the command, the time or the patience of the user is at its end.
 fn watch(
-    recorder: &mut Recorder,
+    recorder: &mut RecordingSession,
     stop: &mut StopSignal,
     mut program: Option<&mut Program>,
     progress: &mut Progress,
@@ -224,7 +224,7 @@ mod tests {
         let by_service = TraceConfig { write_into_file: Some(true), ..TraceConfig::default() };
         assert_eq!(transfer(&by_service, true), Transfer::ByService);
         assert_eq!(transfer(&TraceConfig::default(), true), Transfer::AtEnd);
-        assert_eq!(transfer(&config::all_track_events(), false), Transfer::Drain);
+        assert_eq!(transfer(&trace_config::all_track_events(), false), Transfer::Drain);
     }
 
     #[test]

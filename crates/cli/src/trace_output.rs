@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn each_packet_gets_its_tag_and_minimal_length() {
-        let dir = crate::private::Folder::create().unwrap();
+        let dir = crate::private_service::Folder::create().unwrap();
         let path = dir.path().join("trace");
         let mut output = Output::create(&path).unwrap();
         output.packet(&[8, 1]).unwrap();
@@ -318,8 +318,8 @@ mod tests {
         assert_eq!((output.packets(), output.bytes(), output.failed), (0, 0, true));
     }
 
-    fn folder_with(content: &[u8]) -> (crate::private::Folder, PathBuf) {
-        let dir = crate::private::Folder::create().unwrap();
+    fn folder_with(content: &[u8]) -> (crate::private_service::Folder, PathBuf) {
+        let dir = crate::private_service::Folder::create().unwrap();
         let path = dir.path().join("trace");
         std::fs::write(&path, content).unwrap();
         (dir, path)

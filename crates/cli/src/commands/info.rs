@@ -9,12 +9,12 @@ use esatto_trace::Summary;
 use esatto_trace::escape::Line;
 
 use crate::args;
-use crate::config;
 use crate::failure::{Attempt as _, Failure};
+use crate::trace_config;
 
 pub(crate) fn run(args: &args::Info) -> Result<ExitCode, Failure> {
     let mut summary = read(&args.file)?;
-    if let Ok(message) = config::message() {
+    if let Ok(message) = trace_config::message() {
         summary = summary.with_config_text(|config| esatto_text_format::to_text(&message, config));
     }
     let text = if args.json { summary.to_json_text() } else { summary.to_string() };

@@ -1,0 +1,5 @@
+//! Commands of `esatto`, one module per command.
+
+pub(crate) mod demo;
+pub(crate) mod info;
+pub(crate) mod record;
