@@ -20,16 +20,16 @@
 
 #![forbid(unsafe_code)]
 
-mod convert;
 mod error;
 mod lexer;
 mod parser;
-mod print;
-mod suggest;
+mod printer;
+mod scalar_encoding;
+mod suggestions;
 
 pub use error::{Error, Errors};
 pub use parser::{MAX_ERRORS, MAX_NESTING, Parser, parse};
-pub use print::to_text;
+pub use printer::to_text;
 
 /// Runs the parser, and on success the printer and the parser again, on arbitrary input.
 ///

@@ -5,18 +5,18 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use esatto_protozero::Fields;
 use esatto_schema::{clock_snapshot, ftrace_event_bundle, process_tree, trace_packet::field as packet_field};
 
-use crate::annotation::{self, Annotation, AnnotationErrors, AnnotationReader, RawAnnotation};
-use crate::clock::{ClockKey, Clocks, Reading};
-use crate::counter::Counters;
+use crate::clock_conversion::{ClockKey, Clocks, Reading};
+use crate::counters::Counters;
+use crate::debug_annotation::{self, Annotation, AnnotationErrors, AnnotationReader, RawAnnotation};
 use crate::error::Error;
-use crate::meta::Meta;
-use crate::names;
-use crate::packets::Packet;
+use crate::field_names;
+use crate::packet_reader::Packet;
+use crate::packet_sequence::{NEEDS_STATE, STATE_CLEARED, Sequence};
 use crate::problems::{Problem, Problems};
-use crate::process::Processes;
-use crate::sequence::{NEEDS_STATE, STATE_CLEARED, Sequence};
-use crate::strings::Strings;
-use crate::track::{self, Refused, Tracks};
+use crate::processes::Processes;
+use crate::service_report::Meta;
+use crate::string_table::Strings;
+use crate::track_descriptors::{self, Refused, Tracks};
 use crate::track_event::{self, Events};
 
 /// Packets of one kind.
@@ -203,10 +203,10 @@ impl Import {
                 }
             }
             packet_field::PROCESS_DESCRIPTOR => {
-                track::add_process(payload, machine, None, &mut self.strings, &mut self.processes);
+                track_descriptors::add_process(payload, machine, None, &mut self.strings, &mut self.processes);
             }
             packet_field::THREAD_DESCRIPTOR => {
-                track::add_thread(payload, machine, None, &mut self.strings, &mut self.processes);
+                track_descriptors::add_thread(payload, machine, None, &mut self.strings, &mut self.processes);
             }
             packet_field::PROCESS_TREE => self.add_process_tree(payload, machine),
             packet_field::PROCESS_STATS | packet_field::SYS_STATS => {
@@ -280,9 +280,9 @@ impl Import {
         self.problems.add(Problem::UnresolvedString, reader.errors.unresolved_strings);
         self.problems.add(Problem::AnnotationWithoutName, reader.errors.nameless);
         self.annotation_count += list.len() as u64;
-        let arguments = annotation::arguments(&list, &self.strings);
+        let arguments = debug_annotation::arguments(&list, &self.strings);
         self.arguments += arguments.len() as u64;
-        if self.argument_sets.insert(annotation::fingerprint(&arguments)) {
+        if self.argument_sets.insert(debug_annotation::fingerprint(&arguments)) {
             self.distinct_arguments += arguments.len() as u64;
         }
         if self.keep_annotations {
@@ -427,7 +427,7 @@ impl Import {
 
     /// The name of a kind of packet.
     pub(crate) fn type_name(id: u32) -> String {
-        if id == 0 { "(empty)".to_owned() } else { names::name(names::trace_packet(), id) }
+        if id == 0 { "(empty)".to_owned() } else { field_names::name(field_names::trace_packet(), id) }
     }
 }
 

@@ -34,32 +34,32 @@
 
 #![forbid(unsafe_code)]
 
-mod annotation;
-mod clock;
-mod counter;
+mod clock_conversion;
+mod counters;
+mod debug_annotation;
 mod error;
 pub mod escape;
+mod field_names;
 mod import;
-mod meta;
-mod names;
-mod packets;
+mod packet_reader;
+mod packet_sequence;
 mod problems;
-mod process;
-mod sequence;
-mod strings;
+mod processes;
+mod service_report;
+mod string_table;
 mod summary;
 mod timeline;
 mod trace;
-mod track;
+mod track_descriptors;
 mod track_event;
 
-pub use annotation::{Annotation, AnnotationValue};
+pub use debug_annotation::{Annotation, AnnotationValue};
 pub use error::{Error, Place};
-pub use meta::{BufferStats, LOSS_FIELDS, ServiceEvent, SystemInfo, TraceStats};
-pub use packets::{
+pub use packet_reader::{
     MAX_COMPRESSED_NESTING, MAX_INFLATED_BYTES, MAX_PACKET_BYTES, MAX_WORK_RATIO, MIN_WORK, Packet, PacketReader,
     packets,
 };
+pub use service_report::{BufferStats, LOSS_FIELDS, ServiceEvent, SystemInfo, TraceStats};
 pub use summary::{
     ClockSummary, CounterSummary, Loss, NameSummary, ProcessSummary, SequenceSummary, SliceSummary, Summary,
     ThreadSummary, TrackSummary, TypeSummary,

@@ -7,11 +7,11 @@
 use core::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
-use crate::counter::Scope;
+use crate::counters::Scope;
 use crate::import::{Import, widen};
 use crate::problems::Problem;
-use crate::strings::Symbol;
-use crate::track::{Merge, TrackKind};
+use crate::string_table::Symbol;
+use crate::track_descriptors::{Merge, TrackKind};
 use crate::track_event::{Action, RawEvent};
 
 /// Open slices that the ends of slices may be compared with, for each event of the trace and in

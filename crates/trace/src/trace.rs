@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use crate::annotation::Annotation;
+use crate::debug_annotation::Annotation;
 use crate::error::Error;
 use crate::import::Import;
-use crate::packets::PacketReader;
-use crate::strings::Symbol;
+use crate::packet_reader::PacketReader;
+use crate::string_table::Symbol;
 use crate::timeline::{GroupKind, Timeline};
 use crate::track_event::{Action, CounterValue, RawEvent};
 
@@ -288,8 +288,8 @@ impl Resolve<'_> {
     }
 
     fn tracks(&self) -> BTreeMap<u64, Track> {
-        use crate::track::TrackKind;
-        let track = |descriptor: &crate::track::Descriptor| Track {
+        use crate::track_descriptors::TrackKind;
+        let track = |descriptor: &crate::track_descriptors::Descriptor| Track {
             track_type: match descriptor.kind {
                 TrackKind::Process(_) => TrackType::Process,
                 TrackKind::Thread(_) => TrackType::Thread,
@@ -304,7 +304,7 @@ impl Resolve<'_> {
     }
 
     fn processes(&self) -> Vec<Process> {
-        let process = |process: &crate::process::Process| Process {
+        let process = |process: &crate::processes::Process| Process {
             pid: process.pid,
             name: self.text(process.name),
             cmdline: process.cmdline.iter().map(|&part| self.import.strings.owned(part)).collect(),
@@ -313,7 +313,7 @@ impl Resolve<'_> {
     }
 
     fn threads(&self) -> Vec<Thread> {
-        let thread = |thread: &crate::process::Thread| Thread {
+        let thread = |thread: &crate::processes::Thread| Thread {
             tid: thread.tid,
             pid: self.import.processes.processes[thread.process].pid,
             name: self.text(thread.name),

@@ -5,14 +5,10 @@ use core::ops::Range;
 use esatto_protozero::Fields;
 use esatto_schema::{interned_data, track_event};
 
+use crate::packet_sequence::{MAX_EXTRA_COUNTERS, State};
 use crate::problems::{Problem, Problems};
-use crate::sequence::State;
-use crate::strings::{Strings, Symbol};
-use crate::track::{TrackKind, Tracks};
-
-/// More counter values than this on one event are an error, and more tracks for them in the
-/// defaults of a sequence are of no use.
-pub(crate) const MAX_EXTRA_COUNTERS: usize = 8;
+use crate::string_table::{Strings, Symbol};
+use crate::track_descriptors::{TrackKind, Tracks};
 
 /// The value of a counter.
 #[derive(Debug, Clone, Copy, PartialEq)]

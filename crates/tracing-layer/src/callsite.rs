@@ -11,8 +11,8 @@ use esatto::{Category, Kind, Lanes, Location, LogPriority, Name, Site};
 use tracing_core::callsite::Identifier;
 use tracing_core::{Level, Metadata};
 
+use crate::field_values::Values;
 use crate::options::{Options, Slices};
-use crate::values::Values;
 
 /// A call site of spans or of events.
 #[derive(Debug)]

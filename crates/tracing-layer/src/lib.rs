@@ -50,14 +50,14 @@
 #![forbid(unsafe_code)]
 
 mod callsite;
+mod entered_spans;
+mod field_values;
 #[cfg(feature = "layer")]
 mod layer;
 mod options;
 mod recorder;
-mod spans;
-mod stack;
+mod span_table;
 mod subscriber;
-mod values;
 
 #[cfg(feature = "layer")]
 pub use layer::Layer;

@@ -7,10 +7,10 @@ use tracing_core::span::{Attributes, Record};
 use tracing_core::{Event, Metadata};
 
 use crate::callsite::{Callsite, Callsites, SpanKind};
+use crate::entered_spans::{self, Entered};
+use crate::field_values::{Head, Values};
 use crate::options::{Options, Slices};
-use crate::spans::{Lifetime, Slot, Span, Spans};
-use crate::stack::{self, Entered};
-use crate::values::{Head, Values};
+use crate::span_table::{Lifetime, Slot, Span, Spans};
 
 /// How many ancestors may get a lane because a descendant does.
 const MAX_PROMOTIONS: usize = 8;
@@ -63,17 +63,18 @@ impl Recorder {
 
     /// The innermost span of this thread.
     pub(crate) fn current(&self) -> Option<(u64, &'static Metadata<'static>)> {
-        stack::with(|local| local.current(self.number).map(|entered| (entered.id, entered.callsite.metadata))).flatten()
+        entered_spans::with(|local| local.current(self.number).map(|entered| (entered.id, entered.callsite.metadata)))
+            .flatten()
     }
 
     pub(crate) fn new_span(&self, id: u64, attributes: &Attributes<'_>) {
         let Some(callsite) = self.enabled(attributes.metadata()) else { return };
         // First, without any lock: values are formatted by code of the program, which may do anything.
-        let mut values = stack::take_scratch();
+        let mut values = entered_spans::take_scratch();
         attributes.record(&mut values);
         let Some(slot) = self.spans.insert(id) else { return };
         let Some((thread, current)) =
-            stack::with(|local| (local.thread, local.current(self.number).map(|entered| entered.id)))
+            entered_spans::with(|local| (local.thread, local.current(self.number).map(|entered| entered.id)))
         else {
             return;
         };
@@ -106,13 +107,13 @@ impl Recorder {
             span.begin_lifetime(callsite, None);
         }
         drop(span);
-        stack::give_scratch(values);
+        entered_spans::give_scratch(values);
     }
 
     #[inline]
     pub(crate) fn enter(&self, id: u64) {
         let Some(slot) = self.spans.get(id) else { return };
-        let entered = stack::with(|local| {
+        let entered = entered_spans::with(|local| {
             let mut span = slot.lock();
             let callsite = span.callsite?;
             span.entries = span.entries.saturating_add(1);
@@ -137,12 +138,12 @@ impl Recorder {
         callsite.learn_async();
         self.promote(slot, 0);
         let instances = slot.lock().begin_entry(callsite);
-        stack::with(|local| local.push(Entered::new(self.number, id, callsite, instances)));
+        entered_spans::with(|local| local.push(Entered::new(self.number, id, callsite, instances)));
     }
 
     #[inline]
     pub(crate) fn exit(&self, id: u64) {
-        stack::with(|local| local.leave(self.number, id, |entered| self.end_entry(entered)));
+        entered_spans::with(|local| local.leave(self.number, id, |entered| self.end_entry(entered)));
     }
 
     /// Ends a slice on the track of the thread.
@@ -177,15 +178,15 @@ impl Recorder {
 
     pub(crate) fn record(&self, id: u64, record: &Record<'_>) {
         let Some(slot) = self.spans.get(id) else { return };
-        let mut values = stack::take_scratch();
+        let mut values = entered_spans::take_scratch();
         record.record(&mut values);
         slot.lock().values.append(&values);
-        stack::with(|local| {
+        entered_spans::with(|local| {
             if let Some(entered) = local.find(self.number, id) {
                 entered.has_values = true;
             }
         });
-        stack::give_scratch(values);
+        entered_spans::give_scratch(values);
     }
 
     pub(crate) fn close(&self, id: u64) {
@@ -219,13 +220,13 @@ impl Recorder {
 
     pub(crate) fn event(&self, event: &Event<'_>) {
         let Some(callsite) = self.enabled(event.metadata()) else { return };
-        let mut values = stack::take_scratch();
+        let mut values = entered_spans::take_scratch();
         event.record(&mut values);
         match event.parent().and_then(|parent| self.spans.get(parent.into_u64())) {
             Some(parent) => write_event(callsite, &values, parent.lock().lifetime.as_ref()),
             None => write_event(callsite, &values, None),
         }
-        stack::give_scratch(values);
+        entered_spans::give_scratch(values);
     }
 
     /// Makes an arrow from `parent` to a span of `callsite` that was made at a time (`None`: now), and returns the flow that the begin of its
@@ -253,7 +254,7 @@ impl Recorder {
 
     /// Makes an arrow from the slice that a span has on the track of this thread, if it has one, to what begins now.
     fn link_from_entry(&self, parent: u64) -> Option<Flow> {
-        stack::with(|local| {
+        entered_spans::with(|local| {
             let entered = local.find(self.number, parent)?;
             let flow = Flow::unique();
             entered.link(flow.id()).then_some(flow)

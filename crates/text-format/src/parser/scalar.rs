@@ -4,9 +4,9 @@ use prost_reflect::prost::encoding::encode_varint;
 use prost_reflect::{Kind as FieldKind, MessageDescriptor, Syntax};
 
 use super::{Run, Target};
-use crate::convert::{self, NoValue, Number};
 use crate::lexer::{Kind, Span};
-use crate::suggest;
+use crate::scalar_encoding::{self, NoValue, Number};
+use crate::suggestions;
 
 /// A scalar as written.
 pub(super) struct Scalar {
@@ -62,7 +62,7 @@ impl Run<'_> {
                 let expected = match target {
                     Some(target) => format!(
                         "expected a value of type {} for field {}",
-                        convert::type_name(&target.kind),
+                        scalar_encoding::type_name(&target.kind),
                         target.name
                     ),
                     None => "expected a value".to_owned(),
@@ -102,7 +102,7 @@ impl Run<'_> {
                     return true;
                 }
                 if !self.lossy {
-                    let hint = suggest::enum_value(of, &word);
+                    let hint = suggestions::enum_value(of, &word);
                     let message = format!(
                         "Unexpected value '{word}' for enum field {} in proto {}{hint}",
                         target.name,
@@ -114,7 +114,7 @@ impl Run<'_> {
             }
             (Form::Number(digits), FieldKind::Enum(of)) => {
                 let text = self.word(*digits);
-                if let Some(value) = convert::enum_number(Number { negative: scalar.negative, text: &text }) {
+                if let Some(value) = scalar_encoding::enum_number(Number { negative: scalar.negative, text: &text }) {
                     // In proto2 an enum has no values but those it lists.
                     if of.get_value(value).is_some() || of.parent_file().syntax() != Syntax::Proto2 {
                         encode_varint(i64::from(value) as u64, out);
@@ -133,7 +133,7 @@ impl Run<'_> {
             }
             (Form::Number(digits), kind) => {
                 let text = self.word(*digits);
-                match convert::number(kind, Number { negative: scalar.negative, text: &text }, out) {
+                match scalar_encoding::number(kind, Number { negative: scalar.negative, text: &text }, out) {
                     Ok(()) => return true,
                     Err(NoValue::OutOfRange(why)) => {
                         let message = format!(
@@ -149,7 +149,7 @@ impl Run<'_> {
             }
             (Form::Word(word), kind) => {
                 let word = self.word(*word);
-                if convert::word(kind, scalar.negative, &word, out).is_some() {
+                if scalar_encoding::word(kind, scalar.negative, &word, out).is_some() {
                     return true;
                 }
             }
@@ -162,7 +162,7 @@ impl Run<'_> {
     fn unescape(&mut self, descriptor: &MessageDescriptor, target: &Target, piece: Span, out: &mut Vec<u8>) {
         let content = &self.text[piece.start + 1..piece.end - 1];
         let mut bad = Vec::new();
-        convert::unescape(content, out, &mut bad);
+        scalar_encoding::unescape(content, out, &mut bad);
         for escape in bad {
             let start = piece.start + 1 + escape.at;
             let span = Span { start, end: (start + escape.length).min(piece.end - 1) };
@@ -180,7 +180,7 @@ impl Run<'_> {
     }
 
     pub(super) fn mismatch(&mut self, descriptor: &MessageDescriptor, target: &Target, seen: Span) {
-        let expected = convert::type_name(&target.kind);
+        let expected = scalar_encoding::type_name(&target.kind);
         let (field, proto, seen_text) = (&target.name, descriptor.name(), self.quote(seen));
         let message = match target.kind {
             FieldKind::Bool => {

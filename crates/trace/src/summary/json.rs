@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Summary;
-use crate::meta::ServiceEvent;
+use crate::service_report::ServiceEvent;
 
 impl Summary {
     /// The summary as a JSON object.

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::Summary;
 use super::table::Table;
-use crate::clock::clock_name;
+use crate::clock_conversion::clock_name;
 use crate::escape::Line;
 
 impl fmt::Display for Summary {

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use esatto_protozero::Fields;
 use esatto_schema::{counter_descriptor, process_descriptor, thread_descriptor, track_descriptor};
 
-use crate::process::Processes;
-use crate::strings::{Strings, Symbol};
+use crate::processes::Processes;
+use crate::string_table::{Strings, Symbol};
 
 /// Ancestors further up than this count as missing.
 const MAX_DEPTH: usize = 100;

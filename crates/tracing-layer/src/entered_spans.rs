@@ -4,7 +4,7 @@ use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::callsite::Callsite;
-use crate::values::Values;
+use crate::field_values::Values;
 
 /// Flows that a slice can have to spans that began inside of it; for more there are events of their own.
 const MAX_LINKS: usize = 4;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use esatto_protozero::Fields;
 use esatto_schema::{system_info, trace_packet::field as packet_field, trace_stats, trace_uuid, trigger, utsname};
 
-use crate::names;
+use crate::field_names;
 
 /// What the service counted of one of its buffers, by the names of the schema. See `docs/spec/service.md` §17.
 pub type BufferStats = BTreeMap<String, u64>;
@@ -93,7 +93,7 @@ impl Meta {
             packet_field::TRACE_STATS => self.stats = Some(read_stats(payload)),
             packet_field::SYNCHRONIZATION_MARKER => self.synchronization_markers += 1,
             packet_field::SERVICE_EVENT => {
-                let named = Fields::new(payload).map(|f| names::name(names::service_event(), f.id));
+                let named = Fields::new(payload).map(|f| field_names::name(field_names::service_event(), f.id));
                 self.events.extend(named.map(|name| ServiceEvent { name, ts_ns }));
             }
             packet_field::TRIGGER | packet_field::CLONE_SNAPSHOT_TRIGGER => {
@@ -141,7 +141,7 @@ fn read_stats(bytes: &[u8]) -> TraceStats {
         match f.id {
             field::BUFFER_STATS => {
                 let fields = Fields::new(f.as_bytes());
-                let named = fields.map(|f| (names::name(names::buffer_stats(), f.id), f.as_u64()));
+                let named = fields.map(|f| (field_names::name(field_names::buffer_stats(), f.id), f.as_u64()));
                 stats.buffers.push(named.collect());
             }
             field::CHUNKS_DISCARDED => stats.chunks_discarded = f.as_u64(),

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use esatto::{Begun, Flow, Lane, Timestamp};
 
 use crate::callsite::Callsite;
-use crate::values::Values;
+use crate::field_values::Values;
 
 /// Slots of the first table.
 const FIRST_TABLE: usize = 256;

@@ -7,8 +7,8 @@ use std::collections::hash_map::DefaultHasher;
 use esatto_protozero::{Field, Fields};
 use esatto_schema::{debug_annotation, debug_annotation::field as annotation, interned_data};
 
-use crate::sequence::State;
-use crate::strings::{Strings, Symbol, hash_of};
+use crate::packet_sequence::State;
+use crate::string_table::{Strings, Symbol, hash_of};
 
 /// Deeper annotations are cut off.
 const MAX_DEPTH: usize = 32;

@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, HashSet};
 use prost_reflect::prost::encoding::{WireType, encode_key, encode_varint};
 use prost_reflect::{ExtensionDescriptor, FieldDescriptor, Kind as FieldKind, MessageDescriptor};
 
-use crate::convert;
 use crate::error::{Error, Errors};
 use crate::lexer::{Kind, Lexer, Span, Token};
-use crate::suggest;
+use crate::scalar_encoding;
+use crate::suggestions;
 
 /// How deep messages may be nested; protobuf's own parsers have the same limit.
 pub const MAX_NESTING: usize = 100;
@@ -138,7 +138,7 @@ impl Body {
             self.packed.entry(target.number).or_default().extend(value);
             return;
         }
-        let wire_type = convert::wire_type(&target.kind);
+        let wire_type = scalar_encoding::wire_type(&target.kind);
         encode_key(target.number, wire_type, &mut self.out);
         if wire_type == WireType::LengthDelimited {
             encode_varint(value.len() as u64, &mut self.out);
@@ -238,7 +238,7 @@ impl Run<'_> {
         let target = descriptor.get_field_by_name(&name).or_else(group).map(Target::from);
         if target.is_none() && !self.lossy {
             let hint = match self.missing_quote(name_span) {
-                hint if hint.is_empty() => suggest::field(&self.path, &name),
+                hint if hint.is_empty() => suggestions::field(&self.path, &name),
                 hint => hint,
             };
             self.error(name_span, format!("No field named \"{name}\" in proto {}{hint}", descriptor.name()));

@@ -7,13 +7,13 @@ mod text;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 
-use crate::clock::clock_name;
-use crate::counter::Scope;
+use crate::clock_conversion::clock_name;
+use crate::counters::Scope;
 use crate::error::Error;
 use crate::import::Import;
-use crate::meta::{LOSS_FIELDS, ServiceEvent, SystemInfo, TraceStats};
-use crate::packets::PacketReader;
-use crate::strings::Symbol;
+use crate::packet_reader::PacketReader;
+use crate::service_report::{LOSS_FIELDS, ServiceEvent, SystemInfo, TraceStats};
+use crate::string_table::Symbol;
 use crate::timeline::Timeline;
 use crate::trace::TrackType;
 
@@ -473,7 +473,7 @@ fn uuid(msb: u64, lsb: u64) -> String {
 }
 
 fn sequences(import: &Import) -> Vec<SequenceSummary> {
-    let sequence = |sequence: &crate::sequence::Sequence| SequenceSummary {
+    let sequence = |sequence: &crate::packet_sequence::Sequence| SequenceSummary {
         id: sequence.id,
         machine_id: sequence.machine,
         uid: sequence.uid,
@@ -564,7 +564,7 @@ fn slices(import: &Import, timeline: &Timeline) -> (SliceSummary, BTreeMap<Strin
 
 fn counters(import: &Import, timeline: &Timeline) -> Vec<CounterSummary> {
     let pid_of = |index: usize| import.processes.processes[index].pid;
-    let counter = |counter: &crate::counter::Counter| {
+    let counter = |counter: &crate::counters::Counter| {
         let (mut name, mut pid) = (import.strings.owned(counter.name), None);
         let scope = match &counter.scope {
             Scope::Machine(0) => String::new(),

@@ -5,8 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use esatto_protozero::Fields;
 use esatto_schema::{trace_packet_defaults, track_event_defaults};
 
-use crate::strings::{Strings, Symbol};
-use crate::track_event::MAX_EXTRA_COUNTERS;
+use crate::string_table::{Strings, Symbol};
+
+/// More counter values than this on one event are an error, and more tracks for them in the
+/// defaults of a sequence are of no use.
+pub(crate) const MAX_EXTRA_COUNTERS: usize = 8;
 
 /// Bit of `sequence_flags`: what came before no longer counts.
 pub(crate) const STATE_CLEARED: u32 = 1;

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use esatto_protozero::Fields;
 use esatto_schema::{MeminfoCounters, VmstatCounters, process_stats, sys_stats};
 
-use crate::names;
-use crate::process::Processes;
-use crate::strings::{Strings, Symbol};
+use crate::field_names;
+use crate::processes::Processes;
+use crate::string_table::{Strings, Symbol};
 
 /// The name of a device, a zone or an idle state is cut after this: many counters can have the name
 /// of one message.
@@ -135,7 +135,7 @@ impl Counters {
                 field::CPU_STAT => {
                     let cpu = number(inner, sys_stats::cpu_times::field::CPU_ID) as u32;
                     for f in Fields::new(inner).filter(|f| f.id != sys_stats::cpu_times::field::CPU_ID) {
-                        let name = format!("cpu.times.{}", names::name(names::cpu_times(), f.id));
+                        let name = format!("cpu.times.{}", field_names::name(field_names::cpu_times(), f.id));
                         add(Scope::Cpu(machine, cpu), &name, f.as_u64());
                     }
                 }
@@ -247,7 +247,7 @@ fn process_counter(id: u32) -> (Cow<'static, str>, f64) {
         field::SMR_PSS_FILE_KB => kilobytes("mem.smaps.pss.file"),
         field::SMR_PSS_SHMEM_KB => kilobytes("mem.smaps.pss.smem"),
         field::SMR_SWAP_PSS_KB => kilobytes("mem.smaps.swap.pss"),
-        other => (names::name(names::process_stats(), other).into(), 1.0),
+        other => (field_names::name(field_names::process_stats(), other).into(), 1.0),
     }
 }
 

@@ -5,8 +5,8 @@ use core::fmt::Write as _;
 use prost_reflect::prost::encoding::{WireType, decode_key, decode_varint};
 use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 
-use crate::convert::wire_type;
 use crate::parser::MAX_NESTING;
+use crate::scalar_encoding::wire_type;
 
 /// Prints an encoded message in the text format, one field per line, in the order of the encoding.
 ///

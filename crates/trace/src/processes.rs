@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::strings::Symbol;
+use crate::string_table::Symbol;
 
 /// A process.
 #[derive(Debug, Clone)]
