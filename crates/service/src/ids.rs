@@ -1,6 +1,12 @@
 //! Numbers that the service hands out (`docs/spec/service.md §1`).
 
-pub(crate) use crate::buffer::{ProducerId, WriterId};
+/// A producer's number within the service; 0 is never used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProducerId(pub u16);
+
+/// A writer's number within its producer; 0 is invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WriterId(pub u16);
 
 /// A session; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -88,7 +88,7 @@ impl Service {
             held.push(Held { what, peer: user(session.consumer_uid), count: 1 });
             let mut instances = BTreeMap::<_, u64>::new();
             session.instances.iter().for_each(|instance| *instances.entry(instance.producer).or_default() += 1);
-            let of_producers = instances.iter().filter_map(|(id, &count)| Some((self.producers.get(id)?.peer, count)));
+            let of_producers = instances.iter().filter_map(|(id, &count)| Some((self.producers.get(*id)?.peer, count)));
             let what = Shared::Instances(session.id.0);
             held.extend(of_producers.map(|(peer, count)| Held { what, peer, count }));
             let what = Shared::Sequences(session.id.0);
@@ -96,7 +96,7 @@ impl Service {
         }
         let clones = self.pending_clones.values().map(|pending| user(pending.charge().0));
         held.extend(clones.map(|peer| Held { what: Shared::Clones, peer, count: 1 }));
-        let writers = self.producers.values().map(|producer| (producer.peer, producer.writers.len()));
+        let writers = self.producers.iter().map(|producer| (producer.peer, producer.writers.len()));
         held.extend(writers.map(|(peer, count)| Held { what: Shared::Writers, peer, count }));
         let names = self.guarded_names.holders().map(user);
         held.extend(names.map(|peer| Held { what: Shared::GuardedNames, peer, count: 1 }));
@@ -106,14 +106,14 @@ impl Service {
     /// Counts everything.
     pub fn holdings(&self) -> Holdings {
         Holdings {
-            connections: self.connections.len(),
+            connections: self.producers.connections(),
             producers: self.producers.len(),
-            registrations: self.registry.len(),
+            registrations: self.producers.data_sources.len(),
             consumers: self.consumers.len(),
             sessions: self.sessions.len() + self.drains.len(),
             buffers: self.buffers.len(),
             files: self.files.len(),
-            timers: self.timer_count(),
+            timers: self.timers.len(),
             to_notify: self.to_notify.len(),
             pending_clones: self.pending_clones.len(),
         }
@@ -142,24 +142,30 @@ impl Service {
     ///
     /// If they do not.
     pub fn assert_consistent(&self) {
-        self.buffers.values().for_each(|buffer| buffer.assert_consistent());
+        self.buffers.iter().for_each(|buffer| buffer.assert_consistent());
         self.sessions.values().for_each(|session| session.sequence_ids.assert_consistent());
         let instances: usize = self.sessions.values().map(|session| session.instances.len()).sum();
         assert_eq!(self.instances_of.len(), instances, "instances that no session has");
-        let registrations: usize = self.producers.values().map(|producer| producer.registrations).sum();
-        assert_eq!(self.registry.len(), registrations, "registrations that no producer has");
-        assert!(registrations > 0 || self.descriptor_bytes.is_empty(), "descriptors that no producer has are charged");
+        let registrations: usize = self.producers.iter().map(|producer| producer.registrations).sum();
+        assert_eq!(self.producers.data_sources.len(), registrations, "registrations that no producer has");
+        assert!(
+            registrations > 0 || self.producers.data_sources.are_uncharged(),
+            "descriptors that no producer has are charged"
+        );
         let writers =
-            self.producers.values().map(|producer| producer.writers.len().saturating_sub(WRITERS.in_force().each));
-        assert!(self.writer_pool.holds(writers.sum()), "writers are charged that no producer has, or the reverse");
+            self.producers.iter().map(|producer| producer.writers.len().saturating_sub(WRITERS.in_force().each));
+        assert!(
+            self.producers.writer_pool().holds(writers.sum()),
+            "writers are charged that no producer has, or the reverse"
+        );
         let is_charged =
             |session: &crate::session::Session| session.instances.len() > 0 || session.instance_pool.is_empty();
         assert!(self.sessions.values().all(is_charged), "instances that no session has are charged");
         let waiting = |session: &crate::session::Session| -> usize {
             session.flushes.values().map(|flush| flush.waiting_for.len()).sum()
         };
-        let asked: usize = self.producers.values().map(|producer| producer.flushes.len()).sum();
+        let asked: usize = self.producers.iter().map(|producer| producer.flushes.len()).sum();
         assert_eq!(asked, self.sessions.values().map(waiting).sum::<usize>(), "flushes that nobody waits for");
-        assert_eq!(self.timer_count(), self.timers_by_session(), "timers that no session has");
+        self.timers.assert_consistent();
     }
 }

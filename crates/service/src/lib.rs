@@ -29,6 +29,7 @@ mod read;
 mod service;
 mod session;
 pub mod shared_buffer;
+mod timers;
 
 pub use api::{
     Attachment, Body, CallId, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs, Peer,

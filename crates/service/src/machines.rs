@@ -194,9 +194,7 @@ impl Service {
         if name.len() > MAX_MACHINE_NAME_BYTES {
             return cx.warn(format!("a machine name of {} bytes is not believed", name.len()));
         }
-        if let Some(connection) = self.connections.get_mut(&client).filter(|found| found.peer.machine_id != 0) {
-            connection.machine_name = name.to_vec();
-        }
+        self.producers.name_machine(client, name);
         if let Some(relay) = self.machines.relays.get_mut(&client) {
             relay.machine_name = name.to_vec();
         }

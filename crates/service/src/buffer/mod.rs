@@ -34,6 +34,7 @@ mod histogram;
 mod read;
 mod record;
 mod sequence;
+pub(crate) mod table;
 mod write;
 
 #[cfg(test)]
@@ -45,6 +46,7 @@ pub use histogram::{HISTOGRAM_BUCKETS, HISTOGRAM_LIMITS};
 pub use read::{FRAGMENT_COST, MAX_PACKET_COST, Next};
 pub use sequence::{BYTES_PER_FREE_SEQUENCE, FREE_SEQUENCES, MAX_EMPTY_SEQUENCES, MIN_CROWDED_RECORD};
 
+pub use crate::ids::{ProducerId, WriterId};
 use crate::shared_buffer::ChunkHeader;
 use sequence::Sequences;
 
@@ -81,14 +83,6 @@ mod work {
         1 + (bytes / BYTES_PER_UNIT) as u64
     }
 }
-
-/// A producer's number within the service; 0 is never used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ProducerId(pub u16);
-
-/// A writer's number within its producer; 0 is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct WriterId(pub u16);
 
 /// Who a producer is, as its transport vouches for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

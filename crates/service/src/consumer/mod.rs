@@ -348,7 +348,7 @@ impl Service {
             InstanceState::Started => DataSourceInstanceState::DATA_SOURCE_INSTANCE_STATE_STARTED,
             InstanceState::Starting | InstanceState::Stopping => return,
         };
-        let producer = self.producers.get(&instance.producer).map(|producer| Name::clone(&producer.name));
+        let producer = self.producers.get(instance.producer).map(|producer| Name::clone(&producer.name));
         consumer.events.add(Event::Change { producer, data_source: Name::clone(&instance.name), state });
         self.to_notify.insert(client);
     }

@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use esatto_schema::DataSourceDescriptorReader;
 
+use super::{Producer, Producers};
 use crate::client_text::{MAX_NAME_BYTES, Name};
 use crate::context::Context;
-use crate::fair_share::Bounds;
+use crate::fair_share::{Bounds, Pool};
 use crate::frame_limits::MAX_DESCRIPTOR_BYTES;
 use crate::ids::ProducerId;
-use crate::service::Service;
-use crate::service::data_source_setup::SetUp;
-use crate::session::State;
 
 /// Data sources one producer may offer. One more is not registered, and the log says so.
 const MAX_DATA_SOURCES_PER_PRODUCER: usize = 1024;
@@ -48,13 +46,15 @@ pub(crate) struct Registration {
 
 /// All registrations, found by their name and by their producer.
 #[derive(Debug, Default)]
-pub(crate) struct Registry {
+pub(crate) struct DataSources {
     /// In the order of registration.
     by_number: BTreeMap<RegistrationId, Registration>,
     by_name: BTreeMap<Name, BTreeSet<(ProducerId, RegistrationId)>>,
     by_producer: BTreeSet<(ProducerId, RegistrationId)>,
     /// By the producer's own number, those that have one.
     by_id: BTreeMap<(ProducerId, u64), RegistrationId>,
+    /// Bytes of descriptors that all producers have registered.
+    descriptor_bytes: Pool,
     last: u64,
 }
 
@@ -62,12 +62,17 @@ pub(crate) struct Registry {
 pub(crate) const FIRST: RegistrationId = RegistrationId(0);
 const LAST: RegistrationId = RegistrationId(u64::MAX);
 
-impl Registry {
+impl DataSources {
     pub(crate) fn len(&self) -> usize {
         self.by_number.len()
     }
 
-    pub(crate) fn get(&self, id: RegistrationId) -> Option<&Registration> {
+    /// Tells whether no descriptor is charged.
+    pub(crate) fn are_uncharged(&self) -> bool {
+        self.descriptor_bytes.is_empty()
+    }
+
+    fn get(&self, id: RegistrationId) -> Option<&Registration> {
         self.by_number.get(&id)
     }
 
@@ -91,7 +96,7 @@ impl Registry {
     }
 
     /// The first registration of a producer with a name.
-    fn first_of(&self, producer: ProducerId, name: &[u8]) -> Option<RegistrationId> {
+    pub(crate) fn first_of(&self, producer: ProducerId, name: &[u8]) -> Option<RegistrationId> {
         let (of, registration) = self.next_named(name, (producer, FIRST))?;
         (of == producer).then_some(registration)
     }
@@ -130,7 +135,7 @@ impl Registry {
     }
 
     /// Removes the registrations of a producer; how many there were.
-    pub(crate) fn remove_all_of(&mut self, producer: ProducerId) -> usize {
+    fn remove_all_of(&mut self, producer: ProducerId) -> usize {
         let of_producer: Vec<RegistrationId> =
             self.by_producer.range((producer, FIRST)..=(producer, LAST)).map(|&(_, number)| number).collect();
         for &number in &of_producer {
@@ -140,32 +145,36 @@ impl Registry {
     }
 }
 
-impl Service {
+impl Producers {
+    /// Registers a data source, and returns its number. Returns `None` if it cannot be registered,
+    /// which the log then says.
     pub(crate) fn register_data_source(
         &mut self,
         producer_id: ProducerId,
         descriptor: DataSourceDescriptorReader<'_>,
         cx: &mut Context<'_>,
-    ) {
+    ) -> Option<RegistrationId> {
         let name = descriptor.name().unwrap_or_default();
         let id = descriptor.id().unwrap_or(0);
         let bytes = descriptor.as_bytes();
-        let Some(producer) = self.producers.get_mut(&producer_id) else { return };
+        let Self { by_id, data_sources, .. } = self;
+        let producer = by_id.get_mut(&producer_id)?;
         if name.is_empty() {
-            return;
+            return None;
         }
         cx.charge(1);
         cx.charge_bytes(bytes.len());
         if let Err(why) = check_descriptor(name, bytes) {
-            return cx.warn(format!("producer {}: a data source is not registered: {why}", producer.display_name()));
+            cx.warn(format!("producer {}: a data source is not registered: {why}", producer.display_name()));
+            return None;
         }
-        if id != 0 && self.registry.with_id(producer_id, id).is_some() {
+        if id != 0 && data_sources.with_id(producer_id, id).is_some() {
             cx.warn(format!("producer {}: data source id {id} is registered twice", producer.display_name()));
-            return;
+            return None;
         }
         let size = bytes.len() as u64 + REGISTRATION_BYTES;
         if producer.registrations >= MAX_DATA_SOURCES_PER_PRODUCER
-            || !self.descriptor_bytes.take(DESCRIPTOR_BYTES, &producer.peer, producer.descriptor_bytes, size)
+            || !data_sources.descriptor_bytes.take(DESCRIPTOR_BYTES, &producer.peer, producer.descriptor_bytes, size)
         {
             cx.warn(format!(
                 "producer {} registers too many data sources: {} with {} bytes of descriptors is its share",
@@ -173,36 +182,21 @@ impl Service {
                 producer.registrations,
                 producer.descriptor_bytes
             ));
-            return;
+            return None;
         }
         producer.registrations += 1;
         producer.descriptor_bytes += size;
-        let name = self.registry.kept_name(name).unwrap_or_else(|| name.into());
-        let registration =
-            Registration { producer: producer_id, name: Arc::clone(&name), id, descriptor: bytes.to_vec() };
-        let registration = self.registry.add(registration);
-
-        let Self { sessions, producers, config, .. } = self;
-        let Some(producer) = producers.get(&producer_id) else { return };
-        let mut matches = Vec::new();
-        for session in sessions.values_mut() {
-            cx.charge(1);
-            if matches!(session.state, State::Configured | State::Started) {
-                let entries = session.wanted_entries(&name, producer, &config.system, cx);
-                matches.push((session.id, session.state == State::Started, entries));
-            }
-        }
-        for (session, is_started, entries) in matches {
-            for entry in entries {
-                match self.set_up(session, entry, registration, cx) {
-                    SetUp::Made(instance) if is_started => self.start_instance(session, instance, cx),
-                    SetUp::Made(_) => {}
-                    SetUp::NotWanted => break,
-                }
-            }
-        }
+        let name = data_sources.kept_name(name).unwrap_or_else(|| name.into());
+        Some(data_sources.add(Registration { producer: producer_id, name, id, descriptor: bytes.to_vec() }))
     }
 
+    /// Returns a registration, and its producer.
+    pub(crate) fn registration_mut(&mut self, id: RegistrationId) -> Option<(&Registration, &mut Producer)> {
+        let registration = self.data_sources.get(id)?;
+        Some((registration, self.by_id.get_mut(&registration.producer)?))
+    }
+
+    /// Replaces the descriptor of a data source.
     pub(crate) fn update_data_source(
         &mut self,
         producer_id: ProducerId,
@@ -212,11 +206,12 @@ impl Service {
         let name = descriptor.name().unwrap_or_default();
         let id = descriptor.id().unwrap_or(0);
         let bytes = descriptor.as_bytes();
-        let Some(producer) = self.producers.get_mut(&producer_id) else { return };
+        let Self { by_id, data_sources, .. } = self;
+        let Some(producer) = by_id.get_mut(&producer_id) else { return };
         cx.charge(1);
         cx.charge_bytes(bytes.len());
-        let found = if id == 0 { None } else { self.registry.with_id(producer_id, id) };
-        let found = found.and_then(|found| self.registry.by_number.get_mut(&found));
+        let found = if id == 0 { None } else { data_sources.with_id(producer_id, id) };
+        let found = found.and_then(|found| data_sources.by_number.get_mut(&found));
         let Some(registration) = found.filter(|registration| *registration.name == *name) else {
             cx.warn(format!("producer {} updates a data source it did not register", producer.display_name()));
             return;
@@ -225,7 +220,7 @@ impl Service {
             return cx.warn(format!("producer {}: a data source is not updated: {why}", producer.display_name()));
         }
         let (before, after) = (registration.descriptor.len() as u64, bytes.len() as u64);
-        let (peer, pool) = (&producer.peer, &mut self.descriptor_bytes);
+        let (peer, pool) = (&producer.peer, &mut data_sources.descriptor_bytes);
         if after > before {
             if !pool.take(DESCRIPTOR_BYTES, peer, producer.descriptor_bytes, after - before) {
                 cx.warn(format!("producer {} describes its data sources at too great length", producer.display_name()));
@@ -238,26 +233,26 @@ impl Service {
         registration.descriptor = bytes.to_vec();
     }
 
-    pub(crate) fn unregister_data_source(&mut self, producer_id: ProducerId, name: &[u8], cx: &mut Context<'_>) {
-        cx.charge(1);
-        let Some(first) = self.registry.first_of(producer_id, name) else { return };
-        self.drop_instances(producer_id, Some(name), cx);
-        let Some(removed) = self.registry.remove(first) else { return };
-        if let Some(producer) = self.producers.get_mut(&producer_id) {
+    /// Removes a registration.
+    pub(crate) fn unregister(&mut self, registration: RegistrationId) {
+        let Self { by_id, data_sources, .. } = self;
+        let Some(removed) = data_sources.remove(registration) else { return };
+        if let Some(producer) = by_id.get_mut(&removed.producer) {
             let size = removed.descriptor.len() as u64 + REGISTRATION_BYTES;
-            self.descriptor_bytes.give_back(DESCRIPTOR_BYTES, &producer.peer, producer.descriptor_bytes, size);
+            data_sources.descriptor_bytes.give_back(DESCRIPTOR_BYTES, &producer.peer, producer.descriptor_bytes, size);
             producer.descriptor_bytes -= size;
             producer.registrations -= 1;
         }
     }
 
-    /// Forgets everything that a producer has registered.
-    pub(crate) fn unregister_all(&mut self, producer_id: ProducerId, cx: &mut Context<'_>) {
-        cx.charge(self.registry.remove_all_of(producer_id));
-        if let Some(producer) = self.producers.get_mut(&producer_id) {
+    /// Removes all registrations of a producer.
+    pub(super) fn unregister_all(&mut self, producer_id: ProducerId, cx: &mut Context<'_>) {
+        let Self { by_id, data_sources, .. } = self;
+        cx.charge(data_sources.remove_all_of(producer_id));
+        if let Some(producer) = by_id.get_mut(&producer_id) {
             let size = core::mem::take(&mut producer.descriptor_bytes);
             producer.registrations = 0;
-            self.descriptor_bytes.give_back(DESCRIPTOR_BYTES, &producer.peer, size, size);
+            data_sources.descriptor_bytes.give_back(DESCRIPTOR_BYTES, &producer.peer, size, size);
         }
     }
 }

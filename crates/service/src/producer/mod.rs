@@ -1,62 +1,190 @@
-//! A connected producer (`docs/spec/service.md §2`).
+//! Connected producers (`docs/spec/service.md §2`).
 
+pub(crate) mod commands;
+pub(crate) mod commit;
 pub(crate) mod data_sources;
+pub(crate) mod scrape;
 pub(crate) mod writers;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esatto_map::Set;
-use esatto_shm::planted;
+use esatto_map::{Map, Set};
 
-use crate::api::{Attachment, Body, CallId, ClientId, MemoryKind, Output, Peer};
+use crate::api::{ClientId, MemoryKind, Peer};
 use crate::buffer::Identity;
+use crate::buffer::table::Buffers;
 use crate::client_text::Name;
 use crate::context::Context;
-use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
-use crate::producer::writers::Writers;
+use crate::fair_share::Pool;
+use crate::ids::{BufferId, ProducerId, SessionId, next_free};
 use crate::shared_buffer::SharedBuffer;
+use commands::Commands;
+use data_sources::DataSources;
+use writers::{WRITERS, Writers};
 
-/// Bytes of commands that are sent to a producer before it has to take some of them: a fourth of
-/// what an owner has to queue for it. Further ones wait here, where they cost little, so that a
-/// producer which is slow is not lost for the configs of others.
-const SENT_COMMAND_BYTES: usize = 1 << 20;
-
-/// Bytes of flush requests and the like that may wait for a producer. Those that do not fit are not
-/// sent, and the log says so; the flushes time out. What waits beside them is a few words for each
-/// of the producer's instances.
-const MAX_WAITING_BYTES: usize = 1 << 20;
-
-/// A connection to the producer port; a producer once it introduced itself.
-#[derive(Debug)]
-pub(crate) struct ProducerConnection {
-    pub(crate) peer: Peer,
-    pub(crate) memory: MemoryKind,
-    /// As a relay claims; empty on the host.
-    pub(crate) machine_name: Vec<u8>,
-    pub(crate) producer: Option<ProducerId>,
+/// All producers, their connections and data sources.
+#[derive(Debug, Default)]
+pub(crate) struct Producers {
+    connections: Map<ClientId, Connection>,
+    by_id: Map<ProducerId, Box<Producer>>,
+    pub(crate) data_sources: DataSources,
+    /// Writers that all producers have registered.
+    writer_pool: Pool,
+    last: u16,
 }
 
-impl ProducerConnection {
-    pub(crate) fn new(peer: Peer, memory: MemoryKind) -> Self {
-        Self { peer, memory, machine_name: Vec::new(), producer: None }
+impl Producers {
+    pub(crate) fn len(&self) -> usize {
+        self.by_id.len()
     }
+
+    pub(crate) fn get(&self, id: ProducerId) -> Option<&Producer> {
+        self.by_id.get(&id).map(|producer| &**producer)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: ProducerId) -> Option<&mut Producer> {
+        self.by_id.get_mut(&id).map(|producer| &mut **producer)
+    }
+
+    pub(crate) fn contains(&self, id: ProducerId) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    /// Iterates over the producers in the order of their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Producer> {
+        self.by_id.values().map(|producer| &**producer)
+    }
+
+    /// Iterates over the producers from this number on.
+    pub(crate) fn iter_from(&self, id: ProducerId) -> impl Iterator<Item = &Producer> {
+        self.by_id.iter_from(&id).map(|(_, producer)| &**producer)
+    }
+
+    /// Returns the number that the newest producer got.
+    pub(crate) fn last_id(&self) -> u16 {
+        self.last
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    pub(crate) fn writer_pool(&self) -> &Pool {
+        &self.writer_pool
+    }
+
+    /// Adds a connection that is no producer yet.
+    pub(crate) fn connect(&mut self, client: ClientId, peer: Peer, memory: MemoryKind) {
+        let connection = Connection { peer, memory, machine_name: Vec::new(), producer: None };
+        self.connections.insert(client, connection);
+    }
+
+    pub(crate) fn connection(&self, client: ClientId) -> Option<&Connection> {
+        self.connections.get(&client)
+    }
+
+    /// Notes the machine name that a relay claims for a connection, unless it comes from the host.
+    pub(crate) fn name_machine(&mut self, client: ClientId, name: &[u8]) {
+        if let Some(connection) = self.connections.get_mut(&client).filter(|found| found.peer.machine_id != 0) {
+            connection.machine_name = name.to_vec();
+        }
+    }
+
+    /// Removes a connection, and returns its producer.
+    pub(crate) fn disconnect(&mut self, client: ClientId) -> Option<ProducerId> {
+        self.connections.remove(&client)?.producer
+    }
+
+    /// Returns the producer of a client.
+    pub(crate) fn of_client(&self, client: ClientId) -> Option<ProducerId> {
+        self.connections.get(&client)?.producer
+    }
+
+    /// Makes a producer of a connection, without adding it yet. Returns `None` if no number is free.
+    pub(crate) fn introduce(&mut self, client: ClientId) -> Option<Producer> {
+        let connection = self.connections.get_mut(&client)?;
+        let id = next_free(self.last, |id| self.by_id.contains_key(&ProducerId(id)))?;
+        self.last = id;
+        let id = ProducerId(id);
+        connection.producer = Some(id);
+        let mut producer = Producer::new(id, client, connection.peer, connection.memory);
+        producer.machine_name.clone_from(&connection.machine_name);
+        Some(producer)
+    }
+
+    pub(crate) fn add(&mut self, producer: Producer) {
+        self.by_id.insert(producer.id, Box::new(producer));
+    }
+
+    /// Removes a producer and gives back what it was charged. Its chunks stay in the buffers, and
+    /// nobody can patch them any more.
+    pub(crate) fn remove(&mut self, id: ProducerId, buffers: &mut Buffers, cx: &mut Context<'_>) {
+        self.unregister_all(id, cx);
+        let Some(producer) = self.by_id.remove(&id) else { return };
+        let writers = producer.writers.len();
+        self.writer_pool.give_back(WRITERS, &producer.peer, writers, writers);
+        for &buffer in &producer.allowed_buffers {
+            cx.charge(1);
+            if let Some(buffer) = buffers.get_mut(buffer) {
+                buffer.retire_producer(id);
+            }
+        }
+        let refused = match producer.writers.refused {
+            0 => String::new(),
+            refused => format!("; {refused} writers did not fit into its share when they came"),
+        };
+        cx.info(format!("producer {} disconnected{refused}", producer.display_name()));
+    }
+
+    /// Takes from a producer the right to write to the buffers of a session that ends.
+    pub(crate) fn forbid_buffers(&mut self, id: ProducerId, buffers: &[BufferId], cx: &mut Context<'_>) {
+        let Some(producer) = self.by_id.get_mut(&id) else { return };
+        cx.charge(1);
+        for buffer in buffers {
+            if producer.allowed_buffers.remove(buffer) {
+                let held = producer.writers.len();
+                let removed = producer.writers.remove_all_of(*buffer);
+                self.writer_pool.give_back(WRITERS, &producer.peer, held, removed);
+                cx.charge(1 + removed as usize);
+            }
+        }
+    }
+
+    /// Removes a flush from the producers that have not answered it.
+    pub(crate) fn forget_flush<'a>(&mut self, producers: impl IntoIterator<Item = &'a ProducerId>, flush: u64) {
+        for id in producers {
+            if let Some(producer) = self.by_id.get_mut(id) {
+                producer.flushes.remove(&flush);
+            }
+        }
+    }
+}
+
+/// A connection to the producer port. It becomes a producer when it calls InitializeConnection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) peer: Peer,
+    pub(crate) memory: MemoryKind,
+    /// The name that a relay claims, empty on the host.
+    pub(crate) machine_name: Vec<u8>,
+    pub(crate) producer: Option<ProducerId>,
 }
 
 /// Where the chunks of a producer come from.
 #[derive(Debug)]
 pub(crate) enum Memory {
-    /// No data source was set up yet.
+    /// No memory: no data source was set up yet.
     Unset,
-    /// The owner was asked to make it.
+    /// Shared memory that the owner has been asked to create.
     Creating,
-    /// Both sides have it.
+    /// Shared memory that both sides have.
     Shared(Box<dyn SharedBuffer>),
-    /// Inside the commits.
+    /// The commits themselves.
     Emulated,
 }
 
-/// A producer.
+/// A connected producer.
 #[derive(Debug)]
 pub(crate) struct Producer {
     pub(crate) id: ProducerId,
@@ -67,19 +195,20 @@ pub(crate) struct Producer {
     /// Empty on the host.
     pub(crate) machine_name: Vec<u8>,
     pub(crate) memory_kind: MemoryKind,
-    /// Wished sizes, 0 = none.
+    /// Bytes of shared memory that it asks for, 0 = the default.
     pub(crate) smb_size_hint: usize,
+    /// Bytes of a page that it asks for, 0 = the default.
     pub(crate) page_size_hint: usize,
     pub(crate) wants_scraping: bool,
     pub(crate) memory: Memory,
     pub(crate) writers: Writers,
-    /// Buffers it was ever told to write to and that still exist.
+    /// Existing buffers that the service has told it to write to, at any time.
     pub(crate) allowed_buffers: Set<BufferId>,
-    /// How many data sources it offers.
+    /// Number of data sources that it offers.
     pub(crate) registrations: usize,
-    /// What they are charged with.
+    /// Bytes that are charged for them.
     pub(crate) descriptor_bytes: u64,
-    /// Flushes that wait for it, and their sessions.
+    /// Flushes that wait for its answer, and their sessions.
     pub(crate) flushes: BTreeMap<u64, SessionId>,
     commands: Commands,
 }
@@ -111,254 +240,8 @@ impl Producer {
         Identity { uid: self.peer.uid, pid: self.peer.pid, machine_id: self.peer.machine_id }
     }
 
-    /// The name, for people.
+    /// Formats name and number for the log.
     pub(crate) fn display_name(&self) -> String {
         format!("{:?} ({})", String::from_utf8_lossy(&self.name), self.id.0)
-    }
-
-    /// Sends a command, now or when the producer's memory was made and it has taken what came
-    /// before. Without a pending GetAsyncCommand the command is lost (`docs/spec/wire-protocol.md
-    /// §9`).
-    pub(crate) fn send(&mut self, command: Command, cx: &mut Context<'_>) {
-        let commands = &mut self.commands;
-        if matches!(self.memory, Memory::Creating) || commands.is_blocked() {
-            if !commands.queue(command) && !core::mem::replace(&mut commands.has_lost, true) {
-                cx.warn(format!("producer {} does not take its commands: some are lost", self.display_name()));
-            }
-        } else if let Some(call) = commands.call {
-            commands.transmit(call, self.client, command, cx);
-        }
-    }
-
-    /// Tells the producer to stop an instance; false if it has not heard of it yet, and never will.
-    pub(crate) fn send_stop(&mut self, instance: InstanceId, cx: &mut Context<'_>) -> bool {
-        if !matches!(self.memory, Memory::Creating) && self.commands.cancel(instance) {
-            return false;
-        }
-        self.send(Command::Stop(instance), cx);
-        true
-    }
-
-    /// Announces the memory, now or when GetAsyncCommand is called, and what waited for it.
-    pub(crate) fn announce_memory(&mut self, command: Vec<u8>, attachment: Attachment, cx: &mut Context<'_>) {
-        match self.commands.call {
-            Some(call) => cx.send(call, Body::Encoded(command), true, attachment),
-            None => self.commands.setup_tracing = Some((command, attachment)),
-        }
-        if planted!("command-lost") && self.commands.waiting.len() > 2 {
-            self.commands.waiting.pop_front();
-        }
-        self.send_waiting(cx);
-    }
-
-    /// The producer asks for commands; replaces an earlier call.
-    pub(crate) fn listen(&mut self, call: CallId, cx: &mut Context<'_>) {
-        if let Some(earlier) = self.commands.call.replace(call) {
-            cx.reject(earlier);
-        }
-        if let Some((command, attachment)) = self.commands.setup_tracing.take() {
-            cx.send(call, Body::Encoded(command), true, attachment);
-        }
-    }
-
-    /// The producer has taken its commands.
-    pub(crate) fn is_ready(&mut self, cx: &mut Context<'_>) {
-        if self.commands.is_awaited {
-            self.commands.is_awaited = false;
-            self.commands.sent_bytes = 0;
-            self.send_waiting(cx);
-        }
-    }
-
-    fn send_waiting(&mut self, cx: &mut Context<'_>) {
-        let (commands, client) = (&mut self.commands, self.client);
-        if matches!(self.memory, Memory::Creating) {
-            return;
-        }
-        while !commands.is_awaited {
-            let Some(command) = commands.next() else { break };
-            if let Some(call) = commands.call {
-                commands.transmit(call, client, command, cx);
-            }
-        }
-    }
-}
-
-/// A command to a producer, encoded when it is sent.
-#[derive(Debug)]
-pub(crate) enum Command {
-    SetUp(InstanceId, Arc<[u8]>),
-    Start(InstanceId, Arc<[u8]>),
-    Stop(InstanceId),
-    Encoded(Vec<u8>),
-}
-
-impl Command {
-    fn encode(self) -> Vec<u8> {
-        match self {
-            Self::SetUp(instance, config) => command::setup_data_source(instance, &config),
-            Self::Start(instance, config) => command::start_data_source(instance, &config),
-            Self::Stop(instance) => command::stop_data_source(instance),
-            Self::Encoded(bytes) => bytes,
-        }
-    }
-
-    /// Bytes that are charged while it waits: the configs belong to the session.
-    fn waiting_bytes(&self) -> usize {
-        match self {
-            Self::Encoded(bytes) => bytes.len(),
-            _ => 0,
-        }
-    }
-
-    fn is_of(&self, instances: &BTreeSet<InstanceId>) -> bool {
-        match self {
-            Self::SetUp(instance, _) | Self::Start(instance, _) => instances.contains(instance),
-            Self::Stop(_) | Self::Encoded(_) => false,
-        }
-    }
-}
-
-#[derive(Debug, Default)]
-struct Commands {
-    /// The pending GetAsyncCommand.
-    call: Option<CallId>,
-    /// Not sent yet for want of a call.
-    setup_tracing: Option<(Vec<u8>, Attachment)>,
-    /// Not sent yet for want of memory, or because the producer is slow.
-    waiting: VecDeque<Command>,
-    waiting_bytes: usize,
-    /// Instances whose set-up waits.
-    unheard_of: BTreeSet<InstanceId>,
-    /// Instances that were stopped before the producer heard of them: their commands are passed
-    /// over.
-    cancelled: BTreeSet<InstanceId>,
-    /// Since the producer was ready last.
-    sent_bytes: usize,
-    /// No more are sent until the producer is ready.
-    is_awaited: bool,
-    /// The log has a line that says so.
-    has_lost: bool,
-}
-
-impl Commands {
-    fn is_blocked(&self) -> bool {
-        self.is_awaited || !self.waiting.is_empty()
-    }
-
-    /// Keeps a command for later; false if there is no room.
-    fn queue(&mut self, command: Command) -> bool {
-        let bytes = self.waiting_bytes + command.waiting_bytes();
-        if bytes > MAX_WAITING_BYTES {
-            return false;
-        }
-        self.waiting_bytes = bytes;
-        if let Command::SetUp(instance, _) = &command {
-            self.unheard_of.insert(*instance);
-        }
-        self.waiting.push_back(command);
-        true
-    }
-
-    /// Takes back the commands of an instance whose set-up waits; false if it does not.
-    fn cancel(&mut self, instance: InstanceId) -> bool {
-        if !self.unheard_of.remove(&instance) {
-            return false;
-        }
-        self.cancelled.insert(instance);
-        // Each look through the queue is paid for by those that leave it.
-        if self.cancelled.len() * 2 > self.waiting.len() {
-            let cancelled = core::mem::take(&mut self.cancelled);
-            self.waiting.retain(|command| !command.is_of(&cancelled));
-        }
-        true
-    }
-
-    /// The next command that is still wanted.
-    fn next(&mut self) -> Option<Command> {
-        loop {
-            let command = self.waiting.pop_front()?;
-            self.waiting_bytes -= command.waiting_bytes();
-            if let Command::SetUp(instance, _) = &command {
-                self.unheard_of.remove(instance);
-            }
-            if !command.is_of(&self.cancelled) {
-                return Some(command);
-            }
-        }
-    }
-
-    fn transmit(&mut self, call: CallId, client: ClientId, command: Command, cx: &mut Context<'_>) {
-        let command = command.encode();
-        self.sent_bytes += command.len();
-        cx.reply_part(call, command);
-        if self.sent_bytes > SENT_COMMAND_BYTES && !self.is_awaited {
-            self.is_awaited = true;
-            cx.push(Output::AwaitReady(client));
-        }
-    }
-}
-
-/// The encoded commands (`docs/spec/wire-protocol.md §9`).
-pub(crate) mod command {
-    use esatto_protozero::HeapBuffer;
-    use esatto_schema::GetAsyncCommandResponseWriter;
-
-    use crate::ids::InstanceId;
-
-    fn encode(write: impl FnOnce(&mut GetAsyncCommandResponseWriter<'_>)) -> Vec<u8> {
-        let mut buffer = HeapBuffer::new();
-        write(&mut buffer.message().into());
-        buffer.to_vec()
-    }
-
-    pub(crate) fn setup_tracing(page_size_bytes: Option<usize>) -> Vec<u8> {
-        encode(|command| {
-            let mut setup = command.setup_tracing();
-            if let Some(kb) = page_size_bytes.and_then(|bytes| u32::try_from(bytes / 1024).ok()) {
-                setup.shared_buffer_page_size_kb(kb);
-            }
-        })
-    }
-
-    pub(crate) fn setup_data_source(instance: InstanceId, config: &[u8]) -> Vec<u8> {
-        encode(|command| {
-            let mut setup = command.setup_data_source();
-            setup.new_instance_id(instance.0);
-            setup.message().bytes(2, config);
-        })
-    }
-
-    pub(crate) fn start_data_source(instance: InstanceId, config: &[u8]) -> Vec<u8> {
-        encode(|command| {
-            let mut start = command.start_data_source();
-            start.new_instance_id(instance.0);
-            start.message().bytes(2, config);
-        })
-    }
-
-    pub(crate) fn stop_data_source(instance: InstanceId) -> Vec<u8> {
-        encode(|command| {
-            command.stop_data_source().instance_id(instance.0);
-        })
-    }
-
-    pub(crate) fn flush(instances: &[InstanceId], request_id: u64, flags: u64) -> Vec<u8> {
-        encode(|command| {
-            let mut flush = command.flush();
-            for instance in instances {
-                flush.message().varint(1, instance.0);
-            }
-            flush.request_id(request_id).flags(flags);
-        })
-    }
-
-    pub(crate) fn clear_incremental_state(instances: &[InstanceId]) -> Vec<u8> {
-        encode(|command| {
-            let mut clear = command.clear_incremental_state();
-            for instance in instances {
-                clear.message().varint(1, instance.0);
-            }
-        })
     }
 }

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Producers;
+use crate::buffer::table::Buffers;
 use crate::context::Context;
 use crate::fair_share::Bounds;
 use crate::ids::{BufferId, ProducerId, WriterId};
-use crate::service::Service;
 
 /// Writers that the service remembers of one producer, whatever others have: more than the threads
 /// of most programs.
@@ -103,24 +104,25 @@ impl IdSet {
     }
 }
 
-impl Service {
-    /// A producer names the buffer of a writer. An id that it has given back before is a new
-    /// writer's now (`docs/spec/trace-buffer.md §7`).
+impl Producers {
+    /// Registers the buffer of a writer. An id that the producer has given back before belongs to a
+    /// new writer now (`docs/spec/trace-buffer.md §7`).
     pub(crate) fn register_writer(
         &mut self,
         producer: ProducerId,
         writer: WriterId,
         buffer: BufferId,
+        buffers: &mut Buffers,
         cx: &mut Context<'_>,
     ) {
         self.register_waiting(producer, cx);
-        let Some(found) = self.producers.get_mut(&producer) else { return };
+        let Some(found) = self.by_id.get_mut(&producer) else { return };
         let writers = &mut found.writers;
-        // Also if it is not registered: what it commits arrives.
+        // Also if it is not registered, because the chunks that it commits arrive.
         if writers.retired.remove(writer) {
-            for id in &found.allowed_buffers {
+            for &id in &found.allowed_buffers {
                 cx.charge(1);
-                if let Some(buffer) = self.buffers.get_mut(id) {
+                if let Some(buffer) = buffers.get_mut(id) {
                     buffer.renew_writer(producer, writer);
                 }
             }
@@ -140,9 +142,9 @@ impl Service {
         }
     }
 
-    /// A producer gives back the id of a writer. One that waits may take its place.
+    /// Takes back the id of a writer. A writer that waits may take its place.
     pub(crate) fn unregister_writer(&mut self, producer: ProducerId, writer: WriterId, cx: &mut Context<'_>) {
-        let Some(found) = self.producers.get_mut(&producer) else { return };
+        let Some(found) = self.by_id.get_mut(&producer) else { return };
         let held = found.writers.len();
         if found.writers.remove(writer) {
             self.writer_pool.give_back(WRITERS, &found.peer, held, 1);
@@ -151,9 +153,9 @@ impl Service {
         self.register_waiting(producer, cx);
     }
 
-    /// Registers writers that wait, as far as there is room.
+    /// Registers the writers that wait, as long as there is room.
     fn register_waiting(&mut self, producer: ProducerId, cx: &mut Context<'_>) {
-        let Some(found) = self.producers.get_mut(&producer) else { return };
+        let Some(found) = self.by_id.get_mut(&producer) else { return };
         let writers = &mut found.writers;
         while let Some((&writer, &buffer)) = writers.waiting.first_key_value() {
             if !self.writer_pool.take(WRITERS, &found.peer, writers.len(), 1) {

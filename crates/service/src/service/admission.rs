@@ -90,7 +90,7 @@ impl Service {
             all += bytes;
             own += if owner == uid { bytes } else { 0 };
         }
-        let left_by_others = self.max_buffer_bytes.saturating_sub(all - own);
+        let left_by_others = self.buffers.max_bytes.saturating_sub(all - own);
         let share = if self.is_trusted(uid) { left_by_others } else { left_by_others / 2 };
         if own.saturating_add(bytes) > share {
             return Err(format!(
@@ -99,7 +99,7 @@ impl Service {
                 bytes / 1024,
                 share.saturating_sub(own) / 1024,
                 own / 1024,
-                self.max_buffer_bytes / 1024,
+                self.buffers.max_bytes / 1024,
             ));
         }
         Ok(())

@@ -248,11 +248,11 @@ impl Service {
         };
         let mut old = Vec::new();
         for (index, id) in session.buffers.iter().enumerate().filter(|&(index, _)| is_cleared(index)) {
-            let Some(buffer) = self.buffers.get_mut(id).filter(|buffer| !buffer.is_empty()) else { continue };
+            let Some(buffer) = self.buffers.get_mut(*id).filter(|buffer| !buffer.is_empty()) else { continue };
             match buffer.try_take() {
                 Some(full) => old.push((index, *id, full)),
                 None => {
-                    self.buffers.extend(old.into_iter().map(|(_, id, full)| (id, Box::new(full))));
+                    old.into_iter().for_each(|(_, id, full)| self.buffers.replace(id, full));
                     return Err(format!("there is no memory for an empty buffer {index}"));
                 }
             }
@@ -289,7 +289,7 @@ impl Service {
         let mut moved = Vec::new();
         for (index, (buffer, slot)) in source.buffers.iter().zip(&mut pending.buffers).enumerate() {
             let group = BufferGroup::of(source, index);
-            let Some(buffer) = buffers.get_mut(buffer).filter(|_| is_wanted(group)) else { continue };
+            let Some(buffer) = buffers.get_mut(*buffer).filter(|_| is_wanted(group)) else { continue };
             let taken = match group {
                 BufferGroup::Copied if !planted!("clone-takes-away") => buffer.try_clone(),
                 _ => buffer.try_take(),
@@ -362,7 +362,7 @@ impl Service {
             let Taken { mut buffer, at_ns, .. } = taken?;
             buffer_bytes += buffer.clone_bytes() as u64;
             buffer.make_read_only();
-            buffers.push(self.insert_buffer(buffer)?);
+            buffers.push(self.buffers.insert(buffer)?);
             events.push((at_ns, Event::BufferCloned(index)));
         }
         let uuid_msb = self.random.uuid().0;
@@ -508,11 +508,11 @@ impl Service {
         if let Some(source) = self.sessions.get(&pending.source).filter(|_| !planted!("clone-transfer-lost")) {
             for (index, (buffer, taken)) in source.buffers.iter().zip(pending.buffers).enumerate() {
                 let (Some(taken), BufferGroup::Moved) = (taken, BufferGroup::of(source, index)) else { continue };
-                let Some(buffer) = self.buffers.get_mut(buffer) else { continue };
+                let Some(buffer) = self.buffers.get_mut(*buffer) else { continue };
                 // What has no place any more, and may have nothing but marks.
                 let mut gone = taken.buffer;
                 if buffer.is_empty() && !taken.is_followed {
-                    core::mem::swap(&mut **buffer, &mut gone);
+                    core::mem::swap(buffer, &mut gone);
                 }
                 let before = buffer.work();
                 buffer.inherit_loss(&gone);

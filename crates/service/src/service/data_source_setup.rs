@@ -13,8 +13,9 @@ use crate::context::Context;
 use crate::fair_share::Bounds;
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
 use crate::name_pattern::NamePattern;
+use crate::producer::Memory;
+use crate::producer::commands::{Command, encoded};
 use crate::producer::data_sources::{FIRST, RegistrationId};
-use crate::producer::{Command, Memory, command};
 use crate::service::Service;
 use crate::session::config_check;
 use crate::session::instances::{Instance, InstanceState};
@@ -139,7 +140,9 @@ impl Service {
                 cx.charge(1);
                 let source = self.sessions.get(&id).and_then(|session| session.config.data_sources.get(entry));
                 let name = source.and_then(|source| source.config.as_ref()).and_then(|config| config.name.as_deref());
-                let Some((producer, registration)) = name.and_then(|name| self.registry.next_named(name, from)) else {
+                let Some((producer, registration)) =
+                    name.and_then(|name| self.producers.data_sources.next_named(name, from))
+                else {
                     break;
                 };
                 let set_up = match is_left_out(producer) {
@@ -183,8 +186,7 @@ impl Service {
     ) -> Option<InstanceId> {
         cx.charge(1);
         let session = self.sessions.get_mut(&session_id)?;
-        let registration = self.registry.get(registration)?;
-        let producer = self.producers.get_mut(&registration.producer)?;
+        let (registration, producer) = self.producers.registration_mut(registration)?;
         if self.is_locked_down && producer.peer.uid != self.config.uid {
             return None;
         }
@@ -247,7 +249,7 @@ impl Service {
                 }
                 MemoryKind::Emulated => {
                     producer.memory = Memory::Emulated;
-                    let announcement = command::setup_tracing(Some(page_size));
+                    let announcement = encoded::setup_tracing(Some(page_size));
                     producer.announce_memory(announcement, Attachment::Absent, cx);
                 }
             }
@@ -261,7 +263,7 @@ impl Service {
     pub(crate) fn drop_instances(&mut self, producer: ProducerId, name: Option<&[u8]>, cx: &mut Context<'_>) {
         let empty: Name = Arc::from(&[][..]);
         let from = match name {
-            Some(name) => self.registry.kept_name(name).unwrap_or(empty),
+            Some(name) => self.producers.data_sources.kept_name(name).unwrap_or(empty),
             None => empty,
         };
         let affected = self.instances_of.range((producer, from, SessionId(0), InstanceId(0))..);
@@ -292,7 +294,7 @@ impl Service {
         let Some(instance) = session.instances.remove(id) else { return };
         let producer = instance.producer;
         self.instances_of.remove(&(producer, instance.name, session_id, id));
-        let (Some(member), Some(producer)) = (session.members.get_mut(&producer), self.producers.get(&producer)) else {
+        let (Some(member), Some(producer)) = (session.members.get_mut(&producer), self.producers.get(producer)) else {
             return;
         };
         session.instance_pool.give_back(INSTANCES, &producer.peer, member.instances, 1);

@@ -3,15 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use esatto_protozero::Owned;
-use esatto_schema::trace_config::buffer_config::FillPolicy as ConfigFillPolicy;
 use esatto_schema::{EnableTracingRequestReader, TraceConfig};
 
 use crate::api::{CallId, FileId, Output};
-use crate::buffer::{CentralBuffer, FillPolicy};
 use crate::client_text::cut_text;
 use crate::consumer::reply_disabled;
 use crate::context::Context;
-use crate::ids::{BufferId, SessionId, next_free};
+use crate::ids::{BufferId, SessionId};
 use crate::name_pattern::{NamePattern, Quota};
 use crate::priority_boost;
 use crate::read::compression::Codec;
@@ -82,7 +80,7 @@ impl Service {
         let writes_file = config.write_into_file.unwrap_or(false);
         let opening = Opening { is_adopted: writes_file && path.is_none(), path, ..Opening::default() };
         self.check_memory(uid, config.exclusive_prio.unwrap_or(0), bytes_of_buffers(config))?;
-        let buffers = self.allocate_buffers(config)?;
+        let buffers = self.buffers.allocate(config)?;
 
         self.last.session += 1;
         let id = SessionId(self.last.session);
@@ -220,35 +218,6 @@ impl Service {
         let known: BTreeSet<_> = session.instances.iter().map(|instance| instance.producer).collect();
         cx.charge(session.instances.len());
         self.set_up_all(id, |producer| known.contains(&producer), cx);
-    }
-
-    /// All buffers of a config, or none.
-    fn allocate_buffers(&mut self, config: &TraceConfig) -> Result<Vec<BufferId>, String> {
-        let mut ids = Vec::with_capacity(config.buffers.len());
-        for buffer in &config.buffers {
-            let policy = match buffer.fill_policy {
-                Some(ConfigFillPolicy::DISCARD) => FillPolicy::Discard,
-                _ => FillPolicy::Ring,
-            };
-            let size_kb = buffer.size_kb.unwrap_or(0);
-            let allocated = CentralBuffer::new(size_kb, policy).ok();
-            let Some(id) = allocated.and_then(|buffer| self.insert_buffer(buffer)) else {
-                for id in ids {
-                    self.buffers.remove(&id);
-                }
-                return Err(format!("there is no memory for a buffer of {size_kb} KiB"));
-            };
-            ids.push(id);
-        }
-        Ok(ids)
-    }
-
-    /// Gives a buffer a number; `None` if there is no free one.
-    pub(crate) fn insert_buffer(&mut self, buffer: CentralBuffer) -> Option<BufferId> {
-        let id = next_free(self.last.buffer, |id| self.buffers.contains_key(&BufferId(id)))?;
-        self.last.buffer = id;
-        self.buffers.insert(BufferId(id), Box::new(buffer));
-        Some(BufferId(id))
     }
 }
 

@@ -10,8 +10,9 @@ use crate::api::{FileId, Output, TimerClock};
 use crate::context::Context;
 use crate::ids::SessionId;
 use crate::read::packet_sink::FileSink;
-use crate::service::{Purpose, Service};
+use crate::service::Service;
 use crate::session::{AfterFlush, FilePass, FlushReason, FlushStrategy, State};
+use crate::timers::Purpose;
 
 /// Bytes collected before a batch is handed to the owner.
 const BATCH_BYTES: usize = 1024 * 1024;
@@ -30,7 +31,7 @@ impl Service {
         };
         let period_ms = session.file_write_period_ms();
         let flushes_first = session.flush_strategy == FlushStrategy::BeforeFileWrites;
-        self.set_periodic_timer(session_id, Purpose::WriteFile, TimerClock::Monotonic, period_ms, cx);
+        self.timers.set_periodic(session_id, Purpose::WriteFile, TimerClock::Monotonic, period_ms, cx);
         if flushes_first {
             self.flush(session_id, 0, FlushReason::Periodic, AfterFlush::WriteFile, cx);
         } else {

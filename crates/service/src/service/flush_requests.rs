@@ -10,11 +10,12 @@ use crate::api::{MemoryKind, TimerClock};
 use crate::client_text::Name;
 use crate::context::Context;
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
-use crate::producer::{Command, command};
-use crate::service::{Purpose, Service};
+use crate::producer::commands::{Command, encoded};
+use crate::service::Service;
 use crate::session::instances::{Instance, InstanceState};
 use crate::session::triggers;
 use crate::session::{AfterFlush, Asked, Event, FlushReason, FlushStrategy, PendingFlush, Session, State};
+use crate::timers::Purpose;
 
 /// Flushes of one session that may wait for answers; a further one is refused at this many.
 const MAX_PENDING_FLUSHES: usize = 1000;
@@ -56,7 +57,7 @@ impl Service {
         let mut requests: BTreeMap<ProducerId, Vec<InstanceId>> = BTreeMap::new();
         cx.charge(session.instances.len());
         for instance in session.instances.iter().filter(|instance| asked.includes(instance)) {
-            let Some(producer) = self.producers.get(&instance.producer) else { continue };
+            let Some(producer) = self.producers.get(instance.producer) else { continue };
             let scrapes_itself = producer.memory_kind == MemoryKind::Emulated && producer.wants_scraping;
             if !instance.no_flush {
                 requests.entry(instance.producer).or_default().push(instance.id);
@@ -72,9 +73,9 @@ impl Service {
         let timeout_ms = if timeout_ms == 0 { session.flush_timeout_ms() } else { timeout_ms };
         let is_empty = requests.is_empty();
         for (producer, instances) in &requests {
-            if let Some(producer) = self.producers.get_mut(producer) {
+            if let Some(producer) = self.producers.get_mut(*producer) {
                 producer.flushes.insert(id, session_id);
-                producer.send(Command::Encoded(command::flush(instances, id, reason.flags())), cx);
+                producer.send(Command::Encoded(encoded::flush(instances, id, reason.flags())), cx);
             }
         }
         let waiting_for: BTreeSet<ProducerId> = requests.into_keys().collect();
@@ -82,14 +83,14 @@ impl Service {
         if is_empty {
             return self.finish_flush(session_id, id, true, cx);
         }
-        self.set_timer(session_id, Purpose::FlushTimeout(id), TimerClock::Monotonic, timeout_ms, cx);
+        self.timers.set(session_id, Purpose::FlushTimeout(id), TimerClock::Monotonic, timeout_ms, cx);
     }
 
     /// A producer answered this and all earlier flushes.
     pub(crate) fn acknowledge_flush(&mut self, producer: ProducerId, up_to: u64, cx: &mut Context<'_>) {
         let up_to = if planted!("flush-id-off-by-one") { up_to - 1 } else { up_to };
         let Self { producers, sessions, .. } = self;
-        let Some(found) = producers.get_mut(&producer) else { return };
+        let Some(found) = producers.get_mut(producer) else { return };
         let mut complete: BTreeMap<SessionId, Vec<(u64, bool)>> = BTreeMap::new();
         while let Some(entry) = found.flushes.first_entry().filter(|entry| *entry.key() <= up_to) {
             cx.charge(1);
@@ -124,7 +125,7 @@ impl Service {
             }
         }
         for (id, _) in &flushes {
-            self.cancel_timer(session_id, Purpose::FlushTimeout(*id), cx);
+            self.timers.cancel(session_id, Purpose::FlushTimeout(*id), cx);
         }
         self.scrape_session(session_id, flushes, false, cx);
     }
@@ -135,7 +136,7 @@ impl Service {
         let Some(flush) = session.flushes.remove(&id) else { return };
         for producer in &flush.waiting_for {
             cx.charge(1);
-            if let Some(producer) = self.producers.get_mut(producer) {
+            if let Some(producer) = self.producers.get_mut(*producer) {
                 producer.flushes.remove(&id);
             }
         }
@@ -195,7 +196,7 @@ impl Service {
         };
         if let FlushStrategy::Periodic { period_ms } = session.flush_strategy {
             if !planted!("periodic-flush-forgotten") {
-                self.set_periodic_timer(session_id, Purpose::PeriodicFlush, TimerClock::Monotonic, period_ms, cx);
+                self.timers.set_periodic(session_id, Purpose::PeriodicFlush, TimerClock::Monotonic, period_ms, cx);
             }
             self.flush(session_id, 0, FlushReason::Periodic, AfterFlush::Nothing, cx);
         }
@@ -222,8 +223,8 @@ impl Service {
             requests.entry(instance.producer).or_default().push(instance.id);
         }
         for (producer, instances) in &requests {
-            if let Some(producer) = self.producers.get_mut(producer) {
-                producer.send(Command::Encoded(command::clear_incremental_state(instances)), cx);
+            if let Some(producer) = self.producers.get_mut(*producer) {
+                producer.send(Command::Encoded(encoded::clear_incremental_state(instances)), cx);
             }
         }
         self.arm_incremental_state_clear(session_id, cx);
@@ -233,7 +234,7 @@ impl Service {
         let config =
             self.sessions.get(&session_id).and_then(|session| session.config.incremental_state_config.as_ref());
         if let Some(period_ms) = config.and_then(|config| config.clear_period_ms).filter(|&period| period != 0) {
-            self.set_periodic_timer(session_id, Purpose::ClearIncrementalState, TimerClock::Monotonic, period_ms, cx);
+            self.timers.set_periodic(session_id, Purpose::ClearIncrementalState, TimerClock::Monotonic, period_ms, cx);
         }
     }
 
@@ -257,8 +258,7 @@ impl Service {
         let Some(session) = self.sessions.get(&session) else { return Vec::new() };
         cx.charge(session.instances.len());
         let instances = session.instances.iter().filter(|instance| wanted(instance)).take(MAX_SLOW_DATA_SOURCES);
-        let producer_name =
-            |id| self.producers.get(&id).map_or_else(|| Name::from(&[][..]), |found| found.name.clone());
+        let producer_name = |id| self.producers.get(id).map_or_else(|| Name::from(&[][..]), |found| found.name.clone());
         instances.map(|instance| (producer_name(instance.producer), instance.name.clone())).collect()
     }
 }

@@ -13,8 +13,9 @@ use crate::api::{CallId, TimerClock};
 use crate::consumer::reply_disabled;
 use crate::context::Context;
 use crate::ids::SessionId;
-use crate::service::{Purpose, Service};
+use crate::service::Service;
 use crate::session::Session;
+use crate::timers::Purpose;
 
 /// Milliseconds that a drain may last without a batch being written. Protects the buffers and the
 /// number of sessions from files that take nothing.
@@ -48,8 +49,8 @@ impl Service {
 
     /// The file has to take a batch by the end of this time.
     fn arm_drain_stall(&mut self, id: SessionId, cx: &mut Context<'_>) {
-        self.cancel_timer(id, Purpose::DrainStall, cx);
-        self.set_timer(id, Purpose::DrainStall, TimerClock::Monotonic, MAX_DRAIN_STALL_MS, cx);
+        self.timers.cancel(id, Purpose::DrainStall, cx);
+        self.timers.set(id, Purpose::DrainStall, TimerClock::Monotonic, MAX_DRAIN_STALL_MS, cx);
     }
 
     /// The file has taken nothing for too long.
@@ -91,7 +92,7 @@ impl Service {
     }
 
     fn end_drain(&mut self, session: Session, notice: Option<CallId>, cx: &mut Context<'_>) {
-        self.cancel_timer(session.id, Purpose::DrainStall, cx);
+        self.timers.cancel(session.id, Purpose::DrainStall, cx);
         let is_there = |call: &CallId| self.consumers.contains_key(&call.client);
         let (notice, error) = (notice.filter(is_there), session.end_error.clone());
         self.drop_content(session, cx);

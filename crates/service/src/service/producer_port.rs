@@ -1,15 +1,19 @@
 //! The producer port (`docs/spec/wire-protocol.md §8`).
 
 use esatto_protozero::{HeapBuffer, Message, Owned};
-use esatto_schema::{InitializeConnectionRequestReader, InitializeConnectionResponse, PEER_PID_FIELD};
+use esatto_schema::{
+    CommitDataRequestReader, DataSourceDescriptorReader, InitializeConnectionRequestReader,
+    InitializeConnectionResponse, PEER_PID_FIELD,
+};
 
 use crate::api::{Attachment, CallId, ClientId, MemoryKind, Output, ProducerCall};
 use crate::client_text;
 use crate::context::Context;
-use crate::ids::{BufferId, InstanceId, ProducerId, SessionId, next_free, writer_from_wire};
-use crate::producer::writers::WRITERS;
-use crate::producer::{Memory, Producer, command};
+use crate::ids::{BufferId, InstanceId, ProducerId, SessionId, writer_from_wire};
+use crate::producer::Memory;
+use crate::producer::commands::encoded;
 use crate::service::Service;
+use crate::service::data_source_setup::SetUp;
 use crate::session::State;
 use crate::session::instances::InstanceState;
 use crate::shared_buffer::{SharedBuffer, granted_sizes};
@@ -19,8 +23,7 @@ const SCRAPING_ENABLED: i32 = 1;
 
 impl Service {
     pub(crate) fn producer_call(&mut self, call: CallId, method: ProducerCall<'_>, cx: &mut Context<'_>) {
-        let producer = self.connections.get(&call.client).and_then(|connection| connection.producer);
-        let (method, producer) = match (method, producer) {
+        let (method, producer) = match (method, self.producers.of_client(call.client)) {
             (ProducerCall::InitializeConnection { request, offered }, None) => {
                 return self.initialize_connection(call, request, offered, cx);
             }
@@ -30,7 +33,7 @@ impl Service {
         match method {
             ProducerCall::CommitData(request) => return self.commit_data(call, producer, request, cx),
             ProducerCall::GetAsyncCommand => {
-                if let Some(producer) = self.producers.get_mut(&producer) {
+                if let Some(producer) = self.producers.get_mut(producer) {
                     producer.listen(call, cx);
                 }
                 return;
@@ -46,7 +49,7 @@ impl Service {
             }
             ProducerCall::UpdateDataSource(request) => {
                 if let Some(descriptor) = request.data_source_descriptor() {
-                    self.update_data_source(producer, descriptor, cx);
+                    self.producers.update_data_source(producer, descriptor, cx);
                 }
             }
             ProducerCall::UnregisterDataSource(request) => {
@@ -56,13 +59,13 @@ impl Service {
                 let writer = writer_from_wire(request.trace_writer_id().unwrap_or(0));
                 let buffer = BufferId::from_wire(request.target_buffer().unwrap_or(0));
                 if let (Some(writer), Some(buffer)) = (writer, buffer) {
-                    self.register_writer(producer, writer, buffer, cx);
+                    self.producers.register_writer(producer, writer, buffer, &mut self.buffers, cx);
                 }
             }
             ProducerCall::UnregisterTraceWriter(request) => {
                 let writer = writer_from_wire(request.trace_writer_id().unwrap_or(0));
                 if let Some(writer) = writer {
-                    self.unregister_writer(producer, writer, cx);
+                    self.producers.unregister_writer(producer, writer, cx);
                 }
             }
             ProducerCall::NotifyDataSourceStarted(request) => {
@@ -88,7 +91,7 @@ impl Service {
         offered: Option<Box<dyn SharedBuffer>>,
         cx: &mut Context<'_>,
     ) {
-        let Some(connection) = self.connections.get_mut(&call.client) else { return cx.reject(call) };
+        let Some(connection) = self.producers.connection(call.client) else { return cx.reject(call) };
         let name = request.producer_name().unwrap_or_default();
         if name.len() > client_text::MAX_NAME_BYTES {
             cx.warn(format!("a producer's name of {} bytes is cut to {}", name.len(), client_text::MAX_NAME_BYTES));
@@ -102,16 +105,11 @@ impl Service {
             ));
             return cx.reject(call);
         }
-        let Some(id) = next_free(self.last.producer, |id| self.producers.contains_key(&ProducerId(id))) else {
+        let Some(mut producer) = self.producers.introduce(call.client) else {
             cx.warn("a producer is refused: 65535 are connected".to_owned());
             return cx.reject(call);
         };
-        self.last.producer = id;
-        let id = ProducerId(id);
-        connection.producer = Some(id);
-        let mut producer = Producer::new(id, call.client, connection.peer, connection.memory);
         producer.name = name.into();
-        producer.machine_name = connection.machine_name.clone();
         producer.sdk_version = client_text::cut(request.sdk_version().unwrap_or_default()).to_vec();
         producer.smb_size_hint = request.shared_memory_size_hint_bytes().unwrap_or(0) as usize;
         producer.page_size_hint = request.shared_memory_page_size_hint_bytes().unwrap_or(0) as usize;
@@ -139,9 +137,9 @@ impl Service {
         cx.reply(call, with_peer_pid(response.encode(), producer.peer.pid));
         if let Some(buffer) = adopted {
             producer.memory = Memory::Shared(buffer);
-            producer.announce_memory(command::setup_tracing(None), Attachment::Absent, cx);
+            producer.announce_memory(encoded::setup_tracing(None), Attachment::Absent, cx);
         }
-        self.producers.insert(id, Box::new(producer));
+        self.producers.add(producer);
     }
 
     pub(crate) fn shared_buffer_created(
@@ -150,14 +148,14 @@ impl Service {
         buffer: Option<Box<dyn SharedBuffer>>,
         cx: &mut Context<'_>,
     ) {
-        let id = self.connections.get(&client).and_then(|connection| connection.producer);
-        let Some(producer) = id.and_then(|id| self.producers.get_mut(&id)) else { return };
+        let id = self.producers.of_client(client);
+        let Some(producer) = id.and_then(|id| self.producers.get_mut(id)) else { return };
         if !matches!(producer.memory, Memory::Creating) {
             return;
         }
         match buffer {
             Some(buffer) => {
-                let announcement = command::setup_tracing(Some(buffer.page_size_bytes()));
+                let announcement = encoded::setup_tracing(Some(buffer.page_size_bytes()));
                 producer.memory = Memory::Shared(buffer);
                 producer.announce_memory(announcement, Attachment::SharedBuffer, cx);
             }
@@ -171,27 +169,12 @@ impl Service {
     }
 
     pub(crate) fn producer_disconnected(&mut self, client: ClientId, cx: &mut Context<'_>) {
-        let Some(id) = self.connections.remove(&client).and_then(|connection| connection.producer) else { return };
+        let Some(id) = self.producers.disconnect(client) else { return };
         self.scrape_producer(id, cx);
         // Upstream lets flushes wait for the dead until they time out; there is nothing left to come.
         self.acknowledge_flush(id, u64::MAX, cx);
         self.drop_instances(id, None, cx);
-        self.unregister_all(id, cx);
-        if let Some(producer) = self.producers.remove(&id) {
-            let writers = producer.writers.len();
-            self.writer_pool.give_back(WRITERS, &producer.peer, writers, writers);
-            for buffer in &producer.allowed_buffers {
-                cx.charge(1);
-                if let Some(buffer) = self.buffers.get_mut(buffer) {
-                    buffer.retire_producer(id);
-                }
-            }
-            let refused = match producer.writers.refused {
-                0 => String::new(),
-                refused => format!("; {refused} writers did not fit into its share when they came"),
-            };
-            cx.info(format!("producer {} disconnected{refused}", producer.display_name()));
-        }
+        self.producers.remove(id, &mut self.buffers, cx);
         // They are no longer allowed to be written to, but what is in them can still be patched: not
         // by another producer that gets this number.
         for drain in self.drains.values_mut() {
@@ -201,7 +184,7 @@ impl Service {
             }
             for buffer in &drain.session.buffers {
                 cx.charge(1);
-                if let Some(buffer) = self.buffers.get_mut(buffer) {
+                if let Some(buffer) = self.buffers.get_mut(*buffer) {
                     buffer.retire_producer(id);
                 }
             }
@@ -209,8 +192,62 @@ impl Service {
         for session in self.sessions.values_mut() {
             cx.charge(1);
             session.members.remove(&id);
-            cx.charge(session.sequence_ids.prune(|id| self.producers.contains_key(&id)));
+            cx.charge(session.sequence_ids.prune(|id| self.producers.contains(id)));
         }
+    }
+
+    fn commit_data(
+        &mut self,
+        call: CallId,
+        id: ProducerId,
+        request: CommitDataRequestReader<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let producer = self.producers.get_mut(id);
+        let Some(flush) = producer.and_then(|producer| producer.commit(request, &mut self.buffers, cx)) else {
+            return cx.reject(call);
+        };
+        if flush != 0 {
+            self.acknowledge_flush(id, flush, cx);
+        }
+        cx.reply_empty(call);
+    }
+
+    /// Registers a data source, and sets it up in the sessions that want it.
+    fn register_data_source(
+        &mut self,
+        producer_id: ProducerId,
+        descriptor: DataSourceDescriptorReader<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(registration) = self.producers.register_data_source(producer_id, descriptor, cx) else { return };
+        let Self { sessions, producers, config, .. } = self;
+        let Some(producer) = producers.get(producer_id) else { return };
+        let name = descriptor.name().unwrap_or_default();
+        let mut matches = Vec::new();
+        for session in sessions.values_mut() {
+            cx.charge(1);
+            if matches!(session.state, State::Configured | State::Started) {
+                let entries = session.wanted_entries(name, producer, &config.system, cx);
+                matches.push((session.id, session.state == State::Started, entries));
+            }
+        }
+        for (session, is_started, entries) in matches {
+            for entry in entries {
+                match self.set_up(session, entry, registration, cx) {
+                    SetUp::Made(instance) if is_started => self.start_instance(session, instance, cx),
+                    SetUp::Made(_) => {}
+                    SetUp::NotWanted => break,
+                }
+            }
+        }
+    }
+
+    fn unregister_data_source(&mut self, producer: ProducerId, name: &[u8], cx: &mut Context<'_>) {
+        cx.charge(1);
+        let Some(first) = self.producers.data_sources.first_of(producer, name) else { return };
+        self.drop_instances(producer, Some(name), cx);
+        self.producers.unregister(first);
     }
 
     fn data_source_started(&mut self, producer: ProducerId, id: InstanceId, cx: &mut Context<'_>) {

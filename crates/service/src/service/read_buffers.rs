@@ -108,8 +108,7 @@ impl Service {
     }
 
     fn work_of_buffers(&self, id: SessionId) -> u64 {
-        let buffers = self.sessions.get(&id).into_iter().flat_map(|session| &session.buffers);
-        buffers.filter_map(|buffer| self.buffers.get(buffer)).map(|buffer| buffer.work()).sum()
+        self.sessions.get(&id).map_or(0, |session| self.buffers.work_of(&session.buffers))
     }
 
     fn put_buffered_packets(
@@ -122,7 +121,7 @@ impl Service {
         let mut stamper = Stamper::default();
         let mut left = WORK_PER_TURN;
         for (index, buffer) in session.buffers.iter().enumerate() {
-            let Some(buffer) = self.buffers.get_mut(buffer) else { continue };
+            let Some(buffer) = self.buffers.get_mut(*buffer) else { continue };
             buffer.resume_read();
             let mut last = buffer.work();
             loop {

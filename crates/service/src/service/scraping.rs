@@ -10,12 +10,11 @@
 use esatto_shm::planted;
 
 use crate::api::TimerClock;
-use crate::buffer::Chunk;
 use crate::context::Context;
-use crate::ids::{BufferId, ProducerId, SessionId, writer_from_wire};
+use crate::ids::{ProducerId, SessionId};
 use crate::probe::{self, Note};
-use crate::producer::{Memory, Producer};
-use crate::service::{Buffers, Purpose, Service};
+use crate::service::Service;
+use crate::timers::Purpose;
 
 /// Work of scraping for one session before it is the turn of others. The memory that goes beyond it
 /// is the last of the step.
@@ -95,7 +94,7 @@ impl Service {
         if self.scrape_members(session_id, WORK_PER_SCRAPE, cx) {
             self.end_scrape(session_id, cx);
         } else {
-            self.set_timer(session_id, Purpose::Scrape, TimerClock::Monotonic, 0, cx);
+            self.timers.set(session_id, Purpose::Scrape, TimerClock::Monotonic, 0, cx);
         }
     }
 
@@ -123,13 +122,13 @@ impl Service {
         if let Some(session) = self.sessions.get_mut(&session_id) {
             session.scrapes = Scrapes::default();
         }
-        self.cancel_timer(session_id, Purpose::Scrape, cx);
+        self.timers.cancel(session_id, Purpose::Scrape, cx);
         self.complete_stop(session_id, cx);
     }
 
     /// Copies from memories until so much was done; whether all are done.
     fn scrape_members(&mut self, session_id: SessionId, work: u64, cx: &mut Context<'_>) -> bool {
-        let Self { producers, buffers, scratch, sessions, .. } = self;
+        let Self { producers, buffers, sessions, .. } = self;
         let Some(session) = sessions.get_mut(&session_id) else { return true };
         let Some(under_way) = &mut session.scrapes.now else { return true };
         let is_unwanted = planted!("flush-unscraped") && !under_way.waiting.stop;
@@ -143,8 +142,8 @@ impl Service {
                 return false;
             }
             cx.charge(1);
-            let Some(producer) = producers.get_mut(id) else { continue };
-            scrape(producer, buffers, scratch, |buffer| wanted.binary_search(&buffer).is_ok(), cx);
+            let Some(producer) = producers.get_mut(*id) else { continue };
+            producer.scrape(buffers, |buffer| wanted.binary_search(&buffer).is_ok(), cx);
         }
         probe::note(Note::ScrapeEnds(session_id.0));
         true
@@ -161,46 +160,15 @@ impl Service {
         }
         if self.sessions.get_mut(&session_id).is_some_and(|session| session.scrapes.begin()) {
             probe::note(Note::Scrape(Some(session_id.0)));
-            self.set_timer(session_id, Purpose::Scrape, TimerClock::Monotonic, 0, cx);
+            self.timers.set(session_id, Purpose::Scrape, TimerClock::Monotonic, 0, cx);
         }
     }
 
     /// Copies a producer's uncommitted chunks into whatever buffers they are for.
     pub(crate) fn scrape_producer(&mut self, producer: ProducerId, cx: &mut Context<'_>) {
-        let Self { producers, buffers, scratch, .. } = self;
-        if let Some(producer) = producers.get_mut(&producer) {
+        if let Some(producer) = self.producers.get_mut(producer) {
             probe::note(Note::Scrape(None));
-            scrape(producer, buffers, scratch, |_| true, cx);
+            producer.scrape(&mut self.buffers, |_| true, cx);
         }
     }
-}
-
-fn scrape(
-    producer: &mut Producer,
-    buffers: &mut Buffers,
-    scratch: &mut Vec<u8>,
-    is_wanted: impl Fn(BufferId) -> bool,
-    cx: &mut Context<'_>,
-) {
-    if !producer.wants_scraping || !producer.allowed_buffers.iter().any(|&buffer| is_wanted(buffer)) {
-        return;
-    }
-    let (id, identity) = (producer.id, producer.identity());
-    let Producer { memory, writers, allowed_buffers, .. } = producer;
-    let Memory::Shared(memory) = memory else { return };
-    // Each page is looked at.
-    cx.charge(memory.size_bytes() / memory.page_size_bytes().max(1));
-    memory.scrape(scratch, &mut |chunk| {
-        let target = writer_from_wire(chunk.header.writer_id.into()).and_then(|writer| writers.get(writer));
-        let Some(target) = target.filter(|&target| is_wanted(target) && allowed_buffers.contains(&target)) else {
-            return;
-        };
-        if let Some(buffer) = buffers.get_mut(&target) {
-            let (header, complete, payload) = (chunk.header, chunk.complete, chunk.payload);
-            let before = buffer.work();
-            buffer.copy(&Chunk { producer: id, identity, header, complete, payload });
-            cx.charge_bytes(payload.len());
-            cx.work += buffer.work() - before;
-        }
-    });
 }

@@ -7,10 +7,11 @@ use esatto_schema::{
 };
 
 use crate::api::Now;
+use crate::buffer::table::Buffers;
 use crate::client_text::Name;
 use crate::ids::SessionId;
 use crate::machines::Machines;
-use crate::service::{Buffers, Service};
+use crate::service::Service;
 use crate::session::triggers::Received;
 use crate::session::{Event, Session};
 
@@ -217,7 +218,7 @@ fn put_provenance(session: &mut Session, buffers: &Buffers, emitter: &mut Emitte
     emitter.put(|packet| {
         packet.timestamp(now.boottime_ns);
         let mut provenance = packet.trace_provenance();
-        for buffer in session.buffers.iter().filter_map(|id| buffers.get(id)) {
+        for buffer in session.buffers.iter().filter_map(|id| buffers.get(*id)) {
             let mut entry = provenance.buffers();
             for writer in buffer.writers() {
                 let id = session.sequence_ids.of(&writer.identity, writer.producer.0, writer.writer.0);

@@ -5,11 +5,11 @@ use esatto_shm::planted;
 use crate::api::{Output, TimerClock};
 use crate::context::Context;
 use crate::ids::{InstanceId, SessionId};
-use crate::producer::Command;
-use crate::producer::writers::WRITERS;
-use crate::service::{Purpose, Service};
+use crate::producer::commands::Command;
+use crate::service::Service;
 use crate::session::instances::InstanceState;
 use crate::session::{AfterFlush, Event, FlushStrategy, Session, State};
+use crate::timers::Purpose;
 
 /// After this time the data sources that did not start are named in the trace.
 const SLOW_START_MS: u32 = 20_000;
@@ -43,13 +43,13 @@ impl Service {
 
         self.run_snapshot_task(session_id, cx);
         if duration_ms > 0 {
-            self.set_timer(session_id, Purpose::Duration, duration_clock, duration_ms, cx);
+            self.timers.set(session_id, Purpose::Duration, duration_clock, duration_ms, cx);
         }
         if let Some(period_ms) = file_period_ms {
-            self.set_periodic_timer(session_id, Purpose::WriteFile, TimerClock::Monotonic, period_ms, cx);
+            self.timers.set_periodic(session_id, Purpose::WriteFile, TimerClock::Monotonic, period_ms, cx);
         }
         if let FlushStrategy::Periodic { period_ms } = flush_strategy {
-            self.set_periodic_timer(session_id, Purpose::PeriodicFlush, TimerClock::Monotonic, period_ms, cx);
+            self.timers.set_periodic(session_id, Purpose::PeriodicFlush, TimerClock::Monotonic, period_ms, cx);
         }
         self.arm_incremental_state_clear(session_id, cx);
         cx.info(format!("session {} started, {} data source instances", session_id.0, instances.len()));
@@ -57,7 +57,7 @@ impl Service {
             self.send_start(session_id, instance, cx);
         }
         self.report_all_started(session_id, cx);
-        self.set_timer(session_id, Purpose::SlowStart, TimerClock::Monotonic, SLOW_START_MS, cx);
+        self.timers.set(session_id, Purpose::SlowStart, TimerClock::Monotonic, SLOW_START_MS, cx);
     }
 
     /// Starts an instance that was set up while the session runs.
@@ -74,7 +74,7 @@ impl Service {
             return;
         }
         let state = if instance.notifies_start { InstanceState::Starting } else { InstanceState::Started };
-        if let Some(producer) = self.producers.get_mut(&instance.producer) {
+        if let Some(producer) = self.producers.get_mut(instance.producer) {
             producer.send(Command::Start(id, instance.config.clone()), cx);
         }
         self.set_instance_state(session_id, id, state);
@@ -94,7 +94,7 @@ impl Service {
             false => TimerClock::Monotonic,
         };
         let interval_ms = session.snapshot_interval_ms();
-        self.set_periodic_timer(session_id, Purpose::Snapshot, clock, interval_ms, cx);
+        self.timers.set_periodic(session_id, Purpose::Snapshot, clock, interval_ms, cx);
     }
 
     /// If the session runs and every instance is started: tells the trace and the consumer, once.
@@ -137,7 +137,7 @@ impl Service {
             self.stop_instance(session_id, instance, immediately, cx);
         }
         let lasts = |purpose| matches!(purpose, Purpose::FlushTimeout(_) | Purpose::Scrape | Purpose::CloneTrigger(_));
-        self.cancel_timers(session_id, |purpose| !lasts(purpose), cx);
+        self.timers.cancel_matching(session_id, |purpose| !lasts(purpose), cx);
         let Some(session) = self.sessions.get_mut(&session_id) else { return };
         if session.instances.are_all_stopped() {
             return self.finish_stopping(session_id, cx);
@@ -145,7 +145,7 @@ impl Service {
         let timeout_ms = session.stop_timeout_ms();
         self.enter(session_id, State::WaitingForStop, cx);
         if !planted!("stop-timeout-forgotten") {
-            self.set_timer(session_id, Purpose::StopTimeout, TimerClock::Monotonic, timeout_ms, cx);
+            self.timers.set(session_id, Purpose::StopTimeout, TimerClock::Monotonic, timeout_ms, cx);
         }
     }
 
@@ -162,7 +162,7 @@ impl Service {
         if matches!(instance.state, InstanceState::Stopping | InstanceState::Stopped) {
             return;
         }
-        let is_told = self.producers.get_mut(&instance.producer).is_some_and(|producer| producer.send_stop(id, cx));
+        let is_told = self.producers.get_mut(instance.producer).is_some_and(|producer| producer.send_stop(id, cx));
         let waits = instance.notifies_stop && !immediately && is_told;
         let state = if waits { InstanceState::Stopping } else { InstanceState::Stopped };
         self.set_instance_state(session_id, id, state);
@@ -189,7 +189,7 @@ impl Service {
             cx.charge(1);
             self.set_instance_state(session_id, instance, InstanceState::Stopped);
         }
-        self.cancel_timer(session_id, Purpose::StopTimeout, cx);
+        self.timers.cancel(session_id, Purpose::StopTimeout, cx);
         self.scrape_session(session_id, Vec::new(), true, cx);
         let is_early = |session: &Session| matches!(session.state, State::Configured | State::Started);
         if self.sessions.get(&session_id).is_some_and(is_early) {
@@ -219,18 +219,14 @@ impl Service {
         self.stop_opening(session_id, cx);
         self.abandon_clones_of(session_id, cx);
         let is_complete = self.complete_file(session_id, cx);
-        self.cancel_timers(session_id, |_| true, cx);
+        self.timers.cancel_matching(session_id, |_| true, cx);
         if self.sessions.get(&session_id).is_some_and(|session| session.state == State::Cloned) {
             self.enter(session_id, State::Disabled, cx);
         }
         let Some(mut session) = self.sessions.remove(&session_id) else { return };
         self.forget_members_of(&session, cx);
         for (id, flush) in core::mem::take(&mut session.flushes) {
-            for producer in &flush.waiting_for {
-                if let Some(producer) = self.producers.get_mut(producer) {
-                    producer.flushes.remove(&id);
-                }
-            }
+            self.producers.forget_flush(&flush.waiting_for, id);
             if let AfterFlush::Reply(call) = flush.then {
                 cx.reject(call);
             }
@@ -257,7 +253,7 @@ impl Service {
     pub(crate) fn drop_content(&mut self, session: Session, cx: &mut Context<'_>) {
         let (mut recorded, mut overwritten) = (0, 0);
         for buffer in &session.buffers[usize::from(planted!("buffer-leak") && session.buffers.len() > 1)..] {
-            if let Some(buffer) = self.buffers.remove(buffer) {
+            if let Some(buffer) = self.buffers.remove(*buffer) {
                 recorded += buffer.stats().bytes_written;
                 overwritten += buffer.stats().bytes_overwritten;
             }
@@ -274,17 +270,8 @@ impl Service {
 
     /// The producers of a session that is no more have nothing to do with its buffers.
     fn forget_members_of(&mut self, session: &Session, cx: &mut Context<'_>) {
-        for id in session.members.keys() {
-            let Some(producer) = self.producers.get_mut(id) else { continue };
-            cx.charge(1);
-            for buffer in &session.buffers {
-                if producer.allowed_buffers.remove(buffer) {
-                    let held = producer.writers.len();
-                    let removed = producer.writers.remove_all_of(*buffer);
-                    self.writer_pool.give_back(WRITERS, &producer.peer, held, removed);
-                    cx.charge(1 + removed as usize);
-                }
-            }
+        for &id in session.members.keys() {
+            self.producers.forbid_buffers(id, &session.buffers, cx);
         }
         for instance in session.instances.iter() {
             cx.charge(1);

@@ -44,13 +44,13 @@ impl Service {
         let count = |len: usize| Some(u32::try_from(len).unwrap_or(u32::MAX));
         let mut stats = TraceStats {
             producers_connected: count(self.producers.len()),
-            producers_seen: Some(self.last.producer.into()),
-            data_sources_registered: count(self.registry.len()),
+            producers_seen: Some(self.producers.last_id().into()),
+            data_sources_registered: count(self.producers.data_sources.len()),
             data_sources_seen: Some(self.last.instance),
             tracing_sessions: count(self.sessions.len()),
             total_buffers: count(self.buffers.len()),
-            chunks_discarded: Some(self.discarded.chunks),
-            patches_discarded: Some(self.discarded.patches),
+            chunks_discarded: Some(self.buffers.discarded.chunks),
+            patches_discarded: Some(self.buffers.discarded.patches),
             ..TraceStats::default()
         };
         let session = self.sessions.get_mut(&id)?;
@@ -60,7 +60,7 @@ impl Service {
         stats.flushes_failed = Some(session.flushes_failed);
         stats.final_flush_outcome = Some(session.final_flush_outcome.unwrap_or_default());
         stats.filter_stats = filter_stats;
-        let buffers = session.buffers.iter().filter_map(|buffer| self.buffers.get(buffer)).map(|buffer| &**buffer);
+        let buffers = session.buffers.iter().filter_map(|buffer| self.buffers.get(*buffer));
         stats.buffer_stats.extend(buffers.clone().map(buffer_stats));
         let has_histograms = !session.builtin(|builtin| builtin.disable_chunk_usage_histograms);
         let buffers = buffers.enumerate().filter(|_| has_histograms);
@@ -163,10 +163,10 @@ impl Service {
             query.at = At::Producer(0);
         }
         while let At::Producer(from) = query.at {
-            let rest = self.producers.iter_from(&ProducerId(from)).filter(|_| !query.sessions_only);
-            for (id, producer) in rest {
+            let rest = self.producers.iter_from(ProducerId(from)).filter(|_| !query.sessions_only);
+            for producer in rest {
                 if parts.sent_bytes > QUERY_BATCH_BYTES {
-                    query.at = At::Producer(id.0);
+                    query.at = At::Producer(producer.id.0);
                     query.part = parts.current;
                     return false;
                 }
@@ -176,7 +176,7 @@ impl Service {
             query.at = At::Registration(RegistrationId(0));
         }
         let At::Registration(from) = query.at else { return true };
-        for (id, registration) in self.registry.iter_from(from).filter(|_| !query.sessions_only) {
+        for (id, registration) in self.producers.data_sources.iter_from(from).filter(|_| !query.sessions_only) {
             if parts.sent_bytes > QUERY_BATCH_BYTES {
                 query.at = At::Registration(id);
                 query.part = parts.current;

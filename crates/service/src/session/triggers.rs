@@ -13,8 +13,9 @@ use crate::client_text::{MAX_NAME_BYTES, Name};
 use crate::context::Context;
 use crate::ids::{ProducerId, SessionId};
 use crate::name_pattern::{NamePattern, Quota};
-use crate::service::{Purpose, Service};
+use crate::service::Service;
 use crate::session::{AfterFlush, FlushReason, Session, State};
+use crate::timers::Purpose;
 
 /// Triggers kept between reads. Later ones still act, but are not told in the trace; the statistics
 /// count them.
@@ -285,7 +286,7 @@ impl Service {
             session.config.trigger_config.as_ref().and_then(|config| config.trigger_timeout_ms).unwrap_or(0);
         match mode_of(&session.config) {
             Some(TriggerMode::START_TRACING) => {
-                self.set_timer(id, Purpose::TriggerTimeout, TimerClock::Monotonic, timeout_ms, cx);
+                self.timers.set(id, Purpose::TriggerTimeout, TimerClock::Monotonic, timeout_ms, cx);
             }
             Some(_) => session.set_duration(timeout_ms),
             None => {}
@@ -299,7 +300,7 @@ impl Service {
         names: impl Iterator<Item = &'a [u8]>,
         cx: &mut Context<'_>,
     ) {
-        let Some(sender) = self.producers.get(&producer) else { return };
+        let Some(sender) = self.producers.get(producer) else { return };
         let (producer_name, producer_uid) = (Name::clone(&sender.name), sender.peer.uid);
         let mut names = names;
         let (mut hits, mut ignored, mut is_uncounted) = (0, 0, false);
@@ -388,14 +389,14 @@ impl Service {
             Some(TriggerMode::STOP_TRACING)
                 if is_first && matches!(session.state, State::Configured | State::Started) =>
             {
-                self.set_timer(id, Purpose::TriggerStop, TimerClock::Monotonic, delay_ms, cx);
+                self.timers.set(id, Purpose::TriggerStop, TimerClock::Monotonic, delay_ms, cx);
             }
             Some(TriggerMode::CLONE_SNAPSHOT) if delay_ms == 0 => self.notify_clone_trigger(id, received),
             Some(TriggerMode::CLONE_SNAPSHOT) if session.triggers.delayed.len() < MAX_DELAYED => {
                 session.triggers.last_delayed += 1;
                 let number = session.triggers.last_delayed;
                 session.triggers.delayed.insert(number, received);
-                self.set_timer(id, Purpose::CloneTrigger(number), TimerClock::Monotonic, delay_ms, cx);
+                self.timers.set(id, Purpose::CloneTrigger(number), TimerClock::Monotonic, delay_ms, cx);
             }
             Some(TriggerMode::CLONE_SNAPSHOT) => {
                 session.triggers_lost += 1;

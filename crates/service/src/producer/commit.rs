@@ -1,18 +1,17 @@
 //! Chunks come in by commits (`docs/spec/service.md §14`, `docs/spec/shared-memory.md §16, §18`).
 
-use esatto_map::Set;
+use esatto_map::{Map, Set};
 use esatto_protozero::Fields;
 use esatto_schema::CommitDataRequestReader;
 use esatto_schema::commit_data_request::{ChunkToPatchReader, ChunksToMoveReader, chunks_to_move};
 use esatto_shm::planted;
 
-use crate::api::CallId;
+use super::writers::Writers;
+use super::{Memory, Producer};
+use crate::buffer::table::{Buffers, Discarded};
 use crate::buffer::{CentralBuffer, Chunk, Patch};
 use crate::context::Context;
 use crate::ids::{BufferId, MAX_PATCHED_WRITER, ProducerId, WriterId, writer_from_wire};
-use crate::producer::writers::Writers;
-use crate::producer::{Memory, Producer};
-use crate::service::{Buffers, Discarded, Service};
 use crate::shared_buffer::ChunkHeader;
 
 /// Patches of one chunk in one commit.
@@ -21,38 +20,35 @@ const MAX_PATCHES_PER_CHUNK: usize = 1024;
 /// Bytes of a chunk that comes inside a commit, header included.
 const MAX_CHUNK_BYTES: usize = 65535;
 
-impl Service {
-    pub(crate) fn commit_data(
+impl Producer {
+    /// Copies the chunks of a commit into the buffers, and applies its patches.
+    ///
+    /// Returns the flush that it answers, 0 if none. Returns `None` if the producer has no memory yet.
+    pub(crate) fn commit(
         &mut self,
-        call: CallId,
-        producer: ProducerId,
         request: CommitDataRequestReader<'_>,
+        buffers: &mut Buffers,
         cx: &mut Context<'_>,
-    ) {
-        let Self { producers, buffers, discarded, scratch, work, .. } = self;
-        let Some(committer) = producers.get_mut(&producer) else { return cx.reject(call) };
-        if matches!(committer.memory, Memory::Unset | Memory::Creating) {
-            return cx.reject(call);
+    ) -> Option<u64> {
+        if matches!(self.memory, Memory::Unset | Memory::Creating) {
+            return None;
         }
         let mut moves = request.chunks_to_move().map(Move::parse);
         let mut next = moves.next();
         while let Some(chunk) = next {
             cx.charge(1);
             next = moves.next();
-            if let (Memory::Shared(memory), Some(next)) = (&committer.memory, &next) {
+            if let (Memory::Shared(memory), Some(next)) = (&self.memory, &next) {
                 memory.expect_chunk(next.page);
             }
-            move_chunk(committer, &chunk, buffers, scratch, discarded, work);
+            move_chunk(self, &chunk, buffers, cx);
         }
         for chunk in request.chunks_to_patch() {
             cx.charge(1);
             cx.charge_bytes(chunk.as_bytes().len());
-            patch_chunk(producer, chunk, buffers, discarded, work);
+            patch_chunk(self.id, chunk, buffers, cx);
         }
-        if let Some(flush) = request.flush_request_id().filter(|&id| id != 0) {
-            self.acknowledge_flush(producer, flush, cx);
-        }
-        cx.reply_empty(call);
+        Some(request.flush_request_id().unwrap_or(0))
     }
 }
 
@@ -84,17 +80,11 @@ impl<'a> Move<'a> {
     }
 }
 
-fn move_chunk(
-    producer: &mut Producer,
-    chunk: &Move<'_>,
-    buffers: &mut Buffers,
-    scratch: &mut Vec<u8>,
-    discarded: &mut Discarded,
-    work: &mut u64,
-) {
+fn move_chunk(producer: &mut Producer, chunk: &Move<'_>, buffers: &mut Buffers, cx: &mut Context<'_>) {
     let (id, identity) = (producer.id, producer.identity());
     let Producer { memory, writers, allowed_buffers, .. } = producer;
-    let mut targets = Targets { writers, allowed_buffers, buffers, discarded };
+    let Buffers { by_id, discarded, scratch, .. } = buffers;
+    let mut targets = Targets { writers, allowed_buffers, buffers: by_id, discarded };
     match (memory, chunk.data) {
         // Chunks by value are for those who cannot share memory.
         (Memory::Shared(memory), None) => {
@@ -102,7 +92,7 @@ fn move_chunk(
                 if let Some(buffer) = targets.find(chunk.target, header.writer_id) {
                     let before = buffer.work();
                     buffer.copy_from(id, identity, header, payload, scratch);
-                    *work += buffer.work() - before;
+                    cx.work += buffer.work() - before;
                 }
             });
         }
@@ -111,7 +101,7 @@ fn move_chunk(
             if let Some(buffer) = targets.find(chunk.target, header.writer_id) {
                 let (complete, before) = (!chunk.is_incomplete, buffer.work());
                 buffer.copy(&Chunk { producer: id, identity, header, complete, payload });
-                *work += buffer.work() - before;
+                cx.work += buffer.work() - before;
             }
         }
         _ => {}
@@ -122,7 +112,7 @@ fn move_chunk(
 struct Targets<'a> {
     writers: &'a Writers,
     allowed_buffers: &'a Set<BufferId>,
-    buffers: &'a mut Buffers,
+    buffers: &'a mut Map<BufferId, Box<CentralBuffer>>,
     discarded: &'a mut Discarded,
 }
 
@@ -144,16 +134,11 @@ impl Targets<'_> {
     }
 }
 
-fn patch_chunk(
-    producer: ProducerId,
-    chunk: ChunkToPatchReader<'_>,
-    buffers: &mut Buffers,
-    discarded: &mut Discarded,
-    work: &mut u64,
-) {
+fn patch_chunk(producer: ProducerId, chunk: ChunkToPatchReader<'_>, buffers: &mut Buffers, cx: &mut Context<'_>) {
     let count = chunk.patches().count();
     let writer = writer_from_wire(chunk.writer_id().unwrap_or(0)).filter(|writer| *writer <= MAX_PATCHED_WRITER);
-    let buffer = BufferId::from_wire(chunk.target_buffer().unwrap_or(0)).and_then(|id| buffers.get_mut(&id));
+    let buffer = BufferId::from_wire(chunk.target_buffer().unwrap_or(0)).and_then(|id| buffers.by_id.get_mut(&id));
+    let discarded = &mut buffers.discarded;
     let (Some(WriterId(writer)), Some(buffer)) = (writer, buffer) else {
         discarded.patches += count as u64;
         return;
@@ -172,5 +157,5 @@ fn patch_chunk(
     let more = chunk.has_more_patches().unwrap_or(false) || malformed != 0;
     let before = buffer.work();
     buffer.patch(producer, WriterId(writer), chunk.chunk_id().unwrap_or(0), chunk.patches().filter_map(parse), more);
-    *work += buffer.work() - before;
+    cx.work += buffer.work() - before;
 }
