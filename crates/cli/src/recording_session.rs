@@ -14,7 +14,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use esatto_ipc::address::CONSUMER_SOCK_NAME;
-use esatto_ipc::blocking::Reply;
+use esatto_ipc::blocking_client::Reply;
 use esatto_ipc::{Address, BlockingClient, Error as IpcError, RequestId, Stream};
 use esatto_protozero::Owned as _;
 use esatto_schema::{

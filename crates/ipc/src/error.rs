@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use crate::address::{Address, AddressError};
+use crate::frame_size::{MAX_FRAME, MAX_PAYLOAD};
 
 /// A failure of the transport.
 ///
@@ -102,14 +103,10 @@ impl fmt::Display for Error {
             }
             Self::Io(e) => write!(f, "socket error: {e}"),
             Self::FrameTooLarge { announced } => {
-                write!(
-                    f,
-                    "peer announced a frame of {announced} bytes (at most {} are allowed)",
-                    crate::frame::MAX_PAYLOAD
-                )
+                write!(f, "peer announced a frame of {announced} bytes (at most {} are allowed)", MAX_PAYLOAD)
             }
             Self::MessageTooLarge { len } => {
-                write!(f, "message needs a frame of {len} bytes (at most {} are allowed)", crate::frame::MAX_FRAME)
+                write!(f, "message needs a frame of {len} bytes (at most {} are allowed)", MAX_FRAME)
             }
             Self::TooManyDescriptors => f.write_str("peer sent too many file descriptors at once"),
             Self::DescriptorRefused => {

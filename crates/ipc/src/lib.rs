@@ -10,9 +10,9 @@
 //! | [`client`], [`host`] | the two sides of the RPC layer, without I/O |
 //! | [`peer`] | who is at the other end |
 //! | [`ports`] | names of the services and their methods |
-//! | [`foreign`] | descriptors of other processes, and who closes them |
+//! | [`foreign_fd`] | descriptors of other processes, and who closes them |
 //! | [`connection`] | a stream with its buffers, for event loops; bounds and back-pressure |
-//! | [`blocking`] | a client that waits |
+//! | [`blocking_client`] | a client that waits |
 //! | [`hooks`] | where calls can be observed |
 //!
 //! [`host`], [`ports`] and [`Listener`] are the side of the service, and there with the feature `host`.
@@ -22,12 +22,13 @@
 #![deny(unsafe_code)]
 
 pub mod address;
-pub mod blocking;
+pub mod blocking_client;
 pub mod client;
 pub mod connection;
 mod error;
-pub mod foreign;
+pub mod foreign_fd;
 pub mod frame;
+mod frame_size;
 pub mod hooks;
 #[cfg(feature = "host")]
 pub mod host;
@@ -35,18 +36,18 @@ pub mod peer;
 #[cfg(feature = "host")]
 pub mod ports;
 pub mod sys;
-mod trust;
+mod trusted_peer;
 
 pub use address::{Address, AddressError, Family};
-pub use blocking::BlockingClient;
+pub use blocking_client::BlockingClient;
 pub use client::{Client, ClientEvent, RequestId};
 pub use connection::{Connection, Limits};
 pub use error::Error;
-pub use foreign::{Admission, Disposal, ForeignFd};
+pub use foreign_fd::{Admission, Disposal, ForeignFd};
 pub use frame::{Frame, FrameBody, FrameDecoder};
 #[cfg(feature = "host")]
 pub use host::{Host, HostEvent, Invoke, Port};
 pub use peer::Peer;
 #[cfg(feature = "host")]
 pub use sys::Listener;
-pub use sys::{Connecting, Stream};
+pub use sys::{ConnectAttempt, Stream};

@@ -2,7 +2,7 @@
 
 use crate::address::Family;
 use crate::frame::PeerIdentity;
-use crate::sys::Stream;
+use crate::sys::{ConnectAttempt, Stream};
 
 /// The identity of a peer, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +59,15 @@ impl Peer {
         let hint = claim.machine_id_hint;
         self.machine_id = machine_id(if hint.is_empty() { self.local_host.as_bytes() } else { hint });
         true
+    }
+}
+
+impl ConnectAttempt {
+    /// The process that listens at the address.
+    ///
+    /// It is known from the beginning on a unix socket, which is connected as soon as the attempt begins.
+    pub fn peer(&self) -> Peer {
+        Peer::of(self.stream())
     }
 }
 

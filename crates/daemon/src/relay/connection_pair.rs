@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use esatto_ipc::{Connecting, Error as IpcError, Stream};
+use esatto_ipc::{ConnectAttempt, Error as IpcError, Stream};
 use rustix::event::epoll::EventFlags;
 
 use super::byte_pipe::Pipe;
@@ -27,7 +27,7 @@ pub(crate) struct Pair {
 
 #[derive(Debug)]
 enum Remote {
-    Connecting(Connecting),
+    Connecting(ConnectAttempt),
     Connected(Stream),
     /// It could not be connected.
     Failed,
@@ -52,7 +52,7 @@ pub(crate) enum Standing {
 
 impl Pair {
     /// A pair whose counterpart is being connected; `greeting` is what the service gets to read first.
-    pub(crate) fn new(local: Stream, owner: Owner, remote: Connecting, greeting: Vec<u8>) -> Self {
+    pub(crate) fn new(local: Stream, owner: Owner, remote: ConnectAttempt, greeting: Vec<u8>) -> Self {
         Self {
             owner,
             local,

@@ -12,7 +12,7 @@
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use esatto_ipc::frame::{PeerIdentity, encode};
-use esatto_ipc::{Address, Client, ClientEvent, Connecting, Connection, Error as IpcError, Limits, RequestId};
+use esatto_ipc::{Address, Client, ClientEvent, ConnectAttempt, Connection, Error as IpcError, Limits, RequestId};
 use esatto_protozero::Owned as _;
 use esatto_schema::sync_clock_request::{Clock, Phase};
 use esatto_schema::{InitRelayRequest, SyncClockRequest, relay_port};
@@ -57,7 +57,7 @@ pub(crate) struct Control {
 #[derive(Debug)]
 enum State {
     Waiting,
-    Connecting(Connecting),
+    Connecting(ConnectAttempt),
     Connected(Box<Link>),
 }
 
@@ -226,7 +226,7 @@ impl Control {
 }
 
 impl Link {
-    fn begin(connecting: Connecting, greeting: &[u8]) -> Result<Self, Failure> {
+    fn begin(connecting: ConnectAttempt, greeting: &[u8]) -> Result<Self, Failure> {
         let connection = Connection::new(connecting.finish()?, Limits::CLIENT);
         let mut link = Self { connection, client: Client::new(), step: Step::Binding };
         let out = link.connection.out().buffer();

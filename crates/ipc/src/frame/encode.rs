@@ -4,8 +4,9 @@
 
 use esatto_protozero::wire::varint_size;
 
-use super::{HEADER_LEN, MAX_FRAME, PeerIdentity};
+use super::PeerIdentity;
 use crate::error::Error;
+use crate::frame_size::{HEADER_LEN, MAX_FRAME};
 
 /// Asks for a service.
 ///

@@ -14,7 +14,9 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, sockopt};
 
-use super::{SockAddr, Stream, adopt, configure, family_of, open, retry, vsock};
+use super::socket::{SockAddr, adopt, configure, family_of, open, retry};
+use super::stream::Stream;
+use super::vsock;
 use crate::address::{Address, Family};
 use crate::error::Error;
 

@@ -1,11 +1,11 @@
 //! Connections for event loops: begun at once, finished when the socket says so.
 
-use esatto_ipc::{Address, Connecting, Error, Listener};
+use esatto_ipc::{Address, ConnectAttempt, Error, Listener};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::listeners_do_not_steal_sockets::{Scratch, accept};
 
-fn await_writable(connecting: &Connecting) {
+fn await_writable(connecting: &ConnectAttempt) {
     poll(&mut [PollFd::new(connecting, PollFlags::OUT)], None).unwrap();
 }
 
@@ -16,7 +16,7 @@ fn to_a_listener_they_lead_to_a_stream() {
     let unix = Listener::bind(&scratch.address("s")).unwrap();
     let tcp_address: Address = format!("127.0.0.1:{}", tcp.port().unwrap()).parse().unwrap();
     for (listener, address) in [(tcp, tcp_address), (unix, scratch.address("s"))] {
-        let connecting = Connecting::begin(&address).unwrap();
+        let connecting = ConnectAttempt::begin(&address).unwrap();
         await_writable(&connecting);
         let stream = connecting.finish().unwrap();
         assert_eq!(stream.family(), address.family());
@@ -31,11 +31,11 @@ fn to_a_listener_they_lead_to_a_stream() {
 #[test]
 fn to_nobody_they_lead_to_an_error_that_names_the_address() {
     let scratch = Scratch::new("connecting-nobody");
-    assert!(matches!(Connecting::begin(&scratch.address("none")), Err(Error::Socket { .. })));
+    assert!(matches!(ConnectAttempt::begin(&scratch.address("none")), Err(Error::Socket { .. })));
     // A port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address: Address = format!("127.0.0.1:{port}").parse().unwrap();
-    let refused = Connecting::begin(&address).and_then(|connecting| {
+    let refused = ConnectAttempt::begin(&address).and_then(|connecting| {
         await_writable(&connecting);
         connecting.finish()
     });

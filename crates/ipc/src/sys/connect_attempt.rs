@@ -7,20 +7,20 @@ use std::sync::Arc;
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, sockopt};
 
-use super::{SockAddr, Stream, configure, open};
+use super::socket::{SockAddr, configure, open};
+use super::stream::Stream;
 use crate::address::Address;
 use crate::error::Error;
-use crate::foreign::Disposal;
-use crate::peer::Peer;
+use crate::foreign_fd::Disposal;
 
 /// A stream socket on its way to a listener. It becomes writable when it is there, or cannot get there.
 #[derive(Debug)]
-pub struct Connecting {
+pub struct ConnectAttempt {
     stream: Stream,
     address: Address,
 }
 
-impl Connecting {
+impl ConnectAttempt {
     /// Begins to connect, without waiting. Names of hosts are looked up, though, and that may take its time: see
     /// [`Address::to_numeric`].
     ///
@@ -43,10 +43,9 @@ impl Connecting {
         }
     }
 
-    /// Who listens at the address. Known from the beginning on a unix socket, which has no other way
-    /// to begin than to be connected.
-    pub fn peer(&self) -> Peer {
-        Peer::of(&self.stream)
+    /// The socket. It can be used when [`finish`](Self::finish) has returned it.
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
     }
 
     /// As [`Stream::set_disposal`]: a service, too, can pass descriptors as soon as it is connected.
@@ -66,7 +65,7 @@ impl Connecting {
     }
 }
 
-impl AsFd for Connecting {
+impl AsFd for ConnectAttempt {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }

@@ -14,21 +14,21 @@
 //! peer does not read is not read from either ([`Limits::pause_reading_at`]), and everything else by
 //! [`Limits::max_queued`], beyond which the connection is given up.
 
-use core::mem;
-use std::collections::VecDeque;
+mod write_queue;
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use crate::error::Error;
-use crate::foreign::ForeignFd;
+use crate::foreign_fd::ForeignFd;
 use crate::frame::{Frame, FrameDecoder, MAX_FRAME};
 use crate::sys::{PollFd, Stream, poll};
 
+pub use self::write_queue::WriteQueue;
+
 /// Bytes read per wake-up, so that one busy peer does not starve the others.
 const READ_PER_WAKE_UP: usize = MAX_FRAME;
-/// A write buffer that has become larger than this is given back when it is empty.
-const KEEP_BUFFER: usize = 64 * 1024;
 
 /// Bounds on what a connection queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Limits {
 pub struct Connection {
     stream: Stream,
     decoder: FrameDecoder,
-    outgoing: Outgoing,
+    outgoing: WriteQueue,
     limits: Limits,
     /// The newest descriptor that arrived and that nobody took.
     fd_slot: Option<ForeignFd>,
@@ -64,7 +64,7 @@ pub struct Connection {
 #[derive(Debug)]
 pub struct Io<'c> {
     /// Replies go here.
-    pub out: &'c mut Outgoing,
+    pub out: &'c mut WriteQueue,
     /// The newest descriptor that arrived; a handler that expects one takes it, others leave it.
     pub fd: &'c mut Option<ForeignFd>,
 }
@@ -75,7 +75,7 @@ impl Connection {
         Self {
             stream,
             decoder: FrameDecoder::new(),
-            outgoing: Outgoing::default(),
+            outgoing: WriteQueue::default(),
             limits,
             fd_slot: None,
             closed: false,
@@ -183,7 +183,7 @@ impl Connection {
     }
 
     /// The queue of bytes that wait to be written.
-    pub fn out(&mut self) -> &mut Outgoing {
+    pub fn out(&mut self) -> &mut WriteQueue {
         &mut self.outgoing
     }
 
@@ -247,100 +247,5 @@ impl Connection {
 impl AsFd for Connection {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
-    }
-}
-
-/// Bytes that wait to be written, in pieces of which each may carry one descriptor with its first byte.
-#[derive(Debug, Default)]
-pub struct Outgoing {
-    pieces: VecDeque<Piece>,
-    /// Bytes of the first piece that are gone already.
-    written: usize,
-    /// The buffer of a piece that is gone, to be used again.
-    spare: Vec<u8>,
-}
-
-#[derive(Debug, Default)]
-struct Piece {
-    bytes: Vec<u8>,
-    fd: Option<OwnedFd>,
-}
-
-impl Outgoing {
-    /// Where to append frames without a descriptor.
-    #[inline(never)]
-    pub fn buffer(&mut self) -> &mut Vec<u8> {
-        if self.pieces.is_empty() {
-            let bytes = mem::take(&mut self.spare);
-            self.pieces.push_back(Piece { bytes, fd: None });
-        }
-        &mut self.pieces.back_mut().expect("not empty").bytes
-    }
-
-    /// Lets `write` append the one frame that `fd` travels with; the descriptor is closed when it was sent.
-    ///
-    /// If nothing was written, the descriptor is closed at once, so that it cannot travel with another frame.
-    pub fn with_fd<T>(&mut self, fd: OwnedFd, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-        let mut piece = Piece { bytes: Vec::new(), fd: Some(fd) };
-        let result = write(&mut piece.bytes);
-        if !piece.bytes.is_empty() {
-            self.pieces.push_back(piece);
-        }
-        result
-    }
-
-    /// Bytes that wait to be written.
-    #[inline(never)]
-    pub fn queued(&self) -> usize {
-        self.pieces.iter().map(|p| p.bytes.len()).sum::<usize>() - self.written
-    }
-
-    /// Whether nothing waits.
-    pub fn is_empty(&self) -> bool {
-        self.pieces.iter().all(|p| p.bytes.is_empty())
-    }
-
-    /// Writes until the stream takes no more.
-    ///
-    /// # Errors
-    ///
-    /// As [`Stream::send`].
-    pub fn write_to(&mut self, stream: &Stream) -> Result<(), Error> {
-        while let Some(piece) = self.pieces.front_mut() {
-            let rest = &piece.bytes[self.written..];
-            if !rest.is_empty() {
-                let n = stream.send(rest, piece.fd.as_ref().map(AsFd::as_fd))?;
-                if n == 0 {
-                    self.forget_written();
-                    return Ok(());
-                }
-                piece.fd = None;
-                self.written += n;
-            }
-            if self.written == piece.bytes.len() {
-                self.recycle_front();
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives the memory of what is gone back to a queue that never becomes empty: more is appended
-    /// to the same buffer for as long as the peer takes only a part at a time.
-    fn forget_written(&mut self) {
-        let Some(piece) = self.pieces.front_mut() else { return };
-        // What is moved is less than what was written since the last time.
-        if self.written >= KEEP_BUFFER && self.written * 2 >= piece.bytes.len() {
-            piece.bytes.drain(..mem::take(&mut self.written));
-        }
-    }
-
-    fn recycle_front(&mut self) {
-        self.written = 0;
-        if let Some(mut piece) = self.pieces.pop_front() {
-            if piece.bytes.capacity() <= KEEP_BUFFER {
-                piece.bytes.clear();
-                self.spare = piece.bytes;
-            }
-        }
     }
 }

@@ -1,7 +1,8 @@
 //! Cutting a stream of bytes into frames.
 
-use super::{Frame, HEADER_LEN, MAX_FRAME, MAX_PAYLOAD};
+use super::Frame;
 use crate::error::Error;
+use crate::frame_size::{HEADER_LEN, MAX_FRAME, MAX_PAYLOAD};
 
 /// Size of the buffer of a connection that never receives much.
 const INITIAL_BUFFER: usize = 4096;

@@ -9,23 +9,15 @@
 //! [`FrameDecoder`] cuts a stream of bytes into [`Frame`]s that borrow its buffer: the arguments of a call are a slice of
 //! what was received, nothing is copied. The functions of [`encode`] append whole frames to a `Vec`.
 
-mod decode;
+mod decoder;
 pub mod encode;
-mod stream;
+mod parse;
 
-pub use self::decode::Methods;
-pub use self::stream::FrameDecoder;
+pub use self::decoder::FrameDecoder;
 #[doc(hidden)]
-pub use self::stream::fuzz_decode;
-
-/// Bytes of the header in front of each frame.
-pub const HEADER_LEN: usize = 4;
-/// Largest frame a receiver accepts, in bytes, header included.
-pub const MAX_FRAME: usize = 131_072;
-/// Largest payload of a frame, in bytes. A header that announces more ends the connection.
-pub const MAX_PAYLOAD: usize = MAX_FRAME - HEADER_LEN;
-
-const _: () = assert!(MAX_PAYLOAD == 131_068);
+pub use self::decoder::fuzz_decode;
+pub use self::parse::Methods;
+pub use crate::frame_size::{HEADER_LEN, MAX_FRAME, MAX_PAYLOAD};
 
 /// A decoded frame, borrowing the bytes it was decoded from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,7 +95,7 @@ impl<'a> Frame<'a> {
     ///
     /// The arguments and the body of calls are not looked into.
     pub fn parse(payload: &'a [u8]) -> Option<Self> {
-        decode::frame(payload)
+        parse::frame(payload)
     }
 
     /// The word for the kind of frame that hooks and logs use, in the spelling of the field.

@@ -1,52 +1,24 @@
-//! Sockets: non-blocking listeners and streams, descriptor passing and peer credentials.
-//!
-//! The only module of this crate with `unsafe`: rustix covers everything but a few corners of the
-//! kernel's interface, the address of a vsock socket, peer credentials whose pid may be 0 (a
-//! process of a pid namespace that we cannot see, which rustix's `Pid` cannot represent), and
-//! descriptors of which only the number is known. Waiting for descriptors is here, too, because
-//! rustix's takes long to compile. The cycle counter, which is an instruction, is here for the same
-//! reason, and so is the signal that interrupts one thread.
-
-#![allow(unsafe_code)]
-
-mod connecting;
-mod cycles;
-#[cfg(feature = "host")]
-mod inherited;
-#[cfg(feature = "host")]
-mod interrupt;
-#[cfg(feature = "host")]
-mod listener;
-mod poll;
-mod vsock;
+//! [`Stream`]: a connected socket.
 
 use core::mem::MaybeUninit;
-use std::ffi::{c_int, c_void};
 use std::io::{IoSlice, IoSliceMut};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{
     self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, RecvMsg, ReturnFlags,
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, sockopt,
 };
 
+use super::credentials::{Credentials, peer_credentials};
+use super::socket::{SockAddr, adopt, configure, connect_retrying, family_of, open, retry};
+use super::vsock;
 use crate::address::{Address, Family};
 use crate::error::Error;
-use crate::foreign::{Admission, Disposal, ForeignFd};
-
-pub use self::connecting::Connecting;
-pub use self::cycles::cycles;
-#[cfg(feature = "host")]
-pub use self::inherited::inherited;
-#[cfg(feature = "host")]
-pub use self::interrupt::{ThreadId, current_thread, interrupt};
-#[cfg(feature = "host")]
-pub use self::listener::Listener;
-pub use self::poll::{PollFd, poll};
+use crate::foreign_fd::{Admission, Disposal, ForeignFd};
 
 /// Descriptors in one message that a connection survives: the first is kept, the second closed
 /// (wire-protocol.md §6).
@@ -66,15 +38,6 @@ impl Control {
     const fn new() -> Self {
         Self([MaybeUninit::uninit(); CONTROL_LEN])
     }
-}
-
-/// Who is at the other end of a unix socket, as the kernel says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Credentials {
-    /// Effective user id at the time of `connect` (of `listen`, seen from the client).
-    pub uid: u32,
-    /// Process id; `None` if the process lives in a pid namespace that cannot be seen from here.
-    pub pid: Option<i32>,
 }
 
 /// What one [`Stream::recv`] brought.
@@ -147,7 +110,7 @@ impl Stream {
         Ok(Self::new(fd, family))
     }
 
-    fn new(fd: OwnedFd, family: Family) -> Self {
+    pub(super) fn new(fd: OwnedFd, family: Family) -> Self {
         Self { fd: Some(fd), family, disposal: None }
     }
 
@@ -342,138 +305,4 @@ impl Drop for Stream {
             disposal.close_connection(fd);
         }
     }
-}
-
-/// A resolved address, ready for `bind` and `connect`.
-enum SockAddr {
-    Unix(SocketAddrUnix),
-    Ip(SocketAddr),
-    Vsock(vsock::SockAddrVm),
-}
-
-impl SockAddr {
-    fn new(address: &Address) -> Result<Self, Error> {
-        let err = |e: Errno| Error::Socket { action: "use", address: address.clone(), source: e.into() };
-        Ok(match address {
-            Address::Path(p) => Self::Unix(SocketAddrUnix::new(p.as_path()).map_err(err)?),
-            Address::Abstract(name) => Self::Unix(SocketAddrUnix::new_abstract_name(name).map_err(err)?),
-            Address::Vsock { cid, port } => Self::Vsock(vsock::SockAddrVm::new(*cid, *port)),
-            Address::Inet { .. } | Address::Inet6 { .. } => Self::Ip(address.resolve()?),
-        })
-    }
-
-    fn domain(&self) -> AddressFamily {
-        match self {
-            Self::Unix(_) => AddressFamily::UNIX,
-            Self::Ip(SocketAddr::V4(_)) => AddressFamily::INET,
-            Self::Ip(SocketAddr::V6(_)) => AddressFamily::INET6,
-            Self::Vsock(_) => AddressFamily::VSOCK,
-        }
-    }
-
-    fn apply_connect(&self, fd: &OwnedFd) -> rustix::io::Result<()> {
-        match self {
-            Self::Unix(a) => net::connect(fd, a),
-            Self::Ip(a) => net::connect(fd, a),
-            Self::Vsock(a) => net::connect(fd, a),
-        }
-    }
-}
-
-/// `connect` that survives signals: an interrupted connect goes on in the background, asking again tells how it went.
-fn connect_retrying(fd: &OwnedFd, target: &SockAddr) -> rustix::io::Result<()> {
-    loop {
-        match target.apply_connect(fd) {
-            Err(Errno::INTR | Errno::ALREADY) => {}
-            Err(Errno::ISCONN) => return Ok(()),
-            other => return other,
-        }
-    }
-}
-
-fn open(domain: AddressFamily, flags: SocketFlags) -> rustix::io::Result<OwnedFd> {
-    net::socket_with(domain, SocketType::STREAM, flags, None)
-}
-
-fn configure(fd: &OwnedFd, family: Family) -> rustix::io::Result<()> {
-    match family {
-        Family::Inet | Family::Inet6 => sockopt::set_tcp_nodelay(fd, true),
-        // An urgent byte is a byte like any other. Otherwise the kernel passes over it, and closes
-        // the descriptors that came with it in the thread that receives, which can block.
-        Family::Unix => sockopt::set_socket_oobinline(fd, true),
-        Family::Vsock => Ok(()),
-    }
-}
-
-/// Sets the flags of a descriptor that came from somewhere else.
-fn adopt(fd: &OwnedFd) -> rustix::io::Result<()> {
-    rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(fd, true)
-}
-
-fn family_of(fd: &OwnedFd) -> Result<Family, Error> {
-    if sockopt::socket_type(fd)? != SocketType::STREAM {
-        return Err(Errno::PROTOTYPE.into());
-    }
-    match sockopt::socket_domain(fd)? {
-        AddressFamily::UNIX => Ok(Family::Unix),
-        AddressFamily::INET => Ok(Family::Inet),
-        AddressFamily::INET6 => Ok(Family::Inet6),
-        AddressFamily::VSOCK => Ok(Family::Vsock),
-        _ => Err(Errno::AFNOSUPPORT.into()),
-    }
-}
-
-fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            other => return other,
-        }
-    }
-}
-
-/// The real and the effective user of this process.
-pub(crate) fn own_users() -> [u32; 2] {
-    unsafe extern "C" {
-        safe fn getuid() -> u32;
-        safe fn geteuid() -> u32;
-    }
-    [getuid(), geteuid()]
-}
-
-/// `getsockopt(SO_PEERCRED)` into plain integers.
-fn peer_credentials(fd: BorrowedFd<'_>) -> Option<Credentials> {
-    /// `struct ucred` of the kernel.
-    #[repr(C)]
-    struct Ucred {
-        pid: i32,
-        uid: u32,
-        gid: u32,
-    }
-    const _: () = assert!(size_of::<Ucred>() == 12);
-
-    /// `SOL_SOCKET` and `SO_PEERCRED`, the same on all architectures Rust supports but these.
-    const NAMES: (c_int, c_int) = if cfg!(any(target_arch = "mips", target_arch = "mips64")) {
-        (0xffff, 18)
-    } else if cfg!(any(target_arch = "sparc", target_arch = "sparc64")) {
-        (0xffff, 0x40)
-    } else if cfg!(any(target_arch = "powerpc", target_arch = "powerpc64")) {
-        (1, 21)
-    } else {
-        (1, 17)
-    };
-
-    unsafe extern "C" {
-        fn getsockopt(socket: c_int, level: c_int, name: c_int, value: *mut c_void, len: *mut u32) -> c_int;
-    }
-
-    let mut cred = Ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
-    let mut len = size_of::<Ucred>() as u32;
-    // SAFETY: the declaration is that of POSIX and std links the C library; the descriptor is open because it is
-    // borrowed; `value` points to `len` writable bytes, of which every bit pattern is a valid `Ucred`, and both
-    // outlive the call.
-    let result = unsafe { getsockopt(fd.as_raw_fd(), NAMES.0, NAMES.1, (&raw mut cred).cast(), &raw mut len) };
-    let known = result == 0 && len as usize == size_of::<Ucred>() && cred.uid != u32::MAX;
-    known.then(|| Credentials { uid: cred.uid, pid: (cred.pid > 0).then_some(cred.pid) })
 }

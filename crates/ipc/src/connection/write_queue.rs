@@ -1,0 +1,106 @@
+//! [`WriteQueue`]: the bytes that wait until the socket takes them.
+
+use core::mem;
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, OwnedFd};
+
+use crate::error::Error;
+use crate::sys::Stream;
+
+/// A write buffer that has become larger than this is given back when it is empty.
+const KEEP_BUFFER: usize = 64 * 1024;
+
+/// Bytes that wait to be written, in pieces of which each may carry one descriptor with its first byte.
+#[derive(Debug, Default)]
+pub struct WriteQueue {
+    pieces: VecDeque<Piece>,
+    /// Bytes of the first piece that are gone already.
+    written: usize,
+    /// The buffer of a piece that is gone, to be used again.
+    spare: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+struct Piece {
+    bytes: Vec<u8>,
+    fd: Option<OwnedFd>,
+}
+
+impl WriteQueue {
+    /// Where to append frames without a descriptor.
+    #[inline(never)]
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        if self.pieces.is_empty() {
+            let bytes = mem::take(&mut self.spare);
+            self.pieces.push_back(Piece { bytes, fd: None });
+        }
+        &mut self.pieces.back_mut().expect("not empty").bytes
+    }
+
+    /// Lets `write` append the one frame that `fd` travels with; the descriptor is closed when it was sent.
+    ///
+    /// If nothing was written, the descriptor is closed at once, so that it cannot travel with another frame.
+    pub fn with_fd<T>(&mut self, fd: OwnedFd, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        let mut piece = Piece { bytes: Vec::new(), fd: Some(fd) };
+        let result = write(&mut piece.bytes);
+        if !piece.bytes.is_empty() {
+            self.pieces.push_back(piece);
+        }
+        result
+    }
+
+    /// Bytes that wait to be written.
+    #[inline(never)]
+    pub fn queued(&self) -> usize {
+        self.pieces.iter().map(|p| p.bytes.len()).sum::<usize>() - self.written
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.iter().all(|p| p.bytes.is_empty())
+    }
+
+    /// Writes until the stream takes no more.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stream::send`].
+    pub fn write_to(&mut self, stream: &Stream) -> Result<(), Error> {
+        while let Some(piece) = self.pieces.front_mut() {
+            let rest = &piece.bytes[self.written..];
+            if !rest.is_empty() {
+                let n = stream.send(rest, piece.fd.as_ref().map(AsFd::as_fd))?;
+                if n == 0 {
+                    self.forget_written();
+                    return Ok(());
+                }
+                piece.fd = None;
+                self.written += n;
+            }
+            if self.written == piece.bytes.len() {
+                self.recycle_front();
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the memory of what is gone back to a queue that never becomes empty: more is appended
+    /// to the same buffer for as long as the peer takes only a part at a time.
+    fn forget_written(&mut self) {
+        let Some(piece) = self.pieces.front_mut() else { return };
+        // What is moved is less than what was written since the last time.
+        if self.written >= KEEP_BUFFER && self.written * 2 >= piece.bytes.len() {
+            piece.bytes.drain(..mem::take(&mut self.written));
+        }
+    }
+
+    fn recycle_front(&mut self) {
+        self.written = 0;
+        if let Some(mut piece) = self.pieces.pop_front() {
+            if piece.bytes.capacity() <= KEEP_BUFFER {
+                piece.bytes.clear();
+                self.spare = piece.bytes;
+            }
+        }
+    }
+}
