@@ -1,9 +1,9 @@
 //! In which sessions a slice was begun that may outlive them.
 
-use crate::arg::Arg;
 use crate::category::Category;
+use crate::event::Arg;
+use crate::event::Site;
 use crate::order::Rule;
-use crate::site::Site;
 use crate::{instance, thread};
 
 /// The sessions in which something was begun, which are those that should get the rest of it.

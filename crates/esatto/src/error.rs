@@ -4,7 +4,7 @@ use core::fmt;
 use std::io;
 use std::sync::Arc;
 
-use crate::platform::AddressError;
+use crate::os::AddressError;
 
 /// Why something could not be set up, or how a session failed: a [kind](Error::kind) to act on and a line to show.
 ///

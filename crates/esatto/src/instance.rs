@@ -27,7 +27,7 @@ use esatto_schema::{DataSourceConfigReader, TrackEventConfig};
 use esatto_shm::{Arbiter, ExhaustedPolicy, TraceWriter};
 
 use crate::interceptor::Interception;
-use crate::process::Pid;
+use crate::os::process_info::Pid;
 
 pub(crate) use recording::Recording;
 pub(crate) use slots::{HeldSlots, MAX_INSTANCES, Slots, Stamp, Ticket, generation, last_epoch, seen_generation};

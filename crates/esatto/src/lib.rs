@@ -133,97 +133,64 @@
     allow(dead_code, unreachable_pub, unused_imports, reason = "what only a connection to another process needs")
 )]
 
-#[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
-mod access;
-#[cfg(any(not(any(target_os = "linux", target_os = "android")), esatto_portable))]
-#[path = "platform/portable/access.rs"]
-mod access;
-mod arg;
-mod async_slice;
 mod begun;
-mod callstack;
+mod callbacks;
 mod category;
 mod clock;
-mod control;
+mod connection;
 pub mod data_source;
-mod end;
+mod diagnostics;
 mod error;
 mod event;
-mod filter;
-mod flow;
-mod fork;
-mod ids;
 mod instance;
 pub mod interceptor;
-mod lane;
-mod location;
-mod losses;
 mod macros;
 mod name;
-mod notice;
-mod observer;
 mod order;
-mod panics;
-mod platform;
+mod os;
 mod process;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 pub mod producer;
-mod quick;
 #[doc(hidden)]
 #[cfg(not(esatto_loom))]
 pub mod raw;
-mod registry;
+mod record;
 mod sequence;
 mod session;
-mod site;
-mod startup;
 mod sync;
 mod sys;
-mod tables;
 mod thread;
-mod timestamp;
-#[cfg(feature = "in-process")]
-mod to_file;
-mod tracing;
-mod track;
-mod value;
+mod track_uuid;
 
-pub use arg::Arg;
-pub use async_slice::{AsyncSlice, AsyncSlices, Driven};
 pub use begun::Begun;
-pub use callstack::Frame;
 pub use category::Category;
 pub use clock::Clock;
-pub use control::SocketRequest;
+pub use connection::SocketRequest;
+pub use connection::producer::{Losses, losses};
+pub use data_source::session_observer::{Observation, SessionObserver, Started, observe_sessions, session_count};
 pub use data_source::{BufferExhausted, Context, DataSource, Field, Flush, Setup, Source, SourceConfig, Stop};
-pub use end::shutdown;
 pub use error::{Error, ErrorKind};
 #[cfg(feature = "macros")]
 pub use esatto_macros::{TraceArgs, trace};
 pub use esatto_schema::TraceConfig;
 pub use esatto_shm::Packet;
-pub use event::{Correlation, Event, Kind, LogPriority};
-pub use flow::Flow;
-pub use interceptor::Interceptor;
-pub use lane::{Lane, Lanes};
-pub use location::Location;
-pub use losses::{Losses, losses};
-pub use name::Name;
-pub use observer::{Observation, SessionObserver, Started, observe_sessions, session_count};
-pub use panics::trace_panics;
-pub use session::{Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, track_events};
-pub use site::Site;
-pub use startup::{Startup, StartupTracing};
-pub use thread::{SliceGuard, empty_event, record, record_only};
-pub use timestamp::{CustomClock, Timestamp};
-#[cfg(feature = "in-process")]
-pub use to_file::{FileTrace, trace_from_env, trace_to_file};
-pub use tracing::{Builder, Tracing};
-pub use track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
-pub use value::{
+pub use event::timestamp::{CustomClock, Timestamp};
+pub use event::track::{ChildOrdering, CounterTrack, Merge, StateTrack, Track, Unit};
+pub use event::{
     AnnotationWriter, CounterValue, DebugValue, DictValue, DictWriter, DisplayValue, Interned, JsonValue, ListValue,
     ListWriter, ProtoValue, TraceArgs, Value, debug, dict, display, interned, json, list, proto,
 };
+pub use event::{Arg, Correlation, Event, Flow, Frame, Kind, Location, LogPriority, Site};
+pub use interceptor::Interceptor;
+pub use name::Name;
+pub use process::{Builder, Tracing, shutdown, trace_panics};
+#[cfg(feature = "in-process")]
+pub use process::{FileTrace, trace_from_env, trace_to_file};
+pub use record::{AsyncSlice, AsyncSlices, Driven, Lane, Lanes};
+pub use session::{
+    Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, Startup, StartupTracing, track_events,
+};
+pub use thread::{SliceGuard, empty_event, record, record_only};
 
 /// The messages of the protocol, for configurations and for fields that have no method of their own.
 ///
@@ -233,9 +200,9 @@ pub use esatto_schema as schema;
 /// For the macros; not part of the interface.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::arg::arg;
-    pub use crate::async_slice::{AsyncSite, call};
-    pub use crate::location::Place;
+    pub use crate::event::Place;
+    pub use crate::event::arg::arg;
+    pub use crate::record::async_slice::{AsyncSite, call};
     pub use crate::thread::{SliceGuard, record_enabled, record_enabled_as, record_plain};
 
     /// Number of names, as a constant.

@@ -62,7 +62,7 @@ macro_rules! slice {
     }};
 }
 
-/// Begins a slice that [`end!`](crate::end) ends, on the same track but possibly elsewhere in the program.
+/// Begins a slice that [`end!`](crate::process::shutdown) ends, on the same track but possibly elsewhere in the program.
 ///
 /// `begin!(CATEGORY, [track: &track,] "name" [, argument]… [, |event| …])`; see [`slice!`](crate::slice!).
 #[macro_export]

@@ -98,12 +98,13 @@ use esatto_protozero::Owned;
 use esatto_schema::{DataSourceDescriptor, producer_port};
 use esatto_shm::Arbiter;
 
-pub use crate::control::low_level::Event;
-use crate::control::low_level::{Endpoint as Protocol, Identity, LinkEvent, SocketLink, Tag, Waker};
+pub use crate::connection::producer::Event;
+use crate::connection::producer::{Endpoint as Protocol, Identity, Tag};
+use crate::connection::transport::{LinkEvent, SocketLink};
 use crate::data_source::BufferExhausted;
 use crate::error::Error;
-use crate::platform;
-use crate::tracing::producer_socket;
+use crate::os::{self, Waker};
+use crate::process::producer_socket;
 
 /// Shared memory, arbiters and sinks, for transports of one's own.
 pub use esatto_shm as shm;
@@ -238,7 +239,7 @@ impl Endpoint {
         }
         let due = self.deadline().map(|at| at.saturating_duration_since(Instant::now()));
         let timeout = [timeout, due].into_iter().flatten().min();
-        platform::wait(&self.waker, core::iter::once(self.link.interest()), timeout);
+        os::wait(&self.waker, core::iter::once(self.link.interest()), timeout);
         self.pump()
     }
 

@@ -3,15 +3,15 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::arg::Arg;
-use crate::category::Category;
-use crate::site::Site;
-use crate::sys::{self, threads};
-use crate::{clock, ids, instance, process, registry, thread};
+use crate::category::{Category, registry};
+use crate::event::{Arg, Site};
+use crate::os::process_info;
+use crate::sys::threads;
+use crate::{clock, instance, thread, track_uuid};
 
 pub use crate::category::{Foreign, Role};
-pub use crate::data_source::open::{Open, begin, end};
-pub use crate::fork::{Guard, StaticMutex, StaticRwLock};
+pub use crate::data_source::begin_end::{Open, begin, end};
+pub use crate::os::fork::{Guard, StaticMutex, StaticRwLock};
 pub use crate::sequence::Sequence;
 
 /// Enters a trace point and stays in it until [`leave`]; meanwhile all others of the thread do nothing. `false`: it is in one already, or about to end.
@@ -76,12 +76,12 @@ pub fn flush() {
 /// How many forks made this process out of the first one that traced.
 #[must_use]
 pub fn forks() -> u32 {
-    crate::fork::Generation::current().number()
+    crate::os::fork::Generation::current().number()
 }
 
 /// Has a function called in the children of forks from now on, on their thread, where all that records is off. One for the whole process.
 pub fn in_child(function: fn()) {
-    sys::fork::in_child(function);
+    crate::os::fork::in_child(function);
 }
 
 /// Registers a category without telling services; returns whether there is something to [`publish`].
@@ -102,19 +102,19 @@ pub fn publish() {
 /// The track of the process.
 #[must_use]
 pub fn process_uuid() -> u64 {
-    ids::process_uuid()
+    track_uuid::process_uuid()
 }
 
 /// The number of the calling thread as the system has it.
 #[must_use]
 pub fn tid() -> u32 {
-    process::tid()
+    process_info::tid()
 }
 
 /// 64-bit FNV-1a.
 #[must_use]
 pub const fn fnv(bytes: &[u8]) -> u64 {
-    ids::fnv(bytes)
+    track_uuid::fnv(bytes)
 }
 
 /// The time, in the clock of timestamps.
@@ -136,7 +136,7 @@ pub fn is_enabled(instance: usize, name: &str, tags: &[&str]) -> bool {
     instance < instance::MAX_INSTANCES
         && instance::get(instance)
             .1
-            .is_some_and(|instance| crate::filter::enables_foreign(&instance.config, name, tags))
+            .is_some_and(|instance| crate::category::selection::enables_foreign(&instance.config, name, tags))
 }
 
 /// What the service inside of this process says of its machine; 0: that it is this one.

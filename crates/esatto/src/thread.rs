@@ -2,17 +2,15 @@
 
 mod state;
 
-use crate::arg::Arg;
 use crate::begun::Begun;
 use crate::category::Category;
 use crate::clock;
 use crate::data_source::Writers;
-use crate::event::{Event, Kind};
+use crate::event::track::Track;
+use crate::event::{Arg, Event, Kind, Site};
 use crate::instance::{self, MAX_INSTANCES, Stamp};
 use crate::sequence::Sequence;
-use crate::site::Site;
 use crate::sys::threads;
-use crate::track::Track;
 
 pub(crate) use state::{Entry, Thread};
 

@@ -51,24 +51,25 @@
 //!
 //! The contract is `docs/spec/client-library.md` §§5-10.
 
-mod any;
+mod any_source;
+#[cfg(not(esatto_loom))]
+pub(crate) mod begin_end;
 mod config;
 mod context;
-mod directory;
-mod handles;
-#[cfg(not(esatto_loom))]
-pub(crate) mod open;
+mod registry;
+pub(crate) mod session_observer;
 mod source;
+mod stop_and_flush;
 mod track_event;
 mod writers;
 
-pub(crate) use any::{AnySource, Assignment, HeldInstances};
+pub(crate) use any_source::{AnySource, Assignment, HeldInstances};
 pub(crate) use config::canonical;
 pub use config::{Field, SourceConfig};
 pub use context::{Context, Packets, Parts};
-pub(crate) use directory::{HeldSources, hold_for_fork, registered};
-pub use handles::{CloneTarget, Flush, FlushInitiator, FlushReason, Stop};
-pub(crate) use handles::{Completion, Done};
+pub(crate) use registry::{HeldSources, hold_for_fork, registered};
 pub use source::{BufferExhausted, DataSource, Setup, Source};
+pub use stop_and_flush::{CloneTarget, Flush, FlushInitiator, FlushReason, Stop};
+pub(crate) use stop_and_flush::{Completion, Done};
 pub(crate) use track_event::set_buffer_exhausted;
 pub(crate) use writers::Writers;

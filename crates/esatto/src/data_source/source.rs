@@ -10,14 +10,14 @@ use esatto_protozero::Owned;
 use esatto_schema::{DataSourceConfigReader, DataSourceDescriptor, data_source_config};
 use esatto_shm::ExhaustedPolicy;
 
-use super::{AnySource, Assignment, Context, Done, Flush, HeldInstances, SourceConfig, Stop, canonical, directory};
-use crate::control::{self, Command};
+use super::{AnySource, Assignment, Context, Done, Flush, HeldInstances, SourceConfig, Stop, canonical, registry};
+use crate::connection::{self, Command};
 use crate::error::Error;
-use crate::fork::StaticMutex;
 use crate::instance::{Destination, HeldSlots, MAX_INSTANCES, Recording, Slots, Ticket};
+use crate::os::fork::StaticMutex;
 use crate::session::Backend;
 use crate::sys::threads;
-use crate::{ids, thread};
+use crate::{thread, track_uuid};
 
 /// What a data source does when sessions come and go; the value is the state of one instance.
 ///
@@ -309,7 +309,7 @@ impl<T: DataSource> Source<T> {
             if registration.descriptor.is_some() {
                 return Ok(());
             }
-            let index = directory::add(self)?;
+            let index = registry::add(self)?;
             registration.descriptor = Some(self.complete(descriptor));
             registration.version += 1;
             self.index.store(index as u32, Ordering::Release);
@@ -437,8 +437,8 @@ impl<T: DataSource> Source<T> {
         let address = core::ptr::from_ref(self).addr() as u64;
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&address.to_le_bytes());
-        bytes[8..].copy_from_slice(&ids::process_uuid().to_le_bytes());
-        ids::fnv(&bytes).max(1)
+        bytes[8..].copy_from_slice(&track_uuid::process_uuid().to_le_bytes());
+        track_uuid::fnv(&bytes).max(1)
     }
 
     fn make(&self, slot: usize, assignment: &Assignment) -> Option<T> {
@@ -565,7 +565,7 @@ impl<T: DataSource> HeldInstances for HeldSource<T> {
 
 /// The producers look for themselves what has changed.
 fn tell_control_thread() {
-    if let Some(control) = control::handle() {
+    if let Some(control) = connection::handle() {
         control.send(Command::SourcesChanged);
     }
 }

@@ -10,9 +10,10 @@ use esatto_schema::{
 };
 use esatto_shm::ExhaustedPolicy;
 
-use super::{AnySource, Assignment, BufferExhausted, Done, Flush, HeldInstances};
+use super::{AnySource, Assignment, BufferExhausted, Done, Flush, HeldInstances, session_observer};
+use crate::category::registry;
 use crate::instance::{HeldSlots, Instance, Options, TRACK_EVENTS, Ticket};
-use crate::{ids, observer, registry};
+use crate::track_uuid;
 
 /// Name of the data source of track events.
 const NAME: &str = "track_event";
@@ -63,7 +64,7 @@ impl AnySource for TrackEvents {
         });
         let descriptor = DataSourceDescriptor {
             name: Some(NAME.into()),
-            id: Some(*self.id.get_or_init(|| ids::random().max(1))),
+            id: Some(*self.id.get_or_init(|| track_uuid::random().max(1))),
             will_notify_on_start: Some(true),
             will_notify_on_stop: Some(true),
             handles_incremental_state_clear: Some(true),
@@ -89,7 +90,7 @@ impl AnySource for TrackEvents {
         let instance = Instance { destination: assignment.destination, config: Arc::new(config), options };
         let config = Arc::clone(&instance.config);
         let ticket = TRACK_EVENTS.occupy(slot, Arc::new(instance));
-        observer::set_up(ticket.slot, &config);
+        session_observer::set_up(ticket.slot, &config);
         Some(ticket)
     }
 
@@ -97,7 +98,7 @@ impl AnySource for TrackEvents {
         if let Some(instance) = TRACK_EVENTS.redeem(ticket) {
             instance.destination.begin();
             registry::enable(ticket.slot, Arc::clone(&instance.config));
-            observer::started(ticket.slot, &instance.config);
+            session_observer::started(ticket.slot, &instance.config);
         }
     }
 
@@ -105,7 +106,7 @@ impl AnySource for TrackEvents {
         if let Some(instance) = TRACK_EVENTS.redeem(ticket) {
             instance.destination.end();
         }
-        observer::stopping(ticket.slot, done);
+        session_observer::stopping(ticket.slot, done);
     }
 
     /// Observers put a stop off to write their last events. When they are done, the control thread
@@ -130,7 +131,7 @@ impl AnySource for TrackEvents {
     }
 
     fn clear_incremental_state(&self, ticket: Ticket) {
-        observer::clearing(ticket.slot);
+        session_observer::clearing(ticket.slot);
         TRACK_EVENTS.clear_incremental_state(ticket);
     }
 

@@ -41,7 +41,7 @@
 //! The contract is `docs/spec/client-library.md` §15.
 
 pub mod console;
-mod delivery;
+mod packet_assembly;
 
 use core::any::Any;
 use core::fmt;
@@ -155,7 +155,7 @@ impl<I: Interceptor> Erased for Held<I> {
     }
 
     fn create_writer(self: Arc<Self>) -> TraceWriter {
-        delivery::create_writer(self)
+        packet_assembly::create_writer(self)
     }
 
     fn new_state(&self) -> Box<dyn Any + Send> {

@@ -3,11 +3,11 @@
 use core::sync::atomic::{AtomicU8, Ordering};
 use std::sync::OnceLock;
 
-use crate::control::{Place, SocketPlace};
-use crate::error::Error;
+use crate::connection::{Place, SocketPlace};
 #[cfg(feature = "in-process")]
-use crate::notice;
-use crate::platform::Address;
+use crate::diagnostics;
+use crate::error::Error;
+use crate::os::Address;
 
 /// Names the socket for sessions of the system's service.
 const CONSUMER_VARIABLE: &str = "PERFETTO_CONSUMER_SOCK_NAME";
@@ -81,7 +81,7 @@ pub(crate) fn connected(bits: u8) {
 pub(super) fn notice_if_unconnected(backend: &Backend) {
     if *backend == Backend::InProcess && CONNECTED.load(Ordering::Acquire) & IN_PROCESS == 0 {
         let what = "a session inside of this process has recorded nothing";
-        notice::say_once(format!("{what}: `Tracing::builder().in_process().start()` was not called before"));
+        diagnostics::say_once(format!("{what}: `Tracing::builder().in_process().start()` was not called before"));
     }
 }
 

@@ -11,7 +11,7 @@ use esatto_schema::trace_config::{BufferConfig, DataSource, WriteFlushMode, trig
 use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
 
 use crate::error::Error;
-use crate::platform::OwnedFd;
+use crate::os::OwnedFd;
 
 /// How often the service writes into a file, if nothing else is said.
 const FILE_WRITE_PERIOD: Duration = Duration::from_millis(500);

@@ -1,9 +1,8 @@
 //! Sessions that the program itself controls (`docs/spec/client-library.md` §13).
 
 mod backend;
-mod chunks;
 mod config;
-mod pending;
+mod startup_tracing;
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -17,18 +16,19 @@ use esatto_schema::{
     TracingServiceCapabilities, TracingServiceState,
 };
 
-use crate::control::{self, Command, LiveSession, ReadSink, SessionCommand, SessionId, SessionLink, SetUp};
+use crate::connection::{self, Command, LiveSession, ReadSink, SessionCommand, SessionId, SessionLink, SetUp};
 use crate::error::Error;
-use crate::platform::OwnedFd;
+use crate::os::OwnedFd;
 pub use backend::Backend;
 #[cfg(feature = "in-process")]
 pub(crate) use backend::IN_PROCESS;
 pub(crate) use backend::{NO_SYSTEM_SESSIONS, Policy, SYSTEM, connected, set_policy};
-pub(crate) use chunks::ChunkSender;
-pub use chunks::Chunks;
 pub use config::{SessionConfig, track_events};
-pub use pending::Pending;
-pub(crate) use pending::{Answer, Completer};
+pub use startup_tracing::{Startup, StartupTracing};
+
+pub use crate::connection::consumer::Chunks;
+pub use crate::connection::pending::Pending;
+use crate::connection::pending::{Completer, Listener};
 
 /// A recording that this program controls, in a service of its choice.
 ///
@@ -139,7 +139,7 @@ impl Session {
     pub fn open(backend: Backend) -> Result<Self, Error> {
         static IDS: AtomicU64 = AtomicU64::new(1);
         let place = backend.place()?;
-        let control = control::start().map_err(Error::thread)?;
+        let control = connection::start().map_err(Error::thread)?;
         let id = IDS.fetch_add(1, Ordering::Relaxed);
         control.send(Command::OpenSession {
             id,
@@ -338,7 +338,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        if let Some(control) = control::handle() {
+        if let Some(control) = connection::handle() {
             control.send(Command::CloseSession(self.id));
         }
     }
@@ -350,28 +350,8 @@ impl fmt::Debug for Session {
     }
 }
 
-/// A function that waits for an event of a session.
-pub(crate) struct Listener(Box<dyn FnOnce(Result<(), Error>) + Send>);
-
-impl Listener {
-    pub(crate) fn new(function: impl FnOnce(Result<(), Error>) + Send + 'static) -> Self {
-        Self(Box::new(function))
-    }
-
-    /// Calls it, on the control thread.
-    pub(crate) fn tell(self, result: Result<(), Error>) {
-        control::shielded(|| (self.0)(result));
-    }
-}
-
-impl fmt::Debug for Listener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Listener")
-    }
-}
-
 fn send(id: SessionId, command: SessionCommand) {
-    if let Some(control) = control::handle() {
+    if let Some(control) = connection::handle() {
         control.send(Command::Session(id, command));
     }
 }

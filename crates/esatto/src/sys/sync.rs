@@ -68,7 +68,7 @@ pub(super) fn has_barrier() -> bool {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
         static HAS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-        *HAS.get_or_init(super::kernel::register_barrier) && !IS_LOST.load(Ordering::Relaxed)
+        *HAS.get_or_init(crate::os::kernel::register_barrier) && !IS_LOST.load(Ordering::Relaxed)
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     false
@@ -87,7 +87,7 @@ pub(super) fn barrier_everywhere() -> bool {
     core::sync::atomic::fence(Ordering::SeqCst);
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
-        use super::kernel;
+        use crate::os::kernel;
         if !has_barrier() {
             return false;
         }

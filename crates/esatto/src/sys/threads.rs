@@ -4,7 +4,7 @@
 //!
 //! A signal handler may interrupt its thread anywhere, and trace. What it interrupts may have locked what the trace point needs, and waits for it
 //! in vain. So a thread holds locks that trace points take in one of two situations only, in both of which trace points do nothing: inside of a trace point
-//! ([`with`]), or while it is [`Closed`]. Threads of this crate hold them at other times, too, and get no signals (`sys/signals.rs`).
+//! ([`with`]), or while it is [`Closed`]. Threads of this crate hold them at other times, too, and get no signals (`os/signals.rs`).
 
 use core::cell::{Cell, RefCell};
 use core::marker::PhantomData;

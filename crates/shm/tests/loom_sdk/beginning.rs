@@ -2,11 +2,11 @@
 
 use loom::thread;
 
-use crate::arg::Arg;
 use crate::begun::Begun;
 use crate::category::Category;
 use crate::check;
-use crate::site::Site;
+use crate::event::Arg;
+use crate::event::Site;
 use crate::stand_ins::{CATEGORY, Control, FRESH, trace};
 use crate::sys::threads;
 

@@ -83,14 +83,11 @@ mod sequence {
 #[path = "../../../esatto/src/begun.rs"]
 #[allow(dead_code, unreachable_pub, reason = "the SDK uses all of it")]
 mod begun;
-mod arg {
-    pub(crate) use crate::stand_ins::Arg;
-}
 mod category {
     pub(crate) use crate::stand_ins::Category;
 }
-mod site {
-    pub(crate) use crate::stand_ins::Site;
+mod event {
+    pub(crate) use crate::stand_ins::{Arg, Site};
 }
 
 #[path = "../../../esatto/src/data_source"]

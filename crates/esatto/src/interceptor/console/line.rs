@@ -3,7 +3,7 @@
 use esatto_schema::DebugAnnotationReader;
 
 use super::colors::{self, Color};
-use super::tracks::{self, Event, Kind, Sequence};
+use super::sequence_state::{self, Event, Kind, Sequence};
 
 /// Columns of the track's title.
 const TITLE_WIDTH: usize = 16;
@@ -42,7 +42,7 @@ impl Line<'_> {
             self.text("-  ");
         }
 
-        let color = colors::of_name(tracks::hash(&event.name));
+        let color = colors::of_name(sequence_state::hash(&event.name));
         let light = colors::lighter(color);
         if event.kind == Kind::End {
             self.style(DEFAULT);

@@ -1,0 +1,205 @@
+//! The categories of the process and the configurations that switch them.
+
+use core::ops::{Deref, DerefMut};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use esatto_schema::TrackEventConfig;
+
+use esatto_map::Set;
+
+use super::{Category, Foreign, selection};
+use crate::connection::{self, Command};
+use crate::instance::MAX_INSTANCES;
+use crate::sys::threads::{self, Closed};
+
+#[derive(Debug)]
+struct Registry {
+    categories: Vec<&'static Category>,
+    /// Their addresses.
+    known: Set<usize>,
+    /// The configuration of each instance that records.
+    configs: [Option<Arc<TrackEventConfig>>; MAX_INSTANCES],
+    /// Counts additions, so that the advertised list can be renewed.
+    version: u64,
+}
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
+    categories: Vec::new(),
+    known: Set::new(),
+    configs: [const { None }; MAX_INSTANCES],
+    version: 0,
+});
+
+/// Notified when categories were switched.
+static CHANGED: Condvar = Condvar::new();
+
+/// The registry, locked by a thread whose trace points do nothing meanwhile: they may want to register their category.
+struct Locked {
+    registry: MutexGuard<'static, Registry>,
+    _closed: Closed,
+}
+
+fn lock() -> Locked {
+    let closed = threads::close();
+    Locked { registry: REGISTRY.lock().unwrap_or_else(PoisonError::into_inner), _closed: closed }
+}
+
+impl Deref for Locked {
+    type Target = Registry;
+
+    fn deref(&self) -> &Registry {
+        &self.registry
+    }
+}
+
+impl DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut Registry {
+        &mut self.registry
+    }
+}
+
+impl Registry {
+    /// Which instances record a category.
+    fn instances(&self, category: &'static Category) -> u32 {
+        let mut mask = 0;
+        for (i, config) in self.configs.iter().enumerate() {
+            if let Some(config) = config {
+                mask |= u32::from(selection::enables(config, category)) << i;
+            }
+        }
+        mask
+    }
+
+    fn add(&mut self, category: &'static Category) {
+        if self.known.insert(core::ptr::from_ref(category).addr()) {
+            self.categories.push(category);
+            self.version += u64::from(category.is_listed());
+        }
+        category.set_instances(self.instances(category));
+    }
+
+    /// Returns those who want to know.
+    fn evaluate(&self) -> Vec<&'static dyn Foreign> {
+        for category in &self.categories {
+            category.set_instances(self.instances(category));
+        }
+        CHANGED.notify_all();
+        self.categories.iter().filter_map(|category| category.foreign_side()).collect()
+    }
+}
+
+/// The categories, locked while the process forks.
+pub(crate) struct Held(Locked);
+
+pub(crate) fn hold_for_fork() -> Held {
+    Held(lock())
+}
+
+impl Held {
+    /// In the child: there are no instances.
+    pub(crate) fn forget_instances(&mut self) {
+        // Their configurations are shared with threads that do not exist.
+        core::mem::forget(core::mem::take(&mut self.0.configs));
+        for category in &self.0.categories {
+            category.set_instances(0);
+            if let Some(foreign) = category.foreign_side() {
+                foreign.forked();
+            }
+        }
+    }
+}
+
+/// Adds categories and evaluates them against the active configurations. Those that are known stay as they are.
+pub(crate) fn register(categories: &[&'static Category]) {
+    if register_quietly(categories) {
+        publish();
+    }
+}
+
+/// As [`register`], but services are told by [`publish`], if this returns true.
+pub(crate) fn register_quietly(categories: &[&'static Category]) -> bool {
+    let mut registry = lock();
+    let before = registry.version;
+    for &category in categories {
+        registry.add(category);
+        for member in category.members() {
+            registry.add(member);
+        }
+    }
+    let changed = registry.version != before;
+    drop(registry);
+    tell(categories.iter().filter_map(|category| category.foreign_side()));
+    changed
+}
+
+/// Sends the list of categories to services, if it has changed since that was done.
+pub(crate) fn publish() {
+    if let Some(control) = connection::handle() {
+        control.send(Command::CategoriesChanged);
+    }
+}
+
+/// Takes a category out of the list and switches it off; nobody traces in it any more.
+pub(crate) fn remove(category: &'static Category) {
+    let mut registry = lock();
+    if registry.known.remove(&core::ptr::from_ref(category).addr()) {
+        registry.categories.retain(|known| !core::ptr::eq(*known, category));
+        registry.version += u64::from(category.is_listed());
+    }
+    category.set_instances(0);
+    drop(registry);
+    tell(category.foreign_side());
+}
+
+/// Categories were switched; the registry is not locked.
+fn tell(foreign: impl IntoIterator<Item = &'static dyn Foreign>) {
+    foreign.into_iter().for_each(Foreign::switched);
+}
+
+/// Lets an instance record what its configuration enables.
+pub(crate) fn enable(instance: usize, config: Arc<TrackEventConfig>) {
+    let mut registry = lock();
+    registry.configs[instance] = Some(config);
+    let foreign = registry.evaluate();
+    drop(registry);
+    tell(foreign);
+}
+
+/// Ends the recording of an instance.
+pub(crate) fn disable(instance: usize) {
+    let mut registry = lock();
+    if registry.configs[instance].take().is_some() {
+        let foreign = registry.evaluate();
+        drop(registry);
+        tell(foreign);
+    }
+}
+
+/// Number of changes of the list of categories so far.
+pub(crate) fn version() -> u64 {
+    lock().version
+}
+
+/// Calls `f` for each category that services are told of, in the order of registration. Of several with one name the first stands for
+/// all.
+pub(crate) fn for_each(f: impl FnMut(&'static Category)) {
+    let categories = lock().categories.clone();
+    let mut names = Set::new();
+    categories.into_iter().filter(|category| category.is_listed() && names.insert(category.name())).for_each(f);
+}
+
+/// Waits until some session records track events. `false`: not in time.
+pub(crate) fn wait_for_session(timeout: Duration) -> bool {
+    let Locked { registry, _closed } = lock();
+    let waited = CHANGED.wait_timeout_while(registry, timeout, |registry| registry.configs.iter().all(Option::is_none));
+    !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+}
+
+/// Waits until `condition`, which depends on which categories are on, holds. `false`: not in time.
+pub(crate) fn wait_until(timeout: Duration, condition: impl Fn() -> bool, category: &'static Category) -> bool {
+    register(&[category]);
+    let Locked { registry, _closed } = lock();
+    let waited = CHANGED.wait_timeout_while(registry, timeout, |_| !condition());
+    !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+}

@@ -1,0 +1,228 @@
+//! Which categories a `TrackEventConfig` enables (`docs/spec/track-event.md` §5).
+
+use esatto_schema::TrackEventConfig;
+
+use super::{Category, Role};
+
+/// The tags that are off unless a config speaks of tags.
+const DEFAULT_DISABLED_TAGS: [&[u8]; 2] = [b"slow", b"debug"];
+
+/// How a pattern is compared; the passes run in this order and the first decisive rule wins.
+#[derive(Clone, Copy)]
+enum Pass {
+    /// The pattern equals the name.
+    Exact,
+    /// The pattern ends in `*` and the rest begins the name.
+    Prefix,
+    /// The pattern is `*`.
+    Wildcard,
+}
+
+/// A category made at run time whose name begins so counts as tagged [`IMPLICIT_TAG`]; others declare their tags.
+const IMPLICIT_PREFIX: &str = "disabled-by-default-";
+const IMPLICIT_TAG: &str = "slow";
+
+/// True if `config` enables a category; of a group it enables, one of its members.
+pub(crate) fn enables(config: &TrackEventConfig, category: &'static Category) -> bool {
+    category.members().any(|member| {
+        if let Some(foreign) = member.foreign_side() {
+            return foreign.role() == Role::Any || enables_foreign(config, member.name(), member.tags());
+        }
+        let implicit = member.is_dynamic() && member.name().starts_with(IMPLICIT_PREFIX);
+        enables_one(config, member.name(), member.tags(), implicit.then_some(IMPLICIT_TAG))
+    })
+}
+
+/// The rules of the C library: two passes (exact names, prefixes); in each: enabled categories, enabled tags, disabled categories, disabled tags.
+/// What nothing decides is off.
+pub(crate) fn enables_foreign(config: &TrackEventConfig, name: &str, tags: &[&str]) -> bool {
+    let is_exact = |pattern: &[u8], text: &str| pattern == text.as_bytes();
+    let begins = |pattern: &[u8], text: &str| {
+        let star = pattern.iter().position(|&byte| byte == b'*');
+        star.is_some_and(|star| text.as_bytes().starts_with(&pattern[..star]))
+    };
+    for matches in [&is_exact as &dyn Fn(&[u8], &str) -> bool, &begins] {
+        let name_in = |patterns: &[esatto_protozero::ProtoString]| patterns.iter().any(|p| matches(p, name));
+        let tag_in = |patterns: &[esatto_protozero::ProtoString]| {
+            tags.iter().any(|tag| patterns.iter().any(|p| matches(p, tag)))
+        };
+        if name_in(&config.enabled_categories) || tag_in(&config.enabled_tags) {
+            return true;
+        }
+        if name_in(&config.disabled_categories) || tag_in(&config.disabled_tags) {
+            return false;
+        }
+    }
+    false
+}
+
+/// Three passes (exact names, prefixes, `*`); in each: enabled categories, disabled categories, disabled tags, enabled tags. What
+/// nothing decides is on.
+fn enables_one(config: &TrackEventConfig, name: &str, tags: &[&str], implicit: Option<&str>) -> bool {
+    let tags = || tags.iter().copied().chain(implicit);
+    for pass in [Pass::Exact, Pass::Prefix, Pass::Wildcard] {
+        let names = |patterns: &[esatto_protozero::ProtoString]| patterns.iter().any(|p| matches(p, name, pass));
+        let any_tag = |patterns: &[esatto_protozero::ProtoString]| {
+            tags().any(|tag| patterns.iter().any(|p| matches(p, tag, pass)))
+        };
+        if names(&config.enabled_categories) {
+            return true;
+        }
+        if names(&config.disabled_categories) {
+            return false;
+        }
+        let disabled = if config.disabled_tags.is_empty() && config.enabled_tags.is_empty() {
+            tags().any(|tag| DEFAULT_DISABLED_TAGS.contains(&tag.as_bytes()))
+        } else {
+            any_tag(&config.disabled_tags)
+        };
+        if disabled {
+            return false;
+        }
+        if any_tag(&config.enabled_tags) {
+            return true;
+        }
+    }
+    true
+}
+
+fn matches(pattern: &[u8], text: &str, pass: Pass) -> bool {
+    match (pass, pattern.strip_suffix(b"*")) {
+        (_, None) => pattern == text.as_bytes(),
+        (Pass::Exact, _) => false,
+        (Pass::Prefix, Some(prefix)) => !prefix.is_empty() && text.as_bytes().starts_with(prefix),
+        (Pass::Wildcard, Some(prefix)) => prefix.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn enables(config: &TrackEventConfig, name: &str, tags: &[&str]) -> bool {
+        enables_one(config, name, tags, None)
+    }
+
+    fn config(enabled: &[&str], disabled: &[&str], enabled_tags: &[&str], disabled_tags: &[&str]) -> TrackEventConfig {
+        let strings = |texts: &[&str]| texts.iter().map(|&t| t.into()).collect();
+        TrackEventConfig {
+            enabled_categories: strings(enabled),
+            disabled_categories: strings(disabled),
+            enabled_tags: strings(enabled_tags),
+            disabled_tags: strings(disabled_tags),
+            ..TrackEventConfig::default()
+        }
+    }
+
+    #[test]
+    fn an_empty_config_enables_all_but_slow_and_debug() {
+        let c = config(&[], &[], &[], &[]);
+        assert!(enables(&c, "a", &[]));
+        assert!(enables(&c, "a", &["fast"]));
+        assert!(!enables(&c, "a", &["slow"]));
+        assert!(!enables(&c, "a", &["x", "debug"]));
+    }
+
+    #[test]
+    fn an_enabled_wildcard_leaves_slow_ones_off() {
+        let c = config(&["*"], &["*"], &[], &[]);
+        assert!(enables(&c, "a", &[]), "with both wildcards enabled wins");
+        assert!(!enables(&c, "a", &["slow"]));
+    }
+
+    #[test]
+    fn an_exact_name_beats_every_tag() {
+        let c = config(&["a"], &["*"], &[], &["slow", "x"]);
+        assert!(enables(&c, "a", &["slow", "x"]));
+        assert!(!enables(&c, "b", &[]));
+    }
+
+    #[test]
+    fn earlier_passes_win() {
+        let c = config(&["net*"], &["net.raw"], &[], &[]);
+        assert!(enables(&c, "net.tcp", &[]));
+        assert!(!enables(&c, "net.raw", &[]));
+        let c = config(&["net.raw"], &["net*"], &[], &[]);
+        assert!(enables(&c, "net.raw", &[]));
+        assert!(!enables(&c, "net.tcp", &[]));
+        assert!(enables(&c, "disk", &[]), "nothing matched: on");
+    }
+
+    #[test]
+    fn tags_switch_categories() {
+        let c = config(&[], &["*"], &["t*"], &[]);
+        assert!(enables(&c, "a", &["tagged"]), "a tag prefix comes before the wildcard");
+        assert!(!enables(&c, "a", &[]));
+        let c = config(&[], &[], &[], &["x"]);
+        assert!(enables(&c, "a", &["slow"]), "an explicit list replaces the default one");
+        assert!(!enables(&c, "a", &["x"]));
+    }
+
+    #[test]
+    fn a_wildcard_is_a_star_at_the_end_and_nothing_else() {
+        let c = config(&["a*b", "*c"], &["*"], &[], &[]);
+        assert!(enables(&c, "a*b", &[]) && enables(&c, "*c", &[]), "a star elsewhere is a star");
+        assert!(!enables(&c, "aXb", &[]) && !enables(&c, "Xc", &[]));
+    }
+
+    #[test]
+    fn an_exactly_disabled_tag_beats_a_prefix_of_a_name() {
+        let c = config(&["net*"], &[], &["net.*"], &["raw"]);
+        assert!(!enables(&c, "net.tcp", &["raw"]));
+        let c = config(&["net.tcp"], &[], &[], &["raw"]);
+        assert!(enables(&c, "net.tcp", &["raw"]));
+        let c = config(&[], &["net*"], &["tcp"], &[]);
+        assert!(enables(&c, "net.tcp", &["tcp"]), "an exactly enabled tag comes before a prefix");
+    }
+
+    #[test]
+    fn enabled_tags_do_away_with_the_default_list() {
+        let c = config(&[], &[], &["x"], &[]);
+        assert!(enables(&c, "a", &["slow"]), "nothing says that it is off");
+        let c = config(&[], &["*"], &["slow"], &[]);
+        assert!(enables(&c, "a", &["slow"]) && !enables(&c, "a", &["debug"]));
+    }
+
+    #[test]
+    fn only_names_made_at_run_time_have_an_implicit_tag() {
+        static DECLARED: Category = Category::new("disabled-by-default-declared");
+        let c = config(&[], &[], &[], &[]);
+        assert!(super::enables(&c, &DECLARED));
+        assert!(!super::enables(&c, Category::dynamic("disabled-by-default-dynamic")));
+        assert!(super::enables(&c, Category::dynamic("dynamic")));
+        let c = config(&["disabled-by-default-*"], &[], &[], &[]);
+        assert!(!super::enables(&c, Category::dynamic("disabled-by-default-dynamic")), "the tag is an exact match");
+        let c = config(&["disabled-by-default-*"], &["*"], &["fast"], &[]);
+        assert!(
+            super::enables(&c, Category::dynamic("disabled-by-default-dynamic")),
+            "no default list: a prefix enables"
+        );
+    }
+
+    #[test]
+    fn the_rules_of_the_c_library_are_others() {
+        let foreign = |config: &TrackEventConfig, name: &str, tags: &[&str]| enables_foreign(config, name, tags);
+        assert!(!foreign(&config(&[], &[], &[], &[]), "a", &[]), "off unless something says on");
+        assert!(
+            foreign(&config(&["*"], &["*"], &[], &[]), "a", &["slow"]),
+            "enabled comes first; slow is a tag like any other"
+        );
+        assert!(!foreign(&config(&["*"], &["a"], &[], &[]), "a", &[]), "an exact name comes before a pattern");
+        assert!(foreign(&config(&["a*"], &["a"], &["t"], &[]), "a", &["t"]), "enabled tags come before disabled names");
+        assert!(foreign(&config(&["a*b"], &[], &[], &[]), "aXc", &[]), "the pattern ends at the star");
+        assert!(!foreign(&config(&["a*"], &[], &[], &["t"]), "a", &["t"]));
+    }
+
+    #[test]
+    fn a_group_is_on_if_one_of_its_members_is() {
+        static FAST: Category = Category::new("filter::tests::fast");
+        static SLOW: Category = Category::new("filter::tests::slow").with_tags(&["slow"]);
+        static BOTH: Category = Category::group(&[&FAST, &SLOW]);
+        static ONLY_SLOW: Category = Category::group(&[&SLOW]);
+        let c = config(&[], &[], &[], &[]);
+        assert!(super::enables(&c, &BOTH));
+        assert!(!super::enables(&c, &ONLY_SLOW), "off by its tag, and not on again by its name");
+        let c = config(&["filter::tests::slow"], &["*"], &[], &[]);
+        assert!(super::enables(&c, &BOTH) && super::enables(&c, &ONLY_SLOW) && !super::enables(&c, &FAST));
+    }
+}

@@ -1,0 +1,157 @@
+//! A trace on its way from the service to whoever wants it.
+
+use esatto_protozero::wire;
+use esatto_schema::{ReadBuffersResponseReader, consumer_port::Method};
+
+use super::operations::PATIENCE;
+use super::{Consumer, Kind, Tag};
+use crate::connection::consumer::chunks::ChunkSender;
+use crate::connection::pending::Completer;
+use crate::connection::transport::Reply;
+use crate::error::Error;
+
+/// Larger packets cannot be encoded (`docs/spec/protozero.md` §2): the service makes no sense.
+const MAX_PACKET_BYTES: usize = 1 << 28;
+
+/// Called with whole packets.
+type ChunkFunction = Box<dyn FnMut(&[u8]) + Send>;
+
+/// Where the trace goes.
+pub(crate) enum Sink {
+    /// Into the answer.
+    Answer(Vec<u8>),
+    /// To a reader of another thread or task.
+    Queue(ChunkSender),
+    /// To a function, on the control thread.
+    Function(ChunkFunction),
+}
+
+impl core::fmt::Debug for Sink {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Answer(_) => "Answer",
+            Self::Queue(_) => "Queue",
+            Self::Function(_) => "Function",
+        })
+    }
+}
+
+/// A `ReadBuffers` under way.
+#[derive(Debug)]
+pub(super) struct Reading {
+    sink: Sink,
+    /// `None`: nobody waits any more, but the service goes on.
+    done: Option<Completer>,
+    /// Slices of a packet whose end has not arrived.
+    packet: Vec<u8>,
+}
+
+impl Reading {
+    pub(super) const fn new(sink: Sink, done: Completer) -> Self {
+        Self { sink, done: Some(done), packet: Vec::new() }
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        matches!(&self.sink, Sink::Queue(queue) if queue.is_full())
+    }
+
+    /// Whether nobody wants the rest.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.done.is_none() || matches!(&self.sink, Sink::Queue(queue) if queue.is_abandoned())
+    }
+
+    pub(super) fn end(mut self, result: Result<(), Error>) {
+        self.tell_end(result);
+    }
+
+    fn tell_end(&mut self, result: Result<(), Error>) {
+        if let Sink::Queue(queue) = &self.sink {
+            queue.end(result.clone());
+        }
+        let Some(done) = self.done.take() else { return };
+        let bytes = match &mut self.sink {
+            Sink::Answer(bytes) => core::mem::take(bytes),
+            Sink::Queue(_) | Sink::Function(_) => Vec::new(),
+        };
+        done.complete(result.map(|()| bytes));
+    }
+
+    /// Takes slices; `Err` if they make no packet.
+    fn take(&mut self, body: &[u8]) -> Result<(), Error> {
+        let mut trace = Vec::new();
+        for slice in ReadBuffersResponseReader::new(body).slices() {
+            self.packet.extend_from_slice(slice.data().unwrap_or_default());
+            if self.packet.len() > MAX_PACKET_BYTES {
+                return Err(Error::session("the service sends a packet of more than 256 MiB"));
+            }
+            if slice.last_slice_for_packet().unwrap_or(false) {
+                append_packet(&mut trace, &self.packet);
+                self.packet.clear();
+            }
+        }
+        if trace.is_empty() || self.done.is_none() {
+            return Ok(());
+        }
+        match &mut self.sink {
+            Sink::Answer(bytes) => bytes.extend_from_slice(&trace),
+            Sink::Queue(queue) => queue.push(trace),
+            Sink::Function(function) => crate::callbacks::shielded(|| function(&trace)),
+        }
+        Ok(())
+    }
+}
+
+impl Consumer {
+    pub(super) fn read(&mut self, sink: Sink, done: Completer) {
+        if self.reading.is_some() {
+            // Two streams at once would be torn apart (`docs/spec/wire-protocol.md` §13).
+            return Reading::new(sink, done).end(Err(Error::state("the trace is being read already")));
+        }
+        self.watch_reading();
+        self.reading = Some(Reading::new(sink, done));
+        self.call(Method::ReadBuffers, Vec::new(), Tag::Read);
+    }
+
+    /// Does not wait for the rest for ever.
+    pub(super) fn watch_reading(&mut self) {
+        if self.operations.first(Kind::Read).is_none() {
+            // The reading tells its own end.
+            let (_, watched) = crate::session::Pending::<()>::new(|_| Ok(()));
+            self.operations.add(Kind::Read, watched, self.now + PATIENCE);
+        }
+    }
+
+    pub(super) fn data(&mut self, reply: &Reply<'_>) {
+        let Some(reading) = &mut self.reading else { return };
+        let taken = reading.take(reply.body);
+        if let Err(error) = taken {
+            self.abandon_read(&error);
+        }
+        if reply.has_more {
+            return self.operations.extend(Kind::Read, self.now + PATIENCE);
+        }
+        self.operations.end_all(Kind::Read, &Ok(()));
+        if let Some(reading) = self.reading.take() {
+            let rejected = || Error::session("the service refuses to be read");
+            reading.end(if reply.success { Ok(()) } else { Err(rejected()) });
+        }
+        self.unpark();
+    }
+
+    /// Nobody waits for the rest; but until the service has sent it nothing else can be read.
+    pub(super) fn abandon_read(&mut self, error: &Error) {
+        if let Some(reading) = &mut self.reading {
+            reading.tell_end(Err(error.clone()));
+        }
+    }
+}
+
+/// Appends a packet the way trace files hold it: `Trace.packet`, with the shortest length.
+fn append_packet(trace: &mut Vec<u8>, packet: &[u8]) {
+    const TAG: u8 = wire::tag(1, wire::WireType::LengthDelimited) as u8;
+    let mut length = [0; wire::MAX_VARINT_SIZE];
+    let n = wire::encode_varint(packet.len() as u64, &mut length);
+    trace.push(TAG);
+    trace.extend_from_slice(&length[..n]);
+    trace.extend_from_slice(packet);
+}

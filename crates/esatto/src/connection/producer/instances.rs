@@ -1,0 +1,398 @@
+//! What one service has this process record: data sources, their instances and what is asked of them
+//! (`docs/spec/client-library.md` §6). Knows nothing of sockets.
+
+use core::mem;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Instant;
+
+use esatto_map::Map;
+use esatto_schema::DataSourceConfigReader;
+use esatto_shm::FlushCallback;
+
+use super::losses;
+pub(crate) use super::protocol::Identity;
+pub(crate) use super::protocol::Tag;
+use super::protocol::{Endpoint, Event};
+use super::startup_instances::{Settled, StartupId, StartupRequest, Startups};
+use crate::callbacks::shielded;
+use crate::connection::Waker;
+use crate::connection::transport::{Call, Reply};
+use crate::data_source::{self, AnySource, Assignment, Done, Flush};
+use crate::instance::{Destination, Ticket};
+use crate::session::Backend;
+use crate::thread;
+
+/// Flush requests that wait for data sources at a time. With more, the oldest is not waited for any longer.
+const MAX_PENDING_FLUSHES: usize = 64;
+
+/// Requests for triggers that wait for a connection. With more, the oldest is forgotten and
+/// [counted](crate::Losses::triggers).
+const MAX_PENDING_TRIGGERS: usize = 64;
+
+pub(crate) struct Producer {
+    pub(super) endpoint: Endpoint,
+    pub(super) backend: Backend,
+    /// Names this connection, among all of the process.
+    connection: u64,
+    /// The service has accepted this producer.
+    accepted: bool,
+    /// The service sets instances up before it starts them; those of 2018 do not.
+    sets_up: bool,
+    /// The version of each data source's descriptor that the service knows.
+    announced: Vec<u64>,
+    /// By the service's id.
+    instances: Map<u64, Active>,
+    /// Data sources that have not answered yet, by flush request.
+    flushes: Map<u64, usize>,
+    /// Requests have come since the last acknowledgement. They are acknowledged together: a flood
+    /// of them costs what one does.
+    has_new_flushes: bool,
+    triggers: Vec<Trigger>,
+    /// Once there is a request for startup tracing.
+    startups: Option<Box<dyn Startups>>,
+}
+
+/// An instance that the service has set up, and that was not refused.
+struct Active {
+    source: &'static dyn AnySource,
+    ticket: Ticket,
+    config: Arc<[u8]>,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    SetUp,
+    Started,
+    /// The data source has been told, and has not answered.
+    Stopping,
+}
+
+struct Trigger {
+    names: Vec<String>,
+    until: Instant,
+}
+
+impl Producer {
+    pub(crate) fn new(identity: Identity, backend: Backend, waker: Waker) -> Self {
+        Self {
+            endpoint: Endpoint::new(identity, waker),
+            backend,
+            connection: next_connection(),
+            accepted: false,
+            sets_up: false,
+            announced: Vec::new(),
+            instances: Map::new(),
+            flushes: Map::new(),
+            has_new_flushes: false,
+            triggers: Vec::new(),
+            startups: None,
+        }
+    }
+
+    /// Calls to make, in this order.
+    pub(crate) fn take_calls(&mut self) -> Vec<Call<Tag>> {
+        self.endpoint.take_calls()
+    }
+
+    /// Why the connection should be closed, if it should.
+    pub(crate) fn take_failure(&mut self) -> Option<String> {
+        self.endpoint.take_failure()
+    }
+
+    /// When to pump again, if nothing happens before.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        [self.endpoint.deadline(), self.startups.as_ref().and_then(|startups| startups.deadline())]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// The connection stands.
+    pub(crate) fn connected(&mut self) {
+        self.endpoint.connected();
+    }
+
+    /// The connection is gone, and with it all instances.
+    pub(crate) fn disconnected(&mut self) {
+        self.give_up_startups(|startups| startups.abort(None));
+        for (_, mut active) in mem::take(&mut self.instances) {
+            active.stop();
+        }
+        self.flushes.clear();
+        self.has_new_flushes = false;
+        self.announced.clear();
+        self.accepted = false;
+        self.sets_up = false;
+        self.connection = next_connection();
+        self.endpoint.disconnected();
+    }
+
+    pub(crate) fn reply(&mut self, tag: &mut Tag, reply: Reply<'_>) {
+        self.endpoint.reply(tag, reply);
+        for event in self.endpoint.take_events() {
+            self.event(event);
+        }
+    }
+
+    /// Sends what threads have queued since the last call, and what has changed.
+    pub(crate) fn pump(&mut self, is_congested: bool, now: Instant) {
+        if mem::take(&mut self.has_new_flushes) {
+            self.acknowledge_flushes();
+        }
+        self.endpoint.pump(is_congested, now);
+        self.announce();
+    }
+
+    /// Gives up startup tracing that nobody came for in time. To be called without a connection, too.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        self.give_up_startups(|startups| startups.expire(now));
+    }
+
+    /// Begins startup tracing, if there is memory.
+    pub(crate) fn start_up(&mut self, request: StartupRequest) {
+        match self.endpoint.arbiter() {
+            Some(arbiter) => {
+                let startups = self.startups.get_or_insert_with(request.keeper);
+                startups.begin(request, arbiter, self.endpoint.pid(), &self.backend);
+            }
+            None => request.done.complete(Ok(StartupRequest::answer(0))),
+        }
+    }
+
+    /// Ends startup tracing.
+    pub(crate) fn abort_startup(&mut self, id: StartupId) {
+        self.give_up_startups(|startups| startups.abort(Some(id)));
+    }
+
+    /// Instances that a session had set up, and not started, end with their startup tracing.
+    fn give_up_startups(&mut self, give_up: impl FnOnce(&mut dyn Startups) -> Vec<Ticket>) {
+        if let Some(startups) = &mut self.startups {
+            let taken = give_up(&mut **startups);
+            self.instances.retain(|_, active| !taken.contains(&active.ticket));
+        }
+    }
+
+    /// See [`Endpoint::flush`].
+    pub(crate) fn flush(&mut self, done: FlushCallback) {
+        self.endpoint.flush(done);
+    }
+
+    /// Tells the service of triggers, now or, until some moment, when it is connected.
+    pub(crate) fn activate_triggers(&mut self, names: Vec<String>, until: Instant) {
+        if self.accepted {
+            self.endpoint.activate_triggers(&names);
+            return;
+        }
+        if self.triggers.len() >= MAX_PENDING_TRIGGERS {
+            losses::note_triggers(self.triggers.remove(0).names.len());
+        }
+        self.triggers.push(Trigger { names, until });
+    }
+
+    /// An instance, perhaps one of this producer, has ended.
+    pub(crate) fn ended(&mut self, ticket: Ticket) {
+        if let Some(Settled { reservation, told }) = self.startups.as_mut().and_then(|startups| startups.ended(ticket))
+        {
+            if let Some(arbiter) = self.endpoint.arbiter() {
+                arbiter.abort_reservation(reservation);
+            }
+            if let Some(told) = told {
+                shielded(told);
+            }
+            return;
+        }
+        let id = self.instances.iter().find(|(_, active)| active.ticket == ticket).map(|(&id, _)| id);
+        if let Some(id) = id {
+            self.instances.remove(&id);
+            // Chunks of threads that sleep, too.
+            thread::flush_all();
+            self.endpoint.commit();
+            self.endpoint.notify_stopped(id);
+        }
+    }
+
+    /// A data source has answered a flush request, perhaps one of this producer.
+    pub(crate) fn flushed(&mut self, connection: u64, request: u64) {
+        if connection != self.connection {
+            return;
+        }
+        if let Some(waiting) = self.flushes.get_mut(&request) {
+            *waiting = waiting.saturating_sub(1);
+            self.acknowledge_flushes();
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Connected => {
+                self.accepted = true;
+                self.announce();
+                let now = Instant::now();
+                for trigger in mem::take(&mut self.triggers) {
+                    if trigger.until > now {
+                        self.endpoint.activate_triggers(&trigger.names);
+                    }
+                }
+            }
+            Event::Setup { id, config } => {
+                self.sets_up = true;
+                self.setup(id, config);
+            }
+            Event::Start { id, config } => self.start(id, config),
+            Event::Stop { id } => self.stop(id),
+            Event::Flush { ids, request, flags } => self.service_flush(&ids, request, flags),
+            Event::ClearIncrementalState { ids } => {
+                for active in ids.iter().filter_map(|id| self.instances.get(id)) {
+                    active.source.clear_incremental_state(active.ticket);
+                }
+            }
+        }
+    }
+
+    /// Registers data sources that the service does not know, and renews what it knows of others.
+    fn announce(&mut self) {
+        if !self.accepted {
+            return;
+        }
+        for (index, source) in data_source::registered().into_iter().enumerate() {
+            let version = source.version();
+            match self.announced.get_mut(index) {
+                None => {
+                    self.announced.push(version);
+                    self.endpoint.register(&source.descriptor());
+                }
+                Some(known) if *known != version => {
+                    *known = version;
+                    self.endpoint.update(&source.descriptor());
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn setup(&mut self, id: u64, config: Vec<u8>) {
+        if id == 0 || self.instances.contains_key(&id) {
+            return;
+        }
+        let config: Arc<[u8]> = config.into();
+        let startups = self.startups.as_mut().filter(|_| buffer_of(&config).is_some());
+        let adopted = startups.and_then(|startups| startups.adopt(&config));
+        let Some((source, ticket)) = adopted.or_else(|| self.make(&config)) else { return };
+        self.instances.insert(id, Active { source, ticket, config, phase: Phase::SetUp });
+    }
+
+    /// Makes an instance for a config. What is refused does not exist here: its start and its end are answered, nothing else happens.
+    fn make(&self, config: &Arc<[u8]>) -> Option<(&'static dyn AnySource, Ticket)> {
+        let reader = DataSourceConfigReader::new(config);
+        let source = self.source_for(reader.name()?, config)?;
+        let buffer = buffer_of(config)?;
+        let arbiter = self.endpoint.arbiter()?;
+        let in_service = || Destination::buffer(Arc::clone(arbiter), buffer, source.policy(config));
+        let destination = Destination::of_config(config, in_service).with_pid(self.endpoint.pid().clone());
+        let assignment =
+            Assignment { config: Arc::clone(config), destination, backend: self.backend.clone(), startup: false };
+        Some((source, source.setup(assignment)?))
+    }
+
+    /// The data source of a name: if several share it, the first that does not serve the same config already.
+    fn source_for(&self, name: &[u8], config: &[u8]) -> Option<&'static dyn AnySource> {
+        let serves = |source: &'static dyn AnySource| {
+            self.instances.values().any(|active| is_same(active.source, source) && *active.config == *config)
+        };
+        let sources = data_source::registered();
+        let mut named = sources.into_iter().filter(|source| source.name().as_bytes() == name);
+        let first = named.next()?;
+        if serves(first) { named.find(|source| !serves(*source)).or(Some(first)) } else { Some(first) }
+    }
+
+    fn start(&mut self, id: u64, config: Vec<u8>) {
+        if !self.sets_up {
+            self.setup(id, config);
+        }
+        if let Some(active) = self.instances.get_mut(&id).filter(|active| active.phase == Phase::SetUp) {
+            active.phase = Phase::Started;
+            let settled = self.startups.as_mut().and_then(|startups| startups.started(active.ticket));
+            match (settled, buffer_of(&active.config), self.endpoint.arbiter()) {
+                (Some(Settled { reservation, told }), Some(buffer), Some(arbiter)) => {
+                    // It records already; now it is known what for.
+                    arbiter.bind_reservation(reservation, buffer);
+                    active.source.adopt(active.ticket, buffer, active.source.policy(&active.config));
+                    if let Some(told) = told {
+                        shielded(told);
+                    }
+                }
+                _ => active.source.start(active.ticket),
+            }
+        }
+        self.endpoint.notify_started(id);
+    }
+
+    fn stop(&mut self, id: u64) {
+        match self.instances.get_mut(&id) {
+            Some(active) => active.stop(),
+            // The service waits for those that were refused, too.
+            None => self.endpoint.notify_stopped(id),
+        }
+    }
+
+    fn service_flush(&mut self, ids: &[u64], request: u64, flags: u64) {
+        // Each once, however often it is named.
+        let mut ids = ids.to_vec();
+        ids.sort_unstable();
+        let asked: Vec<_> = self
+            .instances
+            .iter()
+            .filter(|(id, active)| ids.binary_search(id).is_ok() && active.phase != Phase::SetUp)
+            .map(|(_, active)| (active.source, active.ticket))
+            .collect();
+        if self.flushes.len() >= MAX_PENDING_FLUSHES {
+            let oldest = self.flushes.keys().next().copied();
+            self.flushes.retain(|&request, _| Some(request) != oldest);
+        }
+        self.flushes.insert(request, asked.len());
+        for (source, ticket) in asked {
+            source.flush(ticket, Flush::new(ticket.slot, flags, Done::flushed(self.connection, request)));
+        }
+        self.has_new_flushes = true;
+    }
+
+    /// Acknowledges the newest request for which, as for all before it, nothing is waited for.
+    fn acknowledge_flushes(&mut self) {
+        let answered =
+            self.flushes.iter().take_while(|&(_, &waiting)| waiting == 0).map(|(&request, _)| request).last();
+        if let Some(request) = answered {
+            self.flushes.retain(|&other, _| other > request);
+            // Chunks of threads that are in a trace point just now are scraped by the service.
+            thread::flush_all();
+            self.endpoint.acknowledge_flush(request);
+        }
+    }
+}
+
+impl Active {
+    /// Asks the instance to end, once.
+    fn stop(&mut self) {
+        if mem::replace(&mut self.phase, Phase::Stopping) != Phase::Stopping {
+            self.source.stop(self.ticket, Done::stopped(self.source, self.ticket));
+        }
+    }
+}
+
+/// The buffer that a config names, if it is one that a service may have.
+fn buffer_of(config: &[u8]) -> Option<u16> {
+    DataSourceConfigReader::new(config)
+        .target_buffer()
+        .and_then(|buffer| u16::try_from(buffer).ok())
+        .filter(|&b| b != 0)
+}
+
+fn is_same(one: &'static dyn AnySource, other: &'static dyn AnySource) -> bool {
+    core::ptr::addr_eq(one, other)
+}
+
+fn next_connection() -> u64 {
+    static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+    CONNECTIONS.fetch_add(1, Ordering::Relaxed)
+}

@@ -1,0 +1,17 @@
+//! Connections to services as a producer: the protocol, the instances that a service asks for, and how a lost connection is renewed.
+
+mod commit_queue;
+mod instances;
+mod losses;
+mod protocol;
+mod reconnect;
+mod startup_instances;
+
+pub use losses::{Losses, losses};
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
+pub use protocol::Event;
+pub(crate) use protocol::Identity;
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
+pub(crate) use protocol::{Endpoint, Tag};
+pub(super) use reconnect::ProducerLink;
+pub(crate) use startup_instances::{StartupId, StartupRequest, startups};

@@ -1,0 +1,528 @@
+//! The producer's half of the protocol with one service, as calls and events (`docs/spec/wire-protocol.md` §§8-11). Knows nothing of sockets, nor of
+//! what instances do.
+
+use core::mem;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use esatto_protozero::{Fields, HeapBuffer, Owned};
+use esatto_schema::get_async_command_response::SetupTracingReader;
+use esatto_schema::{
+    ActivateTriggersRequest, CommitDataRequest, GetAsyncCommandResponseReader, InitializeConnectionRequest,
+    InitializeConnectionResponseReader, NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest, PEER_PID_FIELD,
+    RegisterTraceWriterRequest, UnregisterDataSourceRequest, UnregisterTraceWriterRequest,
+    initialize_connection_request, producer_port::Method,
+};
+use esatto_shm::abi::PageSize;
+use esatto_shm::size::Geometry;
+use esatto_shm::{Arbiter, FlushCallback, Memory, PrivateRegion};
+
+use super::commit_queue::{Outgoing, Sink};
+use crate::connection::Waker;
+use crate::connection::transport::{Call, Reply, SharedMemory};
+use crate::diagnostics;
+use crate::os::process_info::Pid;
+use crate::os::{self, Shared};
+
+/// A service that ends the stream of commands is asked for another one. If it ends so many without
+/// a command, the connection is renewed.
+const MAX_EMPTY_STREAMS: u32 = 8;
+
+/// Size of the memory in which chunks are made for a service that cannot share it (`docs/spec/shared-memory.md` §17).
+const EMULATED_MEMORY_BYTES: usize = 1 << 20;
+
+/// What a producer tells the service about itself, and how it sends data.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Identity {
+    pub(crate) name: String,
+    pub(crate) shm_size_hint_bytes: u32,
+    pub(crate) page_size_hint_bytes: u32,
+    /// How long finished chunks may wait for others.
+    pub(crate) batch_delay: Duration,
+    /// Lengths are written into chunks that were not sent yet, if the service knows of this.
+    pub(crate) direct_patching: bool,
+}
+
+/// Why replies are waited for.
+pub(crate) enum Tag {
+    Initialize,
+    Commands,
+    /// Nothing depends on the answer.
+    Ignored,
+    /// A commit that somebody waits for. If it is dropped unanswered, so are those who wait.
+    Commit(Vec<FlushCallback>),
+    /// As `Commit`; a service without the method counts as having answered.
+    Sync(FlushCallback),
+}
+
+/// What a service wants of a producer (`docs/spec/wire-protocol.md` §9).
+///
+/// Nothing here is to be trusted: buffers are numbers that a service has made up, configs are bytes, ids may be unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The service knows this producer: data sources can be registered.
+    Connected,
+    /// Prepare an instance. There is shared memory from now on.
+    Setup {
+        /// Names the instance.
+        id: u64,
+        /// Encoded `DataSourceConfig`.
+        config: Vec<u8>,
+    },
+    /// Let an instance record. Services of 2018 do not set up before.
+    Start {
+        /// Names the instance.
+        id: u64,
+        /// Encoded `DataSourceConfig`.
+        config: Vec<u8>,
+    },
+    /// Let an instance end.
+    Stop {
+        /// Names the instance.
+        id: u64,
+    },
+    /// Write what was kept back, then acknowledge.
+    Flush {
+        /// The instances.
+        ids: Vec<u64>,
+        /// To be acknowledged.
+        request: u64,
+        /// Why, and by whom.
+        flags: u64,
+    },
+    /// Begin incremental state anew.
+    ClearIncrementalState {
+        /// The instances.
+        ids: Vec<u64>,
+    },
+}
+
+pub(crate) struct Endpoint {
+    identity: Identity,
+    waker: Waker,
+    calls: Vec<Call<Tag>>,
+    events: Vec<Event>,
+    /// The connection is of no use, for this reason.
+    failure: Option<String>,
+    /// That reason is that the service did not want the memory that it was offered.
+    pub(crate) memory_refused: bool,
+    emulated: bool,
+    patches_directly: bool,
+    /// Streams of commands in a row that ended without one.
+    empty_streams: u32,
+    transport: Option<Transport>,
+    /// What the last connection left of the patience with this service.
+    patience: Duration,
+    pid: Pid,
+}
+
+/// The way of the data.
+#[derive(Debug)]
+struct Transport {
+    arbiter: Arc<Arbiter>,
+    sink: Arc<Sink>,
+    /// Memory of our own, to be offered to the service.
+    offer: Option<Offer>,
+}
+
+#[derive(Debug)]
+struct Offer {
+    region: Arc<Shared>,
+    page_size: PageSize,
+}
+
+impl Endpoint {
+    pub(crate) fn new(identity: Identity, waker: Waker) -> Self {
+        Self {
+            identity,
+            waker,
+            calls: Vec::new(),
+            events: Vec::new(),
+            failure: None,
+            memory_refused: false,
+            emulated: false,
+            patches_directly: false,
+            empty_streams: 0,
+            transport: None,
+            patience: esatto_shm::Options::default().stall_budget,
+            pid: Pid::default(),
+        }
+    }
+
+    /// Calls to make, in this order.
+    pub(crate) fn take_calls(&mut self) -> Vec<Call<Tag>> {
+        mem::take(&mut self.calls)
+    }
+
+    /// What has happened, in this order.
+    pub(crate) fn take_events(&mut self) -> Vec<Event> {
+        mem::take(&mut self.events)
+    }
+
+    /// Why the connection should be closed, if it should.
+    pub(crate) fn take_failure(&mut self) -> Option<String> {
+        self.failure.take()
+    }
+
+    /// Where chunks come from, once there is memory.
+    pub(crate) fn arbiter(&self) -> Option<&Arc<Arbiter>> {
+        self.transport.as_ref().map(|transport| &transport.arbiter)
+    }
+
+    /// The number of this process where the service is.
+    pub(crate) const fn pid(&self) -> &Pid {
+        &self.pid
+    }
+
+    /// When something has to be sent, if nothing happens before.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.transport.as_ref().and_then(|transport| transport.sink.deadline())
+    }
+
+    /// Makes memory before there is a connection, to be offered to the service.
+    pub(crate) fn provide_memory(&mut self) -> Result<(), String> {
+        let (size, page_size) = (self.identity.shm_size_hint_bytes, self.identity.page_size_hint_bytes);
+        let geometry = match Geometry::exact(size as usize, page_size as usize) {
+            Ok(geometry) => geometry,
+            Err(_) => Geometry::negotiate(size as usize, page_size as usize),
+        };
+        let region = os::create_shared(geometry.size)?;
+        let offer = Offer { region: Arc::clone(&region), page_size: geometry.page_size };
+        self.share(region, geometry.page_size, Some(offer))
+    }
+
+    /// The connection stands: introduce this process.
+    pub(crate) fn connected(&mut self) {
+        let offer = self.transport.as_ref().and_then(|transport| transport.offer.as_ref());
+        let (page_size, size) = match offer {
+            Some(offer) => (offer.page_size.bytes() as u32, offer.region.size() as u32),
+            None => (self.identity.page_size_hint_bytes, self.identity.shm_size_hint_bytes),
+        };
+        let request = InitializeConnectionRequest {
+            shared_memory_page_size_hint_bytes: Some(page_size),
+            shared_memory_size_hint_bytes: Some(size),
+            producer_provided_shmem: offer.map(|_| true),
+            producer_name: Some(self.identity.name.as_str().into()),
+            // Lets the service fetch finished packets from threads that sleep or were killed.
+            smb_scraping_mode: Some(initialize_connection_request::ProducerSMBScrapingMode::SMB_SCRAPING_ENABLED),
+            sdk_version: Some(concat!("Esatto v", env!("CARGO_PKG_VERSION")).into()),
+            ..Default::default()
+        };
+        // Without the descriptor the service refuses, as it would without memory.
+        let fd = offer.and_then(|offer| os::descriptor(&offer.region));
+        let args = request.encode();
+        self.calls.push(Call { method: Method::InitializeConnection.name(), args, tag: Some(Tag::Initialize), fd });
+        self.push(Method::GetAsyncCommand, Vec::new(), Some(Tag::Commands));
+    }
+
+    /// The connection is gone, and with it the memory.
+    pub(crate) fn disconnected(&mut self) {
+        if let Some(transport) = self.transport.take() {
+            self.patience = transport.arbiter.stall_budget();
+            transport.arbiter.shutdown();
+        }
+        self.pid.forget();
+        self.calls.clear();
+        self.events.clear();
+        self.emulated = false;
+        self.patches_directly = false;
+        self.empty_streams = 0;
+    }
+
+    pub(crate) fn reply(&mut self, tag: &mut Tag, reply: Reply<'_>) {
+        match tag {
+            Tag::Initialize => self.initialized(&reply),
+            Tag::Commands => {
+                let (success, has_more) = (reply.success, reply.has_more);
+                if success {
+                    self.empty_streams = 0;
+                    self.command(reply);
+                }
+                if !has_more {
+                    self.renew_commands();
+                }
+            }
+            Tag::Ignored => {}
+            Tag::Commit(callbacks) => mem::take(callbacks).into_iter().for_each(|done| done()),
+            Tag::Sync(done) => mem::replace(done, Box::new(|| {}))(),
+        }
+    }
+
+    /// The stream of commands has ended, for instance because one of them did not fit into a frame.
+    /// That one is lost, those behind it need not be.
+    fn renew_commands(&mut self) {
+        self.empty_streams += 1;
+        if self.empty_streams > MAX_EMPTY_STREAMS {
+            self.failure = Some("the service sends no commands".into());
+        } else {
+            self.push(Method::GetAsyncCommand, Vec::new(), Some(Tag::Commands));
+        }
+    }
+
+    /// The service does not have the method.
+    pub(crate) fn rejected(&mut self, mut tag: Tag) {
+        if matches!(tag, Tag::Commands) {
+            // Asking again would be of no use.
+            return;
+        }
+        let reply = Reply { success: false, has_more: false, body: &[], memory: &mut None };
+        self.reply(&mut tag, reply);
+    }
+
+    /// Sends what threads have queued since the last call. Without shared memory nothing new is sent over a link that is
+    /// congested: then threads run out of chunks, as they do if a service is slow to take them out of shared memory.
+    pub(crate) fn pump(&mut self, is_congested: bool, now: Instant) {
+        if let Some(transport) = self.transport.as_ref().filter(|_| !(self.emulated && is_congested)) {
+            if transport.sink.take_due(now) {
+                transport.arbiter.send_pending();
+            }
+        }
+        self.send_outgoing();
+    }
+
+    /// Commits everything that is complete, and runs `done` when the service has it. Without a session, or if the connection
+    /// breaks, `done` is dropped.
+    pub(crate) fn flush(&mut self, done: FlushCallback) {
+        if let Some(transport) = &self.transport {
+            // Threads may be gone in a moment, with the process: a service that shares their memory looks for what they
+            // were writing, another one has to be told.
+            transport.arbiter.send_unfinished();
+            self.send_outgoing();
+            // Calls are handled in order: the reply to an empty commit tells that those before it were.
+            self.push(Method::CommitData, Vec::new(), Some(Tag::Commit(vec![done])));
+        }
+    }
+
+    /// Commits everything that is complete.
+    pub(crate) fn commit(&mut self) {
+        if let Some(transport) = &self.transport {
+            transport.arbiter.flush_pending(None);
+        }
+        self.send_outgoing();
+    }
+
+    /// Commits everything that is complete, and acknowledges flush requests up to this one. Chunks that threads are still writing are scraped by
+    /// the service.
+    pub(crate) fn acknowledge_flush(&mut self, request: u64) {
+        match &self.transport {
+            Some(transport) => transport.arbiter.flush_pending(Some(request)),
+            None => {
+                let request = CommitDataRequest { flush_request_id: Some(request), ..Default::default() };
+                self.call(Method::CommitData, &request, None);
+            }
+        }
+        self.send_outgoing();
+    }
+
+    /// Registers a data source by its encoded descriptor.
+    pub(crate) fn register(&mut self, descriptor: &[u8]) {
+        self.push(Method::RegisterDataSource, wrap(descriptor), Some(Tag::Ignored));
+    }
+
+    /// Renews the descriptor of a data source.
+    pub(crate) fn update(&mut self, descriptor: &[u8]) {
+        self.push(Method::UpdateDataSource, wrap(descriptor), Some(Tag::Ignored));
+    }
+
+    /// Takes back the registration of all data sources of a name.
+    pub(crate) fn unregister(&mut self, name: &str) {
+        let request = UnregisterDataSourceRequest { data_source_name: Some(name.into()), ..Default::default() };
+        self.call(Method::UnregisterDataSource, &request, None);
+    }
+
+    /// Tells that an instance records.
+    pub(crate) fn notify_started(&mut self, id: u64) {
+        let request = NotifyDataSourceStartedRequest { data_source_id: Some(id), ..Default::default() };
+        self.call(Method::NotifyDataSourceStarted, &request, None);
+    }
+
+    /// Tells that an instance is over.
+    pub(crate) fn notify_stopped(&mut self, id: u64) {
+        let request = NotifyDataSourceStoppedRequest { data_source_id: Some(id), ..Default::default() };
+        self.call(Method::NotifyDataSourceStopped, &request, None);
+    }
+
+    /// Tells that something happened that sessions may wait for.
+    pub(crate) fn activate_triggers(&mut self, names: &[String]) {
+        let trigger_names = names.iter().map(|name| name.as_str().into()).collect();
+        let request = ActivateTriggersRequest { trigger_names, ..Default::default() };
+        self.call(Method::ActivateTriggers, &request, None);
+    }
+
+    /// Runs `done` when the service has handled everything before.
+    pub(crate) fn sync(&mut self, done: FlushCallback) {
+        self.push(Method::Sync, Vec::new(), Some(Tag::Sync(done)));
+    }
+
+    fn initialized(&mut self, reply: &Reply<'_>) {
+        if !reply.success {
+            self.failure = Some("the service refused this producer".into());
+            return;
+        }
+        let response = InitializeConnectionResponseReader::new(reply.body);
+        let adopted = response.using_shmem_provided_by_producer().unwrap_or(false);
+        if let Some(pid) = peer_pid(reply.body) {
+            self.pid.set(pid);
+        }
+        self.emulated = response.use_shmem_emulation().unwrap_or(false);
+        self.patches_directly =
+            self.identity.direct_patching && response.direct_smb_patching_supported().unwrap_or(false);
+        if self.transport.is_some() && !adopted {
+            self.memory_refused = true;
+            self.failure = Some("the service does not take the shared memory that it was offered".into());
+            return;
+        }
+        self.events.push(Event::Connected);
+    }
+
+    fn command(&mut self, reply: Reply<'_>) {
+        let command = GetAsyncCommandResponseReader::new(reply.body);
+        if let Some(setup) = command.setup_tracing() {
+            self.setup_tracing(setup, reply.memory.take());
+        } else if let Some(setup) = command.setup_data_source() {
+            let config = setup.config().map(|config| config.as_bytes().to_vec()).unwrap_or_default();
+            self.events.push(Event::Setup { id: setup.new_instance_id().unwrap_or(0), config });
+        } else if let Some(start) = command.start_data_source() {
+            let config = start.config().map(|config| config.as_bytes().to_vec()).unwrap_or_default();
+            self.events.push(Event::Start { id: start.new_instance_id().unwrap_or(0), config });
+        } else if let Some(stop) = command.stop_data_source() {
+            self.events.push(Event::Stop { id: stop.instance_id().unwrap_or(0) });
+        } else if let Some(flush) = command.flush() {
+            self.events.push(Event::Flush {
+                ids: flush.data_source_ids().collect(),
+                request: flush.request_id().unwrap_or(0),
+                flags: flush.flags().unwrap_or(0),
+            });
+        } else if let Some(clear) = command.clear_incremental_state() {
+            self.events.push(Event::ClearIncrementalState { ids: clear.data_source_ids().collect() });
+        }
+    }
+
+    fn setup_tracing(&mut self, setup: SetupTracingReader<'_>, memory: Option<SharedMemory>) {
+        if self.transport.is_some() {
+            return;
+        }
+        let shared = self.open_memory(setup, memory).and_then(|(region, size)| self.share(region, size, None));
+        if let Err(why) = shared {
+            self.failure = Some(why);
+        }
+    }
+
+    fn share(&mut self, region: Arc<dyn Memory>, page_size: PageSize, offer: Option<Offer>) -> Result<(), String> {
+        let sink = Arc::new(Sink::new(self.waker.clone()));
+        let mut options = esatto_shm::Options::default();
+        options.emulation = self.emulated;
+        options.self_scraping = self.emulated;
+        options.batch_delay = self.identity.batch_delay;
+        options.batch_parts = crate::connection::wakeups::PARTS;
+        options.direct_patching = self.patches_directly;
+        options.stall_budget = self.patience;
+        let arbiter =
+            Arbiter::with_options(region, page_size, sink.clone(), options).map_err(|error| error.to_string())?;
+        self.transport = Some(Transport { arbiter, sink, offer });
+        Ok(())
+    }
+
+    fn open_memory(
+        &self,
+        setup: SetupTracingReader<'_>,
+        memory: Option<SharedMemory>,
+    ) -> Result<(Arc<dyn Memory>, PageSize), String> {
+        let kib = setup.shared_buffer_page_size_kb().unwrap_or(0);
+        let page_size = usize::try_from(kib)
+            .ok()
+            .and_then(|kib| kib.checked_mul(1024))
+            .and_then(|bytes| PageSize::new(bytes).ok())
+            .ok_or_else(|| format!("the service wants shared memory pages of {kib} KiB"))?;
+        match memory.filter(|_| !self.emulated) {
+            Some(SharedMemory::Region(region)) => Ok((region, page_size)),
+            Some(SharedMemory::Fd { fd, is_trusted }) => match os::map_shared(fd, is_trusted) {
+                Ok(region) => Ok((region, page_size)),
+                Err(why) => {
+                    let why = format!("its memory cannot be used: {why}");
+                    diagnostics::say_once(format!("not recorded by the tracing service: {why}"));
+                    Err(why)
+                }
+            },
+            None if self.emulated => Ok((Arc::new(PrivateRegion::new(EMULATED_MEMORY_BYTES)), page_size)),
+            None => Err("the service sent no shared memory".into()),
+        }
+    }
+
+    pub(crate) fn send_outgoing(&mut self) {
+        let Some(transport) = &self.transport else { return };
+        for outgoing in transport.sink.take() {
+            match outgoing {
+                Outgoing::Commit { args, callbacks } => {
+                    let tag = (!callbacks.is_empty()).then_some(Tag::Commit(callbacks));
+                    self.push(Method::CommitData, args, tag);
+                }
+                Outgoing::RegisterWriter { writer_id, target_buffer } => {
+                    let request = RegisterTraceWriterRequest {
+                        trace_writer_id: Some(u32::from(writer_id)),
+                        target_buffer: Some(u32::from(target_buffer)),
+                        ..Default::default()
+                    };
+                    self.call(Method::RegisterTraceWriter, &request, None);
+                }
+                Outgoing::UnregisterWriter { writer_id } => {
+                    let request = UnregisterTraceWriterRequest {
+                        trace_writer_id: Some(u32::from(writer_id)),
+                        ..Default::default()
+                    };
+                    self.call(Method::UnregisterTraceWriter, &request, None);
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, method: Method, request: &impl Owned, tag: Option<Tag>) {
+        self.push(method, request.encode(), tag);
+    }
+
+    #[inline(never)]
+    fn push(&mut self, method: Method, args: Vec<u8>, tag: Option<Tag>) {
+        self.calls.push(Call { method: method.name(), args, tag, fd: None });
+    }
+}
+
+/// A request whose only field, number 1, is a descriptor.
+fn wrap(descriptor: &[u8]) -> Vec<u8> {
+    let mut buffer = HeapBuffer::new();
+    buffer.message().bytes(1, descriptor);
+    buffer.to_vec()
+}
+
+impl core::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("name", &self.identity.name)
+            .field("emulated", &self.emulated)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The number by which the service's system knows this process, if the service says that.
+fn peer_pid(response: &[u8]) -> Option<u32> {
+    let field = Fields::new(response).find(|field| field.id == PEER_PID_FIELD)?;
+    u32::try_from(field.as_u64()).ok().filter(|&pid| pid != 0 && i32::try_from(pid).is_ok())
+}
+
+#[cfg(all(test, any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_that_hangs_up_gets_no_new_patience() {
+        let left = Duration::from_secs(3);
+        let mut endpoint = Endpoint::new(Identity::default(), Waker::new().unwrap());
+        endpoint.patience = left;
+        for _ in 0..2 {
+            endpoint.provide_memory().unwrap();
+            assert_eq!(endpoint.arbiter().unwrap().stall_budget(), left);
+            endpoint.disconnected();
+            assert_eq!(endpoint.patience, left);
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! A producer and the connection it has, wants or has lost (`docs/spec/client-library.md` §4).
+
+use core::mem;
+use std::time::{Duration, Instant};
+
+use esatto_schema::producer_port;
+use esatto_shm::FlushCallback;
+
+use super::instances::Producer;
+use super::protocol::{Identity, Tag};
+use super::startup_instances::StartupRequest;
+use crate::connection::transport::{Link, LinkEvent, SocketLink};
+use crate::connection::{Place, Surroundings, Waker};
+use crate::os::{DirectoryWatch, Interest, LinkError, OwnedFd};
+
+/// Each wait for a missing service is longer than the one before by this much …
+const RETRY_STEP: Duration = Duration::from_secs(1);
+/// … until it reaches this …
+const RETRY_STEPS_UNTIL: Duration = Duration::from_secs(10);
+/// … and this from then on.
+const RETRY_AT_LAST: Duration = Duration::from_secs(30);
+/// A connection that stood is renewed when it breaks, but not sooner after its begin. If it was
+/// short, this counts as often as there were short ones in a row, up to [`RETRY_AT_LAST`]: a
+/// service that hangs up on everybody costs next to nothing, and is never given up.
+const RENEWAL: Duration = Duration::from_secs(1);
+/// A connection that stood for less is short.
+const SHORT: Duration = Duration::from_secs(10);
+/// Changes in the folder of the socket end a wait early, because the service may have been started
+/// again. After so many short connections in a row they do not any more: someone in that folder
+/// could keep this process busy.
+const MAX_HASTY_RENEWALS: u32 = 128;
+/// A socket file appears a moment before its service listens.
+const RETRY_AFTER_CHANGE: Duration = Duration::from_millis(10);
+
+pub(crate) struct ProducerLink {
+    place: Place,
+    producer: Producer,
+    link: Option<Link<Tag>>,
+    ready: bool,
+    connected_at: Instant,
+    /// When to try to connect; meaningful without link.
+    retry_at: Instant,
+    delay: Duration,
+    /// A socket has been asked for, and not been delivered.
+    awaited: Option<u64>,
+    /// Connections in a row that stood and were short.
+    short: u32,
+    /// The service does not take memory of ours.
+    refuses_memory: bool,
+    /// Watches the directory of the socket.
+    watch: Option<DirectoryWatch>,
+}
+
+impl ProducerLink {
+    pub(crate) fn new(place: Place, identity: Identity, waker: Waker) -> Self {
+        Self {
+            producer: Producer::new(identity, place.backend(), waker),
+            place,
+            link: None,
+            ready: false,
+            connected_at: Instant::now(),
+            retry_at: Instant::now(),
+            delay: Duration::ZERO,
+            awaited: None,
+            short: 0,
+            refuses_memory: false,
+            watch: None,
+        }
+    }
+
+    pub(crate) const fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// See [`Producer::flush`].
+    pub(crate) fn flush(&mut self, done: FlushCallback) {
+        self.producer.flush(done);
+    }
+
+    pub(crate) fn interest(&self) -> Option<Interest<'_>> {
+        match (&self.link, &self.watch) {
+            (Some(link), _) => link.interest(),
+            (None, Some(watch)) => Some(watch.interest()),
+            (None, None) => None,
+        }
+    }
+
+    /// The data sources of this connection.
+    pub(crate) const fn producer(&mut self) -> &mut Producer {
+        &mut self.producer
+    }
+
+    /// When to pump again, if nothing happens before.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let retry = self.wants_link().then_some(self.retry_at);
+        [retry, self.producer.deadline()].into_iter().flatten().min()
+    }
+
+    /// Somebody has an answer to a request for a socket, perhaps to that of this link.
+    pub(crate) fn deliver(&mut self, number: u64, socket: &mut Option<OwnedFd>, now: Instant) {
+        if self.awaited.take_if(|awaited| *awaited == number).is_none() {
+            return;
+        }
+        match socket.take().and_then(|socket| SocketLink::adopt(socket, producer_port::SERVICE).ok()) {
+            Some(link) => {
+                self.connected_at = now;
+                self.link = Some(Link::Socket(Box::new(link)));
+            }
+            None => self.retry_later(now),
+        }
+    }
+
+    fn wants_link(&self) -> bool {
+        self.link.is_none() && self.awaited.is_none()
+    }
+
+    /// Does what can be done now. Returns whether there may be more.
+    pub(crate) fn pump(&mut self, now: Instant, around: &mut Surroundings<'_>) -> bool {
+        self.drain_watch(now);
+        if self.wants_link() && now >= self.retry_at {
+            self.connect(now, around);
+        }
+        self.producer.expire(now);
+        let result = self.transfer(now, around);
+        let failure = self.producer.take_failure();
+        match (result, failure) {
+            (Ok(busy), None) => busy,
+            _ => {
+                self.disconnected(now, around);
+                true
+            }
+        }
+    }
+
+    /// Begins startup tracing: in the memory that there is, or in our own, which the service is offered when we connect.
+    pub(crate) fn start_up(&mut self, request: StartupRequest, now: Instant, around: &mut Surroundings<'_>) {
+        if self.producer.endpoint.arbiter().is_none() && !self.refuses_memory {
+            if self.link.is_some() {
+                self.hang_up(around);
+                self.retry_at = now;
+            }
+            // Without memory nothing is recorded, which the request is told.
+            let _ = self.producer.endpoint.provide_memory();
+        }
+        self.producer.start_up(request);
+    }
+
+    fn connect(&mut self, now: Instant, _around: &mut Surroundings<'_>) {
+        self.connected_at = now;
+        match &self.place {
+            Place::Socket(socket) => {
+                // Before the attempt: a service that starts between the two is noticed.
+                if self.watch.is_none() {
+                    self.watch = DirectoryWatch::of(&socket.address);
+                }
+                match SocketLink::connect(socket, producer_port::SERVICE) {
+                    Ok(link) => {
+                        self.link = Some(Link::Socket(Box::new(link)));
+                        self.watch = None;
+                    }
+                    Err(error) => {
+                        crate::os::connect_error::producer_failed(&error);
+                        self.retry_later(now);
+                    }
+                }
+            }
+            Place::Delivered(factory) => match SocketLink::<Tag>::may_adopt() {
+                Ok(()) => self.awaited = Some(factory.ask()),
+                Err(_) => self.retry_later(now),
+            },
+            #[cfg(feature = "in-process")]
+            Place::Here(start) => {
+                let service = _around.local.get_or_insert_with(start);
+                self.link = Some(Link::Local(crate::connection::in_process::LocalLink::connect(
+                    &mut **service,
+                    crate::connection::in_process::Port::Producer,
+                )));
+                self.ready = true;
+                self.producer.connected();
+            }
+        }
+    }
+
+    fn retry_later(&mut self, now: Instant) {
+        self.delay = if self.delay < RETRY_STEPS_UNTIL { self.delay + RETRY_STEP } else { RETRY_AT_LAST };
+        self.retry_at = now + self.delay;
+    }
+
+    /// Something changed in the directory of the socket: it may be there now.
+    fn drain_watch(&mut self, now: Instant) {
+        let Some(watch) = &self.watch else { return };
+        if watch.has_changed() && self.short <= MAX_HASTY_RENEWALS {
+            self.retry_at = self.retry_at.min(now + RETRY_AFTER_CHANGE);
+        }
+    }
+
+    /// Moves calls out and replies in.
+    fn transfer(&mut self, now: Instant, around: &mut Surroundings<'_>) -> Result<bool, LinkError> {
+        let Self { producer, link, ready, .. } = self;
+        let Some(link) = link else { return Ok(false) };
+        let _ = &around;
+        match link {
+            Link::Socket(link) => {
+                let open = link.pump(|event| match event {
+                    LinkEvent::Ready => {
+                        *ready = true;
+                        producer.connected();
+                    }
+                    LinkEvent::Reply(tag, reply) => producer.reply(tag, reply),
+                })?;
+                if !open {
+                    return Err(LinkError::Disconnected);
+                }
+                if *ready {
+                    producer.pump(link.is_congested(), now);
+                    for call in producer.take_calls() {
+                        if let Some(tag) = link.invoke(call)? {
+                            producer.endpoint.rejected(tag);
+                        }
+                    }
+                }
+                link.flush()?;
+                Ok(false)
+            }
+            #[cfg(feature = "in-process")]
+            Link::Local(link) => {
+                let Some(service) = around.local.as_deref_mut() else { return Ok(false) };
+                let mut busy = link.pump(service, |event| match event {
+                    LinkEvent::Ready => {}
+                    LinkEvent::Reply(tag, reply) => producer.reply(tag, reply),
+                });
+                producer.pump(false, now);
+                for call in producer.take_calls() {
+                    busy = true;
+                    if let Some(tag) = link.invoke(service, call) {
+                        producer.endpoint.rejected(tag);
+                    }
+                }
+                Ok(busy)
+            }
+        }
+    }
+
+    /// Ends the connection, if there is one. Returns whether it stood.
+    /// For good.
+    pub(crate) fn shut_down(&mut self, around: &mut Surroundings<'_>) {
+        self.hang_up(around);
+    }
+
+    fn hang_up(&mut self, _around: &mut Surroundings<'_>) -> bool {
+        #[cfg(feature = "in-process")]
+        if let (Some(Link::Local(link)), Some(service)) = (&self.link, _around.local.as_mut()) {
+            link.disconnect(&mut **service);
+        }
+        self.link = None;
+        self.producer.disconnected();
+        mem::replace(&mut self.ready, false)
+    }
+
+    fn disconnected(&mut self, now: Instant, around: &mut Surroundings<'_>) {
+        let stood = self.hang_up(around);
+        if mem::take(&mut self.producer.endpoint.memory_refused) {
+            self.refuses_memory = true;
+            self.retry_at = now;
+            return;
+        }
+        self.watch = self.place.address().and_then(DirectoryWatch::of);
+        if stood {
+            self.delay = Duration::ZERO;
+            let is_short = now < self.connected_at + SHORT;
+            self.short = if is_short { self.short.saturating_add(1) } else { 0 };
+            let wait = RENEWAL.saturating_mul(self.short.max(1)).min(RETRY_AT_LAST);
+            self.retry_at = now.max(self.connected_at + wait);
+        } else {
+            self.retry_later(now);
+        }
+    }
+}
+
+#[cfg(all(test, any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
+mod tests {
+    use super::*;
+    use crate::connection::SocketPlace;
+
+    fn link(place: Place) -> ProducerLink {
+        ProducerLink::new(place, Identity::default(), Waker::new().unwrap())
+    }
+
+    /// What happens to the link, at a moment.
+    fn with(act: impl FnOnce(&mut Surroundings<'_>)) {
+        act(&mut Surroundings { local: &mut Default::default() });
+    }
+
+    #[test]
+    fn a_service_that_is_missing_is_asked_more_and_more_seldom() {
+        let place = Place::Socket(SocketPlace::named("/nowhere/at/all".parse().unwrap()));
+        let mut link = link(place);
+        let mut now = Instant::now();
+        let mut delays = Vec::new();
+        for _ in 0..13 {
+            with(|around| {
+                link.pump(now, around);
+            });
+            delays.push((link.deadline().unwrap() - now).as_secs());
+            now = link.deadline().unwrap();
+        }
+        assert_eq!(delays, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 30, 30, 30]);
+    }
+
+    #[test]
+    fn connections_that_are_lost_are_renewed_for_ever() {
+        let place = Place::Socket(SocketPlace::named("/nowhere/at/all".parse().unwrap()));
+        let mut link = link(place);
+        let mut now = Instant::now();
+        let mut lose = |link: &mut ProducerLink, after: Duration| {
+            let begin = now;
+            (link.connected_at, link.ready) = (begin, true);
+            now += after;
+            with(|around| link.disconnected(now, around));
+            let again = link.deadline().expect("it is tried again");
+            assert!(again >= now);
+            now = again;
+            (again - begin).as_secs()
+        };
+        for lost in 1..=1_000 {
+            assert_eq!(lose(&mut link, RENEWAL / 100), lost.min(30), "the {lost}th short one");
+        }
+        for _ in 0..1_000 {
+            assert_eq!(lose(&mut link, SHORT), 10, "at once after one that has lasted");
+        }
+        assert_eq!(lose(&mut link, RENEWAL / 100), 1);
+    }
+}

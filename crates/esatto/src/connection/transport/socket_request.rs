@@ -1,0 +1,76 @@
+//! Sockets that somebody else connects: for processes that may not do so themselves.
+
+use core::fmt;
+use core::mem;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use crate::callbacks::shielded;
+use crate::connection::{Command, handle};
+use crate::os::OwnedFd;
+
+/// A request for a socket that is connected to the producer port of a service.
+///
+/// To be answered at any time, on any thread. One that is dropped without an answer counts as one that failed: another request
+/// comes later, with the growing delay of a service that cannot be reached.
+#[must_use = "the process is not connected before a socket is delivered"]
+pub struct SocketRequest {
+    number: u64,
+    answered: bool,
+}
+
+impl SocketRequest {
+    /// Hands over a connected stream socket. One that is not counts as a failure.
+    pub fn deliver(mut self, socket: impl Into<OwnedFd>) {
+        self.answer(Some(socket.into()));
+    }
+
+    fn answer(&mut self, socket: Option<OwnedFd>) {
+        if !mem::replace(&mut self.answered, true) {
+            if let Some(control) = handle() {
+                let number = self.number;
+                control.send(Command::With(Box::new(move |control| control.deliver(number, socket))));
+            }
+        }
+    }
+}
+
+impl Drop for SocketRequest {
+    fn drop(&mut self) {
+        self.answer(None);
+    }
+}
+
+impl fmt::Debug for SocketRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SocketRequest").finish_non_exhaustive()
+    }
+}
+
+/// Whom to ask for sockets.
+#[derive(Clone)]
+pub(crate) struct SocketFactory(Arc<dyn Fn(SocketRequest) + Send + Sync>);
+
+impl SocketFactory {
+    pub(crate) fn new(ask: impl Fn(SocketRequest) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(ask))
+    }
+
+    /// Asks for a socket, and returns the number under which it will be delivered.
+    pub(crate) fn ask(&self) -> u64 {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        shielded(|| (self.0)(SocketRequest { number, answered: false }));
+        number
+    }
+
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl fmt::Debug for SocketFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SocketFactory").finish_non_exhaustive()
+    }
+}

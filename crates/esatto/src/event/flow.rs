@@ -1,0 +1,93 @@
+//! Flows: arrows between slices.
+
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::track_uuid;
+
+/// Connects the slices and instants that carry it, in the order of their times (`docs/spec/track-event.md` §15).
+///
+/// ```
+/// # esatto::categories! { static NET = "net"; }
+/// use esatto::Flow;
+///
+/// let flow = Flow::process(42);
+/// esatto::instant!(NET, "sent", |event| event.flow(flow));
+/// esatto::instant!(NET, "received", |event| event.end_flow(flow));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Flow(u64);
+
+impl Flow {
+    /// A flow with the same meaning in every process, such as a request id that travels along.
+    #[must_use]
+    pub const fn global(id: u64) -> Self {
+        Self(id)
+    }
+
+    /// A flow inside this process: equal ids of other processes are other flows.
+    #[must_use]
+    pub fn process(id: u64) -> Self {
+        Self(id ^ track_uuid::process_uuid())
+    }
+
+    /// A flow inside this process that is named by the address of a value.
+    #[must_use]
+    pub fn pointer<T: ?Sized>(value: *const T) -> Self {
+        Self::process(value.cast::<u8>().addr() as u64)
+    }
+
+    /// A flow with the same meaning in every process, in a name space of its own: equal ids of other scopes are other flows.
+    ///
+    /// ```
+    /// # use esatto::Flow;
+    /// assert_eq!(Flow::scoped("ipc", 5).id(), 0x2bc2_1219_2bf1_cee8);
+    /// ```
+    #[must_use]
+    pub const fn scoped(scope: &str, id: u64) -> Self {
+        Self(id ^ track_uuid::fnv(scope.as_bytes()))
+    }
+
+    /// A flow that is like no other of this process: one for each request or message.
+    #[must_use]
+    pub fn unique() -> Self {
+        /// Away from small numbers and addresses.
+        const FIRST: u64 = 0xf10e_0000_0000_0000;
+        /// How many numbers a thread takes at once, so that threads do not fight for the counter.
+        const PER_THREAD: u64 = 1024;
+        static NEXT: AtomicU64 = AtomicU64::new(FIRST);
+        thread_local! {
+            /// The next number of this thread; a multiple of `PER_THREAD`: it has none.
+            static OWN: Cell<u64> = const { Cell::new(0) };
+        }
+        let take = || NEXT.fetch_add(PER_THREAD, Ordering::Relaxed);
+        let number = OWN.try_with(|own| {
+            let number = if own.get() % PER_THREAD == 0 { take() } else { own.get() };
+            own.set(number + 1);
+            number
+        });
+        Self::process(number.unwrap_or_else(|_| take()))
+    }
+
+    /// The id as it is written, to hand it to another process for [`global`](Self::global).
+    #[must_use]
+    pub const fn id(self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unique_flows_differ_across_threads() {
+        let flows = || (0..3000).map(|_| Flow::unique().id()).collect::<Vec<_>>();
+        let other = std::thread::spawn(flows);
+        let mut all = flows();
+        all.extend(other.join().expect("does not panic"));
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 6000);
+    }
+}

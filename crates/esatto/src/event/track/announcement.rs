@@ -1,0 +1,73 @@
+//! Descriptors that the program wants in the trace, whether it uses the tracks or not.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Kind, Track};
+use crate::sys::threads;
+use crate::thread;
+
+/// Those of threads and processes, which sequences describe by themselves otherwise.
+static ANNOUNCED: Mutex<BTreeMap<u64, Arc<Track>>> = Mutex::new(BTreeMap::new());
+
+/// Spares trace points the lock while there are none.
+static ANY: AtomicBool = AtomicBool::new(false);
+
+/// Whether the threads of this process stay apart from those that the operating system tells of.
+static APART: AtomicBool = AtomicBool::new(false);
+
+fn lock() -> MutexGuard<'static, BTreeMap<u64, Arc<Track>>> {
+    ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps the descriptors locked, while the process forks.
+pub(crate) fn hold_for_fork() -> impl Sized {
+    lock()
+}
+
+impl Track {
+    /// Describes the track in all sessions that run, whether anything happens on it or not. Takes effect for the names of threads and processes,
+    /// too, in these sessions and in later ones, until the next call for the same track:
+    ///
+    /// ```
+    /// use esatto::Track;
+    ///
+    /// Track::of_process().named("shop").describe_now();
+    /// Track::of_this_thread().named("cashier").describe_now();
+    /// ```
+    ///
+    /// Readers name a track as they find it named first, threads and processes as they find them named last.
+    pub fn describe_now(&self) {
+        if matches!(self.kind, Kind::Process | Kind::Thread(_)) {
+            let _closed = threads::close();
+            let mut announced = lock();
+            let mut track = self.clone();
+            if let Kind::Thread(None) = self.kind {
+                // Whichever thread writes it.
+                let tid = crate::os::process_info::tid();
+                (track.seed, track.parent, track.kind) =
+                    (u64::from(tid), super::Parent::Process, Kind::Thread(Some(tid)));
+            }
+            announced.insert(track.uuid(), Arc::new(track));
+            ANY.store(true, Ordering::Release);
+        }
+        thread::describe(self);
+    }
+}
+
+/// The announced form of the track of a thread or process.
+pub(crate) fn get(uuid: u64) -> Option<Arc<Track>> {
+    if !ANY.load(Ordering::Acquire) {
+        return None;
+    }
+    lock().get(&uuid).cloned()
+}
+
+pub(crate) fn keep_apart_from_system_tracks() {
+    APART.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn are_apart_from_system_tracks() -> bool {
+    APART.load(Ordering::Relaxed)
+}

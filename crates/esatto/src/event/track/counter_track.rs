@@ -1,0 +1,164 @@
+//! Counters (`docs/spec/track-event.md` §16).
+
+use std::borrow::Cow;
+
+use esatto_schema::CounterDescriptorWriter;
+use esatto_schema::counter_descriptor::Unit as UnitNumber;
+
+use super::{Kind, Parent, Track, appearance_methods, place_methods};
+use crate::track_uuid::{self, COUNTER_MAGIC};
+
+/// What the values of a counter count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nothing that is told.
+    Unspecified,
+    /// Nanoseconds.
+    TimeNs,
+    /// Things.
+    Count,
+    /// Bytes.
+    Bytes,
+    /// Something with a name of its own, such as `"rpm"`.
+    Named(&'static str),
+}
+
+/// A track of numbers over time.
+///
+/// ```
+/// # esatto::categories! { static MEMORY = "memory"; }
+/// use esatto::{CounterTrack, Unit};
+///
+/// static HEAP: CounterTrack = CounterTrack::new("heap").unit(Unit::Bytes).multiplier(1024);
+/// esatto::counter!(MEMORY, &HEAP, 4);
+///
+/// // One per thread: it belongs to the thread that counts.
+/// static DEPTH: CounterTrack = CounterTrack::new("depth").in_this_thread();
+/// esatto::counter!(MEMORY, &DEPTH, 1.5);
+/// ```
+#[derive(Clone, Debug)]
+pub struct CounterTrack {
+    track: Track,
+}
+
+/// What a descriptor says of a counter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counter {
+    unit: Unit,
+    multiplier: i64,
+    is_incremental: bool,
+    y_axis_share_key: &'static str,
+    categories: &'static [&'static str],
+}
+
+macro_rules! counter_field {
+    ($self:ident, $field:ident = $value:expr) => {{
+        if let Kind::Counter(counter) = &mut $self.track.kind {
+            counter.$field = $value;
+        }
+        $self
+    }};
+}
+
+impl CounterTrack {
+    /// A counter of this process. Counters of one process with equal names are the same.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self::with_id(name, 0)
+    }
+
+    /// One of several counters of this process with the same name.
+    #[must_use]
+    pub const fn with_id(name: &'static str, id: u64) -> Self {
+        let counter = Counter {
+            unit: Unit::Unspecified,
+            multiplier: 1,
+            is_incremental: false,
+            y_axis_share_key: "",
+            categories: &[],
+        };
+        let seed = id ^ track_uuid::fnv(name.as_bytes()) ^ COUNTER_MAGIC;
+        Self { track: Track::new(seed, Parent::Process, name, Kind::Counter(counter)) }
+    }
+
+    /// A counter of this process with a name made at run time.
+    #[must_use]
+    pub fn dynamic(name: impl Into<String>) -> Self {
+        let name = name.into();
+        let mut counter = Self::new("");
+        counter.track.seed = track_uuid::fnv(name.as_bytes()) ^ COUNTER_MAGIC;
+        counter.track.name = Cow::Owned(name);
+        counter
+    }
+
+    /// Sets the unit.
+    #[must_use]
+    pub const fn unit(mut self, unit: Unit) -> Self {
+        counter_field!(self, unit = unit)
+    }
+
+    /// Says how many units one of the value is: 1024 if it counts KiB and the unit is bytes. Below 1 it counts as 1.
+    #[must_use]
+    pub const fn multiplier(mut self, multiplier: i64) -> Self {
+        counter_field!(self, multiplier = if multiplier < 1 { 1 } else { multiplier })
+    }
+
+    /// Writes differences to the value before, which take less room if the counter grows slowly. The program still gives whole
+    /// values. A counter that several threads set must not be incremental: each thread knows its own last value only.
+    #[must_use]
+    pub const fn incremental(mut self) -> Self {
+        counter_field!(self, is_incremental = true)
+    }
+
+    /// Draws the counters below one parent that have this key with the same scale.
+    #[must_use]
+    pub const fn share_y_axis(mut self, key: &'static str) -> Self {
+        counter_field!(self, y_axis_share_key = key)
+    }
+
+    /// Names categories that the counter belongs to, for the reader.
+    #[must_use]
+    pub const fn categories(mut self, categories: &'static [&'static str]) -> Self {
+        counter_field!(self, categories = categories)
+    }
+
+    place_methods!(self.track);
+    appearance_methods!(track.appearance);
+
+    /// The track that the values are drawn on.
+    #[must_use]
+    pub const fn track(&self) -> &Track {
+        &self.track
+    }
+}
+
+impl Track {
+    /// Whether the values on it are differences.
+    pub(crate) const fn is_incremental(&self) -> bool {
+        matches!(self.kind, Kind::Counter(Counter { is_incremental: true, .. }))
+    }
+}
+
+impl Counter {
+    pub(super) fn write(&self, out: &mut CounterDescriptorWriter<'_>) {
+        for category in self.categories {
+            out.categories(category);
+        }
+        match self.unit {
+            Unit::Unspecified => {}
+            Unit::TimeNs => drop(out.unit(UnitNumber::UNIT_TIME_NS)),
+            Unit::Count => drop(out.unit(UnitNumber::UNIT_COUNT)),
+            Unit::Bytes => drop(out.unit(UnitNumber::UNIT_SIZE_BYTES)),
+            Unit::Named(name) => drop(out.unit_name(name)),
+        }
+        if self.multiplier != 1 {
+            out.unit_multiplier(self.multiplier);
+        }
+        if self.is_incremental {
+            out.is_incremental(true);
+        }
+        if !self.y_axis_share_key.is_empty() {
+            out.y_axis_share_key(self.y_axis_share_key);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Prints track events while they happen.
+//!
+//! ```text
+//! [  0.012] worker           app   frame {(number:7)
+//! [  0.012] worker           app   -  draw {
+//! [  0.031] worker           app   -  } draw +18ms
+//! [  0.031] worker           app   } frame +19ms
+//! ```
+//!
+//! Seconds since the session began, the track, the category, the depth on the track, then begins with `{`, ends with `}` and how long they took if that was
+//! 10 ms or more, and instants; debug annotations in parentheses. Counters and typed fields are not shown.
+//!
+//! A config chooses it by `interceptor_config { name: "console" }`, and in that, by `console_config`, whether it prints to the
+//! standard output or error, and in colours; by default to the standard output, and in colours if that is a terminal.
+
+mod colors;
+mod line;
+mod sequence_state;
+
+use std::fs::File;
+use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use esatto_schema::{DataSourceConfigReader, console_config};
+
+use crate::clock;
+use crate::error::Error;
+use crate::interceptor::Interceptor;
+use crate::os::OwnedFd;
+use line::Line;
+use sequence_state::{Sequence, Tracks};
+
+/// Registers the interceptor `console`.
+///
+/// # Errors
+///
+/// None; the [registration](crate::interceptor::register) of other names has some.
+pub fn register() -> Result<(), Error> {
+    crate::interceptor::register::<Console>("console")
+}
+
+/// Prints to another file than the standard output, where the config does not choose; for tests and for programs whose terminal is taken.
+/// The first call counts, and later sessions.
+pub fn print_to(file: impl Into<OwnedFd>) {
+    let _ = OUTPUT.set(File::from(file.into()));
+}
+
+static OUTPUT: OnceLock<File> = OnceLock::new();
+
+/// The interceptor.
+struct Console {
+    output: Output,
+    colors: bool,
+    start_ns: AtomicU64,
+    /// Of all sequences: any may use any.
+    tracks: Mutex<Tracks>,
+}
+
+#[derive(Clone, Copy)]
+enum Output {
+    Chosen(&'static File),
+    Stdout,
+    Stderr,
+}
+
+impl Output {
+    fn is_terminal(self) -> bool {
+        match self {
+            Self::Chosen(file) => file.is_terminal(),
+            Self::Stdout => std::io::stdout().is_terminal(),
+            Self::Stderr => std::io::stderr().is_terminal(),
+        }
+    }
+
+    /// Whole lines at a time, so that those of several threads do not mix. Nobody can be told of a failure.
+    fn write(self, text: &[u8]) {
+        let _ = match self {
+            Self::Chosen(mut file) => file.write_all(text),
+            Self::Stdout => std::io::stdout().lock().write_all(text),
+            Self::Stderr => std::io::stderr().lock().write_all(text),
+        };
+    }
+}
+
+/// What one sequence has announced.
+#[derive(Default)]
+struct State {
+    sequence: Sequence,
+    line: Vec<u8>,
+}
+
+impl Interceptor for Console {
+    type ThreadState = State;
+
+    fn setup(config: &[u8]) -> Self {
+        let config = DataSourceConfigReader::new(config).interceptor_config().and_then(|c| c.console_config());
+        let output = match config.and_then(|c| c.output()) {
+            Some(console_config::Output::OUTPUT_STDOUT) => Output::Stdout,
+            Some(console_config::Output::OUTPUT_STDERR) => Output::Stderr,
+            _ => OUTPUT.get().map_or(Output::Stdout, Output::Chosen),
+        };
+        let colors = config.and_then(|c| c.enable_colors()).unwrap_or_else(|| output.is_terminal());
+        Self { output, colors, start_ns: AtomicU64::new(0), tracks: Mutex::default() }
+    }
+
+    fn start(&self) {
+        self.start_ns.store(clock::now_ns(), Ordering::Relaxed);
+    }
+
+    fn packet(&self, state: &mut State, packet: &[u8]) {
+        let mut tracks = self.tracks.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { sequence, line } = state;
+        if let Some(event) = sequence.read(&mut tracks, packet) {
+            line.clear();
+            let start_ns = self.start_ns.load(Ordering::Relaxed);
+            Line { out: line, colors: self.colors }.event(&event, sequence, start_ns);
+            drop(event);
+            self.output.write(line);
+        }
+    }
+}
+
+/// How a track is called, shared by its events.
+type Title = Arc<str>;

@@ -1,0 +1,45 @@
+//! Addresses of services in other processes, of which there are none: types without values.
+
+use core::fmt;
+
+/// The address of a service in another process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Address {}
+
+/// Why there is no [`Address`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AddressError;
+
+impl fmt::Display for AddressError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("on this system there are only services inside of programs")
+    }
+}
+
+impl std::error::Error for AddressError {}
+
+impl Address {
+    pub(crate) const fn parse(_: &str) -> Result<Self, AddressError> {
+        Err(AddressError)
+    }
+
+    pub(crate) const fn producer_default() -> Result<Self, AddressError> {
+        Err(AddressError)
+    }
+
+    pub(crate) const fn consumer_default() -> Result<Self, AddressError> {
+        Err(AddressError)
+    }
+}
+
+/// How a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LinkError {
+    Disconnected,
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the connection is over")
+    }
+}

@@ -1,0 +1,316 @@
+//! Connecting this process to tracing services.
+
+use core::fmt;
+use std::env;
+use std::time::{Duration, Instant};
+
+use super::shutdown;
+use crate::category::{Category, registry};
+use crate::clock::Clock;
+use crate::connection::{self, Command, Identity, Place, SocketFactory, SocketPlace, SocketRequest};
+use crate::data_source::{self, BufferExhausted};
+use crate::error::Error;
+use crate::event::track::announcement;
+use crate::os::{Address, process_info};
+use crate::session::{self, Backend};
+use crate::{diagnostics, track_uuid};
+
+/// Names the socket of the system's service.
+const PRODUCER_VARIABLE: &str = "PERFETTO_PRODUCER_SOCK_NAME";
+
+/// How long to wait for a session of the system's service, in milliseconds.
+const WAIT_VARIABLE: &str = "ESATTO_WAIT_MS";
+
+/// What to connect to and what to say there; made by [`Tracing::builder`].
+#[derive(Default)]
+#[must_use = "nothing is connected before `start`"]
+pub struct Builder {
+    categories: Vec<&'static Category>,
+    system: bool,
+    #[cfg(feature = "in-process")]
+    in_process: Option<Place>,
+    socket: Option<String>,
+    socket_factory: Option<SocketFactory>,
+    name: Option<String>,
+    shm_size_hint_kb: u32,
+    shm_page_size_hint_kb: u32,
+    batch_delay: Option<Duration>,
+    direct_patching: bool,
+    process_uuid: Option<u64>,
+    exhausted: Option<BufferExhausted>,
+    no_system_sessions: bool,
+    policy: Option<session::Policy>,
+    listener: Option<diagnostics::Listener>,
+    clock: Option<Clock>,
+}
+
+impl Builder {
+    /// Announces categories (what [`categories!`](crate::categories) calls `CATEGORIES`), so that they can be listed before they are
+    /// first used.
+    pub fn categories(mut self, categories: &[&'static Category]) -> Self {
+        self.categories.extend_from_slice(categories);
+        self
+    }
+
+    /// Connects to the tracing service of the system, and waits for it in the background if it does not run.
+    ///
+    /// Its address is taken from `PERFETTO_PRODUCER_SOCK_NAME`, or is the standard one (`docs/spec/wire-protocol.md` §1).
+    ///
+    /// A program that has just connected is recorded only some milliseconds later, and a short one may be over by then. If the environment variable
+    /// `ESATTO_WAIT_MS` is set, as `esatto record` does for the program that it runs, [`start`](Self::start) waits until a session records track events, for so many
+    /// milliseconds at most. The program itself can do that by [`Tracing::wait_until_enabled`], or record from the beginning by
+    /// [`StartupTracing`](crate::StartupTracing).
+    pub fn system(mut self) -> Self {
+        self.system = true;
+        self
+    }
+
+    /// Makes events available to sessions of this process ([`Session`](crate::Session)), without a daemon.
+    #[cfg(feature = "in-process")]
+    pub fn in_process(mut self) -> Self {
+        self.in_process = Some(Place::here());
+        self
+    }
+
+    /// Uses another address for the system's service: a path, `@name` or `host:port`.
+    pub fn socket(mut self, address: impl Into<String>) -> Self {
+        self.socket = Some(address.into());
+        self.system()
+    }
+
+    /// Connects to the system's service by sockets that somebody else connects, for processes that may not: `ask` is called for each, on the
+    /// control thread, and answers when it likes.
+    ///
+    /// ```no_run
+    /// use std::os::unix::net::UnixStream;
+    ///
+    /// let tracing = esatto::Tracing::builder()
+    ///     .socket_factory(|request| {
+    ///         std::thread::spawn(move || match UnixStream::connect("/run/perfetto/traced-producer.sock") {
+    ///             Ok(socket) => request.deliver(socket),
+    ///             Err(_) => drop(request), // asks again later
+    ///         });
+    ///     })
+    ///     .start()?;
+    /// # Ok::<(), esatto::Error>(())
+    /// ```
+    pub fn socket_factory(mut self, ask: impl Fn(SocketRequest) + Send + Sync + 'static) -> Self {
+        self.socket_factory = Some(SocketFactory::new(ask));
+        self
+    }
+
+    /// Sets the name under which this process appears at the service; the program's name if it is not set.
+    pub fn producer_name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Wishes for the shared memory buffer, in KiB; 0 leaves the choice to the service (256 KiB in pages of 4).
+    ///
+    /// Pages are 4, 8, 16 or 32 KiB; each thread that traces holds one.
+    pub fn shared_memory(mut self, size_kb: u32, page_size_kb: u32) -> Self {
+        self.shm_size_hint_kb = size_kb;
+        self.shm_page_size_hint_kb = page_size_kb;
+        self
+    }
+
+    /// Sets how long finished chunks of shared memory may wait for others before the service is told of them, which saves wake-ups of both: 5 ms by default.
+    /// Commits that somebody waits for, and those that free a quarter of the memory, are not held up.
+    pub fn batch_commits(mut self, delay: Duration) -> Self {
+        self.batch_delay = Some(delay);
+        self
+    }
+
+    /// Fills lengths of nested messages into chunks that wait to be sent, instead of sending them behind, where the service says that it
+    /// allows that. Useful only with [`batch_commits`](Self::batch_commits).
+    pub fn direct_patching(mut self) -> Self {
+        self.direct_patching = true;
+        self
+    }
+
+    /// Sets the number that the track of this process has in traces, for programs whose other parts know it. By default it is made of what the
+    /// system says of the process. Without effect once something was recorded.
+    pub fn process_uuid(mut self, uuid: u64) -> Self {
+        self.process_uuid = Some(uuid);
+        self
+    }
+
+    /// What track events do when shared memory is full, unless a session's config says something else; by default they are dropped.
+    pub fn buffer_exhausted(mut self, exhausted: BufferExhausted) -> Self {
+        self.exhausted = Some(exhausted);
+        self
+    }
+
+    /// Keeps the tracks of this process's threads apart from those that the operating system's own events of the threads are on. By default readers
+    /// draw them together.
+    pub fn apart_from_system_tracks(self) -> Self {
+        announcement::keep_apart_from_system_tracks();
+        self
+    }
+
+    /// Asks `policy` for each [`Session`](crate::Session) of this process whether it may be; one that may not fails as if there were no service.
+    /// The first policy of a process stays.
+    pub fn session_policy(mut self, policy: impl Fn(&Backend) -> bool + Send + Sync + 'static) -> Self {
+        self.policy = Some(Box::new(policy));
+        self
+    }
+
+    /// Gives `listener` the lines that the library has to say and that no [`Error`] can carry: that the service's socket is not for this user, for
+    /// instance. Each line is said once in a process; without a listener, on stderr. The first listener of a process stays. It is called on the
+    /// thread that has something to say and must not trace.
+    pub fn notices(mut self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.listener = Some(Box::new(listener));
+        self
+    }
+
+    /// Keeps [`Backend::Any`] from being the service of the system; a session that asks for it by name still gets it.
+    pub fn without_system_sessions(mut self) -> Self {
+        self.no_system_sessions = true;
+        self
+    }
+
+    /// Chooses what timestamps are read from. To be called before the first session: a trace whose events have different clocks is in disorder.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Starts the control thread, if this is the first call in the process, and adds the backends that are not there yet.
+    ///
+    /// Returns at once, unless the environment says [otherwise](Self::system); whether a service can be reached shows later.
+    ///
+    /// # Errors
+    ///
+    /// If an address does not parse, a variable makes no sense, or no thread can be started.
+    pub fn start(self) -> Result<Tracing, Error> {
+        let identity = Identity {
+            name: self.name.unwrap_or_else(process_info::name),
+            shm_size_hint_bytes: self.shm_size_hint_kb.saturating_mul(1024),
+            page_size_hint_bytes: self.shm_page_size_hint_kb.saturating_mul(1024),
+            batch_delay: self.batch_delay.unwrap_or(connection::COLLECTION_INTERVAL),
+            direct_patching: self.direct_patching,
+        };
+        let patience = if self.system { patience()? } else { None };
+        let mut places = Vec::new();
+        if let Some(listener) = self.listener {
+            diagnostics::listen(listener);
+        }
+        if let Some(policy) = self.policy {
+            session::set_policy(policy);
+        }
+        if self.no_system_sessions {
+            session::connected(session::NO_SYSTEM_SESSIONS);
+        }
+        if let Some(factory) = self.socket_factory {
+            session::connected(session::SYSTEM);
+            places.push(Place::Delivered(factory));
+        }
+        if self.system {
+            session::connected(session::SYSTEM);
+            places.push(Place::Socket(producer_socket(self.socket.as_deref())?));
+        }
+        #[cfg(feature = "in-process")]
+        if let Some(place) = self.in_process {
+            session::connected(session::IN_PROCESS);
+            places.push(place);
+        }
+        if let Some(clock) = self.clock {
+            clock.choose();
+        }
+        if let Some(uuid) = self.process_uuid {
+            track_uuid::set_process_uuid(uuid);
+        }
+        if let Some(exhausted) = self.exhausted {
+            data_source::set_buffer_exhausted(exhausted);
+        }
+        registry::register(&self.categories);
+        let control = connection::start().map_err(Error::thread)?;
+        for place in places {
+            control.send(Command::Produce { place, identity: identity.clone() });
+        }
+        if let Some(patience) = patience.filter(|_| !connection::is_current_thread()) {
+            registry::wait_for_session(patience);
+        }
+        Ok(Tracing { _private: () })
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("system", &self.system).field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// How long the environment wants programs to wait for a session.
+fn patience() -> Result<Option<Duration>, Error> {
+    let Some(text) = env::var_os(WAIT_VARIABLE) else { return Ok(None) };
+    match text.to_str().and_then(|text| text.trim().parse().ok()) {
+        Some(ms) => Ok(Some(Duration::from_millis(ms))),
+        None => Err(Error::variable(WAIT_VARIABLE, &text.to_string_lossy(), "a number of milliseconds")),
+    }
+}
+
+pub(crate) fn producer_socket(socket: Option<&str>) -> Result<SocketPlace, Error> {
+    match socket {
+        Some(text) => Address::parse(text).map(SocketPlace::named),
+        None => Address::producer_default().map(|address| SocketPlace::standard(address, PRODUCER_VARIABLE)),
+    }
+    .map_err(Error::address)
+}
+
+/// The connection of this process to tracing; keep it until the end of `main`.
+///
+/// Dropping it hands over what was recorded and waits for the service, at most a second. Tracing goes on afterwards
+/// for other threads.
+///
+/// ```no_run
+/// esatto::categories! { static APP = "app"; }
+///
+/// fn main() -> Result<(), esatto::Error> {
+///     let _tracing = esatto::Tracing::builder().system().categories(CATEGORIES).start()?;
+///     let _slice = esatto::slice!(APP, "main");
+///     Ok(())
+/// }
+/// ```
+#[derive(Debug)]
+#[must_use = "dropping it flushes: keep it until the end of `main`"]
+pub struct Tracing {
+    _private: (),
+}
+
+impl Tracing {
+    /// Begins to describe what to connect to.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Hands everything that has been recorded to the services, but for what threads that are in a trace point right now have not finished a chunk of.
+    /// Waits until the services have it; `false` if that did not happen in time or nothing is connected.
+    ///
+    /// Must not be called from inside of a trace point.
+    pub fn flush(&self, timeout: Duration) -> bool {
+        shutdown::flush(timeout)
+    }
+
+    /// Tells the services of triggers: names of something that happened, which sessions may wait for to start, to stop or to be cloned.
+    ///
+    /// Services that are not connected are told when they are, unless `patience` is over by then. Returns at once.
+    pub fn activate_triggers(&self, names: &[&str], patience: Duration) {
+        if let Some(control) = connection::handle() {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            let until = Instant::now() + patience;
+            control.send(Command::With(Box::new(move |control| control.activate_triggers(&names, until))));
+        }
+    }
+
+    /// Waits until some session records `category`, for programs that must not miss the beginning. `false`: not in time.
+    pub fn wait_until_enabled(&self, category: &'static Category, timeout: Duration) -> bool {
+        registry::wait_until(timeout, || category.instances() != 0, category)
+    }
+}
+
+impl Drop for Tracing {
+    fn drop(&mut self) {
+        self.flush(shutdown::PATIENCE);
+    }
+}

@@ -1,0 +1,285 @@
+//! The shortest way to a trace: this whole program, into a file.
+
+use core::fmt;
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
+
+use super::connect::Tracing;
+use crate::error::{Error, ErrorKind};
+use crate::session::{Backend, Session, SessionConfig};
+use crate::{diagnostics, thread};
+
+/// Names the file; also switches off what the program itself has chosen.
+const FILE_VARIABLE: &str = "ESATTO_TRACE";
+/// Patterns of categories.
+const CATEGORIES_VARIABLE: &str = "ESATTO_TRACE_CATEGORIES";
+/// What may wait to be written.
+const BUFFER_VARIABLE: &str = "ESATTO_TRACE_BUFFER_KB";
+
+/// What they have to be.
+const PATTERNS: &str = "a list of patterns";
+const NUMBER: &str = "a number of KiB";
+
+/// How long the end of the program may be put off.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Half a second of events, at 128 MB per second.
+const BUFFER_SIZE_KB: u32 = 64 * 1024;
+/// Enough that threads seldom wait for the control thread.
+const SHARED_MEMORY_KB: u32 = 4 * 1024;
+
+/// Records everything that this program traces into a file, from now until the guard is dropped, `std::process::exit` is called, or the main
+/// thread panics. No service is needed.
+///
+/// ```no_run
+/// esatto::categories! { static APP = "app"; }
+///
+/// fn main() -> Result<(), esatto::Error> {
+///     let _trace = esatto::trace_to_file("app.pftrace")?;
+///     let _slice = esatto::slice!(APP, "everything");
+///     Ok(())
+/// }
+/// ```
+///
+/// Whoever starts the program has the last word, in the environment:
+///
+/// | variable | |
+/// | --- | --- |
+/// | `ESATTO_TRACE` | another file, or none: `off`. `%p` becomes the process id |
+/// | `ESATTO_TRACE_CATEGORIES` | patterns of categories to record, of those to leave out with a `-` in front: `net,db.*,-db.rows`; all but `slow` and `debug` ones |
+/// | `ESATTO_TRACE_BUFFER_KB` | memory for events that are not written yet; 65536 |
+///
+/// [`trace_from_env`] traces only if `ESATTO_TRACE` is set.
+///
+/// The file is written while the program runs, once or twice a second, and readable at any time: a program that is killed or aborts loses the last second
+/// (one that is compiled with `panic = "abort"` does not lose it by a panic). Threads that trace faster than the control thread takes it wait for it instead
+/// of losing events. For more choice, give a [`Session`] a [`SessionConfig`] that [writes into a file](SessionConfig::write_into).
+///
+/// # Errors
+///
+/// If the file cannot be created, a variable makes no sense, or no thread can be started.
+pub fn trace_to_file(path: impl AsRef<Path>) -> Result<FileTrace, Error> {
+    start(Some(path.as_ref()))
+}
+
+/// As [`trace_to_file`], if the environment variable `ESATTO_TRACE` names a file: `ESATTO_TRACE=app.pftrace ./app`. Else this does nothing.
+///
+/// ```
+/// fn main() -> Result<(), esatto::Error> {
+///     let trace = esatto::trace_from_env()?;
+///     assert_eq!(trace.path(), None);
+///     Ok(())
+/// }
+/// ```
+///
+/// # Errors
+///
+/// As [`trace_to_file`].
+pub fn trace_from_env() -> Result<FileTrace, Error> {
+    start(None)
+}
+
+/// A trace of the whole program under way; keep it until the end of `main`.
+///
+/// Dropping it completes the file. A process that was forked does not touch the file of its parent.
+#[must_use = "the trace ends when it is dropped: bind it to a variable"]
+pub struct FileTrace {
+    recording: Option<Recording>,
+}
+
+impl FileTrace {
+    /// The file, if there is one.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.recording.as_ref().map(|recording| &*recording.path)
+    }
+
+    /// Completes the file and says how that went, of which dropping makes a [notice](crate::Builder::notices).
+    ///
+    /// # Errors
+    ///
+    /// If the file could not be written: the disk is full, for instance.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), Error> {
+        self.recording.take().map_or(Ok(()), |recording| end(recording.id))
+    }
+}
+
+impl Drop for FileTrace {
+    fn drop(&mut self) {
+        if let (Some(path), Err(error)) = (self.path().map(Path::to_owned), self.end()) {
+            notice_incomplete(&path, &error);
+        }
+    }
+}
+
+impl fmt::Debug for FileTrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileTrace").field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
+struct Recording {
+    id: u64,
+    path: PathBuf,
+}
+
+/// A session that is to be stopped when the process ends.
+struct Live {
+    id: u64,
+    path: PathBuf,
+    session: Session,
+    /// The process that has the threads.
+    pid: u32,
+}
+
+static LIVE: Mutex<Vec<Live>> = Mutex::new(Vec::new());
+
+fn live_recordings() -> MutexGuard<'static, Vec<Live>> {
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps the list locked, while the process forks.
+pub(crate) fn hold_for_fork() -> impl Sized {
+    live_recordings()
+}
+
+fn start(path: Option<&Path>) -> Result<FileTrace, Error> {
+    let Some(path) = choose(path, env::var_os(FILE_VARIABLE)) else { return Ok(FileTrace { recording: None }) };
+    let categories = variable(CATEGORIES_VARIABLE, PATTERNS)?;
+    let config = configure(categories.as_deref(), variable(BUFFER_VARIABLE, NUMBER)?.as_deref())?;
+    let builder = Tracing::builder().in_process().shared_memory(SHARED_MEMORY_KB, 0);
+    // What it hands over when it is dropped, the end of the session does as well.
+    core::mem::forget(builder.start()?);
+    let session = Session::start(Backend::InProcess, config.write_into(&path))?;
+    hook_in();
+    let mut live = live_recordings();
+    let id = live.iter().map(|live| live.id).max().unwrap_or(0) + 1;
+    live.push(Live { id, path: path.clone(), session, pid: std::process::id() });
+    Ok(FileTrace { recording: Some(Recording { id, path }) })
+}
+
+/// The file, from what the program says and what the environment says.
+fn choose(path: Option<&Path>, variable: Option<OsString>) -> Option<PathBuf> {
+    let chosen = match variable {
+        Some(off) if off.is_empty() || off == "off" || off == "0" => return None,
+        Some(path) => path.into(),
+        None => path?.to_owned(),
+    };
+    match chosen.to_str() {
+        Some(text) => Some(text.replace("%p", &std::process::id().to_string()).into()),
+        None => Some(chosen),
+    }
+}
+
+/// A variable that has to be `what`, and therefore text.
+fn variable(name: &str, what: &str) -> Result<Option<String>, Error> {
+    let text = env::var_os(name).map(OsString::into_string).transpose();
+    text.map_err(|bytes| Error::variable(name, &bytes.to_string_lossy(), what))
+}
+
+fn configure(categories: Option<&str>, buffer_kb: Option<&str>) -> Result<SessionConfig, Error> {
+    let buffer_size_kb = match buffer_kb {
+        None => BUFFER_SIZE_KB,
+        Some(text) => match text.trim().parse() {
+            Ok(size_kb @ 1..) => size_kb,
+            _ => return Err(Error::variable(BUFFER_VARIABLE, text, NUMBER)),
+        },
+    };
+    let config = SessionConfig::new().buffer_size_kb(buffer_size_kb).stall();
+    let patterns = || categories.unwrap_or_default().split(',').map(str::trim).filter(|pattern| !pattern.is_empty());
+    let without = patterns().filter_map(|pattern| pattern.strip_prefix('-'));
+    let config = config.without_categories(without);
+    let mut with = patterns().filter(|pattern| !pattern.starts_with('-')).peekable();
+    Ok(if with.peek().is_some() { config.categories(with) } else { config })
+}
+
+/// Sees to the end of the process, once.
+fn hook_in() {
+    static HOOKED: Once = Once::new();
+    HOOKED.call_once(|| {
+        crate::os::exit::at_exit(end_all);
+        if cfg!(panic = "abort") {
+            let previous = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |info| {
+                previous(info);
+                end_all();
+            }));
+        }
+    });
+}
+
+/// Completes the file of one recording, if that has not happened.
+fn end(id: u64) -> Result<(), Error> {
+    let found = {
+        let mut live = live_recordings();
+        live.iter().position(|live| live.id == id).map(|at| live.swap_remove(at))
+    };
+    found.map_or(Ok(()), stop)
+}
+
+/// Completes all files. Only tries to take the lock: whoever panics or exits may hold it.
+fn end_all() {
+    let all = LIVE.try_lock().map(|mut live| core::mem::take(&mut *live)).unwrap_or_default();
+    for live in all {
+        let path = live.path.clone();
+        if let Err(error) = stop(live) {
+            notice_incomplete(&path, &error);
+        }
+    }
+}
+
+/// Says what nobody is left to be told. That the program has [shut down](crate::shutdown) before it knows, and then the file had been completed.
+fn notice_incomplete(path: &Path, error: &Error) {
+    if error.kind() == ErrorKind::Disconnected {
+        return;
+    }
+    diagnostics::say_once(format!("{} is incomplete: {error}", path.display()));
+}
+
+fn stop(live: Live) -> Result<(), Error> {
+    if live.pid != std::process::id() {
+        // The session is that of the parent, and so is the connection.
+        core::mem::forget(live.session);
+        return Ok(());
+    }
+    thread::flush_all();
+    live.session.stop_recording().wait_timeout(PATIENCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_has_the_last_word() {
+        let path = |path: &str| Some(PathBuf::from(path));
+        assert_eq!(choose(None, None), None);
+        assert_eq!(choose(Some("a".as_ref()), None), path("a"));
+        assert_eq!(choose(None, Some("b".into())), path("b"));
+        assert_eq!(choose(Some("a".as_ref()), Some("b".into())), path("b"));
+        for off in ["", "off", "0"] {
+            assert_eq!(choose(Some("a".as_ref()), Some(off.into())), None);
+        }
+        assert_eq!(choose(None, Some("t-%p.pftrace".into())), path(&format!("t-{}.pftrace", std::process::id())));
+    }
+
+    #[test]
+    fn variables_are_understood_or_refused() {
+        let config = configure(Some("net, db.*,-db.rows,"), Some("1024")).expect("it makes sense");
+        let config = config.trace_config();
+        assert_eq!(config.buffers[0].size_kb, Some(1024));
+        let source = config.data_sources[0].config.as_ref().expect("a source");
+        let events = source.track_event_config.as_ref().expect("track events");
+        assert_eq!(events.enabled_categories, ["net", "db.*"]);
+        assert_eq!(events.disabled_categories, ["db.rows", "*"]);
+        let error = configure(None, Some("much")).expect_err("no number").to_string();
+        assert_eq!(error, "ESATTO_TRACE_BUFFER_KB is 'much', which is not a number of KiB");
+        assert!(configure(None, Some("0")).is_err());
+    }
+}

@@ -1,0 +1,460 @@
+//! One packet sequence: the events of one thread for one instance, and the incremental state that they build on
+//! (`docs/spec/track-event.md` §§10-12).
+
+mod fast_path;
+mod foreign_writer;
+mod full_path;
+mod incremental_counters;
+
+use core::hash::{BuildHasherDefault, Hasher};
+use std::collections::HashSet;
+
+use esatto_protozero::Message;
+use esatto_schema::{
+    ClockSnapshotWriter, TracePacketWriter, TrackDescriptorWriter, counter_descriptor::BuiltinCounterType, trace_packet,
+};
+use esatto_shm::TraceWriter;
+
+use crate::event::timestamp::Anchor;
+use crate::event::track::{Track, announcement};
+use crate::event::{AnnotationNames, Arg, Site};
+use crate::instance::{Instance, Options, Stamp};
+use crate::name::Announced;
+use crate::os::process_info::{self, Pid};
+use crate::{clock, track_uuid};
+use incremental_counters::{Counters, THREAD_TIME, THREAD_TIME_NAME};
+
+/// The clock whose timestamps are differences to the previous one.
+const INCREMENTAL_CLOCK: u32 = 64;
+/// The clock whose timestamps are multiples of the configured unit.
+const SCALED_CLOCK: u32 = 65;
+
+const FLAG_CLEARED: u32 = 1;
+const FLAG_NEEDS_STATE: u32 = 2;
+
+/// How often the name of the thread is looked at, at most: at the begin of a chunk, and whenever an event is not just stores.
+const NAME_INTERVAL_NS: u64 = 100_000_000;
+
+/// Stands in for dynamic names where the config wants them filtered.
+const FILTERED_NAME: &str = "FILTERED";
+
+/// See the module.
+#[derive(Debug)]
+pub struct Sequence {
+    stamp: Stamp,
+    writer: TraceWriter,
+    options: Options,
+    /// Nothing was written since the sequence began or its state was cleared.
+    fresh: bool,
+    /// The writer's count of losses when the sequence was last started over: after a loss readers have forgotten all names.
+    drops: u64,
+    /// See [`is_idle`](Self::is_idle).
+    written_before: u64,
+    /// Absolute time that the last incremental timestamp led to.
+    last_ns: u64,
+    thread: process_info::Thread,
+    /// Of this process, where the service is.
+    pid: Pid,
+    /// When the name of the thread was last looked at.
+    named_ns: u64,
+    /// Sites of which every name is announced, and whose events need nothing that is out of the ordinary.
+    sites: Announced,
+    categories: Announced,
+    event_names: Announced,
+    annotation_names: AnnotationNames,
+    tracks: HashSet<u64, BuildHasherDefault<IdentityHasher>>,
+    /// The track that was used last, to skip the look-up.
+    last_track: u64,
+    counters: Counters,
+    /// The anchors of clocks of the program that this sequence knows.
+    clocks: Vec<(u32, Anchor)>,
+    /// What was written when the last empty packet was.
+    written_before_empty: Option<u64>,
+}
+
+impl Sequence {
+    pub(crate) fn new(instance: &Instance, stamp: Stamp) -> Self {
+        Self {
+            stamp,
+            writer: instance.destination.create_writer(),
+            options: instance.options,
+            fresh: true,
+            drops: 0,
+            written_before: 0,
+            last_ns: 0,
+            thread: process_info::Thread::current(),
+            pid: instance.destination.pid().clone(),
+            named_ns: 0,
+            sites: Announced::default(),
+            categories: Announced::default(),
+            event_names: Announced::default(),
+            annotation_names: AnnotationNames::default(),
+            tracks: HashSet::default(),
+            last_track: 0,
+            counters: Counters::default(),
+            clocks: Vec::new(),
+            written_before_empty: None,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    /// Forgets the incremental state; the next event starts the sequence over.
+    pub(crate) fn clear(&mut self, stamp: Stamp) {
+        self.stamp = stamp;
+        self.fresh = true;
+        self.sites.clear();
+        self.categories.clear();
+        self.event_names.clear();
+        self.annotation_names.announced.clear();
+        self.annotation_names.tables.clear();
+        self.tracks.clear();
+        self.last_track = 0;
+        self.counters.clear();
+        self.clocks.clear();
+    }
+
+    /// Writes an empty packet, unless nothing was written since the last one. Services that look into chunks which are being written pass over
+    /// the last packet in them; so they see what came before.
+    pub(crate) fn write_empty(&mut self) {
+        if self.written_before_empty != Some(self.writer.written()) {
+            drop(self.writer.new_packet());
+            self.written_before_empty = Some(self.writer.written());
+        }
+    }
+
+    pub(crate) fn flush(&mut self) {
+        self.writer.flush();
+    }
+
+    /// Whether nothing was written since the last call.
+    pub(crate) fn is_idle(&mut self) -> bool {
+        let written = self.writer.written();
+        core::mem::replace(&mut self.written_before, written) == written
+    }
+
+    /// Writes one event.
+    #[inline(always)]
+    pub(crate) fn write(&mut self, site: &'static Site, args: &mut [Arg<'_>], now: u64) {
+        // Counters of several processors may differ by a few nanoseconds.
+        let now = now.max(self.last_ns);
+        if !self.sites.contains(site.known_number()) || !self.write_small(site, args, now) {
+            self.write_otherwise(site, args, now);
+        }
+    }
+
+    /// The short way is closed, perhaps only because the chunk is almost full.
+    #[cold]
+    #[inline(never)]
+    fn write_otherwise(&mut self, site: &'static Site, args: &mut [Arg<'_>], now: u64) {
+        let number = site.number();
+        let again = self.sites.contains(number) && self.writer.begin_next_chunk(fast_path::MAX);
+        if !again || !self.write_outlined(site, args, now) {
+            self.write_any(site, number, args, now);
+        }
+    }
+
+    /// Writes an event that needs nothing but stores. `false`: it does not fit, or needs more.
+    #[inline(always)]
+    fn write_small(&mut self, site: &'static Site, args: &[Arg<'_>], now: u64) -> bool {
+        if !args.is_empty() {
+            return self.write_piecewise(site, args, now);
+        }
+        let (body, len) = site.body();
+        // None: long after the last event.
+        let Some(head) = fast_path::head(now - self.last_ns, len) else { return self.write_outlined(site, args, now) };
+        let fits = self.writer.small_words(head, (body, len));
+        if fits {
+            self.last_ns = now;
+        }
+        fits
+    }
+
+    #[inline(never)]
+    fn write_outlined(&mut self, site: &'static Site, args: &[Arg<'_>], now: u64) -> bool {
+        self.write_piecewise(site, args, now)
+    }
+
+    #[inline(always)]
+    fn write_piecewise(&mut self, site: &'static Site, args: &[Arg<'_>], now: u64) -> bool {
+        let Self { writer, last_ns, tracks, last_track, .. } = self;
+        let Some(mut packet) = writer.small_packet(fast_path::MIN) else { return false };
+        let event = fast_path::begin(&mut packet, now - *last_ns);
+        let (body, len) = site.body();
+        packet.words(body, len);
+        let is_described = |uuid: u64| {
+            let known = uuid == *last_track || tracks.contains(&uuid);
+            *last_track = if known { uuid } else { *last_track };
+            known
+        };
+        if !fast_path::arguments(&mut packet, site.arguments(), args, is_described) {
+            return false;
+        }
+        packet.close(event);
+        let fits = packet.finish();
+        if fits {
+            *last_ns = now;
+        }
+        fits
+    }
+
+    /// The timestamp for `now` in the default clock of the sequence, or in the trace clock if time went backwards.
+    #[inline]
+    fn timestamp(&mut self, now: u64) -> Timestamp {
+        let Options { incremental_timestamps, unit_ns, .. } = self.options;
+        if !incremental_timestamps {
+            return Timestamp { value: now / unit_ns, clock: 0 };
+        }
+        match now.checked_sub(self.last_ns) {
+            Some(delta) if unit_ns == 1 => {
+                self.last_ns = now;
+                Timestamp { value: delta, clock: 0 }
+            }
+            Some(delta) => {
+                let units = delta / unit_ns;
+                self.last_ns += units * unit_ns;
+                Timestamp { value: units, clock: 0 }
+            }
+            None => Timestamp {
+                value: now / unit_ns,
+                clock: if unit_ns == 1 { clock::trace_clock_id() } else { SCALED_CLOCK },
+            },
+        }
+    }
+
+    /// Writes what a sequence starts with: its defaults and clocks, its thread and its process. `false`: there is no memory
+    /// to write to, so the event is lost, and the next one tries again.
+    #[cold]
+    #[inline(never)]
+    fn start(&mut self, now: u64) -> bool {
+        self.clear(self.stamp);
+        self.drops = self.writer.drop_count();
+        let Options { incremental_timestamps, unit_ns, .. } = self.options;
+        let trace_clock = clock::trace_clock_id();
+        let thread_uuid = track_uuid::thread_uuid(self.thread.tid);
+        let default_clock = match (incremental_timestamps, unit_ns) {
+            (true, _) => INCREMENTAL_CLOCK,
+            (false, 1) => trace_clock,
+            (false, _) => SCALED_CLOCK,
+        };
+        self.last_ns = now;
+        {
+            let mut packet = self.writer.new_packet();
+            let mut packet: TracePacketWriter<'_> = packet.typed();
+            packet.sequence_flags(FLAG_CLEARED);
+            packet.timestamp(if incremental_timestamps { 0 } else { now / unit_ns });
+            {
+                let mut defaults = packet.trace_packet_defaults();
+                defaults.timestamp_clock_id(default_clock);
+                let mut event = defaults.track_event_defaults();
+                event.track_uuid(thread_uuid);
+                if self.options.thread_time {
+                    event.extra_counter_track_uuids(thread_uuid ^ THREAD_TIME);
+                }
+            }
+            if default_clock != clock::trace_clock_id() {
+                write_clocks(&mut packet.clock_snapshot(), now, incremental_timestamps, unit_ns);
+            }
+        }
+        if self.writer.is_dropping() {
+            return false;
+        }
+        self.fresh = false;
+        self.named_ns = now;
+        self.thread = self.thread.renamed().unwrap_or(self.thread);
+        let process_uuid = track_uuid::process_uuid();
+        self.tracks.extend([thread_uuid, process_uuid]);
+        self.describe_thread(now);
+        let announced = announcement::get(process_uuid);
+        let pid = self.pid.clone();
+        self.write_descriptor(now, |descriptor| match &announced {
+            Some(track) => track.describe(&pid, descriptor),
+            None => {
+                descriptor.uuid(process_uuid);
+                process_info::describe("", &pid, &mut descriptor.process());
+            }
+        });
+        if self.options.thread_time {
+            self.write_descriptor(now, |descriptor| {
+                descriptor.uuid(thread_uuid ^ THREAD_TIME).parent_uuid(thread_uuid).static_name(THREAD_TIME_NAME);
+                let mut counter = descriptor.counter();
+                counter.r#type(BuiltinCounterType::COUNTER_THREAD_TIME_NS).is_incremental(true);
+                if unit_ns > 1 {
+                    counter.unit_multiplier(i64::try_from(unit_ns).unwrap_or(i64::MAX));
+                }
+            });
+        }
+        true
+    }
+
+    fn describe_thread(&mut self, now: u64) {
+        let thread = self.thread;
+        let thread_uuid = track_uuid::thread_uuid(thread.tid);
+        let announced = announcement::get(thread_uuid);
+        let pid = self.pid.clone();
+        self.write_descriptor(now, |descriptor| match &announced {
+            Some(track) => track.describe(&pid, descriptor),
+            None => {
+                descriptor.uuid(thread_uuid);
+                descriptor.parent_uuid(track_uuid::process_uuid());
+                thread.describe("", &pid, &mut descriptor.thread());
+                if announcement::are_apart_from_system_tracks() {
+                    descriptor.disallow_merging_with_system_tracks(true);
+                }
+            }
+        });
+    }
+
+    /// Describes the thread anew if it has got another name.
+    #[cold]
+    #[inline(never)]
+    fn follow_name(&mut self, now: u64) {
+        self.named_ns = now;
+        if let Some(thread) = self.thread.renamed() {
+            self.thread = thread;
+            self.describe_thread(now);
+        }
+    }
+
+    /// Describes a track that this sequence may not have used before, its ancestors first.
+    #[cold]
+    #[inline(never)]
+    fn describe(&mut self, track: &Track, uuid: u64, now: u64) {
+        if track.is_incremental() {
+            // Not known as described: the short way cannot write its values.
+            if self.counters.begin(uuid) {
+                self.write_track(track, now);
+            }
+            return;
+        }
+        if self.tracks.insert(uuid) {
+            self.write_track(track, now);
+        }
+        self.last_track = uuid;
+    }
+
+    fn write_track(&mut self, track: &Track, now: u64) {
+        if let Some(parent) = track.parent_track() {
+            self.describe(parent, parent.uuid(), now);
+        }
+        let pid = self.pid.clone();
+        self.write_descriptor(now, |descriptor| track.describe(&pid, descriptor));
+    }
+
+    /// Describes a track, though it may have been before.
+    pub(crate) fn describe_again(&mut self, track: &Track, now: u64) {
+        let now = now.max(self.last_ns);
+        if self.is_ready() || self.start(now) {
+            self.describe(track, track.uuid(), now);
+            let pid = self.pid.clone();
+            self.write_descriptor(now, |descriptor| track.describe(&pid, descriptor));
+        }
+    }
+
+    /// Whether events can be written: the sequence has begun and lost nothing since.
+    fn is_ready(&self) -> bool {
+        !(self.fresh || self.writer.is_dropping() || self.writer.drop_count() != self.drops)
+    }
+
+    fn write_descriptor(&mut self, now: u64, describe: impl FnOnce(&mut TrackDescriptorWriter<'_>)) {
+        let time = self.timestamp(now);
+        let mut packet = self.writer.new_packet();
+        let mut message = packet.message();
+        time.write(&mut message);
+        message.varint(trace_packet::field::SEQUENCE_FLAGS, u64::from(FLAG_NEEDS_STATE));
+        describe(&mut TrackDescriptorWriter::from(message.begin(trace_packet::field::TRACK_DESCRIPTOR)));
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Timestamp {
+    value: u64,
+    /// 0: the default of the sequence.
+    clock: u32,
+}
+
+impl Timestamp {
+    #[inline]
+    fn write(self, message: &mut Message<'_>) {
+        message.varint(trace_packet::field::TIMESTAMP, self.value);
+        if self.clock != 0 {
+            message.varint(trace_packet::field::TIMESTAMP_CLOCK_ID, u64::from(self.clock));
+        }
+    }
+}
+
+/// Anchors the clocks of a sequence in the trace clock.
+fn write_clocks(snapshot: &mut ClockSnapshotWriter<'_>, now: u64, incremental: bool, unit_ns: u64) {
+    snapshot.clocks().clock_id(clock::trace_clock_id()).timestamp(now);
+    if incremental {
+        let mut clock = snapshot.clocks();
+        clock.clock_id(INCREMENTAL_CLOCK).timestamp(now / unit_ns).is_incremental(true).unit_multiplier_ns(unit_ns);
+    }
+    if unit_ns > 1 {
+        let mut clock = snapshot.clocks();
+        clock.clock_id(SCALED_CLOCK).timestamp(now / unit_ns).is_incremental(false).unit_multiplier_ns(unit_ns);
+    }
+}
+
+/// Track ids are hashes or numbers of the program; hashing them again gains nothing.
+#[derive(Debug, Default)]
+struct IdentityHasher(u64);
+
+impl Hasher for IdentityHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = track_uuid::fnv(bytes);
+    }
+
+    fn write_u64(&mut self, v: u64) {
+        // The table takes its bucket from the low bits and its tag from the high ones.
+        self.0 = v ^ v.rotate_left(32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use esatto_schema::TrackEventConfig;
+    use esatto_shm::{Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, PrivateRegion, abi::PageSize};
+
+    use super::*;
+    use crate::instance::Destination;
+
+    struct Sink;
+
+    impl CommitSink for Sink {
+        fn commit(&self, _: CommitRequest) {}
+        fn register_writer(&self, _: u16, _: u16) {}
+        fn unregister_writer(&self, _: u16) {}
+        fn wake(&self) {}
+    }
+
+    #[test]
+    fn an_empty_packet_is_written_only_behind_something() {
+        let arbiter = Arbiter::new(Arc::new(PrivateRegion::new(16384)), PageSize::DEFAULT, Arc::new(Sink)).unwrap();
+        let config = TrackEventConfig::default();
+        let options = Options::new(&config);
+        let destination = Destination::buffer(arbiter, 1, ExhaustedPolicy::Drop);
+        let instance = Instance { destination, config: Arc::new(config), options };
+        let mut sequence = Sequence::new(&instance, Stamp::NONE);
+        assert!(sequence.start(1000));
+        for _ in 0..2 {
+            let before = sequence.writer.written();
+            sequence.write_empty();
+            let after = sequence.writer.written();
+            assert!(after > before, "its size, 0");
+            sequence.write_empty();
+            assert_eq!(sequence.writer.written(), after);
+            sequence.describe(&Track::unique("track"), 7, 2000);
+            sequence.tracks.clear();
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Recording before a session has come.
+
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use esatto_protozero::Owned;
+use esatto_schema::TraceConfig;
+
+use super::{Backend, Pending};
+use crate::connection::{self, Command, StartupId, StartupRequest};
+use crate::error::Error;
+
+/// How long to wait for a session, unless something else is said.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Records from now on for a session that will come, so that the trace has the start of the program.
+///
+/// The data sources in the config begin at once, without a service. What they write is kept in shared memory, 256 KiB if the
+/// [`Builder`](crate::Builder) says nothing else, until a session of the system's service wants them with the same config
+/// (`docs/spec/client-library.md` §12 says what "the same" is): then it gets what was recorded, and the rest as usual. When the memory is full, packets are
+/// dropped.
+///
+/// If the program is connected to a service already, but was never recorded, it connects anew, with memory of its own. A service
+/// that does not take that (over TCP, or before v4) ends what was begun, and later attempts begin nothing.
+///
+/// ```no_run
+/// use esatto::{Backend, StartupTracing, Tracing};
+///
+/// let tracing = Tracing::builder().system().start()?;
+/// let startup = StartupTracing::new(&esatto::track_events(1024))
+///     .on_aborted(|| eprintln!("nobody wanted to know how the program started"))
+///     .start(Backend::System)?;
+/// assert_eq!(startup.instances(), 1);
+/// # Ok::<(), esatto::Error>(())
+/// ```
+#[must_use = "nothing is recorded before `start`"]
+pub struct StartupTracing {
+    configs: Vec<Arc<[u8]>>,
+    timeout: Option<Duration>,
+    on_adopted: Option<Box<dyn FnOnce() + Send>>,
+    on_aborted: Option<Box<dyn FnOnce() + Send>>,
+}
+
+/// What [`StartupTracing`] has begun. Dropping it changes nothing.
+#[derive(Debug)]
+pub struct Startup {
+    id: StartupId,
+    instances: usize,
+}
+
+impl StartupTracing {
+    /// Takes the data sources of a config, those of them that this program has registered. The rest of the config does not matter.
+    pub fn new(config: &TraceConfig) -> Self {
+        let configs = config.data_sources.iter().filter_map(|source| Some(source.config.as_ref()?.encode().into()));
+        Self { configs: configs.collect(), timeout: Some(TIMEOUT), on_adopted: None, on_aborted: None }
+    }
+
+    /// Gives up if not all of it is part of a session in this time; by default 10 seconds. Zero: never.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = (!timeout.is_zero()).then_some(timeout);
+        self
+    }
+
+    /// Calls back when all of it belongs to sessions. On the control thread, once at most.
+    pub fn on_adopted(mut self, call: impl FnOnce() + Send + 'static) -> Self {
+        self.on_adopted = Some(Box::new(call));
+        self
+    }
+
+    /// Calls back when what no session wanted has ended: it took too long, was aborted, or the connection broke. On the
+    /// control thread, once at most.
+    pub fn on_aborted(mut self, call: impl FnOnce() + Send + 'static) -> Self {
+        self.on_aborted = Some(Box::new(call));
+        self
+    }
+
+    /// Begins, and waits until trace points record, which takes a few system calls of the control thread.
+    ///
+    /// # Errors
+    ///
+    /// If the backend is not the system's, the program is not [connecting](crate::Builder::system) to that, or this is called in a
+    /// callback, which the control thread would wait for.
+    pub fn start(self, backend: Backend) -> Result<Startup, Error> {
+        let (mut startup, set_up) = self.start_soon(backend)?;
+        startup.instances = set_up.wait()?;
+        Ok(startup)
+    }
+
+    /// Begins soon, which can be waited for, awaited or told to a function with the number of instances that then record.
+    ///
+    /// # Errors
+    ///
+    /// If the backend is not the system's, or nothing was [connected](crate::Builder::start) yet.
+    pub fn start_soon(self, backend: Backend) -> Result<(Startup, Pending<usize>), Error> {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        if backend != Backend::System {
+            let why = "is for sessions of the system's service: those of this process can be started at once";
+            return Err(Error::startup(why));
+        }
+        let Some(control) = connection::handle() else {
+            return Err(Error::startup("needs a program that connects to the system's service"));
+        };
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        let (pending, done) = Pending::new(instances);
+        let request = StartupRequest {
+            id,
+            keeper: connection::startups,
+            configs: self.configs,
+            deadline: self.timeout.map(|timeout| Instant::now() + timeout),
+            done,
+            on_adopted: self.on_adopted,
+            on_aborted: self.on_aborted,
+        };
+        control.send(Command::With(Box::new(move |control| control.start_up(request))));
+        Ok((Startup { id, instances: 0 }, pending))
+    }
+}
+
+fn instances(answer: Vec<u8>) -> Result<usize, Error> {
+    Ok(answer.try_into().map_or(0, usize::from_le_bytes))
+}
+
+impl Startup {
+    /// How many instances of data sources record. After [`start_soon`](StartupTracing::start_soon): 0, what that returned knows.
+    #[must_use]
+    pub const fn instances(&self) -> usize {
+        self.instances
+    }
+
+    /// Ends what does not belong to a session yet; what was recorded for it is discarded. What is pending is that the data sources are told.
+    pub fn abort(&self) -> Pending<()> {
+        let (pending, done) = Pending::new(|_| Ok(()));
+        if let Some(control) = connection::handle() {
+            let id = self.id;
+            control.send(Command::With(Box::new(move |control| control.abort_startup(id, done))));
+        }
+        pending
+    }
+}
+
+impl fmt::Debug for StartupTracing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StartupTracing")
+            .field("data_sources", &self.configs.len())
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
