@@ -1,22 +1,24 @@
-//! `--background` (`docs/spec/cli.md` §1): the service goes on without its terminal.
+//! `--background` (`docs/spec/cli.md` §1): serves without a terminal.
 //!
-//! Forking is nothing for safe code, so the program starts itself once more. The second one serves; the first waits
-//! until it does, prints its pid and ends. Unlike with upstream, who asks for a daemon that cannot start is told so.
+//! Safe code cannot fork, so the program starts itself a second time. The second process serves.
+//! The first one waits until the second is ready, prints its pid and ends. If the daemon cannot
+//! start, the user gets the error; upstream's daemon stays silent.
 
 use std::env;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode, Stdio};
 
-/// Tells the second process that it is the second.
+/// Environment variable that marks the second process.
 const CHILD: &str = "ESATTO_IN_BACKGROUND";
 
-/// Whether this process is the one that serves.
+/// Returns whether this process is the second one, which serves.
 pub(crate) fn is_child() -> bool {
     env::var_os(CHILD).is_some()
 }
 
-/// Starts the process that serves, and waits until it has made its sockets or has said on stderr why it cannot.
+/// Starts the process that serves. Waits until it has created its sockets, or has written to stderr
+/// why it cannot.
 pub(crate) fn start() -> io::Result<ExitCode> {
     let mut args = env::args_os();
     let name = args.next().unwrap_or_default();
@@ -25,7 +27,7 @@ pub(crate) fn start() -> io::Result<ExitCode> {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let mut ready = Vec::new();
     if let Some(mut stdout) = child.stdout.take() {
-        // It ends when the child lets go of it, one way or the other.
+        // The stream ends when the child closes its stdout or ends.
         stdout.read_to_end(&mut ready)?;
     }
     if ready.is_empty() {
@@ -36,7 +38,7 @@ pub(crate) fn start() -> io::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// In the process that serves, and does so now: lets the first one go, and the terminal with it.
+/// Detaches the process that serves: lets the first process end, and leaves the terminal.
 pub(crate) fn detach() {
     if !is_child() {
         return;
@@ -48,7 +50,7 @@ pub(crate) fn detach() {
 }
 
 fn leave_terminal() -> io::Result<()> {
-    // Only the leader of a process group cannot do this, and a child is none.
+    // `setsid` fails only for the leader of a process group; a child is none.
     rustix::process::setsid()?;
     let null = std::fs::File::options().write(true).open("/dev/null")?;
     rustix::io::write(rustix::stdio::stdout(), b"1")?;

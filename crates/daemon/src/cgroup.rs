@@ -1,23 +1,26 @@
-//! Limit of memory that the control groups of this process set.
+//! Memory limit of the control groups of this process.
 //!
-//! A container or a unit of systemd may have much less memory than the machine, and a process that
-//! takes more is killed. The limit of each group up to the root applies, so the smallest counts.
+//! A container or a systemd unit may have much less memory than the machine, and the kernel kills
+//! processes that take more. The limits of all groups up to the root apply, so the smallest one
+//! counts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes that this process and the others in its groups may have together; `None` without a limit.
+/// Returns how many bytes this process and the others in its groups may have together; `None`
+/// without a limit.
 pub(crate) fn memory_limit() -> Option<u64> {
     memory_limit_below(Path::new("/"))
 }
 
-/// The same for files below another root.
+/// Returns the same for files below another root.
 fn memory_limit_below(root: &Path) -> Option<u64> {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).ok()?;
     let mounts: Vec<Mount<'_>> = mounts.lines().filter_map(Mount::parse).collect();
     let limits = groups.lines().filter_map(|line| {
-        // The number of the hierarchy, its controllers, and the path of the group in it.
+        // A line holds the number of the hierarchy, its controllers, and the path of the group in
+        // it.
         let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
         let is_version_2 = controllers.is_empty();
         if !is_version_2 && controllers.split(',').all(|controller| controller != "memory") {
@@ -32,7 +35,7 @@ fn memory_limit_below(root: &Path) -> Option<u64> {
 /// A file system with control groups.
 #[derive(Debug)]
 struct Mount<'m> {
-    /// The group that is seen at `point`.
+    /// The group that is mounted at `point`.
     group: &'m str,
     point: &'m str,
     is_version_2: bool,
@@ -40,7 +43,7 @@ struct Mount<'m> {
 }
 
 impl<'m> Mount<'m> {
-    /// A line of `mountinfo`; `None` if it is about something else.
+    /// Parses a line of `mountinfo`; `None` if it describes something else.
     fn parse(line: &'m str) -> Option<Self> {
         let (left, right) = line.split_once(" - ")?;
         let mut left = left.split(' ').skip(3);
@@ -57,16 +60,16 @@ impl<'m> Mount<'m> {
     }
 }
 
-/// The smallest limit of a group and those above it, as far as they can be seen.
+/// Returns the smallest limit of a group and the visible groups above it.
 fn smallest(root: &Path, mount: &Mount<'_>, group: &str) -> Option<u64> {
     let name = if mount.is_version_2 { "memory.max" } else { "memory.limit_in_bytes" };
     let top = root.join(mount.point.trim_start_matches('/'));
-    // A group that cannot be seen is in the one that is.
+    // An invisible group is inside the visible one.
     let below = Path::new(group).strip_prefix(mount.group).unwrap_or_else(|_| Path::new(""));
     let mut folder: PathBuf = top.join(below);
     let mut smallest = None;
     while folder.starts_with(&top) {
-        // `max` is no number. The root of version 2 has no such file.
+        // `max` is not a number. The root of version 2 has no such file.
         let text = fs::read_to_string(folder.join(name)).unwrap_or_default();
         smallest = [smallest, text.trim().parse().ok()].into_iter().flatten().min();
         if !folder.pop() {
@@ -81,7 +84,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// The limit with these files.
+    /// Returns the limit that these files set.
     fn limit(files: &[(&str, &str)]) -> Option<u64> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("esatto-cgroup-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -111,7 +114,7 @@ mod tests {
                 group,
                 ("sys/fs/cgroup/a.slice/memory.max", of_a),
                 ("sys/fs/cgroup/a.slice/b.service/memory.max", of_b),
-                // Those of others do not.
+                // The limits of other groups do not count.
                 ("sys/fs/cgroup/a.slice/c.service/memory.max", "5\n"),
                 ("sys/memory.max", "6\n"),
             ])

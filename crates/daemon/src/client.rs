@@ -1,4 +1,4 @@
-//! One connection: its buffers, its end of the RPC layer, and what it is still owed.
+//! One connection: its buffers, its side of the RPC layer, and its unanswered calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,15 +23,17 @@ use crate::stats::Counters;
 use crate::system_facts;
 use crate::user_shares::{Owner, UserShares};
 
-/// A producer is never paused: it may block in a write itself, and then would never read again. Its queue holds what a
-/// session start sends, many times over; beyond it, the producer is given up.
+/// Limits of a producer. It is never paused, because it may block in a write itself and then would
+/// never read again. The queue holds many times what the start of a session sends. If it is full,
+/// the daemon disconnects the producer.
 const PRODUCER_LIMITS: Limits = Limits { max_queued: 4 << 20, pause_reading_at: usize::MAX };
-/// A consumer that does not read its replies gets no more requests handled. What is queued beyond that are
-/// notifications, so this much means that nobody is there.
+/// Limits of a consumer. If it does not read its replies, its next requests wait. Only
+/// notifications are queued beyond that, so a full queue means that the consumer has stopped
+/// reading.
 const CONSUMER_LIMITS: Limits = Limits { max_queued: 64 << 20, pause_reading_at: 256 << 10 };
-/// More of a trace is read for a client when it has less than this to take.
+/// More of a trace is read for a client when less than this is queued for it.
 const READY_BELOW: usize = 256 << 10;
-/// Calls of one connection that may wait for their reply at the same time; more are rejected.
+/// Calls of one connection that may wait for a reply at the same time; more are rejected.
 const MAX_PENDING_CALLS: usize = 4096;
 
 /// One connection.
@@ -41,31 +43,32 @@ pub(crate) struct Client {
     pub(crate) role: Role,
     pub(crate) connection: Connection,
     host: Host,
-    /// Which ports the service knows it on: from its first call on, because a relay's client tells its identity before.
+    /// Ports on which the service knows this connection. It learns of a connection with its first
+    /// call, because the client of a relay tells its identity before.
     introduced: Introduced,
-    /// Calls that want a reply: our number and the one of the client, which need not be unique.
+    /// Calls that want a reply: our number and that of the client, which need not be unique.
     pending: HashMap<u64, u64>,
     last_call: u64,
-    /// What it was given, to be sent (again) with a reply.
+    /// Memory that the daemon created for the producer, to be sent with a reply, possibly again.
     pub(crate) shared: Option<Arc<MappedRegion>>,
-    /// What it brought along.
+    /// Memory that the producer brought along.
     adopted: Option<Arc<MappedRegion>>,
-    /// The service has more for it.
+    /// The service has more of a trace for this client.
     pub(crate) awaits_ready: bool,
-    /// What the loop waits for on its socket.
+    /// Events that the loop waits for on the socket.
     pub(crate) interest: EventFlags,
     pub(crate) owner: Owner,
-    /// Bytes that the shares has counted for it, and its shared memory.
+    /// Bytes held and memory shared, as counted in the shares of its owner.
     pub(crate) held_counted: usize,
     pub(crate) memory_counted: usize,
-    /// It is on the loop's list of connections to look after.
+    /// The connection is on the loop's list of changed ones.
     pub(crate) is_dirty: bool,
-    /// Its other end is closed: it is on the loop's list of connections to end.
+    /// The peer has closed the connection, which is on the loop's list of connections to end.
     pub(crate) has_hung_up: bool,
     consumed: u64,
 }
 
-/// The service and what surrounds it while a call is handed in.
+/// The service and its surroundings while a call is handled.
 #[derive(Debug)]
 pub(crate) struct CallContext<'a> {
     pub(crate) service: &'a mut Service,
@@ -108,19 +111,19 @@ impl Client {
         }
     }
 
-    /// The process that connected, if it is known.
+    /// Returns the process that connected, if it is known.
     pub(crate) fn pid(&self) -> Option<i32> {
         self.host.peer().pid
     }
 
-    /// For log lines: what it is and who is behind it.
+    /// Returns role, number, owner and process for log lines.
     pub(crate) fn name(&self) -> impl core::fmt::Display + use<> {
         let (role, id, owner) = (self.role.name(), self.id.0, self.owner);
         let pid = self.host.peer().pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
         format!("{role} {id} ({owner}{pid})")
     }
 
-    /// Handles the next frame that has arrived; false if there is none.
+    /// Handles the next frame that has arrived. Returns false if there is none.
     ///
     /// # Errors
     ///
@@ -146,7 +149,7 @@ impl Client {
         Ok(true)
     }
 
-    /// Answers a call; nothing happens if nobody waits for the answer.
+    /// Answers a call. Does nothing if the client does not wait for the answer.
     ///
     /// # Errors
     ///
@@ -175,7 +178,7 @@ impl Client {
         };
         match written {
             Ok(()) => {}
-            // To reject a stream would end it: the client would be deaf for all that follows.
+            // A rejection would end the stream: the client would get nothing of what follows.
             Err(e) if has_more => log::error!("{} {}: {e}: this part is left out", self.role.name(), self.id.0),
             Err(e) => {
                 log::error!("{} {}: {e}: the call is rejected", self.role.name(), self.id.0);
@@ -193,7 +196,8 @@ impl Client {
         }
     }
 
-    /// The events that tell the service of its end, as far as it ever knew it.
+    /// Returns the inputs that tell the service of the connection's end, on each port where it
+    /// knows it.
     pub(crate) fn farewells(&self) -> impl Iterator<Item = Input<'static>> + use<> {
         let client = self.introduced.as_client.then_some(match self.role {
             Role::Producer => Input::ProducerDisconnected(self.id),
@@ -203,22 +207,22 @@ impl Client {
         client.into_iter().chain(relay)
     }
 
-    /// Whether it may be given more of a trace.
+    /// Returns whether more of a trace may be queued for this client.
     pub(crate) fn is_ready(&self) -> bool {
         self.awaits_ready && self.connection.queued() < READY_BELOW
     }
 
-    /// Tells if the pages of its shared memory went away.
+    /// Returns whether pages of its shared memory were taken away.
     pub(crate) fn has_lost_memory(&self) -> bool {
         [&self.shared, &self.adopted].into_iter().flatten().any(|region| region.is_lost())
     }
 
-    /// Whether memory can be shared with it.
+    /// Returns whether memory can be shared with this client.
     pub(crate) fn memory_kind(&self) -> MemoryKind {
         memory_kind(&self.host)
     }
 
-    /// What to wait for on its socket.
+    /// Returns the events to wait for on the socket.
     pub(crate) fn wanted_interest(&self) -> EventFlags {
         let mut wanted = EventFlags::empty();
         wanted.set(EventFlags::IN, self.connection.wants_read());
@@ -232,24 +236,24 @@ impl Client {
 pub(crate) struct AttachedFile {
     pub(crate) call: CallId,
     pub(crate) fd: ForeignFd,
-    /// For whom it is counted if it becomes a trace file.
+    /// The owner for whom the descriptor counts if it becomes a trace file.
     pub(crate) owner: Owner,
 }
 
 /// Ports on which the service knows a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Introduced {
-    /// The producer's or the consumer's.
+    /// The port of producers or of consumers.
     as_client: bool,
     as_relay: bool,
 }
 
-/// Why memory of a producer is not adopted.
+/// Reason why the memory of a producer is not adopted.
 #[derive(Debug, thiserror::Error)]
 enum Refused {
-    #[error("it is no memory (error {0})")]
+    #[error("the descriptor is no memory (error {0})")]
     NotMemory(i32),
-    #[error("{0} shares too much memory already, or all do")]
+    #[error("{0} shares as much memory as it may")]
     TooMuch(Owner),
     #[error("the connection has shared memory already")]
     Again,
@@ -257,7 +261,7 @@ enum Refused {
     Memory(#[from] esatto_shm::Error),
 }
 
-/// A client without its buffers, while a frame borrows those.
+/// A client without its buffers, which a frame borrows.
 struct Call<'c> {
     id: ClientId,
     role: Role,
@@ -276,13 +280,13 @@ impl Call<'_> {
         let event = self.host.handle(frame, io.out.buffer());
         if self.host.refused() > refused {
             context.counters.bad_calls.add_one();
-            log::warn!("{} {}: a {} that makes no sense is refused", self.role.name(), self.id.0, frame.kind());
+            log::warn!("{} {}: an invalid {} is refused", self.role.name(), self.id.0, frame.kind());
         }
         let Some(HostEvent::Invoke(invoke)) = event else { return };
         log::trace!("{} {}: {} ({} bytes)", self.role.name(), self.id.0, invoke.method, invoke.args.len());
         if self.pending.len() >= MAX_PENDING_CALLS && !invoke.drop_reply {
             log::warn!(
-                "{} {}: {MAX_PENDING_CALLS} calls wait already, {} is rejected",
+                "{} {}: {MAX_PENDING_CALLS} calls wait for a reply already, so {} is rejected",
                 self.role.name(),
                 self.id.0,
                 invoke.method
@@ -341,7 +345,8 @@ impl Call<'_> {
         true
     }
 
-    /// Memory that a producer offers. What is no memory is not looked at any further.
+    /// Adopts memory that a producer offers. Refuses descriptors that are no memory without further
+    /// calls.
     fn adopt(
         &mut self,
         fd: &ForeignFd,
@@ -351,7 +356,7 @@ impl Call<'_> {
         let memory = fd.as_memory().map_err(|e| Refused::NotMemory(e.raw_os_error().unwrap_or_default()))?;
         let (region, buffer) = shared_memory::adopt(memory, page_size_bytes)?;
         let bytes = buffer.size_bytes();
-        // A connection has one memory, however often it offers one.
+        // A connection has one memory, even if it offers several.
         if *self.memory_counted != 0 {
             return Err(Refused::Again);
         }
@@ -379,7 +384,7 @@ impl Call<'_> {
         let call = self.note(invoke);
         let takes_file = matches!(method, ConsumerCall::EnableTracing(_) | ConsumerCall::CloneSession(_));
         if takes_file {
-            // A trace begins.
+            // The call may begin a trace.
             self.feed(Input::TimezoneOffset(system_facts::timezone_offset_minutes()), context);
         }
         *context.attached = fd.take_if(|_| takes_file).map(|fd| AttachedFile { call, fd, owner: self.owner });
@@ -400,7 +405,7 @@ impl Call<'_> {
         true
     }
 
-    /// Tells the service what a relay told.
+    /// Passes the machine name that a relay announced to the service.
     fn name_machine(&self, context: &mut CallContext<'_>) {
         let name = &self.host.peer().machine_name;
         if !name.is_empty() {
@@ -408,7 +413,7 @@ impl Call<'_> {
         }
     }
 
-    /// Gives the call a number of ours, and remembers the client's if it wants a reply.
+    /// Gives the call a number, and remembers the client's number if it wants a reply.
     fn note(&mut self, invoke: &Invoke<'_>) -> CallId {
         *self.last_call += 1;
         if !invoke.drop_reply {
@@ -434,7 +439,7 @@ fn memory_kind(host: &Host) -> MemoryKind {
     }
 }
 
-/// The method of a call; its id is its position in the list, from 1.
+/// Returns the method of a call. Its id is its position in the list, counted from 1.
 fn method_of<M: Copy>(all: &[M], invoke: &Invoke<'_>) -> Option<M> {
     let at = usize::try_from(invoke.method_id).ok()?.checked_sub(1)?;
     all.get(at).copied()

@@ -1,9 +1,10 @@
-//! All clocks of a snapshot.
+//! Clocks of the machine, read for the service.
 
 use esatto_service::Now;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Reads the clocks back to back, the one that timestamps are made of first (`docs/spec/service.md` §16).
+/// Reads all clocks, one directly after the other. The clock of timestamps comes first
+/// (`docs/spec/service.md` §16).
 pub(crate) fn now() -> Now {
     let boottime_ns = ns(ClockId::Boottime);
     let realtime_coarse_ns = ns(ClockId::RealtimeCoarse);
@@ -15,7 +16,7 @@ pub(crate) fn now() -> Now {
     Now { boottime_ns, realtime_coarse_ns, monotonic_coarse_ns, realtime_ns, monotonic_ns, monotonic_raw_ns, tsc }
 }
 
-/// The clock of timers.
+/// Reads the clock that timers use.
 pub(crate) fn monotonic_ns() -> u64 {
     ns(ClockId::Monotonic)
 }

@@ -1,18 +1,19 @@
-//! Threads that close descriptors of strangers, because closing one can take as long as its sender
-//! likes.
+//! Threads that close descriptors of other processes, because closing one can block for as long as
+//! its sender likes.
 //!
-//! Descriptors wait in *lanes*: one for the connections of each user, one for what these
-//! connections passed. A lane closes one descriptor at a time, so that a user delays only his own.
-//! A thread exists while there is something to close, and ends soon after.
+//! Descriptors wait in *lanes*: each user has one for its connections and one for the descriptors
+//! that these connections passed. A lane closes one descriptor at a time, so that a user delays
+//! only itself. A thread exists while there is something to close, and ends soon after.
 //!
-//! A TCP socket that lingers is interrupted by a signal after [`INTERRUPT_AFTER`]. A file of a FUSE
-//! file system cannot be interrupted. Then its lane stands still: [`MAX_PASSED`] bounds what it may
-//! hold, and the user's connections count until they are closed. Its thread is *stuck*, and another
-//! one takes its place, so that many such users delay nobody else. The number of stuck threads is
-//! bounded ([`MAX_STUCK_THREADS`]). At the bound, users with something stuck may pass no more.
+//! After [`INTERRUPT_AFTER`], a signal interrupts the closing of a TCP socket that lingers. Nothing
+//! can interrupt the closing of a file on a FUSE file system. Its lane then stands still:
+//! [`MAX_PASSED`] bounds what the lane may hold, and the user's connections count until they are
+//! closed. The thread is *stuck*, and another one takes its place, so that many such users delay
+//! nobody else. At most [`MAX_STUCK_THREADS`] threads may be stuck. At that bound, users with a
+//! stuck descriptor may pass no more.
 //!
-//! A connection in which no descriptor waits can be closed by any thread, and has a lane of its own
-//! that waits for no stranger's.
+//! Any thread can close a connection in which no descriptor waits. Such connections have a lane of
+//! their own, which never waits for a descriptor of another process.
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
@@ -27,27 +28,28 @@ use rustix::net::{RecvFlags, recv};
 
 use crate::user_shares::Owner;
 
-/// Lanes of ordinary users in which a descriptor is being closed, at the same time, but for those
-/// that are stuck. Each keeps a thread. Descriptors in other lanes wait for a free thread.
+/// Lanes of ordinary users that may close a descriptor at the same time, without the stuck ones.
+/// Each keeps a thread. Descriptors in other lanes wait for a free thread.
 const MAX_THREADS: usize = 14;
-/// Threads that close descriptors of ordinary users for longer than [`STUCK_AFTER`], beside
-/// [`MAX_THREADS`]. Further ones keep their places among those.
+/// Stuck threads of ordinary users, in addition to [`MAX_THREADS`]. A thread is stuck after
+/// [`STUCK_AFTER`]. Further ones keep their places among [`MAX_THREADS`].
 const MAX_STUCK_THREADS: usize = 48;
-/// How long one `close` may take before its thread counts as stuck.
+/// Time that one `close` may take before its thread counts as stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(1);
-/// Threads that close only what belongs to root and to the user of this process, beside
+/// Threads that close only descriptors of root and of this process's user, in addition to
 /// [`MAX_THREADS`].
 const RESERVED_THREADS: usize = 2;
-/// Descriptors passed by one user that wait to be closed. If there are more, a connection of this
-/// user that passes another one has to wait, and after [`PATIENCE`] it is closed.
+/// Descriptors passed by one user that may wait to be closed. At this bound, a connection of the
+/// user that passes another one must wait, and after [`PATIENCE`] it is closed.
 pub(crate) const MAX_PASSED: usize = 64;
-/// How long a user's descriptors may be at their bound, on a machine that is only busy.
+/// Time for which a user's descriptors may be at their bound: the machine may just be busy.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long one `close` may take before it is interrupted, again and again if need be.
+/// Time that one `close` may take before it is interrupted. It is interrupted again as often as
+/// needed.
 pub(crate) const INTERRUPT_AFTER: Duration = Duration::from_millis(250);
-/// How long a thread waits for more to do before it ends.
+/// Time that a thread waits for more work before it ends.
 const IDLE: Duration = Duration::from_millis(100);
-/// Closing needs no more.
+/// Stack of a thread; closing needs no more.
 const STACK_BYTES: usize = 64 << 10;
 
 /// Handle to the threads. Clones share them.
@@ -59,19 +61,19 @@ pub(crate) struct Closers {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// A thread that is idle has something to do.
+    /// Signalled when an idle thread has work.
     ready: Condvar,
-    /// Descriptors in all lanes, and those that were passed. Relaxed: the event loop changes them
-    /// and asks, threads only subtract.
+    /// Number of descriptors in all lanes, and of those among them that were passed. Relaxed: the
+    /// event loop adds and reads, threads only subtract.
     open: AtomicUsize,
     passed: AtomicUsize,
-    /// [`MAX_STUCK_THREADS`] are stuck. Relaxed: a user may learn of it a little late.
+    /// [`MAX_STUCK_THREADS`] threads are stuck. Relaxed: a user may learn of it a little late.
     is_exhausted: AtomicBool,
     /// The user of this process.
     uid: i32,
 }
 
-/// Descriptors that wait for each other.
+/// Descriptors that are closed one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Lane {
     owner: Owner,
@@ -80,9 +82,9 @@ struct Lane {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Kind {
-    /// In which descriptors may wait.
+    /// Connections in which descriptors may wait.
     Connections,
-    /// In which none waits.
+    /// Connections in which no descriptor waits.
     EmptyConnections,
     Passed,
 }
@@ -94,14 +96,14 @@ impl Kind {
 #[derive(Debug, Default)]
 struct State {
     lanes: HashMap<Lane, Queue>,
-    /// Lanes in which something waits and nothing is being closed: those that wait for no stranger,
-    /// those of everybody else, and of these the ones whose owners have something stuck.
+    /// Lanes in which a descriptor waits and none is being closed: trusted lanes, lanes of ordinary
+    /// users, and lanes of ordinary users who have a stuck descriptor.
     trusted: VecDeque<Lane>,
     others: VecDeque<Lane>,
     suspects: VecDeque<Lane>,
-    /// Lanes of everybody else in which something is being closed, but for those that are stuck.
+    /// Lanes of ordinary users that are closing a descriptor, without the stuck ones.
     busy_others: usize,
-    /// Lanes of everybody else that are stuck, at most [`MAX_STUCK_THREADS`].
+    /// Stuck lanes of ordinary users, at most [`MAX_STUCK_THREADS`].
     stuck: usize,
     threads: usize,
     idle: usize,
@@ -110,27 +112,28 @@ struct State {
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<OwnedFd>,
-    /// The thread that closes one of this lane, and since when.
+    /// The thread that closes a descriptor of this lane, and when it began.
     closing: Option<(ThreadId, Instant)>,
     /// That thread is stuck, and does not count.
     is_stuck: bool,
-    /// Since when there are [`MAX_PASSED`] or more.
+    /// Time since which the lane holds [`MAX_PASSED`] or more.
     full_since: Option<Instant>,
 }
 
 impl Queue {
-    /// Open descriptors.
+    /// Number of open descriptors.
     fn len(&self) -> usize {
         self.waiting.len() + usize::from(self.closing.is_some())
     }
 }
 
 impl Closers {
-    /// Threads for a service of this user. None is started yet.
+    /// Creates the handle for a service of this user. No thread starts yet.
     pub(crate) fn new(uid: i32) -> Self {
-        // A handler makes the signal interrupt; whether it has run does not matter.
+        // The signal interrupts only if it has a handler. The flag that the handler sets is not
+        // used.
         if let Err(e) = signal_hook::flag::register(signal_hook::consts::SIGURG, Arc::new(AtomicBool::new(false))) {
-            log::warn!("cannot handle SIGURG: {e}; descriptors that do not close cannot be interrupted");
+            log::warn!("cannot handle SIGURG: {e}; a descriptor that does not close cannot be interrupted");
         }
         Self {
             shared: Arc::new(Shared {
@@ -144,31 +147,31 @@ impl Closers {
         }
     }
 
-    /// Closes what is owed to this peer, if that can block.
+    /// Returns the way in which a connection of this peer closes descriptors, if closing can block.
     pub(crate) fn disposal(&self, peer: &Peer) -> Option<Arc<dyn Disposal>> {
         // Other sockets carry no descriptors, and do not linger.
         let disposal = Disposer { closers: self.clone(), owner: Owner::of(peer) };
         (peer.family == Family::Unix).then(|| Arc::new(disposal) as _)
     }
 
-    /// Closes a socket of ours, with what strangers have sent to it and nobody has received.
+    /// Closes a socket of this process, in which unread descriptors of other processes may wait.
     pub(crate) fn close_own(&self, fd: OwnedFd) {
         self.close(Lane { owner: Owner::Uid(self.shared.uid), kind: Kind::Connections }, fd);
     }
 
-    /// Connections of this owner that are not closed yet.
+    /// Returns how many connections of this owner are not closed yet.
     pub(crate) fn connections_of(&self, owner: Owner) -> usize {
         let kinds = [Kind::Connections, Kind::EmptyConnections];
         kinds.into_iter().map(|kind| self.shared.count(Lane { owner, kind })).sum()
     }
 
-    /// Whether there is anything to close.
+    /// Returns whether there is a descriptor to close.
     pub(crate) fn is_busy(&self) -> bool {
         self.shared.open.load(Ordering::Relaxed) > 0
     }
 
-    /// Interrupts what takes too long, and makes up for threads that are stuck and for those that
-    /// could not be started.
+    /// Interrupts closings that take too long, replaces stuck threads, and starts threads that
+    /// could not start before.
     pub(crate) fn hurry(&self) {
         let state = self.shared.lock();
         let late = |queue: &Queue| queue.closing.filter(|(_, since)| since.elapsed() >= INTERRUPT_AFTER);
@@ -179,7 +182,7 @@ impl Closers {
         self.replace_stuck();
     }
 
-    /// Others take the place of threads that are stuck, one by one.
+    /// Replaces stuck threads, one by one.
     fn replace_stuck(&self) {
         let mut state = self.shared.lock();
         let is_stuck = |(lane, queue): (&Lane, &Queue)| {
@@ -199,7 +202,7 @@ impl Closers {
             }
             log::warn!("a descriptor of {} does not close; others of this user wait for it", lane.owner);
             state.set_stuck(lane);
-            // A thread that is free, or a new one, for each.
+            // Each stuck thread is replaced by a free one or a new one.
             self.staff(state);
             state = self.shared.lock();
         }
@@ -223,7 +226,7 @@ impl Closers {
         self.staff(state);
     }
 
-    /// Sees to it that somebody does what is to be done.
+    /// Wakes or starts a thread if there is work for one.
     fn staff(&self, mut state: MutexGuard<'_, State>) {
         if !state.has_work() {
             return;
@@ -246,14 +249,14 @@ impl Closers {
 }
 
 impl State {
-    /// Whether a thread that is free could do something.
+    /// Returns whether there is work for a free thread.
     fn has_work(&self) -> bool {
         let is_somebody_waiting = !self.others.is_empty() || !self.suspects.is_empty();
         !self.trusted.is_empty() || (is_somebody_waiting && self.busy_others < MAX_THREADS)
     }
 
-    /// A lane in which something is being closed counts no more. What else its owner has comes
-    /// after all others.
+    /// Marks a lane as stuck, so that it no longer counts. Other lanes of its owner come after the
+    /// lanes of all other owners.
     fn set_stuck(&mut self, lane: Lane) {
         let Some(queue) = self.lanes.get_mut(&lane) else { return };
         queue.is_stuck = true;
@@ -286,7 +289,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a lane waits for no stranger.
+    /// Returns whether a lane never waits for a descriptor of another user.
     fn is_trusted(&self, lane: Lane) -> bool {
         lane.owner == Owner::Uid(0) || lane.owner == Owner::Uid(self.uid) || lane.kind == Kind::EmptyConnections
     }
@@ -324,7 +327,7 @@ impl Shared {
         }
     }
 
-    /// Closes the oldest of a lane, which must be ready.
+    /// Closes the oldest descriptor of a lane, which must be ready.
     fn close_one<'s>(
         &'s self,
         mut state: MutexGuard<'s, State>,
@@ -365,7 +368,7 @@ impl Shared {
     }
 }
 
-/// What a connection of one user hands its descriptors to.
+/// Takes the descriptors of one user's connections, to close them.
 #[derive(Debug)]
 struct Disposer {
     closers: Closers,
@@ -378,7 +381,8 @@ impl Disposal for Disposer {
     }
 
     fn close_connection(&self, fd: OwnedFd) {
-        // It is shut down: nothing comes in any more. Nothing is received here, only looked at.
+        // The connection is shut down, so nothing more arrives. This only looks at it and receives
+        // nothing.
         let nothing_waits =
             recv(&fd, &mut [0; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_ok_and(|(_, n)| n == 0);
         let kind = if nothing_waits { Kind::EmptyConnections } else { Kind::Connections };
@@ -387,7 +391,7 @@ impl Disposal for Disposer {
 
     fn admission(&self) -> Admission {
         let shared = &self.closers.shared;
-        // Nearly always there is nothing to count.
+        // There is nearly always nothing to count.
         let is_exhausted = shared.is_exhausted.load(Ordering::Relaxed);
         if shared.passed.load(Ordering::Relaxed) < MAX_PASSED && !is_exhausted {
             return Admission::Granted;
@@ -415,7 +419,7 @@ mod tests {
     const BOB: Owner = Owner::Uid(1001);
     const OURS: Owner = Owner::Uid(77);
 
-    /// A socket whose `close` blocks until the other end goes away.
+    /// Returns a socket whose `close` blocks until the other end is closed.
     fn lingering() -> (OwnedFd, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -425,7 +429,7 @@ mod tests {
         (socket.into(), listener.accept().unwrap().0)
     }
 
-    /// A descriptor, and whether it was closed.
+    /// Returns a descriptor, and a check whether it was closed.
     fn tracer() -> (OwnedFd, impl Fn() -> bool) {
         let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::NONBLOCK).unwrap();
         (write, move || rustix::io::read(&read, &mut [0; 1]) == Ok(0))
@@ -447,7 +451,7 @@ mod tests {
     fn a_user_whose_descriptors_do_not_close_delays_nobody_else() {
         let closers = Closers::new(77);
         let mut other_ends = Vec::new();
-        // As many users as there are threads, and one more.
+        // One user more than there are threads.
         for uid in 0..=MAX_THREADS as i32 {
             let (fd, other_end) = lingering();
             other_ends.push(other_end);
@@ -458,7 +462,7 @@ mod tests {
         disposer(&closers, OURS).close_connection(fd);
         wait_until("what is ours is closed", is_closed);
         assert_eq!(closers.shared.open.load(Ordering::Relaxed), MAX_THREADS + 1, "the others still are not");
-        // What does not end by itself is ended.
+        // The threads interrupt what does not end by itself.
         wait_until("all are closed", || {
             closers.hurry();
             !closers.is_busy()
@@ -471,7 +475,7 @@ mod tests {
     fn many_users_whose_descriptors_never_close_delay_nobody_else() {
         let closers = Closers::new(77);
         let mut other_ends = Vec::new();
-        // Nobody interrupts these.
+        // This test interrupts none of these.
         let mut block = |uid| {
             let (fd, other_end) = lingering();
             other_ends.push(other_end);
@@ -486,7 +490,7 @@ mod tests {
             closers.replace_stuck();
             is_closed()
         });
-        // More than can ever be replaced: but for the last thread, all are stuck.
+        // More than can be replaced: all threads but the last are stuck.
         let all = (MAX_STUCK_THREADS + MAX_THREADS - 1) as i32;
         (2 * MAX_THREADS as i32..all).for_each(|uid| block(2000 + uid));
         wait_until("no more can be replaced", || {

@@ -1,25 +1,28 @@
-//! Command lines in the manner of GNU's `getopt_long` (`docs/spec/cli.md` §1), which scripts for Perfetto's daemons use.
+//! Parser for command lines in the style of GNU `getopt_long` (`docs/spec/cli.md` §1), which
+//! scripts for Perfetto's daemons use.
 //!
-//! Long options are accepted as `--opt VALUE` and `--opt=VALUE`, and cut short as far as they remain unambiguous; `--` ends them.
+//! A long option is `--opt VALUE` or `--opt=VALUE`, and may be shortened while it stays
+//! unambiguous. `--` ends the options.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-/// An option that a program knows.
+/// An option of a program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known<T> {
     pub(crate) long: &'static str,
     pub(crate) short: Option<char>,
     pub(crate) takes_value: bool,
-    /// What stands for it in the result.
+    /// Stands for the option in the result.
     pub(crate) meaning: T,
 }
 
-/// Takes a command line apart: options in their order, each with its value if it takes one.
+/// Splits a command line into options, each with its value if it takes one.
 ///
 /// # Errors
 ///
-/// A line that says what is wrong. An argument that is no option is wrong: the daemons take none.
+/// A line that names the mistake. Arguments that are no options are mistakes: the daemons take
+/// none.
 pub(crate) fn parse<T: Copy>(
     args: impl IntoIterator<Item = OsString>,
     known: &[Known<T>],
@@ -60,7 +63,7 @@ pub(crate) fn parse<T: Copy>(
     Ok(found)
 }
 
-/// The option with this name, or the only one whose name begins like this.
+/// Returns the option with this name, or the only one whose name begins with it.
 fn find_long<'k, T>(name: &str, known: &'k [Known<T>]) -> Result<&'k Known<T>, String> {
     if let Some(exact) = known.iter().find(|option| option.long == name) {
         return Ok(exact);
@@ -104,7 +107,7 @@ mod tests {
             (&[][..], ""),
             (&["-vv", "--verbose", "--version"], "vvvV"),
             (&["--verb", "--vers"], "vV"),
-            // Exactly one is meant, although another begins with it.
+            // Exactly this option is meant, although another begins with the same letters.
             (&["--endpoint"], "e"),
             (&["--endpoint-on", "a", "--endpoint-on=b=c", "--endpoint-=d"], "o=a o=b=c o=d "),
             (&["-v", "--"], "v"),

@@ -1,4 +1,4 @@
-//! A daemon from its sockets to its end.
+//! A daemon, from the creation of its sockets to its end.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::system_facts;
 use crate::user_shares::UserShares;
 use crate::wakeup::Wakeup;
 
-/// A daemon whose sockets exist: clients can connect already, and are served once it runs.
+/// A daemon whose sockets exist. Clients can connect already; the daemon serves them once it runs.
 #[derive(Debug)]
 pub struct Daemon {
     event_loop: EventLoop,
@@ -32,16 +32,17 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Makes the sockets. Files of sockets that nobody listens on any more are replaced.
+    /// Creates the sockets. Replaces files of sockets on which no process listens.
     ///
     /// # Errors
     ///
-    /// If one of the sockets cannot be made: then none is.
+    /// One of the sockets cannot be created: then none is.
     pub fn bind(options: Options) -> Result<Self, Error> {
         Self::open(options, Inherited::default())
     }
 
-    /// As [`bind`](Self::bind), with sockets that exist already and are not in `options`, but for the consumer's.
+    /// Like [`bind`](Self::bind), but with sockets that exist already. Of these, `options` names
+    /// only that of the consumers.
     pub(crate) fn open(options: Options, inherited: Inherited) -> Result<Self, Error> {
         if options.producers.is_empty() && inherited.producers.is_empty() {
             return Err(Error::NoProducerAddress);
@@ -85,17 +86,17 @@ impl Daemon {
         Ok(Self { event_loop, wake, counters, producers, consumer: options.consumer })
     }
 
-    /// Where clients connect: producers first, the consumers' last.
+    /// Returns the addresses of the sockets: those of producers first, that of consumers last.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = &Address> {
         self.producers.iter().chain([&self.consumer])
     }
 
-    /// Tells the service manager how it goes.
+    /// Reports the state of the daemon to the service manager.
     pub(crate) fn report_to(&mut self, manager: ServiceManager) {
         self.event_loop.report_to(manager);
     }
 
-    /// Ends the daemon as soon as there is something to read here.
+    /// Ends the daemon as soon as this descriptor is readable.
     pub(crate) fn stop_when_readable(&mut self, fd: OwnedFd) -> Result<(), Error> {
         self.event_loop.stop_when_readable(fd)
     }
@@ -104,21 +105,21 @@ impl Daemon {
     ///
     /// # Errors
     ///
-    /// If the operating system refuses to wait for events.
+    /// The operating system refuses to wait for events.
     pub fn run(self) -> Result<(), Error> {
         self.event_loop.run()
     }
 
-    /// Ends the daemon from another thread or a signal handler's thread.
+    /// Returns a handle that ends the daemon from another thread.
     pub fn stopper(&self) -> Stopper {
         Stopper::new(&self.wake)
     }
 
-    /// Serves on a thread of its own, until the handle is stopped or dropped.
+    /// Serves on a thread of its own until the handle is stopped or dropped.
     ///
     /// # Errors
     ///
-    /// If no thread can be started.
+    /// No thread can be started.
     pub fn spawn_thread(self) -> Result<DaemonHandle, Error> {
         let Self { event_loop, wake, counters, producers, consumer } = self;
         let body = move || {
@@ -141,7 +142,7 @@ impl Stopper {
         Self(Arc::clone(wake))
     }
 
-    /// Asks for the end; does not wait for it.
+    /// Requests the end without waiting for it.
     pub fn stop(&self) {
         self.0.stop();
     }
@@ -158,22 +159,23 @@ pub struct DaemonHandle {
 }
 
 impl DaemonHandle {
-    /// Where producers connect.
+    /// Returns the addresses of the producer sockets.
     pub fn producers(&self) -> &[Address] {
         &self.producers
     }
 
-    /// Where consumers connect.
+    /// Returns the address of the consumer socket.
     pub fn consumer(&self) -> &Address {
         &self.consumer
     }
 
-    /// What was counted so far.
+    /// Returns the counts so far.
     pub fn stats(&self) -> Stats {
         self.counters.snapshot()
     }
 
-    /// Disconnects everybody, completes trace files, removes the socket files, and waits for the end of it.
+    /// Disconnects all clients, completes trace files, removes the socket files, and waits until
+    /// the daemon has ended.
     pub fn stop(self) {
         drop(self);
     }
@@ -190,12 +192,12 @@ impl Drop for DaemonHandle {
     }
 }
 
-/// Listening sockets; their files go away again if not all of them can be made.
+/// Listening sockets. Their files are removed if one of the sockets cannot be created.
 struct Doors(Vec<Door>);
 
 impl Doors {
     fn open(&mut self, address: &Address, role: Role, ports: Arc<[Port]>, access: Option<Access>) -> Result<(), Error> {
-        // Nobody can connect before the file is as it should be.
+        // Clients can connect only after the file has its group and mode.
         let prepare = |path: &Path| {
             let failed = |source| Error::Permissions { path: path.display().to_string(), source };
             access.map_or(Ok(()), |access| access.apply(path).map_err(failed))

@@ -1,11 +1,11 @@
-//! Why a daemon cannot start or go on.
+//! Errors of the daemon and the relay.
 
 use std::io;
 
 use esatto_ipc::Address;
 use thiserror::Error;
 
-/// A failure of the daemon itself. What a peer does wrong only closes that peer's connection.
+/// A failure of the daemon itself. Mistakes of a peer only close the connection of that peer.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -21,12 +21,12 @@ pub enum Error {
     /// A socket that a service manager announced cannot be used.
     #[error("cannot use {what} of the service manager: {reason}")]
     Inherited {
-        /// Which one, or which variable.
+        /// The descriptor or the variable.
         what: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A relay endpoint is wanted where no producer can connect.
+    /// A relay endpoint is configured on an address that is no producer address.
     #[error("{0} is not among the producer addresses, so it cannot be a relay endpoint")]
     NoSuchProducerAddress(Address),
     /// A relay would forward to itself.
@@ -37,21 +37,21 @@ pub enum Error {
     Permissions {
         /// The socket file.
         path: String,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// The operating system refused something the event loop needs.
+    /// The operating system refused something that the event loop needs.
     #[error("cannot {action}: {source}")]
     System {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// Why it failed.
+        /// The reason.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// For `map_err`: names what was tried.
+    /// Returns a function for `map_err` that names the attempted action.
     pub(crate) fn system<E: Into<io::Error>>(action: &'static str) -> impl FnOnce(E) -> Self {
         move |source| Self::System { action, source: source.into() }
     }

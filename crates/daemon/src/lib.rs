@@ -3,19 +3,19 @@
 //! ```text
 //!  producers ─┐   ┌────────────── event loop, one thread ──────────────┐
 //!             ├──▶│ frames ─▶ Client ─▶ Input ─▶ Service ─▶ Output ─┐  │
-//!  consumers ─┘   │ epoll   ◀─ queues  ◀───────────────   outputs ◀─┘  │
+//!  consumers ─┘   │ epoll   ◀─ queues  ◀──────────────── outputs  ◀─┘  │
 //!                 └──────────────────────────────┬─────────────────────┘
 //!                                                └─▶ one thread per trace file
 //! ```
 //!
-//! The loop never waits for anybody: sockets are non-blocking and their queues bounded, trace files
-//! are written by threads of their own, which exist while a session writes a file and not longer.
-//! Connections and the descriptors that came with them are closed by other threads, which exist
-//! while there is something to close. A daemon at rest has one thread, no timers and no wake-ups.
+//! The loop never waits for a client: sockets are non-blocking, and their queues are bounded. Each
+//! trace file has a thread of its own, which exists only while a session writes the file. Other
+//! threads close connections and the descriptors that came with them; they exist only while there
+//! is something to close. A daemon at rest has one thread, no timers and no wake-ups.
 //!
 //! | what could grow | its bound | beyond it |
 //! |---|---|---|
-//! | connections | what the limit of descriptors affords (four for each), at most 8192; of one user half of that, of all users 15/16, but for root and the service's own | refused |
+//! | connections | as many as the limit of descriptors allows (four for each), at most 8192; of one user half of that, of all users 15/16, but for root and the service's own | refused |
 //! | bytes received and not handled | a frame of 128 KiB, given back when it is handled | no more is read |
 //! | calls handled before others get their turn | 64, or what copies a MiB or visits 16 Ki entries | they wait |
 //! | calls that wait for a reply | 4096 of a connection | rejected |
@@ -29,9 +29,9 @@
 //! | trace files, also those whose last write does not end | 64; 16 that one user brought, 48 that all brought, but for root and the service's own | the session is told that its file cannot be written |
 //! | log lines | 5 in a second of each level, 200 at once | left out and counted |
 //!
-//! How much memory sessions take is what their configs say, and the service's business.
+//! Configs decide how much memory sessions take; the service bounds it.
 //!
-//! Run it as the program [`traced`], or inside another one:
+//! Run the daemon as the program [`traced`], or inside another program:
 //!
 //! ```no_run
 //! use esatto_daemon::{Daemon, Options};

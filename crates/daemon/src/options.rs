@@ -1,35 +1,37 @@
-//! What a daemon is started with.
+//! Options of a daemon.
 
 use esatto_ipc::address::Address;
 
 use crate::error::Error;
 use crate::socket_permissions::SocketPermissions;
 
-/// Addresses and access rights of a daemon.
+/// Addresses, access rights and limits of a daemon.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where producers connect; at least one.
+    /// Addresses of the producer sockets; at least one.
     pub producers: Vec<Address>,
-    /// Where consumers connect.
+    /// Address of the consumer socket.
     pub consumer: Address,
     /// Group and mode of the socket files; without them the umask decides.
     pub permissions: Option<SocketPermissions>,
-    /// Which producer sockets relays of other machines may connect to.
+    /// Producer sockets to which relays of other machines may connect.
     pub relay_endpoints: RelayEndpoints,
-    /// Bytes that may be held for all clients together, because they do not read, or send only
-    /// parts of frames. If it becomes more, then of the user for whom most is held, the process for
-    /// which most is held loses its fullest connection. A user alone may have half of it, except
-    /// root and the user of the service.
+    /// Bytes that may be held for all clients together: for clients that do not read, or that send
+    /// only parts of frames.
+    ///
+    /// If more is held, the daemon closes a connection. It chooses the user for whom the most is
+    /// held, then that user's process for which the most is held, then its fullest connection. One
+    /// user alone may have half of the bytes, except root and the user of the service.
     pub max_queued_bytes: usize,
-    /// Text for `tracing_service_version` in traces and in the service state.
+    /// Text of `tracing_service_version` in traces and in the service state.
     pub version: String,
 }
 
-/// One client that is served as it should be has a few hundred KiB.
+/// Default of [`Options::max_queued_bytes`]. A well-behaved client needs a few hundred KiB.
 const MAX_QUEUED_BYTES: usize = 256 << 20;
 
 impl Options {
-    /// A daemon with one producer socket and the umask's access rights.
+    /// Creates options with one producer socket and the access rights of the umask.
     pub fn new(producer: Address, consumer: Address) -> Self {
         Self {
             producers: vec![producer],
@@ -41,11 +43,12 @@ impl Options {
         }
     }
 
-    /// The standard addresses: those of the environment, else the platform's.
+    /// Creates options with the standard addresses: those of the environment, else those of the
+    /// platform.
     ///
     /// # Errors
     ///
-    /// If a variable holds something that is not an address.
+    /// A variable holds something that is not an address.
     pub fn from_environment() -> Result<Self, Error> {
         Ok(Self {
             producers: Address::producer_defaults_for_service()?,
@@ -58,20 +61,20 @@ impl Options {
     }
 }
 
-/// Producer sockets that offer the relay port, too (`docs/spec/wire-protocol.md` §16).
+/// Producer sockets that also offer the relay port (`docs/spec/wire-protocol.md` §16).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RelayEndpoints {
-    /// None.
+    /// No socket.
     #[default]
     Off,
-    /// All.
+    /// All sockets.
     All,
-    /// These, each of which must be among [`Options::producers`].
+    /// These addresses, each of which must be among [`Options::producers`].
     On(Vec<Address>),
 }
 
 impl RelayEndpoints {
-    /// One more, unless all are meant already.
+    /// Adds an address, unless all are meant already.
     pub(crate) fn add(&mut self, address: Address) {
         match self {
             Self::Off => *self = Self::On(vec![address]),
@@ -88,7 +91,7 @@ impl RelayEndpoints {
         }
     }
 
-    /// The first address that is none of these.
+    /// Returns the first relay endpoint that is not among the producer addresses.
     pub(crate) fn stranger_among(&self, producers: &[&Address]) -> Option<&Address> {
         match self {
             Self::Off | Self::All => None,

@@ -1,6 +1,8 @@
-//! Scheduling of the service's thread while sessions want it raised (`priority_boost`, `docs/spec/service.md` §26).
+//! Priority of the service's thread while sessions raise it (`priority_boost`,
+//! `docs/spec/service.md` §26).
 //!
-//! All of the service runs in one thread, whose priority it is. The threads of trace files that begin meanwhile inherit it.
+//! The service runs in one thread, whose priority changes. Threads of trace files that start
+//! meanwhile inherit it.
 
 use std::io;
 
@@ -14,24 +16,25 @@ use thread_priority::{
 /// The priority of the calling thread.
 #[derive(Debug, Default)]
 pub(crate) struct Priority {
-    /// What it was before the first boost.
+    /// Scheduling before the first boost.
     at_first: Option<Scheduling>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Scheduling {
     policy: ThreadSchedulePolicy,
-    /// Of a real-time policy.
+    /// Priority within a real-time policy.
     priority: i32,
     nice: i32,
 }
 
 impl Priority {
-    /// Raises the priority of the calling thread, or gives back the one it had at first. Always called in the same thread.
+    /// Raises the priority of the calling thread, or restores the original one. All calls must come
+    /// from the same thread.
     ///
     /// # Errors
     ///
-    /// A text for the consumer: the system does not allow it.
+    /// A text for the consumer: the system does not allow the change.
     pub(crate) fn set(&mut self, boost: Option<PriorityBoost>) -> Result<(), String> {
         let at_first = match self.at_first {
             Some(at_first) => at_first,
@@ -42,7 +45,7 @@ impl Priority {
             Some(PriorityBoost::Other(below)) => Scheduling {
                 policy: ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other),
                 priority: 0,
-                // A service that has more from its start keeps it.
+                // If the service has a higher priority from its start, it keeps it.
                 nice: at_first.nice.min(-i32::from(below)),
             },
             Some(PriorityBoost::Fifo(priority)) => Scheduling {
@@ -71,10 +74,11 @@ fn apply(wanted: Scheduling) -> Result<(), String> {
         }
         ThreadSchedulePolicy::Normal(_) => {
             if current()?.policy != wanted.policy {
-                // It sets a nice value along with the policy: the lowest, which is always allowed, and then replaced.
+                // The call sets a nice value along with the policy. The lowest one is always
+                // allowed, and is then replaced.
                 set_thread_priority_and_policy(thread, ThreadPriority::Min, wanted.policy).map_err(|e| text(&e))?;
             }
-            // Of this thread only: so it is on Linux.
+            // On Linux, this changes only the calling thread.
             setpriority_process(None, wanted.nice)
                 .map_err(|e| format!("setpriority to {}: {}", wanted.nice, io::Error::from(e)))
         }
@@ -92,7 +96,8 @@ fn text(error: &thread_priority::Error) -> String {
 mod tests {
     use super::*;
 
-    /// What `boosts` lead to in a thread of its own; an error wherever the system does not allow it.
+    /// Applies `boosts` one after the other in a thread of its own. Returns an error where the
+    /// system does not allow one.
     fn scheduled(boosts: &[Option<PriorityBoost>]) -> Vec<Result<(bool, i32, i32), String>> {
         let boosts = boosts.to_vec();
         let body = move || {
@@ -125,7 +130,7 @@ mod tests {
             match seen {
                 Ok((true, priority, _)) => assert_eq!((true, priority), (expected.0, expected.1)),
                 Ok(seen) => assert_eq!(seen, expected),
-                // Without CAP_SYS_NICE: as the text says.
+                // Without CAP_SYS_NICE, the text names the missing permission.
                 Err(error) => assert!(error.contains("denied") || error.contains("not permitted"), "{error}"),
             }
         }

@@ -14,7 +14,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use crate::error::Error;
 use crate::stderr_log;
 
-/// What a program was asked to say.
+/// Prints a text that the user asked for.
 pub(crate) fn print(text: &str) -> Result<ExitCode, String> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Ok(()) => Ok(ExitCode::SUCCESS),
@@ -22,7 +22,7 @@ pub(crate) fn print(text: &str) -> Result<ExitCode, String> {
     }
 }
 
-/// Logs what has happened so far to stderr, with more of it the higher the verbosity.
+/// Starts to log to stderr. A higher verbosity logs more.
 pub(crate) fn start_log(verbosity: u8) {
     stderr_log::init(match verbosity {
         0 => LevelFilter::Info,
@@ -31,7 +31,8 @@ pub(crate) fn start_log(verbosity: u8) {
     });
 }
 
-/// A connection takes two or three descriptors, and the usual limit is made for programs that use `select`.
+/// Raises the limit of descriptors as far as allowed. A connection takes two or three, and the
+/// usual limit is low for the sake of programs that use `select`.
 pub(crate) fn raise_descriptor_limit() {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -40,7 +41,8 @@ pub(crate) fn raise_descriptor_limit() {
     }
 }
 
-/// Becomes readable with SIGTERM and SIGINT. A handler may do next to nothing, so it writes into a socket that the loop watches.
+/// Returns a descriptor that becomes readable with SIGTERM and SIGINT. A signal handler may do very
+/// little, so it writes into a socket that the loop watches.
 pub(crate) fn stop_signal() -> Result<OwnedFd, Error> {
     let failed = || Error::system("handle signals");
     let (read_end, write_end) = UnixStream::pair().map_err(failed())?;
@@ -51,7 +53,7 @@ pub(crate) fn stop_signal() -> Result<OwnedFd, Error> {
     Ok(read_end.into())
 }
 
-/// Tells whoever started us that clients can connect.
+/// Tells the process that started this one that clients can connect.
 pub(crate) fn notify_readiness(variable: &str) {
     let Some(text) = std::env::var_os(variable) else { return };
     let number = text.to_str().and_then(|text| text.parse().ok()).unwrap_or(-1);

@@ -1,4 +1,4 @@
-//! `traced_relay` as a program (`docs/spec/cli.md` §20): its command line, its start and its end.
+//! The program `traced_relay` (`docs/spec/cli.md` §20): its command line, its start and its end.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -14,28 +14,31 @@ use crate::sd_notify::ServiceManager;
 use crate::socket_permissions::{Access, PermissionsError};
 
 const HELP: &str = "\
-Lets the producers of this machine talk to the tracing service of another one, in which traces are recorded.
+Connects the producers of this machine to the tracing service of another machine, where traces are recorded.
 
 Usage: PERFETTO_RELAY_SOCK_NAME=ADDRESS traced_relay [OPTIONS]
 
-      --background   Return as soon as producers can connect, print the pid of the process that serves them
+      --background   Return as soon as producers can connect, and print the pid of the process that serves them
       --set-socket-permissions GROUP:MODE
-                     Group and mode of the producer socket, as in perfetto:0666
-  -v, --verbose      Say more: who connects
+                     Set group and mode of the producer socket, as in perfetto:0666
+  -v, --verbose      Log connections too
       --version      Print the version
-  -h, --help         Print this
+  -h, --help         Print this help
 
-PERFETTO_RELAY_SOCK_NAME is a producer address of the service, which must be a relay endpoint (see traced --help):
-HOST:PORT, [IPV6]:PORT or vsock://CID:PORT. PERFETTO_PRODUCER_SOCK_NAME is where producers connect here, if that is not
-traced-producer.sock in /run/perfetto, or perfetto-producer in /tmp. PERFETTO_MACHINE_NAME is what configs call this
-machine (machine_name_filter), else the kernel's name. ESATTO_MACHINE_ID_HINT replaces the boot id as what tells machines
-apart, for containers that share one.
+Environment:
+  PERFETTO_RELAY_SOCK_NAME     Address of the service, which must be a relay endpoint (see traced --help): HOST:PORT,
+                               [IPV6]:PORT or vsock://CID:PORT
+  PERFETTO_PRODUCER_SOCK_NAME  Address of the producer socket on this machine; by default traced-producer.sock in
+                               /run/perfetto if that folder exists, else perfetto-producer in /tmp
+  PERFETTO_MACHINE_NAME        Name of this machine in configs (machine_name_filter); by default the kernel's name
+  ESATTO_MACHINE_ID_HINT       Text that identifies this machine instead of the boot id, for containers that share one
 ";
 
-/// Runs `traced_relay` with these arguments, without the name of the program, until SIGTERM or SIGINT.
+/// Runs `traced_relay` with these arguments, without the program name, until SIGTERM or SIGINT.
 ///
-/// When producers can connect, it writes one byte `1` to the descriptor that `TRACED_RELAY_NOTIFY_FD` names and closes it, and
-/// tells the service manager, as [`traced`](crate::traced) does. What goes wrong is told in one line on stderr.
+/// When producers can connect, it writes one byte `1` to the descriptor that
+/// `TRACED_RELAY_NOTIFY_FD` names, and closes it. It notifies the service manager as
+/// [`traced`](crate::traced) does. An error is one line on stderr.
 pub fn traced_relay(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     run(args).unwrap_or_else(|line| {
         eprintln!("traced_relay: {line}");
@@ -51,7 +54,7 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
         Wish::Relay(settings) => settings,
     };
     let Some(mut options) = RelayOptions::from_environment().map_err(|e| e.to_string())? else {
-        eprint!("traced_relay: PERFETTO_RELAY_SOCK_NAME says nothing of where the service is\n\n{HELP}");
+        eprint!("traced_relay: PERFETTO_RELAY_SOCK_NAME must name the address of the service\n\n{HELP}");
         return Ok(ExitCode::FAILURE);
     };
     if settings.background && !background::is_child() {
@@ -67,11 +70,11 @@ fn serve(options: RelayOptions, verbosity: u8) -> Result<(), Error> {
     let manager = ServiceManager::from_environment();
     raise_descriptor_limit();
     if options.machine_id_hint.is_empty() {
-        log::warn!("nothing tells this machine from others: set {MACHINE_ID_HINT}");
+        log::warn!("this machine has no id: set {MACHINE_ID_HINT} to a text that no other machine has");
     }
     if options.service.family() == Family::Unix {
         log::warn!(
-            "{} has to lead to another machine: here, memory would be shared, and that cannot be forwarded",
+            "{} is on this machine: the service must be on another one, because shared memory cannot be forwarded",
             options.service
         );
     }
@@ -87,7 +90,7 @@ fn serve(options: RelayOptions, verbosity: u8) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the command line asks for.
+/// Command that the arguments stand for.
 #[derive(Debug, PartialEq, Eq)]
 enum Wish {
     Relay(Settings),

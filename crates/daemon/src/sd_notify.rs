@@ -1,4 +1,4 @@
-//! What a service manager wants to hear: the protocol of sd_notify(3), a datagram per message.
+//! Messages to the service manager: the protocol of sd_notify(3), one datagram per message.
 
 use std::env;
 use std::io;
@@ -7,16 +7,17 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-/// The manager that started this program, if it wants to hear from it.
+/// The service manager that started this program, if it expects messages.
 #[derive(Debug, Default)]
 pub(crate) struct ServiceManager {
     socket: Option<UnixDatagram>,
-    /// How often it wants a sign of life, at least.
+    /// Longest time between two signs of life that the manager accepts.
     watchdog: Option<Duration>,
 }
 
 impl ServiceManager {
-    /// The one that `NOTIFY_SOCKET` names, and what `WATCHDOG_USEC` asks for.
+    /// Connects to the manager that `NOTIFY_SOCKET` names, and reads its watchdog from
+    /// `WATCHDOG_USEC`.
     pub(crate) fn from_environment() -> Self {
         let Some(name) = env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty()) else { return Self::default() };
         let socket = match connect(name.as_bytes()) {
@@ -30,46 +31,46 @@ impl ServiceManager {
         Self { watchdog: watchdog(variable, std::process::id()).filter(|_| socket.is_some()), socket }
     }
 
-    /// Clients can connect.
+    /// Reports that clients can connect.
     pub(crate) fn ready(&self, status: &str) {
         self.send(&format!("READY=1\nSTATUS={status}"));
     }
 
-    /// A line for whoever looks at the service.
+    /// Sends a status line for the user.
     pub(crate) fn status(&self, status: &str) {
         self.send(&format!("STATUS={status}"));
     }
 
-    /// The end has begun.
+    /// Reports that the daemon has begun to end.
     pub(crate) fn stopping(&self) {
         self.send("STOPPING=1\nSTATUS=Completing trace files");
     }
 
-    /// The event loop is alive.
+    /// Reports that the event loop is alive.
     pub(crate) fn alive(&self) {
         self.send("WATCHDOG=1");
     }
 
-    /// How often [`alive`](Self::alive) should be said: twice as often as has to be.
+    /// Returns how often to call [`alive`](Self::alive): twice as often as the manager requires.
     pub(crate) fn alive_every(&self) -> Option<Duration> {
         self.watchdog.map(|interval| interval / 2)
     }
 
-    /// Whether there is anybody to tell.
+    /// Returns whether the manager expects messages.
     pub(crate) fn listens(&self) -> bool {
         self.socket.is_some()
     }
 
     fn send(&self, message: &str) {
         let Some(socket) = &self.socket else { return };
-        // It never blocks: a manager that does not listen must not hold the tracing service up.
+        // The send never blocks: a manager that does not read must not delay the tracing service.
         if let Err(e) = socket.send(message.as_bytes()) {
-            log::debug!("the service manager was not told {message:?}: {e}");
+            log::debug!("cannot send {message:?} to the service manager: {e}");
         }
     }
 }
 
-/// `@name` is abstract, as in our own addresses.
+/// Connects to a socket. `@name` is abstract, as in our own addresses.
 fn connect(name: &[u8]) -> io::Result<UnixDatagram> {
     let address = match name.strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name)?,
@@ -81,7 +82,8 @@ fn connect(name: &[u8]) -> io::Result<UnixDatagram> {
     Ok(socket)
 }
 
-/// Without `WATCHDOG_PID` every process of the service is meant.
+/// Returns the watchdog interval. Without `WATCHDOG_PID` it applies to every process of the
+/// service.
 fn watchdog(variable: impl Fn(&str) -> Option<String>, pid: u32) -> Option<Duration> {
     if variable("WATCHDOG_PID").is_some_and(|text| text.parse() != Ok(pid)) {
         return None;

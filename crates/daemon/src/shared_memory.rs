@@ -1,4 +1,4 @@
-//! Shared memory of producers, handed to the service as something it can only copy out of.
+//! Shared memory of producers, from which the service can only copy.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esatto_shm::abi::PageSize;
 use esatto_shm::{Error, MappedRegion, PrivateRegion, ServiceRegion};
 
-/// Memory for a producer on this machine: sealed, zeroed, to be sent to it.
+/// Creates sealed, zeroed memory for a producer on this machine, to be sent to it.
 pub(crate) fn create(size_bytes: usize, page_size_bytes: usize) -> Result<(Arc<MappedRegion>, ServiceRegion), Error> {
     let page_size = PageSize::new(page_size_bytes)?;
     let region = Arc::new(MappedRegion::create(size_bytes)?);
@@ -14,17 +14,18 @@ pub(crate) fn create(size_bytes: usize, page_size_bytes: usize) -> Result<(Arc<M
     Ok((region, buffer))
 }
 
-/// Stands in for the memory of a producer that sends its chunks inside commits: one page, in which nothing is ever found.
+/// Creates a stand-in for the memory of a producer that sends its chunks inside commits: one page,
+/// which is always empty.
 pub(crate) fn emulated(size_bytes: usize, page_size_bytes: usize) -> Result<ServiceRegion, Error> {
     let page_size = PageSize::new(page_size_bytes)?;
     ServiceRegion::new(Arc::new(PrivateRegion::new(size_bytes)), page_size)
 }
 
-/// Memory that a producer brought along, if its kind, its seals and its sizes are as they must be
-/// (`docs/spec/shared-memory.md` §2, §3). No call that this makes can wait for the producer,
-/// whatever the descriptor is.
+/// Adopts memory that a producer brought along, if its kind, seals and sizes are right
+/// (`docs/spec/shared-memory.md` §2, §3). None of its calls can wait for the producer, whatever the
+/// descriptor is.
 pub(crate) fn adopt(fd: OwnedFd, page_size_bytes: u32) -> Result<(Arc<MappedRegion>, ServiceRegion), Error> {
-    // A value that does not fit is no page size either.
+    // A value that does not fit is no page size.
     let hint = usize::try_from(page_size_bytes).unwrap_or(usize::MAX);
     let (region, geometry) = MappedRegion::from_producer(fd, hint)?;
     let region = Arc::new(region);

@@ -1,8 +1,9 @@
-//! Sockets that a service manager made before it started this program: systemd (`LISTEN_FDS`, see sd_listen_fds(3)) or
-//! Android's init (`ANDROID_SOCKET_traced_…`, `docs/spec/cli.md` §2).
+//! Listening sockets that a service manager created before it started this program.
 //!
-//! They replace those that this program would make for the same purpose. Their files, groups and modes are the
-//! manager's business: nothing is removed or changed here.
+//! The manager is systemd (`LISTEN_FDS`, see sd_listen_fds(3)) or Android's init
+//! (`ANDROID_SOCKET_traced_…`, `docs/spec/cli.md` §2). An inherited socket replaces the one that
+//! this program would create for the same purpose. The manager owns the socket files: this program
+//! neither removes them nor changes their group or mode.
 
 use std::env;
 use std::fmt;
@@ -14,9 +15,9 @@ use crate::error::Error;
 use crate::options::Options;
 use crate::socket_role::Role;
 
-/// The first descriptor of systemd.
+/// Number of the first descriptor that systemd passes.
 const FIRST_FD: RawFd = 3;
-/// More than anybody has use for; a number beyond it is a mistake.
+/// Largest plausible number of sockets; a larger one is a mistake.
 const MAX_SOCKETS: RawFd = 64;
 
 /// Listening sockets that were inherited.
@@ -30,18 +31,19 @@ pub(crate) struct Inherited {
 #[derive(Debug, PartialEq, Eq)]
 struct Announced {
     number: RawFd,
-    /// `LISTEN_FDNAMES` knows it by this name.
+    /// Name of the descriptor in `LISTEN_FDNAMES`.
     name: String,
-    /// The variable says what it is for.
+    /// Purpose of the socket, if the variable states it.
     role: Option<Role>,
 }
 
 impl Inherited {
-    /// Takes the sockets that the environment names, and strikes what they replace from `options`.
+    /// Takes the sockets that the environment names, and removes the addresses that they replace
+    /// from `options`.
     ///
     /// # Errors
     ///
-    /// [`Error::Inherited`]: a descriptor is not there, is no listening socket, or it is not clear what it is for.
+    /// [`Error::Inherited`]: a descriptor is missing, is no listening socket, or has no clear purpose.
     pub(crate) fn from_environment(options: &mut Options) -> Result<Self, Error> {
         let mut inherited = Self::default();
         for announced in announced(|name| env::var(name).ok(), std::process::id())? {
@@ -72,7 +74,8 @@ impl Inherited {
         Ok(())
     }
 
-    /// What is inherited is not made again. Addresses that the environment names are made all the same.
+    /// Removes the addresses that inherited sockets replace. Addresses that an environment variable
+    /// names stay: their sockets are created in addition.
     fn replace(&self, options: &mut Options, is_set: impl Fn(&str) -> bool) -> Result<(), Error> {
         if !self.producers.is_empty() {
             let named = is_set(address::PRODUCER_SOCK_NAME);
@@ -99,15 +102,15 @@ impl fmt::Display for Announced {
     }
 }
 
-/// The descriptors that the environment of process `pid` announces to it.
+/// Returns the descriptors that the environment of process `pid` announces to it.
 fn announced(variable: impl Fn(&str) -> Option<String>, pid: u32) -> Result<Vec<Announced>, Error> {
     let bad = |what: &str, reason: &str| Error::Inherited { what: what.to_owned(), reason: reason.to_owned() };
     let mut found = Vec::new();
-    // Meant for another process, which has forgotten to remove them: not for us.
+    // If the variables name another process, it forgot to remove them: ignore them.
     if variable("LISTEN_PID").is_some_and(|text| text.parse() == Ok(pid)) {
         if let Some(count) = variable("LISTEN_FDS") {
             let count = count.parse().ok().filter(|count| (0..=MAX_SOCKETS).contains(count));
-            let count = count.ok_or_else(|| bad("LISTEN_FDS", "it is not a reasonable number"))?;
+            let count = count.ok_or_else(|| bad("LISTEN_FDS", "it is not a number from 0 to 64"))?;
             let names = variable("LISTEN_FDNAMES").unwrap_or_default();
             let mut names = names.split(':');
             found.extend((FIRST_FD..FIRST_FD + count).map(|number| {
@@ -133,7 +136,8 @@ fn announced(variable: impl Fn(&str) -> Option<String>, pid: u32) -> Result<Vec<
     Ok(found)
 }
 
-/// The names that the units in `packaging/systemd` give, and those that systemd makes of the names of such units.
+/// Returns the role that a socket name stands for: a name from the units in `packaging/systemd`, or
+/// the name that systemd derives from such a unit.
 fn role_of_name(name: &str) -> Option<Role> {
     match name.strip_suffix(".socket").unwrap_or(name) {
         "producer" | "traced-producer" | "traced_producer" => Some(Role::Producer),
@@ -166,7 +170,7 @@ mod tests {
         let want = [(3, "producer"), (4, "consumer"), (5, "")];
         assert_eq!(announced_by(&all).unwrap(), want.map(|(number, name)| (number, name.to_owned(), None)));
         assert_eq!(announced_by(&all[..2]).unwrap().len(), 3);
-        // For another process, or for nobody.
+        // Announced to another process, or to none.
         assert_eq!(announced_by(&[("LISTEN_PID", "41"), all[1]]), Ok(vec![]));
         assert_eq!(announced_by(&all[1..]), Ok(vec![]));
         for count in ["-1", "x", "65", "99999999999"] {

@@ -1,4 +1,5 @@
-//! Who may connect: group and mode of the socket files (`docs/spec/wire-protocol.md` §1, `cli.md` §17).
+//! Group and mode of the socket files, which decide who may connect (`docs/spec/wire-protocol.md`
+//! §1, `cli.md` §17).
 
 use std::fs::Permissions;
 use std::io;
@@ -13,9 +14,9 @@ use thiserror::Error;
 /// Group and mode of the producer sockets and of the consumer socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketPermissions {
-    /// For each producer socket.
+    /// Access to each producer socket.
     pub producer: Access,
-    /// For the consumer socket.
+    /// Access to the consumer socket.
     pub consumer: Access,
 }
 
@@ -28,20 +29,20 @@ pub struct Access {
     pub mode: u32,
 }
 
-/// Why a text does not describe socket permissions.
+/// Reason why a text does not describe socket permissions.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PermissionsError {
-    /// Not four parts.
+    /// The text does not have four parts.
     #[error("{0:?} is not of the form PGROUP:PMODE:CGROUP:CMODE, as in perfetto:0666:perfetto:0660")]
     Form(String),
-    /// Not two parts.
+    /// The text does not have two parts.
     #[error("{0:?} is not of the form GROUP:MODE, as in perfetto:0666")]
     FormOfOne(String),
-    /// A group neither known by name nor a number.
+    /// The group is neither a known name nor a number.
     #[error("there is no group {0:?}")]
     Group(String),
-    /// A mode that is not four octal digits.
+    /// The mode is not four octal digits.
     #[error("{0:?} is not a mode of four octal digits, as in 0660")]
     Mode(String),
 }
@@ -78,10 +79,10 @@ impl FromStr for Access {
 }
 
 impl Access {
-    /// Gives the socket file this group and mode; its owner is the effective user already.
+    /// Gives the socket file this group and mode. Its owner is the effective user already.
     ///
-    /// Follows no link, and changes nothing but a socket of this user that has no other name: if
-    /// others can write to the folder, they can have put something else in its place.
+    /// Follows no link, and changes only a socket of this user that has no other name. If others
+    /// can write to the folder, they may have put another file in its place.
     pub(crate) fn apply(self, path: &Path) -> io::Result<()> {
         let file = rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
         let stat = rustix::fs::fstat(&file)?;
@@ -92,8 +93,8 @@ impl Access {
             ));
         }
         rustix::fs::chownat(&file, "", None, Some(Gid::from_raw(self.gid)), AtFlags::EMPTY_PATH)?;
-        // The only way to the mode of a file that is not opened for reading or writing, and older
-        // than `fchmodat2`.
+        // No other call reaches the mode of a file that is not opened for reading or writing;
+        // `fchmodat2` is too new.
         let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
         std::fs::set_permissions(opened, Permissions::from_mode(self.mode))
     }
@@ -142,7 +143,7 @@ mod tests {
         for name in ["file", "link", "link to a socket", "nothing"] {
             assert!(other.apply(&folder.join(name)).is_err(), "{name}");
         }
-        // By another name somebody else may have it.
+        // Another process may own it under its other name.
         std::fs::hard_link(folder.join("socket"), folder.join("hard link")).unwrap();
         assert!(other.apply(&folder.join("socket")).is_err());
         assert_eq!((mode("file"), mode("socket")), (0o600, 0o621));

@@ -1,11 +1,11 @@
-//! The services that the sockets expose.
+//! Roles of the sockets, and the ports that each offers.
 
 use std::sync::Arc;
 
 use esatto_ipc::Port;
 use esatto_ipc::ports::{CONSUMER_PORT, PRODUCER_PORT, RELAY_PORT};
 
-/// Who connects to a listening socket.
+/// Kind of client that connects to a listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Producer,
@@ -13,7 +13,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// The ports of its sockets.
+    /// Returns the ports of its sockets.
     pub(crate) fn ports(self, serves_relays: bool) -> Arc<[Port]> {
         match self {
             Self::Producer if serves_relays => Arc::new([PRODUCER_PORT, RELAY_PORT]),
@@ -22,7 +22,7 @@ impl Role {
         }
     }
 
-    /// For log lines.
+    /// Returns the name for log lines.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Producer => "producer",

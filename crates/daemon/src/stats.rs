@@ -1,4 +1,4 @@
-//! What the daemon counted: shared with whoever watches it from another thread.
+//! Counts of the daemon, which other threads can read.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ macro_rules! counters {
             $($(#[$doc])* pub $name: u64,)*
         }
 
-        /// The counters themselves; written by the event loop only.
+        /// The counters; only the event loop writes them.
         #[derive(Debug, Default)]
         pub(crate) struct Counters {
             $(pub(crate) $name: Counter,)*
@@ -50,7 +50,7 @@ counters! {
     bytes_sent,
     /// Bytes written into trace files for sessions that stream.
     file_bytes_written,
-    /// Rounds of the event loop. Few, while nothing happens.
+    /// Rounds of the event loop. There are few while nothing happens.
     rounds,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
     pub(crate) fn add(&self, n: u64) {
-        // Relaxed: a count, nothing is published with it.
+        // Relaxed: the count publishes no other data.
         self.0.fetch_add(n, Ordering::Relaxed);
     }
 

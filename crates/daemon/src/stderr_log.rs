@@ -1,4 +1,4 @@
-//! A plain logger to stderr for the daemons.
+//! Logger of the daemons, which writes to stderr.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -8,25 +8,26 @@ use std::time::{Duration, SystemTime};
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
-/// Lines of one level that may come at once, and how many more each second. Anybody can make a daemon write lines, and what a
-/// hostile peer does should not fill a disk; so each level has a budget of its own. Debugging is not limited.
+/// Lines of one level that may come at once, and lines per second after that. Any client can cause
+/// log lines, and a hostile one must not fill a disk. So each level has a budget; debug levels have
+/// no limit.
 const BURST_LINES: f64 = 200.0;
 const LINES_PER_SECOND: f64 = 5.0;
-/// Longer ones are cut: names in them come from peers.
+/// Longer lines are cut: names in them come from peers.
 const MAX_LINE_BYTES: usize = 1000;
 
 #[derive(Debug)]
 struct StderrLog {
-    /// Of errors, warnings and the rest.
+    /// Budgets of errors, of warnings, and of the rest.
     budgets: Mutex<[Budget; 3]>,
 }
 
 static LOG: StderrLog = StderrLog { budgets: Mutex::new([Budget::FULL; 3]) };
 
-/// The journal reads stderr, knows the time of each line, and wants to be told how bad it is.
+/// The systemd journal reads stderr: it knows the time of each line, and expects a priority.
 static TO_JOURNAL: OnceLock<bool> = OnceLock::new();
 
-/// Lines that may still be written.
+/// Number of lines that may still be written.
 #[derive(Clone, Copy, Debug)]
 struct Budget {
     lines: f64,
@@ -37,7 +38,8 @@ struct Budget {
 impl Budget {
     const FULL: Self = Self { lines: BURST_LINES, at: None, left_out: 0 };
 
-    /// Whether a line may be written now, and how many were left out before it.
+    /// Decides whether a line may be written now. If so, returns how many lines were left out
+    /// before it.
     fn spend(&mut self, now: Duration) -> Option<u32> {
         let passed = now.saturating_sub(self.at.replace(now).unwrap_or(now));
         self.lines = (self.lines + passed.as_secs_f64() * LINES_PER_SECOND).min(BURST_LINES);
@@ -50,10 +52,12 @@ impl Budget {
     }
 }
 
-/// Sends log lines of `level` and worse to stderr; the first caller in a process decides.
+/// Sends log lines of `level` and more severe ones to stderr. The first caller in a process
+/// decides.
 ///
-/// A line is `12:34:56.789 W text`, in UTC, with the level's letter. If stderr is read by systemd's journal it is
-/// `<4>text`. Control characters in it are escaped. Of a flood of lines some are left out, and their number is told.
+/// A line is `12:34:56.789 W text`, in UTC, with the first letter of the level. If the systemd
+/// journal reads stderr, it is `<4>text`. Control characters are escaped. Of a flood of lines some
+/// are left out, and the next line gives their number.
 pub fn init(level: LevelFilter) {
     TO_JOURNAL.get_or_init(|| std::env::var("JOURNAL_STREAM").is_ok_and(|stream| is_stderr(&stream)));
     if log::set_logger(&LOG).is_ok() {
@@ -92,7 +96,8 @@ impl Log for StderrLog {
     fn flush(&self) {}
 }
 
-/// One write per line, so lines of several threads do not mix; nobody can be told of a closed stderr.
+/// Writes each line in one call, so that lines of several threads do not mix. A closed stderr is
+/// ignored.
 fn write(level: Level, since_epoch: Duration, text: &str) {
     let to_journal = TO_JOURNAL.get().is_some_and(|&to_journal| to_journal);
     let _ = std::io::stderr().write_all(line(level, since_epoch, text, to_journal).as_bytes());
@@ -100,7 +105,7 @@ fn write(level: Level, since_epoch: Duration, text: &str) {
 
 fn line(level: Level, since_epoch: Duration, text: &str, to_journal: bool) -> String {
     let mut line = if to_journal {
-        // As in sd-daemon(3).
+        // The priorities of sd-daemon(3).
         let priority = match level {
             Level::Error => 3,
             Level::Warn => 4,
@@ -120,7 +125,7 @@ fn line(level: Level, since_epoch: Duration, text: &str, to_journal: bool) -> St
             break;
         }
         if acts_on_a_terminal(c) {
-            // A string takes whatever it is given.
+            // Writing to a string cannot fail.
             let _ = write!(line, "{}", c.escape_default());
         } else {
             line.push(c);
@@ -130,15 +135,15 @@ fn line(level: Level, since_epoch: Duration, text: &str, to_journal: bool) -> St
     line
 }
 
-/// Control characters, and what changes the order in which a terminal shows others. The reader of
-/// traces has the same list (`esatto_trace::escape`).
+/// Returns whether a character is a control character, or changes the order in which a terminal
+/// shows others. The reader of traces has the same list (`esatto_trace::escape`).
 fn acts_on_a_terminal(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}')
         || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// Whether `DEVICE:INODE` is where stderr goes.
+/// Returns whether stderr is the stream `DEVICE:INODE`.
 fn is_stderr(stream: &str) -> bool {
     let stderr = std::fs::metadata("/proc/self/fd/2");
     stderr.is_ok_and(|meta| stream == format!("{}:{}", meta.dev(), meta.ino()))
@@ -159,7 +164,7 @@ mod tests {
         assert_eq!(budget.spend(at(300)), None);
         // The clock may be set back.
         assert_eq!(budget.spend(at(0)), None);
-        // After a rest, as much as at first and no more.
+        // After a rest the budget is full again, and not larger.
         let written = (0..1000).filter(|_| budget.spend(at(10_000_000)).is_some()).count();
         assert_eq!(written, 200);
     }

@@ -1,4 +1,4 @@
-//! What the service wants to know about the machine and cannot find out by itself.
+//! Facts about the machine that the service needs and cannot find out itself.
 
 use std::fs;
 
@@ -11,25 +11,26 @@ use crate::error::Error;
 /// Environment variable with the name of this machine, for the filters of configs.
 const MACHINE_NAME: &str = "PERFETTO_MACHINE_NAME";
 
-/// Quarters of the memory of the machine, or of this process's control group if that has less, for
-/// the buffers of all sessions. The rest is for everybody else.
+/// Quarters of the available memory for the buffers of all sessions; the rest is for other
+/// programs. The memory is that of the machine, or of this process's control group if that has
+/// less.
 const MAX_BUFFER_QUARTERS: u64 = 3;
 
-/// Facts and randomness for a service that runs in this process.
+/// Returns the configuration of a service that runs in this process: facts and random numbers.
 pub(crate) fn service_config(version: &str) -> Result<ServiceConfig, Error> {
     let mut seed = [0; 32];
     let got = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty());
-    // Up to 256 bytes come whole or not at all.
+    // Up to 256 bytes arrive completely or not at all.
     got.map_err(Error::system("get random bytes"))?;
     Ok(ServiceConfig { uid: uid(), version: version.to_owned(), system: system_facts(), seed })
 }
 
-/// Whom this process runs as.
+/// Returns the user of this process.
 pub(crate) fn uid() -> i32 {
     rustix::process::geteuid().as_raw() as i32
 }
 
-/// How many descriptors this process may have.
+/// Returns how many descriptors this process may have.
 pub(crate) fn max_descriptors() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
@@ -52,23 +53,24 @@ pub(crate) fn system_facts() -> SystemFacts {
     }
 }
 
-/// Bytes that the buffers of all sessions may have.
+/// Returns how many bytes the buffers of all sessions may have.
 pub(crate) fn max_buffer_bytes(system: &SystemFacts) -> u64 {
     buffer_bytes_of(system.ram_bytes, cgroup::memory_limit())
 }
 
-/// The same with so much memory in the machine and in the control group.
+/// Returns the same for given amounts of memory in the machine and in the control group.
 fn buffer_bytes_of(ram_bytes: Option<u64>, limit_bytes: Option<u64>) -> u64 {
     let bytes = [ram_bytes, limit_bytes].into_iter().flatten().min();
     bytes.map_or(u64::MAX, |bytes| bytes / 4 * MAX_BUFFER_QUARTERS)
 }
 
-/// Local time minus UTC, as it is now.
+/// Returns the current difference between local time and UTC.
 pub(crate) fn timezone_offset_minutes() -> Option<i32> {
     Some(chrono::Local::now().offset().local_minus_utc() / 60)
 }
 
-/// What filters call this machine: as the environment says, else the kernel's name.
+/// Returns the name that filters use for this machine: that of the environment, else the kernel's
+/// name.
 pub(crate) fn machine_name() -> String {
     let set = std::env::var_os(MACHINE_NAME).filter(|name| !name.is_empty());
     match set {
@@ -77,12 +79,13 @@ pub(crate) fn machine_name() -> String {
     }
 }
 
-/// The kernel counts in units of its own; their number has the width of a machine word.
+/// Converts the kernel's count of memory units, whose type has the width of a machine word, into
+/// bytes.
 fn ram_bytes(units: impl TryInto<u64>, unit_bytes: u32) -> u64 {
     units.try_into().map_or(u64::MAX, |units| units.saturating_mul(u64::from(unit_bytes)))
 }
 
-/// Configured CPUs, not only those online: the highest number in `0-7`, plus one.
+/// Returns the number of configured CPUs, online or not: the highest number in `0-7`, plus one.
 fn configured_cpus() -> Option<u32> {
     let possible = fs::read_to_string("/sys/devices/system/cpu/possible").ok();
     let highest = possible.as_deref().and_then(|list| list.trim().rsplit([',', '-']).next()?.parse::<u32>().ok());

@@ -1,9 +1,9 @@
-//! Timers: when does the event loop have to wake up, and for whom.
+//! Timers of an event loop.
 
 use core::hash::Hash;
 use std::collections::{BTreeSet, HashMap};
 
-/// A set of timers, each with a key of its own; setting a key again moves it.
+/// A set of timers, each with its own key. Setting a key again moves it.
 #[derive(Debug)]
 pub(crate) struct Timers<K> {
     by_time: BTreeSet<(u64, K)>,
@@ -15,31 +15,31 @@ impl<K: Copy + Ord + Hash> Timers<K> {
         Self { by_time: BTreeSet::new(), by_key: HashMap::new() }
     }
 
-    /// Makes `key` expire at `at_ns`, and not at the time set before.
+    /// Makes `key` expire at `at_ns`, instead of at an earlier setting.
     pub(crate) fn set(&mut self, key: K, at_ns: u64) {
         self.cancel(key);
         self.by_key.insert(key, at_ns);
         self.by_time.insert((at_ns, key));
     }
 
-    /// Forgets `key`; does nothing if it is not set.
+    /// Removes `key`. Does nothing if it is not set.
     pub(crate) fn cancel(&mut self, key: K) {
         if let Some(at_ns) = self.by_key.remove(&key) {
             self.by_time.remove(&(at_ns, key));
         }
     }
 
-    /// Whether `key` is going to expire.
+    /// Returns whether `key` is set.
     pub(crate) fn is_set(&self, key: K) -> bool {
         self.by_key.contains_key(&key)
     }
 
-    /// When the next one expires.
+    /// Returns when the next timer expires.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         self.by_time.first().map(|(at_ns, _)| *at_ns)
     }
 
-    /// Takes the oldest of those that have expired by `now_ns`.
+    /// Removes and returns the oldest timer that has expired by `now_ns`.
     pub(crate) fn pop_expired(&mut self, now_ns: u64) -> Option<K> {
         let (at_ns, key) = *self.by_time.first()?;
         if at_ns > now_ns {

@@ -1,11 +1,12 @@
 //! Trace files that the service streams into (`write_into_file`, `docs/spec/service.md` §18).
 //!
-//! A file can be slow (a network disk) or never finish a write at all (a pipe that nobody reads), and the event
-//! loop must not wait for it. So each file has a thread of its own, which does the writes in order and reports through
-//! a channel. A daemon whose sessions stream into no file has no such thread.
+//! A file can be slow (a network disk) or never finish a write at all (a pipe that nobody reads),
+//! and the event loop must not wait for it. So each file has a thread of its own, which does the
+//! writes in order and reports through a channel. A daemon whose sessions stream into no file has
+//! no such thread.
 //!
-//! What waits for a file is bounded: the service has at most two writes per file under way, about 1 MiB each, while its
-//! session lives. The number of files is bounded too ([`MAX_FILES`]).
+//! What waits for a file is bounded: the service has at most two writes per file under way, about 1
+//! MiB each, while its session lives. The number of files is bounded too ([`MAX_FILES`]).
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -31,8 +32,8 @@ use crate::wakeup::Wakeup;
 /// end: a consumer can bring any number of pipes that nobody reads, each of which keeps a thread.
 /// Beyond it, the session is told that its file cannot be written, and the log says why.
 pub(crate) const MAX_FILES: usize = 64;
-/// Of these, files that only root, the user of this service and configs with a path can have. Of the
-/// others, each user has a share ([`share_of`]): alone, more than it can have sessions.
+/// Of these, files that only root, the user of this service and configs with a path can have. Of
+/// the others, each user has a share ([`share_of`]): alone, more than it can have sessions.
 const RESERVED_FILES: usize = 16;
 
 /// What a file's thread has to tell.
@@ -158,7 +159,7 @@ impl Files {
         }
     }
 
-    /// Whether there may be one more file of this owner, or why not.
+    /// Returns whether there may be one more file of this owner, or why not.
     fn admit(&self, owner: Option<Owner>) -> Result<(), String> {
         let open = self.owners.len();
         if open >= MAX_FILES {
@@ -169,7 +170,7 @@ impl Files {
         };
         let own = self.owners.values().filter(|other| **other == Some(owner)).count();
         match share_of(MAX_FILES - RESERVED_FILES, open - own, false) {
-            0 => Err(format!("{open} trace files are open already, and the rest is for root")),
+            0 => Err(format!("{open} trace files are open already, and the rest is reserved for root")),
             may_have if own >= may_have => Err(format!(
                 "{owner} has {own} trace files open already, and its share is half of what the others leave"
             )),
@@ -185,7 +186,8 @@ impl Files {
         }
     }
 
-    /// Appends what was to be written to a file to another; [`FileEvent::Copied`] follows. The one copied from is not held up.
+    /// Appends what was to be written to a file to another; [`FileEvent::Copied`] follows. The one
+    /// copied from is not held up.
     pub(crate) fn copy(&mut self, from: FileId, to: FileId) {
         let target = self.open.get(&to).cloned();
         let sent = target.and_then(|target| self.open.get(&from).map(|jobs| jobs.send(Job::Lend(to, target))));

@@ -1,4 +1,4 @@
-//! `traced` as a program (`docs/spec/cli.md` §17): its command line, its start and its end.
+//! The program `traced` (`docs/spec/cli.md` §17): its command line, its start and its end.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -16,35 +16,41 @@ use crate::socket_activation::Inherited;
 use crate::socket_permissions::{PermissionsError, SocketPermissions};
 
 const HELP: &str = "\
-The tracing service: producers and consumers of Perfetto traces connect to it.
+The tracing service. Programs that record events (producers) and tools that record traces (consumers) connect to it.
 
 Usage: traced [OPTIONS]
 
-      --background   Return as soon as clients can connect, print the pid of the process that serves them
+      --background   Return as soon as clients can connect, and print the pid of the process that serves them
       --set-socket-permissions PGROUP:PMODE:CGROUP:CMODE
-                     Group and mode of the producer sockets and of the consumer socket, as in perfetto:0666:perfetto:0660
+                     Set group and mode of the producer sockets and of the consumer socket, as in
+                     perfetto:0666:perfetto:0660
       --enable-relay-endpoint
-                     Let the relays of other machines connect to the producer sockets
+                     Let relays of other machines connect to all producer sockets
       --enable-relay-endpoint-on ADDRESS
-                     Only to this one; may be given several times
-  -v, --verbose      Say more: who connects, registers and starts (twice: every call)
+                     Let relays of other machines connect to this producer socket; may be given several times
+  -v, --verbose      Log connections and registrations too; given twice, log every call
       --version      Print the version
-  -h, --help         Print this
+  -h, --help         Print this help
 
-Addresses: PERFETTO_PRODUCER_SOCK_NAME (a list, separated by commas) and PERFETTO_CONSUMER_SOCK_NAME, each the path of a
-unix socket, an abstract one (@NAME), HOST:PORT, [IPV6]:PORT or vsock://CID:PORT. Without them the sockets are
-traced-producer.sock and traced-consumer.sock in /run/perfetto if that folder exists, else perfetto-producer and
-perfetto-consumer in /tmp. Sockets of a service manager (LISTEN_FDS) replace them.
+Environment:
+  PERFETTO_PRODUCER_SOCK_NAME  Addresses of the producer sockets, separated by commas
+  PERFETTO_CONSUMER_SOCK_NAME  Address of the consumer socket
+
+An address is the path of a unix socket, an abstract unix socket (@NAME), HOST:PORT, [IPV6]:PORT or vsock://CID:PORT.
+The default sockets are traced-producer.sock and traced-consumer.sock in /run/perfetto if that folder exists, else
+perfetto-producer and perfetto-consumer in /tmp. If a service manager passes sockets (LISTEN_FDS), they replace the
+default ones.
 ";
 
-/// Runs `traced` with these arguments, without the name of the program, until SIGTERM or SIGINT.
+/// Runs `traced` with these arguments, without the program name, until SIGTERM or SIGINT.
 ///
-/// Serves on the standard sockets, those of the environment, or those that a service manager has made, and logs to
-/// stderr. When clients can connect, it tells the service manager (`NOTIFY_SOCKET`), and writes one byte `1` to the
-/// descriptor that `TRACED_NOTIFY_FD` names and closes it.
+/// It serves on the standard sockets, those of the environment, or those that a service manager has
+/// created, and logs to stderr. When clients can connect, it notifies the service manager
+/// (`NOTIFY_SOCKET`). It also writes one byte `1` to the descriptor that `TRACED_NOTIFY_FD` names,
+/// and closes it.
 ///
-/// What goes wrong is told in one line on stderr. Meant to be all that `main` does: it sets up the process's logger,
-/// signal handlers and limits.
+/// An error is one line on stderr. This is meant to be all that `main` does: it sets up the logger,
+/// the signal handlers and the limits of the process.
 pub fn traced(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     run(args).unwrap_or_else(|line| {
         eprintln!("traced: {line}");
@@ -67,7 +73,7 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
     }
 }
 
-/// What the command line asks for.
+/// Command that the arguments stand for.
 #[derive(Debug, PartialEq, Eq)]
 enum Wish {
     Serve(Settings),
@@ -77,7 +83,7 @@ enum Wish {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Settings {
-    /// 0 logs the life of sessions and what goes wrong, 1 connections too, 2 every call.
+    /// 0 logs the life of sessions and errors, 1 also connections, 2 also every call.
     verbosity: u8,
     background: bool,
     permissions: Option<SocketPermissions>,
@@ -140,7 +146,7 @@ fn serve(settings: &Settings) -> Result<(), Error> {
     options.relay_endpoints = settings.relay_endpoints.clone();
     let uses_default = [address::PRODUCER_SOCK_NAME, address::CONSUMER_SOCK_NAME].map(std::env::var_os).contains(&None);
     if let (true, Some((folder, why))) = (uses_default, address::unusable_run_dir()) {
-        log::warn!("cannot enter {folder}: {why}; who can will look for the sockets there");
+        log::warn!("cannot enter {folder}: {why}; programs that can enter it expect the sockets there");
     }
     let inherited = Inherited::from_environment(&mut options)?;
     let mut daemon = Daemon::open(options, inherited)?;

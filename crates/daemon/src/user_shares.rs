@@ -1,7 +1,8 @@
-//! Counts of connections and of memory for each user: bounds that keep a share for the others.
+//! Shares of users: how many connections and how much memory each user may have.
 //!
-//! A connection has bounds of its own ([`Client`](crate::client::Client)), but anybody may have many. So what
-//! connections of one user take together is counted too, and the user who takes most is the one who has to give.
+//! A connection has bounds of its own ([`Client`](crate::client::Client)), but a user may open
+//! many. So this module adds up all connections of one user. If memory becomes scarce, the user who
+//! holds the most loses connections.
 
 use core::fmt;
 use std::collections::HashMap;
@@ -9,33 +10,34 @@ use std::collections::HashMap;
 use esatto_ipc::{Family, Peer};
 use esatto_shm::size::DEFAULT_SIZE;
 
-/// More connections than this are not accepted, whatever the limit of descriptors is.
+/// Largest number of connections, whatever the limit of descriptors is.
 const MAX_CONNECTIONS: usize = 8192;
-/// And never fewer than this.
+/// Smallest number of connections, whatever the limit of descriptors is.
 const MIN_CONNECTIONS: usize = 16;
-/// Descriptors that are not for connections: listeners, trace files and those that are being
-/// cloned, the 253 that one message can bring, and those that wait to be closed. Half of all,
-/// within these bounds. Without a free one, the kernel would close what it cannot deliver in the
-/// thread that receives.
+/// Descriptors that are not for connections: half of all, within these bounds.
+///
+/// They are for listeners, trace files and their clones, the 253 descriptors that one message can
+/// bring, and those that wait to be closed. Without a free descriptor, the kernel closes what it
+/// cannot deliver, in the thread that receives.
 const RESERVED_DESCRIPTORS: core::ops::RangeInclusive<usize> = 64..=512;
-/// The socket, the shared memory, a second descriptor of it on its way to the producer, and one
-/// that came with a call.
+/// Descriptors that one connection may need: the socket, the shared memory, a copy of its
+/// descriptor that is sent to the producer, and one that came with a call.
 const DESCRIPTORS_PER_CONNECTION: usize = 4;
-/// This part of all connections is for root and the user of this service, for whom the others leave
-/// it.
+/// One in so many connections is reserved for root and the user of this service.
 const RESERVED_PART: usize = 16;
-/// Shared memory of all producers together, touched or not, beside the default size, which each
-/// producer gets. Owners have shares of it ([`share_of`]). Beyond that, a producer gets the default
-/// size, and memory that it brings along is not adopted. This is enough for 256 producers with
-/// 32 MiB each, which is the most.
+/// Shared memory of all producers together, in bytes, touched or not.
+///
+/// Each owner has a share of it ([`share_of`]). Beyond its share, a producer gets the default size,
+/// and memory that it brings along is not adopted. The default size is not limited. The bound is
+/// enough for 256 producers with the largest memory, 32 MiB.
 const MAX_SHARED_BYTES: usize = 8 << 30;
 
-/// Whose connections are counted together.
+/// User whose connections are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
     /// A user of this machine.
     Uid(i32),
-    /// All that come over a network: what they say about themselves proves nothing.
+    /// All other machines: their claims about users prove nothing.
     Remote,
 }
 
@@ -57,22 +59,23 @@ impl fmt::Display for Owner {
     }
 }
 
-/// How much of `max` an owner may have while the others have `others`: half of what they leave,
-/// rounded up. So each newcomer gets something, and it can take nobody's share. Root and the user of
-/// the service are trusted with all that is left.
+/// Returns how much of `max` an owner may have while all others have `others`.
+///
+/// A share is half of what the others leave, rounded up. So every newcomer gets something and takes
+/// nothing from others. Root and the user of the service (`is_trusted`) may have all that is left.
 pub(crate) fn share_of(max: usize, others: usize, is_trusted: bool) -> usize {
     let left = max.saturating_sub(others);
     if is_trusted { left } else { left.div_ceil(2) }
 }
 
-/// Why a connection is refused.
+/// Reason why a connection is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// So many are open.
+    /// So many connections are open: all that there can be.
     All(usize),
-    /// So many of this one are, and that is its share.
+    /// This owner has so many connections, and that is its share.
     Of(Owner, usize),
-    /// So many are open, and the rest is for others.
+    /// So many connections are open, and the rest is reserved.
     Reserved(usize),
 }
 
@@ -83,27 +86,27 @@ impl fmt::Display for Full {
             Self::Of(owner, count) => {
                 write!(f, "{owner} has {count} connections, and its share is half of what the others leave")
             }
-            Self::Reserved(count) => write!(f, "{count} connections are open, and the rest is for root"),
+            Self::Reserved(count) => write!(f, "{count} connections are open, and the rest is reserved for root"),
         }
     }
 }
 
-/// What the connections of one owner take.
+/// Connections and memory of one owner.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     connections: usize,
-    /// Bytes that wait for them, and that came from them and wait to be handled.
+    /// Bytes queued for its connections, and bytes received from them but not handled.
     held_bytes: usize,
     shared_bytes: usize,
 }
 
-/// All connections.
+/// Connections and memory of all users.
 #[derive(Debug)]
 pub(crate) struct UserShares {
     max_connections: usize,
     /// Bytes that may be held for all clients together.
     max_held_bytes: usize,
-    /// Holds more than its share, or did.
+    /// The owner that exceeded its share last, if it still does.
     hoarder: Option<Owner>,
     /// The user of this service, who like root may have all connections.
     uid: i32,
@@ -112,22 +115,22 @@ pub(crate) struct UserShares {
 }
 
 impl UserShares {
-    /// For so many connections, of a service that runs as this user, and keeps this much for its
-    /// clients.
+    /// Creates shares of `max_connections` connections and `max_held_bytes` bytes, for a service
+    /// that runs as user `uid`.
     pub(crate) fn new(max_connections: usize, uid: i32, max_held_bytes: usize) -> Self {
         let (all, usage) = (Usage::default(), HashMap::new());
         Self { max_connections, max_held_bytes, hoarder: None, uid, all, usage }
     }
 
-    /// How many connections a process with this limit of descriptors can have.
+    /// Returns how many connections a process with this limit of descriptors can have.
     pub(crate) fn max_connections(max_descriptors: usize) -> usize {
         let reserved = (max_descriptors / 2).clamp(*RESERVED_DESCRIPTORS.start(), *RESERVED_DESCRIPTORS.end());
         let affordable = max_descriptors.saturating_sub(reserved) / DESCRIPTORS_PER_CONNECTION;
         affordable.clamp(MIN_CONNECTIONS, MAX_CONNECTIONS)
     }
 
-    /// Counts one more connection, or says why there cannot be one. So many that this owner had are
-    /// not closed yet.
+    /// Counts one more connection, or returns why there cannot be one. `closing` counts the owner's
+    /// earlier connections that are not closed yet.
     pub(crate) fn admit(&mut self, owner: Owner, closing: usize) -> Result<(), Full> {
         let (max, all) = (self.max_connections, self.all.connections);
         if all >= max {
@@ -146,12 +149,13 @@ impl UserShares {
         Ok(())
     }
 
-    /// Root and the user of this service have no share: they may have all.
+    /// Returns whether this owner has no share because it may have all: root and the user of this
+    /// service.
     pub(crate) fn is_trusted(&self, owner: Owner) -> bool {
         owner == Owner::Uid(0) || owner == Owner::Uid(self.uid)
     }
 
-    /// One connection less, for which so much was counted.
+    /// Counts one connection less, which held so many bytes and shared so much memory.
     pub(crate) fn leave(&mut self, owner: Owner, held_bytes: usize, shared_bytes: usize) {
         self.count_held(owner, held_bytes, 0);
         self.all.connections -= 1;
@@ -165,7 +169,7 @@ impl UserShares {
         }
     }
 
-    /// Now `to` bytes are held for a connection for which `from` were counted.
+    /// Notes that a connection holds `to` bytes instead of `from`.
     pub(crate) fn count_held(&mut self, owner: Owner, from: usize, to: usize) {
         self.all.held_bytes = self.all.held_bytes + to - from;
         let is_trusted = self.is_trusted(owner);
@@ -176,8 +180,8 @@ impl UserShares {
         }
     }
 
-    /// Counts shared memory of a connection; it leaves with the connection. False: there cannot be
-    /// so much.
+    /// Counts shared memory of a connection until the connection ends. Returns false if it is too
+    /// much.
     pub(crate) fn share_memory(&mut self, owner: Owner, bytes: usize) -> bool {
         if !self.may_share_memory(owner, bytes) {
             return false;
@@ -188,7 +192,7 @@ impl UserShares {
         true
     }
 
-    /// Tells if a connection may share so much memory more. The default size is always allowed.
+    /// Returns whether an owner may share so many more bytes. The default size is always allowed.
     pub(crate) fn may_share_memory(&self, owner: Owner, bytes: usize) -> bool {
         let Some(usage) = self.usage.get(&owner) else { return false };
         let others = self.all.shared_bytes - usage.shared_bytes;
@@ -201,7 +205,8 @@ impl UserShares {
         self.max_held_bytes
     }
 
-    /// If more is held than may be: for whom, for the most part, and the limit.
+    /// Returns the owner for whom the most bytes are held, and the exceeded limit, if one is
+    /// exceeded.
     pub(crate) fn overdrawn(&mut self) -> Option<(Owner, usize)> {
         let own_limit = self.max_held_bytes / 2;
         let of = |owner| self.usage.get(&owner).map_or(0, |usage| usage.held_bytes);
@@ -217,10 +222,12 @@ impl UserShares {
     }
 }
 
-/// In which order connections of one owner have to go when too much is held for it: first those of
-/// the process for which most is held, of these the fullest. So a process that holds much costs an
-/// honest one of the same user nothing, however many connections it spreads that over. Each is given
-/// with its process and what is held; those for which nothing is held stay.
+/// Returns the order in which connections of one owner are closed when too much is held for it.
+///
+/// First come those of the process for which the most is held, and of these the fullest. So a
+/// process that spreads its bytes over many connections does not harm other processes of the same
+/// user. Each connection comes with its process and the number of held bytes. Those without held
+/// bytes stay open.
 pub(crate) fn fullest_first<Id: Copy + Ord>(connections: impl Iterator<Item = (Id, Option<i32>, usize)>) -> Vec<Id> {
     let connections: Vec<_> = connections.filter(|&(_, _, held)| held > 0).collect();
     let mut of_process: HashMap<Option<i32>, usize> = HashMap::new();
@@ -247,17 +254,17 @@ mod tests {
     fn nobody_gets_more_than_half_of_what_the_others_leave_but_root_and_we() {
         let mut shares = UserShares::new(64, 77, 0);
         let count = |shares: &mut UserShares, owner| (0..100).take_while(|_| shares.admit(owner, 0).is_ok()).count();
-        // Four of 64 are for root and us.
+        // Four of 64 are reserved for root and the service's user.
         assert_eq!(count(&mut shares, ALICE), 30);
         assert_eq!(shares.admit(ALICE, 0), Err(Full::Of(ALICE, 30)));
-        // One goes, one comes, but not before it is closed.
+        // One leaves and one enters, but only after the first is closed.
         shares.leave(ALICE, 0, 0);
         assert_eq!(shares.admit(ALICE, 1), Err(Full::Of(ALICE, 30)));
         shares.admit(ALICE, 0).unwrap();
         // All other machines together have the share of one user.
         assert_eq!(count(&mut shares, Owner::Remote), 15);
         assert_eq!(shares.admit(Owner::Remote, 0), Err(Full::Of(Owner::Remote, 15)));
-        // Newcomers get less and less, down to one.
+        // Each newcomer gets fewer, down to one.
         let newcomers = [BOB, Owner::Uid(1002), Owner::Uid(1003), Owner::Uid(1004)];
         assert_eq!(newcomers.map(|owner| count(&mut shares, owner)), [8, 4, 2, 1]);
         assert_eq!(shares.admit(Owner::Uid(1005), 0), Err(Full::Reserved(60)));
@@ -270,7 +277,7 @@ mod tests {
 
     #[test]
     fn two_who_take_all_they_can_leave_hundreds_of_connections_to_a_third() {
-        // At the daemon, with the limit of descriptors of its unit, and at the relay.
+        // For the daemon, for the daemon with the descriptor limit of its unit, and for the relay.
         for (max, for_a_third) in [(MAX_CONNECTIONS, 960), (UserShares::max_connections(16_384), 465), (1024, 120)] {
             let mut shares = UserShares::new(max, 77, 0);
             let mut count = |owner| (0..max).take_while(|_| shares.admit(owner, 0).is_ok()).count();
@@ -306,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_process_with_many_connections_goes_before_an_honest_one() {
-        // The honest one has the fullest connection.
+        // The honest process has the fullest connection.
         let connections = [(1, Some(10), 50), (2, Some(66), 30), (3, Some(66), 40), (4, Some(11), 0), (5, None, 20)];
         assert_eq!(fullest_first(connections.into_iter()), [3, 2, 1, 5]);
         assert_eq!(fullest_first([(1, Some(10), 0)].into_iter()), Vec::<i32>::new());

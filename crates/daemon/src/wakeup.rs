@@ -1,4 +1,4 @@
-//! Wakes the event loop up from another thread.
+//! Wake-up of an event loop from another thread.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::io;
@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{EventfdFlags, eventfd};
 
-/// An eventfd that the loop polls, and the wish to stop.
+/// An eventfd that the loop polls, and a request to end.
 #[derive(Debug)]
 pub(crate) struct Wakeup {
     eventfd: OwnedFd,
@@ -18,28 +18,29 @@ impl Wakeup {
         Ok(Self { eventfd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?, stop: AtomicBool::new(false) })
     }
 
-    /// Makes the loop look around.
+    /// Wakes the loop.
     pub(crate) fn wake(&self) {
-        // It only fails if the counter is at its maximum: then the loop is awake anyway.
+        // The write fails only if the counter is at its maximum: then the loop is awake already.
         let _ = rustix::io::write(&self.eventfd, &1u64.to_ne_bytes());
     }
 
     /// Makes the loop end.
     pub(crate) fn stop(&self) {
-        // Release, with the Acquire below: what the caller did before is visible to the loop's end.
+        // Release, with the Acquire below: what the caller did before is visible when the loop
+        // ends.
         self.stop.store(true, Ordering::Release);
         self.wake();
     }
 
-    /// Whether the loop should end.
+    /// Returns whether the loop should end.
     pub(crate) fn should_stop(&self) -> bool {
         self.stop.load(Ordering::Acquire)
     }
 
-    /// Takes all wake-ups that came so far.
+    /// Consumes all wake-ups so far.
     pub(crate) fn reset(&self) {
         let mut count = [0; 8];
-        // Nothing to read means nothing to take.
+        // If there is nothing to read, there is no wake-up to consume.
         let _ = rustix::io::read(&self.eventfd, &mut count);
     }
 }

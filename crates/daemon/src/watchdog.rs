@@ -1,8 +1,9 @@
-//! Notices that the service takes too long, too much memory or too much time of the processor, and says so
-//! (`docs/spec/service.md` §26). Upstream's watchdog kills the daemon; here that is left to the service manager, which has one of
-//! its own.
+//! Watchdog that logs when the service takes too long, too much memory or too much processor time
+//! (`docs/spec/service.md` §26).
 //!
-//! It looks when the loop turns anyway: a service that sleeps needs no watching, and is not woken up for it.
+//! Upstream's watchdog kills the daemon. Here the service manager, which has a watchdog of its own,
+//! decides. The checks run when the loop turns anyway: a sleeping service needs none, and is not
+//! woken.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -10,61 +11,59 @@ use std::fs;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// A turn of the loop that takes longer held everybody up. (Upstream gives up after 180 s.)
+/// A turn of the loop that takes longer has delayed all clients. (Upstream gives up after 180 s.)
 const SLOW_TURN: Duration = Duration::from_secs(5);
-/// How often memory and time are looked at, at most.
+/// Shortest time between two checks of memory and processor time.
 const PERIOD: Duration = Duration::from_secs(30);
-/// What the service may take beside the buffers that sessions have asked for.
+/// Memory that the service may take in addition to the buffers that sessions have asked for.
 const MEMORY_MARGIN_BYTES: u64 = 64 << 20;
-/// The processor's time is averaged over this…
+/// Period over which the processor time is averaged …
 const CPU_WINDOW: Duration = Duration::from_secs(600);
-/// …and this part of it is too much, in percent of one processor.
+/// … and the part of it that is too much, in percent of one processor.
 const CPU_LIMIT_PERCENT: u128 = 90;
 
-/// What was seen so far.
+/// Measurements so far.
 #[derive(Debug, Default)]
 pub(crate) struct Watchdog {
-    /// Times on the monotonic clock, and the time of the processor up to then; the oldest is just outside of the window.
+    /// Times on the monotonic clock, each with the processor time used until then. The oldest is
+    /// just outside the window.
     samples: VecDeque<(Duration, Duration)>,
-    /// What was said last: each is said once until it is over.
+    /// Each complaint is logged once until its cause ends.
     memory_exceeded: bool,
     cpu_exceeded: bool,
 }
 
 impl Watchdog {
-    /// A turn of the loop took from `begin` to `end`.
+    /// Notes that a turn of the loop took from `begin` to `end`.
     pub(crate) fn turned(&self, begin: Duration, end: Duration) {
         let took = end.saturating_sub(begin);
         if took > SLOW_TURN {
-            log::warn!(
-                "everybody has waited for {:.1} s: one turn of the event loop took that long",
-                took.as_secs_f64()
-            );
+            log::warn!("one turn of the event loop took {:.1} s, in which no client was served", took.as_secs_f64());
         }
     }
 
-    /// Whether it is time to look.
+    /// Returns whether a check is due.
     pub(crate) fn is_due(&self, now: Duration) -> bool {
         self.samples.back().is_none_or(|(last, _)| now.saturating_sub(*last) >= PERIOD)
     }
 
-    /// Looks at this process, whose buffers and queues are meant to be of this size.
+    /// Checks this process, whose buffers and queues should have this size.
     pub(crate) fn look(&mut self, now: Duration, wanted_bytes: u64) {
         let time = clock_gettime(ClockId::ProcessCPUTime);
         // Neither part is ever negative.
         let cpu = Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0));
         if let Some(percent) = self.cpu_complaint(now, cpu) {
-            log::warn!("{percent} % of a processor over the last {} minutes", CPU_WINDOW.as_secs() / 60);
+            log::warn!("the service has used {percent} % of a processor for {} minutes", CPU_WINDOW.as_secs() / 60);
         }
         let limit = wanted_bytes.saturating_add(MEMORY_MARGIN_BYTES);
         if let Some(bytes) = anonymous_bytes().and_then(|bytes| self.memory_complaint(bytes, limit)) {
-            log::warn!("{} MiB of memory, where {} MiB are the most to be expected", bytes >> 20, limit >> 20);
+            log::warn!("the service uses {} MiB of memory, but needs {} MiB at most", bytes >> 20, limit >> 20);
         }
     }
 
     fn cpu_complaint(&mut self, now: Duration, cpu: Duration) -> Option<u128> {
         self.samples.push_back((now, cpu));
-        // The second one being outside, the first is not needed any more.
+        // If the second sample is outside the window, the first is no longer needed.
         while self.samples.get(1).is_some_and(|(at, _)| now.saturating_sub(*at) >= CPU_WINDOW) {
             self.samples.pop_front();
         }
@@ -88,7 +87,7 @@ impl Watchdog {
     }
 }
 
-/// Memory of this process that no file and no shared memory is behind.
+/// Returns the memory of this process that belongs to no file and no shared memory.
 fn anonymous_bytes() -> Option<u64> {
     let statm = fs::read_to_string("/proc/self/statm").ok()?;
     let mut pages = statm.split(' ').skip(1).map(|field| field.parse::<u64>().ok());
@@ -115,7 +114,7 @@ mod tests {
             (630..=1500).step_by(30).filter_map(|at| watchdog.cpu_complaint(s(at), s(at - 60))).collect();
         assert_eq!(told, [100]);
         assert!(watchdog.samples.len() <= 22, "{}", watchdog.samples.len());
-        // After a long sleep it begins anew.
+        // After a long sleep, the average starts again.
         assert_eq!(watchdog.cpu_complaint(s(9000), s(1450)), None);
         assert!(!watchdog.cpu_exceeded);
     }

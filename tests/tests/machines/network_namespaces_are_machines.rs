@@ -108,7 +108,7 @@ fn and_programs_come_back_when_the_host_does() {
         let mut relay = lab.start("relay", &mut guest.relay_command(&address));
         relay.wait_for_log("No control connection");
         let mut program = guest.application(Side::Ours, WORKLOAD);
-        relay.wait_for_log("producers are turned away");
+        relay.wait_for_log("closing connections of producers");
 
         let _service = host_inside(&lab, Side::Ours, "0.0.0.0:20001", &here.wrapper());
         relay.wait_for_log("The service knows this machine and its clocks");

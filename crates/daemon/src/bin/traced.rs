@@ -1,4 +1,4 @@
-//! The tracing service as a small program of its own.
+//! The program `traced`: the tracing service.
 
 #![forbid(unsafe_code)]
 

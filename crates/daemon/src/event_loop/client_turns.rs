@@ -1,5 +1,5 @@
-//! Turns of clients: what arrives is handled, what waits is written, and each gets no more of a round
-//! of the loop than its share.
+//! Turns of clients: the loop handles what arrived, writes what waits, and gives each client only
+//! its share of a round.
 
 use esatto_ipc::Error as IpcError;
 use esatto_service::{ClientId, Input, Service};
@@ -10,25 +10,27 @@ use super::{EventLoop, FIRST_CLIENT, MAX_WORK_PER_TURN};
 use crate::client::CallContext;
 use crate::user_shares::fullest_first;
 
-/// Calls of one connection handled before it is the turn of others. They may be as cheap as a number or move megabytes.
+/// Calls of one connection that are handled in one turn. A call may be as cheap as a number or move
+/// megabytes.
 const CALLS_PER_TURN: usize = 64;
-/// Work that what a process leaves behind at its end may cause before others get their turn. All of
-/// its shared memory, committed when it ended, is 512 Ki.
+/// Work that the remaining calls of a process that has ended may cause before other clients get
+/// their turn. All of its shared memory, committed at its end, is 512 Ki.
 const MAX_WORK_PER_HANG_UP: u64 = 1 << 20;
-/// Work of all connections that end, in one round of the loop. Protects others from very many that
-/// end at the same time: each of them may leave much behind, and its shared memory is looked at. The
-/// same for all connections that have something left to do. The connection that goes beyond it is
-/// the last of the round.
+/// Work of all ending connections in one round of the loop.
+///
+/// It protects other clients when very many connections end at the same time: each may leave many
+/// calls behind, and its shared memory is scraped. The same bound applies to all changed
+/// connections. The connection that exceeds it is the last of the round.
 const MAX_WORK_PER_ROUND: u64 = 1 << 20;
-/// Calls that a process may leave behind at its end and that are handled before others get their
-/// turn: what the kernel holds of one connection, as commits.
+/// Calls of a process that has ended which are handled before other clients get their turn: as many
+/// commits as the kernel holds for one connection.
 const CALLS_PER_HANG_UP: usize = 8192;
-/// Turns of [`CALLS_PER_TURN`] calls that connections at their end may take in one round of the
-/// loop, whatever work the calls are.
+/// Turns of [`CALLS_PER_TURN`] calls that ending connections may take in one round of the loop,
+/// whatever work the calls are.
 const HANG_UP_TURNS_PER_ROUND: usize = 256;
 
 impl EventLoop {
-    /// Puts a client whose other end is closed on the list.
+    /// Puts a client whose peer has closed the connection on the list.
     pub(super) fn note_hang_up(&mut self, event: &Event) {
         let (token, flags) = (event.data.u64(), event.flags);
         if token >= FIRST_CLIENT && flags.intersects(EventFlags::HUP | EventFlags::ERR) {
@@ -36,8 +38,8 @@ impl EventLoop {
         }
     }
 
-    /// Deals with clients whose other end is closed, before all others: see [`hang_up`](Self::hang_up).
-    /// Those that are left when the work of a round is done are the first in the next round.
+    /// Handles ending connections before all others: see [`hang_up`](Self::hang_up). Those that
+    /// exceed the work of this round come first in the next one.
     pub(super) fn look_after_hang_ups(&mut self) {
         let budget = Budget::new(&self.service);
         let mut turns = 0;
@@ -61,20 +63,21 @@ impl EventLoop {
         }
     }
 
-    /// The other end is closed. What was sent before is handled all the same: the last commits of a process that ends
-    /// come like this. All of it at once, because whoever knows that the process has ended (its parent, a
-    /// consumer that flushes) counts on the service to know it, too.
+    /// Handles a connection that its peer has closed. Returns how many turns it took.
     ///
-    /// That holds for all that a process leaves behind in good faith. One that leaves more behind
-    /// than [`CALLS_PER_HANG_UP`] calls or [`MAX_WORK_PER_HANG_UP`] is dealt with in several turns,
-    /// and others are served meanwhile.
+    /// Calls that were sent before the end are still handled: the last commits of a process that
+    /// ends arrive like this. They are handled all at once. The parent of that process, or a
+    /// consumer that flushes, knows that the process has ended and expects the service to know it
+    /// as well.
     ///
-    /// Returns how many turns it took.
+    /// This covers everything that a well-behaved process leaves behind. If a process leaves more
+    /// than [`CALLS_PER_HANG_UP`] calls or [`MAX_WORK_PER_HANG_UP`], the loop handles it in several
+    /// turns and serves other clients in between.
     fn hang_up(&mut self, id: ClientId) -> usize {
         let begun = self.service.work();
         for turn in 1..=CALLS_PER_HANG_UP / CALLS_PER_TURN {
             let Some(client) = self.clients.get_mut(&id) else { return turn };
-            // It left at most what the kernel holds for us.
+            // At most what the kernel holds for this connection is left.
             if client.connection.has_work() {
                 self.handle_frames(id);
                 if self.service.work() - begun > MAX_WORK_PER_HANG_UP {
@@ -90,13 +93,13 @@ impl EventLoop {
                 return turn;
             }
         }
-        // The other calls come in the next round. What it is owed is of no use to it.
+        // The remaining calls come in the next round. The ended process cannot use replies.
         CALLS_PER_HANG_UP / CALLS_PER_TURN
     }
 
-    /// Something happened on the socket of a client.
+    /// Handles an event on the socket of a client.
     pub(super) fn on_socket(&mut self, id: ClientId, flags: EventFlags) {
-        // A client closed earlier in this round may still have an event.
+        // A client that was closed earlier in this round may still have an event.
         let Some(client) = self.clients.get_mut(&id) else { return };
         if client.has_hung_up {
             return;
@@ -120,8 +123,8 @@ impl EventLoop {
 
     fn write_failed(&mut self, id: ClientId, error: &IpcError) {
         let IpcError::Disconnected = error else { return self.close(id, Some(error)) };
-        // The other end may only not read any more. What it has sent is handled, and it must not go
-        // on: ends of connections are dealt with before all others.
+        // The peer may only have stopped reading. What it has sent is handled, but it must not send
+        // more: ending connections are handled before all others.
         if let Some(client) = self.clients.get(&id) {
             client.connection.stream().shutdown_read();
         }
@@ -152,11 +155,11 @@ impl EventLoop {
         }
     }
 
-    /// Writes out what is queued, asks the service for more where there is room, and tells the kernel what to
+    /// Writes queued bytes, asks the service for more where there is room, and sets the events to
     /// wait for.
     pub(super) fn look_after_clients(&mut self) {
-        // Each once: one that always has work must not keep the others, and the timers, waiting.
-        // Those that are left when the work of a round is done are the first in the next round.
+        // Visits each client once, so that one that always has work delays neither the others nor
+        // the timers. Those that exceed the work of this round come first in the next one.
         let budget = Budget::new(&self.service);
         for _ in 0..self.dirty.len() {
             if budget.is_used_up(&self.service) {
@@ -179,7 +182,7 @@ impl EventLoop {
                 continue;
             }
             if client.connection.has_work() {
-                // Its replies are read again: the requests that waited for that are handled now.
+                // The client reads its replies again, so the requests that waited are handled now.
                 self.handle_frames(id);
                 self.mark_dirty(id);
                 continue;
@@ -201,7 +204,7 @@ impl EventLoop {
         self.drop_hoarders();
     }
 
-    /// Clients that waited until descriptors are closed are read again.
+    /// Reads clients again that waited until descriptors were closed.
     pub(super) fn resume_reading(&mut self) {
         for id in core::mem::take(&mut self.held_up) {
             if let Some(client) = self.clients.get_mut(&id) {
@@ -211,9 +214,10 @@ impl EventLoop {
         }
     }
 
-    /// Gives up connections of the one for whom most is held, until not too much is: of the process
-    /// for which most is held the fullest. Clients are looked at once for each such owner, not for
-    /// each connection that goes.
+    /// Closes connections of the owner for whom the most is held, until the bound is kept.
+    ///
+    /// Of the process for which the most is held, the fullest connection goes first. This looks at
+    /// all clients once per owner, not once per closed connection.
     fn drop_hoarders(&mut self) {
         while let Some((owner, limit)) = self.shares.overdrawn() {
             let of_owner = self.clients.values().filter(|client| client.owner == owner);
@@ -264,9 +268,10 @@ impl EventLoop {
         self.shares.leave(client.owner, client.held_counted, client.memory_counted);
         self.status_changed();
         let farewells = client.farewells();
-        // It is closed elsewhere and later. Until then the loop must hear no more of it.
+        // Another thread closes the socket later. Until then the loop must get no more events of
+        // it.
         if let Err(e) = epoll::delete(&self.epoll, &client.connection) {
-            log::error!("cannot stop to watch {}: {e}", client.name());
+            log::error!("cannot stop watching {}: {e}", client.name());
         }
         drop(client);
         for input in farewells {
@@ -274,7 +279,7 @@ impl EventLoop {
         }
     }
 
-    /// Disconnects the clients in whose memory there was a fault.
+    /// Disconnects the clients whose memory had a fault.
     pub(super) fn close_where_memory_was_lost(&mut self) {
         let faults = faults::survived();
         if core::mem::replace(&mut self.faults, faults) == faults {
@@ -292,10 +297,10 @@ impl EventLoop {
     }
 }
 
-/// The work that is left in a round.
+/// Work that is left in a round.
 #[derive(Clone, Copy, Debug)]
 struct Budget {
-    /// [`Service::work`] at its end.
+    /// Value of [`Service::work`] at which the budget is used up.
     end: u64,
 }
 

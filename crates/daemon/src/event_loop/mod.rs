@@ -1,5 +1,7 @@
-//! The loop: waits for sockets, timers and wake-ups, and looks after each in turn. What a client gets
-//! in its turn is in `turns.rs`.
+//! The event loop: waits for sockets, timers and wake-ups, and handles each in turn.
+//!
+//! [`client_turns`] bounds the work of one client per turn, and [`outputs`] carries out what the
+//! service asks for.
 
 mod client_turns;
 mod outputs;
@@ -35,37 +37,38 @@ use crate::watchdog::Watchdog;
 const ACCEPTS_PER_WAKE_UP: usize = 64;
 /// Events taken from the kernel at a time.
 const EVENTS_PER_WAKE_UP: usize = 128;
-/// How long a listener rests when no connection can be accepted, for want of descriptors most likely.
+/// Time for which a listener rests when it cannot accept a connection. The usual cause is a lack of
+/// descriptors.
 const ACCEPT_PAUSE_NS: u64 = 500_000_000;
-/// How long news for the service manager wait for more.
+/// Time for which a status for the service manager waits for further changes.
 const STATUS_DELAY_NS: u64 = 1_000_000_000;
-/// How long the end of a daemon waits for trace files to take their last bytes.
+/// Time for which a daemon that ends waits until trace files take their last bytes.
 const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Work that calls of one connection may cause before it is the turn of others, as
-/// [`Service::work`] counts it: a MiB that is copied, or 16 Ki entries of tables that are visited.
-/// The call that goes beyond it is the last of the turn.
+/// Work that calls of one connection may cause in one turn, as [`Service::work`] counts it: a MiB
+/// that is copied, or 16 Ki entries of tables that are visited. The call that exceeds it is the
+/// last of the turn.
 const MAX_WORK_PER_TURN: u64 = 16 << 10;
 
-/// What the kernel calls an event of the wake-up descriptor, of the timer, of the wish to stop, and of the first listener
-/// and client.
+/// Tokens of epoll events: the wake-up descriptor, the timer, the descriptor that requests the end,
+/// the first listener and the first client.
 const WAKE: u64 = 0;
 const BOOT_TIMER: u64 = 1;
 const STOP: u64 = 2;
 const FIRST_LISTENER: u64 = 3;
 const FIRST_CLIENT: u64 = 1 << 16;
 
-/// What a timer is for.
+/// Purpose of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum TimerKey {
     Service(TimerId),
-    /// A listener may try again.
+    /// A listener tries again to accept connections.
     Accept(usize),
-    /// The service manager wants a sign of life.
+    /// The service manager expects a sign of life.
     Alive,
-    /// The service manager is told how many are connected.
+    /// The service manager is told how many clients are connected.
     Status,
-    /// Descriptors wait to be closed: something may hold them up.
+    /// Descriptors wait to be closed, and closing may block.
     Closing,
 }
 
@@ -77,7 +80,7 @@ pub(crate) struct Door {
     pub(crate) ports: Arc<[Port]>,
 }
 
-/// The service and everything around it.
+/// The service, its connections and everything else that the loop owns.
 #[derive(Debug)]
 pub(crate) struct EventLoop {
     epoll: OwnedFd,
@@ -87,15 +90,15 @@ pub(crate) struct EventLoop {
     clients: HashMap<ClientId, Client>,
     shares: UserShares,
     closers: Closers,
-    /// Clients whose queues or interests may have changed.
+    /// Clients whose queues or events may have changed.
     dirty: VecDeque<ClientId>,
-    /// Clients whose other end is closed, and that are not dealt with yet.
+    /// Clients whose peer has closed the connection, and that are not handled yet.
     hung_up: VecDeque<ClientId>,
-    /// Clients that pass descriptors and have to wait until others of their users are closed.
+    /// Clients that pass a descriptor and must wait until earlier ones of their user are closed.
     held_up: Vec<ClientId>,
     next_client: u64,
     monotonic: Timers<TimerKey>,
-    /// Timers that count suspend, which the timeout of epoll does not.
+    /// Timers that count suspended time, which the timeout of epoll does not.
     boottime: Timers<TimerKey>,
     boot_timer: OwnedFd,
     boot_timer_at: Option<u64>,
@@ -106,9 +109,9 @@ pub(crate) struct EventLoop {
     counters: Arc<Counters>,
     manager: ServiceManager,
     watchdog: Watchdog,
-    /// Faults in the memory of clients, as far as they were looked into.
+    /// Number of handled faults in the memory of clients.
     faults: u32,
-    /// Whoever writes here wants the end.
+    /// The loop ends when this is readable.
     stop: Option<OwnedFd>,
 }
 
@@ -163,7 +166,7 @@ impl EventLoop {
         })
     }
 
-    /// Ends the loop as soon as there is something to read.
+    /// Ends the loop as soon as the descriptor is readable.
     pub(crate) fn stop_when_readable(&mut self, fd: OwnedFd) -> Result<(), Error> {
         epoll::add(&self.epoll, &fd, EventData::new_u64(STOP), EventFlags::IN)
             .map_err(Error::system("watch a descriptor"))?;
@@ -171,13 +174,13 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Tells the service manager how it goes.
+    /// Reports the state of the daemon to the service manager.
     pub(crate) fn report_to(&mut self, manager: ServiceManager) {
         self.manager = manager;
         self.say_alive();
     }
 
-    /// Runs until the wish to stop comes, then ends all sessions in good order.
+    /// Runs until the end is requested, then ends all sessions in order.
     pub(crate) fn run(mut self) -> Result<(), Error> {
         let mut events = Vec::with_capacity(EVENTS_PER_WAKE_UP);
         while !self.wake.should_stop() {
@@ -201,7 +204,7 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Whether all is as it should be, after a turn that began then.
+    /// Checks time and memory after a turn that began at `begin`.
     fn watch(&mut self, begin: Duration) {
         let now = monotonic();
         self.watchdog.turned(begin, now);
@@ -233,21 +236,23 @@ impl EventLoop {
             }
             BOOT_TIMER => {
                 let mut expirations = [0; 8];
-                // How often does not matter: what has expired is looked up.
+                // The number does not matter, because expired timers are looked up.
                 let _ = rustix::io::read(&self.boot_timer, &mut expirations);
                 self.boot_timer_at = None;
             }
             STOP => self.wake.stop(),
             FIRST_LISTENER..FIRST_CLIENT => {
-                // The token is an index that fitted below FIRST_CLIENT.
+                // The token is an index that was below FIRST_CLIENT.
                 self.accept(usize::try_from(token - FIRST_LISTENER).unwrap_or(usize::MAX));
             }
             _ => self.on_socket(ClientId(token), flags),
         }
     }
 
-    /// Tells the service what became of its files. It answers with the next batch, and a fast file
-    /// takes that at once. So this stops when enough was done, and goes on in the next round.
+    /// Reports the results of file operations to the service.
+    ///
+    /// The service answers with the next batch, which a fast file takes at once. So this stops
+    /// after enough work, and continues in the next round.
     fn look_after_files(&mut self) {
         let begun = self.service.work();
         while let Some(event) = self.files.next_event() {
@@ -258,7 +263,7 @@ impl EventLoop {
         }
     }
 
-    /// Comes back as long as there is something to close, or to read when it is closed.
+    /// Sets a timer while there is a descriptor to close, or a client to read once one is closed.
     fn look_after_closers(&mut self) {
         let is_needed = self.closers.is_busy() || !self.held_up.is_empty();
         if is_needed && !self.monotonic.is_set(TimerKey::Closing) {
@@ -267,7 +272,7 @@ impl EventLoop {
         }
     }
 
-    /// Hands an event to the service and does what it wants.
+    /// Hands an input to the service and carries out its outputs.
     fn feed(&mut self, input: Input<'_>) {
         self.service.handle(&clocks::now(), input, &mut self.outputs);
         self.carry_out();
@@ -288,8 +293,8 @@ impl EventLoop {
     fn expire_timers(&mut self) {
         let (now, begun) = (clocks::now(), self.service.work());
         let mut is_boottime_first = false;
-        // Very many flushes of one client may end at the same time, at a high cost each. Those left
-        // over have still expired in the next turn.
+        // Many flushes of one client may end at the same time, and each may be expensive. Timers
+        // that remain are still expired in the next turn.
         while self.service.work() - begun <= MAX_WORK_PER_TURN {
             is_boottime_first = !is_boottime_first;
             let (monotonic, boottime) = (&mut self.monotonic, &mut self.boottime);
@@ -311,13 +316,13 @@ impl EventLoop {
         }
     }
 
-    /// Arms the kernel's timer for the next deadline on the clock that counts suspend.
+    /// Arms the kernel's timer for the next deadline on the clock that counts suspended time.
     fn set_boot_timer(&mut self) {
         let next = self.boottime.next_ns();
         if next == self.boot_timer_at {
             return;
         }
-        // All zero disarms.
+        // All zero disarms the timer.
         let it_value = next.map_or(Timespec { tv_sec: 0, tv_nsec: 0 }, |at_ns| timespec(at_ns.max(1)));
         let setting = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
         match rustix::time::timerfd_settime(&self.boot_timer, TimerfdTimerFlags::ABSTIME, &setting) {
@@ -381,7 +386,7 @@ impl EventLoop {
         }
     }
 
-    /// Says that the loop turns, and when it has to be said again.
+    /// Reports that the loop turns, and sets the timer for the next report.
     fn say_alive(&mut self) {
         let Some(interval) = self.manager.alive_every() else { return };
         self.manager.alive();
@@ -389,7 +394,7 @@ impl EventLoop {
         self.monotonic.set(TimerKey::Alive, clocks::monotonic_ns().saturating_add(interval_ns));
     }
 
-    /// Lets the service manager know soon, and not for each of many.
+    /// Schedules a report to the service manager, one for several changes.
     fn status_changed(&mut self) {
         if self.manager.listens() && !self.monotonic.is_set(TimerKey::Status) {
             self.monotonic.set(TimerKey::Status, clocks::monotonic_ns().saturating_add(STATUS_DELAY_NS));
@@ -401,7 +406,8 @@ impl EventLoop {
         format!("{producers} producers and {} consumers are connected", self.clients.len() - producers)
     }
 
-    /// Nobody can connect any more, every session ends, and what streams into a file is completed.
+    /// Ends the service: no client can connect any more, all sessions end, and trace files are
+    /// completed.
     fn end(&mut self) {
         self.manager.stopping();
         for door in self.doors.drain(..) {

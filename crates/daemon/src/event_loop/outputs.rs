@@ -1,4 +1,4 @@
-//! Does what the service wants done.
+//! Outputs of the service, carried out by the event loop.
 
 use esatto_ipc::Error as IpcError;
 use esatto_service::{Attachment, Body, ClientId, Input, LogLevel, MemoryKind, Output, SharedBuffer, TimerClock};
@@ -9,7 +9,7 @@ use crate::clocks;
 use crate::shared_memory;
 
 impl EventLoop {
-    /// Empties the service's queue of outputs. What they lead to is queued behind them.
+    /// Carries out the queued outputs of the service, including those that they cause.
     pub(super) fn carry_out(&mut self) {
         while let Some(output) = self.outputs.pop() {
             self.carry_out_one(output);
@@ -85,7 +85,7 @@ impl EventLoop {
                 };
                 log::log!(level, "{text}");
             }
-            other => log::error!("the service wants something that this daemon cannot do: {other:?}"),
+            other => log::error!("this daemon cannot carry out an output of the service: {other:?}"),
         }
     }
 
@@ -94,9 +94,9 @@ impl EventLoop {
         let mut size_bytes = size_bytes;
         let is_shared = matches!(client.memory_kind(), MemoryKind::Shared);
         if is_shared && size_bytes > DEFAULT_SIZE && !self.shares.may_share_memory(client.owner, size_bytes) {
-            // A config asks for it, not the producer: that must not end the producer.
+            // A config asks for this size, not the producer: the request must not end the producer.
             log::warn!(
-                "producer {}: {} shares too much for {size_bytes} bytes more, so it gets the default",
+                "producer {}: {} may not share {size_bytes} more bytes; it gets the default size",
                 id.0,
                 client.owner
             );
@@ -104,7 +104,7 @@ impl EventLoop {
         }
         let created: Result<Box<dyn SharedBuffer>, _> = match client.memory_kind() {
             MemoryKind::Shared if !self.shares.share_memory(client.owner, size_bytes) => {
-                Err(format!("{} shares too much already, or all do", client.owner))
+                Err(format!("{} shares as much memory as it may", client.owner))
             }
             MemoryKind::Shared => {
                 client.memory_counted += size_bytes;
@@ -118,12 +118,13 @@ impl EventLoop {
                 .map(|buffer| Box::new(buffer) as _)
                 .map_err(|e| e.to_string()),
         };
-        let buffer = created.map_err(|e| log::error!("producer {}: no shared memory for it: {e}", id.0)).ok();
+        let buffer = created.map_err(|e| log::error!("producer {}: cannot create shared memory: {e}", id.0)).ok();
         let input = Input::SharedBufferCreated { client: id, buffer };
         self.service.handle(&clocks::now(), input, &mut self.outputs);
     }
 
-    /// Ends a connection whose outputs are just being carried out: the loop sees the end like any other.
+    /// Ends a connection while its outputs are carried out. The loop then sees it hang up like any
+    /// other.
     fn close_later(&mut self, id: ClientId, error: &IpcError) {
         if let Some(client) = self.clients.get(&id) {
             log::warn!("{} is disconnected: {error}", client.name());

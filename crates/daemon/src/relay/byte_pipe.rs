@@ -2,35 +2,37 @@
 
 use esatto_ipc::{Error as IpcError, Stream};
 
-/// Bytes that may wait for a receiver that is slower than its sender (`docs/spec/wire-protocol.md` §16); meanwhile nothing is
-/// read from the sender.
+/// Bytes that may wait for a receiver that is slower than its sender (`docs/spec/wire-protocol.md`
+/// §16). At this bound, nothing is read from the sender.
 pub(crate) const MAX_WAITING: usize = 128 << 10;
 
 /// One direction of a forwarded connection.
 #[derive(Debug, Default)]
 pub(crate) struct Pipe {
     waiting: Vec<u8>,
-    /// Bytes of `waiting` that are gone already.
+    /// Number of bytes of `waiting` that were sent already.
     written: usize,
     /// The sender sends no more.
     ended: bool,
-    /// The receiver takes no more: what comes is read and thrown away.
+    /// The receiver takes no more: input is read and discarded.
     broken: bool,
-    /// A descriptor comes next that must wait until others are closed.
+    /// The next bytes come with a descriptor, which must wait until others are closed.
     held_up: bool,
     pub(crate) forwarded: u64,
 }
 
 impl Pipe {
-    /// A pipe whose first bytes are our own.
+    /// Creates a pipe whose first bytes are those of the relay.
     pub(crate) fn beginning_with(bytes: Vec<u8>) -> Self {
         Self { waiting: bytes, ..Self::default() }
     }
 
-    /// Moves what can be moved without waiting, at most [`MAX_WAITING`] new bytes. `scratch` holds as many.
+    /// Moves what can be moved without waiting, at most [`MAX_WAITING`] new bytes. `scratch` holds
+    /// as many.
     ///
-    /// A descriptor that comes along is closed: it cannot reach another machine. The bytes that it came with are forwarded; the
-    /// service then finds that something was offered and did not come, and goes on without.
+    /// A descriptor that comes along is closed, because it cannot reach another machine. The bytes
+    /// that it came with are forwarded. The service then finds that an offered descriptor is
+    /// missing, and continues without it.
     ///
     /// # Errors
     ///
@@ -45,8 +47,7 @@ impl Pipe {
             self.held_up = from.is_held_up();
             return Ok(());
         };
-        // Disposed of by the thread for that, as its peer may have made sure that closing it
-        // blocks.
+        // The closing threads close it, because its sender can make `close` block.
         drop(received.fd);
         self.ended = received.len == 0;
         let bytes = &scratch[..received.len];
@@ -59,7 +60,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// Writes what waits.
+    /// Sends the waiting bytes.
     fn flush(&mut self, to: &Stream) {
         if self.is_empty() {
             return;
@@ -69,7 +70,7 @@ impl Pipe {
         if self.written < waiting.len() && !self.broken {
             self.waiting = waiting;
         } else {
-            // The memory is given back: most pipes are idle most of the time.
+            // Give the memory back: most pipes are idle most of the time.
             self.written = 0;
         }
     }
@@ -91,37 +92,38 @@ impl Pipe {
         self.waiting.len() == self.written
     }
 
-    /// Whether to wait for more bytes.
+    /// Returns whether to wait for more bytes.
     pub(crate) fn wants_read(&self) -> bool {
         !self.ended && !self.held_up && self.waiting.len() - self.written < MAX_WAITING
     }
 
-    /// Whether it has to wait until descriptors are closed: see [`resume`](Self::resume).
+    /// Returns whether the pipe must wait until descriptors are closed: see
+    /// [`resume`](Self::resume).
     pub(crate) fn is_held_up(&self) -> bool {
         self.held_up
     }
 
-    /// Time has passed: perhaps there are fewer descriptors.
+    /// Reads again after some time: perhaps fewer descriptors wait.
     pub(crate) fn resume(&mut self) {
         self.held_up = false;
     }
 
-    /// Whether to wait until the receiver takes more.
+    /// Returns whether to wait until the receiver takes more.
     pub(crate) fn wants_write(&self) -> bool {
         !self.broken && !self.is_empty()
     }
 
-    /// Whether the sender is gone.
+    /// Returns whether the sender has closed its end.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Whether everything that the sender had to say was forwarded.
+    /// Returns whether all bytes of a closed sender were forwarded.
     pub(crate) fn is_finished(&self) -> bool {
         self.ended && self.is_empty()
     }
 
-    /// Whether the receiver is gone.
+    /// Returns whether the receiver has closed its end.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken
     }
@@ -198,7 +200,7 @@ mod tests {
         drop(sink);
         let mut pipe = Pipe::default();
         fill(&source);
-        // Twice what can be on the way.
+        // Twice as often as the pipe can hold bytes.
         for _ in 0..8 {
             pump(&mut pipe, &from, &to);
         }
@@ -206,7 +208,7 @@ mod tests {
         assert_eq!((drain(&from), pipe.waiting.capacity()), (0, 0), "what comes is thrown away");
     }
 
-    /// Lets descriptors wait for as long as it says so.
+    /// Makes descriptors wait while its flag is set.
     #[derive(Debug)]
     struct Busy(AtomicBool);
 
@@ -253,7 +255,7 @@ mod tests {
         let mut bytes = [0; 16];
         let received = sink.recv(&mut bytes).unwrap().unwrap();
         assert_eq!((&bytes[..received.len], received.fd.is_some()), (&b"a frame"[..], false));
-        // All ends for writing are closed.
+        // All write ends are closed.
         assert_eq!(rustix::io::read(&read_end, &mut bytes), Ok(0));
     }
 }

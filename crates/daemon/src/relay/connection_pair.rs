@@ -8,10 +8,10 @@ use rustix::event::epoll::EventFlags;
 use super::byte_pipe::Pipe;
 use crate::user_shares::Owner;
 
-/// Two sockets and what is on its way between them.
+/// Two sockets and the bytes on their way between them.
 #[derive(Debug)]
 pub(crate) struct Pair {
-    /// For whom it is counted.
+    /// The owner for whom the connection counts.
     pub(crate) owner: Owner,
     local: Stream,
     remote: Remote,
@@ -21,7 +21,8 @@ pub(crate) struct Pair {
     down: Pipe,
     /// The service was told that nothing more comes.
     has_hung_up: bool,
-    /// What the loop waits for on the sockets; nothing: it does not watch them, as it would be told of hang-ups for ever.
+    /// Events that the loop waits for on the sockets. The loop does not watch a socket without
+    /// events, because epoll would report its hang-up for ever.
     pub(crate) watched: Ends<EventFlags>,
 }
 
@@ -29,29 +30,29 @@ pub(crate) struct Pair {
 enum Remote {
     Connecting(ConnectAttempt),
     Connected(Stream),
-    /// It could not be connected.
+    /// The connection failed.
     Failed,
 }
 
-/// Something for each end of a pair.
+/// One value for each end of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ends<T> {
     pub(crate) local: T,
     pub(crate) remote: T,
 }
 
-/// How a pair stands after something was moved.
+/// State of a pair after bytes were moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     Open,
-    /// One end is gone, and the other still has something to take, or to answer.
+    /// One end is closed, and the other still has something to read or to answer.
     Draining,
     /// Nothing is left to do.
     Over,
 }
 
 impl Pair {
-    /// A pair whose counterpart is being connected; `greeting` is what the service gets to read first.
+    /// Creates a pair whose counterpart is being connected. The service reads `greeting` first.
     pub(crate) fn new(local: Stream, owner: Owner, remote: ConnectAttempt, greeting: Vec<u8>) -> Self {
         Self {
             owner,
@@ -68,11 +69,11 @@ impl Pair {
         matches!(self.remote, Remote::Connecting(_))
     }
 
-    /// The counterpart is connected, or not.
+    /// Takes the result of the attempt to connect.
     ///
     /// # Errors
     ///
-    /// Why not. The pair must be closed.
+    /// The reason why it failed. The pair must be closed.
     pub(crate) fn finish_connecting(&mut self) -> Result<(), IpcError> {
         match core::mem::replace(&mut self.remote, Remote::Failed) {
             Remote::Connecting(connecting) => self.remote = Remote::Connected(connecting.finish()?),
@@ -81,7 +82,7 @@ impl Pair {
         Ok(())
     }
 
-    /// Moves bytes both ways, as far as that goes without waiting.
+    /// Moves bytes in both directions, as far as possible without waiting.
     ///
     /// # Errors
     ///
@@ -91,8 +92,9 @@ impl Pair {
         self.up.pump(&self.local, remote, scratch)?;
         self.down.pump(remote, &self.local, scratch)?;
         if self.up.is_finished() && !core::mem::replace(&mut self.has_hung_up, true) {
-            // Only this direction, and then wait for the service to close, too: a socket closed while something unread has
-            // arrived takes back what is on its way, and those are the last commits of a process that has ended.
+            // Shut down only this direction, and then wait for the service to close. If a socket
+            // with unread input is closed, it discards the bytes that it still sends. Those are the
+            // last commits of a process that has ended.
             remote.shutdown_write();
         }
         let pipes = [&self.up, &self.down];
@@ -105,18 +107,18 @@ impl Pair {
         })
     }
 
-    /// Whether bytes have to wait until descriptors are closed.
+    /// Returns whether bytes must wait until descriptors are closed.
     pub(crate) fn is_held_up(&self) -> bool {
         self.up.is_held_up() || self.down.is_held_up()
     }
 
-    /// Time has passed: they may be read again.
+    /// Lets waiting bytes be read again after some time.
     pub(crate) fn resume(&mut self) {
         self.up.resume();
         self.down.resume();
     }
 
-    /// What to wait for.
+    /// Returns the events to wait for.
     pub(crate) fn wanted(&self) -> Ends<EventFlags> {
         if self.is_connecting() {
             return Ends { local: EventFlags::empty(), remote: EventFlags::OUT };
@@ -139,7 +141,7 @@ impl Pair {
         Ends { local: Some(self.local.as_fd()), remote }
     }
 
-    /// Bytes forwarded to the service and from it.
+    /// Returns the number of bytes forwarded to the service and from it.
     pub(crate) fn forwarded(&self) -> (u64, u64) {
         (self.up.forwarded, self.down.forwarded)
     }

@@ -1,13 +1,14 @@
-//! The connection on which a relay speaks for itself: what machine this is, and how its clocks go
+//! The relay's own connection to the service. It reports which machine this is, and reads clocks
 //! (`docs/spec/wire-protocol.md` §16).
 //!
 //! ```text
 //! Waiting ─ Connecting ─ Binding ─ Introducing ─┬─ Pinging ─ Updating ─ Resting ─┐
 //!    ▲          │           │           │       └────────────────────────────────┘
-//!    └──────────┴───────────┴───────────┴── whatever fails, later and later
+//!    └──────────┴───────────┴───────────┴── on every failure, after a growing delay
 //! ```
 //!
-//! Knows its deadline and its socket, but waits for nothing: see [`Control::deadline_ns`] and [`Control::socket`].
+//! It never waits by itself. The loop asks for its deadline ([`Control::deadline_ns`]) and its
+//! socket ([`Control::socket`]).
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 
@@ -25,22 +26,22 @@ use crate::clocks;
 use crate::closers::Closers;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// How long to wait before the second attempt to connect; each further wait is twice as long …
+/// Delay before the second attempt to connect. Each further delay is twice as long …
 const FIRST_DELAY_NS: u64 = SECOND_NS;
-/// … up to this.
+/// … up to this one.
 const LONGEST_DELAY_NS: u64 = 30 * SECOND_NS;
-/// From the end of a round of clock readings to the next: readers of traces rely on it to tell rounds apart.
+/// Time between two rounds of clock readings. Readers of traces rely on it to tell rounds apart.
 const REST_NS: u64 = 30 * SECOND_NS;
-/// How long a service may take to accept, and to answer.
+/// Time that a service may take to accept a connection, and to answer.
 const PATIENCE_NS: u64 = 10 * SECOND_NS;
 
 const INIT_RELAY: &str = relay_port::Method::InitRelay.name();
 const SYNC_CLOCK: &str = relay_port::Method::SyncClock.name();
 
-/// The control connection, as it is, was or will be.
+/// The control connection in any of its states.
 #[derive(Debug)]
 pub(crate) struct Control {
-    /// Our own identity, as a frame.
+    /// Frame with the identity of this relay.
     greeting: Vec<u8>,
     /// Encoded arguments of InitRelay.
     introduction: Vec<u8>,
@@ -48,9 +49,9 @@ pub(crate) struct Control {
     closers: Closers,
     deadline_ns: u64,
     delay_ns: u64,
-    /// The service has heard all we have to say.
+    /// The service knows everything that the relay reports.
     is_known: bool,
-    /// The last failure that was logged: one that lasts is told once.
+    /// The last failure that was logged. A failure that lasts is logged once.
     told: Option<String>,
 }
 
@@ -68,7 +69,7 @@ struct Link {
     step: Step,
 }
 
-/// What is waited for.
+/// Answer that the relay waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Binding,
@@ -76,30 +77,30 @@ enum Step {
     Pinging(RequestId),
     Updating(RequestId),
     Resting,
-    /// The service wants nothing of us.
+    /// The service does not support the relay's calls.
     Idle,
 }
 
-/// Why a connection is given up.
+/// Reason why a connection is given up.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]
     Ipc(#[from] IpcError),
-    #[error("it does not offer the relay port (traced --enable-relay-endpoint)")]
+    #[error("the service does not offer the relay port; start it with traced --enable-relay-endpoint")]
     NoRelayPort,
-    #[error("it does not answer")]
+    #[error("the service does not answer")]
     Silent,
-    #[error("it closed the connection")]
+    #[error("the service closed the connection")]
     Closed,
-    #[error("its name cannot be resolved")]
+    #[error("the name of the service cannot be resolved")]
     Unresolved,
 }
 
-/// What the loop has to look after from now on.
+/// Work for the loop after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {
     Nothing,
-    /// There was a connection and it is gone: look its address up again, if it has a name.
+    /// The connection has ended: look up its address again, if it has a name.
     Disconnected,
 }
 
@@ -127,19 +128,20 @@ impl Control {
         })
     }
 
-    /// When [`on_deadline`](Self::on_deadline) is to be called, on the monotonic clock.
+    /// Returns when to call [`on_deadline`](Self::on_deadline), on the monotonic clock.
     pub(crate) fn deadline_ns(&self) -> u64 {
         self.deadline_ns
     }
 
-    /// The socket to watch, and what to wait for.
+    /// Returns the socket to watch, and the events to wait for.
     pub(crate) fn socket(&self) -> Option<(BorrowedFd<'_>, EventFlags)> {
         Some(match &self.state {
             State::Waiting => return None,
             State::Connecting(connecting) => (connecting.as_fd(), EventFlags::OUT),
             State::Connected(link) => {
                 let mut flags = EventFlags::empty();
-                // A service that is held up answers late, and is given up at the deadline.
+                // If the service is delayed, its answer comes late, and the deadline ends the
+                // connection.
                 flags.set(EventFlags::IN, link.connection.wants_read());
                 flags.set(EventFlags::OUT, link.connection.wants_write());
                 (link.connection.as_fd(), flags)
@@ -147,7 +149,7 @@ impl Control {
         })
     }
 
-    /// The deadline has passed. `service` is where to connect to, if that is known.
+    /// Handles a deadline that has passed. `service` is the address to connect to, if it is known.
     pub(crate) fn on_deadline(&mut self, service: Option<&Address>, now_ns: u64) -> News {
         let result = match &mut self.state {
             State::Waiting => match service.map(|service| begin_to_connect(service, &self.closers)) {
@@ -165,7 +167,7 @@ impl Control {
         self.conclude(result, now_ns)
     }
 
-    /// Something happened on the socket.
+    /// Handles an event on the socket.
     pub(crate) fn on_socket(&mut self, now_ns: u64) -> News {
         let result = match core::mem::replace(&mut self.state, State::Waiting) {
             State::Waiting => Ok(()),
@@ -185,7 +187,7 @@ impl Control {
         self.conclude(result, now_ns)
     }
 
-    /// Sets the deadline for what comes next.
+    /// Sets the deadline of the next step.
     fn conclude(&mut self, result: Result<(), Failure>, now_ns: u64) -> News {
         if let Err(failure) = result {
             return self.give_up(&failure, now_ns);
@@ -236,14 +238,14 @@ impl Link {
         Ok(link)
     }
 
-    /// Reads what has arrived, and goes on.
+    /// Reads what has arrived, and takes the next steps.
     fn receive(&mut self, introduction: &[u8]) -> Result<(), Failure> {
         self.connection.on_readable()?;
         while let Some(step) = self.next_step()? {
             match step {
                 Next::Introduce => match self.call(INIT_RELAY, introduction)? {
                     Some(request) => self.step = Step::Introducing(request),
-                    // Services of v43 to v49 know nothing but clocks.
+                    // Services of v43 to v49 support only clocks.
                     None => self.ping()?,
                 },
                 Next::Ping => self.ping()?,
@@ -258,7 +260,7 @@ impl Link {
         if self.connection.is_closed() { Err(Failure::Closed) } else { Ok(()) }
     }
 
-    /// Handles frames until one of them means that it goes on.
+    /// Handles frames until one of them leads to a next step.
     fn next_step(&mut self) -> Result<Option<Next>, Failure> {
         while let Some((frame, _)) = self.connection.next_frame()? {
             let (request_id, success) = match self.client.handle(&frame) {
@@ -269,7 +271,7 @@ impl Link {
                 _ => continue,
             };
             match self.step {
-                // A service that does not want to know who we are may still want to know our clocks.
+                // A service that does not support InitRelay may still accept clocks.
                 Step::Introducing(expected) if expected == request_id => return Ok(Some(Next::Ping)),
                 Step::Pinging(expected) if expected == request_id && success => return Ok(Some(Next::Update)),
                 Step::Pinging(expected) | Step::Updating(expected) if expected == request_id => {
@@ -281,14 +283,14 @@ impl Link {
         Ok(None)
     }
 
-    /// Begins a round.
+    /// Begins a round of clock readings.
     fn ping(&mut self) -> Result<(), Failure> {
         let request = self.sync_clock(Phase::PING)?;
         self.step = request.map_or(Step::Idle, Step::Pinging);
         Ok(())
     }
 
-    /// Sends our clocks, read as late as possible.
+    /// Sends the clocks of this machine, read as late as possible.
     fn sync_clock(&mut self, phase: Phase) -> Result<Option<RequestId>, Failure> {
         let now = clocks::now();
         let clocks = now.builtin_clocks().map(|(id, timestamp)| Clock {
@@ -307,7 +309,7 @@ impl Link {
     }
 }
 
-/// What an answer leads to.
+/// Next step after an answer.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     Introduce,

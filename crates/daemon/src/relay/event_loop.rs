@@ -1,4 +1,4 @@
-//! The loop of a relay: waits for sockets, deadlines and wake-ups, and moves bytes.
+//! The event loop of a relay: waits for sockets, deadlines and wake-ups, and moves bytes.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,41 +23,44 @@ use crate::timers::Timers;
 use crate::user_shares::{Owner, UserShares};
 use crate::wakeup::Wakeup;
 
-/// More local connections than this are closed at once, and of one user more than its share of them
-/// ([`UserShares`]), but for root and the relay's own: each may hold twice [`MAX_WAITING`] bytes, and takes three descriptors, one
-/// of which came with a call.
+/// Local connections of all users together; more are closed at once. One user has a share of them
+/// ([`UserShares`]), except root and the relay's own user. Each connection may hold twice
+/// [`MAX_WAITING`] bytes, and takes three descriptors, one of which came with a call.
 const MAX_PAIRS: usize = 1024;
 /// Connections accepted per wake-up.
 const ACCEPTS_PER_WAKE_UP: usize = 64;
 /// Events taken from the kernel at a time.
 const EVENTS_PER_WAKE_UP: usize = 128;
-/// How long the listener rests when no connection can be accepted, for want of descriptors most likely.
+/// Time for which the listener rests when it cannot accept a connection. The usual cause is a lack
+/// of descriptors.
 const ACCEPT_PAUSE_NS: u64 = 500_000_000;
-/// How long the service may take to accept a connection.
+/// Time that the service may take to accept a connection.
 const CONNECT_TIMEOUT_NS: u64 = 10_000_000_000;
-/// How long one end of a pair may take to read what is left, and to close, when the other end has closed.
+/// When one end of a pair has closed, the other end has this time to read what is left and to
+/// close.
 const DRAIN_TIMEOUT_NS: u64 = 5_000_000_000;
 
-/// What the kernel calls an event of the wake-up descriptor, of the wish to stop, of the listener, of the control connection,
-/// and of the first pair's local end. Its remote end has the next number, and then comes the next pair.
+/// Tokens of epoll events: the wake-up descriptor, the descriptor that requests the end, the
+/// listener, the control connection, and the local end of the first pair. Its remote end has the
+/// next number, and the next pair follows.
 const WAKE: u64 = 0;
 const STOP: u64 = 1;
 const LISTENER: u64 = 2;
 const CONTROL: u64 = 3;
 const FIRST_PAIR: u64 = 4;
 
-/// What a deadline is for.
+/// Purpose of a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Deadline {
-    /// The listener may try again.
+    /// The listener tries again to accept connections.
     Accept,
     /// This pair must be connected, or drained, by then.
     Pair(u64),
-    /// Descriptors wait to be closed: something may hold them up.
+    /// Descriptors wait to be closed, and closing may block.
     Closing,
 }
 
-/// A relay at work.
+/// A relay that runs.
 #[derive(Debug)]
 pub(crate) struct RelayLoop {
     epoll: OwnedFd,
@@ -67,7 +70,7 @@ pub(crate) struct RelayLoop {
     control: Control,
     /// The control connection's socket is in the epoll set.
     is_control_watched: bool,
-    /// By the number of the local end.
+    /// Pairs by the token of their local end.
     pairs: HashMap<u64, Pair>,
     next_pair: u64,
     deadlines: Timers<Deadline>,
@@ -78,7 +81,7 @@ pub(crate) struct RelayLoop {
     wake: Arc<Wakeup>,
     stop: Option<OwnedFd>,
     scratch: Vec<u8>,
-    /// The service could not be reached when it was tried last.
+    /// The last attempt to reach the service failed.
     is_unreachable: bool,
 }
 
@@ -114,7 +117,7 @@ impl RelayLoop {
         })
     }
 
-    /// Ends the loop as soon as there is something to read.
+    /// Ends the loop as soon as the descriptor is readable.
     pub(crate) fn stop_when_readable(&mut self, fd: OwnedFd) -> Result<(), Error> {
         epoll::add(&self.epoll, &fd, EventData::new_u64(STOP), EventFlags::IN)
             .map_err(Error::system("watch a descriptor"))?;
@@ -122,7 +125,7 @@ impl RelayLoop {
         Ok(())
     }
 
-    /// Runs until the wish to stop comes; then the socket file goes, and all connections close.
+    /// Runs until the end is requested. Then it removes the socket file and closes all connections.
     pub(crate) fn run(mut self) -> Result<(), Error> {
         let mut events = Vec::with_capacity(EVENTS_PER_WAKE_UP);
         while !self.wake.should_stop() {
@@ -139,7 +142,7 @@ impl RelayLoop {
         Ok(())
     }
 
-    /// Comes back as long as there is something to close, or to read when it is closed.
+    /// Sets a timer while there is a descriptor to close, or a pair to read once one is closed.
     fn look_after_closers(&mut self) {
         if (self.closers.is_busy() || self.are_held_up) && !self.deadlines.is_set(Deadline::Closing) {
             let after_ns = u64::try_from(INTERRUPT_AFTER.as_nanos()).unwrap_or(u64::MAX);
@@ -192,7 +195,7 @@ impl RelayLoop {
         }
     }
 
-    /// Pairs that waited until descriptors are closed may go on.
+    /// Resumes pairs that waited until descriptors were closed.
     fn resume_pairs(&mut self) {
         if !core::mem::take(&mut self.are_held_up) {
             return;
@@ -214,8 +217,8 @@ impl RelayLoop {
         }
     }
 
-    /// Takes the control connection out of the epoll set before anything is done with it: it may be
-    /// closed, which happens elsewhere and later.
+    /// Removes the control connection from the epoll set before any other step. The step may hand
+    /// the socket to another thread, which closes it later.
     fn forget_control(&mut self) {
         if !core::mem::take(&mut self.is_control_watched) {
             return;
@@ -225,12 +228,12 @@ impl RelayLoop {
         }
     }
 
-    /// Tells the kernel what to wait for on the control connection.
+    /// Sets the events to wait for on the control connection.
     fn watch_control(&mut self) {
         let Some((fd, flags)) = self.control.socket().filter(|_| !self.is_control_watched) else { return };
         match epoll::add(&self.epoll, fd, EventData::new_u64(CONTROL), flags) {
             Ok(()) => self.is_control_watched = true,
-            // It has a deadline, too.
+            // The connection also has a deadline.
             Err(e) => log::error!("cannot watch the control connection: {e}"),
         }
     }
@@ -250,7 +253,7 @@ impl RelayLoop {
         }
     }
 
-    /// A producer has connected: so do we, to the service, in its name.
+    /// Accepts a producer, and connects to the service on its behalf.
     fn begin(&mut self, mut local: Stream) {
         let peer = Peer::of(&local);
         if let Some(disposal) = self.closers.disposal(&peer) {
@@ -265,9 +268,9 @@ impl RelayLoop {
         }
     }
 
-    /// Begins to connect to the service for a producer, or says why not.
+    /// Begins to connect to the service for a producer. Returns false if that is not possible.
     fn pair_up(&mut self, local: Stream, owner: Owner) -> bool {
-        // The producer sees its connection close, and comes again later.
+        // The producer sees its connection close, and tries again later.
         let Some(service) = self.service.address() else { return false };
         let connecting = match begin_to_connect(service, &self.closers) {
             Ok(connecting) => connecting,
@@ -286,27 +289,27 @@ impl RelayLoop {
         true
     }
 
-    /// The frame that tells on whose behalf the bytes behind it come.
+    /// Returns the frame that tells the service for whom the bytes after it come.
     fn greeting_for(&self, local: &Stream) -> Option<Vec<u8>> {
         let credentials = local.peer_credentials();
         let identity = PeerIdentity {
             pid: credentials.and_then(|peer| peer.pid),
-            // Nobody, not root, if the kernel does not say.
+            // If the kernel does not name the user, send -1 (nobody), not 0 (root).
             uid: Some(credentials.map_or(-1, |peer| peer.uid as i32)),
             machine_id_hint: &self.options.machine_id_hint,
             machine_name: &self.options.machine_name,
         };
         let mut greeting = Vec::new();
         let written = encode::set_peer_identity(&mut greeting, &identity);
-        written.map_err(|e| log::error!("cannot tell who is connected: {e}")).is_ok().then_some(greeting)
+        written.map_err(|e| log::error!("cannot encode the identity of a producer: {e}")).is_ok().then_some(greeting)
     }
 
-    /// Something happened at one end of a pair.
+    /// Handles an event at one end of a pair.
     fn on_pair(&mut self, number: u64) {
-        // A pair closed earlier in this round may still have an event.
+        // A pair that was closed earlier in this round may still have an event.
         let Some(pair) = self.pairs.get_mut(&number) else { return };
         if pair.is_connecting() {
-            // If it cannot be connected, it is closed elsewhere and later.
+            // If the connection fails, another thread closes the socket later.
             if let Some(fd) = pair.fds().remote {
                 let _ = epoll::delete(&self.epoll, fd);
             }
@@ -336,7 +339,7 @@ impl RelayLoop {
         }
     }
 
-    /// Tells the kernel what to wait for at both ends of a pair.
+    /// Sets the events to wait for at both ends of a pair.
     fn watch_pair(&mut self, number: u64) {
         let Some(pair) = self.pairs.get_mut(&number) else { return };
         let (wanted, fds) = (pair.wanted(), pair.fds());
@@ -356,13 +359,14 @@ impl RelayLoop {
         }
     }
 
-    /// Closes both ends.
+    /// Closes both ends of a pair.
     fn close(&mut self, number: u64, error: Option<&IpcError>) {
         let Some(pair) = self.pairs.remove(&number) else { return };
-        // The ends are closed elsewhere and later. Until then the loop must hear no more of them.
+        // Another thread closes the sockets later. Until then the loop must get no more events of
+        // them.
         let fds = pair.fds();
         for fd in [fds.local, fds.remote].into_iter().flatten() {
-            // It fails for an end that is not watched.
+            // This fails for an end that is not watched.
             let _ = epoll::delete(&self.epoll, fd);
         }
         self.shares.leave(pair.owner, 0, 0);
@@ -374,18 +378,18 @@ impl RelayLoop {
         }
     }
 
-    /// Says once that producers are turned away.
+    /// Logs a warning once while producers are turned away.
     fn tell_unreachable(&mut self, error: &IpcError) {
         if core::mem::replace(&mut self.is_unreachable, true) {
-            log::debug!("a producer is turned away: {error}");
+            log::debug!("closed the connection of a producer, because the service cannot be reached: {error}");
         } else {
-            log::warn!("producers are turned away: {error}");
+            log::warn!("closing connections of producers, because the service cannot be reached: {error}");
         }
     }
 }
 
-/// Changes what the kernel waits for. A descriptor of which nothing is wanted leaves the set, or its hang-up would be reported
-/// again and again.
+/// Changes the events that the kernel waits for. A descriptor without wanted events leaves the set:
+/// otherwise the kernel would report its hang-up again and again.
 fn watch(
     epoll: &OwnedFd,
     fd: Option<BorrowedFd<'_>>,

@@ -1,4 +1,4 @@
-//! Which machine this is, as relays tell it (`docs/spec/wire-protocol.md` §16).
+//! Identity of this machine, as relays report it (`docs/spec/wire-protocol.md` §16).
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -9,14 +9,15 @@ use rustix::system::uname;
 
 use crate::system_facts;
 
-/// Environment variable with a hint to use in place of the boot id, for machines that share one: containers, network
-/// namespaces.
+/// Environment variable with a hint that replaces the boot id, for machines that share one:
+/// containers, network namespaces.
 pub(crate) const MACHINE_ID_HINT: &str = "ESATTO_MACHINE_ID_HINT";
 
-/// Changes with every boot, and is different on every machine.
+/// File with an id that changes with every boot and differs between machines.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// A hint from which the service makes the machine's id: as the environment says, else the boot id, else something much like it.
+/// Returns the hint from which the service makes the machine's id: that of the environment, else
+/// the boot id, else a similar number.
 pub(crate) fn id_hint() -> Vec<u8> {
     let set = std::env::var_os(MACHINE_ID_HINT).filter(|hint| !hint.is_empty());
     match set.map(|hint| hint.as_bytes().to_vec()).or_else(|| std::fs::read(BOOT_ID).ok()) {
@@ -30,7 +31,7 @@ pub(crate) fn id_hint() -> Vec<u8> {
     }
 }
 
-/// A hash of when `/dev` was made and of what the kernel says of itself.
+/// Returns a hash of the creation time of `/dev` and of the kernel's names.
 fn pseudo_boot_id() -> String {
     let birth = statx(CWD, OsStr::new("/dev"), AtFlags::empty(), StatxFlags::BTIME).map(|stat| stat.stx_btime);
     let (seconds, nanoseconds) = birth.map_or((0, 0), |time| (time.tv_sec, time.tv_nsec));
@@ -42,7 +43,7 @@ fn pseudo_boot_id() -> String {
     format!("{:x}", esatto_ipc::peer::fnv1a(&facts))
 }
 
-/// What the relay tells about this machine.
+/// Returns the facts about this machine that the relay reports.
 pub(crate) fn system_info(version: &str, machine_name: &[u8]) -> SystemInfo {
     let facts = system_facts::system_facts();
     let text = |text: String| (!text.is_empty()).then(|| text.into());

@@ -1,4 +1,5 @@
-//! A relay: lets the producers of one machine talk to the service of another (`docs/spec/wire-protocol.md` §16).
+//! Relay that lets the producers of one machine talk to the service of another
+//! (`docs/spec/wire-protocol.md` §16).
 //!
 //! ```text
 //!            ┌──────────────── relay, one thread ────────────────┐
@@ -8,8 +9,9 @@
 //!            └───────────────────────────────────────────────────┘
 //! ```
 //!
-//! Bytes are not looked into, and no more of them wait than [`byte_pipe::MAX_WAITING`] in each direction: whoever is slow slows
-//! down the other end. If the service cannot be reached, producers are turned away, and come again.
+//! The relay does not parse the bytes. At most [`byte_pipe::MAX_WAITING`] of them wait in each
+//! direction, so a slow end slows down the other end. While the service cannot be reached, the
+//! relay closes the connections of producers, which try again later.
 
 mod byte_pipe;
 mod connect;
@@ -35,7 +37,7 @@ use crate::wakeup::Wakeup;
 
 use self::event_loop::RelayLoop;
 
-/// A relay whose socket exists: producers can connect already, and are served once it runs.
+/// A relay whose socket exists. Producers can connect already; the relay serves them once it runs.
 #[derive(Debug)]
 pub struct Relay {
     event_loop: RelayLoop,
@@ -43,18 +45,18 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Makes the socket. The file of a socket that nobody listens on any more is replaced. Waits for the name of the service to
-    /// be looked up, but not for the service.
+    /// Creates the socket. Replaces the file of a socket on which no process listens. Waits for the
+    /// name of the service to be looked up, but not for the service.
     ///
     /// # Errors
     ///
-    /// If the socket cannot be made, or if it is the one to forward to.
+    /// The socket cannot be created, or its address is the one to forward to.
     pub fn bind(options: RelayOptions) -> Result<Self, Error> {
         if options.listen == options.service {
             return Err(Error::RelayToItself(options.listen));
         }
         let wake = Arc::new(Wakeup::new().map_err(Error::system("create an eventfd"))?);
-        // Nobody can connect before the file is as it should be.
+        // Producers can connect only after the file has its group and mode.
         let prepare = |path: &Path| {
             let failed = |source| Error::Permissions { path: path.display().to_string(), source };
             options.permissions.map_or(Ok(()), |access| access.apply(path).map_err(failed))
@@ -63,7 +65,7 @@ impl Relay {
         Ok(Self { event_loop: RelayLoop::new(listener, options, Arc::clone(&wake))?, wake })
     }
 
-    /// Ends the relay as soon as there is something to read here.
+    /// Ends the relay as soon as this descriptor is readable.
     pub(crate) fn stop_when_readable(&mut self, fd: OwnedFd) -> Result<(), Error> {
         self.event_loop.stop_when_readable(fd)
     }
@@ -72,21 +74,21 @@ impl Relay {
     ///
     /// # Errors
     ///
-    /// If the operating system refuses to wait for events.
+    /// The operating system refuses to wait for events.
     pub fn run(self) -> Result<(), Error> {
         self.event_loop.run()
     }
 
-    /// Ends the relay from another thread.
+    /// Returns a handle that ends the relay from another thread.
     pub fn stopper(&self) -> Stopper {
         Stopper::new(&self.wake)
     }
 
-    /// Forwards on a thread of its own, until the handle is dropped.
+    /// Forwards on a thread of its own until the handle is dropped.
     ///
     /// # Errors
     ///
-    /// If no thread can be started.
+    /// No thread can be started.
     pub fn spawn_thread(self) -> Result<RelayHandle, Error> {
         let stopper = self.stopper();
         let body = move || {

@@ -1,4 +1,5 @@
-//! Where the service is, if it has a name: looking that up may take seconds, in which a loop must not stand still.
+//! Address of the service, if it has a name. Looking up a name may take seconds, in which the loop
+//! must not stand still.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -13,24 +14,24 @@ use crate::wakeup::Wakeup;
 pub(crate) struct Resolver {
     named: Address,
     numeric: Option<Address>,
-    /// Somebody is looking it up.
+    /// A thread is looking it up.
     pending: Option<Receiver<Option<Address>>>,
     wake: Arc<Wakeup>,
 }
 
 impl Resolver {
-    /// Looks the name up for the first time, and waits for it: nobody is served yet.
+    /// Looks the name up for the first time and waits for the result: no producer is served yet.
     pub(crate) fn new(named: Address, wake: Arc<Wakeup>) -> Self {
         let numeric = look_up(&named);
         Self { named, numeric, pending: None, wake }
     }
 
-    /// The address to connect to, if it is known.
+    /// Returns the address to connect to, if it is known.
     pub(crate) fn address(&self) -> Option<&Address> {
         self.numeric.as_ref()
     }
 
-    /// Looks the name up again, in a thread that ends with it; the loop is woken up then.
+    /// Looks the name up again in a thread of its own, which wakes the loop with the result.
     pub(crate) fn look_again(&mut self) {
         if self.named.is_numeric() || self.pending.is_some() {
             return;
@@ -38,7 +39,7 @@ impl Resolver {
         let (sender, receiver) = channel();
         let (named, wake) = (self.named.clone(), Arc::clone(&self.wake));
         let body = move || {
-            // Nobody waits for it any more at the end of the relay.
+            // When the relay ends, no receiver is left.
             let _ = sender.send(look_up(&named));
             wake.wake();
         };
@@ -48,7 +49,7 @@ impl Resolver {
         }
     }
 
-    /// Takes in what was found. A name that cannot be looked up now keeps its old number.
+    /// Takes the result. If the name cannot be looked up now, the old number stays.
     pub(crate) fn take_result(&mut self) {
         let Some(pending) = &self.pending else { return };
         match pending.try_recv() {

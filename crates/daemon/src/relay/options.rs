@@ -1,4 +1,4 @@
-//! What a relay is started with.
+//! Options of a relay.
 
 use esatto_ipc::Address;
 use esatto_ipc::address::{AddressError, RELAY_SOCK_NAME};
@@ -12,22 +12,22 @@ use crate::system_facts;
 /// Addresses, access rights and identity of a relay.
 #[derive(Clone, Debug)]
 pub struct RelayOptions {
-    /// Where the producers of this machine connect.
+    /// Address at which the producers of this machine connect.
     pub listen: Address,
-    /// Where the service listens for producers, on another machine.
+    /// Address at which the service listens for producers, on another machine.
     pub service: Address,
     /// Group and mode of the socket file; without them the umask decides.
     pub permissions: Option<Access>,
-    /// What the service makes this machine's id of; different on every machine.
+    /// Hint from which the service makes this machine's id; it must differ between machines.
     pub machine_id_hint: Vec<u8>,
-    /// What configs call this machine.
+    /// Name of this machine in configs.
     pub machine_name: Vec<u8>,
-    /// Text for `tracing_service_version` in what traces tell of this machine.
+    /// Text of `tracing_service_version` in the system info of this machine.
     pub version: String,
 }
 
 impl RelayOptions {
-    /// A relay with this machine's identity and the umask's access rights.
+    /// Creates options with this machine's identity and the access rights of the umask.
     pub fn new(listen: Address, service: Address) -> Self {
         Self {
             listen,
@@ -39,12 +39,12 @@ impl RelayOptions {
         }
     }
 
-    /// The producer address of the environment or the platform, and the service that `PERFETTO_RELAY_SOCK_NAME` names.
-    /// `None`: it names none.
+    /// Creates options from the environment. Producers connect to the address of the environment or
+    /// the platform; `PERFETTO_RELAY_SOCK_NAME` names the service. Returns `None` if it names none.
     ///
     /// # Errors
     ///
-    /// If a variable holds something that is not an address.
+    /// A variable holds something that is not an address.
     pub fn from_environment() -> Result<Option<Self>, Error> {
         let Some(service) = std::env::var_os(RELAY_SOCK_NAME) else { return Ok(None) };
         match Address::parse(service) {
