@@ -1,21 +1,9 @@
 //! Checks beside `cargo test`: models under loom, features, generated code.
 
 use crate::test::{Run, Tally, libtest};
-use crate::{codegen, peers, shell, sim};
+use crate::{codegen, package, peers, shell, sim};
 use serde_json::Value;
 use std::process::Command;
-
-/// Packages and features other than those that the build of the whole workspace unites.
-const FEATURES: &[&[&str]] = &[
-    &["-p", "esatto", "--no-default-features"],
-    &["-p", "esatto-filter", "--no-default-features"],
-    &["-p", "esatto-filter", "--all-features", "--all-targets"],
-    &["-p", "esatto-protozero", "--no-default-features"],
-    &["-p", "esatto-protozero", "--features", "compact", "--all-targets"],
-    &["-p", "esatto-service", "--no-default-features"],
-    &["-p", "esatto-service", "--all-features"],
-    &["-p", "esatto-schema", "--all-features"],
-];
 
 /// Runs them all into `tally`.
 ///
@@ -25,10 +13,13 @@ const FEATURES: &[&[&str]] = &[
 pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
     shell::heading("generated code");
     tally.check("codegen --check", codegen::check());
+    shell::heading("packages");
+    tally.check("packages", package::run(false));
     shell::heading("features");
-    for args in FEATURES {
+    let metadata = metadata()?;
+    for args in packages(&metadata).flat_map(feature_sets) {
         let mut clippy = shell::cargo();
-        clippy.arg("clippy").args(*args).args(["--", "-D", "warnings"]);
+        clippy.args(["clippy", "--quiet"]).args(&args).args(["--", "-D", "warnings"]);
         tally.check(&args.join(" "), shell::run(&mut clippy));
     }
     shell::heading("protozero without an allocator");
@@ -45,7 +36,7 @@ pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
     tally.check("simulation", sim::run(&args(&["--seeds", "60"])));
     tally.check("seeds that found bugs", sim::run(&args(&["--found"])));
     tally.check("planted bugs", sim::run(&args(&["--planted", "known"])));
-    for package in packages_with_loom()? {
+    for package in packages_with_loom(&metadata) {
         shell::heading(&format!("loom models of {package}"));
         tally.add(libtest::run(&mut loom(&package), Run { label: "loom" })?);
     }
@@ -89,13 +80,55 @@ fn rust_flags(more: &str) -> String {
     format!("{own} {more}").trim().to_owned()
 }
 
-fn packages_with_loom() -> Result<Vec<String>, String> {
+fn metadata() -> Result<Value, String> {
     let text = shell::output(shell::cargo().args(["metadata", "--format-version=1", "--no-deps"]))?;
-    let metadata: Value = serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))?;
-    let packages = metadata["packages"].as_array().map_or(&[][..], Vec::as_slice);
+    serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
+    metadata["packages"].as_array().map_or(&[][..], Vec::as_slice).iter()
+}
+
+/// Arguments of Cargo for a package without features, with each one alone, and with all. The build of
+/// the workspace unites the features that its crates ask for, and would hide what one of them lacks.
+fn feature_sets(package: &Value) -> Vec<Vec<String>> {
+    let name = package["name"].as_str().unwrap_or_default();
+    let features = package["features"].as_object().into_iter().flatten().map(|(feature, _)| feature.as_str());
+    let features: Vec<&str> = features.filter(|feature| *feature != "default").collect();
+    if features.is_empty() {
+        return Vec::new();
+    }
+    let mut sets = vec![args(&["-p", name, "--no-default-features"])];
+    sets.extend(features.iter().map(|feature| args(&["-p", name, "--no-default-features", "--features", feature])));
+    sets.push(args(&["-p", name, "--all-features", "--all-targets"]));
+    sets
+}
+
+fn packages_with_loom(metadata: &Value) -> Vec<String> {
     let has_loom = |package: &&Value| {
         let dependencies = package["dependencies"].as_array().map_or(&[][..], Vec::as_slice);
         dependencies.iter().any(|dependency| dependency["name"] == "loom")
     };
-    Ok(packages.iter().filter(has_loom).filter_map(|package| package["name"].as_str().map(str::to_owned)).collect())
+    packages(metadata).filter(has_loom).filter_map(|package| package["name"].as_str().map(str::to_owned)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_feature_is_built_alone() {
+        let package = serde_json::json!({"name": "a", "features": {"default": ["x"], "x": [], "y": ["x"]}});
+        let sets: Vec<String> = feature_sets(&package).iter().map(|args| args.join(" ")).collect();
+        assert_eq!(
+            sets,
+            [
+                "-p a --no-default-features",
+                "-p a --no-default-features --features x",
+                "-p a --no-default-features --features y",
+                "-p a --all-features --all-targets",
+            ]
+        );
+        assert!(feature_sets(&serde_json::json!({"name": "b", "features": {}})).is_empty());
+    }
 }

@@ -10,6 +10,7 @@ mod imports;
 mod install;
 mod layers;
 mod lint;
+mod package;
 mod peers;
 mod platforms;
 mod prose;
@@ -30,6 +31,7 @@ cargo xtask COMMAND
   bounds                compare docs/bounds.md with the constants in the sources
   layers [CRATE...]     check the order of the crates, and of the modules inside (ARCHITECTURE.md)
   api [--update]        compare the public items of the libraries with tests/public-api
+  package [--verify]    pack the crates as for crates.io; --verify builds each from its package
   prose [PATH...]       check the width and the beginnings of comments and pages
   codegen [--check]     generate crates/schema/src from crates/schema/proto
   install [--prefix DIR]
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         "sim" => sim::run(&args),
         "layers" => layers::run(&args),
         "api" => api::run(&args),
+        "package" => package::run(args.iter().any(|arg| arg == "--verify")),
         "prose" => prose::run(&args),
         "bounds" => bounds::run(),
         "codegen" => codegen::run(&args),
