@@ -15,6 +15,8 @@ pub mod bystander;
 pub mod fake;
 pub mod fuzz;
 mod lab;
+#[cfg(doctest)]
+mod pages;
 mod peers;
 mod program;
 pub mod raw;

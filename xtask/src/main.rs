@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod book;
 mod bounds;
 mod checks;
 mod codegen;
@@ -28,6 +29,7 @@ cargo xtask COMMAND
   soak [NAME...]        what takes too long for `test`: see `cargo xtask soak --list`
   sim [OPTIONS]         the service in a simulated world: see `cargo xtask sim --help`
   lint                  rustfmt, clippy, docs, layers and bounds, warnings as errors
+  book [--check]        check the links of all pages, build docs/ as a book in target/book
   bounds                compare docs/bounds.md with the constants in the sources
   layers [CRATE...]     check the order of the crates, and of the modules inside (ARCHITECTURE.md)
   api [--update]        compare the public items of the libraries with tests/public-api
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         "api" => api::run(&args),
         "package" => package::run(args.iter().any(|arg| arg == "--verify")),
         "prose" => prose::run(&args),
+        "book" => book::run(&args),
         "bounds" => bounds::run(),
         "codegen" => codegen::run(&args),
         "install" => install::run(&args),
