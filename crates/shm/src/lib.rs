@@ -35,8 +35,6 @@ mod fragments;
 mod fuzz;
 mod memory;
 pub mod orderings;
-#[doc(hidden)]
-pub mod planted;
 mod prefetch;
 mod service_region;
 pub mod size;

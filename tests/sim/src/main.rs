@@ -1,11 +1,11 @@
 //! The simulator as a program; `cargo xtask sim` builds and runs it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
+use esatto_planted::Bug;
 use esatto_sim::found;
-use esatto_sim::planted::{self, Planted};
 use esatto_sim::runner::{self, Finding};
 use esatto_sim::state::State;
 
@@ -15,15 +15,15 @@ static ALLOCATOR: esatto_sim::alloc::Counting = esatto_sim::alloc::Counting;
 const USAGE: &str = "\
 cargo xtask sim [OPTIONS]
 
-  --seeds N        so many seeds (default 100)
-  --from S         beginning with this one (default 1)
-  --seed S         only this one
-  --trace          print every event of it
-  --jobs J         threads (default: all cores)
-  --state FILE     go on where the run with this file ended: skip the seeds that are done, add those that follow
-  --found          the seeds that once found a bug
-  --planted NAME   with this bug awake, until it is found; 'all': each in turn; 'known': each with the seed that is
-                   known to find it";
+  --seeds N        number of seeds (default 100)
+  --from S         first seed (default 1)
+  --seed S         run this seed only
+  --trace          print every event of the seed
+  --jobs J         number of threads (default: all cores)
+  --state FILE     continue the run that wrote this file: skip its seeds, add those that follow
+  --found          run the seeds that once found a bug
+  --planted NAME   wake this planted bug (tests/sim/planted/bugs) and search for it;
+                   'all': search for each in turn; 'known': check that each is found by its seed";
 
 #[derive(Debug)]
 struct Options {
@@ -47,18 +47,15 @@ fn main() -> ExitCode {
         }
     };
     if !cfg!(debug_assertions) {
-        eprintln!("the simulator must be built with debug assertions: cargo xtask sim");
+        eprintln!("the simulator needs debug assertions; run it with cargo xtask sim");
         return ExitCode::FAILURE;
     }
     runner::catch_panics();
     let is_good = match options.planted.as_deref() {
-        Some("all") => find_all(&options),
-        Some("known") => find_known(),
-        Some(name) => match planted::named(name) {
-            Some(bug) if options.is_single => single(options.from, bug.name, options.is_traced).is_err(),
-            Some(bug) => find(bug, &options),
-            None => {
-                eprintln!("no bug is called {name}");
+        Some(name) => match bugs() {
+            Ok(bugs) => search(name, &bugs, &options),
+            Err(error) => {
+                eprintln!("{error}");
                 false
             }
         },
@@ -84,7 +81,7 @@ fn parse(args: &[String]) -> Result<Options, String> {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
-        let number = |text: &String| text.parse::<u64>().map_err(|_| format!("{arg} {text} is no number"));
+        let number = |text: &String| text.parse::<u64>().map_err(|_| format!("{arg} {text} is not a number"));
         match arg.as_str() {
             "--seeds" => options.seeds = number(value()?)?,
             "--from" => options.from = number(value()?)?,
@@ -96,13 +93,23 @@ fn parse(args: &[String]) -> Result<Options, String> {
             "--state" => options.state = Some(value()?.into()),
             "--found" => options.is_found = true,
             "--trace" => options.is_traced = true,
-            _ => return Err(format!("the simulator knows no {arg}")),
+            _ => return Err(format!("unknown option {arg}")),
         }
     }
     Ok(options)
 }
 
-fn single(seed: u64, planted: &'static str, is_traced: bool) -> Result<(), ()> {
+/// Returns the bugs that this program's sources contain.
+fn bugs() -> Result<Vec<Bug>, String> {
+    // `cargo xtask sim` sets the variable when it builds the copy that contains the bugs.
+    if option_env!("ESATTO_ARE_BUGS_PLANTED").is_none_or(str::is_empty) {
+        return Err("this simulator was built without planted bugs; run cargo xtask sim --planted".to_owned());
+    }
+    Bug::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("planted/bugs"))
+}
+
+/// Runs one seed and prints its outcome.
+fn single(seed: u64, planted: &str, is_traced: bool) -> Result<(), ()> {
     match runner::try_seed(seed, planted, is_traced) {
         Ok(tally) => {
             println!("seed {seed}: {tally}");
@@ -115,6 +122,7 @@ fn single(seed: u64, planted: &'static str, is_traced: bool) -> Result<(), ()> {
     }
 }
 
+/// Runs seeds without a planted bug; none may find anything.
 fn clean(options: &Options) -> bool {
     let start = Instant::now();
     let seeds = options.from..options.from.saturating_add(options.seeds);
@@ -140,10 +148,34 @@ fn clean(options: &Options) -> bool {
     outcome.findings.is_empty()
 }
 
-/// Searches for a planted bug.
-fn find(bug: &Planted, options: &Options) -> bool {
+/// Runs what `--planted NAME` asks for.
+fn search(name: &str, bugs: &[Bug], options: &Options) -> bool {
+    match name {
+        "all" => {
+            let found = bugs.iter().filter(|bug| find(bug, options)).count();
+            println!("{found} of {} planted bugs found", bugs.len());
+            found == bugs.len()
+        }
+        "known" => {
+            let found = bugs.iter().filter(|bug| is_known(bug)).count();
+            println!("{found} of {} planted bugs found by their seeds", bugs.len());
+            found == bugs.len()
+        }
+        _ => match bugs.iter().find(|bug| bug.name == name) {
+            Some(bug) if options.is_single => single(options.from, &bug.name, options.is_traced).is_err(),
+            Some(bug) => find(bug, options),
+            None => {
+                eprintln!("tests/sim/planted/bugs contains no {name}.bug");
+                false
+            }
+        },
+    }
+}
+
+/// Runs seeds until one finds a planted bug.
+fn find(bug: &Bug, options: &Options) -> bool {
     let seeds = options.from..options.from.saturating_add(options.seeds);
-    let outcome = runner::run_seeds(seeds, options.jobs, bug.name, true, None);
+    let outcome = runner::run_seeds(seeds, options.jobs, &bug.name, true, None);
     match outcome.findings.first() {
         Some(finding) => {
             println!("{:32} seed {:4}: {}", bug.name, finding.seed, one_line(&finding.what));
@@ -156,36 +188,24 @@ fn find(bug: &Planted, options: &Options) -> bool {
     }
 }
 
-fn find_all(options: &Options) -> bool {
-    if !planted::can_be_woken() {
-        return false;
+/// Checks that the seed of a planted bug finds it, and by which invariant.
+fn is_known(bug: &Bug) -> bool {
+    match runner::try_seed(bug.seed, &bug.name, false) {
+        Err(finding) if finding.what.contains(&bug.finding) => return true,
+        Err(finding) => {
+            println!("{}: found, but not by '{}': {}", bug.name, bug.finding, one_line(&finding.what));
+        }
+        Ok(_) => println!("{}: not found; search with --planted {} --seeds 1000", bug.name, bug.name),
     }
-    let found = planted::ALL.iter().filter(|bug| find(bug, options)).count();
-    println!("{found} of {} planted bugs found", planted::ALL.len());
-    found == planted::ALL.len()
+    false
 }
 
-/// Each bug must be found by the seed that is known to find it.
-fn find_known() -> bool {
-    if !planted::can_be_woken() {
-        return false;
-    }
-    let missed: Vec<&str> = planted::ALL
-        .iter()
-        .filter(|bug| runner::try_seed(bug.found_by, bug.name, false).is_ok())
-        .map(|bug| bug.name)
-        .collect();
-    println!("{} of {} planted bugs found by their seeds", planted::ALL.len() - missed.len(), planted::ALL.len());
-    missed.iter().for_each(|name| println!("not found: {name}; look with --planted {name} --seeds 1000"));
-    missed.is_empty()
-}
-
-/// Each seed that found a bug must find nothing now.
+/// Runs the seeds that once found a bug; none may find anything now.
 fn run_found() -> bool {
     let findings: Vec<Finding> =
         found::SEEDS.iter().filter_map(|(seed, _)| runner::try_seed(*seed, "", false).err()).collect();
     findings.iter().for_each(|finding| report(finding, ""));
-    println!("{} of {} seeds find nothing any more", found::SEEDS.len() - findings.len(), found::SEEDS.len());
+    println!("{} of {} seeds find nothing", found::SEEDS.len() - findings.len(), found::SEEDS.len());
     findings.is_empty()
 }
 

@@ -41,15 +41,15 @@ std::thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Runs one seed; `planted` is the bug that is awake, or empty.
+/// Runs one seed while the planted bug of this name is awake; no bug has the empty name.
 ///
 /// # Errors
 ///
 /// The invariant that does not hold.
-pub fn try_seed(seed: u64, planted: &'static str, is_traced: bool) -> Result<Tally, Finding> {
-    esatto_shm::planted::plant(planted);
+pub fn try_seed(seed: u64, planted: &str, is_traced: bool) -> Result<Tally, Finding> {
+    esatto_planted::wake(planted);
     let result = panic::catch_unwind(AssertUnwindSafe(|| run(seed, is_traced)));
-    esatto_shm::planted::plant("");
+    esatto_planted::wake("");
     result.map_err(|_| Finding { seed, what: PANIC.with(|text| core::mem::take(&mut *text.borrow_mut())) })
 }
 
@@ -75,7 +75,7 @@ pub fn catch_panics() {
 pub fn run_seeds(
     seeds: Range<u64>,
     jobs: usize,
-    planted: &'static str,
+    planted: &str,
     stop_at_first: bool,
     state: Option<&mut State>,
 ) -> Outcome {

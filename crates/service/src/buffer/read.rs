@@ -1,7 +1,5 @@
 //! Packets come out, or are given up (`docs/spec/trace-buffer.md §9, §11, §12`).
 
-use esatto_shm::planted;
-
 use super::chunk_list::{Stored, is_before};
 use super::fragment::Fragment;
 use super::record::{self, ChunkRecord, HEADER, INCOMPLETE, LAST_CONTINUES, NEEDS_PATCHING, Record};
@@ -168,7 +166,7 @@ impl CentralBuffer {
         let mut chunk = record::load_chunk(&self.data, first.offset);
         let lost = sequence.lost_before(&chunk);
         if chunk.is_read() {
-            if chunk.has(INCOMPLETE) && !planted!("incomplete-left") {
+            if chunk.has(INCOMPLETE) {
                 return Step::Waits { for_rest: false };
             }
             self.lose(slot, lost);
@@ -182,12 +180,12 @@ impl CentralBuffer {
             return Step::Consumed;
         };
         let is_last = chunk.ends_at(fragment.end());
-        if chunk.read == 0 && chunk.has(FIRST_CONTINUES) && !planted!("orphan-returned") {
+        if chunk.read == 0 && chunk.has(FIRST_CONTINUES) {
             self.lose(slot, lost | loss::PRESENT | loss::ORPHAN_CONTINUATION);
             self.consume(first.offset, &mut chunk, fragment.end());
             return Step::Consumed;
         }
-        if is_last && chunk.has(NEEDS_PATCHING) && !planted!("unpatched-returned") {
+        if is_last && chunk.has(NEEDS_PATCHING) {
             return Step::Waits { for_rest: false };
         }
         if is_last && chunk.has(LAST_CONTINUES) {
@@ -302,11 +300,7 @@ impl CentralBuffer {
         if self.ranges.is_empty() {
             return Step::Consumed;
         }
-        let loss = &mut self.sequences.get_mut(slot).loss;
-        if planted!("mark-repeated") {
-            return Step::Packet(*loss);
-        }
-        Step::Packet(core::mem::take(loss))
+        Step::Packet(core::mem::take(&mut self.sequences.get_mut(slot).loss))
     }
 
     fn begin_ranges(&mut self, offset: u32, fragment: Fragment) {
@@ -365,7 +359,7 @@ impl CentralBuffer {
     /// What a chunk says of a loss behind its fragments is told by the next packet.
     fn lose_with(&mut self, slot: u32, chunk: &ChunkRecord) {
         let sequence = self.sequences.get_mut(slot);
-        if chunk.has(ABORTED) && !planted!("abort-unmarked") {
+        if chunk.has(ABORTED) {
             sequence.loss |= loss::PRESENT | loss::WRITER_ABORT;
         }
         if chunk.has(CORRUPTED) {
@@ -473,7 +467,7 @@ impl CentralBuffer {
     }
 
     fn count_overwritten(&mut self, chunk: &ChunkRecord) {
-        self.stats.chunks_overwritten += 1 + u64::from(planted!("overwritten-counted-twice"));
+        self.stats.chunks_overwritten += 1;
         self.stats.bytes_overwritten += chunk.size() as u64;
     }
 }

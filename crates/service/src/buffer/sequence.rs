@@ -3,8 +3,6 @@
 use core::ops::Bound;
 use std::collections::BTreeMap;
 
-use esatto_shm::planted;
-
 use super::chunk_list::{ChunkList, Place, Stored};
 use super::histogram::Histogram;
 use super::record::ChunkRecord;
@@ -121,12 +119,12 @@ impl Sequence {
         }
         let Some(last) = self.consumed.filter(|last| last.id != first.chunk_id) else {
             let is_unknown = self.consumed.is_none() && self.may_be_known && first.chunk_id != 0;
-            return if is_unknown && !planted!("forgotten-unmarked") { loss::PRESENT | loss::READ_GAP } else { 0 };
+            return if is_unknown { loss::PRESENT | loss::READ_GAP } else { 0 };
         };
         if first.chunk_id != last.id.wrapping_add(1) {
-            return if planted!("gap-unmarked") { 0 } else { loss::PRESENT | loss::READ_GAP };
+            return loss::PRESENT | loss::READ_GAP;
         }
-        if last.incomplete && !planted!("incomplete-unmarked") { LEFT_INCOMPLETE } else { 0 }
+        if last.incomplete { LEFT_INCOMPLETE } else { 0 }
     }
 
     /// Whether a chunk is part of a packet that waits for its rest: it was found to be whole.

@@ -1,7 +1,5 @@
 //! Chunks and patches go in (`docs/spec/trace-buffer.md §3-§8`).
 
-use esatto_shm::planted;
-
 use super::chunk_list::{Stored, is_before};
 use super::fragment::{self, Broken};
 use super::record::{self, ChunkRecord, HEADER, INCOMPLETE, LAST_CONTINUES, NEEDS_PATCHING, Record, WIRE_FLAGS};
@@ -59,9 +57,9 @@ impl CentralBuffer {
         let mut already_consumed = 0;
         match sequence.consumed {
             Some(last) if last.id == checked.chunk_id && last.incomplete && checked.available > last.bytes => {
-                already_consumed = if planted!("readmission-repeats") { 0 } else { last.bytes };
+                already_consumed = last.bytes;
             }
-            Some(last) if !is_before(last.id, checked.chunk_id) && !planted!("late-chunk-accepted") => {
+            Some(last) if !is_before(last.id, checked.chunk_id) => {
                 if last.id == checked.chunk_id && last.incomplete && checked.is_complete(last.bytes) {
                     self.end_incomplete(slot, &checked);
                 }
@@ -105,13 +103,11 @@ impl CentralBuffer {
     ) -> bool {
         self.work += 1;
         // Producers may name any buffer; those of clones stay as they are.
-        let found = self.sequences.find(producer, writer).filter(|_| !self.read_only).and_then(|slot| {
-            let mut stored = self.sequences.find_chunk(slot, chunk_id)?;
-            if planted!("patch-next-chunk") {
-                stored = self.sequences.find_chunk(slot, chunk_id.wrapping_add(1)).unwrap_or(stored);
-            }
-            Some((slot, stored))
-        });
+        let found = self
+            .sequences
+            .find(producer, writer)
+            .filter(|_| !self.read_only)
+            .and_then(|slot| Some((slot, self.sequences.find_chunk(slot, chunk_id)?)));
         let found = found.filter(|(slot, stored)| !self.sequences.get(*slot).has_begun_with(stored.id));
         let Some((slot, Stored { offset, .. })) = found else {
             self.stats.patches_failed += 1;
@@ -135,15 +131,13 @@ impl CentralBuffer {
             applied += 1;
         }
         self.work += applied;
-        if !planted!("patch-wakes-nobody") {
-            self.sequences.wake(slot);
-        }
+        self.sequences.wake(slot);
         if is_out_of_range {
             self.stats.patches_failed += 1;
             return false;
         }
         self.stats.patches_succeeded += applied;
-        if !more || planted!("patch-releases-early") {
+        if !more {
             chunk.flags &= !NEEDS_PATCHING;
             record::store_chunk(&mut self.data, offset as usize, &chunk);
         }
@@ -242,9 +236,6 @@ impl CentralBuffer {
         if checked.available == stored.available && !was_patched && !(is_complete && was_incomplete) {
             return;
         }
-        if planted!("rewrite-begins-again") {
-            stored.read = 0;
-        }
         let is_larger = checked.available > stored.available;
         let is_relocated = is_larger
             && self.policy == FillPolicy::Ring
@@ -317,9 +308,9 @@ impl CentralBuffer {
     /// `size` is at most the capacity. Afterwards the bytes up to the next record are padding, except the cleared ones,
     /// which the caller fills.
     fn make_room(&mut self, size: usize) -> Option<usize> {
-        if self.write + size + usize::from(planted!("wrap-too-early")) > self.capacity {
+        if self.write + size > self.capacity {
             if self.policy == FillPolicy::Discard {
-                self.closed = !planted!("discard-reopens");
+                self.closed = true;
                 return None;
             }
             let used = self.data.len();

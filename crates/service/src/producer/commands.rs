@@ -3,8 +3,6 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use esatto_shm::planted;
-
 use super::{Memory, Producer};
 use crate::api::{Attachment, Body, CallId, ClientId, Output};
 use crate::context::Context;
@@ -49,9 +47,6 @@ impl Producer {
         match self.commands.call {
             Some(call) => cx.send(call, Body::Encoded(command), true, attachment),
             None => self.commands.setup_tracing = Some((command, attachment)),
-        }
-        if planted!("command-lost") && self.commands.waiting.len() > 2 {
-            self.commands.waiting.pop_front();
         }
         self.send_waiting(cx);
     }

@@ -1,7 +1,5 @@
 //! What the service appends to the packets of producers: the trusted fields (`docs/spec/service.md §15`).
 
-use esatto_shm::planted;
-
 use crate::buffer::{Identity, Packet, loss};
 use crate::encode::put;
 use crate::read::packet_check::{Found, PREVIOUS_PACKET_DROPPED};
@@ -48,7 +46,7 @@ impl Stamper {
 fn put_identity(out: &mut Vec<u8>, identity: &Identity, sequence_id: u32) {
     put(out, 3, i64::from(identity.uid) as u64);
     put(out, 10, sequence_id.into());
-    if let Some(pid) = identity.pid.filter(|_| identity.machine_id == 0 || !planted!("pid-lost")) {
+    if let Some(pid) = identity.pid {
         put(out, 79, i64::from(pid) as u64);
     }
     if identity.machine_id != 0 {

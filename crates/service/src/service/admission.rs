@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::LockdownModeOperation;
-use esatto_shm::planted;
 
 use crate::context::Context;
 use crate::ids::SessionId;
@@ -166,16 +165,14 @@ impl Service {
     fn check_number(&self, uid: i32, sessions: &[&Session]) -> Result<(), String> {
         let all = || sessions.iter();
         let of_uid = all().filter(|session| session.consumer_uid == uid).count();
-        if of_uid >= MAX_SESSIONS_PER_UID && !planted!("sessions-unbounded") {
+        if of_uid >= MAX_SESSIONS_PER_UID {
             return Err(format!("uid {uid} has {of_uid} sessions, at most {MAX_SESSIONS_PER_UID} are possible"));
         }
         // Clones have a limit of their own. They do not count against the reserves.
         let without_clones = || all().filter(|session| session.state != State::Cloned).count();
         let (count, max, whose) = match of_uid {
             _ if self.is_trusted(uid) => (without_clones(), MAX_SESSIONS_FOR_TRUSTED, ""),
-            0 if !planted!("newcomers-kept-out") => {
-                (without_clones(), MAX_SESSIONS_FOR_NEWCOMERS, "; the rest is for root")
-            }
+            0 => (without_clones(), MAX_SESSIONS_FOR_NEWCOMERS, "; the rest is for root"),
             _ => (all().count(), MAX_SESSIONS, "; the rest is for root and for users without a session"),
         };
         if count >= max {

@@ -10,7 +10,6 @@
 use esatto_protozero::Owned;
 use esatto_schema::trace_stats::FinalFlushOutcome;
 use esatto_schema::{CloneSessionRequestReader, CloneSessionResponse, TraceConfig};
-use esatto_shm::planted;
 
 use crate::api::{CallId, ClientId, FileId, Output};
 use crate::buffer::CentralBuffer;
@@ -239,13 +238,8 @@ impl Service {
     /// Empties the buffers whose old content is not wanted in clones: all of them, or none.
     fn clear_before_clone(&mut self, source: SessionId) -> Result<(), String> {
         let Some(session) = self.sessions.get(&source) else { return Ok(()) };
-        let is_cleared = |index: usize| {
-            session
-                .config
-                .buffers
-                .get(index)
-                .is_some_and(|b| b.clear_before_clone == Some(true) && !planted!("clone-uncleared"))
-        };
+        let is_cleared =
+            |index: usize| session.config.buffers.get(index).is_some_and(|b| b.clear_before_clone == Some(true));
         let mut old = Vec::new();
         for (index, id) in session.buffers.iter().enumerate().filter(|&(index, _)| is_cleared(index)) {
             let Some(buffer) = self.buffers.get_mut(*id).filter(|buffer| !buffer.is_empty()) else { continue };
@@ -291,7 +285,7 @@ impl Service {
             let group = BufferGroup::of(source, index);
             let Some(buffer) = buffers.get_mut(*buffer).filter(|_| is_wanted(group)) else { continue };
             let taken = match group {
-                BufferGroup::Copied if !planted!("clone-takes-away") => buffer.try_clone(),
+                BufferGroup::Copied => buffer.try_clone(),
                 _ => buffer.try_take(),
             };
             let Some(buffer) = taken else { return false };
@@ -352,10 +346,7 @@ impl Service {
         let mut buffers = Vec::with_capacity(pending.buffers.len());
         let sequence_ids = &self.sessions.get(&pending.source)?.sequence_ids;
         // In the same file the sequences go on, in one of its own they begin.
-        let sequence_ids = match pending.file.is_some() || planted!("clone-sequences-go-on") {
-            true => sequence_ids.clone(),
-            false => sequence_ids.restarted(),
-        };
+        let sequence_ids = if pending.file.is_some() { sequence_ids.clone() } else { sequence_ids.restarted() };
         let mut buffer_bytes = sequence_ids.bytes();
         cx.charge_bytes(buffer_bytes as usize);
         for (index, taken) in (0u32..).zip(pending.buffers) {
@@ -505,7 +496,7 @@ impl Service {
     fn abandon_clone(&mut self, id: CloneId, error: Option<&str>, cx: &mut Context<'_>) {
         let Some(pending) = self.pending_clones.remove(&id) else { return };
         probe::note(Note::CloneAbandoned(id.0));
-        if let Some(source) = self.sessions.get(&pending.source).filter(|_| !planted!("clone-transfer-lost")) {
+        if let Some(source) = self.sessions.get(&pending.source) {
             for (index, (buffer, taken)) in source.buffers.iter().zip(pending.buffers).enumerate() {
                 let (Some(taken), BufferGroup::Moved) = (taken, BufferGroup::of(source, index)) else { continue };
                 let Some(buffer) = self.buffers.get_mut(*buffer) else { continue };
@@ -528,7 +519,7 @@ impl Service {
         if let Some(file) = pending.file {
             cx.push(Output::CloseFile(file));
         }
-        if let Some(error) = error.filter(|_| !planted!("clone-unanswered")) {
+        if let Some(error) = error {
             self.reply_clone(pending.call, Err(error.to_owned()), cx);
         }
     }

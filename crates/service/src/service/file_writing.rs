@@ -4,7 +4,6 @@
 //! no more than two wait in memory. That holds when the session is freed, too (`freed_sessions.rs`).
 
 use esatto_schema::trace_config::FFlushMode;
-use esatto_shm::planted;
 
 use crate::api::{FileId, Output, TimerClock};
 use crate::context::Context;
@@ -71,9 +70,7 @@ impl Service {
             let path = session.config.output_path.as_ref().map(|path| format!(" {path}")).unwrap_or_default();
             let error = format!("the trace file{path} cannot be written: {error}");
             cx.error(format!("session {}: {error}", session_id.0));
-            if !planted!("file-error-untold") {
-                session.end_error = Some(error);
-            }
+            session.end_error = Some(error);
             return self.end_file(session_id, cx);
         }
         self.write_batches(session_id, cx);

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::trace_stats::FinalFlushOutcome;
-use esatto_shm::planted;
 
 use crate::api::{MemoryKind, TimerClock};
 use crate::client_text::Name;
@@ -88,7 +87,6 @@ impl Service {
 
     /// A producer answered this and all earlier flushes.
     pub(crate) fn acknowledge_flush(&mut self, producer: ProducerId, up_to: u64, cx: &mut Context<'_>) {
-        let up_to = if planted!("flush-id-off-by-one") { up_to - 1 } else { up_to };
         let Self { producers, sessions, .. } = self;
         let Some(found) = producers.get_mut(producer) else { return };
         let mut complete: BTreeMap<SessionId, Vec<(u64, bool)>> = BTreeMap::new();
@@ -165,13 +163,7 @@ impl Service {
     fn after_flush(&mut self, session_id: SessionId, then: AfterFlush, succeeded: bool, cx: &mut Context<'_>) {
         match then {
             AfterFlush::Nothing => {}
-            AfterFlush::Reply(call) if succeeded => {
-                cx.reply_empty(call);
-                if planted!("flush-answered-twice") {
-                    cx.reply_empty(call);
-                }
-            }
-            AfterFlush::Reply(_) if planted!("flush-unanswered") => {}
+            AfterFlush::Reply(call) if succeeded => cx.reply_empty(call),
             AfterFlush::Reply(call) => cx.reject(call),
             AfterFlush::WriteFile => self.write_file(session_id, false, cx),
             AfterFlush::Clone(clone, group) => self.take_group(clone, group, succeeded, cx),
@@ -195,9 +187,7 @@ impl Service {
             return;
         };
         if let FlushStrategy::Periodic { period_ms } = session.flush_strategy {
-            if !planted!("periodic-flush-forgotten") {
-                self.timers.set_periodic(session_id, Purpose::PeriodicFlush, TimerClock::Monotonic, period_ms, cx);
-            }
+            self.timers.set_periodic(session_id, Purpose::PeriodicFlush, TimerClock::Monotonic, period_ms, cx);
             self.flush(session_id, 0, FlushReason::Periodic, AfterFlush::Nothing, cx);
         }
     }

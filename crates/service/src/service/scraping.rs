@@ -7,8 +7,6 @@
 //! answer to a flush and the end of the session, comes after the last one. Most sessions are done
 //! in one step.
 
-use esatto_shm::planted;
-
 use crate::api::TimerClock;
 use crate::context::Context;
 use crate::ids::{ProducerId, SessionId};
@@ -131,14 +129,13 @@ impl Service {
         let Self { producers, buffers, sessions, .. } = self;
         let Some(session) = sessions.get_mut(&session_id) else { return true };
         let Some(under_way) = &mut session.scrapes.now else { return true };
-        let is_unwanted = planted!("flush-unscraped") && !under_way.waiting.stop;
         probe::note(Note::Scrape(Some(session_id.0)));
         let mut wanted = session.buffers.clone();
         wanted.sort_unstable();
         let end = cx.work.saturating_add(work);
-        for (id, _) in session.members.range(under_way.from..).filter(|_| !is_unwanted) {
+        for (id, _) in session.members.range(under_way.from..) {
             if cx.work > end {
-                under_way.from = ProducerId(id.0 + u16::from(planted!("long-scrape-skips")));
+                under_way.from = *id;
                 return false;
             }
             cx.charge(1);

@@ -1,7 +1,5 @@
 //! Sessions start, stop and go (`docs/spec/service.md §9, §10`).
 
-use esatto_shm::planted;
-
 use crate::api::{Output, TimerClock};
 use crate::context::Context;
 use crate::ids::{InstanceId, SessionId};
@@ -105,7 +103,7 @@ impl Service {
         }
         session.all_started_reported = true;
         session.record(Event::AllDataSourcesStarted, true, cx.now);
-        if let Some(client) = session.consumer.filter(|_| !planted!("event-lost")) {
+        if let Some(client) = session.consumer {
             self.notify_all_started(client);
         }
     }
@@ -144,9 +142,7 @@ impl Service {
         }
         let timeout_ms = session.stop_timeout_ms();
         self.enter(session_id, State::WaitingForStop, cx);
-        if !planted!("stop-timeout-forgotten") {
-            self.timers.set(session_id, Purpose::StopTimeout, TimerClock::Monotonic, timeout_ms, cx);
-        }
+        self.timers.set(session_id, Purpose::StopTimeout, TimerClock::Monotonic, timeout_ms, cx);
     }
 
     pub(crate) fn stop_instance(
@@ -170,10 +166,7 @@ impl Service {
 
     /// A stop was acknowledged, or an instance vanished.
     pub(crate) fn finish_if_all_stopped(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let done = |session: &&Session| {
-            let is_done = session.instances.are_all_stopped() || planted!("stop-acks-miscounted");
-            session.state == State::WaitingForStop && is_done
-        };
+        let done = |session: &&Session| session.state == State::WaitingForStop && session.instances.are_all_stopped();
         if self.sessions.get(&session_id).filter(done).is_some() {
             self.finish_stopping(session_id, cx);
         }
@@ -252,7 +245,7 @@ impl Service {
     /// Nobody has anything to do with a session any more: its buffers go.
     pub(crate) fn drop_content(&mut self, session: Session, cx: &mut Context<'_>) {
         let (mut recorded, mut overwritten) = (0, 0);
-        for buffer in &session.buffers[usize::from(planted!("buffer-leak") && session.buffers.len() > 1)..] {
+        for buffer in &session.buffers {
             if let Some(buffer) = self.buffers.remove(*buffer) {
                 recorded += buffer.stats().bytes_written;
                 overwritten += buffer.stats().bytes_overwritten;

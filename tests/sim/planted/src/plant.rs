@@ -129,7 +129,10 @@ mod tests {
     #[test]
     fn a_bug_may_only_add_something() {
         let planted = plant(SOURCE, &[bug("more", ");[--]{+g(x);+}")]).unwrap();
-        assert!(planted.contains(");if esatto_planted::is_awake(\"more\") { g(x); } else {  }\n    x + 2"), "{planted}");
+        assert!(
+            planted.contains(");if esatto_planted::is_awake(\"more\") { g(x); } else {  }\n    x + 2"),
+            "{planted}"
+        );
     }
 
     #[test]
