@@ -15,6 +15,7 @@ const ORDER: &[&str] = &[
     "ipc",
     "filter",
     "service",
+    "trace-files",
     "macros",
     "esatto",
     "daemon",

@@ -1,26 +1,21 @@
-//! Trace files that the service streams into (`write_into_file`, `docs/spec/service.md` §18).
+//! Trace files that the service streams into: their number per user, and the way in which the daemon
+//! creates and writes them.
 //!
-//! A file can be slow (a network disk) or never finish a write at all (a pipe that nobody reads),
-//! and the event loop must not wait for it. So each file has a thread of its own, which does the
-//! writes in order and reports through a channel. A daemon whose sessions stream into no file has
-//! no such thread.
-//!
-//! What waits for a file is bounded: the service has at most two writes per file under way, about 1
-//! MiB each, while its session lives. The number of files is bounded too ([`MAX_FILES`]).
+//! [`esatto_trace_files`] writes each file in a thread of its own. [`MAX_FILES`] bounds their number.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Seek as _, Write as _};
+use std::fs::{File, OpenOptions, Permissions};
+use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Instant;
 
 use esatto_ipc::ForeignFd;
 use esatto_service::FileId;
+use esatto_trace_files::{FileEvent, Files, Host};
 use rustix::fs::OFlags;
 
 use crate::packet_file::write_packets;
@@ -28,138 +23,59 @@ use crate::stats::Counters;
 use crate::user_shares::{Owner, share_of};
 use crate::wakeup::Wakeup;
 
-/// Files at the same time, those included whose sessions are over but whose last write does not
-/// end: a consumer can bring any number of pipes that nobody reads, each of which keeps a thread.
-/// Beyond it, the session is told that its file cannot be written, and the log says why.
+/// Trace files at the same time, with those whose session has ended but whose last write has not.
+///
+/// A consumer can bring any number of pipes that nobody reads, each of which keeps a thread. Beyond the
+/// bound, the session is told that its file cannot be written, and the log says why.
 pub(crate) const MAX_FILES: usize = 64;
-/// Of these, files that only root, the user of this service and configs with a path can have. Of
-/// the others, each user has a share ([`share_of`]): alone, more than it can have sessions.
+/// Files that are reserved for root, the user of this service and configs with a path. Each user has a
+/// share of the others ([`share_of`]): a single user may have more files than it can have sessions.
 const RESERVED_FILES: usize = 16;
-
-/// What a file's thread has to tell.
-#[derive(Debug)]
-pub(crate) enum FileEvent {
-    Opened(FileId, Result<(), String>),
-    /// With the bytes, whose memory can be used again.
-    Written(FileId, Result<(), String>, Vec<u8>),
-    /// To this file.
-    Copied(FileId, Result<(), String>),
-    Closed(FileId),
-}
-
-/// What a file's thread has to do.
-#[derive(Debug)]
-enum Job {
-    Write(Vec<u8>),
-    Sync,
-    /// Let the thread of another file copy what this one holds now.
-    Lend(FileId, Sender<Self>),
-    Copy(io::Result<Lent>),
-}
-
-/// What this process has written to a file at some point.
-#[derive(Debug)]
-struct Lent {
-    file: File,
-    begin: u64,
-    size_bytes: u64,
-}
-
-/// A file and what this process has written to it. Nothing else of it is ever read: a consumer may
-/// have brought a file that was not empty, and that it could not read itself.
-#[derive(Debug)]
-struct Written {
-    file: File,
-    /// Where the first byte is; `None` before there is one, and for what has no offset.
-    begin: Option<u64>,
-    size_bytes: u64,
-}
 
 /// All open trace files.
 #[derive(Debug)]
-pub(crate) struct Files {
-    /// Dropping the sender closes the file after its last job.
-    open: HashMap<FileId, Sender<Job>>,
-    /// For whom each file is counted, until it is closed. `None`: it was created by its path.
+pub(crate) struct TraceFiles {
+    files: Files<Daemon>,
+    /// The owner for whom each file counts until it is closed. `None`: it was created by its path.
     owners: HashMap<FileId, Option<Owner>>,
     /// The user of this service.
     uid: i32,
-    events: Receiver<FileEvent>,
-    report: Report,
 }
 
-/// A thread's way back to the loop.
-#[derive(Clone, Debug)]
-struct Report {
-    events: Sender<FileEvent>,
-    wake: Arc<Wakeup>,
-    counters: Arc<Counters>,
-}
-
-impl Report {
-    fn send(&self, event: FileEvent) {
-        // Without a receiver the loop is gone, and nobody wants to know.
-        if self.events.send(event).is_ok() {
-            self.wake.wake();
-        }
-    }
-}
-
-impl Files {
-    pub(crate) fn new(uid: i32, wake: Arc<Wakeup>, counters: Arc<Counters>) -> Self {
-        let (sender, events) = channel();
-        let report = Report { events: sender, wake, counters };
-        Self { open: HashMap::new(), owners: HashMap::new(), uid, events, report }
+impl TraceFiles {
+    pub(crate) fn new(uid: i32, wakeup: Arc<Wakeup>, counters: Arc<Counters>) -> Self {
+        Self { files: Files::new(Daemon { wakeup, counters }), owners: HashMap::new(), uid }
     }
 
     /// Writes to a descriptor that a consumer of this user brought.
     pub(crate) fn adopt(&mut self, id: FileId, fd: ForeignFd, owner: Owner) {
-        self.start(id, Some(owner), move || Ok(File::from(fd.into_owned())), false);
+        // If no thread starts, this drops the descriptor, and the closing threads close it.
+        let started = self.admit(Some(owner)).map_err(io::Error::other);
+        let started = started.and_then(|()| self.files.adopt(id, move || File::from(fd.into_owned())));
+        self.note_start(id, Some(owner), started);
     }
 
-    /// Creates a file that must not exist; [`FileEvent::Opened`] follows.
+    /// Creates a file that must not exist. [`FileEvent::Opened`] follows.
     pub(crate) fn create(&mut self, id: FileId, path: Vec<u8>) {
         let path = PathBuf::from(std::ffi::OsString::from_vec(path));
-        self.start(id, None, move || create_exclusively(&path), true);
+        let started = match self.admit(None) {
+            Ok(()) => self.files.create(id, path),
+            Err(why) => {
+                self.files.refuse(id, why.clone());
+                Err(io::Error::other(why))
+            }
+        };
+        self.note_start(id, None, started);
     }
 
-    fn start(
-        &mut self,
-        id: FileId,
-        owner: Option<Owner>,
-        open: impl FnOnce() -> io::Result<File> + Send + 'static,
-        report_open: bool,
-    ) {
-        let (jobs, todo) = channel();
-        let report = self.report.clone();
-        let body = move || {
-            let opened = open();
-            if report_open {
-                report.send(FileEvent::Opened(id, result_text(&opened)));
-            }
-            work(id, opened, &todo, &report);
-            report.send(FileEvent::Closed(id));
-        };
-        let started = self.admit(owner).map_err(io::Error::other).and_then(|()| {
-            // What could not be begun is dropped: a descriptor of a stranger by those who close
-            // such.
-            thread::Builder::new().name(format!("trace-file-{}", id.0)).spawn(body)
-        });
+    fn note_start(&mut self, id: FileId, owner: Option<Owner>, started: io::Result<()>) {
         match started {
-            Ok(_) => {
-                self.open.insert(id, jobs);
-                self.owners.insert(id, owner);
-            }
-            Err(e) => {
-                log::error!("cannot start the thread of a trace file: {e}");
-                if report_open {
-                    self.report.send(FileEvent::Opened(id, Err(e.to_string())));
-                }
-            }
+            Ok(()) => drop(self.owners.insert(id, owner)),
+            Err(e) => log::error!("cannot start the thread of a trace file: {e}"),
         }
     }
 
-    /// Returns whether there may be one more file of this owner, or why not.
+    /// Checks whether this owner may have one more file.
     fn admit(&self, owner: Option<Owner>) -> Result<(), String> {
         let open = self.owners.len();
         if open >= MAX_FILES {
@@ -178,212 +94,126 @@ impl Files {
         }
     }
 
-    /// Appends; [`FileEvent::Written`] follows.
-    pub(crate) fn write(&mut self, id: FileId, bytes: Vec<u8>) {
-        let sent = self.open.get(&id).map(|jobs| jobs.send(Job::Write(bytes)));
-        if !matches!(sent, Some(Ok(()))) {
-            self.report.send(FileEvent::Written(id, Err("the file is not open".to_owned()), Vec::new()));
-        }
+    /// Appends packets to a file. [`FileEvent::Written`] follows.
+    pub(crate) fn write(&self, id: FileId, packets: Vec<u8>) {
+        self.files.write(id, packets);
     }
 
-    /// Appends what was to be written to a file to another; [`FileEvent::Copied`] follows. The one
-    /// copied from is not held up.
-    pub(crate) fn copy(&mut self, from: FileId, to: FileId) {
-        let target = self.open.get(&to).cloned();
-        let sent = target.and_then(|target| self.open.get(&from).map(|jobs| jobs.send(Job::Lend(to, target))));
-        if !matches!(sent, Some(Ok(()))) {
-            self.report.send(FileEvent::Copied(to, Err("the file is not open".to_owned())));
-        }
+    /// Appends to one file everything that was to be written to another one so far.
+    /// [`FileEvent::Copied`] follows.
+    pub(crate) fn copy(&self, from: FileId, to: FileId) {
+        self.files.copy(from, to);
     }
 
-    pub(crate) fn sync(&mut self, id: FileId) {
-        if let Some(jobs) = self.open.get(&id) {
-            // A thread that is gone has said so.
-            let _ = jobs.send(Job::Sync);
-        }
+    /// Syncs a file to its disk after the writes so far.
+    pub(crate) fn sync(&self, id: FileId) {
+        self.files.sync(id);
     }
 
+    /// Closes a file after its last write.
     pub(crate) fn close(&mut self, id: FileId) {
-        self.open.remove(&id);
+        self.files.close(id);
     }
 
-    /// What has happened since the last call.
+    /// Returns the next event, if there is one.
     pub(crate) fn next_event(&mut self) -> Option<FileEvent> {
-        let event = self.events.try_recv().ok()?;
+        let event = self.files.next_event()?;
         self.note(&event);
         Some(event)
     }
 
-    /// The next event, waiting for it; `None` at `deadline` or when no file is left.
+    /// Waits for the next event. Returns `None` at `deadline` or when no file is left.
     pub(crate) fn wait_event(&mut self, deadline: Instant) -> Option<FileEvent> {
         if self.owners.is_empty() {
             return None;
         }
-        let left = deadline.saturating_duration_since(Instant::now());
-        match self.events.recv_timeout(left) {
-            Ok(event) => {
-                self.note(&event);
-                Some(event)
-            }
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                log::error!("a trace file takes no data: it is left incomplete");
-                None
-            }
+        let event = self.files.wait_event(deadline.saturating_duration_since(Instant::now()));
+        match &event {
+            Some(event) => self.note(event),
+            None => log::error!("a trace file takes no data: it is left incomplete"),
         }
+        event
     }
 
     fn note(&mut self, event: &FileEvent) {
         if let FileEvent::Closed(id) = event {
-            self.open.remove(id);
+            self.files.close(*id);
             self.owners.remove(id);
         }
     }
 }
 
-/// Does the jobs of one file until the loop closes it.
-fn work(id: FileId, opened: io::Result<File>, todo: &Receiver<Job>, report: &Report) {
-    let mut file = opened.ok().map(Written::new);
-    let mut is_damaged = false;
-    while let Ok(job) = todo.recv() {
-        match job {
-            Job::Write(bytes) => {
-                let result = match &mut file {
-                    Some(file) if !is_damaged => file.append(&bytes),
-                    Some(_) => Err(io::Error::other("what comes before could not be written")),
-                    None => Err(io::Error::other("the file is not open")),
-                };
-                match result {
-                    Ok(()) => report.counters.file_bytes_written.add(bytes.len() as u64),
-                    Err(_) => is_damaged = true,
-                }
-                report.send(FileEvent::Written(id, result_text(&result), bytes));
-            }
-            Job::Lend(to, target) => {
-                let lent = match &file {
-                    Some(file) if !is_damaged => file.lend(),
-                    _ => Err(io::Error::other("the file could not be written")),
-                };
-                if target.send(Job::Copy(lent)).is_err() {
-                    report.send(FileEvent::Copied(to, Err("the file is not open".to_owned())));
-                }
-            }
-            Job::Copy(lent) => {
-                let result = lent.and_then(|lent| match &mut file {
-                    Some(file) => file.append_copy(&lent),
-                    None => Err(io::Error::other("the file is not open")),
-                });
-                report.send(FileEvent::Copied(id, result_text(&result)));
-            }
-            Job::Sync => {
-                if let Some(Err(e)) = file.as_ref().map(|written| written.file.sync_data()) {
-                    // Pipes and terminals cannot be synced.
-                    log::debug!("a trace file was not synced: {e}");
-                }
-            }
-        }
-    }
+/// The daemon's way to write files.
+#[derive(Clone, Debug)]
+struct Daemon {
+    wakeup: Arc<Wakeup>,
+    counters: Arc<Counters>,
 }
 
-impl Written {
-    fn new(file: File) -> Self {
-        Self { file, begin: None, size_bytes: 0 }
+impl Host for Daemon {
+    fn spawn(&self, id: FileId, body: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+        thread::Builder::new().name(format!("trace-file-{}", id.0)).spawn(body).map(drop)
     }
 
-    /// Appends packets.
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.note_begin();
-        write_packets(&mut self.file, bytes)?;
-        self.size_bytes += bytes.len() as u64;
+    fn wake(&self) {
+        self.wakeup.wake();
+    }
+
+    fn create(&self, path: &Path) -> io::Result<File> {
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o644).open(path)?;
+        // Whatever the umask is: other users may read the file.
+        file.set_permissions(Permissions::from_mode(0o644))?;
+        Ok(file)
+    }
+
+    fn append(&self, file: &mut File, packets: &[u8]) -> io::Result<()> {
+        write_packets(file, packets)?;
+        self.counters.file_bytes_written.add(packets.len() as u64);
         Ok(())
     }
 
-    /// Appends what another file was lent for.
-    fn append_copy(&mut self, from: &Lent) -> io::Result<()> {
-        /// Bytes read at a time.
-        const PIECE_BYTES: usize = 256 * 1024;
-        self.note_begin();
-        let mut piece = vec![0; PIECE_BYTES];
-        let mut done = 0;
-        while done < from.size_bytes {
-            let wanted = usize::try_from(from.size_bytes - done).map_or(PIECE_BYTES, |left| left.min(PIECE_BYTES));
-            // Its offset is the writer's: it must not move.
-            match from.file.read_at(&mut piece[..wanted], from.begin + done) {
-                Ok(0) => return Err(io::Error::other("it was truncated")),
-                Ok(len) => {
-                    self.file.write_all(&piece[..len])?;
-                    done += len as u64;
-                    self.size_bytes += len as u64;
-                }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(())
-    }
-
-    /// Before the first write: it goes to the offset, or to the end of a file that is only appended
-    /// to.
-    fn note_begin(&mut self) {
-        if self.size_bytes == 0 {
-            let appends = rustix::fs::fcntl_getfl(&self.file).is_ok_and(|flags| flags.contains(OFlags::APPEND));
-            let begin = if appends { self.file.metadata().map(|of| of.len()) } else { self.file.stream_position() };
-            self.begin = begin.ok();
-        }
-    }
-
-    /// What was written, to be read by another thread with the access that the descriptor has. A
-    /// process that may do more must not open the file again: the consumer that brought it need not
-    /// be allowed to read it.
-    fn lend(&self) -> io::Result<Lent> {
-        if !self.file.metadata()?.is_file() {
-            return Err(io::Error::other("it is not a regular file"));
-        }
-        if rustix::fs::fcntl_getfl(&self.file)? & OFlags::RWMODE != OFlags::RDWR {
+    /// Keeps the access that the descriptor has. A process with more rights must not open the file
+    /// again, because the consumer that brought it may not be allowed to read it.
+    fn reader(&self, file: &File) -> io::Result<File> {
+        if rustix::fs::fcntl_getfl(file)? & OFlags::RWMODE != OFlags::RDWR {
             return Err(io::Error::other(
                 "it was opened for writing only; open it for reading and writing to clone it",
             ));
         }
-        // Nothing was written, or where it went is not known: then the reader finds nothing.
-        let begin = self.begin.unwrap_or(0);
-        Ok(Lent { file: self.file.try_clone()?, begin, size_bytes: self.size_bytes })
+        file.try_clone()
     }
-}
 
-fn create_exclusively(path: &std::path::Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o644).open(path)?;
-    // Whatever the umask is: the file is for others to read.
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    Ok(file)
-}
+    fn read_at(&self, file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        file.read_at(bytes, offset)
+    }
 
-fn result_text<T>(result: &io::Result<T>) -> Result<(), String> {
-    match result {
-        Ok(_) => Ok(()),
-        Err(e) => Err(e.to_string()),
+    fn sync_failed(&self, error: &io::Error) {
+        log::debug!("a trace file was not synced: {error}");
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Seek as _;
     use std::os::fd::OwnedFd;
     use std::time::Duration;
 
     const ALICE: Owner = Owner::Uid(1000);
 
-    fn adopt(files: &mut Files, id: FileId, fd: impl Into<OwnedFd>) {
+    fn adopt(files: &mut TraceFiles, id: FileId, fd: impl Into<OwnedFd>) {
         files.adopt(id, fd.into().into(), Owner::Uid(0));
     }
 
-    fn read_write(path: &std::path::Path) -> File {
+    fn read_write(path: &Path) -> File {
         OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
     }
 
-    fn files() -> Files {
-        Files::new(77, Arc::new(Wakeup::new().unwrap()), Arc::default())
+    fn files() -> TraceFiles {
+        TraceFiles::new(77, Arc::new(Wakeup::new().unwrap()), Arc::default())
     }
 
-    fn events_until_closed(files: &mut Files) -> Vec<String> {
+    fn events_until_closed(files: &mut TraceFiles) -> Vec<String> {
         let deadline = Instant::now() + Duration::from_secs(60);
         let mut seen = Vec::new();
         while let Some(event) = files.wait_event(deadline) {
@@ -526,15 +356,15 @@ mod tests {
     fn a_user_whose_files_take_nothing_leaves_some_for_others() {
         let mut files = files();
         let mut unread = Vec::new();
-        let mut bring = |files: &mut Files, owner| {
+        let mut bring = |files: &mut TraceFiles, owner| {
             let id = FileId(unread.len() as u64);
             let (read_end, write_end) = rustix::pipe::pipe().unwrap();
             unread.push(read_end);
-            let before = files.open.len();
+            let before = files.files.len();
             files.adopt(id, write_end.into(), owner);
-            files.open.len() > before
+            files.files.len() > before
         };
-        let brought = |files: &mut Files, owner, bring: &mut dyn FnMut(&mut Files, Owner) -> bool| {
+        let brought = |files: &mut TraceFiles, owner, bring: &mut dyn FnMut(&mut TraceFiles, Owner) -> bool| {
             (0..100).take_while(|_| bring(files, owner)).count()
         };
         assert_eq!(brought(&mut files, ALICE, &mut bring), 24);
@@ -545,7 +375,7 @@ mod tests {
         }
         let others = [Owner::Remote, Owner::Uid(1001), Owner::Uid(1002), Owner::Uid(1003), Owner::Uid(1004)];
         assert_eq!(others.map(|owner| brought(&mut files, owner, &mut bring)), [12, 6, 3, 2, 1]);
-        assert_eq!(brought(&mut files, Owner::Uid(1005), &mut bring), 0, "the rest is for root");
+        assert_eq!(brought(&mut files, Owner::Uid(1005), &mut bring), 0, "the rest is reserved for root");
         assert_eq!(brought(&mut files, Owner::Uid(77), &mut bring), RESERVED_FILES);
     }
 
@@ -582,7 +412,7 @@ mod tests {
         let ends = events_until_closed(&mut files);
         assert_eq!(ends.iter().filter(|end| *end == "closed").count(), MAX_FILES);
         adopt(&mut files, FileId(1000), File::open("/dev/null").unwrap());
-        assert_eq!(files.open.len(), 1);
+        assert_eq!(files.files.len(), 1);
     }
 
     #[test]

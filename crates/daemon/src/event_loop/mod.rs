@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use esatto_ipc::{Listener, Port};
 use esatto_service::{ClientId, Input, Outputs, Service, TimerId};
 use esatto_shm::faults;
+use esatto_trace_files::FileEvent;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
@@ -28,7 +29,7 @@ use crate::socket_role::Role;
 use crate::stats::Counters;
 use crate::system_facts;
 use crate::timers::Timers;
-use crate::trace_files::{FileEvent, Files};
+use crate::trace_files::TraceFiles;
 use crate::user_shares::UserShares;
 use crate::wakeup::Wakeup;
 use crate::watchdog::Watchdog;
@@ -102,7 +103,7 @@ pub(crate) struct EventLoop {
     boottime: Timers<TimerKey>,
     boot_timer: OwnedFd,
     boot_timer_at: Option<u64>,
-    files: Files,
+    files: TraceFiles,
     priority: Priority,
     attached: Option<AttachedFile>,
     wake: Arc<Wakeup>,
@@ -154,7 +155,7 @@ impl EventLoop {
             boottime: Timers::new(),
             boot_timer,
             boot_timer_at: None,
-            files: Files::new(system_facts::uid(), Arc::clone(&wake), Arc::clone(&counters)),
+            files: TraceFiles::new(system_facts::uid(), Arc::clone(&wake), Arc::clone(&counters)),
             priority: Priority::default(),
             attached: None,
             wake,

@@ -1,6 +1,5 @@
 //! A service in this process, on the control thread.
 
-mod mpsc_queue;
 mod service;
 mod trace_files;
 

@@ -13,8 +13,9 @@ use esatto_service::{
 };
 use esatto_shm::abi::PageSize;
 use esatto_shm::{Memory, PrivateRegion, ServiceRegion};
+use esatto_trace_files::{FileEvent, Files};
 
-use super::trace_files::{Done, Files};
+use super::trace_files::Sdk;
 use crate::connection::transport::{Call, LinkEvent, Reply, SharedMemory};
 use crate::os::{self, ClockId, OwnedFd, read_clock as read};
 use crate::{raw, track_uuid};
@@ -61,7 +62,7 @@ struct LocalService {
     /// Replies that wait for their link to fetch them.
     deliveries: Map<ClientId, VecDeque<Delivery>>,
     timers: BinaryHeap<Reverse<(u64, TimerId)>>,
-    files: Files,
+    files: Files<Sdk>,
     /// The descriptor that came with the call being handled.
     attached: Option<(CallId, OwnedFd)>,
     /// Clients that get more when they have taken what they have.
@@ -119,7 +120,7 @@ impl LocalService {
             regions: Map::new(),
             deliveries: Map::new(),
             timers: BinaryHeap::new(),
-            files: Files::new(),
+            files: Files::new(Sdk),
             attached: None,
             awaited: Set::new(),
             inputs: VecDeque::new(),
@@ -169,10 +170,14 @@ impl LocalService {
                 Output::CancelTimer(timer) => self.timers.retain(|Reverse((_, other))| *other != timer),
                 Output::AdoptFile { file, call } => {
                     if let Some((_, fd)) = self.attached.take_if(|(of, _)| *of == call) {
-                        self.files.adopt(file, fd);
+                        // Without a thread, the first write fails.
+                        let _ = self.files.adopt(file, move || fd.into());
                     }
                 }
-                Output::CreateFile { file, path } => self.files.create(file, os::to_path(path)),
+                Output::CreateFile { file, path } => {
+                    // An event reports the result.
+                    let _ = self.files.create(file, os::to_path(path));
+                }
                 Output::WriteFile { file, bytes } => self.files.write(file, bytes),
                 Output::CopyFile { from, to } => self.files.copy(from, to),
                 // It would be that of the program, which is not a consumer's to change.
@@ -194,12 +199,13 @@ impl LocalService {
     /// Tells the service what became of its files. False if nothing did.
     fn look_at_files(&mut self) -> bool {
         let mut has_news = false;
-        while let Some(done) = self.files.next_done() {
+        while let Some(event) = self.files.next_event() {
             has_news = true;
-            self.handle(match done {
-                Done::Opened(file, result) => Input::FileOpened { file, result },
-                Done::Written(file, result) => Input::FileWritten { file, result },
-                Done::Copied(file, result) => Input::FileCopied { file, result },
+            self.handle(match event {
+                FileEvent::Opened(file, result) => Input::FileOpened { file, result },
+                FileEvent::Written(file, result, _) => Input::FileWritten { file, result },
+                FileEvent::Copied(file, result) => Input::FileCopied { file, result },
+                FileEvent::Closed(_) => continue,
             });
         }
         has_news

@@ -1,18 +1,22 @@
-//! A queue between threads that knows when one of its ends is gone. The standard library's is faster, and ten times the code.
+//! Queue between threads that knows when one of its ends is dropped.
+//!
+//! The queue of the standard library is faster, but ten times the code.
 
 use core::fmt;
+use core::time::Duration;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-/// Puts in; as many as there are clones.
-pub(super) struct Sender<T>(Arc<Shared<T>>);
+/// End that adds values. It can be cloned.
+pub(crate) struct Sender<T>(Arc<Shared<T>>);
 
-/// Takes out.
-pub(super) struct Receiver<T>(Arc<Shared<T>>);
+/// End that takes values.
+pub(crate) struct Receiver<T>(Arc<Shared<T>>);
 
-/// The other end is gone.
+/// The receiver was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Closed;
+pub(crate) struct Closed;
 
 struct Shared<T> {
     state: Mutex<State<T>>,
@@ -25,7 +29,7 @@ struct State<T> {
     has_receiver: bool,
 }
 
-pub(super) fn channel<T>() -> (Sender<T>, Receiver<T>) {
+pub(crate) fn channel<T>() -> (Sender<T>, Receiver<T>) {
     let state = State { queue: VecDeque::new(), senders: 1, has_receiver: true };
     let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
     (Sender(Arc::clone(&shared)), Receiver(shared))
@@ -39,7 +43,7 @@ impl<T> Shared<T> {
 
 impl<T> Sender<T> {
     #[inline(never)]
-    pub(super) fn send(&self, value: T) -> Result<(), Closed> {
+    pub(crate) fn send(&self, value: T) -> Result<(), Closed> {
         let mut state = self.0.lock();
         if !state.has_receiver {
             return Err(Closed);
@@ -51,8 +55,8 @@ impl<T> Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Waits. `None`: it is empty, and nobody can put in any more.
-    pub(super) fn recv(&self) -> Option<T> {
+    /// Takes the oldest value, and waits for it. `None` if the queue is empty and all senders were dropped.
+    pub(crate) fn recv(&self) -> Option<T> {
         let mut state = self.0.lock();
         loop {
             if let Some(value) = state.queue.pop_front() {
@@ -65,8 +69,25 @@ impl<T> Receiver<T> {
         }
     }
 
+    /// Takes the oldest value, and waits for it until `timeout` is over.
+    pub(crate) fn recv_timeout(&self, timeout: Duration) -> Option<T> {
+        let deadline = Instant::now() + timeout;
+        let mut state = self.0.lock();
+        loop {
+            if let Some(value) = state.queue.pop_front() {
+                return Some(value);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            state = self.0.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Takes the oldest value, if there is one.
     #[inline(never)]
-    pub(super) fn try_recv(&self) -> Option<T> {
+    pub(crate) fn try_recv(&self) -> Option<T> {
         self.0.lock().queue.pop_front()
     }
 }
@@ -92,7 +113,7 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.has_receiver = false;
-        // What is in it may own things that wait for it; they go without the lock.
+        // The values may own senders of this queue, so drop them without the lock.
         let rest = core::mem::take(&mut state.queue);
         drop(state);
         drop(rest);
@@ -116,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_put_in_comes_out_in_order_and_then_the_end() {
+    fn values_come_out_in_order_and_then_the_end() {
         let (sender, receiver) = channel();
         let other = sender.clone();
         let taken = std::thread::spawn(move || core::iter::from_fn(|| receiver.recv()).collect::<Vec<_>>());
@@ -128,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_out_of_a_closed_one() {
+    fn a_queue_without_a_receiver_takes_no_values() {
         let (sender, receiver) = channel();
         assert_eq!((receiver.try_recv(), sender.send(1), receiver.try_recv()), (None, Ok(()), Some(1)));
         drop(receiver);
