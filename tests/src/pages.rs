@@ -12,6 +12,9 @@ macro_rules! pages {
 
 pages! {
     Readme "README.md",
+    SdkReadme "crates/esatto/README.md",
+    ProtozeroReadme "crates/protozero/README.md",
+    CodegenReadme "crates/protozero-codegen/README.md",
     Tutorial "docs/tutorial.md",
     RustProgram "docs/how-to/rust-program.md",
     AsyncServer "docs/how-to/async-server.md",
