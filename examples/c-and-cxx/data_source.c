@@ -1,4 +1,5 @@
-/* A data source of one's own: a battery, whose packets are those of Perfetto's own (message BatteryCounters), so that its tools draw them.
+/* A data source of the program: a battery. It writes Perfetto's message BatteryCounters, so that
+ * Perfetto's tools draw it.
  *
  * Usage: data_source_c [FILE] */
 
@@ -14,7 +15,7 @@ enum { PACKET_BATTERY = 38, BATTERY_PERCENT = 2, BATTERY_CURRENT_UA = 3 };
 
 static struct esatto_data_source battery = ESATTO_DATA_SOURCE;
 
-/* Comes from a thread of the library, when a session wants the data source. */
+/* A thread of the library calls it when a session wants the data source. */
 static void* on_setup(struct PerfettoDsImpl* impl, PerfettoDsInstanceIndex instance, void* config, size_t size, void* user_arg,
                       struct PerfettoDsOnSetupArgs* args) {
   (void)impl, (void)config, (void)size, (void)user_arg, (void)args;
@@ -23,7 +24,7 @@ static void* on_setup(struct PerfettoDsImpl* impl, PerfettoDsInstanceIndex insta
 }
 
 static void sample(float percent, int64_t current_ua) {
-  /* Once for each session that wants it; not at all, at no cost, if there is none. */
+  /* Runs once for each session that wants the data source. Without a session it costs nothing. */
   ESATTO_TRACE(&battery, it) {
     ESATTO_PACKET(it, packet) {
       esatto_put_timestamp(packet);
@@ -41,7 +42,7 @@ int main(int argc, char** argv) {
 
   esatto_init(ESATTO_IN_PROCESS);
   if (!esatto_data_source_register(&battery, sources[0], &(struct esatto_data_source_options){.on_setup = on_setup})) return 1;
-  sample(100, 0); /* nobody hears it */
+  sample(100, 0); /* no session records this one */
 
   struct PerfettoTracingSessionImpl* session =
       esatto_session_start(ESATTO_IN_PROCESS, &(struct esatto_config){.no_track_events = true, .data_sources = sources});

@@ -1,4 +1,5 @@
-// A data source of one's own: a battery, whose packets are those of Perfetto's own (message BatteryCounters), so that its tools draw them.
+// A data source of the program: a battery. It writes Perfetto's message BatteryCounters, so that
+// Perfetto's tools draw it.
 //
 // Usage: data_source_cxx [FILE]
 
@@ -9,14 +10,14 @@
 #include <string>
 #include <thread>
 
-// There is an object of it for each session that wants the data source.
+// Each session that wants the data source has an object of this class.
 class Battery : public esatto::DataSource<Battery> {
  public:
-  // Comes from a thread of the library.
+  // A thread of the library calls it.
   void on_setup(const esatto::SetupArgs& args) { std::cout << "session " << args.instance << " wants the battery\n"; }
 
   static void sample(float percent, int64_t current_ua) {
-    // Once for each session that wants it; not at all, at no cost, if there is none.
+    // Runs once for each session that wants the data source. Without a session it costs nothing.
     trace([&](Context context) {
       auto packet = context.packet();
       packet.put_timestamp();
@@ -34,7 +35,7 @@ int main(int argc, char** argv) {
 
   esatto::init(esatto::Backend::in_process);
   if (!Battery::register_as("com.example.battery")) return 1;
-  Battery::sample(100, 0);  // nobody hears it
+  Battery::sample(100, 0);  // no session records this one
 
   auto session = esatto::Session::in_process(esatto::TraceConfig().data_source("com.example.battery"));
   for (int i = 0; i < 10; i++) {

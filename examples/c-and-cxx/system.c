@@ -1,10 +1,14 @@
-/* A program that the service of the machine records, with all others: it draws pictures until they have been recorded for a while.
+/* A program that the service of the machine records, together with other programs. It draws
+ * pictures until a number of them has been recorded.
  *
- * Usage: system_c PICTURES FILE, to have the service record into a file; or system_c [PICTURES], and meanwhile something like
+ * Usage: system_c PICTURES FILE, to let the service record into a file;
+ * or system_c [PICTURES], and at the same time:
  *
  *   esatto record -t 5s -o trace.pftrace -c - <<END
  *   buffers { size_kb: 4096 }
- *   data_sources { config { name: "track_event" track_event_config { enabled_categories: "graphics" } } }
+ *   data_sources { config {
+ *     name: "track_event" track_event_config { enabled_categories: "graphics" }
+ *   } }
  *   END */
 
 #define _GNU_SOURCE
@@ -24,7 +28,7 @@ static void draw(int picture) {
 int main(int argc, char** argv) {
   int pictures = argc > 1 ? atoi(argv[1]) : 1000;
 
-  /* The service may come later: the library waits for it. */
+  /* The service may start later: the library connects then. */
   esatto_init(ESATTO_SYSTEM);
   ESATTO_REGISTER(&graphics);
 
@@ -39,7 +43,7 @@ int main(int argc, char** argv) {
     draw(recorded);
     if (is_recorded) recorded++;
   }
-  /* What was written last is to be in the trace, although the program ends. */
+  /* The flush hands over the last events before the program ends. */
   ESATTO_INSTANT(&graphics, "done", ESATTO_FLUSH);
   return session ? esatto_session_finish(session, argv[2]) : 0;
 }

@@ -1,4 +1,4 @@
-//! Somebody who asks.
+//! A client that sends requests.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-/// Asks so many times, over one connection, and says how many answers came.
+/// Sends a number of requests over one connection, and returns the number of answers.
 #[tracing::instrument(name = "client", skip(address))]
 pub(crate) async fn run(id: u64, address: SocketAddr, requests: u64) -> io::Result<u64> {
     let mut stream = BufReader::new(TcpStream::connect(address).await?);

@@ -1,12 +1,15 @@
 //! An HTTP server on tokio whose requests are traced, with clients that keep it busy for a moment.
 //!
 //! ```sh
-//! cargo run -p esatto-example-async-server -- server.pftrace      # records itself into this file
-//! esatto record -o server.pftrace -- target/debug/esatto-example-async-server    # or is recorded by somebody else
+//! # Records itself into this file:
+//! cargo run -p esatto-example-async-server -- server.pftrace
+//! # Is recorded by a service:
+//! esatto record -o server.pftrace -- target/debug/esatto-example-async-server
 //! ```
 //!
-//! Open `server.pftrace` in <https://ui.perfetto.dev>. Each request has a lane, from the accepted connection to the last byte, and slices on the threads
-//! that worked for it, with arrows between them. `RUST_LOG` decides what is on standard error, as ever; the trace has everything.
+//! Open `server.pftrace` in <https://ui.perfetto.dev>. Each request has a lane, from the accepted
+//! connection to the last byte, and slices on the threads that worked for it, with arrows between
+//! them. `RUST_LOG` selects the messages on standard error; the trace has all of them.
 
 #![forbid(unsafe_code)]
 
@@ -24,18 +27,18 @@ use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::store::Store;
 
-/// Clients at the same time, and requests of each.
+/// Number of clients at the same time, and of requests of each client.
 const CLIENTS: u64 = 20;
 const REQUESTS: u64 = 25;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let file = std::env::args_os().nth(1).map(PathBuf::from);
     let builder = Tracing::builder().categories(store::CATEGORIES);
-    // In both cases the trace points are the same.
+    // The trace points are the same in both cases.
     let _tracing = if file.is_some() { builder.in_process() } else { builder.system() }.start()?;
     esatto::trace_panics();
 
-    // Two layers, each with a filter of its own: one writes text for people, the other one traces.
+    // Two layers, each with its own filter: one writes text, the other one traces.
     let text = fmt::layer().with_writer(std::io::stderr).with_filter(EnvFilter::from_default_env());
     tracing_subscriber::registry().with(text).with(esatto_tracing::layer()).init();
 
@@ -53,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Serves until the clients have what they want, and says how many answers they got.
+/// Serves until all clients have their answers, and returns the number of answers.
 async fn serve_and_ask() -> std::io::Result<u64> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;

@@ -1,4 +1,4 @@
-//! The server, as one would write it: it knows `tracing`, and nothing of Esatto.
+//! The server. It uses `tracing`, and does not know Esatto.
 
 use std::io;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tracing::{Instrument, Span, field::Empty};
 
 use crate::store::Store;
 
-/// Longest line of a request that is read.
+/// Longest line of a request.
 const MAX_LINE_BYTES: u64 = 8 * 1024;
 
 /// Serves each connection in a task of its own, until it is cancelled.
@@ -29,7 +29,7 @@ pub(crate) async fn serve(listener: TcpListener, store: Store) -> io::Result<()>
     }
 }
 
-/// Answers one request after the other.
+/// Answers the requests of a connection, one after the other.
 async fn connection(stream: TcpStream, store: &Store) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let mut requests = 0_u64;
@@ -45,7 +45,7 @@ async fn connection(stream: TcpStream, store: &Store) -> io::Result<()> {
     Ok(())
 }
 
-/// The path that is asked for; none at the end of the connection.
+/// Reads the requested path; `None` at the end of the connection.
 async fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Option<String>> {
     let mut path = None;
     loop {
@@ -63,11 +63,11 @@ async fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Option<St
     }
 }
 
-/// One request: a lane of its own, whose later fields are on it as well.
+/// Answers one request. Its span has a lane of its own, with the field `status`.
 #[tracing::instrument(name = "request", skip(store), fields(status))]
 async fn respond(path: &str, store: &Store) -> (&'static str, String) {
     let number = path.trim_start_matches('/').parse().unwrap_or(0);
-    // Whoever answers first; the other one is cancelled.
+    // A read that takes longer than 8 ms is cancelled.
     let answer = tokio::select! {
         answer = store.read(number) => answer,
         () = tokio::time::sleep(Duration::from_millis(8)) => None,

@@ -1,4 +1,5 @@
-//! Where the answers come from: traced by Esatto's own attribute, which knows more of tracks and counters.
+//! The store of the answers. It is traced with Esatto's own attribute, which can draw on tracks and
+//! counters.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,14 +22,14 @@ pub(crate) struct Store {
 
 #[esatto::trace(STORE)]
 impl Store {
-    /// The value of a number.
+    /// Returns the value of a number.
     #[esatto::trace(STORE, name = "Store::read", args(number, shard = number % 4))]
     pub(crate) async fn read(&self, number: u64) -> Option<String> {
         if let Some(value) = self.cache.read().await.get(&number) {
             esatto::instant!(STORE, "hit", number = number);
             return Some(value.clone());
         }
-        // Two places at once; each has a lane.
+        // Both calls run at the same time; each has a lane.
         let (value, allowed) = tokio::join!(self.load(number), self.check(number));
         let mut cache = self.cache.write().await;
         cache.insert(number, value.clone());

@@ -10,7 +10,7 @@ use std::error::Error;
 
 use esatto_protozero::{HeapBuffer, Owned};
 
-/// What `build.rs` has generated: a module for each package.
+/// Code that `build.rs` generated: one module per package.
 mod protos {
     include!(concat!(env!("OUT_DIR"), "/protos.rs"));
 }
@@ -24,15 +24,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     print(LogReader::parse(buffer.as_slice())?)
 }
 
-/// Fields are encoded where they will stay, in the order of the calls; nothing is kept in between.
+/// Writes four entries. Each call encodes its field in place; no message is kept in memory.
 fn write(log: &mut LogWriter<'_>) {
     {
         let mut entry = log.entries();
         entry.time().seconds(1_700_000_000);
-        // The entry cannot be written to while `started` is there: that would not compile.
+        // While `started` exists, writing to `entry` does not compile.
         let mut started = entry.started();
         started.name("boiler").settings_entry("unit", "°C").settings_entry("range", "0…120");
-    } // Here the lengths of `started` and of `entry` are filled in.
+    } // The end of the scope fills in the lengths of `started` and `entry`.
 
     let mut entry = log.entries();
     entry.time().seconds(1_700_000_001).nanos(500_000_000);
@@ -40,11 +40,11 @@ fn write(log: &mut LogWriter<'_>) {
     drop(entry);
 
     log.entries().fault(Fault::FAULT_OVERHEATED);
-    // A number without a name, as a newer program may write.
+    // A number without a name, which a newer program may write.
     log.entries().fault(Fault(17));
 }
 
-/// Readers are views: nothing is copied, and what is not asked for is passed over.
+/// Prints the entries. Readers are views: they copy nothing and skip unused fields.
 fn print(log: LogReader<'_>) -> Result<(), Box<dyn Error>> {
     for entry in log.entries() {
         if let Some(time) = entry.time() {
@@ -52,7 +52,7 @@ fn print(log: LogReader<'_>) -> Result<(), Box<dyn Error>> {
             print!("{seconds}.{:03} ", nanos / 1_000_000);
         }
         if let Some(started) = entry.started() {
-            // A value, to keep: `owned` in build.rs asks for it.
+            // An owned value: `owned` in build.rs asks for it.
             let Started { name, settings, .. } = Started::decode(started.as_bytes())?;
             println!("{} started with {settings:?}", name.unwrap_or_default());
         } else if let Some(reading) = entry.reading() {
