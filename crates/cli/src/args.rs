@@ -1,11 +1,11 @@
-//! The command line.
+//! Command line of `esatto`.
 
 use core::time::Duration;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-/// Records, inspects and serves Perfetto traces.
+/// Record, inspect and serve Perfetto traces
 #[derive(Debug, Parser)]
 #[command(name = "esatto", version, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -15,33 +15,33 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Record a small pipeline of three processes over the files of this machine, to have a trace to look at
+    /// Record a demo: three processes hash, compress and index files of this machine
     Demo(Demo),
-    /// Record a command, or what the running service sees, into a file
+    /// Record a command, or the programs of the running tracing service, into a file
     Record(Record),
     /// Run the tracing service
-    // It has its own.
+    // The program `traced` parses its own options.
     #[command(disable_help_flag = true)]
     Traced(Traced),
-    /// Let the producers of this machine talk to the tracing service of another one
+    /// Connect the producers of this machine to the tracing service of another machine
     #[command(disable_help_flag = true)]
     Relay(Relay),
-    /// Tell what is in a trace
+    /// Summarize the content of a trace file
     Info(Info),
-    /// One process of the demo
+    /// Run one process of the demo
     #[command(hide = true)]
     DemoStage(DemoStage),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
-    /// Where the trace goes
+    /// Trace file to write
     #[arg(short, long, value_name = "FILE", default_value = "demo.pftrace")]
     pub(crate) out: PathBuf,
-    /// How long the pipeline works: 500ms, 5s, 1m
+    /// Time for which the demo records: 500ms, 5s, 1m
     #[arg(short, long, value_name = "TIME", default_value = "5s", value_parser = parse_time)]
     pub(crate) time: Duration,
-    /// Folders whose files are hashed, compressed and indexed [default: /usr]
+    /// Folders whose files are processed [default: /usr/include /usr/share /usr/lib /etc]
     #[arg(value_name = "FOLDER")]
     pub(crate) roots: Vec<PathBuf>,
 }
@@ -55,6 +55,10 @@ pub(crate) struct DemoStage {
     pub(crate) max_files: u64,
     pub(crate) roots: Vec<PathBuf>,
 }
+
+const RECORD_HELP: &str = "\
+With COMMAND, a private tracing service starts, and records the command and the programs that it starts. Without it, the
+running tracing service records all programs that are connected to it; PERFETTO_CONSUMER_SOCK_NAME names its address.";
 
 /// The processes of the pipeline, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -76,48 +80,48 @@ impl Stage {
     }
 }
 
-/// With a command, a service of its own is started for it on private sockets; without one, the running
-/// service is asked (see PERFETTO_CONSUMER_SOCK_NAME).
 #[derive(Debug, Args)]
+#[command(after_help = RECORD_HELP)]
 pub(crate) struct Record {
-    /// Where the trace goes, - for stdout
+    /// Trace file to write; - for stdout
     #[arg(short, long, value_name = "FILE", required_unless_present = "config")]
     pub(crate) out: Option<PathBuf>,
-    /// End after this time: 500ms, 10s, 1m, 2h [default: when the command ends, or at Ctrl-C]
+    /// End after this time: 500ms, 10s, 1m, 2h [default: until the command ends or Ctrl-C is
+    /// pressed]
     #[arg(short, long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) time: Option<Duration>,
-    /// A TraceConfig in protobuf's text format, - for stdin [default: all track events]
+    /// TraceConfig in protobuf's text format; - for stdin [default: all track events]
     #[arg(short, long, value_name = "CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// What to record, with its arguments
+    /// Command to record, with its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<std::ffi::OsString>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Traced {
-    /// As of the program traced: see `esatto traced --help`
+    /// Options of traced; see `esatto traced --help`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
     pub(crate) args: Vec<std::ffi::OsString>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Relay {
-    /// As of the program traced_relay: see `esatto relay --help`
+    /// Options of traced_relay; see `esatto relay --help`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
     pub(crate) args: Vec<std::ffi::OsString>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Info {
-    /// The trace
+    /// Trace file to read
     pub(crate) file: PathBuf,
-    /// For machines
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Reads `N` followed by `ms`, `s`, `m` or `h` (`docs/spec/cli.md` §6).
+/// Parses `N` followed by `ms`, `s`, `m` or `h` (`docs/spec/cli.md` §6).
 fn parse_time(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
@@ -129,11 +133,11 @@ fn parse_time(text: &str) -> Result<Duration, String> {
         _ => return Err("expected a whole number and a unit: 500ms, 10s, 1m or 2h".to_owned()),
     };
     let number: u64 = number.parse().map_err(|_| "expected a whole number before the unit, as in 10s".to_owned())?;
-    // A config holds the time as 32 bits of milliseconds (TraceConfig.duration_ms).
+    // A config holds the time in milliseconds as 32 bits (TraceConfig.duration_ms).
     match number.checked_mul(factor_ms) {
-        Some(0) => Err("a recording needs some time: 500ms, 10s, 1m".to_owned()),
+        Some(0) => Err("the time must be more than 0, as in 500ms, 10s or 1m".to_owned()),
         Some(ms) if ms <= u64::from(u32::MAX) => Ok(Duration::from_millis(ms)),
-        _ => Err("that is more than 49 days".to_owned()),
+        _ => Err("the time is more than 49 days, the longest recording".to_owned()),
     }
 }
 

@@ -1,10 +1,10 @@
-//! What a command says when it cannot go on: one line with what failed, why, and what to do.
+//! Error of a command: one line with what failed, why, and what to do.
 
 use core::fmt;
 
 use esatto_trace::escape::{Line, Lines};
 
-/// The end of a command that did not do what it was asked.
+/// A failure of a command.
 #[derive(Debug)]
 pub(crate) struct Failure {
     what: String,
@@ -15,12 +15,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// `what` was attempted, `why` it failed.
+    /// `what` names the attempted action, `why` the reason of the failure.
     pub(crate) fn new(what: impl Into<String>, why: impl fmt::Display) -> Self {
         Self { what: what.into(), why: why.to_string(), is_list: false, hint: None }
     }
 
-    /// As [`new`](Self::new), for a reason of several lines.
+    /// Like [`new`](Self::new), for a reason of several lines.
     pub(crate) fn list(what: impl Into<String>, why: impl fmt::Display) -> Self {
         Self { is_list: true, ..Self::new(what, why) }
     }
@@ -34,7 +34,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A service, a file or its name may be the author of any part.
+        // Any part may contain text from a service, a file or a file name.
         write!(f, "{}: ", Line(&self.what))?;
         if self.is_list {
             Lines(&self.why).fmt(f)?
@@ -48,9 +48,9 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Adds to an error what was attempted when it happened.
+/// Adds the attempted action to an error.
 pub(crate) trait Attempt<T> {
-    /// Names what was attempted; the closure runs only on failure.
+    /// Names the attempted action. The closure runs only after an error.
     fn attempt(self, what: impl FnOnce() -> String) -> Result<T, Failure>;
 }
 

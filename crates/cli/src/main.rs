@@ -1,8 +1,8 @@
-//! The `esatto` command.
+//! The command `esatto`.
 //!
 //! ```text
-//! demo ──┬─ recorder ─ output    enable, drain, flush, stop, read; a trace file
-//! record ┘     └─ private        a service of our own on private sockets, for the demo and commands
+//! demo ──┬─ recording session ─ trace output   enable, drain, flush, stop, read; a trace file
+//! record ┘         └─ private service          a service on private sockets, for the demo and commands
 //! traced ── esatto-daemon on the standard sockets
 //! relay ─── esatto-daemon's relay to the service of another machine
 //! info ──── esatto-trace

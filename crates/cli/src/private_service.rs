@@ -1,4 +1,4 @@
-//! A tracing service of our own: on sockets in a folder that only we may enter.
+//! Tracing service of this process, on sockets in a folder that only this user may enter.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use esatto_ipc::address::{Address, CONSUMER_SOCK_NAME, PRODUCER_SOCK_NAME};
 
 use crate::failure::{Attempt as _, Failure};
 
-/// A service in this process. Ends, and removes its sockets, when dropped.
+/// A service in this process. When dropped, it ends and removes its sockets.
 #[derive(Debug)]
 pub(crate) struct PrivateService {
     // Dropped in this order: the service first, then its folder.
@@ -36,14 +36,14 @@ impl PrivateService {
         &self.consumer
     }
 
-    /// Lets a program that is about to be started find this service.
+    /// Sets the environment of a program that is about to start, so that it finds this service.
     pub(crate) fn announce_to(&self, command: &mut Command) {
         command.env(PRODUCER_SOCK_NAME, self.producer.to_os_string());
         command.env(CONSUMER_SOCK_NAME, self.consumer.to_os_string());
     }
 }
 
-/// A new folder with mode 0700, removed with all its content when dropped.
+/// A new folder with mode 0700. When dropped, it is removed with all its content.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
 
@@ -51,9 +51,9 @@ impl Folder {
     pub(crate) fn create() -> io::Result<Self> {
         let mut random = [0; 8];
         rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-        // In /tmp and not in $TMPDIR: a socket's path may have no more than 106 bytes.
+        // In /tmp and not in $TMPDIR, because a socket's path may have at most 106 bytes.
         let path = Path::new("/tmp").join(format!("esatto-{:016x}", u64::from_ne_bytes(random)));
-        // Fails if it exists already: nobody can have put something there before us.
+        // This fails if the folder exists, so no other user can have put something into it.
         fs::DirBuilder::new().mode(0o700).create(&path)?;
         Ok(Self(path))
     }
@@ -65,7 +65,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Best effort: a folder that stays in /tmp harms nobody.
+        // Best effort: an empty folder in /tmp does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

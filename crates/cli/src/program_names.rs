@@ -1,10 +1,10 @@
-//! `esatto` under the name of one of Perfetto's daemons.
+//! Names of Perfetto programs under which `esatto` can be called.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The program of this name, if it is one of Perfetto's that this one stands in for; it takes its arguments.
+/// Returns the program of this name, if `esatto` stands in for it. It takes the arguments.
 pub(crate) fn program_named(argv0: &OsStr) -> Option<fn(Vec<OsString>) -> ExitCode> {
     match Path::new(argv0).file_name()?.to_str()? {
         "traced" => Some(esatto_daemon::traced),

@@ -1,4 +1,4 @@
-//! What a recording shows while it runs: a live line on a terminal, one plain line per second elsewhere.
+//! Progress of a recording: a live line on a terminal, or one plain line per second.
 
 use core::fmt;
 use core::time::Duration;
@@ -7,17 +7,17 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Between two plain lines.
+/// Time between two plain lines.
 const PLAIN_PERIOD: Duration = Duration::from_secs(1);
 
-/// How far a recording has come.
+/// Amounts recorded so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// Bytes of trace data, in the buffers and in the file.
     pub(crate) bytes: u64,
-    /// Packets in the file; `None` as long as nothing is read from the buffers.
+    /// Packets in the file; `None` while nothing is read from the buffers.
     pub(crate) packets: Option<u64>,
-    /// Chunks and packets that were lost on the way.
+    /// Chunks and packets that were lost.
     pub(crate) losses: u64,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Counts {
     }
 }
 
-/// The line itself; disappears when dropped.
+/// The progress line. It disappears when dropped.
 #[derive(Debug)]
 pub(crate) struct Progress {
     started: Instant,
@@ -41,7 +41,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Starts the clock. `limit` is when the recording will end by itself.
+    /// Starts the clock. The recording ends by itself after `limit`.
     pub(crate) fn start(limit: Option<Duration>) -> Self {
         let live = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
@@ -54,7 +54,7 @@ impl Progress {
         Self { started: now, limit, live, last_plain: now }
     }
 
-    /// Shows how far the recording is, as often as is good to read.
+    /// Shows the progress, as often as is useful.
     pub(crate) fn show(&mut self, counts: &Counts) {
         if let Some(bar) = &self.live {
             bar.set_message(self.line(counts));
@@ -83,7 +83,7 @@ impl Drop for Progress {
     }
 }
 
-/// A number of bytes for people.
+/// A number of bytes, displayed with a unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size(pub(crate) u64);
 

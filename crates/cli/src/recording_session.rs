@@ -1,13 +1,13 @@
-//! A recording from the consumer's side: start, watch, stop, and all of it in a file.
+//! A recording from the consumer's side: start, watch, stop, and write the trace to a file.
 //!
 //! ```text
 //! start   EnableTracing ─ QueryCapabilities ─▶ its reply says that the session runs (or why not)
-//! watch   ReadBuffers, GetTraceStats every now and then ─▶ file, progress
+//! watch   ReadBuffers, GetTraceStats from time to time ─▶ file, progress
 //! finish  Flush ─▶ DisableTracing ─▶ end of EnableTracing ─▶ ReadBuffers ─▶ GetTraceStats ─▶ FreeBuffers
 //! ```
 //!
-//! Calls of one connection are handled in their order (`docs/spec/wire-protocol.md` §4), so a program that is started
-//! after `start` finds the session there.
+//! The service handles the calls of one connection in order (`docs/spec/wire-protocol.md` §4), so a
+//! program that starts after `start` finds the session.
 
 use core::time::Duration;
 use std::os::fd::BorrowedFd;
@@ -29,38 +29,40 @@ use crate::progress::Counts;
 use crate::trace_output::Output;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// An answer that needs nothing but the service itself.
+/// Longest time for an answer that needs only the service.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// What the service waits at most for flushes and stops by itself (`docs/spec/service.md` §10, §12), and a margin.
+/// Longest time that the service itself waits for flushes and stops (`docs/spec/service.md` §10,
+/// §12), plus a margin.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(7);
 const STOP_TIMEOUT: Duration = Duration::from_secs(15);
-/// Between two readings of a buffer that is drained while it records.
+/// Time between two readings of a buffer that is read while it records.
 const DRAIN_PERIOD: Duration = Duration::from_millis(250);
-/// Between two looks at the service's counts.
+/// Time between two queries of the service's counts.
 const STATS_PERIOD: Duration = Duration::from_millis(500);
 /// Larger packets cannot be encoded (`docs/spec/protozero.md` §2).
 const MAX_PACKET_BYTES: usize = 1 << 28;
-/// Flush flags: reason "trace stop", initiator "command line tool" (`docs/spec/wire-protocol.md` §9).
+/// Flush flags: reason "trace stop", initiator "command line tool" (`docs/spec/wire-protocol.md`
+/// §9).
 const FLUSH_FLAGS: u64 = 0x22;
 
-/// How the trace gets into the file.
+/// Way of the trace into the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transfer {
-    /// We read the buffers all the time, so that they need not hold the whole trace.
+    /// This program reads the buffers all the time, so that they need not hold the whole trace.
     Drain,
-    /// We read the buffers once, at the end: what the config says about overwriting and discarding holds.
+    /// This program reads the buffers once at the end, so that the config's fill policy applies.
     AtEnd,
-    /// The service writes: into our file, or into one of its own.
+    /// The service writes into our file, or into one that it creates.
     ByService,
 }
 
-/// A session of ours in some service.
+/// A session that this program controls.
 #[derive(Debug)]
 pub(crate) struct RecordingSession {
     client: BlockingClient,
     transfer: Transfer,
     output: Option<Output>,
-    /// Slices of a packet whose last one has not come yet.
+    /// Slices of a packet whose last slice has not come yet.
     packet: Vec<u8>,
     enabled: RequestId,
     reading: Option<RequestId>,
@@ -73,25 +75,25 @@ pub(crate) struct RecordingSession {
     ended: Option<Option<String>>,
 }
 
-/// What the service counts for the session.
+/// Counts of the service for the session.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stats {
     written_bytes: u64,
     losses: u64,
 }
 
-/// What a recording brought.
+/// Result of a recording.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) counts: Counts,
-    /// Why the service ended the session, if not because it was asked to.
+    /// Reason why the service ended the session, unless it was asked to.
     pub(crate) error: Option<String>,
-    /// Whether all programs have delivered what they had.
+    /// True if all programs have delivered their remaining data.
     pub(crate) flushed: bool,
 }
 
 impl RecordingSession {
-    /// Starts a session; when this returns, programs that connect are recorded.
+    /// Starts a session. When this returns, programs that connect are recorded.
     ///
     /// `output` is `None` if the service writes a file of its own.
     pub(crate) fn start(
@@ -136,7 +138,7 @@ impl RecordingSession {
     fn await_start(&mut self) -> Result<(), Failure> {
         let barrier = match self.client.send("QueryCapabilities", &[], None) {
             Ok(barrier) => barrier,
-            // A service older than v4: the next call will wait its turn, too.
+            // A service older than v4. The next call waits for its turn anyway.
             Err(IpcError::NoSuchMethod(_)) => return Ok(()),
             Err(e) => return Err(lost(e)),
         };
@@ -150,9 +152,9 @@ impl RecordingSession {
             self.on_reply(&reply)?;
         }
         match self.ended.take() {
-            Some(Some(error)) => Err(Failure::new("the service refuses the config", error)),
+            Some(Some(error)) => Err(Failure::new("the service refused the config", error)),
             Some(None) => {
-                // It ended at once, for instance because its time is over.
+                // The session ended at once, for instance because its time is over.
                 self.ended = Some(None);
                 Ok(())
             }
@@ -160,7 +162,7 @@ impl RecordingSession {
         }
     }
 
-    /// Looks after the session for a while: until `timeout`, or until one of `others` is readable.
+    /// Serves the session until `timeout`, or until one of `others` is readable.
     pub(crate) fn watch(&mut self, timeout: Duration, others: &[BorrowedFd<'_>]) -> Result<(), Failure> {
         let deadline = Instant::now() + timeout;
         loop {
@@ -178,12 +180,12 @@ impl RecordingSession {
         }
     }
 
-    /// Whether the service has ended the session: its time is over, or something went wrong.
+    /// Returns whether the service has ended the session: its time is over, or it failed.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.is_some()
     }
 
-    /// How far it is.
+    /// Returns the amounts recorded so far.
     pub(crate) fn counts(&self) -> Counts {
         let losses = self.stats.losses;
         match (&self.output, self.transfer) {
@@ -197,7 +199,7 @@ impl RecordingSession {
         }
     }
 
-    /// Ends the session if it is not over, and brings everything into the file.
+    /// Ends the session if it still runs, and brings all of the trace into the file.
     pub(crate) fn finish(mut self) -> Result<Recorded, Failure> {
         let flushed = self.has_ended() || self.flush()?;
         self.disable()?;
@@ -205,7 +207,8 @@ impl RecordingSession {
             self.read_all()?;
         }
         self.final_stats()?;
-        // The reply says nothing that is of interest; it is waited for so that the buffers are gone when we are.
+        // The reply has no content. This waits for it so that the buffers are freed before this
+        // program ends.
         self.client.call("FreeBuffers", &[], Some(ANSWER_TIMEOUT)).map_err(lost)?;
         if let Some(output) = &mut self.output {
             output.finish()?;
@@ -219,7 +222,7 @@ impl RecordingSession {
         Ok(Recorded { counts, error: self.ended.flatten(), flushed })
     }
 
-    /// Asks all programs for what they still have.
+    /// Asks all programs for their remaining data. Returns false if some did not answer in time.
     fn flush(&mut self) -> Result<bool, Failure> {
         let request = FlushRequest { flags: Some(FLUSH_FLAGS), ..FlushRequest::default() };
         self.flushing = Some(self.client.send("Flush", &request.encode(), None).map_err(lost)?);
@@ -245,13 +248,14 @@ impl RecordingSession {
         self.client.send("DisableTracing", &[], None).map_err(lost)?;
         let deadline = Instant::now() + STOP_TIMEOUT;
         while !self.has_ended() {
-            self.await_reply(deadline, "the service does not end the session")?;
+            self.await_reply(deadline, "the service did not end the session")?;
         }
         Ok(())
     }
 
     fn read_all(&mut self) -> Result<(), Failure> {
-        // Two streams at once would be torn apart (§13): the one under way is read to its end first.
+        // Two streams at once would mix their packets (§13), so the current one is read to its end
+        // first.
         self.await_read()?;
         self.read()?;
         self.await_read()
@@ -259,8 +263,8 @@ impl RecordingSession {
 
     fn await_read(&mut self) -> Result<(), Failure> {
         while self.reading.is_some() {
-            // Each reply may take so long, not all together.
-            self.await_reply(Instant::now() + ANSWER_TIMEOUT, "the service does not deliver the trace")?;
+            // The timeout is for each reply, not for all together.
+            self.await_reply(Instant::now() + ANSWER_TIMEOUT, "the service did not deliver the trace")?;
         }
         Ok(())
     }
@@ -268,7 +272,7 @@ impl RecordingSession {
     fn final_stats(&mut self) -> Result<(), Failure> {
         match self.client.call("GetTraceStats", &[], Some(ANSWER_TIMEOUT)) {
             Ok(reply) => self.on_stats(&reply),
-            // Services before Android 10 do not tell.
+            // Services before Android 10 have no stats.
             Err(IpcError::NoSuchMethod(_)) => {}
             Err(e) => return Err(lost(e)),
         }
@@ -334,7 +338,7 @@ impl RecordingSession {
         for slice in ReadBuffersResponseReader::new(body).slices() {
             self.packet.extend_from_slice(slice.data().unwrap_or_default());
             if self.packet.len() > MAX_PACKET_BYTES {
-                return Err(Failure::new("the service sends a packet without end", "more than 256 MiB"));
+                return Err(Failure::new("the service sent too large a packet", "it has more than 256 MiB"));
             }
             if slice.last_slice_for_packet() == Some(true) {
                 let written = output.packet(&self.packet);
@@ -351,7 +355,7 @@ impl RecordingSession {
         }
     }
 
-    /// Waits for the service or one of `others`; true if it is one of those.
+    /// Waits for the service or one of `others`. Returns true for one of `others`.
     fn wait(&mut self, timeout: Duration, others: &[BorrowedFd<'_>]) -> Result<bool, Failure> {
         let mut interest = PollFlags::IN;
         interest.set(PollFlags::OUT, self.client.connection().wants_write());
@@ -370,7 +374,7 @@ impl RecordingSession {
 }
 
 impl Stats {
-    /// Sums up what a tool should watch (`docs/spec/service.md` §17).
+    /// Adds up the counts that a tool should watch (`docs/spec/service.md` §17).
     fn of(stats: &TraceStatsReader<'_>) -> Self {
         let mut sum = Self {
             written_bytes: 0,
@@ -390,7 +394,8 @@ impl Stats {
     }
 }
 
-/// Connects to a service, but not to that of a stranger who listens where any user may.
+/// Connects to a service, but refuses that of another user on an address where every user may
+/// listen.
 fn connect(address: &Address) -> Result<BlockingClient, Failure> {
     let is_named = std::env::var_os(CONSUMER_SOCK_NAME).is_some();
     let connected = Stream::connect(address, CONNECT_TIMEOUT).and_then(|stream| {
@@ -412,9 +417,9 @@ fn connect(address: &Address) -> Result<BlockingClient, Failure> {
 }
 
 fn lost(error: IpcError) -> Failure {
-    let failure = Failure::new("lost the tracing service", &error);
+    let failure = Failure::new("lost the connection to the tracing service", &error);
     match error {
-        IpcError::Disconnected => failure.hint("it has ended, or it was restarted"),
+        IpcError::Disconnected => failure.hint("the service has ended or was restarted"),
         _ => failure,
     }
 }

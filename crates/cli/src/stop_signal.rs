@@ -1,6 +1,7 @@
-//! Ctrl-C and SIGTERM as something to poll.
+//! Ctrl-C and SIGTERM as a descriptor to poll.
 //!
-//! The first one asks for an orderly end; a second one kills, as for every other program (`docs/spec/cli.md` §9).
+//! The first signal requests an orderly end. A second one kills the program, as it would any other
+//! (`docs/spec/cli.md` §9).
 
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-/// The wish of the user, or of the system, that the command ends.
+/// Request of the user, or of the system, to end.
 #[derive(Debug)]
 pub(crate) struct StopSignal {
     pipe: UnixStream,
@@ -18,13 +19,14 @@ pub(crate) struct StopSignal {
 }
 
 impl StopSignal {
-    /// Takes over SIGINT and SIGTERM for the rest of the process's life.
+    /// Handles SIGINT and SIGTERM for the rest of the process's life.
     pub(crate) fn install() -> io::Result<Self> {
         let (pipe, write_end) = UnixStream::pair()?;
         pipe.set_nonblocking(true)?;
         let second = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
-            // In this order: the first signal finds the flag unset and sets it, the second one dies of it.
+            // In this order: the first signal finds the flag unset and sets it, so the second one
+            // kills.
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&second))?;
             signal_hook::flag::register(signal, Arc::clone(&second))?;
             signal_hook::low_level::pipe::register(signal, write_end.try_clone()?)?;
@@ -32,7 +34,7 @@ impl StopSignal {
         Ok(Self { pipe, received: false })
     }
 
-    /// Whether the signal has come; remembers it.
+    /// Returns whether a signal has come.
     pub(crate) fn received(&mut self) -> bool {
         let mut byte = [0; 8];
         self.received |= matches!(self.pipe.read(&mut byte), Ok(n) if n > 0);

@@ -1,4 +1,4 @@
-//! What is recorded: a config from the user, or one that fits most wishes.
+//! Configs of recordings: that of the user, or the default one.
 
 use core::time::Duration;
 use std::io::Read as _;
@@ -13,21 +13,22 @@ use prost_reflect::{DescriptorPool, MessageDescriptor};
 
 use crate::failure::{Attempt as _, Failure};
 
-/// Larger texts are no configs.
+/// Longest text of a config.
 const MAX_TEXT_BYTES: u64 = 16 << 20;
 
-/// Buffer of a session that is drained all the time: what may come between two readings, and some seconds more.
+/// Buffer of a session that is read all the time: for the data between two readings, plus some
+/// seconds.
 const BUFFER_KB: u32 = 64 * 1024;
-/// How much of the last moments of a killed process may be missing at most.
+/// Longest part of a killed process's last events that may be missing.
 const FLUSH_PERIOD_MS: u32 = 1000;
-/// After a loss, names and tracks are known again so much later at the latest.
+/// Longest time after a loss until names and tracks are known again.
 const CLEAR_PERIOD_MS: u32 = 5000;
 
-/// Every track event of every program, whatever its category.
+/// Returns a config that records all track events of all programs.
 pub(crate) fn all_track_events() -> TraceConfig {
     let events = TrackEventConfig {
         enabled_categories: vec!["*".into()],
-        // The pattern alone leaves out what is tagged so.
+        // The pattern alone leaves out categories with these tags.
         enabled_tags: vec!["slow".into(), "debug".into()],
         ..TrackEventConfig::default()
     };
@@ -57,7 +58,7 @@ pub(crate) fn all_track_events() -> TraceConfig {
     }
 }
 
-/// Reads a config in text format; `-` is standard input. Every mistake in it is reported with its place.
+/// Reads a config in text format; `-` is standard input. Reports every mistake with its place.
 pub(crate) fn from_text_file(path: &Path) -> Result<TraceConfig, Failure> {
     let what = || format!("cannot read the config {}", path.display());
     let mut text = Vec::new();
@@ -85,13 +86,14 @@ fn from_text(name: &str, text: &[u8]) -> Result<TraceConfig, Failure> {
         Failure::list(format!("the config has {} {noun}", errors.len()), format!("\n{errors}"))
     })?;
     if encoded.is_empty() {
-        return Err(Failure::new("the config is empty", "nothing would be recorded")
+        return Err(Failure::new("the config is empty", "it would record nothing")
             .hint("leave out -c to record all track events"));
     }
-    TraceConfig::decode(&encoded).map_err(|_| Failure::new("the config is not understood", "its encoding is broken"))
+    TraceConfig::decode(&encoded).map_err(|_| Failure::new("cannot use the config", "its encoding is broken"))
 }
 
-/// Fills in what every client fills in (`docs/spec/cli.md` §5), and the time if the command line has one.
+/// Fills in the fields that every client sets (`docs/spec/cli.md` §5), and the time if the command
+/// line has one.
 pub(crate) fn complete(config: &mut TraceConfig, time: Option<Duration>) -> Result<(), Failure> {
     if let Some(time) = time {
         // `-t` accepts no more than 32 bits of milliseconds.

@@ -1,4 +1,4 @@
-//! The trace file that the command writes itself.
+//! Trace file that the command writes itself.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, IsTerminal as _, Write};
@@ -8,61 +8,62 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Attempt as _, Failure};
 
-/// Whole packets are collected up to this size before they are written.
+/// Packets are collected up to this size before they are written.
 const BATCH_BYTES: usize = 256 * 1024;
-/// Tag of `Trace.packet`, field 1, length delimited.
+/// Tag of `Trace.packet`: field 1, length delimited.
 const PACKET_TAG: u8 = 0x0a;
 
-/// A trace in the making: a `Trace` message that grows packet by packet (`docs/spec/wire-protocol.md` §13).
+/// A trace that is being written: a `Trace` message that grows packet by packet
+/// (`docs/spec/wire-protocol.md` §13).
 ///
-/// A file that was there keeps its content until the first packet is written, so that an attempt
-/// that comes to nothing destroys nothing. It is then emptied, and not replaced by another file:
-/// links to it, its owner and its mode stay, no right to write into its folder is needed, and `tail
-/// -f` sees the trace grow.
+/// An existing file keeps its content until the first packet is written, so that a failed attempt
+/// destroys nothing. It is then emptied, and not replaced by another file. So links to it, its
+/// owner and its mode stay, no right to write into its folder is needed, and `tail -f` sees the
+/// trace grow.
 ///
-/// A named file ends at a packet boundary at every moment, also after a failed write, so that
-/// whatever happens it is a readable trace.
+/// A named file ends at a packet boundary at every moment, even after a failed write. So it is a
+/// readable trace, whatever happens.
 #[derive(Debug)]
 pub(crate) struct Output {
     file: File,
     name: PathBuf,
     kind: Kind,
-    /// The bytes of the file that were there before, and stay.
+    /// Bytes that the file held before, and that stay.
     before_bytes: u64,
-    /// Packets not yet written, and where in it each one ends.
+    /// Packets not yet written, and the end of each in `batch`.
     batch: Vec<u8>,
     ends: Vec<usize>,
     written_bytes: u64,
     packets: u64,
     failed: bool,
-    /// There is a trace, perhaps an empty one: the file stays.
+    /// The trace is complete, perhaps empty: the file stays.
     finished: bool,
 }
 
-/// Where the packets go, and so what may be done to it.
+/// Target of the packets, which decides how it may be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    /// The shell or another program opened it. It is written to and nothing else: it may have
-    /// content that belongs to others (`>> log`).
+    /// A file that the shell or another program opened. It is only written to, because it may hold
+    /// other content (`>> log`).
     Given,
-    /// A pipe or a device: cannot be emptied.
+    /// A pipe or a device, which cannot be emptied.
     Stream,
-    /// A new file. Removed if it stays empty.
+    /// A new file. It is removed if it stays empty.
     Created,
-    /// A file that was there. Emptied before the first write.
+    /// An existing file, to be emptied before the first write.
     Existing,
-    /// A file that was there and has been emptied.
+    /// An existing file that has been emptied.
     Emptied,
-    /// A new file that takes the place of the one that was there as soon as the session runs.
+    /// A new file that replaces an existing one as soon as the session runs.
     Beside { temporary: PathBuf, target: PathBuf },
 }
 
 impl Output {
-    /// Creates `path`, readable for its owner only, or opens it as it is; `-` is standard output.
+    /// Creates `path`, readable only for its owner, or opens it unchanged; `-` is standard output.
     ///
     /// # Errors
     ///
-    /// It cannot be opened, or it is a terminal.
+    /// The file cannot be opened, or is a terminal.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let (file, kind) = open(path).attempt(|| format!("cannot write {}", path.display()))?;
         if file.is_terminal() {
@@ -86,16 +87,16 @@ impl Output {
         })
     }
 
-    /// Tells whether `path` stands for standard output.
+    /// Returns whether `path` stands for standard output.
     pub(crate) fn is_stdout(path: &Path) -> bool {
         ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path.as_os_str() == *name)
     }
 
-    /// Prepares for a service that writes into the descriptor, at any time after it has got it.
+    /// Returns the descriptor for a service that writes into it at any time from now on.
     ///
-    /// If the file has content, the service gets a new one beside it: the file cannot be emptied
-    /// before the service has accepted the config, and not afterwards, because the service may
-    /// already have written.
+    /// If the file has content, the service gets a new file beside it. The existing one must not be
+    /// emptied before the service has accepted the config. Emptying it afterwards is too late,
+    /// because the service may already have written.
     pub(crate) fn lend(&mut self) -> Result<BorrowedFd<'_>, Failure> {
         let what = || format!("cannot write {}", self.name.display());
         let old = self.file.metadata().attempt(what)?;
@@ -111,8 +112,8 @@ impl Output {
         Ok(self.file.as_fd())
     }
 
-    /// Puts the file that was [lent](Self::lend) in its place, now that the service has accepted
-    /// the config.
+    /// Moves the file that was [lent](Self::lend) to its final name, because the service has
+    /// accepted the config.
     pub(crate) fn started(&mut self) -> Result<(), Failure> {
         if let Kind::Beside { temporary, target } = &self.kind {
             std::fs::rename(temporary, target).attempt(|| format!("cannot replace {}", self.name.display()))?;
@@ -121,7 +122,7 @@ impl Output {
         Ok(())
     }
 
-    /// Writes what is collected; from now on the file is a trace, even if it is empty.
+    /// Writes the collected packets. From now on the file is a trace, even if it is empty.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         self.flush()?;
         self.make_room().attempt(|| format!("cannot write {}", self.name.display()))?;
@@ -129,7 +130,7 @@ impl Output {
         Ok(())
     }
 
-    /// Empties a file that was there.
+    /// Empties an existing file.
     fn make_room(&mut self) -> io::Result<()> {
         if self.kind == Kind::Existing {
             self.file.set_len(0)?;
@@ -151,8 +152,8 @@ impl Output {
         if self.batch.len() >= BATCH_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is collected. After a failure the file is cut back to its last whole packet, and everything
-    /// that comes later is ignored: the failure is reported once.
+    /// Writes the collected packets. After a failure, cuts the file back to its last whole packet
+    /// and ignores later packets, so that the failure is reported once.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         if self.failed {
             return Ok(());
@@ -179,7 +180,7 @@ impl Output {
         let Err(why) = result else { return Ok(()) };
         self.failed = true;
         if done > whole && matches!(self.kind, Kind::Created | Kind::Emptied) {
-            // Best effort: readers of a torn packet say so.
+            // Best effort: readers report a torn packet.
             let _ = self.file.set_len(self.written_bytes);
         }
         let failure = Failure::new(format!("cannot write all of {}", self.name.display()), &why);
@@ -190,33 +191,33 @@ impl Output {
         })
     }
 
-    /// Bytes of whole packets, written or about to be.
+    /// Returns the bytes of whole packets, written or collected.
     pub(crate) fn bytes(&self) -> u64 {
         self.written_bytes + self.batch.len() as u64
     }
 
-    /// Packets, written or about to be.
+    /// Returns the number of packets, written or collected.
     pub(crate) fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// The size of the file, which the service may have written.
+    /// Returns the size of the file, which the service may have written.
     pub(crate) fn file_bytes(&self) -> u64 {
         self.file.metadata().map_or(0, |meta| meta.len().saturating_sub(self.before_bytes))
     }
 }
 
 impl Drop for Output {
-    /// Keeps what came before whatever went wrong.
+    /// Keeps the packets that came before a failure.
     fn drop(&mut self) {
-        // A failure here was not the first one.
+        // An error here would not be the first one.
         let _ = self.flush();
         if let Kind::Beside { temporary, .. } = &self.kind {
-            // Best effort: it has a name of its own.
+            // Best effort: the file has a name of its own.
             let _ = std::fs::remove_file(temporary);
         }
         if self.kind == Kind::Created && !self.finished {
-            // Nothing came of it. If the name belongs to another file by now, that one stays.
+            // No trace was written. If the name now belongs to another file, that file stays.
             let own = self.file.metadata().ok().filter(|own| own.len() == 0);
             let named = std::fs::metadata(&self.name).ok();
             if own.zip(named).is_some_and(|(own, named)| (own.dev(), own.ino()) == (named.dev(), named.ino())) {
@@ -232,13 +233,13 @@ impl AsFd for Output {
     }
 }
 
-/// Opens what `path` names, creates it if there is nothing.
+/// Opens the file at `path`, or creates it.
 fn open(path: &Path) -> io::Result<(File, Kind)> {
     if Output::is_stdout(path) {
         return Ok((io::stdout().as_fd().try_clone_to_owned()?.into(), Kind::Given));
     }
     if path == Path::new("/dev/stderr") || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd") {
-        // Opening it again begins at its first byte: append, so that nothing is overwritten.
+        // Opening it again would start at its first byte: append, so that nothing is overwritten.
         return Ok((OpenOptions::new().append(true).open(path)?, Kind::Given));
     }
     let mut options = OpenOptions::new();
@@ -248,7 +249,7 @@ fn open(path: &Path) -> io::Result<(File, Kind)> {
         created => return Ok((created?, Kind::Created)),
     }
     match std::fs::metadata(path) {
-        // A symbolic link to nothing.
+        // A symbolic link to a missing file.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((options.create(true).open(path)?, Kind::Created)),
         Err(error) => Err(error),
         Ok(meta) if meta.is_file() => {
@@ -256,14 +257,14 @@ fn open(path: &Path) -> io::Result<(File, Kind)> {
             Ok((opened?, Kind::Existing))
         }
         Ok(meta) if meta.file_type().is_socket() => Err(io::Error::other("it is a socket")),
-        // Of a pipe only its end for writing: it waits for a reader, and notices when that one is
-        // gone.
+        // Open only the write end of a pipe: this waits for a reader, and notices when it closes
+        // the pipe.
         Ok(_) => Ok((OpenOptions::new().write(true).open(path)?, Kind::Stream)),
     }
 }
 
-/// A new file in the folder of `target`, with the mode and, if that is allowed, the owner of the
-/// old one.
+/// Creates a file in the folder of `target`, with the mode and, if allowed, the owner of the old
+/// one.
 fn create_beside(target: &Path, old: &Metadata) -> io::Result<(PathBuf, File)> {
     let mut random = [0; 8];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
@@ -272,8 +273,8 @@ fn create_beside(target: &Path, old: &Metadata) -> io::Result<(PathBuf, File)> {
     name.push(format!(".{:016x}", u64::from_ne_bytes(random)));
     let temporary = target.with_file_name(name);
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&temporary)?;
-    // An owner that cannot be kept is no reason to record nothing. Without the owner, the mode
-    // could let others in.
+    // If the owner cannot be kept, record anyway. But without the owner, the mode could let other
+    // users read the trace.
     if fchown(&file, Some(old.uid()), Some(old.gid())).is_ok() {
         let _ = file.set_permissions(old.permissions());
     }

@@ -1,4 +1,4 @@
-//! `esatto info`: what is in a trace.
+//! The command `esatto info`: summarizes the content of a trace.
 
 use std::fs::File;
 use std::io::{self, BufReader, Write as _};
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &args::Info) -> Result<ExitCode, Failure> {
     }
     let text = if args.json { summary.to_json_text() } else { summary.to_string() };
     match io::stdout().write_all(text.as_bytes()) {
-        // `esatto info … | head` is no mistake.
+        // A closed pipe, as in `esatto info … | head`, is no error.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
         result => result.attempt(|| "cannot show the summary".to_owned())?,
     }
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &args::Info) -> Result<ExitCode, Failure> {
     Ok(ExitCode::FAILURE)
 }
 
-/// Reads a trace to its end, or to where it cannot be read any more.
+/// Reads a trace to its end, or to the point where it cannot be read further.
 pub(crate) fn read(path: &Path) -> Result<Summary, Failure> {
     let file = File::open(path).attempt(|| format!("cannot read the trace {}", path.display()))?;
     Ok(Summary::read(BufReader::new(file)))

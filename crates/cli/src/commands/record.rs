@@ -1,4 +1,5 @@
-//! `esatto record`: a command, or what the running service sees, into a file.
+//! The command `esatto record`: records a command, or the programs of the running service, into a
+//! file.
 
 use core::time::Duration;
 use std::io;
@@ -22,11 +23,13 @@ use crate::stop_signal::StopSignal;
 use crate::trace_config;
 use crate::trace_output::Output;
 
-/// How often the progress is shown, and the child looked at where the kernel does not tell of its end.
+/// Time between two updates of the progress. The child is polled at the same interval if the kernel
+/// does not report its end.
 const TICK: Duration = Duration::from_millis(100);
-/// How long a command may take to end after SIGTERM.
+/// Time that a command may take to end after SIGTERM.
 const TERM_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a program may wait until the session has found it, in milliseconds: otherwise it is recorded from somewhere in the middle, or not at all.
+/// Time in milliseconds for which a program waits until the session has found it. Without it, the
+/// recording would miss the program's first events, or all of them.
 const WAIT: (&str, &str) = ("ESATTO_WAIT_MS", "1000");
 
 pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
@@ -43,21 +46,21 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     let service = if args.command.is_empty() { None } else { Some(PrivateService::start()?) };
     let address = match &service {
         Some(service) => service.consumer().clone(),
-        None => Address::consumer_default().attempt(|| "cannot tell where the tracing service is".to_owned())?,
+        None => Address::consumer_default().attempt(|| "cannot find the address of the tracing service".to_owned())?,
     };
     let has_events = has_track_events(&config);
     let mut recorder = RecordingSession::start(&address, config, transfer, output)?;
-    // The session runs: whatever the command does once it has connected can be recorded.
+    // The session runs, so everything that the command does after it has connected can be recorded.
     let piped = args.out.as_deref().is_some_and(Output::is_stdout);
     let start = |service| Program::start(&args.command, service, has_events, piped);
     let mut child = service.as_ref().map(start).transpose()?;
 
     let mut progress = Progress::start(limit);
     let watched = watch(&mut recorder, &mut stop, child.as_mut(), &mut progress);
-    // After a failure the session is given up; the file keeps what it has.
+    // After a failure the session is given up, and the file keeps its content.
     let recorded = watched.and_then(|()| recorder.finish());
     drop(progress);
-    // Its own end counts, not the one that we bring about.
+    // Only an end by itself counts, not one that this program causes.
     let by_itself = child.as_mut().is_some_and(Program::has_ended) && !stop.received();
     let status = child.map(Program::end).filter(|_| by_itself);
     let recorded = recorded?;
@@ -68,7 +71,7 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     Ok(status.map_or(ExitCode::SUCCESS, |status| exit_code(&status)))
 }
 
-/// Records until the command, the time or the patience of the user is at its end.
+/// Records until the command ends, the time is over, or the user stops it.
 fn watch(
     recorder: &mut RecordingSession,
     stop: &mut StopSignal,
@@ -84,7 +87,7 @@ fn watch(
     Ok(())
 }
 
-/// Whether the session has what programs of this library wait for.
+/// Returns whether the session records the events for which programs with Esatto's SDK wait.
 fn has_track_events(config: &TraceConfig) -> bool {
     let names = config.data_sources.iter().filter_map(|source| source.config.as_ref()?.name.as_ref());
     names.into_iter().any(|name| name.as_bytes() == b"track_event")
@@ -100,7 +103,8 @@ fn transfer(config: &TraceConfig, users_config: bool) -> Transfer {
     }
 }
 
-/// `-o`, unless the config names a file that the service is to create (`docs/spec/cli.md` §7).
+/// Opens the file of `-o`, unless the service creates the file that the config names
+/// (`docs/spec/cli.md` §7).
 fn open_output(args: &args::Record, config: &TraceConfig) -> Result<Option<Output>, Failure> {
     let names_file =
         config.write_into_file == Some(true) && config.output_path.as_ref().is_some_and(|path| !path.is_empty());
@@ -108,11 +112,11 @@ fn open_output(args: &args::Record, config: &TraceConfig) -> Result<Option<Outpu
         (Some(path), false) => Output::create(path).map(Some),
         (None, true) => Ok(None),
         (Some(_), true) => {
-            Err(Failure::new("there are two files to write to", "-o names one, and output_path in the config another")
+            Err(Failure::new("two output files are given", "-o names one, and output_path in the config another")
                 .hint("leave out one of them"))
         }
         (None, false) => {
-            Err(Failure::new("there is no file to write to", "neither -o nor output_path in the config names one")
+            Err(Failure::new("no output file is given", "neither -o nor output_path in the config names one")
                 .hint("add -o FILE"))
         }
     }
@@ -120,10 +124,10 @@ fn open_output(args: &args::Record, config: &TraceConfig) -> Result<Option<Outpu
 
 fn report(recorded: &Recorded, out: Option<&Path>) {
     if !recorded.flushed {
-        eprintln!("Some programs did not deliver their last events in time: the end of the trace is incomplete.");
+        eprintln!("Some programs did not deliver their last events in time. The end of the trace is incomplete.");
     }
     if recorded.counts.losses > 0 {
-        eprintln!("{} pieces of data were lost: larger buffers may help.", recorded.counts.losses);
+        eprintln!("{} chunks or packets were lost. Larger buffers may help.", recorded.counts.losses);
     }
     match out {
         Some(path) => {
@@ -136,17 +140,18 @@ fn report(recorded: &Recorded, out: Option<&Path>) {
     }
 }
 
-/// The command that is recorded.
+/// The recorded command.
 #[derive(Debug)]
 struct Program {
     child: Child,
-    /// Readable when it has ended; `None` on kernels that do not have such descriptors.
+    /// Readable when the command has ended; `None` on kernels without such descriptors.
     ending: Option<OwnedFd>,
     status: Option<ExitStatus>,
 }
 
 impl Program {
-    /// `piped`: standard output is for the trace, so that the command's own goes to standard error.
+    /// Starts the command. If `piped`, standard output is for the trace, so the command's output
+    /// goes to standard error.
     fn start(
         command: &[std::ffi::OsString],
         service: &PrivateService,
@@ -154,7 +159,7 @@ impl Program {
         piped: bool,
     ) -> Result<Self, Failure> {
         let (name, args) =
-            command.split_first().ok_or_else(|| Failure::new("cannot start a command", "there is none"))?;
+            command.split_first().ok_or_else(|| Failure::new("cannot start a command", "no command is given"))?;
         let mut command = Command::new(name);
         service.announce_to(command.args(args));
         if has_events && std::env::var_os(WAIT.0).is_none() {
@@ -167,7 +172,7 @@ impl Program {
         let child = command.spawn().map_err(|e| {
             let failure = Failure::new(format!("cannot start {}", name.to_string_lossy()), &e);
             match e.kind() {
-                io::ErrorKind::NotFound => failure.hint("is it spelled right, and in PATH?"),
+                io::ErrorKind::NotFound => failure.hint("check the spelling and PATH"),
                 _ => failure,
             }
         })?;
@@ -186,10 +191,10 @@ impl Program {
         self.ending.as_ref().map(|fd| fd.as_fd())
     }
 
-    /// Its exit status; if it still runs, because the time is over, it is asked to end.
+    /// Returns the exit status. If the command still runs because the time is over, asks it to end.
     fn end(mut self) -> io::Result<ExitStatus> {
         if !self.has_ended() {
-            eprintln!("The recording is over: the command is asked to end.");
+            eprintln!("The recording is over. Asking the command to end …");
             // It may have ended this very moment.
             let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
             let deadline = Instant::now() + TERM_TIMEOUT;
@@ -197,7 +202,7 @@ impl Program {
                 std::thread::sleep(TICK / 10);
             }
             if !self.has_ended() {
-                eprintln!("It does not: it is killed.");
+                eprintln!("The command does not end. Killing it.");
                 let _ = self.child.kill();
             }
         }
@@ -208,7 +213,8 @@ impl Program {
     }
 }
 
-/// The command's own exit code; 128 and the number of the signal that ended it, as shells do.
+/// Returns the command's own exit code, or 128 plus the number of the signal that ended it, as
+/// shells do.
 fn exit_code(status: &io::Result<ExitStatus>) -> ExitCode {
     let Ok(status) = status else { return ExitCode::FAILURE };
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));

@@ -1,16 +1,16 @@
-//! What the demo can record.
+//! Categories of the demo.
 
 esatto::categories! {
-    /// The scanner's work.
+    /// Work of the scanner.
     pub(super) static SCAN = "scan", "Walking directories";
-    /// The cruncher's work.
+    /// Work of the cruncher.
     pub(super) static CRUNCH = "crunch", "Hashing and compressing files";
-    /// The indexer's work.
+    /// Work of the indexer.
     pub(super) static INDEX = "index", "Unpacking files and indexing their words";
     /// Calls that may wait for the disk.
     pub(super) static DISK = "disk", "System calls on files and directories";
-    /// From process to process.
+    /// Transfer between processes.
     pub(super) static PIPES = "pipes", "Files on their way from one process to the next";
-    /// From thread to thread.
+    /// Transfer between threads.
     pub(super) static QUEUES = "queues", "How many files wait for each stage";
 }

@@ -1,4 +1,4 @@
-//! The demo as its user sees it: starts the pipeline, records it, and tells what to look at.
+//! Start, recording and summary of the demo.
 
 use core::time::Duration;
 use std::io::{self, Read as _};
@@ -21,19 +21,19 @@ use crate::stop_signal::StopSignal;
 use crate::trace_config;
 use crate::trace_output::Output;
 
-/// How often the progress is shown.
+/// Time between two updates of the progress.
 const TICK: Duration = Duration::from_millis(100);
-/// What is under way when the time is over may take so much longer.
+/// Time that the pipeline may take to finish files after the recording time.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
-/// The smallest a pipe can be.
+/// The smallest size of a pipe.
 const PIPE_BYTES: usize = 4096;
-/// Folders that every Linux machine has; those that are missing are no problem.
+/// Folders that Linux machines have; missing ones are skipped.
 const DEFAULT_ROOTS: [&str; 4] = ["/usr/include", "/usr/share", "/usr/lib", "/etc"];
 
 pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
     if Output::is_stdout(&args.out) {
         let hint = "name a file with -o FILE";
-        return Err(Failure::new("cannot write the demo to stdout", "it is read again afterwards").hint(hint));
+        return Err(Failure::new("cannot write the demo to stdout", "the demo reads the file again").hint(hint));
     }
     let mut stop = StopSignal::install().attempt(|| "cannot handle signals".to_owned())?;
     let service = PrivateService::start()?;
@@ -42,9 +42,7 @@ pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
     trace_config::complete(&mut config, None)?;
     let mut recorder = RecordingSession::start(service.consumer(), config, Transfer::Drain, Some(output))?;
 
-    eprintln!(
-        "Three processes read, hash, compress and index the files of this machine, and are traced while they do."
-    );
+    eprintln!("Recording three processes that read, hash, compress and index files of this machine.");
     let mut pipeline = Pipeline::start(args, &service)?;
     let mut progress = Progress::start(Some(args.time));
     let deadline = Instant::now() + args.time + DRAIN_TIMEOUT;
@@ -68,14 +66,14 @@ pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
     }
     println!("{}", table(&info::read(&args.out)?));
     println!(
-        "How to look at it: open https://ui.perfetto.dev and drop {} on it (it stays in your browser),",
+        "To see the trace, open https://ui.perfetto.dev and drop {} on the page. The file stays in your browser.",
         Line(args.out.display())
     );
-    println!("or ask for its content with `esatto info {}`.", Line(args.out.display()));
+    println!("To summarize it, run `esatto info {}`.", Line(args.out.display()));
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is in the trace, by process.
+/// Formats the content of the trace by process.
 fn table(summary: &Summary) -> String {
     let mut text = format!("\n  {:<16}{:>9}{:>9}{:>10}\n", "process", "threads", "slices", "counters");
     for process in &summary.processes {
@@ -104,13 +102,13 @@ fn table(summary: &Summary) -> String {
 #[derive(Debug)]
 struct Pipeline {
     children: Vec<Child>,
-    /// The last one's standard output.
+    /// Standard output of the last started process.
     result: Option<std::process::ChildStdout>,
 }
 
 impl Pipeline {
     fn start(args: &args::Demo, service: &PrivateService) -> Result<Self, Failure> {
-        let program = std::env::current_exe().attempt(|| "cannot find this program's own file".to_owned())?;
+        let program = std::env::current_exe().attempt(|| "cannot find the file of this program".to_owned())?;
         let mut pipeline = Self { children: Vec::new(), result: None };
         for stage in Stage::ALL {
             let mut command = Command::new(&program);
@@ -123,8 +121,8 @@ impl Pipeline {
             service.announce_to(&mut command);
             let input = match pipeline.result.take() {
                 Some(previous) => {
-                    // What waits in a pipe is still worked on after the time is over: let it be little. If the
-                    // kernel has another opinion, the demo takes longer.
+                    // Parcels in a pipe are still processed after the time is over, so the pipes
+                    // are small. If the kernel refuses the size, the demo takes longer.
                     let _ = rustix::pipe::fcntl_setpipe_size(&previous, PIPE_BYTES);
                     Stdio::from(OwnedFd::from(previous))
                 }
@@ -138,12 +136,12 @@ impl Pipeline {
         Ok(pipeline)
     }
 
-    /// Whether all of them have ended.
+    /// Returns whether all processes have ended.
     fn has_ended(&mut self) -> bool {
         self.children.iter_mut().all(|child| matches!(child.try_wait(), Ok(Some(_)) | Err(_)))
     }
 
-    /// What the last one has to say, if it came to its end.
+    /// Returns the last process's output, if all have ended.
     fn result(&mut self) -> Option<String> {
         if !self.has_ended() {
             return None;

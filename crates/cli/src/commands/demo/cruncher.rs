@@ -15,10 +15,11 @@ use super::{MAX_FILE_BYTES, tracks};
 
 const WORKERS: usize = 3;
 const QUEUE_LIMIT: usize = 32;
-/// How much is hashed and compressed at a time: each block is a slice of its own.
+/// Bytes that are hashed or compressed at a time. Each block is a slice.
 const BLOCK_BYTES: usize = 32 * 1024;
 
-/// Takes parcels from `input` until it ends and sends them on with checksum and compressed content.
+/// Takes parcels from `input` until it ends, and sends them on with checksum and compressed
+/// content.
 pub(crate) fn run(input: impl Read + Send, out: impl Write + Send) -> io::Result<u64> {
     let (to_crunch, to_send) = (Queue::new(QUEUE_LIMIT), Queue::new(QUEUE_LIMIT));
     let bytes = AtomicU64::new(0);

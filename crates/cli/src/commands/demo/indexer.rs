@@ -1,4 +1,4 @@
-//! Third stage: unpacks what the cruncher sends, checks it and builds an index of its words.
+//! Third stage: unpacks the cruncher's parcels, checks them and builds an index of their words.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -16,12 +16,12 @@ use super::{MAX_FILE_BYTES, tracks};
 
 const WORKERS: usize = 2;
 const QUEUE_LIMIT: usize = 32;
-/// Words of other lengths are noise.
+/// Lengths of words that are indexed.
 const WORD_BYTES: core::ops::RangeInclusive<usize> = 3..=24;
-/// After so many documents the words seen only once are thrown out.
+/// After so many documents, words that were seen only once are removed.
 const COMPACT_EVERY: u64 = 256;
 
-/// What became of the files.
+/// The index, and counts of the processed files.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub(crate) documents: u64,
@@ -83,7 +83,7 @@ fn add(parcel: &Parcel, index: &Mutex<Index>) {
     merge(index, words, intact);
 }
 
-/// The distinct words of a text, lower case.
+/// Returns the distinct words of a text in lower case.
 fn tokenize(content: &[u8]) -> HashMap<String, u32> {
     let mut words = HashMap::new();
     for word in content.split(|byte| !byte.is_ascii_alphanumeric()) {

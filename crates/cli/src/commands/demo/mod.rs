@@ -1,4 +1,5 @@
-//! `esatto demo`: a pipeline of three processes over the files of this machine, recorded.
+//! The command `esatto demo`: records a pipeline of three processes that reads files of this
+//! machine.
 //!
 //! ```text
 //! scanner ──paths──▶ cruncher ──compressed files──▶ indexer
@@ -6,8 +7,8 @@
 //!                    compress                       tokenize, merge
 //! ```
 //!
-//! The processes are this same program, started with the hidden command `demo-stage`; pipes connect them. Each file
-//! is a flow that can be followed from its discovery to the index, across threads and processes.
+//! The processes are this same program, started with the hidden command `demo-stage`; pipes connect
+//! them. Each file is a flow from its discovery to the index, across threads and processes.
 
 mod categories;
 mod command;
@@ -34,24 +35,24 @@ use crate::failure::{Attempt as _, Failure};
 
 pub(crate) use self::command::run;
 
-/// Larger files are left out: the demo is about many things happening, not about one that takes long.
+/// Larger files are left out: the demo shows many short steps, not a few long ones.
 pub(crate) const MAX_FILE_BYTES: usize = 256 * 1024;
 
-/// How long a stage waits for the session before it starts to work untraced.
+/// Time for which a stage waits for the session before it works untraced.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Enough for what a thousand files leave behind, should the service be busy elsewhere for a moment.
+/// Enough for the events of a thousand files, in case the service is busy for a moment.
 const SHARED_MEMORY_KB: u32 = 2048;
 const SHARED_PAGE_KB: u32 = 16;
 
-/// The body of one process of the pipeline.
+/// Runs one process of the pipeline.
 pub(crate) fn run_stage(args: &args::DemoStage) -> Result<ExitCode, Failure> {
     let name = args.stage.name();
-    let failed = || format!("the {name} of the demo has failed");
+    let failed = || format!("the {name} of the demo failed");
     let builder = Tracing::builder().system().categories(CATEGORIES).producer_name(format!("demo.{name}"));
     let tracing = builder.shared_memory(SHARED_MEMORY_KB, SHARED_PAGE_KB).start().attempt(failed)?;
     if !tracing.wait_until_enabled(&PIPES, SESSION_TIMEOUT) {
-        eprintln!("The {name} works untraced: no session has started within {} s.", SESSION_TIMEOUT.as_secs());
+        eprintln!("The {name} is not recorded: no session started within {} s.", SESSION_TIMEOUT.as_secs());
     }
     let (input, output) = (io::stdin(), io::stdout());
     match args.stage {
@@ -70,7 +71,7 @@ pub(crate) fn run_stage(args: &args::DemoStage) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Takes parcels from a pipe into `queue`, which is closed at the end.
+/// Takes parcels from a pipe into `queue`, and closes the queue at the end.
 fn receive(input: impl Read, queue: &Queue<Parcel>, depth_track: &CounterTrack) -> io::Result<()> {
     let mut input = BufReader::new(input);
     let result = loop {
@@ -94,7 +95,7 @@ fn receive(input: impl Read, queue: &Queue<Parcel>, depth_track: &CounterTrack) 
     result
 }
 
-/// Starts a thread with a name, which becomes the name of its track.
+/// Starts a thread with a name, which is also the name of its track.
 fn named<'scope, 'env, T: Send + 'scope>(
     scope: &'scope thread::Scope<'scope, 'env>,
     name: &str,
@@ -103,7 +104,7 @@ fn named<'scope, 'env, T: Send + 'scope>(
     thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, body)
 }
 
-/// The result of a thread; its panic goes on in this one.
+/// Returns the result of a thread. Resumes its panic in this thread.
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

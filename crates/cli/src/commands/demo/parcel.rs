@@ -1,4 +1,4 @@
-//! What the stages send each other through pipes: one parcel per file.
+//! Parcel format of the pipes between the stages: one parcel per file.
 //!
 //! ```text
 //! u64 LE id | u64 LE file size | u32 LE checksum | u32 LE path length | u32 LE content length | path | content
@@ -7,16 +7,17 @@
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-/// Longest path a parcel may have; longer ones come from no file system.
+/// Longest path of a parcel; file systems have no longer ones.
 const MAX_PATH_BYTES: usize = 4096;
-/// Longest content: the largest file that is read ([`super::MAX_FILE_BYTES`]) after a compression that made it larger.
+/// Longest content: the largest file that is read ([`super::MAX_FILE_BYTES`]), if compression
+/// enlarged it.
 const MAX_CONTENT_BYTES: usize = super::MAX_FILE_BYTES + (super::MAX_FILE_BYTES >> 4) + 1024;
 const HEADER_BYTES: usize = 28;
 
 /// One file on its way through the pipeline.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parcel {
-    /// Unique within a demo; also the flow that ties its slices together.
+    /// Unique within a demo; also the flow that connects its slices.
     pub(crate) id: u64,
     pub(crate) size_bytes: u64,
     pub(crate) checksum: u32,
@@ -26,7 +27,7 @@ pub(crate) struct Parcel {
 }
 
 impl Parcel {
-    /// Writes the parcel; the caller flushes.
+    /// Writes the parcel. The caller flushes.
     pub(crate) fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
         use std::os::unix::ffi::OsStrExt as _;
         let path = self.path.as_os_str().as_bytes();
@@ -58,7 +59,10 @@ impl Parcel {
         let u64_at = |at: usize| u64::from(u32_at(at)) | u64::from(u32_at(at + 4)) << 32;
         let (path_len, content_len) = (u32_at(20) as usize, u32_at(24) as usize);
         if path_len > MAX_PATH_BYTES || content_len > MAX_CONTENT_BYTES {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a parcel announces more than a parcel may hold"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "a parcel announces more bytes than a parcel may hold",
+            ));
         }
         let mut path = vec![0; path_len];
         input.read_exact(&mut path)?;

@@ -1,7 +1,8 @@
-//! A bounded queue between the threads of one stage.
+//! Bounded queue between the threads of one stage.
 //!
-//! Full queues hold their writers up, so a slow stage slows the whole pipeline down instead of filling
-//! the memory; in the trace that is a flat `queue depth` counter and a long `push` slice.
+//! A full queue delays its writers. So a slow stage slows down the whole pipeline instead of
+//! filling the memory. The trace shows this as a flat `queue depth` counter and a long `push`
+//! slice.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -29,7 +30,8 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Appends `item`, waiting for room; returns the depth afterwards, or `None` if the queue is closed.
+    /// Appends `item`, and waits for room. Returns the depth afterwards, or `None` if the queue is
+    /// closed.
     pub(crate) fn push(&self, item: T) -> Option<usize> {
         let mut state = self.lock();
         while state.items.len() >= self.limit && !state.closed {
@@ -45,7 +47,8 @@ impl<T> Queue<T> {
         Some(depth)
     }
 
-    /// Takes the oldest item, waiting for one, with the depth afterwards; `None` at the end: closed and empty.
+    /// Takes the oldest item, and waits for one. Returns it with the depth afterwards, or `None` if
+    /// the queue is closed and empty.
     pub(crate) fn pop(&self) -> Option<(T, usize)> {
         let mut state = self.lock();
         loop {
@@ -62,7 +65,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Lets readers take what is left and refuses anything new.
+    /// Refuses new items. Readers can still take the remaining ones.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();

@@ -1,4 +1,4 @@
-//! First stage: two threads walk directories, a third sends what they find down the pipe.
+//! First stage: two threads walk directories, and a third sends the found files down the pipe.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::io::{self, BufWriter, Write};
@@ -18,7 +18,8 @@ const WALKERS: usize = 2;
 /// Paths that may wait for the pipe.
 const QUEUE_LIMIT: usize = 64;
 
-/// Walks `roots` until `deadline` or the end, sending one parcel per regular file of a readable size.
+/// Walks `roots` until `deadline` or the end, and sends one parcel per regular file of a readable
+/// size.
 pub(crate) fn run(roots: &[PathBuf], deadline: Instant, max_files: u64, out: impl Write + Send) -> io::Result<u64> {
     let frontier = Frontier::new(roots);
     let queue = Queue::new(QUEUE_LIMIT);
@@ -45,7 +46,7 @@ pub(crate) fn run(roots: &[PathBuf], deadline: Instant, max_files: u64, out: imp
     Ok(found.into_inner())
 }
 
-/// One directory: sub-directories go to the frontier, files into the queue.
+/// Lists one directory: sub-directories go to the frontier, files into the queue.
 fn list(directory: &Path, frontier: &Frontier, queue: &Queue<Parcel>, found: &AtomicU64) {
     let _list = slice!(SCAN, "list directory", path = &*directory.to_string_lossy());
     let Ok(entries) = ({
@@ -56,7 +57,7 @@ fn list(directory: &Path, frontier: &Frontier, queue: &Queue<Parcel>, found: &At
         return;
     };
     for entry in entries.flatten() {
-        // Links are skipped, so no walk goes in circles: the type is that of the entry itself.
+        // Links are skipped, so that no walk is endless: the type is that of the entry itself.
         let Ok(kind) = entry.file_type() else { continue };
         if kind.is_dir() {
             frontier.add(entry.path());
@@ -72,7 +73,7 @@ fn list(directory: &Path, frontier: &Frontier, queue: &Queue<Parcel>, found: &At
             let _found = slice!(SCAN, "found", file = id, bytes = size_bytes, |e| e.flow(Flow::global(id)));
             let parcel = Parcel { id, size_bytes, path: entry.path(), ..Parcel::default() };
             let pushed = {
-                // Lasts long when the stages behind are slow: then the queue is full.
+                // This takes long if the next stages are slow, because then the queue is full.
                 let _wait = slice!(QUEUES, "wait for room");
                 queue.push(parcel)
             };
@@ -91,7 +92,7 @@ fn send(queue: &Queue<Parcel>, out: impl Write) -> io::Result<()> {
         let _send = slice!(PIPES, "send", file = parcel.id, |e| e.flow(Flow::global(parcel.id)));
         let sent = parcel.write_to(&mut out).and_then(|()| if depth == 0 { out.flush() } else { Ok(()) });
         if let Err(e) = sent {
-            // The next stage is gone: nobody needs the walkers any more.
+            // The next stage has ended, so the walkers can end.
             queue.close();
             return Err(e);
         }
@@ -109,7 +110,7 @@ struct Frontier {
 #[derive(Debug)]
 struct FrontierState {
     waiting: Vec<PathBuf>,
-    /// Directories taken and not done: they may still add others.
+    /// Directories that a walker is listing: it may still add others.
     in_work: usize,
 }
 
@@ -119,7 +120,7 @@ impl Frontier {
         Self { state: Mutex::new(FrontierState { waiting, in_work: 0 }), changed: Condvar::new() }
     }
 
-    /// The next directory; `None` when all are done.
+    /// Takes the next directory; `None` when all are listed.
     fn take(&self) -> Option<PathBuf> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {

@@ -1,4 +1,4 @@
-//! The counters of the demo.
+//! Counter tracks of the demo.
 
 use esatto::{CounterTrack, Unit};
 
