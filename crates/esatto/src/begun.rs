@@ -1,8 +1,7 @@
 //! In which sessions a slice was begun that may outlive them.
 
 use crate::category::Category;
-use crate::event::Arg;
-use crate::event::Site;
+use crate::event::{Arg, Site};
 use crate::order::Rule;
 use crate::{instance, thread};
 

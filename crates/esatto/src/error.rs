@@ -4,8 +4,6 @@ use core::fmt;
 use std::io;
 use std::sync::Arc;
 
-use crate::os::AddressError;
-
 /// Why something could not be set up, or how a session failed: a [kind](Error::kind) to act on and a line to show.
 ///
 /// Cheap to clone: one failure may have several who want to know.
@@ -66,7 +64,7 @@ impl Error {
     }
 
     #[cold]
-    pub(crate) fn address(error: AddressError) -> Self {
+    pub(crate) fn address(error: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self::caused(ErrorKind::Address, format!("cannot use the address of the tracing service: {error}"), error)
     }
 
@@ -130,8 +128,8 @@ impl Error {
         Self::new(ErrorKind::DataSource, format!("the data source `{name}` {why}"))
     }
 
-    pub(crate) fn interceptor(name: &str) -> Self {
-        let names = crate::interceptor::NAMES.join("`, `");
+    pub(crate) fn interceptor(name: &str, names: &[&str]) -> Self {
+        let names = names.join("`, `");
         Self::new(ErrorKind::State, format!("no interceptor can be called `{name}`: `{names}` can"))
     }
 

@@ -133,17 +133,20 @@
     allow(dead_code, unreachable_pub, unused_imports, reason = "what only a connection to another process needs")
 )]
 
+mod backend;
 mod begun;
 mod callbacks;
 mod category;
 mod clock;
 mod connection;
+mod control_thread;
 pub mod data_source;
 mod diagnostics;
 mod error;
 mod event;
 mod instance;
 pub mod interceptor;
+mod lifecycle;
 mod macros;
 mod name;
 mod order;
@@ -182,8 +185,9 @@ pub use event::{
 };
 pub use event::{Arg, Correlation, Event, Flow, Frame, Kind, Location, LogPriority, Site};
 pub use interceptor::Interceptor;
+pub use lifecycle::shutdown;
 pub use name::Name;
-pub use process::{Builder, Tracing, shutdown, trace_panics};
+pub use process::{Builder, Tracing, trace_panics};
 #[cfg(feature = "in-process")]
 pub use process::{FileTrace, trace_from_env, trace_to_file};
 pub use record::{AsyncSlice, AsyncSlices, Driven, Lane, Lanes};

@@ -100,11 +100,10 @@ use esatto_shm::Arbiter;
 
 pub use crate::connection::producer::Event;
 use crate::connection::producer::{Endpoint as Protocol, Identity, Tag};
-use crate::connection::transport::{LinkEvent, SocketLink};
+use crate::connection::transport::{SocketPlace, SocketTransport, TransportEvent};
 use crate::data_source::BufferExhausted;
 use crate::error::Error;
 use crate::os::{self, Waker};
-use crate::process::producer_socket;
 
 /// Shared memory, arbiters and sinks, for transports of one's own.
 pub use esatto_shm as shm;
@@ -115,7 +114,7 @@ pub use esatto_shm::{Packet, TraceWriter};
 /// It does nothing by itself: [`pump`](Self::pump), or [`wait`](Self::wait), sends and receives. Its methods queue what they have to tell the
 /// service until then. Dropping it ends the connection; writers that are left over drop what is written.
 pub struct Endpoint {
-    link: SocketLink<Tag>,
+    link: SocketTransport<Tag>,
     protocol: Protocol,
     waker: Waker,
     /// Calls can be made.
@@ -175,8 +174,8 @@ impl EndpointBuilder {
     ///
     /// If the address does not parse, nobody listens, or memory cannot be had.
     pub fn connect(self) -> Result<Endpoint, Error> {
-        let socket = producer_socket(self.socket.as_deref())?;
-        let link = SocketLink::connect(&socket, producer_port::SERVICE);
+        let socket = SocketPlace::of_producers(self.socket.as_deref())?;
+        let link = SocketTransport::connect(&socket, producer_port::SERVICE);
         self.finish(link.map_err(|error| Error::disconnected(&error.to_string()))?)
     }
 
@@ -186,11 +185,11 @@ impl EndpointBuilder {
     ///
     /// If it is something else, or memory cannot be had.
     pub fn over(self, socket: impl Into<OwnedFd>) -> Result<Endpoint, Error> {
-        let link = SocketLink::adopt(socket.into(), producer_port::SERVICE);
+        let link = SocketTransport::adopt(socket.into(), producer_port::SERVICE);
         self.finish(link.map_err(|error| Error::disconnected(&error.to_string()))?)
     }
 
-    fn finish(self, link: SocketLink<Tag>) -> Result<Endpoint, Error> {
+    fn finish(self, link: SocketTransport<Tag>) -> Result<Endpoint, Error> {
         let waker = Waker::new().map_err(Error::thread)?;
         let mut protocol = Protocol::new(self.identity, waker.clone());
         if self.offers_memory {
@@ -331,11 +330,11 @@ impl Endpoint {
         self.waker.clear();
         let broken = |error: esatto_ipc::Error| Error::disconnected(&error.to_string());
         let open = link.pump(|event| match event {
-            LinkEvent::Ready => {
+            TransportEvent::Ready => {
                 *bound = true;
                 protocol.connected();
             }
-            LinkEvent::Reply(tag, reply) => protocol.reply(tag, reply),
+            TransportEvent::Reply(tag, reply) => protocol.reply(tag, reply),
         });
         if !open.map_err(broken)? {
             return Err(Error::disconnected("the service has ended it"));

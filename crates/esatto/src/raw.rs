@@ -1,8 +1,6 @@
 //! What libraries that offer tracing to other languages stand on: trace points that consist of several calls, sequences that others write to, and
 //! categories with other rules. Not part of the interface: it changes with the C library that it is made for.
 
-use core::sync::atomic::{AtomicU32, Ordering};
-
 use crate::category::{Category, registry};
 use crate::event::{Arg, Site};
 use crate::os::process_info;
@@ -139,15 +137,10 @@ pub fn is_enabled(instance: usize, name: &str, tags: &[&str]) -> bool {
             .is_some_and(|instance| crate::category::selection::enables_foreign(&instance.config, name, tags))
 }
 
-/// What the service inside of this process says of its machine; 0: that it is this one.
-static MACHINE_ID: AtomicU32 = AtomicU32::new(0);
-
 /// Lets a service inside of this process that starts later count its producers to a machine with this number.
 pub fn set_machine_id(machine_id: u32) {
-    MACHINE_ID.store(machine_id, Ordering::Relaxed);
-}
-
-#[cfg(feature = "in-process")]
-pub(crate) fn machine_id() -> u32 {
-    MACHINE_ID.load(Ordering::Relaxed)
+    #[cfg(feature = "in-process")]
+    crate::connection::set_machine_id(machine_id);
+    #[cfg(not(feature = "in-process"))]
+    let _ = machine_id;
 }

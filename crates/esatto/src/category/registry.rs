@@ -9,7 +9,7 @@ use esatto_schema::TrackEventConfig;
 use esatto_map::Set;
 
 use super::{Category, Foreign, selection};
-use crate::connection::{self, Command};
+use crate::control_thread;
 use crate::instance::MAX_INSTANCES;
 use crate::sys::threads::{self, Closed};
 
@@ -135,9 +135,7 @@ pub(crate) fn register_quietly(categories: &[&'static Category]) -> bool {
 
 /// Sends the list of categories to services, if it has changed since that was done.
 pub(crate) fn publish() {
-    if let Some(control) = connection::handle() {
-        control.send(Command::CategoriesChanged);
-    }
+    control_thread::wake();
 }
 
 /// Takes a category out of the list and switches it off; nobody traces in it any more.

@@ -8,7 +8,7 @@ use core::task::{Context, Poll, Waker};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::connection;
+use crate::control_thread;
 use crate::error::Error;
 use crate::os::fork::Generation;
 
@@ -76,7 +76,7 @@ impl<T> Pending<T> {
                 drop(state);
                 return answer.and_then(self.decode);
             }
-            if connection::is_current_thread() {
+            if control_thread::is_current() {
                 return Err(Error::would_deadlock());
             }
             let changed = &self.slot.changed;
@@ -97,11 +97,11 @@ impl<T> Pending<T> {
         let decode = self.decode;
         let callback: Callback = Box::new(move |answer| function(answer.and_then(decode)));
         if let Err(error) = self.check() {
-            return connection::run_there(Box::new(move || callback(Err(error))));
+            return control_thread::run(Box::new(move || callback(Err(error))));
         }
         let mut state = self.slot.lock();
         match state.take() {
-            Some(answer) => connection::run_there(Box::new(move || callback(answer))),
+            Some(answer) => control_thread::run(Box::new(move || callback(answer))),
             None => *state = State::Waiting(Interest::Callback(callback)),
         }
     }

@@ -1,14 +1,17 @@
 //! The control thread as other threads see it: starting, commanding, stopping and pausing it.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::Duration;
 
-use super::{Command, Control, Waker};
-use crate::os::block_signals;
+use super::mailbox::Mailbox;
+use super::rest::{REST, RESTED, Rest};
+use super::thread::{Command, Control};
+use crate::control_thread::{self, Entry};
+use crate::data_source;
 use crate::os::leaked::Leaked;
-use crate::sys::threads::{self, Closed};
+use crate::os::{OwnedFd, Waker, block_signals, spawn};
 
 /// Name of the control thread.
 const THREAD_NAME: &str = "esatto";
@@ -18,23 +21,9 @@ const PAUSE_PATIENCE: Duration = Duration::from_millis(200);
 
 /// The other threads' end of the control thread. Never freed: whoever got hold of one may keep it.
 pub(crate) struct Handle {
-    commands: Arc<Commands>,
+    commands: Arc<Mailbox<Command>>,
     thread: ThreadId,
     join: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// Where commands wait, and how to wake who takes them; `None` when nobody will any more.
-pub(super) struct Commands(Mutex<Option<Open>>);
-
-struct Open {
-    commands: Vec<Command>,
-    waker: Waker,
-}
-
-/// See [`Commands::lock`].
-struct Locked<'c> {
-    open: MutexGuard<'c, Option<Open>>,
-    _closed: Closed,
 }
 
 /// The control thread that runs.
@@ -57,39 +46,12 @@ impl Handle {
     }
 
     /// Leaves a command, or returns it if the control thread has ended.
-    pub(crate) fn try_send(&self, command: Command) -> Option<Command> {
-        let mut commands = self.commands.lock();
-        let Some(open) = &mut *commands.open else { return Some(command) };
-        open.commands.push(command);
-        open.waker.wake();
-        None
+    fn try_send(&self, command: Command) -> Option<Command> {
+        self.commands.try_send(command)
     }
 
-    /// Lets the control thread look for work.
-    pub(super) fn wake(&self) {
-        if let Some(open) = &*self.commands.lock().open {
-            open.waker.wake();
-        }
-    }
-}
-
-impl Commands {
-    /// Those that have come since the last call.
-    pub(super) fn take(&self) -> Vec<Command> {
-        self.lock().open.as_mut().map(|open| core::mem::take(&mut open.commands)).unwrap_or_default()
-    }
-
-    /// No more are taken.
-    pub(super) fn close(&self) {
-        // Outside of the lock: whoever is dropped may send.
-        let rest = self.lock().open.take();
-        drop(rest);
-    }
-
-    /// Threads that trace are closed meanwhile: a new category is a command.
-    fn lock(&self) -> Locked<'_> {
-        let closed = threads::close();
-        Locked { open: lock(&self.0), _closed: closed }
+    fn wake(&self) {
+        self.commands.wake();
     }
 }
 
@@ -104,11 +66,9 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
     if let Some(handle) = handle() {
         return Ok(handle);
     }
-    crate::process::fork::watch();
-    crate::process::shutdown::watch();
+    serve_rooms_below();
     let waker = Waker::new()?;
-    let open = Open { commands: Vec::new(), waker: waker.clone() };
-    let commands = Arc::new(Commands(Mutex::new(Some(open))));
+    let commands = Arc::new(Mailbox::new(waker.clone()));
     let mut control = Control::new(waker, Arc::clone(&commands));
     let run = move || {
         // Handlers may trace, and would wait for what this thread has locked.
@@ -122,9 +82,34 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
     Ok(handle)
 }
 
-/// Starts a thread. In a box, because the standard library makes more than a kilobyte of code for each kind of function.
-pub(crate) fn spawn(name: &str, run: Box<dyn FnOnce() + Send>) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name(name.to_owned()).spawn(run)
+/// Lets the rooms below this one reach the control thread.
+fn serve_rooms_below() {
+    control_thread::set_entry(Entry {
+        is_current: is_current_thread,
+        wake: || {
+            if let Some(handle) = handle() {
+                handle.wake();
+            }
+        },
+        run: |function| match handle() {
+            Some(handle) => handle.send(Command::Run(function)),
+            None => function(),
+        },
+    });
+    data_source::send_completions_by(|completion| {
+        let Some(handle) = handle() else { return Some(completion) };
+        match handle.try_send(Command::Completed(completion)) {
+            Some(Command::Completed(completion)) => Some(completion),
+            _ => None,
+        }
+    });
+}
+
+/// Hands the socket that was asked for under a number to its connection; `None` if there is no socket.
+pub(crate) fn deliver_socket(number: u64, socket: Option<OwnedFd>) {
+    if let Some(handle) = handle() {
+        handle.send(Command::With(Box::new(move |control| control.deliver(number, socket))));
+    }
 }
 
 /// Ends the control thread and waits for it. False if there is none, or this is it.
@@ -140,32 +125,8 @@ pub(crate) fn stop() -> bool {
 }
 
 /// Whether this is the control thread, which must not wait for itself.
-pub(crate) fn is_current_thread() -> bool {
+fn is_current_thread() -> bool {
     handle().is_some_and(|handle| handle.thread == thread::current().id())
-}
-
-/// Whether somebody wants the control thread to rest, and whether it does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rest {
-    No,
-    Wanted,
-    Taken,
-}
-
-static REST: Mutex<Rest> = Mutex::new(Rest::No);
-static RESTED: Condvar = Condvar::new();
-
-/// Rests if somebody wants that, and as long. On the control thread, between two pieces of work.
-pub(super) fn rest_if_wanted() {
-    let mut rest = lock(&REST);
-    if *rest == Rest::No {
-        return;
-    }
-    *rest = Rest::Taken;
-    RESTED.notify_all();
-    while *rest != Rest::No {
-        rest = RESTED.wait(rest).unwrap_or_else(PoisonError::into_inner);
-    }
 }
 
 /// The control thread does nothing as long as this exists, if it came to a rest in time.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use esatto_shm::ExhaustedPolicy;
 
 use super::{Done, Flush};
+use crate::backend::Backend;
 use crate::instance::{Destination, Ticket};
-use crate::session::Backend;
 
 /// A registered type. Those methods that speak of instances are called on the control thread, but
 /// for [`close`](Self::close), and none of them panics.

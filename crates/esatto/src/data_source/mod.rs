@@ -70,6 +70,6 @@ pub use context::{Context, Packets, Parts};
 pub(crate) use registry::{HeldSources, hold_for_fork, registered};
 pub use source::{BufferExhausted, DataSource, Setup, Source};
 pub use stop_and_flush::{CloneTarget, Flush, FlushInitiator, FlushReason, Stop};
-pub(crate) use stop_and_flush::{Completion, Done};
+pub(crate) use stop_and_flush::{Completion, Done, send_completions_by};
 pub(crate) use track_event::set_buffer_exhausted;
 pub(crate) use writers::Writers;

@@ -11,13 +11,12 @@ use esatto_schema::{DataSourceConfigReader, DataSourceDescriptor, data_source_co
 use esatto_shm::ExhaustedPolicy;
 
 use super::{AnySource, Assignment, Context, Done, Flush, HeldInstances, SourceConfig, Stop, canonical, registry};
-use crate::connection::{self, Command};
+use crate::backend::Backend;
 use crate::error::Error;
 use crate::instance::{Destination, HeldSlots, MAX_INSTANCES, Recording, Slots, Ticket};
 use crate::os::fork::StaticMutex;
-use crate::session::Backend;
 use crate::sys::threads;
-use crate::{thread, track_uuid};
+use crate::{control_thread, thread, track_uuid};
 
 /// What a data source does when sessions come and go; the value is the state of one instance.
 ///
@@ -314,7 +313,7 @@ impl<T: DataSource> Source<T> {
             registration.version += 1;
             self.index.store(index as u32, Ordering::Release);
         }
-        tell_control_thread();
+        control_thread::wake();
         Ok(())
     }
 
@@ -333,7 +332,7 @@ impl<T: DataSource> Source<T> {
             registration.descriptor = Some(self.complete(descriptor));
             registration.version += 1;
         }
-        tell_control_thread();
+        control_thread::wake();
         Ok(())
     }
 
@@ -564,12 +563,6 @@ impl<T: DataSource> HeldInstances for HeldSource<T> {
 }
 
 /// The producers look for themselves what has changed.
-fn tell_control_thread() {
-    if let Some(control) = connection::handle() {
-        control.send(Command::SourcesChanged);
-    }
-}
-
 impl<T: DataSource> fmt::Debug for Source<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("name", &self.name).field("enabled", &self.enabled).finish_non_exhaustive()

@@ -2,10 +2,9 @@
 
 use core::fmt;
 use core::mem;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::AnySource;
-use crate::connection::{self, Command};
 use crate::instance::Ticket;
 
 /// The end of an instance, which may be put off.
@@ -176,6 +175,16 @@ pub(crate) enum Completion {
     },
 }
 
+/// Hands a completion to the control thread; returns it if there is none.
+type Send = fn(Completion) -> Option<Completion>;
+
+static SEND: OnceLock<Send> = OnceLock::new();
+
+/// Sets the function that hands completions to the control thread. Only the first call has an effect.
+pub(crate) fn send_completions_by(send: Send) {
+    let _ = SEND.set(send);
+}
+
 impl Done {
     pub(crate) const fn stopped(source: &'static dyn AnySource, ticket: Ticket) -> Self {
         Self(Completion::Stopped { source, ticket })
@@ -201,12 +210,12 @@ impl Drop for Done {
         if matches!(completion, Completion::Told) {
             return;
         }
-        let unsent = match connection::handle() {
-            Some(control) => control.try_send(Command::Completed(completion)),
-            None => Some(Command::Completed(completion)),
+        let unsent = match SEND.get() {
+            Some(send) => send(completion),
+            None => Some(completion),
         };
         // After the end of the control thread nobody else ends the instance, and no other comes in its place meanwhile.
-        if let Some(Command::Completed(Completion::Stopped { source, ticket })) = unsent {
+        if let Some(Completion::Stopped { source, ticket }) = unsent {
             source.end(ticket);
         }
     }

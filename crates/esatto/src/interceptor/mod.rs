@@ -82,7 +82,7 @@ pub trait Interceptor: Send + Sync + Sized + 'static {
 /// If the name is not one of [`NAMES`].
 pub fn register<I: Interceptor>(name: &str) -> Result<(), Error> {
     let Some(&name) = NAMES.iter().find(|&&known| known == name) else {
-        return Err(Error::interceptor(name));
+        return Err(Error::interceptor(name, &NAMES));
     };
     let mut registered = registered();
     if !registered.iter().any(|&(known, _)| known == name) {

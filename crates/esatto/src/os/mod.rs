@@ -5,7 +5,7 @@
 //!
 //! | item | what it is |
 //! | --- | --- |
-//! | `Address`, `AddressError`, `LinkError`, `SocketLink` | a connection to another process |
+//! | `Address`, `AddressError`, `TransportError`, `SocketTransport` | a connection to another process |
 //! | `OwnedFd` | an open file that travels along with a call |
 //! | `ForeignFd` | an open file that a service passed |
 //! | `Shared`, `create_shared`, `descriptor`, `map_shared` | memory that another process can map |

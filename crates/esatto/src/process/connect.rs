@@ -4,19 +4,15 @@ use core::fmt;
 use std::env;
 use std::time::{Duration, Instant};
 
-use super::shutdown;
 use crate::category::{Category, registry};
 use crate::clock::Clock;
 use crate::connection::{self, Command, Identity, Place, SocketFactory, SocketPlace, SocketRequest};
 use crate::data_source::{self, BufferExhausted};
 use crate::error::Error;
 use crate::event::track::announcement;
-use crate::os::{Address, process_info};
+use crate::os::process_info;
 use crate::session::{self, Backend};
-use crate::{diagnostics, track_uuid};
-
-/// Names the socket of the system's service.
-const PRODUCER_VARIABLE: &str = "PERFETTO_PRODUCER_SOCK_NAME";
+use crate::{control_thread, diagnostics, lifecycle, track_uuid};
 
 /// How long to wait for a session of the system's service, in milliseconds.
 const WAIT_VARIABLE: &str = "ESATTO_WAIT_MS";
@@ -95,7 +91,7 @@ impl Builder {
     /// # Ok::<(), esatto::Error>(())
     /// ```
     pub fn socket_factory(mut self, ask: impl Fn(SocketRequest) + Send + Sync + 'static) -> Self {
-        self.socket_factory = Some(SocketFactory::new(ask));
+        self.socket_factory = Some(SocketFactory::new(ask, connection::deliver_socket));
         self
     }
 
@@ -207,7 +203,7 @@ impl Builder {
         }
         if self.system {
             session::connected(session::SYSTEM);
-            places.push(Place::Socket(producer_socket(self.socket.as_deref())?));
+            places.push(Place::Socket(SocketPlace::of_producers(self.socket.as_deref())?));
         }
         #[cfg(feature = "in-process")]
         if let Some(place) = self.in_process {
@@ -224,11 +220,11 @@ impl Builder {
             data_source::set_buffer_exhausted(exhausted);
         }
         registry::register(&self.categories);
-        let control = connection::start().map_err(Error::thread)?;
+        let control = lifecycle::start().map_err(Error::thread)?;
         for place in places {
             control.send(Command::Produce { place, identity: identity.clone() });
         }
-        if let Some(patience) = patience.filter(|_| !connection::is_current_thread()) {
+        if let Some(patience) = patience.filter(|_| !control_thread::is_current()) {
             registry::wait_for_session(patience);
         }
         Ok(Tracing { _private: () })
@@ -248,14 +244,6 @@ fn patience() -> Result<Option<Duration>, Error> {
         Some(ms) => Ok(Some(Duration::from_millis(ms))),
         None => Err(Error::variable(WAIT_VARIABLE, &text.to_string_lossy(), "a number of milliseconds")),
     }
-}
-
-pub(crate) fn producer_socket(socket: Option<&str>) -> Result<SocketPlace, Error> {
-    match socket {
-        Some(text) => Address::parse(text).map(SocketPlace::named),
-        None => Address::producer_default().map(|address| SocketPlace::standard(address, PRODUCER_VARIABLE)),
-    }
-    .map_err(Error::address)
 }
 
 /// The connection of this process to tracing; keep it until the end of `main`.
@@ -289,7 +277,7 @@ impl Tracing {
     ///
     /// Must not be called from inside of a trace point.
     pub fn flush(&self, timeout: Duration) -> bool {
-        shutdown::flush(timeout)
+        lifecycle::flush(timeout)
     }
 
     /// Tells the services of triggers: names of something that happened, which sessions may wait for to start, to stop or to be cloned.
@@ -311,6 +299,6 @@ impl Tracing {
 
 impl Drop for Tracing {
     fn drop(&mut self) {
-        self.flush(shutdown::PATIENCE);
+        self.flush(lifecycle::PATIENCE);
     }
 }

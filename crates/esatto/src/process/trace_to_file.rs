@@ -4,11 +4,12 @@ use core::fmt;
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::Once;
 use std::time::Duration;
 
 use super::connect::Tracing;
 use crate::error::{Error, ErrorKind};
+use crate::os::fork::StaticMutex;
 use crate::session::{Backend, Session, SessionConfig};
 use crate::{diagnostics, thread};
 
@@ -138,16 +139,7 @@ struct Live {
     pid: u32,
 }
 
-static LIVE: Mutex<Vec<Live>> = Mutex::new(Vec::new());
-
-fn live_recordings() -> MutexGuard<'static, Vec<Live>> {
-    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Keeps the list locked, while the process forks.
-pub(crate) fn hold_for_fork() -> impl Sized {
-    live_recordings()
-}
+static LIVE: StaticMutex<Vec<Live>> = StaticMutex::new(Vec::new());
 
 fn start(path: Option<&Path>) -> Result<FileTrace, Error> {
     let Some(path) = choose(path, env::var_os(FILE_VARIABLE)) else { return Ok(FileTrace { recording: None }) };
@@ -158,7 +150,7 @@ fn start(path: Option<&Path>) -> Result<FileTrace, Error> {
     core::mem::forget(builder.start()?);
     let session = Session::start(Backend::InProcess, config.write_into(&path))?;
     hook_in();
-    let mut live = live_recordings();
+    let mut live = LIVE.lock();
     let id = live.iter().map(|live| live.id).max().unwrap_or(0) + 1;
     live.push(Live { id, path: path.clone(), session, pid: std::process::id() });
     Ok(FileTrace { recording: Some(Recording { id, path }) })
@@ -217,7 +209,7 @@ fn hook_in() {
 /// Completes the file of one recording, if that has not happened.
 fn end(id: u64) -> Result<(), Error> {
     let found = {
-        let mut live = live_recordings();
+        let mut live = LIVE.lock();
         live.iter().position(|live| live.id == id).map(|at| live.swap_remove(at))
     };
     found.map_or(Ok(()), stop)

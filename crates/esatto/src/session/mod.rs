@@ -1,7 +1,7 @@
 //! Sessions that the program itself controls (`docs/spec/client-library.md` §13).
 
-mod backend;
 mod config;
+mod service_choice;
 mod startup_tracing;
 
 use core::fmt;
@@ -16,14 +16,15 @@ use esatto_schema::{
     TracingServiceCapabilities, TracingServiceState,
 };
 
-use crate::connection::{self, Command, LiveSession, ReadSink, SessionCommand, SessionId, SessionLink, SetUp};
+pub use crate::backend::Backend;
+use crate::connection::{self, Command, LiveSession, ReadSink, SessionCommand, SessionConnection, SessionId, SetUp};
 use crate::error::Error;
+use crate::lifecycle;
 use crate::os::OwnedFd;
-pub use backend::Backend;
-#[cfg(feature = "in-process")]
-pub(crate) use backend::IN_PROCESS;
-pub(crate) use backend::{NO_SYSTEM_SESSIONS, Policy, SYSTEM, connected, set_policy};
 pub use config::{SessionConfig, track_events};
+#[cfg(feature = "in-process")]
+pub(crate) use service_choice::IN_PROCESS;
+pub(crate) use service_choice::{NO_SYSTEM_SESSIONS, Policy, SYSTEM, connected, set_policy};
 pub use startup_tracing::{Startup, StartupTracing};
 
 pub use crate::connection::consumer::Chunks;
@@ -139,14 +140,14 @@ impl Session {
     pub fn open(backend: Backend) -> Result<Self, Error> {
         static IDS: AtomicU64 = AtomicU64::new(1);
         let place = backend.place()?;
-        let control = connection::start().map_err(Error::thread)?;
+        let control = lifecycle::start().map_err(Error::thread)?;
         let id = IDS.fetch_add(1, Ordering::Relaxed);
         control.send(Command::OpenSession {
             id,
             open: Box::new(move |around| -> Box<dyn LiveSession> {
                 Box::new(match place {
-                    Ok(place) => SessionLink::open(&place, around),
-                    Err(error) => SessionLink::refused(error),
+                    Ok(place) => SessionConnection::open(&place, around),
+                    Err(error) => SessionConnection::refused(error),
                 })
             }),
         });
@@ -194,7 +195,7 @@ impl Session {
     /// What this thread has recorded is handed over before.
     pub fn stop_recording(&self) -> Pending<()> {
         #[cfg(feature = "in-process")]
-        backend::notice_if_unconnected(&self.backend);
+        service_choice::notice_if_unconnected(&self.backend);
         crate::thread::flush();
         self.ask(nothing, SessionCommand::Stop)
     }

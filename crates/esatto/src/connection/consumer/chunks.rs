@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::connection;
 use crate::connection::pending::FORKED;
+use crate::control_thread;
 use crate::error::Error;
 use crate::os::fork::Generation;
 
@@ -121,7 +121,7 @@ impl Chunks {
         state.is_full &= !resume;
         drop(state);
         if resume {
-            connection::wake();
+            control_thread::wake();
         }
         Some(Ok(chunk))
     }
@@ -132,7 +132,7 @@ impl Iterator for Chunks {
 
     /// Waits for the next chunk. Not in a callback, whose thread does the reading.
     fn next(&mut self) -> Option<Self::Item> {
-        if connection::is_current_thread() {
+        if control_thread::is_current() {
             return self.refuse();
         }
         if self.leave_to_parent() {
@@ -155,7 +155,7 @@ impl Drop for Chunks {
             return;
         }
         self.queue.lock().abandon();
-        connection::wake();
+        control_thread::wake();
     }
 }
 

@@ -6,4 +6,4 @@ mod session_connection;
 
 pub use chunks::Chunks;
 pub(crate) use protocol::{Command as SessionCommand, SetUp, Sink as ReadSink};
-pub(crate) use session_connection::{LiveSession, SessionLink};
+pub(crate) use session_connection::{LiveSession, SessionConnection};

@@ -5,16 +5,18 @@ use std::time::Instant;
 use esatto_schema::consumer_port;
 
 use super::protocol::{Command, Consumer, Tag};
-use crate::connection::transport::{Link, LinkEvent, SocketLink};
-use crate::connection::{Place, Surroundings};
+use crate::connection::service_address::Place;
+use crate::connection::transport::{
+    AnyTransport, InProcess, InProcessTransport, Port, SocketTransport, TransportEvent,
+};
 use crate::error::Error;
-use crate::os::{Interest, LinkError, connect_error};
+use crate::os::{Interest, TransportError, connect_error};
 
 /// What the control thread does with a session.
 pub(crate) trait LiveSession: Send {
     fn command(&mut self, command: Command, now: Instant);
 
-    fn close(self: Box<Self>, around: &mut Surroundings<'_>);
+    fn close(self: Box<Self>, in_process: &mut InProcess);
 
     fn interest(&self) -> Option<Interest<'_>>;
 
@@ -22,23 +24,23 @@ pub(crate) trait LiveSession: Send {
     fn next_deadline(&self) -> Option<Instant>;
 
     /// Does what can be done now. Returns whether there may be more.
-    fn pump(&mut self, now: Instant, around: &mut Surroundings<'_>) -> bool;
+    fn pump(&mut self, now: Instant, in_process: &mut InProcess) -> bool;
 }
 
-pub(crate) struct SessionLink {
+pub(crate) struct SessionConnection {
     consumer: Consumer,
     /// `None` once the connection is lost.
-    link: Option<Link<Tag>>,
+    link: Option<AnyTransport<Tag>>,
     ready: bool,
 }
 
-impl SessionLink {
+impl SessionConnection {
     /// Connects. What is asked for before that has come about waits. Failure is reported like a connection that breaks later.
-    pub(crate) fn open(place: &Place, _around: &mut Surroundings<'_>) -> Self {
+    pub(crate) fn open(place: &Place, in_process: &mut InProcess) -> Self {
         let mut consumer = Consumer::new(Instant::now());
         let (link, ready) = match place {
-            Place::Socket(socket) => match SocketLink::connect(socket, consumer_port::SERVICE) {
-                Ok(link) => (Some(Link::Socket(Box::new(link))), false),
+            Place::Socket(socket) => match SocketTransport::connect(socket, consumer_port::SERVICE) {
+                Ok(link) => (Some(AnyTransport::Socket(Box::new(link))), false),
                 Err(error) => {
                     consumer.disconnected(connect_error::consumer_error(&error));
                     (None, false)
@@ -49,16 +51,9 @@ impl SessionLink {
                 consumer.disconnected(Error::disconnected("its address is not known"));
                 (None, false)
             }
-            #[cfg(feature = "in-process")]
             Place::Here(start) => {
-                let service = _around.local.get_or_insert_with(start);
-                (
-                    Some(Link::Local(crate::connection::in_process::LocalLink::connect(
-                        &mut **service,
-                        crate::connection::in_process::Port::Consumer,
-                    ))),
-                    true,
-                )
+                let service = in_process.get_or_insert_with(start);
+                (Some(AnyTransport::InProcess(InProcessTransport::connect(&mut **service, Port::Consumer))), true)
             }
         };
         Self { consumer, link, ready }
@@ -71,20 +66,19 @@ impl SessionLink {
         Self { consumer, link: None, ready: false }
     }
 
-    fn transfer(&mut self, around: &mut Surroundings<'_>) -> Result<bool, LinkError> {
+    fn transfer(&mut self, in_process: &mut InProcess) -> Result<bool, TransportError> {
         let Self { consumer, link, ready } = self;
         let Some(link) = link else { return Ok(false) };
-        let _ = &around;
         match link {
-            Link::Socket(link) => {
+            AnyTransport::Socket(link) => {
                 // A reader that has to catch up lets the service wait.
                 if !consumer.is_paused() {
                     let open = link.pump(|event| match event {
-                        LinkEvent::Ready => *ready = true,
-                        LinkEvent::Reply(tag, reply) => consumer.reply(*tag, &reply),
+                        TransportEvent::Ready => *ready = true,
+                        TransportEvent::Reply(tag, reply) => consumer.reply(*tag, &reply),
                     })?;
                     if !open {
-                        return Err(LinkError::Disconnected);
+                        return Err(TransportError::Disconnected);
                     }
                 }
                 // What is rejected here may lead to further calls.
@@ -98,13 +92,12 @@ impl SessionLink {
                 link.flush()?;
                 Ok(false)
             }
-            #[cfg(feature = "in-process")]
-            Link::Local(link) => {
-                let Some(service) = around.local.as_deref_mut() else { return Ok(false) };
+            AnyTransport::InProcess(link) => {
+                let Some(service) = in_process.as_deref_mut() else { return Ok(false) };
                 let mut busy = !consumer.is_paused()
                     && link.pump(service, |event| match event {
-                        LinkEvent::Ready => {}
-                        LinkEvent::Reply(tag, reply) => consumer.reply(*tag, &reply),
+                        TransportEvent::Ready => {}
+                        TransportEvent::Reply(tag, reply) => consumer.reply(*tag, &reply),
                     });
                 for call in consumer.take_calls() {
                     busy = true;
@@ -118,21 +111,20 @@ impl SessionLink {
     }
 }
 
-impl LiveSession for SessionLink {
+impl LiveSession for SessionConnection {
     fn command(&mut self, command: Command, now: Instant) {
         self.consumer.expire(now);
         self.consumer.command(command);
     }
 
-    fn close(self: Box<Self>, _around: &mut Surroundings<'_>) {
-        #[cfg(feature = "in-process")]
-        if let (Some(Link::Local(link)), Some(service)) = (&self.link, _around.local.as_mut()) {
+    fn close(self: Box<Self>, in_process: &mut InProcess) {
+        if let (Some(AnyTransport::InProcess(link)), Some(service)) = (&self.link, in_process.as_mut()) {
             link.disconnect(&mut **service);
         }
     }
 
     fn interest(&self) -> Option<Interest<'_>> {
-        let interest = self.link.as_ref().and_then(Link::interest)?;
+        let interest = self.link.as_ref().and_then(AnyTransport::interest)?;
         // A socket that is not to be read must not be waited for either: its end would be told again and again.
         let is_of_interest = !self.consumer.is_paused() || interest.wants_write();
         is_of_interest.then_some(interest)
@@ -142,9 +134,9 @@ impl LiveSession for SessionLink {
         self.consumer.next_deadline()
     }
 
-    fn pump(&mut self, now: Instant, around: &mut Surroundings<'_>) -> bool {
+    fn pump(&mut self, now: Instant, in_process: &mut InProcess) -> bool {
         self.consumer.expire(now);
-        match self.transfer(around) {
+        match self.transfer(in_process) {
             Ok(busy) => busy,
             Err(error) => {
                 self.link = None;

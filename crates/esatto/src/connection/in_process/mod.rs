@@ -3,4 +3,5 @@
 mod service;
 mod trace_files;
 
-pub(super) use service::{InProcess, LocalLink, Port, start};
+pub(crate) use service::set_machine_id;
+pub(super) use service::start;

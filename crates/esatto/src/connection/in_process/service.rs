@@ -1,5 +1,6 @@
 //! The in-process backend: a tracing service of our own, on the control thread.
 
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -16,38 +17,25 @@ use esatto_shm::{Memory, PrivateRegion, ServiceRegion};
 use esatto_trace_files::{FileEvent, Files};
 
 use super::trace_files::Sdk;
-use crate::connection::transport::{Call, LinkEvent, Reply, SharedMemory};
+use crate::connection::transport::{Delivery, InProcessService, Port, SharedMemory};
 use crate::os::{self, ClockId, OwnedFd, read_clock as read};
-use crate::{raw, track_uuid};
+use crate::track_uuid;
 
 /// Starts a service in this process.
-pub(crate) fn start() -> Box<dyn InProcess> {
+pub(crate) fn start() -> Box<dyn InProcessService> {
     Box::new(LocalService::new())
 }
 
-/// A service in this process, as its links and the control thread see it.
-pub(crate) trait InProcess: core::fmt::Debug + Send {
-    fn connect(&mut self, port: Port) -> ClientId;
+/// What the service says of its machine; 0: that it is this one.
+static MACHINE_ID: AtomicU32 = AtomicU32::new(0);
 
-    fn disconnect(&mut self, client: ClientId, port: Port);
+/// Lets a service that starts later count its producers to a machine with this number.
+pub(crate) fn set_machine_id(machine_id: u32) {
+    MACHINE_ID.store(machine_id, Ordering::Relaxed);
+}
 
-    /// Makes a call. `false`: the service does not have the method.
-    fn invoke(&mut self, id: CallId, port: Port, method: &str, args: &[u8], fd: Option<OwnedFd>) -> bool;
-
-    /// The next reply to a client.
-    fn next_reply(&mut self, client: ClientId) -> Option<Delivery>;
-
-    /// The client has taken all replies and can take more. Returns whether that was waited for.
-    fn ready(&mut self, client: ClientId) -> bool;
-
-    /// How long until the next timer is due.
-    fn next_deadline(&self) -> Option<Duration>;
-
-    /// Fires the timers that are due, and takes note of what has become of files.
-    fn work(&mut self);
-    /// Hands over what closed sessions still have to write into their files. The program, or what
-    /// it does with us, ends.
-    fn complete_files(&mut self);
+fn machine_id() -> u32 {
+    MACHINE_ID.load(Ordering::Relaxed)
 }
 
 /// A file that takes nothing for so long is not waited for at the end.
@@ -75,30 +63,6 @@ struct LocalService {
 enum Owed {
     Memory(ClientId, Option<Box<dyn SharedBuffer>>),
     Priority(u64),
-}
-
-/// A reply on its way to its link.
-pub(crate) struct Delivery {
-    request: u64,
-    /// `None`: rejected.
-    reply: Option<(Vec<u8>, bool)>,
-    memory: Option<SharedMemory>,
-}
-
-/// Which port a link talks to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Port {
-    Producer,
-    Consumer,
-}
-
-/// A client of the service in this process.
-#[derive(Debug)]
-pub(crate) struct LocalLink<T> {
-    client: ClientId,
-    port: Port,
-    next_request: u64,
-    pending: Map<u64, T>,
 }
 
 impl LocalService {
@@ -220,22 +184,23 @@ impl LocalService {
     }
 }
 
-impl InProcess for LocalService {
-    fn connect(&mut self, port: Port) -> ClientId {
+impl InProcessService for LocalService {
+    fn connect(&mut self, port: Port) -> u64 {
         let client = ClientId(self.next_client);
         self.next_client += 1;
         self.deliveries.insert(client, VecDeque::new());
         // The machine of a program that says so is that of its data, not of those who read.
-        let machine_id = if port == Port::Producer { raw::machine_id() } else { 0 };
+        let machine_id = if port == Port::Producer { machine_id() } else { 0 };
         let peer = Peer { uid: os::uid(), pid: None, machine_id };
         match port {
             Port::Producer => self.handle(Input::ProducerConnected { client, peer, memory: MemoryKind::Shared }),
             Port::Consumer => self.handle(Input::ConsumerConnected { client, peer }),
         }
-        client
+        client.0
     }
 
-    fn disconnect(&mut self, client: ClientId, port: Port) {
+    fn disconnect(&mut self, client: u64, port: Port) {
+        let client = ClientId(client);
         self.deliveries.remove(&client);
         self.awaited.remove(&client);
         match port {
@@ -245,7 +210,16 @@ impl InProcess for LocalService {
         self.regions.remove(&client);
     }
 
-    fn invoke(&mut self, id: CallId, port: Port, method: &str, args: &[u8], fd: Option<OwnedFd>) -> bool {
+    fn invoke(
+        &mut self,
+        client: u64,
+        request: u64,
+        port: Port,
+        method: &str,
+        args: &[u8],
+        fd: Option<OwnedFd>,
+    ) -> bool {
+        let id = CallId { client: ClientId(client), request };
         let file_attached = fd.is_some();
         self.attached = fd.map(|fd| (id, fd));
         let parsed = match port {
@@ -265,11 +239,12 @@ impl InProcess for LocalService {
         is_known
     }
 
-    fn next_reply(&mut self, client: ClientId) -> Option<Delivery> {
-        self.deliveries.get_mut(&client)?.pop_front()
+    fn next_reply(&mut self, client: u64) -> Option<Delivery> {
+        self.deliveries.get_mut(&ClientId(client))?.pop_front()
     }
 
-    fn ready(&mut self, client: ClientId) -> bool {
+    fn ready(&mut self, client: u64) -> bool {
+        let client = ClientId(client);
         let was_awaited = self.awaited.remove(&client);
         if was_awaited {
             self.handle(Input::Ready(client));
@@ -309,49 +284,6 @@ impl InProcess for LocalService {
 impl core::fmt::Debug for LocalService {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("LocalService").field("clients", &self.deliveries.len()).finish_non_exhaustive()
-    }
-}
-
-impl<T> LocalLink<T> {
-    pub(crate) fn connect(service: &mut dyn InProcess, port: Port) -> Self {
-        Self { client: service.connect(port), port, next_request: 1, pending: Map::new() }
-    }
-
-    pub(crate) fn disconnect(&self, service: &mut dyn InProcess) {
-        service.disconnect(self.client, self.port);
-    }
-
-    /// Makes a call. Returns the tag if the service does not have the method.
-    pub(crate) fn invoke(&mut self, service: &mut dyn InProcess, call: Call<T>) -> Option<T> {
-        let request = self.next_request;
-        let id = CallId { client: self.client, request };
-        if !service.invoke(id, self.port, call.method, &call.args, call.fd) {
-            return call.tag;
-        }
-        self.next_request += 1;
-        if let Some(tag) = call.tag {
-            self.pending.insert(request, tag);
-        }
-        None
-    }
-
-    /// Handles the replies that have arrived, and asks for more of those that come one by one. Returns whether there may be any.
-    pub(crate) fn pump(&mut self, service: &mut dyn InProcess, mut handle: impl FnMut(LinkEvent<'_, T>)) -> bool {
-        let mut any = false;
-        while let Some(mut delivery) = service.next_reply(self.client) {
-            any = true;
-            let Some(mut tag) = self.pending.remove(&delivery.request) else { continue };
-            let (success, body, has_more) = match &delivery.reply {
-                Some((body, has_more)) => (true, &body[..], *has_more),
-                None => (false, &[][..], false),
-            };
-            let reply = Reply { success, has_more, body, memory: &mut delivery.memory };
-            handle(LinkEvent::Reply(&mut tag, reply));
-            if has_more {
-                self.pending.insert(delivery.request, tag);
-            }
-        }
-        service.ready(self.client) || any
     }
 }
 

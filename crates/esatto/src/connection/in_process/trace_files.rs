@@ -7,9 +7,8 @@ use std::path::Path;
 use esatto_service::FileId;
 use esatto_trace_files::Host;
 
-use crate::connection;
-use crate::connection::thread_handle::spawn;
-use crate::os;
+use crate::control_thread;
+use crate::os::{self, spawn};
 
 const THREAD_NAME: &str = "esatto-file";
 
@@ -23,7 +22,7 @@ impl Host for Sdk {
     }
 
     fn wake(&self) {
-        connection::wake();
+        control_thread::wake();
     }
 
     fn create(&self, path: &Path) -> io::Result<File> {

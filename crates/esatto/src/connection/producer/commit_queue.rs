@@ -9,8 +9,9 @@ use esatto_protozero::HeapBuffer;
 use esatto_shm::{CommitRequest, CommitSink, FlushCallback};
 
 use super::losses;
-use crate::connection::{Waker, wakeups};
+use crate::connection::wakeups;
 use crate::diagnostics;
+use crate::os::Waker;
 
 /// Something to tell the service.
 pub(crate) enum Outgoing {

@@ -15,12 +15,12 @@ pub(crate) use super::protocol::Identity;
 pub(crate) use super::protocol::Tag;
 use super::protocol::{Endpoint, Event};
 use super::startup_instances::{Settled, StartupId, StartupRequest, Startups};
+use crate::backend::Backend;
 use crate::callbacks::shielded;
-use crate::connection::Waker;
 use crate::connection::transport::{Call, Reply};
 use crate::data_source::{self, AnySource, Assignment, Done, Flush};
 use crate::instance::{Destination, Ticket};
-use crate::session::Backend;
+use crate::os::Waker;
 use crate::thread;
 
 /// Flush requests that wait for data sources at a time. With more, the oldest is not waited for any longer.

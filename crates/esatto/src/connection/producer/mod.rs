@@ -13,5 +13,5 @@ pub use protocol::Event;
 pub(crate) use protocol::Identity;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 pub(crate) use protocol::{Endpoint, Tag};
-pub(super) use reconnect::ProducerLink;
+pub(super) use reconnect::ReconnectingProducer;
 pub(crate) use startup_instances::{StartupId, StartupRequest, startups};

@@ -18,11 +18,10 @@ use esatto_shm::size::Geometry;
 use esatto_shm::{Arbiter, FlushCallback, Memory, PrivateRegion};
 
 use super::commit_queue::{Outgoing, Sink};
-use crate::connection::Waker;
 use crate::connection::transport::{Call, Reply, SharedMemory};
 use crate::diagnostics;
 use crate::os::process_info::Pid;
-use crate::os::{self, Shared};
+use crate::os::{self, Shared, Waker};
 
 /// A service that ends the stream of commands is asked for another one. If it ends so many without
 /// a command, the connection is renewed.

@@ -9,9 +9,11 @@ use esatto_shm::FlushCallback;
 use super::instances::Producer;
 use super::protocol::{Identity, Tag};
 use super::startup_instances::StartupRequest;
-use crate::connection::transport::{Link, LinkEvent, SocketLink};
-use crate::connection::{Place, Surroundings, Waker};
-use crate::os::{DirectoryWatch, Interest, LinkError, OwnedFd};
+use crate::connection::service_address::Place;
+use crate::connection::transport::{
+    AnyTransport, InProcess, InProcessTransport, Port, SocketTransport, TransportEvent,
+};
+use crate::os::{DirectoryWatch, Interest, OwnedFd, TransportError, Waker};
 
 /// Each wait for a missing service is longer than the one before by this much …
 const RETRY_STEP: Duration = Duration::from_secs(1);
@@ -32,10 +34,10 @@ const MAX_HASTY_RENEWALS: u32 = 128;
 /// A socket file appears a moment before its service listens.
 const RETRY_AFTER_CHANGE: Duration = Duration::from_millis(10);
 
-pub(crate) struct ProducerLink {
+pub(crate) struct ReconnectingProducer {
     place: Place,
     producer: Producer,
-    link: Option<Link<Tag>>,
+    link: Option<AnyTransport<Tag>>,
     ready: bool,
     connected_at: Instant,
     /// When to try to connect; meaningful without link.
@@ -51,7 +53,7 @@ pub(crate) struct ProducerLink {
     watch: Option<DirectoryWatch>,
 }
 
-impl ProducerLink {
+impl ReconnectingProducer {
     pub(crate) fn new(place: Place, identity: Identity, waker: Waker) -> Self {
         Self {
             producer: Producer::new(identity, place.backend(), waker),
@@ -101,10 +103,10 @@ impl ProducerLink {
         if self.awaited.take_if(|awaited| *awaited == number).is_none() {
             return;
         }
-        match socket.take().and_then(|socket| SocketLink::adopt(socket, producer_port::SERVICE).ok()) {
+        match socket.take().and_then(|socket| SocketTransport::adopt(socket, producer_port::SERVICE).ok()) {
             Some(link) => {
                 self.connected_at = now;
-                self.link = Some(Link::Socket(Box::new(link)));
+                self.link = Some(AnyTransport::Socket(Box::new(link)));
             }
             None => self.retry_later(now),
         }
@@ -115,28 +117,28 @@ impl ProducerLink {
     }
 
     /// Does what can be done now. Returns whether there may be more.
-    pub(crate) fn pump(&mut self, now: Instant, around: &mut Surroundings<'_>) -> bool {
+    pub(crate) fn pump(&mut self, now: Instant, in_process: &mut InProcess) -> bool {
         self.drain_watch(now);
         if self.wants_link() && now >= self.retry_at {
-            self.connect(now, around);
+            self.connect(now, in_process);
         }
         self.producer.expire(now);
-        let result = self.transfer(now, around);
+        let result = self.transfer(now, in_process);
         let failure = self.producer.take_failure();
         match (result, failure) {
             (Ok(busy), None) => busy,
             _ => {
-                self.disconnected(now, around);
+                self.disconnected(now, in_process);
                 true
             }
         }
     }
 
     /// Begins startup tracing: in the memory that there is, or in our own, which the service is offered when we connect.
-    pub(crate) fn start_up(&mut self, request: StartupRequest, now: Instant, around: &mut Surroundings<'_>) {
+    pub(crate) fn start_up(&mut self, request: StartupRequest, now: Instant, in_process: &mut InProcess) {
         if self.producer.endpoint.arbiter().is_none() && !self.refuses_memory {
             if self.link.is_some() {
-                self.hang_up(around);
+                self.hang_up(in_process);
                 self.retry_at = now;
             }
             // Without memory nothing is recorded, which the request is told.
@@ -145,7 +147,7 @@ impl ProducerLink {
         self.producer.start_up(request);
     }
 
-    fn connect(&mut self, now: Instant, _around: &mut Surroundings<'_>) {
+    fn connect(&mut self, now: Instant, in_process: &mut InProcess) {
         self.connected_at = now;
         match &self.place {
             Place::Socket(socket) => {
@@ -153,9 +155,9 @@ impl ProducerLink {
                 if self.watch.is_none() {
                     self.watch = DirectoryWatch::of(&socket.address);
                 }
-                match SocketLink::connect(socket, producer_port::SERVICE) {
+                match SocketTransport::connect(socket, producer_port::SERVICE) {
                     Ok(link) => {
-                        self.link = Some(Link::Socket(Box::new(link)));
+                        self.link = Some(AnyTransport::Socket(Box::new(link)));
                         self.watch = None;
                     }
                     Err(error) => {
@@ -164,17 +166,13 @@ impl ProducerLink {
                     }
                 }
             }
-            Place::Delivered(factory) => match SocketLink::<Tag>::may_adopt() {
+            Place::Delivered(factory) => match SocketTransport::<Tag>::may_adopt() {
                 Ok(()) => self.awaited = Some(factory.ask()),
                 Err(_) => self.retry_later(now),
             },
-            #[cfg(feature = "in-process")]
             Place::Here(start) => {
-                let service = _around.local.get_or_insert_with(start);
-                self.link = Some(Link::Local(crate::connection::in_process::LocalLink::connect(
-                    &mut **service,
-                    crate::connection::in_process::Port::Producer,
-                )));
+                let service = in_process.get_or_insert_with(start);
+                self.link = Some(AnyTransport::InProcess(InProcessTransport::connect(&mut **service, Port::Producer)));
                 self.ready = true;
                 self.producer.connected();
             }
@@ -195,21 +193,20 @@ impl ProducerLink {
     }
 
     /// Moves calls out and replies in.
-    fn transfer(&mut self, now: Instant, around: &mut Surroundings<'_>) -> Result<bool, LinkError> {
+    fn transfer(&mut self, now: Instant, in_process: &mut InProcess) -> Result<bool, TransportError> {
         let Self { producer, link, ready, .. } = self;
         let Some(link) = link else { return Ok(false) };
-        let _ = &around;
         match link {
-            Link::Socket(link) => {
+            AnyTransport::Socket(link) => {
                 let open = link.pump(|event| match event {
-                    LinkEvent::Ready => {
+                    TransportEvent::Ready => {
                         *ready = true;
                         producer.connected();
                     }
-                    LinkEvent::Reply(tag, reply) => producer.reply(tag, reply),
+                    TransportEvent::Reply(tag, reply) => producer.reply(tag, reply),
                 })?;
                 if !open {
-                    return Err(LinkError::Disconnected);
+                    return Err(TransportError::Disconnected);
                 }
                 if *ready {
                     producer.pump(link.is_congested(), now);
@@ -222,12 +219,11 @@ impl ProducerLink {
                 link.flush()?;
                 Ok(false)
             }
-            #[cfg(feature = "in-process")]
-            Link::Local(link) => {
-                let Some(service) = around.local.as_deref_mut() else { return Ok(false) };
+            AnyTransport::InProcess(link) => {
+                let Some(service) = in_process.as_deref_mut() else { return Ok(false) };
                 let mut busy = link.pump(service, |event| match event {
-                    LinkEvent::Ready => {}
-                    LinkEvent::Reply(tag, reply) => producer.reply(tag, reply),
+                    TransportEvent::Ready => {}
+                    TransportEvent::Reply(tag, reply) => producer.reply(tag, reply),
                 });
                 producer.pump(false, now);
                 for call in producer.take_calls() {
@@ -243,13 +239,12 @@ impl ProducerLink {
 
     /// Ends the connection, if there is one. Returns whether it stood.
     /// For good.
-    pub(crate) fn shut_down(&mut self, around: &mut Surroundings<'_>) {
-        self.hang_up(around);
+    pub(crate) fn shut_down(&mut self, in_process: &mut InProcess) {
+        self.hang_up(in_process);
     }
 
-    fn hang_up(&mut self, _around: &mut Surroundings<'_>) -> bool {
-        #[cfg(feature = "in-process")]
-        if let (Some(Link::Local(link)), Some(service)) = (&self.link, _around.local.as_mut()) {
+    fn hang_up(&mut self, in_process: &mut InProcess) -> bool {
+        if let (Some(AnyTransport::InProcess(link)), Some(service)) = (&self.link, in_process.as_mut()) {
             link.disconnect(&mut **service);
         }
         self.link = None;
@@ -257,8 +252,8 @@ impl ProducerLink {
         mem::replace(&mut self.ready, false)
     }
 
-    fn disconnected(&mut self, now: Instant, around: &mut Surroundings<'_>) {
-        let stood = self.hang_up(around);
+    fn disconnected(&mut self, now: Instant, in_process: &mut InProcess) {
+        let stood = self.hang_up(in_process);
         if mem::take(&mut self.producer.endpoint.memory_refused) {
             self.refuses_memory = true;
             self.retry_at = now;
@@ -280,15 +275,15 @@ impl ProducerLink {
 #[cfg(all(test, any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 mod tests {
     use super::*;
-    use crate::connection::SocketPlace;
+    use crate::connection::transport::SocketPlace;
 
-    fn link(place: Place) -> ProducerLink {
-        ProducerLink::new(place, Identity::default(), Waker::new().unwrap())
+    fn link(place: Place) -> ReconnectingProducer {
+        ReconnectingProducer::new(place, Identity::default(), Waker::new().unwrap())
     }
 
     /// What happens to the link, at a moment.
-    fn with(act: impl FnOnce(&mut Surroundings<'_>)) {
-        act(&mut Surroundings { local: &mut Default::default() });
+    fn with(act: impl FnOnce(&mut InProcess)) {
+        act(&mut None);
     }
 
     #[test]
@@ -298,8 +293,8 @@ mod tests {
         let mut now = Instant::now();
         let mut delays = Vec::new();
         for _ in 0..13 {
-            with(|around| {
-                link.pump(now, around);
+            with(|in_process| {
+                link.pump(now, in_process);
             });
             delays.push((link.deadline().unwrap() - now).as_secs());
             now = link.deadline().unwrap();
@@ -312,11 +307,11 @@ mod tests {
         let place = Place::Socket(SocketPlace::named("/nowhere/at/all".parse().unwrap()));
         let mut link = link(place);
         let mut now = Instant::now();
-        let mut lose = |link: &mut ProducerLink, after: Duration| {
+        let mut lose = |link: &mut ReconnectingProducer, after: Duration| {
             let begin = now;
             (link.connected_at, link.ready) = (begin, true);
             now += after;
-            with(|around| link.disconnected(now, around));
+            with(|in_process| link.disconnected(now, in_process));
             let again = link.deadline().expect("it is tried again");
             assert!(again >= now);
             now = again;

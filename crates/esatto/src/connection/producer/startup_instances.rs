@@ -14,11 +14,11 @@ use std::time::Instant;
 use esatto_schema::DataSourceConfigReader;
 use esatto_shm::Arbiter;
 
+use crate::backend::Backend;
 use crate::connection::pending::Completer;
 use crate::data_source::{self, AnySource, Assignment, Done};
 use crate::instance::{Destination, Ticket};
 use crate::os::process_info::Pid;
-use crate::session::Backend;
 
 /// Runs once, on the control thread.
 pub(crate) type Callback = Box<dyn FnOnce() + Send>;

@@ -1,18 +1,24 @@
 //! A connection to one service: calls go out and replies come in, over a socket or inside of the process.
 
-mod link;
+mod any_transport;
+mod in_process_transport;
 #[cfg(any(not(any(target_os = "linux", target_os = "android")), esatto_portable))]
-mod no_socket;
+mod no_socket_transport;
 mod rpc;
-#[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
-mod socket;
+mod socket_place;
 mod socket_request;
-
-pub(crate) use link::{Link, LinkEvent};
-#[cfg(any(not(any(target_os = "linux", target_os = "android")), esatto_portable))]
-pub(crate) use no_socket::SocketLink;
-pub(crate) use rpc::{Call, Reply, SharedMemory};
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
-pub(crate) use socket::SocketLink;
+mod socket_transport;
+
+pub(crate) use any_transport::AnyTransport;
+#[cfg(feature = "in-process")]
+pub(super) use in_process_transport::Delivery;
+pub(crate) use in_process_transport::{InProcess, InProcessService, InProcessTransport, Port};
+#[cfg(any(not(any(target_os = "linux", target_os = "android")), esatto_portable))]
+pub(crate) use no_socket_transport::SocketTransport;
+pub(crate) use rpc::{Call, Reply, SharedMemory, TransportEvent};
+pub(crate) use socket_place::SocketPlace;
 pub(crate) use socket_request::SocketFactory;
 pub use socket_request::SocketRequest;
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
+pub(crate) use socket_transport::SocketTransport;

@@ -40,6 +40,15 @@ pub(crate) enum SharedMemory {
         is_trusted: bool,
     },
     /// As it is: the service lives in this process.
-    #[cfg_attr(not(feature = "in-process"), expect(dead_code, reason = "only made by the in-process backend"))]
+    #[cfg_attr(not(feature = "in-process"), expect(dead_code, reason = "only made by the service in this process"))]
     Region(Arc<dyn Memory>),
+}
+
+/// Something that arrived on a link.
+#[derive(Debug)]
+pub(crate) enum TransportEvent<'a, T> {
+    /// Calls can be made from now on.
+    Ready,
+    /// A reply; the tag is that of its call.
+    Reply(&'a mut T, Reply<'a>),
 }

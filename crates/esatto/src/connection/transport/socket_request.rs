@@ -6,7 +6,6 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use crate::callbacks::shielded;
-use crate::connection::{Command, handle};
 use crate::os::OwnedFd;
 
 /// A request for a socket that is connected to the producer port of a service.
@@ -17,6 +16,7 @@ use crate::os::OwnedFd;
 pub struct SocketRequest {
     number: u64,
     answered: bool,
+    deliver: Deliver,
 }
 
 impl SocketRequest {
@@ -27,10 +27,7 @@ impl SocketRequest {
 
     fn answer(&mut self, socket: Option<OwnedFd>) {
         if !mem::replace(&mut self.answered, true) {
-            if let Some(control) = handle() {
-                let number = self.number;
-                control.send(Command::With(Box::new(move |control| control.deliver(number, socket))));
-            }
+            (self.deliver)(self.number, socket);
         }
     }
 }
@@ -49,23 +46,29 @@ impl fmt::Debug for SocketRequest {
 
 /// Whom to ask for sockets.
 #[derive(Clone)]
-pub(crate) struct SocketFactory(Arc<dyn Fn(SocketRequest) + Send + Sync>);
+pub(crate) struct SocketFactory {
+    ask: Arc<dyn Fn(SocketRequest) + Send + Sync>,
+    deliver: Deliver,
+}
+
+/// Takes the socket that was asked for under a number, or the news that there is none.
+type Deliver = fn(u64, Option<OwnedFd>);
 
 impl SocketFactory {
-    pub(crate) fn new(ask: impl Fn(SocketRequest) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(ask))
+    pub(crate) fn new(ask: impl Fn(SocketRequest) + Send + Sync + 'static, deliver: Deliver) -> Self {
+        Self { ask: Arc::new(ask), deliver }
     }
 
     /// Asks for a socket, and returns the number under which it will be delivered.
     pub(crate) fn ask(&self) -> u64 {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        shielded(|| (self.0)(SocketRequest { number, answered: false }));
+        shielded(|| (self.ask)(SocketRequest { number, answered: false, deliver: self.deliver }));
         number
     }
 
     pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.ask, &other.ask)
     }
 }
 

@@ -4,9 +4,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Kind, Track};
+use super::{Kind, Parent, Track};
+use crate::os::process_info;
 use crate::sys::threads;
-use crate::thread;
 
 /// Those of threads and processes, which sequences describe by themselves otherwise.
 static ANNOUNCED: Mutex<BTreeMap<u64, Arc<Track>>> = Mutex::new(BTreeMap::new());
@@ -26,34 +26,18 @@ pub(crate) fn hold_for_fork() -> impl Sized {
     lock()
 }
 
-impl Track {
-    /// Describes the track in all sessions that run, whether anything happens on it or not. Takes effect for the names of threads and processes,
-    /// too, in these sessions and in later ones, until the next call for the same track:
-    ///
-    /// ```
-    /// use esatto::Track;
-    ///
-    /// Track::of_process().named("shop").describe_now();
-    /// Track::of_this_thread().named("cashier").describe_now();
-    /// ```
-    ///
-    /// Readers name a track as they find it named first, threads and processes as they find them named last.
-    pub fn describe_now(&self) {
-        if matches!(self.kind, Kind::Process | Kind::Thread(_)) {
-            let _closed = threads::close();
-            let mut announced = lock();
-            let mut track = self.clone();
-            if let Kind::Thread(None) = self.kind {
-                // Whichever thread writes it.
-                let tid = crate::os::process_info::tid();
-                (track.seed, track.parent, track.kind) =
-                    (u64::from(tid), super::Parent::Process, Kind::Thread(Some(tid)));
-            }
-            announced.insert(track.uuid(), Arc::new(track));
-            ANY.store(true, Ordering::Release);
-        }
-        thread::describe(self);
+/// Keeps the descriptor of a process or a thread for the sessions to come.
+pub(crate) fn announce(track: &Track) {
+    let _closed = threads::close();
+    let mut announced = lock();
+    let mut track = track.clone();
+    if let Kind::Thread(None) = track.kind {
+        // Whichever thread writes it.
+        let tid = process_info::tid();
+        (track.seed, track.parent, track.kind) = (u64::from(tid), Parent::Process, Kind::Thread(Some(tid)));
     }
+    announced.insert(track.uuid(), Arc::new(track));
+    ANY.store(true, Ordering::Release);
 }
 
 /// The announced form of the track of a thread or process.

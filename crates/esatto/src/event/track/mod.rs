@@ -195,6 +195,11 @@ impl Track {
     }
 
     /// The parent, if it is not the process, the thread or nothing: it has to be described before this track.
+    /// Whether this is the track of a process or of a thread.
+    pub(crate) const fn is_process_or_thread(&self) -> bool {
+        matches!(self.kind, Kind::Process | Kind::Thread(_))
+    }
+
     pub(crate) fn parent_track(&self) -> Option<&Self> {
         match (self.parent, &self.shared_parent) {
             (Parent::Static(track), _) => Some(track),

@@ -72,6 +72,17 @@ impl<T: Send> StaticMutex<T> {
     }
 }
 
+impl<T> StaticMutex<T> {
+    /// Locks, unless another thread has the lock or nobody has locked yet.
+    #[cfg(feature = "in-process")]
+    pub(crate) fn try_lock(&'static self) -> Option<Guard<MutexGuard<'static, T>>> {
+        let closed = threads::close();
+        let is_listed = self.listing.0.load(Ordering::Acquire);
+        let guard = self.mutex.try_lock().ok().filter(|_| is_listed)?;
+        Some(Guard { guard, _closed: closed })
+    }
+}
+
 impl<T: Send> Holdable for StaticMutex<T> {
     fn hold(&'static self) -> Box<dyn Locked> {
         Box::new(self.lock())

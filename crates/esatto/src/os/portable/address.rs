@@ -34,11 +34,11 @@ impl Address {
 
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LinkError {
+pub(crate) enum TransportError {
     Disconnected,
 }
 
-impl fmt::Display for LinkError {
+impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the connection is over")
     }

@@ -15,7 +15,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use esatto_shm::{Memory, PrivateRegion};
 
-pub(crate) use address::{Address, AddressError, LinkError};
+pub(crate) use address::{Address, AddressError, TransportError};
 #[cfg(feature = "in-process")]
 pub(crate) use files::{read_at, reopen, to_path};
 pub(crate) use wait::{DirectoryWatch, Interest, Waker, wait};

@@ -116,7 +116,7 @@ impl Consumer {
     pub(super) fn watch_reading(&mut self) {
         if self.operations.first(Kind::Read).is_none() {
             // The reading tells its own end.
-            let (_, watched) = crate::session::Pending::<()>::new(|_| Ok(()));
+            let (_, watched) = crate::connection::pending::Pending::<()>::new(|_| Ok(()));
             self.operations.add(Kind::Read, watched, self.now + PATIENCE);
         }
     }

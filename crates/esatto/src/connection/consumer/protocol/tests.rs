@@ -3,8 +3,8 @@ use core::task::{Context, Poll, Waker};
 use std::sync::{Arc, Mutex};
 
 use super::*;
+use crate::connection::pending::Pending;
 use crate::error::ErrorKind;
-use crate::session::Pending;
 
 struct Bench {
     consumer: Consumer,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::connection::{self, Command};
-use crate::thread;
+use crate::{control_thread, thread};
 
 /// How long the end of the process, or of a [`Tracing`](crate::Tracing), may wait for the service.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
@@ -18,7 +18,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 /// Must not be called from inside of a trace point, nor from functions that the crate calls: there it does nothing. Functions that are called because tracing
 /// ends may connect, to no effect.
 pub fn shutdown() -> bool {
-    if connection::is_current_thread() {
+    if control_thread::is_current() {
         return false;
     }
     let complete = flush(PATIENCE);
@@ -27,7 +27,7 @@ pub fn shutdown() -> bool {
 
 /// Hands everything that was recorded to the services, and waits until they have it.
 pub(crate) fn flush(timeout: Duration) -> bool {
-    if connection::is_current_thread() {
+    if control_thread::is_current() {
         return false;
     }
     let deadline = Instant::now() + timeout;

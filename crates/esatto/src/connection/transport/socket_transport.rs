@@ -6,9 +6,9 @@ use std::time::Duration;
 use esatto_ipc::{Client, ClientEvent, Connection, Limits, RequestId, Stream};
 use esatto_map::Map;
 
-use super::LinkEvent;
+use super::TransportEvent;
 use super::rpc::{Call, Reply, SharedMemory};
-use crate::connection::SocketPlace;
+use crate::connection::transport::SocketPlace;
 use crate::os::Interest;
 use crate::os::descriptor_closer::Closer;
 use crate::os::fork::OwnedByParent;
@@ -21,7 +21,7 @@ const CONGESTED: usize = 1 << 20;
 
 /// A connection over a socket.
 #[derive(Debug)]
-pub(crate) struct SocketLink<T> {
+pub(crate) struct SocketTransport<T> {
     /// Before the connection, so that it is dropped before.
     _not_inherited: OwnedByParent,
     connection: Connection,
@@ -33,7 +33,7 @@ pub(crate) struct SocketLink<T> {
     is_trusted: bool,
 }
 
-impl<T> SocketLink<T> {
+impl<T> SocketTransport<T> {
     /// Connects and asks for a service.
     pub(crate) fn connect(socket: &SocketPlace, service: &str) -> Result<Self, esatto_ipc::Error> {
         let closer = Closer::new(Some(socket.address.clone()));
@@ -99,7 +99,7 @@ impl<T> SocketLink<T> {
     }
 
     /// Reads and handles what has arrived. `false`: the connection is over.
-    pub(crate) fn pump(&mut self, mut handle: impl FnMut(LinkEvent<'_, T>)) -> Result<bool, esatto_ipc::Error> {
+    pub(crate) fn pump(&mut self, mut handle: impl FnMut(TransportEvent<'_, T>)) -> Result<bool, esatto_ipc::Error> {
         self.connection.on_readable()?;
         while let Some((frame, io)) = self.connection.next_frame()? {
             if let Some(fd) = io.fd.take() {
@@ -107,12 +107,12 @@ impl<T> SocketLink<T> {
             }
             match self.client.handle(&frame) {
                 None => {}
-                Some(ClientEvent::Bound) => handle(LinkEvent::Ready),
+                Some(ClientEvent::Bound) => handle(TransportEvent::Ready),
                 Some(ClientEvent::BindFailed) => return Ok(false),
                 Some(ClientEvent::Reply { request_id, success, has_more, body, .. }) => {
                     if let Some(mut tag) = self.pending.remove(&request_id) {
                         let reply = Reply { success, has_more, body, memory: &mut self.memory };
-                        handle(LinkEvent::Reply(&mut tag, reply));
+                        handle(TransportEvent::Reply(&mut tag, reply));
                         if has_more {
                             self.pending.insert(request_id, tag);
                         }
@@ -121,7 +121,7 @@ impl<T> SocketLink<T> {
                 Some(ClientEvent::RequestError { request_id, .. }) => {
                     if let Some(mut tag) = self.pending.remove(&request_id) {
                         let reply = Reply { success: false, has_more: false, body: &[], memory: &mut None };
-                        handle(LinkEvent::Reply(&mut tag, reply));
+                        handle(TransportEvent::Reply(&mut tag, reply));
                     }
                 }
                 Some(_) => {}

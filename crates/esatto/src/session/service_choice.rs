@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicU8, Ordering};
 use std::sync::OnceLock;
 
+use crate::backend::Backend;
 use crate::connection::{Place, SocketPlace};
 #[cfg(feature = "in-process")]
 use crate::diagnostics;
@@ -11,21 +12,6 @@ use crate::os::Address;
 
 /// Names the socket for sessions of the system's service.
 const CONSUMER_VARIABLE: &str = "PERFETTO_CONSUMER_SOCK_NAME";
-
-/// Which tracing service a session runs in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Backend {
-    /// The first that this process is connected to of these: the system's, the one inside the process.
-    Any,
-    /// The service of the system, over its consumer socket (`PERFETTO_CONSUMER_SOCK_NAME` or the standard one).
-    System,
-    /// The service with this consumer socket: a path, `@name` or `host:port`.
-    Socket(String),
-    /// A service inside this process.
-    #[cfg(feature = "in-process")]
-    InProcess,
-}
 
 impl Backend {
     /// Where the service is. The inner result is what a session fails with that cannot be.

@@ -71,8 +71,6 @@ impl Held {
             Box::new(diagnostics::hold_for_fork()),
             Box::new(clock::hold_for_fork()),
             Box::new(os::exit::hold_for_fork()),
-            #[cfg(feature = "in-process")]
-            Box::new(super::trace_to_file::hold_for_fork()),
         ];
         Self {
             sources: data_source::hold_for_fork(),

@@ -1,0 +1,27 @@
+//! The tracing services that a program can name.
+
+/// Which tracing service a session runs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Backend {
+    /// The first that this process is connected to of these: the system's, the one inside the process.
+    Any,
+    /// The service of the system, over its consumer socket (`PERFETTO_CONSUMER_SOCK_NAME` or the standard one).
+    System,
+    /// The service with this consumer socket: a path, `@name` or `host:port`.
+    Socket(String),
+    /// A service inside this process.
+    #[cfg(feature = "in-process")]
+    InProcess,
+}
+
+impl Backend {
+    /// The service inside this process. Without the feature `in-process` there is none, and nothing calls this.
+    pub(crate) const fn in_process() -> Self {
+        #[cfg(feature = "in-process")]
+        let backend = Self::InProcess;
+        #[cfg(not(feature = "in-process"))]
+        let backend = Self::Any;
+        backend
+    }
+}

@@ -1,0 +1,54 @@
+//! Where a service is.
+
+use super::transport::{InProcessService, SocketFactory, SocketPlace};
+use crate::backend::Backend;
+use crate::os::Address;
+
+/// Where a service is.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// Behind a socket.
+    Socket(SocketPlace),
+    /// Behind sockets that somebody else connects.
+    Delivered(SocketFactory),
+    #[cfg_attr(not(feature = "in-process"), expect(dead_code, reason = "there is no service in this process"))]
+    /// In this process. Started by a pointer, so that programs which never ask for it do not contain it.
+    Here(StartService),
+}
+
+type StartService = fn() -> Box<dyn InProcessService>;
+
+impl Place {
+    /// The address of the socket, if it is one.
+    pub(crate) const fn address(&self) -> Option<&Address> {
+        match self {
+            Self::Socket(socket) => Some(&socket.address),
+            Self::Delivered(_) => None,
+            Self::Here(_) => None,
+        }
+    }
+
+    /// What kind of service that is.
+    pub(crate) const fn backend(&self) -> Backend {
+        match self {
+            Self::Socket(_) | Self::Delivered(_) => Backend::System,
+            Self::Here(_) => Backend::in_process(),
+        }
+    }
+
+    /// The service in this process.
+    #[cfg(feature = "in-process")]
+    pub(crate) fn here() -> Self {
+        Self::Here(super::in_process::start)
+    }
+
+    /// Whether both are the same service.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Socket(one), Self::Socket(other)) => one.address == other.address,
+            (Self::Delivered(one), Self::Delivered(other)) => one.is(other),
+            (Self::Here(_), Self::Here(_)) => true,
+            _ => false,
+        }
+    }
+}

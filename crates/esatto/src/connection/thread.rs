@@ -1,0 +1,247 @@
+//! The control thread: every connection, every command of the service and every session of the program lives on it.
+//!
+//! Threads that trace never wait for it. They leave finished chunks with the arbiter, which wakes it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use esatto_map::Map;
+use esatto_shm::FlushCallback;
+
+use super::consumer::{LiveSession, SessionCommand};
+use super::mailbox::Mailbox;
+use super::pending::Completer;
+use super::producer::{Identity, ReconnectingProducer, StartupId, StartupRequest};
+use super::rest;
+use super::service_address::Place;
+use super::transport::InProcess;
+use super::wait_group::Answer;
+use super::wakeups::Pace;
+use crate::backend::Backend;
+use crate::callbacks::shielded;
+use crate::data_source::Completion;
+use crate::error::Error;
+use crate::os::{self, OwnedFd, Waker};
+
+/// Names a session on the control thread.
+pub(crate) type SessionId = u64;
+
+/// What other threads ask of the control thread.
+pub(crate) enum Command {
+    /// Serve a producer backend, unless there is one for this place already.
+    Produce { place: Place, identity: Identity },
+    /// Commit everything and tell each service's answer.
+    Flush(Answer),
+    /// Connect a consumer. By a function, so that what consumers are made of is only in programs that have some.
+    OpenSession { id: SessionId, open: OpenSession },
+    /// Do something with a session.
+    Session(SessionId, SessionCommand),
+    /// End a session and its connection.
+    CloseSession(SessionId),
+    /// A data source has answered.
+    Completed(Completion),
+    /// Do something that few programs ask for. By a function, so that it is only in those that do.
+    With(Box<dyn FnOnce(&mut Control) + Send>),
+    /// Call a function.
+    Run(Box<dyn FnOnce() + Send>),
+    /// Disconnect from everything and end.
+    Shutdown,
+}
+
+/// Makes a session, on the control thread.
+pub(crate) type OpenSession = Box<dyn FnOnce(&mut InProcess) -> Box<dyn LiveSession> + Send>;
+
+/// All that lives on the control thread.
+pub(crate) struct Control {
+    waker: Waker,
+    commands: Arc<Mailbox<Command>>,
+    producers: Vec<ReconnectingProducer>,
+    sessions: Map<SessionId, Box<dyn LiveSession>>,
+    pace: Pace,
+    is_over: bool,
+    in_process: InProcess,
+}
+
+impl Control {
+    pub(super) fn new(waker: Waker, commands: Arc<Mailbox<Command>>) -> Self {
+        Self {
+            waker,
+            commands,
+            producers: Vec::new(),
+            sessions: Map::new(),
+            pace: Pace::new(),
+            is_over: false,
+            in_process: None,
+        }
+    }
+
+    pub(super) fn run(&mut self) {
+        while !self.is_over {
+            self.wait();
+            rest::rest_if_wanted();
+            for command in self.commands.take() {
+                self.command(command);
+            }
+            self.pump();
+            let now = Instant::now();
+            self.pace.reclaim(now);
+            if self.pace.collected(now) {
+                self.pump();
+            }
+        }
+        self.shut_down();
+    }
+
+    /// Ends all sessions and connections. Whoever waits for an answer gets an error.
+    fn shut_down(&mut self) {
+        let sessions = core::mem::take(&mut self.sessions);
+        for (_, session) in sessions {
+            session.close(&mut self.in_process);
+        }
+        let mut producers = core::mem::take(&mut self.producers);
+        for producer in &mut producers {
+            producer.shut_down(&mut self.in_process);
+        }
+        // Instances that have stopped by now, in the way they are told to.
+        for command in self.commands.take() {
+            self.command(command);
+        }
+        self.commands.close();
+        // Those that take their time have had it.
+        for source in crate::data_source::registered() {
+            source.tickets().into_iter().for_each(|ticket| source.end(ticket));
+        }
+        crate::thread::flush_all();
+        if let Some(service) = &mut self.in_process {
+            service.complete_files();
+        }
+    }
+
+    fn command(&mut self, command: Command) {
+        match command {
+            Command::Produce { place, identity } => {
+                if !self.producers.iter().any(|p| p.place().is(&place)) {
+                    self.producers.push(ReconnectingProducer::new(place, identity, self.waker.clone()));
+                }
+            }
+            Command::Flush(done) => {
+                for producer in &mut self.producers {
+                    let done = done.clone();
+                    let callback: FlushCallback = Box::new(move || done.give());
+                    producer.flush(callback);
+                }
+            }
+            Command::OpenSession { id, open } => {
+                let session = open(&mut self.in_process);
+                self.sessions.insert(id, session);
+            }
+            Command::Session(id, command) => {
+                if let Some(session) = self.sessions.get_mut(&id) {
+                    session.command(command, Instant::now());
+                }
+            }
+            Command::CloseSession(id) => {
+                if let Some(session) = self.sessions.remove(&id) {
+                    session.close(&mut self.in_process);
+                }
+            }
+            Command::Shutdown => self.is_over = true,
+            Command::Run(function) => shielded(function),
+            Command::Completed(completion) => self.completed(completion),
+            Command::With(function) => function(self),
+        }
+    }
+
+    /// A socket for who asked for one, or the news that there is none.
+    pub(crate) fn deliver(&mut self, number: u64, mut socket: Option<OwnedFd>) {
+        for producer in &mut self.producers {
+            producer.deliver(number, &mut socket, Instant::now());
+        }
+    }
+
+    /// Tells the services of triggers, for as long as that makes sense.
+    pub(crate) fn activate_triggers(&mut self, names: &[String], until: Instant) {
+        for producer in &mut self.producers {
+            producer.producer().activate_triggers(names.to_vec(), until);
+        }
+    }
+
+    /// Ends startup tracing, as far as there is no session still.
+    pub(crate) fn abort_startup(&mut self, id: StartupId, done: Completer) {
+        for producer in &mut self.producers {
+            producer.producer().abort_startup(id);
+        }
+        done.complete(Ok(Vec::new()));
+    }
+
+    /// Records before there is a session.
+    pub(crate) fn start_up(&mut self, request: StartupRequest) {
+        match self.producers.iter_mut().find(|producer| producer.place().backend() == Backend::System) {
+            Some(producer) => producer.start_up(request, Instant::now(), &mut self.in_process),
+            None => {
+                let error = Error::startup("needs a program that connects to the system's service");
+                request.done.complete(Err(error));
+            }
+        }
+    }
+
+    fn completed(&mut self, completion: Completion) {
+        match completion {
+            Completion::Told => {}
+            Completion::Stopped { source, ticket } => {
+                // The last of what threads have written for it.
+                crate::thread::flush_all();
+                source.end(ticket);
+                for producer in &mut self.producers {
+                    producer.producer().ended(ticket);
+                }
+            }
+            Completion::Flushed { connection, request } => {
+                for producer in &mut self.producers {
+                    producer.producer().flushed(connection, request);
+                }
+            }
+        }
+    }
+
+    /// Lets every link work until none has anything left to do.
+    fn pump(&mut self) {
+        if let Some(service) = &mut self.in_process {
+            service.work();
+        }
+        let now = Instant::now();
+        loop {
+            let mut busy = false;
+            for producer in &mut self.producers {
+                // To the end: a session that is started next finds the data sources of this process registered.
+                while producer.pump(now, &mut self.in_process) {
+                    busy = true;
+                }
+            }
+            for session in self.sessions.values_mut() {
+                busy |= session.pump(now, &mut self.in_process);
+            }
+            if !busy {
+                break;
+            }
+        }
+    }
+
+    /// Sleeps until a socket, another thread or a timer wants something.
+    fn wait(&self) {
+        let producers = self.producers.iter().filter_map(ReconnectingProducer::interest);
+        let sessions = self.sessions.values().filter_map(|session| session.interest());
+        os::wait(&self.waker, producers.chain(sessions), self.timeout());
+        self.waker.clear();
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let retry = self.producers.iter().filter_map(ReconnectingProducer::deadline);
+        let deadline = self.sessions.values().filter_map(|session| session.next_deadline());
+        let next = retry.chain(deadline).min().map(|at| at.saturating_duration_since(now));
+        let timer = self.in_process.as_ref().and_then(|service| service.next_deadline());
+        let look = self.pace.next().map(|at| at.saturating_duration_since(now));
+        [next, timer, look].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,22 @@
+//! One connection to a service, over a socket or inside the process, with what waits for replies.
+
+use super::SocketTransport;
+use super::in_process_transport::InProcessTransport;
+use crate::os::Interest;
+
+/// A connection to one service.
+#[derive(Debug)]
+pub(crate) enum AnyTransport<T> {
+    Socket(Box<SocketTransport<T>>),
+    InProcess(InProcessTransport<T>),
+}
+
+impl<T> AnyTransport<T> {
+    /// What to wait for, if this is a socket.
+    pub(crate) fn interest(&self) -> Option<Interest<'_>> {
+        match self {
+            Self::Socket(socket) => Some(socket.interest()),
+            Self::InProcess(_) => None,
+        }
+    }
+}

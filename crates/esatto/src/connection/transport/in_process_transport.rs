@@ -1,0 +1,107 @@
+//! A connection to the service in this process: calls of functions.
+
+use std::time::Duration;
+
+use esatto_map::Map;
+
+use super::rpc::{Call, Reply, SharedMemory, TransportEvent};
+use crate::os::OwnedFd;
+
+/// A service in this process, as its links and the control thread see it.
+pub(crate) trait InProcessService: core::fmt::Debug + Send {
+    fn connect(&mut self, port: Port) -> u64;
+
+    fn disconnect(&mut self, client: u64, port: Port);
+
+    /// Makes a call. `false`: the service does not have the method.
+    fn invoke(&mut self, client: u64, request: u64, port: Port, method: &str, args: &[u8], fd: Option<OwnedFd>)
+    -> bool;
+
+    /// The next reply to a client.
+    fn next_reply(&mut self, client: u64) -> Option<Delivery>;
+
+    /// The client has taken all replies and can take more. Returns whether that was waited for.
+    fn ready(&mut self, client: u64) -> bool;
+
+    /// How long until the next timer is due.
+    fn next_deadline(&self) -> Option<Duration>;
+
+    /// Fires the timers that are due, and takes note of what has become of files.
+    fn work(&mut self);
+    /// Hands over what closed sessions still have to write into their files. The program, or what
+    /// it does with us, ends.
+    fn complete_files(&mut self);
+}
+
+/// The service in this process, if it runs.
+pub(crate) type InProcess = Option<Box<dyn InProcessService>>;
+
+/// A reply on its way to its link.
+pub(crate) struct Delivery {
+    pub(crate) request: u64,
+    /// `None`: rejected.
+    pub(crate) reply: Option<(Vec<u8>, bool)>,
+    pub(crate) memory: Option<SharedMemory>,
+}
+
+/// Which port a link talks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Port {
+    Producer,
+    Consumer,
+}
+
+/// A client of the service in this process.
+#[derive(Debug)]
+pub(crate) struct InProcessTransport<T> {
+    client: u64,
+    port: Port,
+    next_request: u64,
+    pending: Map<u64, T>,
+}
+
+impl<T> InProcessTransport<T> {
+    pub(crate) fn connect(service: &mut dyn InProcessService, port: Port) -> Self {
+        Self { client: service.connect(port), port, next_request: 1, pending: Map::new() }
+    }
+
+    pub(crate) fn disconnect(&self, service: &mut dyn InProcessService) {
+        service.disconnect(self.client, self.port);
+    }
+
+    /// Makes a call. Returns the tag if the service does not have the method.
+    pub(crate) fn invoke(&mut self, service: &mut dyn InProcessService, call: Call<T>) -> Option<T> {
+        let request = self.next_request;
+        if !service.invoke(self.client, request, self.port, call.method, &call.args, call.fd) {
+            return call.tag;
+        }
+        self.next_request += 1;
+        if let Some(tag) = call.tag {
+            self.pending.insert(request, tag);
+        }
+        None
+    }
+
+    /// Handles the replies that have arrived, and asks for more of those that come one by one. Returns whether there may be any.
+    pub(crate) fn pump(
+        &mut self,
+        service: &mut dyn InProcessService,
+        mut handle: impl FnMut(TransportEvent<'_, T>),
+    ) -> bool {
+        let mut any = false;
+        while let Some(mut delivery) = service.next_reply(self.client) {
+            any = true;
+            let Some(mut tag) = self.pending.remove(&delivery.request) else { continue };
+            let (success, body, has_more) = match &delivery.reply {
+                Some((body, has_more)) => (true, &body[..], *has_more),
+                None => (false, &[][..], false),
+            };
+            let reply = Reply { success, has_more, body, memory: &mut delivery.memory };
+            handle(TransportEvent::Reply(&mut tag, reply));
+            if has_more {
+                self.pending.insert(delivery.request, tag);
+            }
+        }
+        service.ready(self.client) || any
+    }
+}

@@ -1,0 +1,36 @@
+//! Where a socket of a service is, and how that is known.
+
+use crate::error::Error;
+use crate::os::Address;
+
+/// Names the socket for producers of the system's service.
+const PRODUCER_VARIABLE: &str = "PERFETTO_PRODUCER_SOCK_NAME";
+
+/// Where a socket is, and how that is known.
+#[derive(Clone, Debug)]
+pub(crate) struct SocketPlace {
+    pub(crate) address: Address,
+    /// The program or its user has named the address, and so trusts whoever listens there.
+    pub(crate) is_named: bool,
+}
+
+impl SocketPlace {
+    /// An address that somebody has named.
+    pub(crate) const fn named(address: Address) -> Self {
+        Self { address, is_named: true }
+    }
+
+    /// The socket for producers of the system's service, or the one that the program names.
+    pub(crate) fn of_producers(address: Option<&str>) -> Result<Self, Error> {
+        match address {
+            Some(text) => Address::parse(text).map(Self::named),
+            None => Address::producer_default().map(|address| Self::standard(address, PRODUCER_VARIABLE)),
+        }
+        .map_err(Error::address)
+    }
+
+    /// The standard address, unless the variable names another one.
+    pub(crate) fn standard(address: Address, variable: &str) -> Self {
+        Self { address, is_named: std::env::var_os(variable).is_some() }
+    }
+}
