@@ -114,6 +114,20 @@ fn as_the_readme_has_them() {
     }
 }
 
+/// The programs of the guide and of the project's README compile.
+#[test]
+fn programs_of_the_guide_compile() {
+    for page in ["docs/how-to/c-and-cxx-program.md", "README.md"] {
+        let text = std::fs::read_to_string(root().join(page)).expect("it is there");
+        let (_, rest) = text.split_once("```c\n").expect("a program in C");
+        let lab = Lab::new();
+        let source = lab.write("first.c", rest.split_once("```").expect("its end").0);
+        let mut check = Command::new("gcc");
+        check.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I"]);
+        output(check.arg(root().join("crates/capi/include")).arg(source));
+    }
+}
+
 /// A program that a service records, because of somebody else or of the program: `system`.
 fn system(side: Side, by_itself: bool) -> Result<(), Skip> {
     const CONFIG: &str = "buffers { size_kb: 4096 } data_sources { config { name: \"track_event\" \
