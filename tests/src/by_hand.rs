@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 use crate::wire::{self, Peer, Proto};
-use crate::{Lab, Side, wait_until};
+use crate::{Harness, Implementation, wait_until};
 
 /// Records `packets` as those of one writer.
 ///
@@ -14,16 +14,22 @@ use crate::{Lab, Side, wait_until};
 ///
 /// The service does not do its part.
 #[must_use]
-pub fn record(service: Side, consumer: Side, config: &str, source: &str, packets: &[Vec<u8>]) -> Vec<u8> {
-    let lab = Lab::new();
-    let service = lab.service(service);
-    let mut peer = Peer::producer(&lab);
+pub fn record(
+    service: Implementation,
+    consumer: Implementation,
+    config: &str,
+    source: &str,
+    packets: &[Vec<u8>],
+) -> Vec<u8> {
+    let harness = Harness::new();
+    let service = harness.service(service);
+    let mut peer = Peer::producer(&harness);
     assert!(peer.call("InitializeConnection", &Proto::new().bytes(3, source).int(4, 1)).success);
     let (commands, frame) = peer.call_frame("GetAsyncCommand", &Proto::new());
     peer.send(&frame);
     let descriptor = Proto::new().bytes(1, source).int(4, 1);
     assert!(peer.call("RegisterDataSource", &Proto::new().message(1, &descriptor)).success);
-    let mut recording = lab.record(consumer, "trace", config);
+    let mut recording = harness.record(consumer, "trace", config);
 
     let (mut memory, mut buffer) = (None, None);
     while buffer.is_none() {
@@ -46,7 +52,7 @@ pub fn record(service: Side, consumer: Side, config: &str, source: &str, packets
         assert!(peer.call("CommitData", &commit).success);
     }
     drop(peer);
-    wait_until("the producer is gone", || lab.state().producers.is_empty().then_some(()));
+    wait_until("the producer is gone", || harness.state().producers.is_empty().then_some(()));
     let trace = recording.stop();
     drop(service);
     std::fs::read(trace).expect("a trace")

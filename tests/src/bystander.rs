@@ -3,7 +3,7 @@
 use crate::raw::{self, RawChunk, RawConsumer, RawProducer};
 use crate::wire::{Peer, Proto};
 use crate::workload::{self, CONFIG_WITHOUT_DEBUG, Expected, Workload};
-use crate::{Lab, Program, Side, Skip, peers, wire};
+use crate::{Harness, Implementation, Program, Skip, peers, wire};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,17 +24,17 @@ const WORKLOAD: Workload = Workload { threads: 2, rounds: 800, pause_us: 1000 };
 /// # Panics
 ///
 /// One of these does not hold.
-pub fn attack(attack: impl FnOnce(&Lab, &mut Program) -> Logged) -> Result<(), Skip> {
+pub fn attack(attack: impl FnOnce(&Harness, &mut Program) -> Logged) -> Result<(), Skip> {
     peers::Peer::TraceProcessor.require()?;
-    let lab = Lab::new();
-    let mut service = lab.service(Side::under_test());
-    let mut recording = lab.record(Side::under_test(), "trace", CONFIG_WITHOUT_DEBUG);
-    lab.wait_for_sessions(1);
-    let mut application = lab.application(Side::under_test(), WORKLOAD);
-    lab.wait_for_producers(1);
+    let harness = Harness::new();
+    let mut service = harness.service(Implementation::under_test());
+    let mut recording = harness.record(Implementation::under_test(), "trace", CONFIG_WITHOUT_DEBUG);
+    harness.wait_for_sessions(1);
+    let mut application = harness.application(Implementation::under_test(), WORKLOAD);
+    harness.wait_for_producers(1);
 
     let before = service.log().lines().count();
-    let logged = attack(&lab, &mut service);
+    let logged = attack(&harness, &mut service);
     let log = service.log();
     assert!(service.is_running(), "the service died of it");
     if logged == Logged::Yes {
@@ -42,11 +42,11 @@ pub fn attack(attack: impl FnOnce(&Lab, &mut Program) -> Logged) -> Result<(), S
     }
 
     application.wait_ok();
-    let trace = lab.stop(&mut recording);
+    let trace = harness.stop(&mut recording);
     workload::assert_whole(&trace, &[Expected { pid: application.pid(), workload: WORKLOAD, details: false }]);
     assert!(!service.log().contains("panicked"), "the service panicked");
     // It still knows who is there.
-    assert_eq!(lab.state().sessions, 0);
+    assert_eq!(harness.state().sessions, 0);
     Ok(())
 }
 
@@ -58,7 +58,7 @@ pub fn attack(attack: impl FnOnce(&Lab, &mut Program) -> Logged) -> Result<(), S
 /// # Panics
 ///
 /// One of these does not hold, or a packet of the bystander is missing, changed, marked or not in its place.
-pub fn watch(attack: impl FnOnce(&Lab, &mut Program, u16)) {
+pub fn watch(attack: impl FnOnce(&Harness, &mut Program, u16)) {
     watch_with(|_, _| (), attack);
 }
 
@@ -67,11 +67,12 @@ pub fn watch(attack: impl FnOnce(&Lab, &mut Program, u16)) {
 /// # Panics
 ///
 /// As there.
-pub fn watch_with(change: impl FnOnce(&Lab, &mut Command), attack: impl FnOnce(&Lab, &mut Program, u16)) {
-    let lab = Lab::new();
-    let (mut service, port) = lab.service_with_tcp(Side::under_test(), |command| change(&lab, command));
-    let connect = || RawProducer::connect(&lab, "bystander");
-    record_meanwhile(&lab, &mut service, connect, |lab, service| attack(lab, service, port));
+pub fn watch_with(change: impl FnOnce(&Harness, &mut Command), attack: impl FnOnce(&Harness, &mut Program, u16)) {
+    let harness = Harness::new();
+    let (mut service, port) =
+        harness.service_with_tcp(Implementation::under_test(), |command| change(&harness, command));
+    let connect = || RawProducer::connect(&harness, "bystander");
+    record_meanwhile(&harness, &mut service, connect, |harness, service| attack(harness, service, port));
 }
 
 /// As [`watch`], with a bystander and an attack on our relay, whose socket is the path.
@@ -79,28 +80,28 @@ pub fn watch_with(change: impl FnOnce(&Lab, &mut Command), attack: impl FnOnce(&
 /// # Panics
 ///
 /// As [`watch`].
-pub fn watch_behind_relay(attack: impl FnOnce(&Lab, &mut Program, &Path)) {
-    let lab = Lab::new();
-    let (mut service, port) = lab.service_with_tcp(Side::Ours, |_| ());
-    let socket = lab.path("r.sock");
-    let mut relay = lab.relay(port, &socket);
+pub fn watch_behind_relay(attack: impl FnOnce(&Harness, &mut Program, &Path)) {
+    let harness = Harness::new();
+    let (mut service, port) = harness.service_with_tcp(Implementation::Ours, |_| ());
+    let socket = harness.path("r.sock");
+    let mut relay = harness.relay(port, &socket);
     let connect = || {
         let mut peer = Peer::connect(&socket);
         peer.bind("ProducerPort");
         RawProducer::introduce(peer, &Proto::new().bytes(3, "bystander"), &[])
     };
-    record_meanwhile(&lab, &mut relay, connect, |lab, relay| attack(lab, relay, &socket));
+    record_meanwhile(&harness, &mut relay, connect, |harness, relay| attack(harness, relay, &socket));
     assert!(service.is_running() && !service.log().contains("panicked"), "the service behind the relay died of it");
 }
 
 /// Records a producer while `attack` deals with `program`.
 fn record_meanwhile(
-    lab: &Lab,
+    harness: &Harness,
     program: &mut Program,
     connect: impl FnOnce() -> RawProducer,
-    attack: impl FnOnce(&Lab, &mut Program),
+    attack: impl FnOnce(&Harness, &mut Program),
 ) {
-    let mut consumer = RawConsumer::connect(lab);
+    let mut consumer = RawConsumer::connect(harness);
     // The bystander may be on another machine.
     consumer.enable(&raw::config(32 << 10, &["bystander"]).int(43, 1));
     let mut producer = connect();
@@ -112,7 +113,7 @@ fn record_meanwhile(
     let written = std::thread::scope(|scope| {
         let writing = scope.spawn(|| write_until(&done, &mut producer, buffer));
         let set_when_dropped = Done(&done);
-        attack(lab, program);
+        attack(harness, program);
         assert!(program.is_running(), "it died of it");
         program.wait_for_descriptors(before);
         drop(set_when_dropped);

@@ -1,7 +1,7 @@
 //! Whole-system and interop tests: the harness.
 //!
-//! A [`Lab`] is a private folder with sockets of its own. In it run services, producers and
-//! consumers of either [`Side`]: ours, or Perfetto's own programs. What they record is judged by
+//! A [`Harness`] is a private folder with sockets of its own. In it run services, producers and
+//! consumers of either [`Implementation`]: ours, or Perfetto's own programs. What they record is judged by
 //! Perfetto's trace processor ([`tp`]), against what the applications are known to emit
 //! ([`workload`]), so that one checker serves all conversations. Scenarios of the SDK ([`sdk`]) run in a process of their own, with
 //! each backend.
@@ -14,14 +14,14 @@ pub mod by_hand;
 pub mod bystander;
 pub mod fake;
 pub mod fuzz;
-mod lab;
+mod harness;
+mod implementation;
 #[cfg(doctest)]
 mod pages;
 mod peers;
 mod program;
 pub mod raw;
 pub mod sdk;
-mod side;
 mod skip;
 pub mod tp;
 mod tracefs;
@@ -29,9 +29,9 @@ pub mod ui;
 pub mod wire;
 pub mod workload;
 
-pub use lab::{Lab, Recording};
+pub use harness::{Harness, Recording};
+pub use implementation::{Conversation, Implementation};
 pub use peers::{Peer, beside_this_test, esatto_bin, protoc_plugin};
 pub use program::{DEADLINE, Program, Signal, wait_until};
-pub use side::{Side, Trio};
 pub use skip::{Skip, skip};
 pub use tracefs::mount_tracefs;

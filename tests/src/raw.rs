@@ -1,7 +1,7 @@
 //! A producer and a consumer made of raw calls, the producer's shared memory included: for tests that need each byte to be what
 //! they say (`docs/spec/wire-protocol.md` §8–§13, `docs/spec/shared-memory.md` §4–§6).
 
-use crate::Lab;
+use crate::Harness;
 use crate::wire::{self, Peer, Proto, Reply};
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -90,8 +90,8 @@ pub struct RawProducer {
 impl RawProducer {
     /// Connects and introduces itself with its name only.
     #[must_use]
-    pub fn connect(lab: &Lab, name: &str) -> Self {
-        Self::introduce(Peer::producer(lab), &Proto::new().bytes(3, name), &[])
+    pub fn connect(harness: &Harness, name: &str) -> Self {
+        Self::introduce(Peer::producer(harness), &Proto::new().bytes(3, name), &[])
     }
 
     /// Introduces itself over a connection and asks for commands, in one go as Perfetto's producers do.
@@ -319,8 +319,8 @@ pub struct RawConsumer {
 impl RawConsumer {
     /// Connects.
     #[must_use]
-    pub fn connect(lab: &Lab) -> Self {
-        Self { peer: Peer::consumer(lab), enabled: None }
+    pub fn connect(harness: &Harness) -> Self {
+        Self { peer: Peer::consumer(harness), enabled: None }
     }
 
     /// Starts a session with this TraceConfig; its end is waited for with [`ended`](Self::ended).

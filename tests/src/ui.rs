@@ -1,6 +1,6 @@
 //! Perfetto's UI in a headless browser.
 
-use crate::{Lab, peers};
+use crate::{Harness, peers};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -31,11 +31,11 @@ const BROWSER_HANGS: i32 = 3;
 ///
 /// The UI shows an error, or does not load the trace.
 #[must_use]
-pub fn open(lab: &Lab, trace: &Path, options: &[&str]) -> Shown {
+pub fn open(harness: &Harness, trace: &Path, options: &[&str]) -> Shown {
     let name = trace.file_name().expect("a file").to_string_lossy().into_owned() + ".png";
     let picture = match std::env::var_os("ESATTO_SCREENSHOTS") {
         Some(folder) => Path::new(&folder).join(name),
-        None => lab.path(name),
+        None => harness.path(name),
     };
     // One browser at a time: it takes all there is of memory and processors.
     static BROWSER: Mutex<()> = Mutex::new(());

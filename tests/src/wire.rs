@@ -2,7 +2,7 @@
 //! nothing with ours, for asking a service about its state and for sending it nonsense
 //! (`docs/spec/wire-protocol.md` §2–§4).
 
-use crate::Lab;
+use crate::Harness;
 use crate::program::DEADLINE;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
@@ -268,16 +268,16 @@ impl Peer {
 
     /// Connects to the consumer socket and binds its service.
     #[must_use]
-    pub fn consumer(lab: &Lab) -> Self {
-        let mut peer = Self::connect(&lab.consumer_socket());
+    pub fn consumer(harness: &Harness) -> Self {
+        let mut peer = Self::connect(&harness.consumer_socket());
         peer.bind("ConsumerPort");
         peer
     }
 
     /// Connects to the producer socket and binds its service.
     #[must_use]
-    pub fn producer(lab: &Lab) -> Self {
-        let mut peer = Self::connect(&lab.producer_socket());
+    pub fn producer(harness: &Harness) -> Self {
+        let mut peer = Self::connect(&harness.producer_socket());
         peer.bind("ProducerPort");
         peer
     }

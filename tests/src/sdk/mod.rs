@@ -1,16 +1,16 @@
 //! Scenarios of the SDK: what a program does with it, in a process of its own, and what Perfetto's trace processor makes of the trace.
 //!
 //! ```ignore
-//! use esatto_tests::sdk::{Stage, Trace};
+//! use esatto_tests::sdk::{Recorder, Trace};
 //!
 //! esatto::categories! { static APP = "app"; }
 //! esatto_tests::scenario!(record, check);
 //!
-//! fn record(stage: &Stage) {
-//!     let _tracing = stage.connect(CATEGORIES);
-//!     let session = stage.start(esatto::track_events(1024));
+//! fn record(recorder: &Recorder) {
+//!     let _tracing = recorder.connect(CATEGORIES);
+//!     let session = recorder.start(esatto::track_events(1024));
 //!     esatto::instant!(APP, "hello");
-//!     stage.finish(session);
+//!     recorder.finish(session);
 //! }
 //!
 //! fn check(trace: &Trace) {
@@ -23,19 +23,19 @@
 //! knows belongs to its process, so the test starts itself again and lets only that process, the *child*, `record`. The parent runs the
 //! service and, when the child has ended, calls `check`. `record` runs on a thread of its own, not on the main thread. Several scenarios in a file go into modules: `mod one { scenario!(super::a, super::b); }`.
 
+mod recorder;
 mod scenario;
-mod stage;
 mod trace;
 
+pub use recorder::Recorder;
 pub use scenario::{Backend, Scenario, run};
-pub use stage::Stage;
 pub use trace::Trace;
 
 /// Makes a test of a scenario for each backend: see the [module](self).
 ///
 /// | form | |
 /// | --- | --- |
-/// | `scenario!(record, check)` | `fn(&Stage)`, `fn(&Trace)` |
+/// | `scenario!(record, check)` | `fn(&Recorder)`, `fn(&Trace)` |
 /// | `scenario!([ours, theirs] record, check)` | only these of `in_process`, `ours`, `theirs` |
 /// | `scenario!(Scenario::new(record).tolerating(&["…"]))` | with options, or without a trace; also after a list |
 #[macro_export]

@@ -3,11 +3,11 @@
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 
-use super::stage::{self, Stage};
+use super::recorder::{self, Recorder};
 use super::trace::Trace;
-use crate::{Lab, Peer, Program, Side, skip, wait_until};
+use crate::{Harness, Implementation, Peer, Program, skip, wait_until};
 
-/// In the environment of a child: the lab it belongs to.
+/// In the environment of a child: the harness it belongs to.
 const FOLDER: &str = "ESATTO_SDK_STAGE";
 
 /// Which service records.
@@ -32,11 +32,11 @@ impl Backend {
     }
 
     /// Whose daemon it is.
-    const fn side(self) -> Option<Side> {
+    const fn implementation(self) -> Option<Implementation> {
         match self {
             Self::InProcess => None,
-            Self::Ours => Some(Side::Ours),
-            Self::Theirs => Some(Side::Theirs),
+            Self::Ours => Some(Implementation::Ours),
+            Self::Theirs => Some(Implementation::Theirs),
         }
     }
 }
@@ -44,7 +44,7 @@ impl Backend {
 /// What a program does, and what its trace must hold.
 #[derive(Debug)]
 pub struct Scenario {
-    record: fn(&Stage),
+    record: fn(&Recorder),
     check: Option<fn(&Trace)>,
     tolerated: &'static [&'static str],
     dying: bool,
@@ -53,7 +53,7 @@ pub struct Scenario {
 impl Scenario {
     /// A scenario without a trace.
     #[must_use]
-    pub const fn new(record: fn(&Stage)) -> Self {
+    pub const fn new(record: fn(&Recorder)) -> Self {
         Self { record, check: None, tolerated: &[], dying: false }
     }
 
@@ -87,9 +87,9 @@ impl Scenario {
 pub fn run(on: &str, module: &str, scenario: &Scenario) {
     let backend = Backend::named(on);
     if let Some(folder) = std::env::var_os(FOLDER) {
-        let stage = Stage::new(backend, Lab::join(PathBuf::from(folder)));
-        stage.save(stage::STARTED, "");
-        (scenario.record)(&stage);
+        let recorder = Recorder::new(backend, Harness::join(PathBuf::from(folder)));
+        recorder.save(recorder::STARTED, "");
+        (scenario.record)(&recorder);
         return;
     }
     skip(|| {
@@ -107,37 +107,37 @@ pub fn run(on: &str, module: &str, scenario: &Scenario) {
 }
 
 fn parent(backend: Backend, test: &str, scenario: &Scenario) {
-    let lab = Lab::new();
-    let mut service = backend.side().map(|side| lab.service(side));
+    let harness = Harness::new();
+    let mut service = backend.implementation().map(|implementation| harness.service(implementation));
     // By this way it is found even if it is being built anew meanwhile.
-    let mut command = lab.command("/proc/self/exe");
+    let mut command = harness.command("/proc/self/exe");
     command.arg0(std::env::current_exe().expect("the test knows its own path"));
-    command.args(["--exact", test, "--nocapture"]).env(FOLDER, lab.folder());
-    let mut child = lab.start("child", &mut command);
+    command.args(["--exact", test, "--nocapture"]).env(FOLDER, harness.folder());
+    let mut child = harness.start("child", &mut command);
     let status = wait_until(&format!("{test} has ended"), || {
-        serve(&lab, backend, &mut service);
+        serve(&harness, backend, &mut service);
         (!child.is_running()).then(|| child.wait())
     });
     let log = child.log();
     assert!(status.success() || scenario.dying, "{test}: {status}\n{log}");
-    assert!(lab.path(stage::STARTED).exists(), "{test} is not the name of a test\n{log}");
+    assert!(harness.path(recorder::STARTED).exists(), "{test} is not the name of a test\n{log}");
     if let Some(check) = scenario.check {
-        let trace = Trace::new(lab.folder(), stage::TRACE, scenario.tolerated);
+        let trace = Trace::new(harness.folder(), recorder::TRACE, scenario.tolerated);
         check(&trace);
         trace.assert_judged();
     }
 }
 
 /// Does with the service what the child asks for.
-fn serve(lab: &Lab, backend: Backend, service: &mut Option<Program>) {
-    if lab.path(stage::STOP_SERVICE).exists() {
+fn serve(harness: &Harness, backend: Backend, service: &mut Option<Program>) {
+    if harness.path(recorder::STOP_SERVICE).exists() {
         if let Some(mut service) = service.take() {
             service.kill();
         }
-        std::fs::remove_file(lab.path(stage::STOP_SERVICE)).expect("the request can be removed");
+        std::fs::remove_file(harness.path(recorder::STOP_SERVICE)).expect("the request can be removed");
     }
-    if lab.path(stage::START_SERVICE).exists() {
-        *service = backend.side().map(|side| lab.service(side));
-        std::fs::remove_file(lab.path(stage::START_SERVICE)).expect("the request can be removed");
+    if harness.path(recorder::START_SERVICE).exists() {
+        *service = backend.implementation().map(|implementation| harness.service(implementation));
+        std::fs::remove_file(harness.path(recorder::START_SERVICE)).expect("the request can be removed");
     }
 }

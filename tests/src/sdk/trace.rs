@@ -68,7 +68,7 @@ impl Trace {
         Self::new(&self.folder, name, self.tolerated)
     }
 
-    /// What the scenario has [noted](super::Stage::note).
+    /// What the scenario has [noted](super::Recorder::note).
     ///
     /// # Panics
     ///

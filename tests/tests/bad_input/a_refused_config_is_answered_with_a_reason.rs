@@ -38,8 +38,8 @@ fn and_the_consumer_may_try_again() {
         ),
     ];
     skip(|| {
-        bystander::attack(|lab, _| {
-            let mut peer = Peer::consumer(lab);
+        bystander::attack(|harness, _| {
+            let mut peer = Peer::consumer(harness);
             for (what, config) in refused {
                 let reply = peer.call("EnableTracing", &enable(&config));
                 assert!(reply.success && !reply.has_more, "{what}: {reply:?}");
@@ -61,8 +61,8 @@ fn and_the_consumer_may_try_again() {
 #[test]
 fn and_calls_without_a_session_are_rejected_or_empty() {
     skip(|| {
-        bystander::attack(|lab, _| {
-            let mut peer = Peer::consumer(lab);
+        bystander::attack(|harness, _| {
+            let mut peer = Peer::consumer(harness);
             for (method, content) in [
                 ("ReadBuffers", true),
                 ("StartTracing", true),

@@ -1,6 +1,6 @@
 //! What the attacks have in common: memory to offer, and a session that the attacker writes to.
 
-use esatto_tests::Lab;
+use esatto_tests::Harness;
 use esatto_tests::raw::{self, RawChunk, RawConsumer, RawProducer, packet};
 use esatto_tests::wire::{self, Peer, Proto};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
@@ -18,9 +18,9 @@ pub(crate) fn memory(size: u64, seals: SealFlags) -> OwnedFd {
 }
 
 /// Introduces a producer that offers memory; it and whether that was adopted. The connection must survive.
-pub(crate) fn offer(lab: &Lab, page_size: u64, fd: BorrowedFd<'_>) -> (RawProducer, bool) {
+pub(crate) fn offer(harness: &Harness, page_size: u64, fd: BorrowedFd<'_>) -> (RawProducer, bool) {
     let introduction = Proto::new().int(1, page_size).bytes(3, "offer").int(6, 1);
-    let mut producer = RawProducer::introduce(Peer::producer(lab), &introduction, &[fd]);
+    let mut producer = RawProducer::introduce(Peer::producer(harness), &introduction, &[fd]);
     let adopted = wire::int(&producer.answer, 1) != 0;
     assert!(producer.peer.call("Sync", &Proto::new()).success);
     (producer, adopted)
@@ -35,17 +35,17 @@ pub(crate) struct Attacker {
 }
 
 impl Attacker {
-    pub(crate) fn start(lab: &Lab) -> Self {
-        Self::start_as(lab, RawProducer::connect(lab, "attacker"))
+    pub(crate) fn start(harness: &Harness) -> Self {
+        Self::start_as(harness, RawProducer::connect(harness, "attacker"))
     }
 
-    pub(crate) fn start_as(lab: &Lab, producer: RawProducer) -> Self {
-        Self::start_with(lab, producer, 0)
+    pub(crate) fn start_as(harness: &Harness, producer: RawProducer) -> Self {
+        Self::start_with(harness, producer, 0)
     }
 
     /// With a field of the TraceConfig that is true.
-    pub(crate) fn start_with(lab: &Lab, mut producer: RawProducer, flag: u32) -> Self {
-        let mut consumer = RawConsumer::connect(lab);
+    pub(crate) fn start_with(harness: &Harness, mut producer: RawProducer, flag: u32) -> Self {
+        let mut consumer = RawConsumer::connect(harness);
         producer.offer("attacked");
         let config = raw::config(1024, &["attacked"]);
         consumer.enable(&if flag == 0 { config } else { config.int(flag, 1) });

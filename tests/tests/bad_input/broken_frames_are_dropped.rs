@@ -2,18 +2,18 @@
 
 use esatto_tests::bystander::{self, Logged};
 use esatto_tests::wire::{MAX_PAYLOAD, Peer, Proto};
-use esatto_tests::{Lab, skip};
+use esatto_tests::{Harness, skip};
 use std::path::PathBuf;
 
-fn sockets(lab: &Lab) -> [PathBuf; 2] {
-    [lab.producer_socket(), lab.consumer_socket()]
+fn sockets(harness: &Harness) -> [PathBuf; 2] {
+    [harness.producer_socket(), harness.consumer_socket()]
 }
 
 #[test]
 fn a_frame_that_is_too_long_closes_the_connection() {
     skip(|| {
-        bystander::attack(|lab, _| {
-            for socket in sockets(lab) {
+        bystander::attack(|harness, _| {
+            for socket in sockets(harness) {
                 for length in [MAX_PAYLOAD + 1, 1 << 30, u32::MAX] {
                     let mut peer = Peer::connect(&socket);
                     peer.send(&length.to_le_bytes());
@@ -28,9 +28,9 @@ fn a_frame_that_is_too_long_closes_the_connection() {
 #[test]
 fn half_frames_leave_nothing_behind() {
     skip(|| {
-        bystander::attack(|lab, service| {
+        bystander::attack(|harness, service| {
             let before = service.descriptors();
-            for socket in sockets(lab) {
+            for socket in sockets(harness) {
                 for length in 0..32 {
                     let frame = Proto::new().int(2, 1).message(3, &Proto::new().bytes(1, "ProducerPort")).frame();
                     let mut peer = Peer::connect(&socket);
@@ -49,11 +49,11 @@ fn half_frames_leave_nothing_behind() {
 #[test]
 fn random_bytes_do_no_harm() {
     skip(|| {
-        bystander::attack(|lab, service| {
+        bystander::attack(|harness, service| {
             let before = service.descriptors();
             let mut random = bystander::Random::new(2);
             for round in 0..100 {
-                for socket in sockets(lab) {
+                for socket in sockets(harness) {
                     let mut bytes: Vec<u8> = (0..2000).map(|_| random.byte()).collect();
                     if round % 2 == 0 {
                         // As a frame that looks like one from outside.
@@ -71,10 +71,10 @@ fn random_bytes_do_no_harm() {
 #[test]
 fn connections_that_say_nothing_do_not_keep_others_out() {
     skip(|| {
-        bystander::attack(|lab, _| {
+        bystander::attack(|harness, _| {
             let silent: Vec<Peer> =
-                sockets(lab).iter().flat_map(|socket| [socket; 100]).map(|s| Peer::connect(s)).collect();
-            let mut peer = Peer::consumer(lab);
+                sockets(harness).iter().flat_map(|socket| [socket; 100]).map(|s| Peer::connect(s)).collect();
+            let mut peer = Peer::consumer(harness);
             assert_eq!(peer.state().sessions_started, 1);
             drop(silent);
             Logged::No

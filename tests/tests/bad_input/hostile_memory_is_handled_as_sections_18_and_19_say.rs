@@ -36,8 +36,8 @@ fn commit_under(attacker: &mut Attacker, word: u32, page: u64, index: u64) {
 
 #[test]
 fn row_18_01_a_page_index_beyond_this_memory_is_skipped() {
-    watch(|lab, _, _| {
-        let mut attacker = Attacker::start(lab);
+    watch(|harness, _, _| {
+        let mut attacker = Attacker::start(harness);
         let pages = attacker.producer.pages() as u64;
         for page in [pages, pages + 1, 2 * pages, 8192, 1 << 20, (1 << 32) - 1] {
             commit_under(&mut attacker, ONE_COMPLETE, page, 0);
@@ -49,8 +49,8 @@ fn row_18_01_a_page_index_beyond_this_memory_is_skipped() {
 
 #[test]
 fn row_18_02_a_chunk_index_beyond_the_layout_is_skipped() {
-    watch(|lab, _, _| {
-        let mut attacker = Attacker::start(lab);
+    watch(|harness, _, _| {
+        let mut attacker = Attacker::start(harness);
         // Not partitioned, 1, 2, 4, 7, 14 chunks; layouts that do not exist.
         for (layout, chunks) in [(0, 0), (1, 1), (2, 2), (3, 4), (4, 7), (5, 14), (6, 0), (7, 0)] {
             let word = layout << 28 | 0x0fff_ffff;
@@ -65,8 +65,8 @@ fn row_18_02_a_chunk_index_beyond_the_layout_is_skipped() {
 
 #[test]
 fn row_18_03_a_chunk_that_is_not_complete_is_skipped() {
-    watch(|lab, _, _| {
-        let mut attacker = Attacker::start(lab);
+    watch(|harness, _, _| {
+        let mut attacker = Attacker::start(harness);
         for word in [0x1000_0000, ONE_BEING_WRITTEN, 0x1000_0002, 0x2000_000c] {
             commit_under(&mut attacker, word, 0, 0);
             assert_eq!(attacker.producer.word(0), word);
@@ -81,8 +81,8 @@ fn row_18_03_a_chunk_that_is_not_complete_is_skipped() {
 
 #[test]
 fn row_18_04_the_bounds_of_a_chunk_are_those_of_its_layout() {
-    watch(|lab, _, _| {
-        let mut attacker = Attacker::start(lab);
+    watch(|harness, _, _| {
+        let mut attacker = Attacker::start(harness);
         // In chunks of 4, 7 and 14 to the page: the last one ends where the page does, or before.
         for (layout, chunks, size) in [(3_u32, 4, 1020), (4, 7, 584), (5, 14, 292)] {
             let index = chunks - 1;
@@ -101,8 +101,8 @@ fn row_18_04_the_bounds_of_a_chunk_are_those_of_its_layout() {
 
 #[test]
 fn row_18_05_writer_0_is_nobody_and_its_chunk_freed() {
-    watch(|lab, _, _| {
-        let mut attacker = Attacker::start(lab);
+    watch(|harness, _, _| {
+        let mut attacker = Attacker::start(harness);
         attacker.producer.commit_chunk(attacker.buffer, &RawChunk { writer_id: 0, ..good(1) });
         assert_eq!(attacker.producer.word(0), 0);
         assert_eq!(attacker.texts_and_one_more(2), ["one more"]);
@@ -112,8 +112,8 @@ fn row_18_05_writer_0_is_nobody_and_its_chunk_freed() {
 /// The ABI has 16 bits, whatever writers take of them.
 #[test]
 fn row_18_05_any_other_writer_of_16_bits_is_somebody() {
-    watch(|lab, _, _| {
-        let mut attacker = Attacker::start(lab);
+    watch(|harness, _, _| {
+        let mut attacker = Attacker::start(harness);
         for writer_id in [1, 1023, 1024, 32767, 32768, 65535] {
             attacker.producer.commit_chunk(attacker.buffer, &RawChunk { writer_id, ..good(1) });
         }
@@ -124,11 +124,11 @@ fn row_18_05_any_other_writer_of_16_bits_is_somebody() {
 
 #[test]
 fn row_18_06_a_registered_writer_writes_to_its_buffer_only() {
-    watch(|lab, _, _| {
-        let mut attacker = Attacker::start(lab);
+    watch(|harness, _, _| {
+        let mut attacker = Attacker::start(harness);
         let first = attacker.buffer;
         // A second session gives it a second buffer.
-        let mut other = raw::RawConsumer::connect(lab);
+        let mut other = raw::RawConsumer::connect(harness);
         other.enable(&raw::config(64, &["attacked"]));
         let second = attacker.producer.await_start().buffer;
         let register = |writer: u64, buffer| Proto::new().int(1, writer).int(2, buffer);
@@ -146,8 +146,8 @@ fn row_18_06_a_registered_writer_writes_to_its_buffer_only() {
 
 #[test]
 fn row_18_07_fragments_with_bad_sizes_are_violations_of_their_own_sequence() {
-    watch(|lab, _, _| {
-        let mut attacker = Attacker::start(lab);
+    watch(|harness, _, _| {
+        let mut attacker = Attacker::start(harness);
         let whole = packet(0, "before");
         let bad: [&[u8]; 4] = [
             &[0xff, 0xff, 0xff, 0xff, 0xff],
@@ -177,8 +177,8 @@ fn row_18_07_fragments_with_bad_sizes_are_violations_of_their_own_sequence() {
 
 #[test]
 fn row_18_10_patches_that_do_not_fit_are_counted_and_change_nothing() {
-    watch(|lab, _, _| {
-        let mut attacker = Attacker::start(lab);
+    watch(|harness, _, _| {
+        let mut attacker = Attacker::start(harness);
         let buffer = attacker.buffer;
         let content = packet(0, "as it was");
         let waiting = RawChunk::new(1, 7, &[&content]).flags(NEEDS_PATCHING);
@@ -210,8 +210,8 @@ fn row_18_10_patches_that_do_not_fit_are_counted_and_change_nothing() {
 
 #[test]
 fn row_18_11_a_flush_is_acknowledged_for_its_own_producer_only() {
-    watch(|lab, _, _| {
-        let mut attacker = Attacker::start(lab);
+    watch(|harness, _, _| {
+        let mut attacker = Attacker::start(harness);
         // The bystander's flush at the end of this test waits for the bystander, not for this.
         for flush in [1, 2, 1000, u64::MAX] {
             attacker.commit(&Proto::new().int(3, flush));
@@ -231,12 +231,12 @@ const BEING_READ: u32 = 0x1000_0002;
 
 #[test]
 fn row_19_03_page_words_may_change_while_the_service_holds_the_chunk() {
-    watch(|lab, _, _| {
+    watch(|harness, _, _| {
         // Pages of 32 KiB, so that a copy takes a while.
         let fd = memory(8 * 32768, SEALS);
-        let (producer, adopted) = offer(lab, 32768, fd.as_fd());
+        let (producer, adopted) = offer(harness, 32768, fd.as_fd());
         assert!(adopted);
-        let mut attacker = Attacker::start_as(lab, producer);
+        let mut attacker = Attacker::start_as(harness, producer);
         let region = MappedRegion::from_service(fd).expect("memory");
         let (done, seen) = (AtomicBool::new(false), AtomicU32::new(0));
         std::thread::scope(|scope| {
@@ -279,8 +279,8 @@ fn row_19_03_page_words_may_change_while_the_service_holds_the_chunk() {
 
 #[test]
 fn row_19_07_a_writer_id_of_17_bits_is_not_taken_for_its_lower_16() {
-    watch(|lab, _, _| {
-        let mut attacker = Attacker::start(lab);
+    watch(|harness, _, _| {
+        let mut attacker = Attacker::start(harness);
         let buffer = attacker.buffer;
         let waiting = RawChunk::new(1, 7, &[packet(0, "as it was")]).flags(NEEDS_PATCHING);
         attacker.producer.commit_chunk(buffer, &waiting);

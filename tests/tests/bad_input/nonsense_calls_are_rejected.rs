@@ -8,8 +8,8 @@ use esatto_tests::wire::{Peer, Proto};
 #[test]
 fn unknown_services_and_methods_are_rejected() {
     skip(|| {
-        bystander::attack(|lab, _| {
-            for mut peer in [Peer::producer(lab), Peer::consumer(lab)] {
+        bystander::attack(|harness, _| {
+            for mut peer in [Peer::producer(harness), Peer::consumer(harness)] {
                 for (service, method) in [(1, 0), (1, 99), (1, u64::MAX), (0, 1), (77, 1), (u64::MAX, u64::MAX)] {
                     let (id, frame) = peer.raw_call_frame(service, method, &[]);
                     peer.send(&frame);
@@ -29,12 +29,12 @@ fn unknown_services_and_methods_are_rejected() {
 #[test]
 fn a_service_of_the_other_socket_is_not_bound() {
     skip(|| {
-        bystander::attack(|lab, _| {
+        bystander::attack(|harness, _| {
             for (socket, name) in [
-                (lab.producer_socket(), "ConsumerPort"),
-                (lab.producer_socket(), "RelayPort"),
-                (lab.producer_socket(), ""),
-                (lab.consumer_socket(), "ProducerPort"),
+                (harness.producer_socket(), "ConsumerPort"),
+                (harness.producer_socket(), "RelayPort"),
+                (harness.producer_socket(), ""),
+                (harness.consumer_socket(), "ProducerPort"),
             ] {
                 let mut peer = Peer::connect(&socket);
                 peer.send(&Proto::new().int(2, 9).message(3, &Proto::new().bytes(1, name)).frame());
@@ -50,8 +50,8 @@ fn a_service_of_the_other_socket_is_not_bound() {
 #[test]
 fn flushes_of_nothing_and_unknown_instances_are_harmless() {
     skip(|| {
-        bystander::attack(|lab, _| {
-            let mut peer = Peer::producer(lab);
+        bystander::attack(|harness, _| {
+            let mut peer = Peer::producer(harness);
             assert!(peer.call("InitializeConnection", &Proto::new().bytes(3, "liar")).success);
             for id in [0, 1, 2, 3, u64::MAX] {
                 for method in ["NotifyDataSourceStarted", "NotifyDataSourceStopped"] {

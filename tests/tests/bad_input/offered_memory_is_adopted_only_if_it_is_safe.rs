@@ -4,13 +4,13 @@
 use crate::attacker::{SEALS, memory};
 use esatto_tests::bystander::{self, Logged};
 use esatto_tests::wire::{self, Peer, Proto};
-use esatto_tests::{Lab, skip};
+use esatto_tests::{Harness, skip};
 use rustix::fs::{SealFlags, ftruncate};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Offers memory; whether the service adopts it. The connection must survive.
-fn offer(lab: &Lab, page_size: u64, fd: Option<BorrowedFd<'_>>) -> bool {
-    let mut peer = Peer::producer(lab);
+fn offer(harness: &Harness, page_size: u64, fd: Option<BorrowedFd<'_>>) -> bool {
+    let mut peer = Peer::producer(harness);
     let args = Proto::new().int(1, page_size).int(2, 16384).bytes(3, "offer").int(6, 1);
     let (id, frame) = peer.call_frame("InitializeConnection", &args);
     match fd {
@@ -26,8 +26,8 @@ fn offer(lab: &Lab, page_size: u64, fd: Option<BorrowedFd<'_>>) -> bool {
 #[test]
 fn a_sealed_memfd_is_adopted() {
     skip(|| {
-        bystander::attack(|lab, _| {
-            assert!(offer(lab, 4096, Some(memory(16384, SEALS).as_fd())));
+        bystander::attack(|harness, _| {
+            assert!(offer(harness, 4096, Some(memory(16384, SEALS).as_fd())));
             Logged::No
         })
     });
@@ -36,9 +36,9 @@ fn a_sealed_memfd_is_adopted() {
 #[test]
 fn everything_else_is_not() {
     skip(|| {
-        bystander::attack(|lab, _| {
+        bystander::attack(|harness, _| {
             let refuse = |what: &str, page_size: u64, fd: Option<BorrowedFd<'_>>| {
-                assert!(!offer(lab, page_size, fd), "adopted: {what}");
+                assert!(!offer(harness, page_size, fd), "adopted: {what}");
             };
             refuse("no descriptor", 4096, None);
             refuse("an empty memfd", 4096, Some(memory(0, SEALS).as_fd()));
@@ -52,7 +52,7 @@ fn everything_else_is_not() {
             refuse("a memfd that may shrink", 4096, Some(memory(16384, SealFlags::GROW | SealFlags::SEAL).as_fd()));
             refuse("a memfd nobody may write", 4096, Some(memory(16384, SEALS | SealFlags::WRITE).as_fd()));
 
-            let path = lab.write("file", vec![0; 16384]);
+            let path = harness.write("file", vec![0; 16384]);
             let file = std::fs::File::options().read(true).write(true).open(path).expect("a file");
             refuse("a file", 4096, Some(file.as_fd()));
             refuse("a file of the system", 4096, Some(std::fs::File::open("/proc/self/stat").expect("proc").as_fd()));
@@ -70,8 +70,8 @@ fn everything_else_is_not() {
 #[test]
 fn memory_from_the_service_cannot_be_truncated() {
     skip(|| {
-        bystander::attack(|lab, _| {
-            let mut peer = Peer::producer(lab);
+        bystander::attack(|harness, _| {
+            let mut peer = Peer::producer(harness);
             assert!(peer.call("InitializeConnection", &Proto::new().bytes(3, "cutter")).success);
             let (commands, frame) = peer.call_frame("GetAsyncCommand", &Proto::new());
             peer.send(&frame);

@@ -2,7 +2,7 @@
 //! same, but for the wording of errors.
 
 use esatto_tests::wire::{self, Peer, Value};
-use esatto_tests::{Lab, Side};
+use esatto_tests::{Harness, Implementation};
 use std::path::Path;
 
 /// Of which the reference's answer tells about its own state: only that they succeed is compared.
@@ -103,14 +103,17 @@ fn content(body: &[u8]) -> String {
 
 #[test]
 fn but_for_the_wording_of_errors() {
-    let lab = Lab::new();
-    let mut service = lab.service(Side::under_test());
+    let harness = Harness::new();
+    let mut service = harness.service(Implementation::under_test());
     let mut connections: Vec<(String, Peer)> = Vec::new();
     let mut differences = Vec::new();
     for step in steps() {
         if !connections.iter().any(|(name, _)| *name == step.connection) {
-            let socket =
-                if step.connection.starts_with("producer") { lab.producer_socket() } else { lab.consumer_socket() };
+            let socket = if step.connection.starts_with("producer") {
+                harness.producer_socket()
+            } else {
+                harness.consumer_socket()
+            };
             connections.push((step.connection.clone(), Peer::connect(&socket)));
         }
         let (_, peer) = connections.iter_mut().find(|(name, _)| *name == step.connection).expect("just made");

@@ -3,7 +3,7 @@
 
 use esatto_tests::bystander::{self, Logged, Random};
 use esatto_tests::wire::{self, Peer, Proto};
-use esatto_tests::{Side, skip, tp};
+use esatto_tests::{Implementation, skip, tp};
 use std::os::fd::{AsFd, BorrowedFd};
 
 const CONFIG: &str = r#"
@@ -63,15 +63,15 @@ fn scribble(random: &mut Random, memory: BorrowedFd<'_>, size: u64) {
     }
 }
 
-fn wreak_havoc(lab: &esatto_tests::Lab, seed: u64) {
+fn wreak_havoc(harness: &esatto_tests::Harness, seed: u64) {
     let mut random = Random::new(seed);
-    let mut peer = Peer::producer(lab);
+    let mut peer = Peer::producer(harness);
     assert!(peer.call("InitializeConnection", &Proto::new().bytes(3, "hostile").int(4, 1)).success);
     let (commands, frame) = peer.call_frame("GetAsyncCommand", &Proto::new());
     peer.send(&frame);
     let source = Proto::new().bytes(1, "hostile").int(7, 1);
     assert!(peer.call("RegisterDataSource", &Proto::new().message(1, &source)).success);
-    let mut recording = lab.record(Side::under_test(), &format!("hostile-{seed}"), CONFIG);
+    let mut recording = harness.record(Implementation::under_test(), &format!("hostile-{seed}"), CONFIG);
 
     let mut memory = None;
     let target_buffer = loop {
@@ -102,9 +102,9 @@ fn wreak_havoc(lab: &esatto_tests::Lab, seed: u64) {
 #[test]
 fn while_it_commits_and_when_it_dies() {
     skip(|| {
-        bystander::attack(|lab, _| {
+        bystander::attack(|harness, _| {
             for seed in 1..4 {
-                wreak_havoc(lab, seed);
+                wreak_havoc(harness, seed);
             }
             Logged::No
         })

@@ -7,14 +7,14 @@ use esatto_tests::wire::{self, Peer, Proto};
 #[test]
 fn and_echoed_into_the_trace() {
     skip(|| {
-        bystander::attack(|lab, _| {
+        bystander::attack(|harness, _| {
             let unknown = Proto::new().bytes(9999, "from the future");
             let source = Proto::new().bytes(1, "nobody").bytes(9998, "deep inside");
             let mut config =
                 Proto::new().message(1, &Proto::new().int(1, 64)).message(2, &Proto::new().message(1, &source));
             config.0.extend_from_slice(&unknown.0);
 
-            let mut peer = Peer::consumer(lab);
+            let mut peer = Peer::consumer(harness);
             let (enabled, frame) = peer.call_frame("EnableTracing", &Proto::new().message(1, &config));
             peer.send(&frame);
             assert!(peer.call("DisableTracing", &Proto::new()).success);

@@ -1,25 +1,25 @@
 //! `esatto record -o FILE -- COMMAND…`: a service of its own, whatever SDK the command is built with.
 
 use esatto_tests::workload::{self, CONFIG_WITHOUT_DEBUG, Expected, Trace, Workload};
-use esatto_tests::{Lab, Peer, Program, Side, Signal, Skip, esatto_bin, skip, tp, wait_until};
+use esatto_tests::{Harness, Implementation, Peer, Program, Signal, Skip, esatto_bin, skip, tp, wait_until};
 use std::path::Path;
 use std::process::Command;
 
 const SHORT: Workload = Workload { threads: 2, rounds: 100, pause_us: 200 };
 const ENDLESS: Workload = Workload { threads: 2, rounds: 1 << 40, pause_us: 1000 };
 
-fn peers(side: Side) -> Result<(), Skip> {
+fn peers(implementation: Implementation) -> Result<(), Skip> {
     Peer::TraceProcessor.require()?;
-    if side == Side::Theirs { Peer::Producer.require() } else { Ok(()) }
+    if implementation == Implementation::Theirs { Peer::Producer.require() } else { Ok(()) }
 }
 
 /// `esatto record OPTIONS -o trace -- application`. The sockets in the environment are not to be used.
-fn record(lab: &Lab, options: &[&str], side: Side, workload: Workload) -> Program {
-    let application = lab.application_command(side, workload);
-    let mut command = lab.command(esatto_bin());
-    command.arg("record").args(options).arg("-o").arg(lab.path("trace")).arg("--");
+fn record(harness: &Harness, options: &[&str], implementation: Implementation, workload: Workload) -> Program {
+    let application = harness.application_command(implementation, workload);
+    let mut command = harness.command(esatto_bin());
+    command.arg("record").args(options).arg("-o").arg(harness.path("trace")).arg("--");
     command.arg(application.get_program()).args(application.get_args());
-    lab.start("esatto-record", &mut command)
+    harness.start("esatto-record", &mut command)
 }
 
 /// The process of the application, found in its trace.
@@ -29,22 +29,22 @@ fn pid(trace: &Path) -> u32 {
     u32::try_from(rows[0].int("pid")).expect("a process id")
 }
 
-fn whole_with_config(side: Side) -> Result<(), Skip> {
-    peers(side)?;
-    let lab = Lab::new();
-    let config = lab.write("config", CONFIG_WITHOUT_DEBUG);
-    record(&lab, &["-c", config.to_str().expect("a path")], side, SHORT).wait_ok();
-    let trace = lab.path("trace");
+fn whole_with_config(implementation: Implementation) -> Result<(), Skip> {
+    peers(implementation)?;
+    let harness = Harness::new();
+    let config = harness.write("config", CONFIG_WITHOUT_DEBUG);
+    record(&harness, &["-c", config.to_str().expect("a path")], implementation, SHORT).wait_ok();
+    let trace = harness.path("trace");
     workload::assert_whole(&trace, &[Expected { pid: pid(&trace), workload: SHORT, details: false }]);
-    assert!(!lab.producer_socket().exists(), "private sockets are meant");
+    assert!(!harness.producer_socket().exists(), "private sockets are meant");
     Ok(())
 }
 
-fn whole_without_config(side: Side) -> Result<(), Skip> {
-    peers(side)?;
-    let lab = Lab::new();
-    record(&lab, &[], side, SHORT).wait_ok();
-    let trace = lab.path("trace");
+fn whole_without_config(implementation: Implementation) -> Result<(), Skip> {
+    peers(implementation)?;
+    let harness = Harness::new();
+    record(&harness, &[], implementation, SHORT).wait_ok();
+    let trace = harness.path("trace");
     workload::assert_whole(&trace, &[Expected { pid: pid(&trace), workload: SHORT, details: true }]);
     Ok(())
 }
@@ -53,26 +53,26 @@ fn whole_without_config(side: Side) -> Result<(), Skip> {
 #[test]
 fn from_its_first_event() {
     skip(|| {
-        peers(Side::Ours)?;
-        let lab = Lab::new();
-        let application = lab.application_command(Side::Ours, SHORT);
-        let mut command = lab.command(esatto_bin());
-        command.arg("record").arg("-o").arg(lab.path("trace")).arg("--").arg(application.get_program());
+        peers(Implementation::Ours)?;
+        let harness = Harness::new();
+        let application = harness.application_command(Implementation::Ours, SHORT);
+        let mut command = harness.command(esatto_bin());
+        command.arg("record").arg("-o").arg(harness.path("trace")).arg("--").arg(application.get_program());
         command.args(application.get_args().take(3)).arg("0");
-        lab.start("esatto-record", &mut command).wait_ok();
-        let trace = lab.path("trace");
+        harness.start("esatto-record", &mut command).wait_ok();
+        let trace = harness.path("trace");
         workload::assert_whole(&trace, &[Expected { pid: pid(&trace), workload: SHORT, details: true }]);
         Ok(())
     });
 }
 
-fn cut(side: Side, options: &[&str], end: impl FnOnce(&Lab, &Program)) -> Result<(), Skip> {
-    peers(side)?;
-    let lab = Lab::new();
-    let mut record = record(&lab, options, side, ENDLESS);
-    end(&lab, &record);
+fn cut(implementation: Implementation, options: &[&str], end: impl FnOnce(&Harness, &Program)) -> Result<(), Skip> {
+    peers(implementation)?;
+    let harness = Harness::new();
+    let mut record = record(&harness, options, implementation, ENDLESS);
+    end(&harness, &record);
     record.wait_ok();
-    let path = lab.path("trace");
+    let path = harness.path("trace");
     let pid = pid(&path);
     let trace = Trace::load(&path);
     let rounds = trace.assert_beginning(&Expected { pid, workload: ENDLESS, details: true });
@@ -100,12 +100,12 @@ macro_rules! with_both_libraries {
 
             #[test]
             fn ours() {
-                skip(|| $scenario(Side::Ours));
+                skip(|| $scenario(Implementation::Ours));
             }
 
             #[test]
             fn theirs() {
-                skip(|| $scenario(Side::Theirs));
+                skip(|| $scenario(Implementation::Theirs));
             }
         }
     )*};
@@ -114,13 +114,13 @@ macro_rules! with_both_libraries {
 with_both_libraries! {
     with_a_config: whole_with_config;
     without_a_config_all_is_recorded: whole_without_config;
-    or_the_time_is_over: |side| cut(side, &["-t", "2s"], |_, _| {});
-    or_somebody_interrupts: |side| cut(side, &[], |_, record| {
+    or_the_time_is_over: |implementation| cut(implementation, &["-t", "2s"], |_, _| {});
+    or_somebody_interrupts: |implementation| cut(implementation, &[], |_, record| {
         wait_until("the application emits", || emits(record).then_some(()));
         std::thread::sleep(std::time::Duration::from_millis(500));
         record.signal(Signal::INT);
     });
-    or_the_system_terminates_it: |side| cut(side, &[], |_, record| {
+    or_the_system_terminates_it: |implementation| cut(implementation, &[], |_, record| {
         wait_until("the application emits", || emits(record).then_some(()));
         std::thread::sleep(std::time::Duration::from_millis(500));
         record.signal(Signal::TERM);
@@ -131,21 +131,21 @@ with_both_libraries! {
 fn a_command_that_emits_nothing_leaves_a_readable_trace() {
     skip(|| {
         Peer::TraceProcessor.require()?;
-        let lab = Lab::new();
-        let mut command = lab.command(esatto_bin());
-        command.args(["record", "-o"]).arg(lab.path("trace")).args(["--", "true"]);
-        lab.start("esatto-record", &mut command).wait_ok();
-        tp::assert_clean(&lab.path("trace"));
+        let harness = Harness::new();
+        let mut command = harness.command(esatto_bin());
+        command.args(["record", "-o"]).arg(harness.path("trace")).args(["--", "true"]);
+        harness.start("esatto-record", &mut command).wait_ok();
+        tp::assert_clean(&harness.path("trace"));
         Ok(())
     });
 }
 
 #[test]
 fn the_command_keeps_its_arguments_and_its_output() {
-    let lab = Lab::new();
+    let harness = Harness::new();
     let output = Command::new(esatto_bin())
         .args(["record", "-o"])
-        .arg(lab.path("trace"))
+        .arg(harness.path("trace"))
         .args(["--", "printf", "%s/", "-o", "--time", "two words"])
         .output()
         .expect("it runs");
@@ -155,18 +155,18 @@ fn the_command_keeps_its_arguments_and_its_output() {
 
 #[test]
 fn sockets_and_folders_are_gone_afterwards() {
-    let lab = Lab::new();
-    let mut command = lab.command(esatto_bin());
-    command.args(["record", "-o"]).arg(lab.path("trace"));
+    let harness = Harness::new();
+    let mut command = harness.command(esatto_bin());
+    command.args(["record", "-o"]).arg(harness.path("trace"));
     command.args([
         "--",
         "sh",
         "-c",
         "echo $PERFETTO_PRODUCER_SOCK_NAME > socket; test -S $PERFETTO_PRODUCER_SOCK_NAME",
     ]);
-    lab.start("esatto-record", &mut command).wait_ok();
-    let socket = std::fs::read_to_string(lab.path("socket")).expect("the command has run");
+    harness.start("esatto-record", &mut command).wait_ok();
+    let socket = std::fs::read_to_string(harness.path("socket")).expect("the command has run");
     let socket = Path::new(socket.trim());
-    assert_ne!(socket, lab.producer_socket());
+    assert_ne!(socket, harness.producer_socket());
     assert!(!socket.exists() && !socket.parent().expect("a folder").exists(), "{} is left", socket.display());
 }

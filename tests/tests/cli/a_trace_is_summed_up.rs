@@ -1,6 +1,6 @@
 //! `esatto info FILE`: what is in a trace, also in one that is torn; what is no trace is named as such.
 
-use esatto_tests::{Lab, esatto_bin};
+use esatto_tests::{Harness, esatto_bin};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -38,8 +38,8 @@ fn of_a_whole_trace() {
 #[test]
 fn of_a_torn_trace_up_to_the_tear() {
     let whole = std::fs::read(official("official-v56-track-events.pftrace")).expect("the trace");
-    let lab = Lab::new();
-    let torn = lab.write("torn", &whole[..50_000]);
+    let harness = Harness::new();
+    let torn = harness.write("torn", &whole[..50_000]);
     let output = info(&torn, &[]);
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     assert!(stdout.contains("track_event"), "{stdout}{stderr}");
@@ -69,10 +69,10 @@ fn end_of_packet(trace: &[u8], offset: usize) -> Option<usize> {
 
 #[test]
 fn not_of_a_file_that_is_no_trace() {
-    let lab = Lab::new();
+    let harness = Harness::new();
     for (name, content) in [("elf", &b"\x7fELF\x02\x01\x01\0\0\0\0\0"[..]), ("text", b"hello, world\n"), ("empty", b"")]
     {
-        let file = lab.write(name, content);
+        let file = harness.write(name, content);
         for options in [&[][..], &["--json"]] {
             let output = info(&file, options);
             let all = format!("{}{}", text(&output.stdout), text(&output.stderr));

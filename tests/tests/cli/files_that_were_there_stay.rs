@@ -1,6 +1,6 @@
 //! `-o`: a recording that comes to nothing changes no file, and standard output is only written to.
 
-use esatto_tests::{Lab, Side, esatto_bin};
+use esatto_tests::{Harness, Implementation, esatto_bin};
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -12,15 +12,15 @@ const REFUSED_FILE: &str = "buffers { size_kb: 0 }\nwrite_into_file: true\n";
 /// The service writes the file.
 const INTO_FILE: &str = "buffers { size_kb: 64 }\nwrite_into_file: true\nduration_ms: 200\n";
 
-fn record(lab: &Lab, args: &[&str], stdout: Stdio) -> Output {
-    let mut command: Command = lab.command(esatto_bin());
+fn record(harness: &Harness, args: &[&str], stdout: Stdio) -> Output {
+    let mut command: Command = harness.command(esatto_bin());
     let child = command.arg("record").args(args).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
     child.spawn().expect("it starts").wait_with_output().expect("it ends")
 }
 
-fn refused(lab: &Lab, config: &str) {
-    lab.write("my.cfg", config);
-    let output = record(lab, &["-o", "trace", "-c", "my.cfg", "--", "true"], Stdio::null());
+fn refused(harness: &Harness, config: &str) {
+    harness.write("my.cfg", config);
+    let output = record(harness, &["-o", "trace", "-c", "my.cfg", "--", "true"], Stdio::null());
     assert!(!output.status.success());
 }
 
@@ -37,9 +37,9 @@ fn assert_trace(bytes: &[u8]) {
 #[test]
 fn an_empty_file_after_a_refused_config() {
     for config in [REFUSED, REFUSED_FILE] {
-        let lab = Lab::new();
-        let path = lab.write("trace", "");
-        refused(&lab, config);
+        let harness = Harness::new();
+        let path = harness.write("trace", "");
+        refused(&harness, config);
         assert!(path.exists(), "{config}");
     }
 }
@@ -47,9 +47,9 @@ fn an_empty_file_after_a_refused_config() {
 #[test]
 fn a_file_with_content_after_a_refused_config() {
     for config in [REFUSED, REFUSED_FILE] {
-        let lab = Lab::new();
-        let path = lab.write("trace", "content");
-        refused(&lab, config);
+        let harness = Harness::new();
+        let path = harness.write("trace", "content");
+        refused(&harness, config);
         assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "content", "{config}");
     }
 }
@@ -57,33 +57,33 @@ fn a_file_with_content_after_a_refused_config() {
 #[test]
 fn a_new_file_goes_away_after_a_refused_config() {
     for config in [REFUSED, REFUSED_FILE] {
-        let lab = Lab::new();
-        refused(&lab, config);
-        assert!(!lab.path("trace").exists(), "{config}");
+        let harness = Harness::new();
+        refused(&harness, config);
+        assert!(!harness.path("trace").exists(), "{config}");
     }
 }
 
 #[test]
 fn an_old_trace_is_replaced_by_a_new_one() {
-    let lab = Lab::new();
-    lab.write("into_file.cfg", INTO_FILE);
+    let harness = Harness::new();
+    harness.write("into_file.cfg", INTO_FILE);
     for args in [&["-o", "trace", "--", "true"][..], &["-o", "trace", "-c", "into_file.cfg", "--", "true"]] {
-        let path = lab.write("trace", vec![b'x'; 1 << 20]);
-        ok(&record(&lab, args, Stdio::null()));
+        let path = harness.write("trace", vec![b'x'; 1 << 20]);
+        ok(&record(&harness, args, Stdio::null()));
         assert_trace(&std::fs::read(&path).expect("it is there"));
     }
 }
 
 #[test]
 fn a_file_that_the_shell_appends_to() {
-    let lab = Lab::new();
-    lab.write("into_file.cfg", INTO_FILE);
+    let harness = Harness::new();
+    harness.write("into_file.cfg", INTO_FILE);
     let configs: [&[&str]; 2] = [&[], &["-c", "into_file.cfg"]];
     for (name, config) in ["-", "/dev/stdout"].into_iter().flat_map(|name| configs.map(|config| (name, config))) {
-        let path = lab.write("log", "earlier\n");
+        let path = harness.write("log", "earlier\n");
         let log = OpenOptions::new().append(true).open(&path).expect("it opens");
         let args = [&["-o", name], config, &["--", "true"]].concat();
-        ok(&record(&lab, &args, log.into()));
+        ok(&record(&harness, &args, log.into()));
         let bytes = std::fs::read(&path).expect("it is there");
         assert!(bytes.starts_with(b"earlier\n"), "{args:?}: the shell's file has lost its content");
         assert_trace(&bytes[8..]);
@@ -92,19 +92,19 @@ fn a_file_that_the_shell_appends_to() {
 
 #[test]
 fn a_file_that_the_shell_has_already_written_to() {
-    let lab = Lab::new();
-    let mut command: Command = lab.command("sh");
+    let harness = Harness::new();
+    let mut command: Command = harness.command("sh");
     command.env("ESATTO", esatto_bin()).args(["-c", "{ echo earlier; $ESATTO record -o - -- true; } > log"]);
     ok(&command.output().expect("it runs"));
-    let bytes = std::fs::read(lab.path("log")).expect("it is there");
+    let bytes = std::fs::read(harness.path("log")).expect("it is there");
     assert!(bytes.starts_with(b"earlier\n"), "the shell's file has lost its content");
     assert_trace(&bytes[8..]);
 }
 
 #[test]
 fn a_pipe_gets_the_trace_and_nothing_else() {
-    let lab = Lab::new();
-    let output = record(&lab, &["-o", "-", "--", "echo", "text of the command"], Stdio::piped());
+    let harness = Harness::new();
+    let output = record(&harness, &["-o", "-", "--", "echo", "text of the command"], Stdio::piped());
     ok(&output);
     assert_trace(&output.stdout);
     assert!(String::from_utf8_lossy(&output.stderr).contains("text of the command"));
@@ -112,50 +112,50 @@ fn a_pipe_gets_the_trace_and_nothing_else() {
 
 #[test]
 fn a_named_pipe_gets_the_trace() {
-    let lab = Lab::new();
-    let made = Command::new("mkfifo").arg(lab.path("fifo")).status().expect("it runs");
+    let harness = Harness::new();
+    let made = Command::new("mkfifo").arg(harness.path("fifo")).status().expect("it runs");
     assert!(made.success());
     let reader = std::thread::spawn({
-        let path = lab.path("fifo");
+        let path = harness.path("fifo");
         move || std::fs::read(path).expect("it opens")
     });
-    ok(&record(&lab, &["-o", "fifo", "--", "true"], Stdio::null()));
+    ok(&record(&harness, &["-o", "fifo", "--", "true"], Stdio::null()));
     assert_trace(&reader.join().expect("it reads"));
 }
 
 #[test]
 fn a_terminal_is_refused() {
-    let lab = Lab::new();
-    let mut command: Command = lab.command("script");
+    let harness = Harness::new();
+    let mut command: Command = harness.command("script");
     command.env("ESATTO", esatto_bin());
     command.args(["-qec", "$ESATTO record -o - -- touch ran", "/dev/null"]).stdin(Stdio::null());
     let output = command.output().expect("script runs");
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(!output.status.success() && shown.contains("terminal"), "{shown}");
-    assert!(!Path::new(&lab.path("ran")).exists());
+    assert!(!Path::new(&harness.path("ran")).exists());
 }
 
 #[test]
 fn a_full_disk_leaves_what_the_shell_had_written() {
-    let lab = Lab::new();
+    let harness = Harness::new();
     // What the process may write ends within the trace: 1 KiB blocks.
     let script = "{ head -c 1500 /dev/zero; ulimit -f 2; trap '' XFSZ; $ESATTO record -o - -- true; } > log";
-    let mut command: Command = lab.command("bash");
+    let mut command: Command = harness.command("bash");
     let output = command.env("ESATTO", esatto_bin()).args(["-c", script]).output().expect("it runs");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && stderr.contains("cannot write all"), "{stderr}");
-    let bytes = std::fs::read(lab.path("log")).expect("it is there");
+    let bytes = std::fs::read(harness.path("log")).expect("it is there");
     assert!(bytes.len() >= 1500 && bytes[..1500].iter().all(|byte| *byte == 0), "{} bytes are left", bytes.len());
 }
 
 #[test]
 fn a_recording_without_a_service_changes_nothing() {
-    let lab = Lab::new();
-    let path = lab.write("trace", "content");
-    assert!(!record(&lab, &["-o", "trace"], Stdio::null()).status.success());
+    let harness = Harness::new();
+    let path = harness.write("trace", "content");
+    assert!(!record(&harness, &["-o", "trace"], Stdio::null()).status.success());
     assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "content");
     // With one, the file of the user is what the session fills.
-    let _service = lab.service(Side::Ours);
-    ok(&record(&lab, &["-o", "trace", "-t", "200ms"], Stdio::null()));
+    let _service = harness.service(Implementation::Ours);
+    ok(&record(&harness, &["-o", "trace", "-t", "200ms"], Stdio::null()));
     assert_trace(&std::fs::read(&path).expect("it is there"));
 }

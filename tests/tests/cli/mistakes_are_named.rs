@@ -1,17 +1,17 @@
 //! What is wrong, why, and where: in one line, and nothing is recorded.
 
-use esatto_tests::{Lab, Side, esatto_bin};
+use esatto_tests::{Harness, Implementation, esatto_bin};
 use std::path::Path;
 use std::process::{Command, Output};
 
-fn esatto(lab: &Lab, args: &[&str]) -> Output {
-    let mut command: Command = lab.command(esatto_bin());
+fn esatto(harness: &Harness, args: &[&str]) -> Output {
+    let mut command: Command = harness.command(esatto_bin());
     command.args(args).output().expect("it runs")
 }
 
 /// Runs a command that must fail; returns what it says on stderr.
-fn failure(lab: &Lab, args: &[&str]) -> String {
-    let output = esatto(lab, args);
+fn failure(harness: &Harness, args: &[&str]) -> String {
+    let output = esatto(harness, args);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "esatto {args:?} succeeds:\n{stderr}");
     assert!(output.status.code().is_some_and(|code| code < 100), "{:?}\n{stderr}", output.status);
@@ -21,10 +21,10 @@ fn failure(lab: &Lab, args: &[&str]) -> String {
 
 /// Records `true` with a config that must be refused.
 fn refused(config: &str) -> String {
-    let lab = Lab::new();
-    lab.write("my.cfg", config);
-    let stderr = failure(&lab, &["record", "-o", "trace", "-c", "my.cfg", "--", "touch", "ran"]);
-    assert!(!Path::new(&lab.path("ran")).exists(), "the command has run:\n{stderr}");
+    let harness = Harness::new();
+    harness.write("my.cfg", config);
+    let stderr = failure(&harness, &["record", "-o", "trace", "-c", "my.cfg", "--", "touch", "ran"]);
+    assert!(!Path::new(&harness.path("ran")).exists(), "the command has run:\n{stderr}");
     stderr
 }
 
@@ -83,55 +83,55 @@ fn a_duration_of_a_month() {
 
 #[test]
 fn a_config_that_is_not_there() {
-    let lab = Lab::new();
-    let stderr = failure(&lab, &["record", "-o", "trace", "-c", "no/such.cfg", "--", "true"]);
+    let harness = Harness::new();
+    let stderr = failure(&harness, &["record", "-o", "trace", "-c", "no/such.cfg", "--", "true"]);
     assert!(stderr.contains("no/such.cfg"), "{stderr}");
 }
 
 #[test]
 fn a_command_that_is_not_there() {
-    let lab = Lab::new();
-    let stderr = failure(&lab, &["record", "-o", "trace", "--", "/no/such/program"]);
+    let harness = Harness::new();
+    let stderr = failure(&harness, &["record", "-o", "trace", "--", "/no/such/program"]);
     assert!(stderr.contains("/no/such/program"), "{stderr}");
 }
 
 #[test]
 fn a_trace_that_cannot_be_written() {
-    let lab = Lab::new();
-    let stderr = failure(&lab, &["record", "-o", "no/such/folder/trace", "--", "true"]);
+    let harness = Harness::new();
+    let stderr = failure(&harness, &["record", "-o", "no/such/folder/trace", "--", "true"]);
     assert!(stderr.contains("no/such/folder/trace"), "{stderr}");
 }
 
 #[test]
 fn no_service_to_record_from() {
-    let lab = Lab::new();
-    let stderr = failure(&lab, &["record", "-o", "trace"]);
-    assert!(stderr.contains(lab.consumer_socket().to_str().expect("a path")), "{stderr}");
+    let harness = Harness::new();
+    let stderr = failure(&harness, &["record", "-o", "trace"]);
+    assert!(stderr.contains(harness.consumer_socket().to_str().expect("a path")), "{stderr}");
 }
 
 #[test]
 fn a_config_that_the_running_service_refuses() {
-    let lab = Lab::new();
-    let _service = lab.service(Side::Ours);
-    lab.write("my.cfg", "buffers { size_kb: 0 }\n");
-    let stderr = failure(&lab, &["record", "-o", "trace", "-c", "my.cfg"]);
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    harness.write("my.cfg", "buffers { size_kb: 0 }\n");
+    let stderr = failure(&harness, &["record", "-o", "trace", "-c", "my.cfg"]);
     assert!(stderr.contains("size") || stderr.contains("buffer"), "{stderr}");
-    assert_eq!(lab.state().sessions, 0);
+    assert_eq!(harness.state().sessions, 0);
 }
 
 #[test]
 fn an_unknown_option() {
-    let lab = Lab::new();
-    assert!(failure(&lab, &["record", "--bogus"]).contains("--bogus"));
-    assert!(failure(&lab, &["record", "-o", "x", "-t", "soon", "--", "true"]).contains("soon"));
+    let harness = Harness::new();
+    assert!(failure(&harness, &["record", "--bogus"]).contains("--bogus"));
+    assert!(failure(&harness, &["record", "-o", "x", "-t", "soon", "--", "true"]).contains("soon"));
 }
 
 #[test]
 fn sockets_that_cannot_be_made() {
-    let lab = Lab::new();
+    let harness = Harness::new();
     let long = format!("/tmp/{}", "x".repeat(200));
     for socket in ["/no/such/folder/p.sock", "", &long] {
-        let mut command = lab.command(esatto_bin());
+        let mut command = harness.command(esatto_bin());
         let output = command.env("PERFETTO_PRODUCER_SOCK_NAME", socket).arg("traced").output().expect("it runs");
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && !stderr.contains("panicked"), "'{socket}': {stderr}");

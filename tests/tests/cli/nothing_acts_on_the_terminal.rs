@@ -3,14 +3,14 @@
 
 use esatto_protozero::HeapBuffer;
 use esatto_schema::{TracePacketWriter, track_event};
-use esatto_tests::{Lab, esatto_bin};
+use esatto_tests::{Harness, esatto_bin};
 use std::process::Output;
 
 /// Clears the screen, sets the title, reverses the text, forges a line.
 const HOSTILE: &str = "a\u{1b}[2J\u{9b}31m\u{1b}]0;t\u{7}\u{202e}b\u{2066}\u{200f}\u{61c}\u{2028}\nerror: c\r\u{7f}";
 
-fn esatto(lab: &Lab, args: &[&str]) -> Output {
-    lab.command(esatto_bin()).args(args).output().expect("it runs")
+fn esatto(harness: &Harness, args: &[&str]) -> Output {
+    harness.command(esatto_bin()).args(args).output().expect("it runs")
 }
 
 /// Asserts that nothing of what was printed does something but being seen.
@@ -70,9 +70,9 @@ fn hostile_trace() -> Vec<u8> {
 
 #[test]
 fn of_names_in_a_trace() {
-    let lab = Lab::new();
-    lab.write("trace", hostile_trace());
-    let output = esatto(&lab, &["info", "trace"]);
+    let harness = Harness::new();
+    harness.write("trace", hostile_trace());
+    let output = esatto(&harness, &["info", "trace"]);
     assert!(output.status.success());
     assert_harmless(&output);
     assert!(String::from_utf8_lossy(&output.stdout).contains(r"a\u{1b}[2J\u{9b}31m"));
@@ -80,9 +80,9 @@ fn of_names_in_a_trace() {
 
 #[test]
 fn of_names_in_json() {
-    let lab = Lab::new();
-    lab.write("trace", hostile_trace());
-    let output = esatto(&lab, &["info", "--json", "trace"]);
+    let harness = Harness::new();
+    harness.write("trace", hostile_trace());
+    let output = esatto(&harness, &["info", "--json", "trace"]);
     assert_harmless(&output);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(json["processes"][0]["name"], HOSTILE);
@@ -90,33 +90,33 @@ fn of_names_in_json() {
 
 #[test]
 fn of_names_of_files() {
-    let lab = Lab::new();
-    assert_harmless(&esatto(&lab, &["info", HOSTILE]));
-    lab.write(HOSTILE, b"\x0a\x05torn");
-    assert_harmless(&esatto(&lab, &["info", HOSTILE]));
-    assert_harmless(&esatto(&lab, &["record", "-o", HOSTILE, "--", "true"]));
-    assert_harmless(&esatto(&lab, &["record", "-o", "trace", "-c", HOSTILE, "--", "true"]));
-    assert_harmless(&esatto(&lab, &["record", "-o", "trace", "--", HOSTILE]));
+    let harness = Harness::new();
+    assert_harmless(&esatto(&harness, &["info", HOSTILE]));
+    harness.write(HOSTILE, b"\x0a\x05torn");
+    assert_harmless(&esatto(&harness, &["info", HOSTILE]));
+    assert_harmless(&esatto(&harness, &["record", "-o", HOSTILE, "--", "true"]));
+    assert_harmless(&esatto(&harness, &["record", "-o", "trace", "-c", HOSTILE, "--", "true"]));
+    assert_harmless(&esatto(&harness, &["record", "-o", "trace", "--", HOSTILE]));
 }
 
 #[test]
 fn of_mistakes_in_a_config() {
-    let lab = Lab::new();
-    lab.write("my.cfg", "buffers { \u{1b}[2J: 1 }\nbogus: \"\u{9b}31m\u{202e}\"\n");
-    assert_harmless(&esatto(&lab, &["record", "-o", "trace", "-c", "my.cfg", "--", "true"]));
+    let harness = Harness::new();
+    harness.write("my.cfg", "buffers { \u{1b}[2J: 1 }\nbogus: \"\u{9b}31m\u{202e}\"\n");
+    assert_harmless(&esatto(&harness, &["record", "-o", "trace", "-c", "my.cfg", "--", "true"]));
 }
 
 #[test]
 fn of_what_a_service_says() {
-    let lab = Lab::new();
+    let harness = Harness::new();
     // The service quotes it when it refuses the config.
-    lab.write(
+    harness.write(
         "my.cfg",
         "buffers { size_kb: 64 }\ntrigger_config { trigger_mode: STOP_TRACING trigger_timeout_ms: 1000 triggers { \
          name: \"x\" producer_name_regex: \"(\\033[2J\\342\\200\\256\" } }\ndata_sources { config { name: \"x\" } \
          producer_name_regex_filter: \"(\\033[2J\\342\\200\\256\" }\n",
     );
-    let output = esatto(&lab, &["record", "-o", "trace", "-c", "my.cfg", "--", "true"]);
+    let output = esatto(&harness, &["record", "-o", "trace", "-c", "my.cfg", "--", "true"]);
     assert!(!output.status.success());
     assert_harmless(&output);
 }

@@ -2,24 +2,24 @@
 //! stronger one.
 
 use crate::{config, path, recording, require};
-use esatto_tests::{Lab, Side, Signal, Skip};
+use esatto_tests::{Harness, Implementation, Signal, Skip};
 
-fn scenario(service: Side) -> Result<(), Skip> {
+fn scenario(service: Implementation) -> Result<(), Skip> {
     require()?;
-    let lab = Lab::new();
-    let _service = lab.service(service);
-    let mut ordinary = recording(&lab, "ordinary", "");
-    let config_of = |name: &str, more: &str| config(&lab, name, more);
+    let harness = Harness::new();
+    let _service = harness.service(service);
+    let mut ordinary = recording(&harness, "ordinary", "");
+    let config_of = |name: &str, more: &str| config(&harness, name, more);
     let exclusive = config_of("exclusive.cfg", "exclusive_prio: 5");
-    let arguments = ["--txt", "-c", &exclusive, "-o", &path(&lab, "exclusive")];
-    let mut exclusive = lab.start("exclusive", &mut lab.perfetto(&arguments));
+    let arguments = ["--txt", "-c", &exclusive, "-o", &path(&harness, "exclusive")];
+    let mut exclusive = harness.start("exclusive", &mut harness.perfetto(&arguments));
     ordinary.wait();
     assert!(ordinary.log().contains("exclusive"), "{}", ordinary.log());
-    lab.wait_for_sessions(1);
+    harness.wait_for_sessions(1);
 
     for refused in ["", "exclusive_prio: 5"] {
         let refused = config_of("refused.cfg", refused);
-        let (_, log) = lab.run_perfetto(&["--txt", "-c", &refused, "-o", &path(&lab, "refused")]);
+        let (_, log) = harness.run_perfetto(&["--txt", "-c", &refused, "-o", &path(&harness, "refused")]);
         assert!(log.contains("xclusive"), "{log}");
     }
     assert!(exclusive.is_running());

@@ -12,7 +12,7 @@ mod the_state_is_shown;
 mod triggers;
 
 use esatto_tests::workload::{self, Expected, Workload};
-use esatto_tests::{Lab, Peer, Program, Side, Skip};
+use esatto_tests::{Harness, Implementation, Peer, Program, Skip};
 use std::path::Path;
 
 /// Ends by itself, in less than a second.
@@ -35,36 +35,37 @@ fn require() -> Result<(), Skip> {
 }
 
 /// A config with a buffer, the data source of the applications, and `more`.
-fn config(lab: &Lab, name: &str, more: &str) -> String {
+fn config(harness: &Harness, name: &str, more: &str) -> String {
     let content = format!("buffers {{ size_kb: 16384 fill_policy: RING_BUFFER }}\n{DATA_SOURCE}\n{more}\n");
-    lab.write(name, content).display().to_string()
+    harness.write(name, content).display().to_string()
 }
 
-/// The path of a file in the lab, as an argument.
-fn path(lab: &Lab, name: &str) -> String {
-    lab.path(name).display().to_string()
+/// The path of a file in the harness, as an argument.
+fn path(harness: &Harness, name: &str) -> String {
+    harness.path(name).display().to_string()
 }
 
 /// Starts `perfetto` with a config of `more`, into the file `name`, and waits until its session runs.
-fn recording(lab: &Lab, name: &str, more: &str) -> Program {
-    let config = config(lab, &format!("{name}.cfg"), more);
-    let running = lab.state().sessions_started;
-    let program = lab.start("perfetto", &mut lab.perfetto(&["--txt", "-c", &config, "-o", &path(lab, name)]));
-    lab.wait_for_sessions(running + 1);
+fn recording(harness: &Harness, name: &str, more: &str) -> Program {
+    let config = config(harness, &format!("{name}.cfg"), more);
+    let running = harness.state().sessions_started;
+    let program =
+        harness.start("perfetto", &mut harness.perfetto(&["--txt", "-c", &config, "-o", &path(harness, name)]));
+    harness.wait_for_sessions(running + 1);
     program
 }
 
 /// Runs an application to its end; all it emitted is with the service.
-fn run_application(lab: &Lab) -> Expected {
-    run_application_in(lab, 1)
+fn run_application(harness: &Harness) -> Expected {
+    run_application_in(harness, 1)
 }
 
 /// The same in so many recordings, which begin one after the other: it waits for the last of them.
-fn run_application_in(lab: &Lab, recordings: u32) -> Expected {
-    let mut command = lab.application_command(Side::Ours, SHORT);
-    let mut application = lab.start("producer", command.arg(recordings.to_string()));
+fn run_application_in(harness: &Harness, recordings: u32) -> Expected {
+    let mut command = harness.application_command(Implementation::Ours, SHORT);
+    let mut application = harness.start("producer", command.arg(recordings.to_string()));
     application.wait_ok();
-    lab.wait_for_producers(0);
+    harness.wait_for_producers(0);
     Expected { pid: application.pid(), workload: SHORT, details: false }
 }
 

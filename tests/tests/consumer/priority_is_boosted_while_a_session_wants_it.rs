@@ -2,7 +2,7 @@
 //! refused with the reason.
 
 use crate::{config, path, recording, require};
-use esatto_tests::{Lab, Program, Side, Signal, Skip, wait_until};
+use esatto_tests::{Harness, Implementation, Program, Signal, Skip, wait_until};
 
 /// Nice value, real-time priority and policy of a process (1: SCHED_FIFO).
 fn scheduling(program: &Program) -> (i64, i64, i64) {
@@ -20,23 +20,23 @@ fn may_boost(program: &Program) -> bool {
     u64::from_str_radix(effective.trim(), 16).expect("in hex") & 1 << 23 != 0
 }
 
-fn scenario(service: Side) -> Result<(), Skip> {
+fn scenario(service: Implementation) -> Result<(), Skip> {
     require()?;
-    let lab = Lab::new();
-    let service = lab.service(service);
+    let harness = Harness::new();
+    let service = harness.service(service);
     let before = scheduling(&service);
     let boost = "priority_boost { policy: POLICY_SCHED_FIFO priority: 3 }";
     if !may_boost(&service) {
-        let config = config(&lab, "cfg", boost);
-        let (_, log) = lab.run_perfetto(&["--txt", "-c", &config, "-o", &path(&lab, "trace")]);
+        let config = config(&harness, "cfg", boost);
+        let (_, log) = harness.run_perfetto(&["--txt", "-c", &config, "-o", &path(&harness, "trace")]);
         assert!(log.contains("priority"), "{log}");
         assert_eq!(scheduling(&service), before);
         return Ok(());
     }
-    let mut strong = recording(&lab, "strong", boost);
+    let mut strong = recording(&harness, "strong", boost);
     assert_eq!(scheduling(&service).1, 3);
     assert_eq!(scheduling(&service).2, 1);
-    let mut weak = recording(&lab, "weak", "priority_boost { policy: POLICY_SCHED_OTHER priority: 4 }");
+    let mut weak = recording(&harness, "weak", "priority_boost { policy: POLICY_SCHED_OTHER priority: 4 }");
     assert_eq!(scheduling(&service).2, 1, "the strongest counts");
     let ended = |program: &mut Program, expected: (i64, i64, i64)| {
         program.signal(Signal::INT);

@@ -3,27 +3,27 @@
 use crate::{ENDLESS, recording, require};
 use esatto_protozero::Owned as _;
 use esatto_schema::TracingServiceState;
-use esatto_tests::{Lab, Side, Skip};
+use esatto_tests::{Harness, Implementation, Skip};
 
-fn scenario(service: Side) -> Result<(), Skip> {
+fn scenario(service: Implementation) -> Result<(), Skip> {
     require()?;
-    let lab = Lab::new();
-    let _service = lab.service(service);
-    let application = lab.application(Side::Ours, ENDLESS);
-    lab.wait_for_producers(1);
+    let harness = Harness::new();
+    let _service = harness.service(service);
+    let application = harness.application(Implementation::Ours, ENDLESS);
+    harness.wait_for_producers(1);
     let named = r#"unique_session_name: "shown" bugreport_score: 5 duration_ms: 600000"#;
-    let _session = recording(&lab, "trace", named);
-    lab.wait_for_data_source("track_event");
+    let _session = recording(&harness, "trace", named);
+    harness.wait_for_data_source("track_event");
 
     for arguments in [&["--query"][..], &["--query", "--long"]] {
-        let (code, shown) = lab.run_perfetto(arguments);
+        let (code, shown) = harness.run_perfetto(arguments);
         assert_eq!(code, 0, "{shown}");
         assert!(shown.contains("Tracing sessions: 1 (started: 1)"), "{shown}");
         for wanted in ["esatto-producer", "track_event", "rendering", "STARTED", "shown"] {
             assert!(shown.contains(wanted), "no {wanted} in\n{shown}");
         }
     }
-    let output = lab.perfetto(&["--query-raw"]).output().expect("perfetto runs");
+    let output = harness.perfetto(&["--query-raw"]).output().expect("perfetto runs");
     assert!(output.status.success());
     let state = TracingServiceState::decode(&output.stdout).expect("a message");
     assert_eq!((state.num_sessions, state.num_sessions_started), (Some(1), Some(1)));

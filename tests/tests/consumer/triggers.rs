@@ -1,57 +1,58 @@
 //! A trigger, sent by `perfetto` itself, starts, stops or clones a session.
 
 use crate::{ENDLESS, config, path, require};
-use esatto_tests::{Lab, Program, Side, Signal, Skip, tp};
+use esatto_tests::{Harness, Implementation, Program, Signal, Skip, tp};
 use std::path::Path;
 
-fn trigger(lab: &Lab) {
-    let sender = lab.write("send.cfg", r#"activate_triggers: "go""#).display().to_string();
-    let (code, log) = lab.run_perfetto(&["--txt", "-c", &sender]);
+fn trigger(harness: &Harness) {
+    let sender = harness.write("send.cfg", r#"activate_triggers: "go""#).display().to_string();
+    let (code, log) = harness.run_perfetto(&["--txt", "-c", &sender]);
     assert_eq!(code, 0, "{log}");
 }
 
 /// A session with a trigger of this mode, which is configured or runs, and ends after this time without a trigger.
-fn waiting(lab: &Lab, mode: &str, timeout_ms: u32) -> Program {
+fn waiting(harness: &Harness, mode: &str, timeout_ms: u32) -> Program {
     let more = format!(
         r#"unique_session_name: "triggered"
 trigger_config {{ {mode} trigger_timeout_ms: {timeout_ms} triggers {{ name: "go" stop_delay_ms: 1000 }} }}"#
     );
-    let config = config(lab, "triggered.cfg", &more);
-    let program = lab.start("perfetto", &mut lab.perfetto(&["--txt", "-c", &config, "-o", &path(lab, "trace")]));
-    esatto_tests::wait_until("there is a session", || (lab.state().sessions == 1).then_some(()));
+    let config = config(harness, "triggered.cfg", &more);
+    let program =
+        harness.start("perfetto", &mut harness.perfetto(&["--txt", "-c", &config, "-o", &path(harness, "trace")]));
+    esatto_tests::wait_until("there is a session", || (harness.state().sessions == 1).then_some(()));
     program
 }
 
 /// Slices of the application, and of the trigger.
-fn assert_triggered(trace: &Path, told: i64, service: Side) {
+fn assert_triggered(trace: &Path, told: i64, service: Implementation) {
     let rows =
         tp::rows(trace, "select count(*) as n, sum(name = 'draw') as drawn, sum(name = 'go') as told from slice");
     assert!(rows[0].int("drawn") > 0, "{rows:?}");
     assert_eq!(rows[0].int("told"), told);
     // Perfetto's puts the snapshot of a start trigger behind the later one of the start.
-    if service == Side::Ours {
+    if service == Implementation::Ours {
         tp::assert_clean(trace);
     }
 }
 
-fn scenario(service: Side, mode: &str) -> Result<(), Skip> {
+fn scenario(service: Implementation, mode: &str) -> Result<(), Skip> {
     require()?;
-    let lab = Lab::new();
-    let _service = lab.service(service);
-    let _application = lab.application(Side::Ours, ENDLESS);
-    lab.wait_for_producers(1);
-    let mut session = waiting(&lab, mode, 60_000);
-    trigger(&lab);
+    let harness = Harness::new();
+    let _service = harness.service(service);
+    let _application = harness.application(Implementation::Ours, ENDLESS);
+    harness.wait_for_producers(1);
+    let mut session = waiting(&harness, mode, 60_000);
+    trigger(&harness);
     if mode.contains("CLONE") || mode.contains("use_clone") {
         // A snapshot does not end the session.
         session.wait_for_log("trace.0");
         session.signal(Signal::INT);
         session.wait_ok();
-        assert_triggered(&lab.path("trace.0"), 2, service);
-        assert_eq!(std::fs::metadata(lab.path("trace")).expect("the session's own file").len(), 0);
+        assert_triggered(&harness.path("trace.0"), 2, service);
+        assert_eq!(std::fs::metadata(harness.path("trace")).expect("the session's own file").len(), 0);
     } else {
         session.wait_ok();
-        assert_triggered(&lab.path("trace"), 1, service);
+        assert_triggered(&harness.path("trace"), 1, service);
     }
     Ok(())
 }
@@ -59,7 +60,7 @@ fn scenario(service: Side, mode: &str) -> Result<(), Skip> {
 mod start {
     use super::*;
 
-    fn scenario(service: Side) -> Result<(), Skip> {
+    fn scenario(service: Implementation) -> Result<(), Skip> {
         super::scenario(service, "trigger_mode: START_TRACING")
     }
     esatto_tests::for_each_service!(scenario);
@@ -68,7 +69,7 @@ mod start {
 mod stop {
     use super::*;
 
-    fn scenario(service: Side) -> Result<(), Skip> {
+    fn scenario(service: Implementation) -> Result<(), Skip> {
         super::scenario(service, "trigger_mode: STOP_TRACING")
     }
     esatto_tests::for_each_service!(scenario);
@@ -77,7 +78,7 @@ mod stop {
 mod clone_snapshot {
     use super::*;
 
-    fn scenario(service: Side) -> Result<(), Skip> {
+    fn scenario(service: Implementation) -> Result<(), Skip> {
         super::scenario(service, "trigger_mode: CLONE_SNAPSHOT")
     }
     esatto_tests::for_each_service!(scenario);
@@ -86,7 +87,7 @@ mod clone_snapshot {
 mod clone_snapshot_if_available {
     use super::*;
 
-    fn scenario(service: Side) -> Result<(), Skip> {
+    fn scenario(service: Implementation) -> Result<(), Skip> {
         super::scenario(service, "trigger_mode: STOP_TRACING use_clone_snapshot_if_available: true")
     }
     esatto_tests::for_each_service!(scenario);
@@ -95,13 +96,13 @@ mod clone_snapshot_if_available {
 mod none {
     use super::*;
 
-    fn scenario(service: Side) -> Result<(), Skip> {
+    fn scenario(service: Implementation) -> Result<(), Skip> {
         require()?;
-        let lab = Lab::new();
-        let _service = lab.service(service);
-        let mut session = waiting(&lab, "trigger_mode: STOP_TRACING", 500);
+        let harness = Harness::new();
+        let _service = harness.service(service);
+        let mut session = waiting(&harness, "trigger_mode: STOP_TRACING", 500);
         session.wait_ok();
-        let left = std::fs::metadata(lab.path("trace")).map_or(0, |file| file.len());
+        let left = std::fs::metadata(harness.path("trace")).map_or(0, |file| file.len());
         assert_eq!(left, 0, "without a trigger there is nothing to be seen");
         Ok(())
     }
@@ -111,12 +112,12 @@ mod none {
 mod two_at_once {
     use super::*;
 
-    fn scenario(service: Side) -> Result<(), Skip> {
+    fn scenario(service: Implementation) -> Result<(), Skip> {
         require()?;
-        let lab = Lab::new();
-        let _service = lab.service(service);
-        let _application = lab.application(Side::Ours, ENDLESS);
-        lab.wait_for_producers(1);
+        let harness = Harness::new();
+        let _service = harness.service(service);
+        let _application = harness.application(Implementation::Ours, ENDLESS);
+        harness.wait_for_producers(1);
         let more = r#"
 trigger_config {
   trigger_mode: CLONE_SNAPSHOT
@@ -124,22 +125,22 @@ trigger_config {
   triggers { name: "one" }
   triggers { name: "two" }
 }"#;
-        let config = config(&lab, "cfg", more);
+        let config = config(&harness, "cfg", more);
         let mut session =
-            lab.start("perfetto", &mut lab.perfetto(&["--txt", "-c", &config, "-o", &path(&lab, "trace")]));
-        lab.wait_for_sessions(1);
+            harness.start("perfetto", &mut harness.perfetto(&["--txt", "-c", &config, "-o", &path(&harness, "trace")]));
+        harness.wait_for_sessions(1);
         let sender = "activate_triggers: \"one\"\nactivate_triggers: \"two\"\n";
-        let sender = lab.write("send.cfg", sender).display().to_string();
-        assert_eq!(lab.run_perfetto(&["--txt", "-c", &sender]).0, 0);
+        let sender = harness.write("send.cfg", sender).display().to_string();
+        assert_eq!(harness.run_perfetto(&["--txt", "-c", &sender]).0, 0);
         // Perfetto's service tells of one hit per message, and once in a while of the last only: two hits that wait are one.
-        let told = if service == Side::Ours { "trace.1" } else { "trace.0" };
+        let told = if service == Implementation::Ours { "trace.1" } else { "trace.0" };
         session.wait_for_log(told);
         session.signal(Signal::INT);
         session.wait_ok();
-        let snapshots = (0..9).filter(|number| lab.path(format!("trace.{number}")).exists()).count();
+        let snapshots = (0..9).filter(|number| harness.path(format!("trace.{number}")).exists()).count();
         match service {
-            Side::Ours => assert_eq!(snapshots, 2, "each hit has its own"),
-            Side::Theirs => assert!((1..=2).contains(&snapshots), "{snapshots} snapshots of two hits"),
+            Implementation::Ours => assert_eq!(snapshots, 2, "each hit has its own"),
+            Implementation::Theirs => assert!((1..=2).contains(&snapshots), "{snapshots} snapshots of two hits"),
         }
         Ok(())
     }

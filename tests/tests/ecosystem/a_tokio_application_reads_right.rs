@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 use tokio::time::sleep;
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
@@ -21,24 +21,24 @@ mod by_the_subscriber {
     esatto_tests::scenario!(super::with_subscriber, super::check);
 }
 
-fn with_layer(stage: &Stage) {
+fn with_layer(recorder: &Recorder) {
     // `EnvFilter` is of all layers, as most programs have it.
     let filter = EnvFilter::new("info,ecosystem=debug");
     let subscriber = tracing_subscriber::registry().with(filter).with(esatto_tracing::layer());
     tracing::subscriber::set_global_default(subscriber).expect("is the first");
-    record(stage);
+    record(recorder);
 }
 
-fn with_subscriber(stage: &Stage) {
+fn with_subscriber(recorder: &Recorder) {
     tracing::subscriber::set_global_default(esatto_tracing::subscriber()).expect("is the first");
-    record(stage);
+    record(recorder);
 }
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(&[]);
-    let session = stage.start(everything());
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(&[]);
+    let session = recorder.start(everything());
     runtime().block_on(application());
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 async fn application() {

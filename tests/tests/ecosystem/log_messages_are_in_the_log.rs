@@ -1,17 +1,17 @@
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::everything;
 
 esatto_tests::scenario!(record, check);
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(&[&esatto_log::LOG]);
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(&[&esatto_log::LOG]);
     esatto_log::Logger::new().install().expect("is the first");
-    let session = stage.start(everything());
+    let session = recorder.start(everything());
     log::error!(target: "disk", "full");
     log::trace!("step {}", 1);
-    stage.note("line", line!() - 1);
-    stage.finish(session);
+    recorder.note("line", line!() - 1);
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

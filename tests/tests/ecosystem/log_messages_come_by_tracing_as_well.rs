@@ -1,23 +1,23 @@
 //! `tracing_subscriber` has a logger of its own, which makes events of messages.
 
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 use tracing_subscriber::prelude::*;
 
 use super::everything;
 
 esatto_tests::scenario!(record, check);
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(&[]);
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(&[]);
     tracing_log::LogTracer::init().expect("is the first");
     let layer = tracing_subscriber::registry().with(esatto_tracing::layer());
     tracing::subscriber::set_global_default(layer).expect("is the first");
     esatto_log::Logger::new().install().expect_err("there is a logger");
-    let session = stage.start(everything());
+    let session = recorder.start(everything());
     log::error!(target: "disk", "full");
-    stage.note("line", line!() - 1);
+    recorder.note("line", line!() - 1);
     log::logger().log(&log::Record::builder().level(log::Level::Info).args(format_args!("nowhere")).build());
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::everything;
 
@@ -25,14 +25,14 @@ impl fmt::Debug for Evil {
     }
 }
 
-fn record(stage: &Stage) {
+fn record(recorder: &Recorder) {
     std::panic::set_hook(Box::new(|_| {
         HOOKS.fetch_add(1, Ordering::Relaxed);
     }));
     esatto::trace_panics();
     esatto::trace_panics();
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(everything());
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(everything());
     let work = || {
         let _slice = esatto::slice!(APP, "work");
         panic!("number {}", 7);
@@ -44,7 +44,7 @@ fn record(stage: &Stage) {
     assert_eq!(HOOKS.load(Ordering::Relaxed), 3, "the hook of the program runs, too");
     let _slice = esatto::slice!(APP, "after");
     drop(_slice);
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {
@@ -69,10 +69,10 @@ mod that_end_the_process {
     esatto_tests::scenario!([ours, theirs] Scenario::new(die).dying());
 }
 
-fn die(stage: &Stage) {
+fn die(recorder: &Recorder) {
     esatto::trace_panics();
-    let _tracing = stage.connect(CATEGORIES);
-    let _session = stage.start(everything());
+    let _tracing = recorder.connect(CATEGORIES);
+    let _session = recorder.start(everything());
     let next = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         next(info);

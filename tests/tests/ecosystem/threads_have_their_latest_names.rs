@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::everything;
 
@@ -8,9 +8,9 @@ esatto::categories! { static APP = "app"; }
 
 esatto_tests::scenario!(record, check);
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(everything());
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(everything());
     let work = || {
         let slice = esatto::slice!(APP, "before");
         std::fs::write("/proc/thread-self/comm", "new name").expect("a thread may name itself");
@@ -19,7 +19,7 @@ fn record(stage: &Stage) {
         esatto::instant!(APP, "after");
     };
     std::thread::Builder::new().name("old name".into()).spawn(work).expect("starts").join().expect("ends");
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

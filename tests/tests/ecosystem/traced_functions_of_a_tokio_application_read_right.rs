@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 use tokio::time::sleep;
 
 use super::{assert_lanes_read_right, everything, runtime};
@@ -13,9 +13,9 @@ esatto::categories! { static APP = "app"; }
 
 esatto_tests::scenario!(record, check);
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(everything());
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(everything());
     runtime().block_on(async {
         let tasks: Vec<_> = (0..TASKS).map(|id| tokio::spawn(task(id))).collect();
         for (id, task) in tasks.into_iter().enumerate() {
@@ -25,7 +25,7 @@ fn record(stage: &Stage) {
             let _ = task.await;
         }
     });
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 #[esatto::trace(APP, args(id), ret)]

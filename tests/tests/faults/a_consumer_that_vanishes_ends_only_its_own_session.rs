@@ -2,32 +2,32 @@
 //! other trace is whole, and the next one too.
 
 use esatto_tests::workload::{self, CONFIG_WITHOUT_DEBUG, Expected, Workload};
-use esatto_tests::{Lab, Skip, Trio};
+use esatto_tests::{Conversation, Harness, Skip};
 
 const WORKLOAD: Workload = Workload { threads: 2, rounds: 400, pause_us: 1000 };
 const SHORT: Workload = Workload { threads: 1, rounds: 20, pause_us: 100 };
 
-fn scenario(trio: Trio) -> Result<(), Skip> {
-    let lab = Lab::new();
-    let _service = lab.service(trio.service);
-    let mut survivor = lab.record(trio.consumer, "whole", CONFIG_WITHOUT_DEBUG);
+fn scenario(conversation: Conversation) -> Result<(), Skip> {
+    let harness = Harness::new();
+    let _service = harness.service(conversation.service);
+    let mut survivor = harness.record(conversation.consumer, "whole", CONFIG_WITHOUT_DEBUG);
     // Its instance is the first then: the application emits as soon as it has one.
-    lab.wait_for_sessions(1);
-    let mut victim = lab.record(trio.consumer, "lost", CONFIG_WITHOUT_DEBUG);
-    lab.wait_for_sessions(2);
-    let mut application = lab.application(trio.producer, WORKLOAD);
+    harness.wait_for_sessions(1);
+    let mut victim = harness.record(conversation.consumer, "lost", CONFIG_WITHOUT_DEBUG);
+    harness.wait_for_sessions(2);
+    let mut application = harness.application(conversation.producer, WORKLOAD);
     // From its connection on it emits for about half a second.
-    lab.wait_for_producers(1);
+    harness.wait_for_producers(1);
     victim.program.kill();
-    lab.wait_for_sessions(1);
+    harness.wait_for_sessions(1);
     application.wait_ok();
-    let trace = lab.stop(&mut survivor);
+    let trace = harness.stop(&mut survivor);
     workload::assert_whole(&trace, &[Expected { pid: application.pid(), workload: WORKLOAD, details: false }]);
 
-    let mut next = lab.record(trio.consumer, "next", CONFIG_WITHOUT_DEBUG);
-    let mut application = lab.application(trio.producer, SHORT);
+    let mut next = harness.record(conversation.consumer, "next", CONFIG_WITHOUT_DEBUG);
+    let mut application = harness.application(conversation.producer, SHORT);
     application.wait_ok();
-    let trace = lab.stop(&mut next);
+    let trace = harness.stop(&mut next);
     workload::assert_whole(&trace, &[Expected { pid: application.pid(), workload: SHORT, details: false }]);
     Ok(())
 }

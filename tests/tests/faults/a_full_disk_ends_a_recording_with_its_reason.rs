@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use esatto_tests::workload::Workload;
-use esatto_tests::{Lab, Peer, Side, Skip, skip, wait_until, wire};
+use esatto_tests::{Harness, Implementation, Peer, Skip, skip, wait_until, wire};
 
 /// About a megabyte.
 const WORKLOAD: Workload = Workload { threads: 2, rounds: 2000, pause_us: 100 };
@@ -53,12 +53,12 @@ data_sources {{ config {{
 #[test]
 fn of_a_path() {
     skip(|| {
-        let lab = Lab::new();
-        let disk = TinyDisk::mount(lab.path("disk"))?;
+        let harness = Harness::new();
+        let disk = TinyDisk::mount(harness.path("disk"))?;
         let trace = disk.0.join("trace");
-        let service = lab.service(Side::Ours);
+        let service = harness.service(Implementation::Ours);
         // A consumer that only waits for the end.
-        let mut consumer = wire::Peer::consumer(&lab);
+        let mut consumer = wire::Peer::consumer(&harness);
         let text = config(&format!("output_path: \"{}\"", trace.display()));
         let pool = prost_reflect::DescriptorPool::decode(esatto_schema::FILE_DESCRIPTOR_SET).expect("our own schema");
         let message = pool.get_message_by_name("perfetto.protos.TraceConfig").expect("a message of it");
@@ -66,7 +66,7 @@ fn of_a_path() {
         let request = wire::Proto::new().bytes(1, config);
         let (call, frame) = consumer.call_frame("EnableTracing", &request);
         consumer.send(&frame);
-        let mut application = lab.application(Side::Ours, WORKLOAD);
+        let mut application = harness.application(Implementation::Ours, WORKLOAD);
         let reply = consumer.reply_to(call);
         let error = String::from_utf8_lossy(wire::last(&reply.body, 3).expect("an error text")).into_owned();
         let expected = format!("the trace file {} cannot be written: No space left on device", trace.display());
@@ -82,11 +82,11 @@ fn of_a_path() {
 fn of_a_descriptor_that_theirs_brought() {
     skip(|| {
         Peer::Official.require()?;
-        let lab = Lab::new();
-        let disk = TinyDisk::mount(lab.path("disk"))?;
-        let _service = lab.service(Side::Ours);
-        let mut recording = lab.record(Side::Theirs, "disk/trace", &config(""));
-        let mut application = lab.application(Side::Ours, WORKLOAD);
+        let harness = Harness::new();
+        let disk = TinyDisk::mount(harness.path("disk"))?;
+        let _service = harness.service(Implementation::Ours);
+        let mut recording = harness.record(Implementation::Theirs, "disk/trace", &config(""));
+        let mut application = harness.application(Implementation::Ours, WORKLOAD);
         wait_until("the recording ends", || (!recording.program.is_running()).then_some(()));
         let log = recording.program.log();
         assert!(log.contains("the trace file cannot be written: No space left on device"), "{log}");

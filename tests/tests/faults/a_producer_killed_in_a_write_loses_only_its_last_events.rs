@@ -2,7 +2,7 @@
 //! another application that emits at the same time.
 
 use esatto_tests::workload::{Expected, Trace, Workload};
-use esatto_tests::{Lab, Signal, Skip, Trio, wait_until};
+use esatto_tests::{Conversation, Harness, Signal, Skip, wait_until};
 
 /// Never comes to its end.
 const VICTIM: Workload = Workload { threads: 2, rounds: 1 << 40, pause_us: 100 };
@@ -20,20 +20,20 @@ data_sources { config {
 } }
 "#;
 
-fn scenario(trio: Trio) -> Result<(), Skip> {
-    let lab = Lab::new();
-    let _service = lab.service(trio.service);
-    let victim = lab.application(trio.producer, VICTIM);
-    let mut survivor = lab.application(trio.producer, SURVIVOR);
-    lab.wait_for_producers(2);
-    let mut recording = lab.record(trio.consumer, "trace", CONFIG);
+fn scenario(conversation: Conversation) -> Result<(), Skip> {
+    let harness = Harness::new();
+    let _service = harness.service(conversation.service);
+    let victim = harness.application(conversation.producer, VICTIM);
+    let mut survivor = harness.application(conversation.producer, SURVIVOR);
+    harness.wait_for_producers(2);
+    let mut recording = harness.record(conversation.consumer, "trace", CONFIG);
     wait_until("the trace has 100 kB", || {
         let size = std::fs::metadata(recording.trace()).map_or(0, |file| file.len());
         (size > 100_000).then_some(())
     });
     victim.signal(Signal::KILL);
     survivor.wait_ok();
-    let trace = Trace::load(&lab.stop(&mut recording));
+    let trace = Trace::load(&harness.stop(&mut recording));
     trace.assert_whole(&Expected { pid: survivor.pid(), workload: SURVIVOR, details: false });
     let rounds = trace.assert_beginning(&Expected { pid: victim.pid(), workload: VICTIM, details: false });
     assert!(rounds > 10, "the victim has only {rounds} rounds in the trace");

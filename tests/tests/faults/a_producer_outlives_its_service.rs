@@ -2,25 +2,25 @@
 //! recording gets its data.
 
 use esatto_tests::workload::{self, CONFIG_WITHOUT_DEBUG, Expected, Trace, Workload};
-use esatto_tests::{Lab, Side, Skip, Trio};
+use esatto_tests::{Conversation, Harness, Implementation, Skip};
 
 mod between_two_recordings {
     use super::*;
 
     const WORKLOAD: Workload = Workload { threads: 2, rounds: 50, pause_us: 100 };
 
-    fn scenario(trio: Trio) -> Result<(), Skip> {
-        let lab = Lab::new();
-        let mut service = lab.service(trio.service);
+    fn scenario(conversation: Conversation) -> Result<(), Skip> {
+        let harness = Harness::new();
+        let mut service = harness.service(conversation.service);
         // It waits for a recording.
-        let mut application = lab.application(trio.producer, WORKLOAD);
-        lab.wait_for_data_source("track_event");
+        let mut application = harness.application(conversation.producer, WORKLOAD);
+        harness.wait_for_data_source("track_event");
         service.kill();
-        let _service = lab.service(trio.service);
-        lab.wait_for_data_source("track_event");
-        let mut recording = lab.record(trio.consumer, "trace", CONFIG_WITHOUT_DEBUG);
+        let _service = harness.service(conversation.service);
+        harness.wait_for_data_source("track_event");
+        let mut recording = harness.record(conversation.consumer, "trace", CONFIG_WITHOUT_DEBUG);
         application.wait_ok();
-        let trace = lab.stop(&mut recording);
+        let trace = harness.stop(&mut recording);
         workload::assert_whole(&trace, &[Expected { pid: application.pid(), workload: WORKLOAD, details: false }]);
         Ok(())
     }
@@ -32,24 +32,24 @@ mod while_it_is_recorded {
 
     const WORKLOAD: Workload = Workload { threads: 2, rounds: 4000, pause_us: 1000 };
 
-    fn scenario(trio: Trio) -> Result<(), Skip> {
-        let lab = Lab::new();
-        let mut service = lab.service(trio.service);
-        let mut application = lab.application(trio.producer, WORKLOAD);
-        lab.wait_for_producers(1);
-        let mut cut = lab.record(trio.consumer, "cut", CONFIG_WITHOUT_DEBUG);
-        lab.wait_for_sessions(1);
+    fn scenario(conversation: Conversation) -> Result<(), Skip> {
+        let harness = Harness::new();
+        let mut service = harness.service(conversation.service);
+        let mut application = harness.application(conversation.producer, WORKLOAD);
+        harness.wait_for_producers(1);
+        let mut cut = harness.record(conversation.consumer, "cut", CONFIG_WITHOUT_DEBUG);
+        harness.wait_for_sessions(1);
         service.kill();
         let status = cut.program.wait();
-        if trio.consumer == Side::Ours {
+        if conversation.consumer == Implementation::Ours {
             assert!(!status.success(), "a recording whose service dies is no success:\n{}", cut.program.log());
         }
-        let _service = lab.service(trio.service);
-        lab.wait_for_data_source("track_event");
+        let _service = harness.service(conversation.service);
+        harness.wait_for_data_source("track_event");
         assert!(application.is_running(), "the application has emitted all before the service was back");
-        let mut recording = lab.record(trio.consumer, "trace", CONFIG_WITHOUT_DEBUG);
+        let mut recording = harness.record(conversation.consumer, "trace", CONFIG_WITHOUT_DEBUG);
         application.wait_ok();
-        let trace = Trace::load(&lab.stop(&mut recording));
+        let trace = Trace::load(&harness.stop(&mut recording));
         let rounds = trace.assert_end(&Expected { pid: application.pid(), workload: WORKLOAD, details: false });
         assert!(rounds > 10, "only {rounds} rounds in the trace");
         trace.assert_clean();

@@ -1,7 +1,7 @@
 //! A producer is asked to flush and dies instead of answering: its part of the flush is done.
 
 use esatto_tests::wire::{self, Peer, Proto};
-use esatto_tests::{Lab, Peer as Installed, Side, Signal, skip, tp};
+use esatto_tests::{Harness, Implementation, Peer as Installed, Signal, skip, tp};
 
 const CONFIG: &str = r#"
 buffers { size_kb: 256 }
@@ -13,16 +13,16 @@ flush_timeout_ms: 600000
 fn and_the_recording_is_not_told_of_a_failure() {
     skip(|| {
         Installed::TraceProcessor.require()?;
-        let lab = Lab::new();
-        let _service = lab.service(Side::under_test());
-        let mut mute = Peer::producer(&lab);
+        let harness = Harness::new();
+        let _service = harness.service(Implementation::under_test());
+        let mut mute = Peer::producer(&harness);
         assert!(mute.call("InitializeConnection", &Proto::new().bytes(3, "mute")).success);
         let (commands, frame) = mute.call_frame("GetAsyncCommand", &Proto::new());
         mute.send(&frame);
         let source = Proto::new().bytes(1, "mute").int(7, 1);
         assert!(mute.call("RegisterDataSource", &Proto::new().message(1, &source)).success);
-        let mut recording = lab.record(Side::under_test(), "trace", CONFIG);
-        lab.wait_for_sessions(1);
+        let mut recording = harness.record(Implementation::under_test(), "trace", CONFIG);
+        harness.wait_for_sessions(1);
         recording.program.signal(Signal::INT);
         while wire::last(&mute.reply_to(commands).body, 5).is_none() {}
         // It will never answer.

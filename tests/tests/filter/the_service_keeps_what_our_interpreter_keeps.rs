@@ -10,7 +10,7 @@ use esatto_filter::{
 };
 use esatto_tests::bystander::Random;
 use esatto_tests::wire::{self, Proto};
-use esatto_tests::{Peer as Installed, Side, Skip, by_hand, skip};
+use esatto_tests::{Implementation, Peer as Installed, Skip, by_hand, skip};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/filter");
 const SOURCE: &str = "esatto.filter";
@@ -49,28 +49,28 @@ esatto_tests::for_each_service!(of_a_service);
 fn ours_recorded_by_theirs() {
     skip(|| {
         Installed::Official.require()?;
-        scenario(Side::Ours, Side::Theirs, false)
+        scenario(Implementation::Ours, Implementation::Theirs, false)
     });
 }
 
 #[test]
 fn ours_into_a_file() {
-    skip(|| scenario(Side::Ours, Side::Ours, true));
+    skip(|| scenario(Implementation::Ours, Implementation::Ours, true));
 }
 
 #[test]
 fn theirs_into_a_file() {
     skip(|| {
         Installed::Official.require()?;
-        scenario(Side::Theirs, Side::Theirs, true)
+        scenario(Implementation::Theirs, Implementation::Theirs, true)
     });
 }
 
-fn of_a_service(side: Side) -> Result<(), Skip> {
-    scenario(side, side, false)
+fn of_a_service(implementation: Implementation) -> Result<(), Skip> {
+    scenario(implementation, implementation, false)
 }
 
-fn scenario(service: Side, consumer: Side, writes_file: bool) -> Result<(), Skip> {
+fn scenario(service: Implementation, consumer: Implementation, writes_file: bool) -> Result<(), Skip> {
     let list = AllowList::from_files(&["allowed.proto"], &[FOLDER], "allowed.Trace", &Options::new());
     let bytecode = list.expect("a schema").bytecode(Version::V2).expect("bytecode");
     let packets: Vec<Vec<u8>> = {
@@ -116,9 +116,9 @@ fn scenario(service: Side, consumer: Side, writes_file: bool) -> Result<(), Skip
     let stats = stats.expect("statistics of the filter");
     let errors = wire::int(&stats, 4);
     match service {
-        Side::Ours => assert_eq!(errors, refused as u64),
+        Implementation::Ours => assert_eq!(errors, refused as u64),
         // Of v56, they are taken before the last packets go through the filter.
-        Side::Theirs => assert!(errors <= refused as u64, "{errors} errors, {refused} malformed packets"),
+        Implementation::Theirs => assert!(errors <= refused as u64, "{errors} errors, {refused} malformed packets"),
     }
     // What is left of a malformed packet is no packet for a consumer, and an empty one in a file.
     assert_eq!(empty, if writes_file { refused } else { 0 });

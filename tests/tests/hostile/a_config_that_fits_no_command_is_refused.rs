@@ -7,21 +7,21 @@ use esatto_tests::wire::{self, Proto};
 
 #[test]
 fn the_largest_config_of_a_frame() {
-    bystander::watch(|lab, _, _| {
-        let mut producer = RawProducer::connect(lab, "producer");
+    bystander::watch(|harness, _, _| {
+        let mut producer = RawProducer::connect(harness, "producer");
         producer.offer("wanted");
         for bytes in [131_010, 130_990, 130_972] {
             let source = Proto::new().bytes(1, "wanted").bytes(1000, vec![b'x'; bytes]);
             let config =
                 Proto::new().message(1, &Proto::new().int(1, 64)).message(2, &Proto::new().message(1, &source));
-            let mut consumer = RawConsumer::connect(lab);
+            let mut consumer = RawConsumer::connect(harness);
             consumer.enable(&config);
             let ended = consumer.ended();
             let error = wire::last(&ended.body, 3).expect("it is refused");
             let error = String::from_utf8_lossy(error);
             assert!(error.contains("bytes, at most"), "{error}");
         }
-        let mut consumer = RawConsumer::connect(lab);
+        let mut consumer = RawConsumer::connect(harness);
         consumer.enable(&raw::config(64, &["wanted"]));
         producer.await_start();
         consumer.disable();
@@ -30,12 +30,12 @@ fn the_largest_config_of_a_frame() {
 
 #[test]
 fn the_largest_config_that_is_taken_is_heard() {
-    bystander::watch(|lab, _, _| {
-        let mut producer = RawProducer::connect(lab, "producer");
+    bystander::watch(|harness, _, _| {
+        let mut producer = RawProducer::connect(harness, "producer");
         producer.offer("wanted");
         let source = Proto::new().bytes(1, "wanted").bytes(1000, vec![b'x'; 130_971]);
         let config = Proto::new().message(1, &Proto::new().int(1, 64)).message(2, &Proto::new().message(1, &source));
-        let mut consumer = RawConsumer::connect(lab);
+        let mut consumer = RawConsumer::connect(harness);
         consumer.enable(&config);
         assert!(producer.await_start().config.len() > 130_971);
         consumer.disable();

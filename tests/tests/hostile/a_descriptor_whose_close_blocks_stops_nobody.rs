@@ -5,7 +5,7 @@ use crate::descriptors::{Lingering, borrowed};
 use esatto_tests::bystander::{watch, watch_behind_relay};
 use esatto_tests::raw;
 use esatto_tests::wire::{self, Peer, Proto};
-use esatto_tests::{Lab, Program, Side, Signal};
+use esatto_tests::{Harness, Implementation, Program, Signal};
 use std::path::Path;
 
 /// A frame that is no request.
@@ -58,10 +58,11 @@ fn is_served(socket: &Path, port: &str) {
 
 #[test]
 fn at_the_sockets_of_the_service() {
-    watch(|lab, service, _| {
+    watch(|harness, service, _| {
         let before = service.descriptors();
         let mut lingering = Lingering::new();
-        for (socket, port) in [(lab.producer_socket(), "ProducerPort"), (lab.consumer_socket(), "ConsumerPort")] {
+        for (socket, port) in [(harness.producer_socket(), "ProducerPort"), (harness.consumer_socket(), "ConsumerPort")]
+        {
             let peers = pass_in_all_ways(service, &socket, &mut lingering);
             is_served(&socket, port);
             drop(peers);
@@ -73,16 +74,16 @@ fn at_the_sockets_of_the_service() {
 
 #[test]
 fn as_shared_memory() {
-    watch(|lab, service, _| {
+    watch(|harness, service, _| {
         let before = service.descriptors();
         let mut lingering = Lingering::new();
-        let mut producer = Peer::producer(lab);
+        let mut producer = Peer::producer(harness);
         let introduction = Proto::new().int(1, 4096).bytes(3, "offer").int(6, 1);
         let (hello, frame) = producer.call_frame("InitializeConnection", &introduction);
         unseen(service, || pass(&mut producer, &frame, &mut lingering, 1));
         let answer = producer.reply_to(hello);
         assert!(answer.success && wire::int(&answer.body, 1) == 0, "it is not adopted: {answer:?}");
-        is_served(&lab.producer_socket(), "ProducerPort");
+        is_served(&harness.producer_socket(), "ProducerPort");
         drop(producer);
         service.wait_for_descriptors(before);
     });
@@ -90,18 +91,18 @@ fn as_shared_memory() {
 
 #[test]
 fn as_trace_files() {
-    watch(|lab, service, _| {
+    watch(|harness, service, _| {
         let before = service.descriptors();
         let mut lingering = Lingering::new();
         // One after the other, more than there can be files at the same time.
         for _ in 0..70 {
-            let mut consumer = Peer::consumer(lab);
+            let mut consumer = Peer::consumer(harness);
             let config = raw::config(64, &[]).int(8, 1);
             let (_, frame) = consumer.call_frame("EnableTracing", &Proto::new().message(1, &config));
             unseen(service, || pass(&mut consumer, &frame, &mut lingering, 1));
             assert!(consumer.call("DisableTracing", &Proto::new()).success);
         }
-        is_served(&lab.consumer_socket(), "ConsumerPort");
+        is_served(&harness.consumer_socket(), "ConsumerPort");
         // Files are written and closed by threads of their own, which wait as long as it takes.
         drop(lingering);
         service.wait_for_descriptors(before);
@@ -110,7 +111,7 @@ fn as_trace_files() {
 
 #[test]
 fn at_the_socket_of_the_relay() {
-    watch_behind_relay(|_: &Lab, relay: &mut Program, socket: &Path| {
+    watch_behind_relay(|_: &Harness, relay: &mut Program, socket: &Path| {
         let before = relay.descriptors();
         let mut lingering = Lingering::new();
         let peers = pass_in_all_ways(relay, socket, &mut lingering);
@@ -148,16 +149,16 @@ fn pass_many(socket: &Path, lingering: &mut Lingering) -> Vec<Peer> {
 
 #[test]
 fn at_the_end_of_the_service() {
-    let lab = Lab::new();
-    let mut service = lab.service(Side::Ours);
-    assert_ends(&mut service, &[&lab.producer_socket(), &lab.consumer_socket()]);
+    let harness = Harness::new();
+    let mut service = harness.service(Implementation::Ours);
+    assert_ends(&mut service, &[&harness.producer_socket(), &harness.consumer_socket()]);
 }
 
 #[test]
 fn at_the_end_of_the_relay() {
-    let lab = Lab::new();
-    let (_service, port) = lab.service_with_tcp(Side::Ours, |_| ());
-    let socket = lab.path("r.sock");
-    let mut relay = lab.relay(port, &socket);
+    let harness = Harness::new();
+    let (_service, port) = harness.service_with_tcp(Implementation::Ours, |_| ());
+    let socket = harness.path("r.sock");
+    let mut relay = harness.relay(port, &socket);
     assert_ends(&mut relay, &[&socket]);
 }

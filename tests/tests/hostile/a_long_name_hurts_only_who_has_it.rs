@@ -19,15 +19,15 @@ fn events(reply: &Reply) -> &[u8] {
 
 #[test]
 fn triggers_of_a_long_name() {
-    bystander::watch(|lab, service, _| {
-        let mut consumer = RawConsumer::connect(lab);
+    bystander::watch(|harness, service, _| {
+        let mut consumer = RawConsumer::connect(harness);
         let (observing, frame) = consumer.peer.call_frame("ObserveEvents", &Proto::new().int(1, 4));
         consumer.peer.send(&frame);
         let triggers = Proto::new().int(1, 4).message(2, &Proto::new().bytes(1, "t")).int(3, 1_000_000);
         consumer.enable(&raw::config(1024, &["nothing"]).message(17, &triggers));
-        lab.wait_for_sessions(2);
+        harness.wait_for_sessions(2);
 
-        let mut producer = RawProducer::connect(lab, &"n".repeat(NAME_BYTES));
+        let mut producer = RawProducer::connect(harness, &"n".repeat(NAME_BYTES));
         let names = (0..TRIGGERS).fold(Proto::new(), |names, _| names.bytes(1, "t"));
         let before = service.own_memory_kb();
         // 1.3 GB of names, if each hit had its own.
@@ -52,15 +52,15 @@ fn triggers_of_a_long_name() {
 
 #[test]
 fn instances_of_a_long_name() {
-    bystander::watch(|lab, _, _| {
-        let mut consumer = RawConsumer::connect(lab);
+    bystander::watch(|harness, _, _| {
+        let mut consumer = RawConsumer::connect(harness);
         let (observing, frame) = consumer.peer.call_frame("ObserveEvents", &Proto::new().int(1, 1));
         consumer.peer.send(&frame);
         consumer.enable(&raw::config(1024, &["wanted"]));
-        lab.wait_for_sessions(2);
-        let mut producer = RawProducer::connect(lab, &"n".repeat(NAME_BYTES));
+        harness.wait_for_sessions(2);
+        let mut producer = RawProducer::connect(harness, &"n".repeat(NAME_BYTES));
         producer.offer("wanted");
-        let mut other = RawProducer::connect(lab, "other");
+        let mut other = RawProducer::connect(harness, "other");
         other.offer("wanted");
         let mut told = Vec::new();
         while !told.iter().any(|name: &Vec<u8>| name == b"other") {

@@ -60,9 +60,9 @@ fn violations(stats: &[u8]) -> u64 {
 
 #[test]
 fn its_sequence_is_marked_and_all_others_arrive() {
-    bystander::watch(|lab, service, port| {
+    bystander::watch(|harness, service, port| {
         let mut producer = connect(port);
-        let mut consumer = RawConsumer::connect(lab);
+        let mut consumer = RawConsumer::connect(harness);
         consumer.enable(&raw::config(128 << 10, &["large"]).int(43, 1));
         let buffer = producer.await_start().buffer;
         // 68 MiB.
@@ -75,11 +75,11 @@ fn its_sequence_is_marked_and_all_others_arrive() {
 
 #[test]
 fn a_file_is_whole_but_for_it() {
-    bystander::watch(|lab, service, port| {
+    bystander::watch(|harness, service, port| {
         let mut producer = connect(port);
-        let path = lab.path("large");
+        let path = harness.path("large");
         let file = File::options().read(true).write(true).create_new(true).open(&path).expect("a file");
-        let mut consumer = RawConsumer::connect(lab);
+        let mut consumer = RawConsumer::connect(harness);
         // Written at the end, when the packet is whole.
         let config = raw::config(300 << 10, &["large"]).int(8, 1).int(9, 604_800_000).int(43, 1);
         let (enabled, frame) = consumer.peer.call_frame("EnableTracing", &Proto::new().message(1, &config));

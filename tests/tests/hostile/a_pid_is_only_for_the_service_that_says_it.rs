@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use esatto::Tracing;
 use esatto_protozero::{Fields, Value};
 use esatto_tests::fake::{self, FakeProducerPort, PRODUCER_METHODS};
-use esatto_tests::sdk::{Scenario, Stage};
+use esatto_tests::sdk::{Recorder, Scenario};
 use esatto_tests::wire::{self, Proto};
 
 esatto_tests::scenario!([in_process] Scenario::new(record));
@@ -24,8 +24,8 @@ esatto::categories! {
     static TEST = "test";
 }
 
-fn record(stage: &Stage) {
-    let socket = stage.path("service");
+fn record(recorder: &Recorder) {
+    let socket = recorder.path("service");
     let listener = UnixListener::bind(&socket).expect("a socket");
     let builder = Tracing::builder().in_process().categories(CATEGORIES).socket(socket.display().to_string());
     let _tracing = builder.start().expect("the control thread starts");
@@ -39,7 +39,7 @@ fn record(stage: &Stage) {
     }
     port.serve_until("NotifyDataSourceStarted", 1);
 
-    let session = stage.start(esatto::track_events(1024));
+    let session = recorder.start(esatto::track_events(1024));
     esatto::instant!(TEST, "here");
     let trace = session.stop().expect("stops");
     let packets: Vec<_> = Fields::new(&trace)

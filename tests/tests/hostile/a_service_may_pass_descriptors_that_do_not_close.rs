@@ -12,7 +12,7 @@ use std::time::Duration;
 use esatto::data_source::FlushReason;
 use esatto::{BufferExhausted, DataSource, Session, Setup, Source, Tracing};
 use esatto_tests::fake::FakeProducerPort;
-use esatto_tests::sdk::{Scenario, Stage};
+use esatto_tests::sdk::{Recorder, Scenario};
 use esatto_tests::wait_until;
 use esatto_tests::wire::Proto;
 
@@ -22,14 +22,14 @@ use crate::strangers;
 mod of_a_stranger {
     use super::*;
 
-    esatto_tests::scenario!([in_process] Scenario::new(|stage| record(stage, strangers::listen)));
+    esatto_tests::scenario!([in_process] Scenario::new(|recorder| record(recorder, strangers::listen)));
 }
 
 mod of_the_same_user {
     use super::*;
 
-    esatto_tests::scenario!([in_process] Scenario::new(|stage| {
-        record(stage, |path| UnixListener::bind(path).expect("a socket"));
+    esatto_tests::scenario!([in_process] Scenario::new(|recorder| {
+        record(recorder, |path| UnixListener::bind(path).expect("a socket"));
     }));
 }
 
@@ -82,21 +82,21 @@ fn unseen(session: &Session, pass: impl FnOnce()) {
     flushed.wait().expect("the control thread goes on");
 }
 
-fn record(stage: &Stage, listen: fn(&std::path::Path) -> UnixListener) {
-    std::fs::set_permissions(stage.lab().folder(), Permissions::from_mode(0o777)).expect("ours");
-    let socket = stage.path("service");
+fn record(recorder: &Recorder, listen: fn(&std::path::Path) -> UnixListener) {
+    std::fs::set_permissions(recorder.harness().folder(), Permissions::from_mode(0o777)).expect("ours");
+    let socket = recorder.path("service");
     let listener = listen(&socket);
     NUMBERS.register().expect("registers");
     static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let said = |line: &str| SAID.lock().unwrap().push(line.to_owned());
     let builder = Tracing::builder().in_process().socket(socket.display().to_string()).notices(said);
     let tracing = builder.start().expect("the control thread starts");
-    let session = stage.start(strangers::numbers());
+    let session = recorder.start(strangers::numbers());
 
     let is_over = AtomicBool::new(false);
     let written = std::thread::scope(|scope| {
         let recording = scope.spawn(|| strangers::record_numbers(&NUMBERS, &is_over));
-        attack(stage, &listener, &session, &|| SAID.lock().unwrap().clone());
+        attack(recorder, &listener, &session, &|| SAID.lock().unwrap().clone());
         is_over.store(true, Ordering::Relaxed);
         recording.join().expect("does not panic")
     });
@@ -105,10 +105,10 @@ fn record(stage: &Stage, listen: fn(&std::path::Path) -> UnixListener) {
     drop(tracing);
 }
 
-fn attack(stage: &Stage, listener: &UnixListener, session: &Session, said: &dyn Fn() -> Vec<String>) {
+fn attack(recorder: &Recorder, listener: &UnixListener, session: &Session, said: &dyn Fn() -> Vec<String>) {
     let mut lingering = Lingering::new();
     // As the memory. It is no memory, so the program hangs up.
-    let mut port = accept(stage, listener);
+    let mut port = accept(recorder, listener);
     let fd = lingering.socket();
     unseen(session, || {
         port.command_with(SETUP_TRACING, &Proto::new().int(1, 4), Some(&fd));
@@ -117,7 +117,7 @@ fn attack(stage: &Stage, listener: &UnixListener, session: &Session, said: &dyn 
     while port.serve() {}
 
     // Where none belongs, and two at once.
-    let mut port = accept(stage, listener);
+    let mut port = accept(recorder, listener);
     let fds = lingering.sockets(2);
     unseen(session, || pass(&mut port, fds));
     // In the queue of a connection that the program ends.
@@ -129,14 +129,14 @@ fn attack(stage: &Stage, listener: &UnixListener, session: &Session, said: &dyn 
     while port.serve() {}
 
     // As many as the program takes.
-    let mut port = accept(stage, listener);
+    let mut port = accept(recorder, listener);
     let fds: Vec<_> = (0..MAX_WAITING_DESCRIPTORS).map(|_| lingering.sockets(1)).collect();
     unseen(session, || fds.into_iter().for_each(|fds| pass(&mut port, fds)));
     while port.serve() {}
     let why = format!("{MAX_WAITING_DESCRIPTORS} descriptors that it passed do not close");
     wait_until("the reason", || {
-        stage.save("poke", "");
-        std::fs::remove_file(stage.path("poke")).expect("is there");
+        recorder.save("poke", "");
+        std::fs::remove_file(recorder.path("poke")).expect("is there");
         said()
             .iter()
             .any(|line| line.starts_with("not connected to the tracing service") && line.ends_with(&why))
@@ -146,7 +146,7 @@ fn attack(stage: &Stage, listener: &UnixListener, session: &Session, said: &dyn 
 
     // When they are closed it comes again, and records.
     drop(lingering);
-    let mut port = accept(stage, listener);
+    let mut port = accept(recorder, listener);
     port.setup_tracing();
     let config = Proto::new().bytes(1, b"com.example.numbers").int(2, 1);
     for command in [6, 1] {
@@ -156,8 +156,8 @@ fn attack(stage: &Stage, listener: &UnixListener, session: &Session, said: &dyn 
     wait_until("the end of the threads", || (closing_threads() == 0).then_some(()));
 }
 
-fn accept(stage: &Stage, listener: &UnixListener) -> FakeProducerPort {
-    let mut port = strangers::accept(stage, listener);
+fn accept(recorder: &Recorder, listener: &UnixListener) -> FakeProducerPort {
+    let mut port = strangers::accept(recorder, listener);
     port.serve_until("GetAsyncCommand", 1);
     port
 }

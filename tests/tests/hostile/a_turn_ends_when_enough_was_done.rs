@@ -18,11 +18,11 @@ fn chunks_written(stats: &[u8]) -> usize {
 
 #[test]
 fn although_all_of_it_was_asked_for_by_few_calls() {
-    watch(|lab, service, _| {
-        let mut consumer = RawConsumer::connect(lab);
+    watch(|harness, service, _| {
+        let mut consumer = RawConsumer::connect(harness);
         consumer.enable(&raw::config((2 * MEMORY as u64) >> 10, &["heavy"]));
         let introduction = Proto::new().int(1, PAGE_SIZE as u64).int(2, MEMORY as u64).bytes(3, "heavy");
-        let mut producer = RawProducer::introduce(Peer::producer(lab), &introduction, &[]);
+        let mut producer = RawProducer::introduce(Peer::producer(harness), &introduction, &[]);
         producer.offer("heavy");
         let buffer = producer.await_start().buffer;
         assert_eq!(producer.pages(), PAGES);

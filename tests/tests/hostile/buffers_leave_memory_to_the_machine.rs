@@ -7,17 +7,17 @@ use esatto_tests::wire::{self, Proto};
 
 #[test]
 fn buffers_beyond_the_memory_of_the_machine_are_refused() {
-    bystander::watch(|lab, _, _| {
+    bystander::watch(|harness, _, _| {
         // Half a terabyte.
         let config = (0..128).fold(Proto::new(), |config, _| config.message(1, &Proto::new().int(1, 4_000_000)));
-        let mut consumer = RawConsumer::connect(lab);
+        let mut consumer = RawConsumer::connect(harness);
         consumer.enable(&config);
         let ended = consumer.ended();
         let error = wire::last(&ended.body, 3).expect("it is refused");
         let error = String::from_utf8_lossy(error);
         assert!(error.contains("the buffers have 512000000 KiB together"), "{error}");
         assert!(error.contains("KiB are left for uid"), "{error}");
-        let mut consumer = RawConsumer::connect(lab);
+        let mut consumer = RawConsumer::connect(harness);
         consumer.enable(&raw::config(64, &[]));
         consumer.disable();
     });

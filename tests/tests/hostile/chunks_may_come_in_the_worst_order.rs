@@ -7,12 +7,12 @@ use esatto_tests::raw::{self, LAST_CONTINUES, NEEDS_PATCHING, RawChunk, RawConsu
 use esatto_tests::wire::{self, Peer, Proto};
 
 /// A producer without shared memory, and the buffer of its session.
-fn start(lab: &esatto_tests::Lab, port: u16) -> (RawProducer, RawConsumer, u64) {
+fn start(harness: &esatto_tests::Harness, port: u16) -> (RawProducer, RawConsumer, u64) {
     let mut peer = Peer::connect_tcp(port);
     peer.bind("ProducerPort");
     let mut producer = RawProducer::introduce(peer, &Proto::new().bytes(3, "attacker"), &[]);
     producer.offer("attacker");
-    let mut consumer = RawConsumer::connect(lab);
+    let mut consumer = RawConsumer::connect(harness);
     consumer.enable(&raw::config(64 << 10, &["attacker"]).int(43, 1));
     let buffer = producer.await_start().buffer;
     (producer, consumer, buffer)
@@ -33,8 +33,8 @@ fn commit_all(producer: &mut RawProducer, buffer: u64, chunks: impl Iterator<Ite
 #[test]
 fn ids_may_all_land_in_the_middle() {
     const CHUNKS: u32 = 100_000;
-    bystander::watch(|lab, _, port| {
-        let (mut producer, mut consumer, buffer) = start(lab, port);
+    bystander::watch(|harness, _, port| {
+        let (mut producer, mut consumer, buffer) = start(harness, port);
         // 0, 99999, 1, 99998, …: each lands in the middle of what is there.
         let id = |i: u32| if i % 2 == 0 { i / 2 } else { CHUNKS - 1 - i / 2 };
         commit_all(&mut producer, buffer, (0..CHUNKS).map(|i| RawChunk::new(1, id(i), &[[0x40, 1]])));
@@ -50,8 +50,8 @@ fn ids_may_all_land_in_the_middle() {
 fn writers_that_wait_for_patches_do_not_hold_up_a_read() {
     const WAITING: u16 = 30_000;
     const PACKETS: u64 = 2000;
-    bystander::watch(|lab, _, port| {
-        let (mut producer, mut consumer, buffer) = start(lab, port);
+    bystander::watch(|harness, _, port| {
+        let (mut producer, mut consumer, buffer) = start(harness, port);
         let waiting =
             (2..=WAITING).map(|writer| RawChunk::new(writer, 0, &[[0x40, 1]]).flags(LAST_CONTINUES | NEEDS_PATCHING));
         commit_all(&mut producer, buffer, waiting);
@@ -67,8 +67,8 @@ fn writers_that_wait_for_patches_do_not_hold_up_a_read() {
 #[test]
 fn packets_that_are_refused_do_not_hold_up_a_read() {
     const REFUSED: u32 = 200_000;
-    bystander::watch(|lab, _, port| {
-        let (mut producer, mut consumer, buffer) = start(lab, port);
+    bystander::watch(|harness, _, port| {
+        let (mut producer, mut consumer, buffer) = start(harness, port);
         // Field 3 is the service's.
         commit_all(&mut producer, buffer, (0..REFUSED / 500).map(|id| RawChunk::new(1, id, &[[0x18, 0]; 500])));
         let last = RawChunk::new(1, REFUSED / 500, &[raw::packet(7, "good")]);

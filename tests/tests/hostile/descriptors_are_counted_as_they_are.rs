@@ -5,7 +5,7 @@
 use crate::users::{ALICE, BOB, as_user, open_to_all, require_root};
 use esatto_tests::raw::{self, RawConsumer, RawProducer};
 use esatto_tests::wire::{Peer, Proto};
-use esatto_tests::{Lab, Program, Skip, bystander, skip, wait_until};
+use esatto_tests::{Harness, Program, Skip, bystander, skip, wait_until};
 use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::process::Command;
@@ -17,8 +17,8 @@ const OF_CONNECTION: usize = 4;
 const UNREAD: usize = 1600;
 
 /// Starts a program with that limit.
-fn limit_descriptors(lab: &Lab, command: &mut Command) {
-    let mut limited = lab.command("bash");
+fn limit_descriptors(harness: &Harness, command: &mut Command) {
+    let mut limited = harness.command("bash");
     limited.args(["-c", &format!("ulimit -n {LIMIT}; exec \"$0\" \"$@\"")]);
     limited.arg(command.get_program()).args(command.get_args());
     limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -26,8 +26,8 @@ fn limit_descriptors(lab: &Lab, command: &mut Command) {
 }
 
 /// Connects and binds, if the connection is not refused.
-fn connect(lab: &Lab) -> Option<Peer> {
-    let mut peer = Peer::connect(&lab.producer_socket());
+fn connect(harness: &Harness) -> Option<Peer> {
+    let mut peer = Peer::connect(&harness.producer_socket());
     peer.send(&Proto::new().int(2, 1).message(3, &Proto::new().bytes(1, "ProducerPort")).frame());
     peer.read_frame()?;
     peer.bind("ProducerPort");
@@ -36,8 +36,8 @@ fn connect(lab: &Lab) -> Option<Peer> {
 
 /// Producers until one is refused. They fill their sockets with answers that they do not read, and
 /// then offer what nobody wants yet.
-fn connect_all(lab: &Lab) -> Vec<RawProducer> {
-    let connected = std::iter::from_fn(|| connect(lab)).take(LIMIT);
+fn connect_all(harness: &Harness) -> Vec<RawProducer> {
+    let connected = std::iter::from_fn(|| connect(harness)).take(LIMIT);
     connected
         .map(|peer| {
             let mut producer = RawProducer::introduce(peer, &Proto::new().bytes(3, "holder"), &[]);
@@ -66,16 +66,16 @@ fn wait_for_more(service: &Program, count: usize) {
 fn there_are_some_left_when_connections_hold_all_of_theirs() {
     skip(|| {
         require_root()?;
-        bystander::watch_with(limit_descriptors, |lab, service, _| {
-            open_to_all(lab, &[&lab.producer_socket()]);
-            let mut consumer = RawConsumer::connect(lab);
-            let mut writer = Peer::consumer(lab);
+        bystander::watch_with(limit_descriptors, |harness, service, _| {
+            open_to_all(harness, &[&harness.producer_socket()]);
+            let mut consumer = RawConsumer::connect(harness);
+            let mut writer = Peer::consumer(harness);
             let before = service.descriptors();
-            let mut holders = as_user(ALICE, || connect_all(lab));
+            let mut holders = as_user(ALICE, || connect_all(harness));
             // His socket is one more.
-            let mut bob = as_user(BOB, || RawProducer::connect(lab, "bob"));
+            let mut bob = as_user(BOB, || RawProducer::connect(harness, "bob"));
             // Root may have all that is left.
-            holders.extend(connect_all(lab));
+            holders.extend(connect_all(harness));
             assert!(service.log().contains("connections are open"), "{}", service.log());
             assert!(holders.len() * OF_CONNECTION > LIMIT / 3, "{} connections", holders.len());
 
@@ -92,7 +92,7 @@ fn there_are_some_left_when_connections_hold_all_of_theirs() {
             // Whoever is connected gets memory and files.
             bob.offer("wanted");
             assert!(bob.await_start().instance > 0 && bob.has_memory());
-            let path = lab.path("trace");
+            let path = harness.path("trace");
             let file = File::options().read(true).write(true).create_new(true).open(&path).expect("a file");
             let config = raw::config(64, &[]).int(8, 1);
             let (_, frame) = writer.call_frame("EnableTracing", &Proto::new().message(1, &config));
@@ -106,7 +106,7 @@ fn there_are_some_left_when_connections_hold_all_of_theirs() {
 
             // And when some go, newcomers are served again.
             drop(holders);
-            let mut newcomer = as_user(BOB, || wait_until("there is room", || connect(lab)));
+            let mut newcomer = as_user(BOB, || wait_until("there is room", || connect(harness)));
             assert!(newcomer.call("InitializeConnection", &Proto::new().bytes(3, "newcomer")).success);
             consumer.disable();
         });

@@ -3,15 +3,15 @@
 
 use esatto_tests::raw::RawProducer;
 use esatto_tests::wire::{self, Peer, Proto};
-use esatto_tests::{Lab, Side, Skip, bystander};
+use esatto_tests::{Harness, Implementation, Skip, bystander};
 
 /// Bytes of the `track_event_descriptor`.
 const LARGE: usize = (128 << 10) - 64;
 const NAMES: [&str; 5] = ["large.0", "large.1", "large.2", "large.3", "large.4"];
 
 /// The names of the registered data sources, and the size of each descriptor.
-fn data_sources(lab: &Lab) -> Vec<(String, usize)> {
-    let mut peer = Peer::consumer(lab);
+fn data_sources(harness: &Harness) -> Vec<(String, usize)> {
+    let mut peer = Peer::consumer(harness);
     let (id, frame) = peer.call_frame("QueryServiceState", &Proto::new());
     peer.send(&frame);
     let mut found = Vec::new();
@@ -37,10 +37,10 @@ fn register_large(producer: &mut RawProducer) {
     }
 }
 
-fn check(lab: &Lab, expected_others: usize) {
-    let mut producer = RawProducer::connect(lab, "large");
+fn check(harness: &Harness, expected_others: usize) {
+    let mut producer = RawProducer::connect(harness, "large");
     register_large(&mut producer);
-    let found = data_sources(lab);
+    let found = data_sources(harness);
     for name in NAMES {
         let size = found.iter().find(|(found, _)| found == name).map(|&(_, size)| size);
         assert!(size.is_some_and(|size| size > LARGE), "{name} is {size:?} of {found:?}");
@@ -50,14 +50,14 @@ fn check(lab: &Lab, expected_others: usize) {
 
 #[test]
 fn with_our_service() {
-    bystander::watch(|lab, _, _| check(lab, 1));
+    bystander::watch(|harness, _, _| check(harness, 1));
 }
 
 #[test]
 fn with_theirs() -> Result<(), Skip> {
     esatto_tests::Peer::Official.require()?;
-    let lab = Lab::new();
-    let _service = lab.service(Side::Theirs);
-    check(&lab, 0);
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Theirs);
+    check(&harness, 0);
     Ok(())
 }

@@ -10,10 +10,10 @@ const SERVICE_FIELDS: [u32; 17] = [3, 10, 33, 35, 36, 46, 50, 69, 79, 89, 98, 10
 
 #[test]
 fn each_field_of_the_service() {
-    bystander::watch(|lab, _, _| {
-        let mut consumer = RawConsumer::connect(lab);
+    bystander::watch(|harness, _, _| {
+        let mut consumer = RawConsumer::connect(harness);
         consumer.enable(&raw::config(1024, &["forged"]));
-        let mut producer = RawProducer::connect(lab, "forger");
+        let mut producer = RawProducer::connect(harness, "forger");
         producer.offer("forged");
         let buffer = producer.await_start().buffer;
         let forged = SERVICE_FIELDS.map(|field| Proto::new().bytes(field, "forged").0);

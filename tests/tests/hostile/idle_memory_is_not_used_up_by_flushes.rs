@@ -15,12 +15,12 @@ fn allocated(memory: BorrowedFd<'_>) -> u64 {
 
 #[test]
 fn what_was_never_written_is_not_allocated() {
-    bystander::watch(|lab, _, _| {
+    bystander::watch(|harness, _, _| {
         // Scraping, and as much memory as there is.
         let introduction = Proto::new().int(1, 4096).int(2, SIZE).bytes(3, "idle").int(4, 1);
-        let mut producer = RawProducer::introduce(Peer::producer(lab), &introduction, &[]);
+        let mut producer = RawProducer::introduce(Peer::producer(harness), &introduction, &[]);
         producer.offer("idle");
-        let mut consumer = RawConsumer::connect(lab);
+        let mut consumer = RawConsumer::connect(harness);
         consumer.enable(&raw::config(1024, &["idle"]));
         let buffer = producer.await_start().buffer;
         assert!(producer.call("RegisterTraceWriter", &Proto::new().int(1, 1).int(2, buffer)).success);

@@ -24,14 +24,14 @@ fn register_large(producer: &mut RawProducer, name: &str) {
 fn descriptors_of_many_connections() {
     skip(|| {
         require_root()?;
-        bystander::watch(|lab, service, _| {
-            open_to_all(lab, &[&lab.producer_socket()]);
-            let mut consumer = RawConsumer::connect(lab);
+        bystander::watch(|harness, service, _| {
+            open_to_all(harness, &[&harness.producer_socket()]);
+            let mut consumer = RawConsumer::connect(harness);
             consumer.enable(&raw::config(64, &["of bob"]));
             let before = service.own_memory_kb();
             // 120 MB. One user gets half of 64 MiB.
             let alice = as_user(ALICE, || {
-                let mut producers: Vec<_> = (0..50).map(|_| RawProducer::connect(lab, "alice")).collect();
+                let mut producers: Vec<_> = (0..50).map(|_| RawProducer::connect(harness, "alice")).collect();
                 for producer in &mut producers {
                     (0..20).for_each(|_| register_large(producer, "of alice"));
                 }
@@ -39,7 +39,7 @@ fn descriptors_of_many_connections() {
             });
             assert_grew_less_than(service, before, (32 << 10) + SLACK_KB);
             assert!(service.log().contains("registers too many data sources"), "{}", service.log());
-            let mut bob = as_user(BOB, || RawProducer::connect(lab, "bob"));
+            let mut bob = as_user(BOB, || RawProducer::connect(harness, "bob"));
             register_large(&mut bob, "of bob");
             assert!(bob.await_start().instance > 0, "the other user has room for a large one");
             drop(alice);
@@ -52,8 +52,8 @@ fn descriptors_of_many_connections() {
 #[test]
 fn sequences_of_tiny_chunks() {
     const BUFFER_KB: u64 = 4 << 10;
-    bystander::watch(|lab, service, port| {
-        let mut consumer = RawConsumer::connect(lab);
+    bystander::watch(|harness, service, port| {
+        let mut consumer = RawConsumer::connect(harness);
         consumer.enable(&raw::config(BUFFER_KB, &["tiny"]));
         let before = service.own_memory_kb();
         let mut producers = Vec::new();

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use esatto::{BufferExhausted, DataSource, Setup, Source, Tracing};
 use esatto_tests::fake::FakeProducerPort;
-use esatto_tests::sdk::{Scenario, Stage};
+use esatto_tests::sdk::{Recorder, Scenario};
 use esatto_tests::wire::Proto;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
@@ -39,25 +39,25 @@ impl DataSource for Numbers {
 /// Recorded by the bystander, the session in the process, and by the strange service.
 static NUMBERS: Source<Numbers> = Source::new("com.example.numbers").buffer_exhausted(BufferExhausted::Stall);
 
-fn record(stage: &Stage) {
-    std::fs::set_permissions(stage.lab().folder(), Permissions::from_mode(0o777)).expect("ours");
-    let socket = stage.path("strange");
+fn record(recorder: &Recorder) {
+    std::fs::set_permissions(recorder.harness().folder(), Permissions::from_mode(0o777)).expect("ours");
+    let socket = recorder.path("strange");
     let listener = strangers::listen(&socket);
     NUMBERS.register().expect("registers");
     static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
     let said = |line: &str| SAID.lock().unwrap().push(line.to_owned());
     let builder = Tracing::builder().in_process().socket(socket.display().to_string()).notices(said);
     let _tracing = builder.start().expect("the control thread starts");
-    let session = stage.start(strangers::numbers());
+    let session = recorder.start(strangers::numbers());
 
     let is_over = AtomicBool::new(false);
     let written = std::thread::scope(|scope| {
         let tracing = scope.spawn(|| strangers::record_numbers(&NUMBERS, &is_over));
-        for memory in [not_sealed(), sealed_against(SealFlags::GROW), no_memfd(stage)] {
-            attack(stage, &listener, &memory);
+        for memory in [not_sealed(), sealed_against(SealFlags::GROW), no_memfd(recorder)] {
+            attack(recorder, &listener, &memory);
         }
         // Memory that cannot vanish is used, whoever sends it.
-        let mut port = strangers::accept(stage, &listener);
+        let mut port = strangers::accept(recorder, &listener);
         port.setup_tracing();
         start(&mut port);
         port.serve_until("CommitData", 3);
@@ -82,8 +82,8 @@ fn start(port: &mut FakeProducerPort) {
 }
 
 /// Hands over memory, and takes it away as soon as the program records into it.
-fn attack(stage: &Stage, listener: &std::os::unix::net::UnixListener, memory: &OwnedFd) {
-    let mut port = strangers::accept(stage, listener);
+fn attack(recorder: &Recorder, listener: &std::os::unix::net::UnixListener, memory: &OwnedFd) {
+    let mut port = strangers::accept(recorder, listener);
     port.serve_until("GetAsyncCommand", 1);
     port.command_with(SETUP_TRACING, &Proto::new().int(1, 4), Some(memory));
     start(&mut port);
@@ -106,8 +106,9 @@ fn sealed_against(seals: SealFlags) -> OwnedFd {
     memory
 }
 
-fn no_memfd(stage: &Stage) -> OwnedFd {
-    let file = std::fs::File::options().read(true).write(true).create(true).truncate(true).open(stage.path("memory"));
+fn no_memfd(recorder: &Recorder) -> OwnedFd {
+    let file =
+        std::fs::File::options().read(true).write(true).create(true).truncate(true).open(recorder.path("memory"));
     let file = file.expect("a file");
     file.set_len(BYTES).expect("a size");
     file.into()

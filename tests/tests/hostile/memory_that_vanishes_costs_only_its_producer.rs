@@ -5,7 +5,7 @@
 use esatto_tests::bystander;
 use esatto_tests::raw::{self, ONE_COMPLETE, RawChunk, RawConsumer, RawProducer, moved, packet};
 use esatto_tests::wire::{self, Peer, Proto};
-use esatto_tests::{Lab, Program};
+use esatto_tests::{Harness, Program};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate, memfd_create};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ const HUGE_PAGE: u64 = 2 << 20;
 const SETTING: &str = "/proc/sys/vm/nr_hugepages";
 
 /// A producer that brings memory along, and whether the service adopted that.
-fn offer(lab: &Lab, memory: BorrowedFd<'_>) -> (RawProducer, bool) {
+fn offer(harness: &Harness, memory: BorrowedFd<'_>) -> (RawProducer, bool) {
     // Pages of 4 KiB; with scraping, memory of its own.
     let introduction = Proto::new().int(1, 4096).bytes(3, "attacker").int(4, 1).int(6, 1);
-    let mut producer = RawProducer::introduce(Peer::producer(lab), &introduction, &[memory]);
+    let mut producer = RawProducer::introduce(Peer::producer(harness), &introduction, &[memory]);
     let adopted = wire::int(&producer.answer, 1) != 0;
     producer.set_memory(memory.try_clone_to_owned().expect("a descriptor"));
     assert!(producer.peer.call("Sync", &Proto::new()).success);
@@ -58,10 +58,10 @@ fn huge(bytes: u64) -> OwnedFd {
 #[test]
 fn a_memfd_of_huge_pages_is_refused() {
     let _pages = HugePages::configure();
-    bystander::watch(|lab, service, _| {
+    bystander::watch(|harness, service, _| {
         let memory = huge(HUGE_PAGE);
         fcntl_add_seals(&memory, SEALS).expect("seals");
-        let (mut producer, adopted) = offer(lab, memory.as_fd());
+        let (mut producer, adopted) = offer(harness, memory.as_fd());
         if adopted {
             fallocate(&memory, FallocateFlags::empty(), 0, HUGE_PAGE).expect("a page");
             let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
@@ -84,7 +84,7 @@ fn a_memfd_of_huge_pages_is_refused() {
 
 /// Makes the service believe that all memory is sealed, as if a way to take pages away had been
 /// found that its checks do not know.
-fn blind(lab: &Lab, command: &mut Command) {
+fn blind(harness: &Harness, command: &mut Command) {
     let source = r#"
         #include <stdarg.h>
         #include <sys/syscall.h>
@@ -98,20 +98,20 @@ fn blind(lab: &Lab, command: &mut Command) {
             return command == get_seals ? all_seals : (int)syscall(SYS_fcntl, fd, command, argument);
         }
     "#;
-    let (source, library): (PathBuf, PathBuf) = (lab.write("blind.c", source), lab.path("blind.so"));
+    let (source, library): (PathBuf, PathBuf) = (harness.write("blind.c", source), harness.path("blind.so"));
     let built = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).status();
     assert!(built.expect("a C compiler").success());
     command.env("LD_PRELOAD", library);
 }
 
 /// A producer whose memory can be taken away, with a session of its own, which scrapes it.
-fn start_victim(lab: &Lab) -> (RawProducer, RawConsumer, u64) {
+fn start_victim(harness: &Harness) -> (RawProducer, RawConsumer, u64) {
     let memory = memfd_create("smb", MemfdFlags::CLOEXEC).expect("a memfd");
     ftruncate(&memory, 16 << 10).expect("a size");
-    let (mut producer, adopted) = offer(lab, memory.as_fd());
+    let (mut producer, adopted) = offer(harness, memory.as_fd());
     assert!(adopted, "the service is not blind");
     producer.offer("attacked");
-    let mut consumer = RawConsumer::connect(lab);
+    let mut consumer = RawConsumer::connect(harness);
     consumer.enable(&raw::config(1024, &["attacked"]));
     let buffer = producer.await_start().buffer;
     assert!(producer.call("RegisterTraceWriter", &Proto::new().int(1, 1).int(2, buffer)).success);
@@ -133,9 +133,9 @@ fn expect_disconnection(service: &mut Program, producer: &mut RawProducer, befor
 
 #[test]
 fn a_fault_in_its_memory_disconnects_a_producer() {
-    bystander::watch_with(blind, |lab, service, _| {
+    bystander::watch_with(blind, |harness, service, _| {
         // While a commit is copied.
-        let (mut producer, mut consumer, buffer) = start_victim(lab);
+        let (mut producer, mut consumer, buffer) = start_victim(harness);
         ftruncate(producer.memory(), 0).expect("nothing keeps it");
         let entries = (0..4).fold(Proto::new(), |request, page| request.message(1, &moved(page, 0, buffer)));
         let (_, frame) = producer.peer.call_frame("CommitData", &entries);
@@ -146,7 +146,7 @@ fn a_fault_in_its_memory_disconnects_a_producer() {
         assert_eq!(consumer.read_texts(), [(0, "attacker".to_owned())]);
 
         // While a flush looks for chunks.
-        let (mut producer, mut consumer, _) = start_victim(lab);
+        let (mut producer, mut consumer, _) = start_victim(harness);
         ftruncate(producer.memory(), 0).expect("nothing keeps it");
         let flush = consumer.flush(0);
         let id = producer.await_flush();

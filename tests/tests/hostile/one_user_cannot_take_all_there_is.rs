@@ -5,7 +5,7 @@ use crate::users::{ALICE, BOB, as_user, open_to_all, require_root};
 use esatto_tests::bystander::{watch, watch_behind_relay};
 use esatto_tests::raw::{self, RawProducer};
 use esatto_tests::wire::{self, Peer, Proto};
-use esatto_tests::{Lab, Skip, skip, wait_until};
+use esatto_tests::{Harness, Skip, skip, wait_until};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::fs::File;
@@ -21,8 +21,8 @@ fn full_pipe() -> (OwnedFd, OwnedFd) {
 }
 
 /// Records into a file, and ends the session at once.
-fn record_into(lab: &Lab, file: &OwnedFd) {
-    let mut consumer = Peer::consumer(lab);
+fn record_into(harness: &Harness, file: &OwnedFd) {
+    let mut consumer = Peer::consumer(harness);
     let config = raw::config(64, &[]).int(8, 1);
     let (_, frame) = consumer.call_frame("EnableTracing", &Proto::new().message(1, &config));
     consumer.send_with_fds(&frame, &[file.as_fd()]);
@@ -33,19 +33,19 @@ fn record_into(lab: &Lab, file: &OwnedFd) {
 fn trace_files_are_shared() {
     skip(|| {
         require_root()?;
-        watch(|lab, service, _| {
-            open_to_all(lab, &[&lab.producer_socket(), &lab.consumer_socket()]);
+        watch(|harness, service, _| {
+            open_to_all(harness, &[&harness.producer_socket(), &harness.consumer_socket()]);
             let mut other_ends = Vec::new();
             as_user(ALICE, || {
                 for _ in 0..80 {
                     let (read_end, write_end) = full_pipe();
-                    record_into(lab, &write_end);
+                    record_into(harness, &write_end);
                     other_ends.push(read_end);
                 }
             });
-            let path = lab.path("bob");
+            let path = harness.path("bob");
             let file = File::options().read(true).write(true).create_new(true).open(&path).expect("a file");
-            as_user(BOB, || record_into(lab, &file.into()));
+            as_user(BOB, || record_into(harness, &file.into()));
             wait_until("the session of the other user is written", || {
                 std::fs::metadata(&path).is_ok_and(|file| file.len() > 0).then_some(())
             });
@@ -60,8 +60,8 @@ fn trace_files_are_shared() {
 fn connections_of_a_relay_are_shared() {
     skip(|| {
         require_root()?;
-        watch_behind_relay(|lab, relay, socket| {
-            open_to_all(lab, &[socket]);
+        watch_behind_relay(|harness, relay, socket| {
+            open_to_all(harness, &[socket]);
             // More than there can be, and as long as they are served.
             let taken = as_user(ALICE, || (0..1100).map(|_| Peer::connect(socket)).collect::<Vec<_>>());
             relay.wait_for_log("half of what the others leave");
@@ -73,12 +73,12 @@ fn connections_of_a_relay_are_shared() {
 }
 
 /// Offers the largest memory there can be; the connection, and whether it was adopted.
-fn offer_memory(lab: &Lab) -> (RawProducer, bool) {
+fn offer_memory(harness: &Harness) -> (RawProducer, bool) {
     let memory = memfd_create("smb", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC).expect("a memfd");
     ftruncate(&memory, 32 << 20).expect("a size");
     fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).expect("seals");
     let introduction = Proto::new().int(1, 4096).bytes(3, "offer").int(6, 1);
-    let producer = RawProducer::introduce(Peer::producer(lab), &introduction, &[memory.as_fd()]);
+    let producer = RawProducer::introduce(Peer::producer(harness), &introduction, &[memory.as_fd()]);
     let is_adopted = wire::int(&producer.answer, 1) != 0;
     (producer, is_adopted)
 }
@@ -87,12 +87,12 @@ fn offer_memory(lab: &Lab) -> (RawProducer, bool) {
 fn shared_memory_is_shared_by_users() {
     skip(|| {
         require_root()?;
-        watch(|lab, _, _| {
-            open_to_all(lab, &[&lab.producer_socket()]);
-            let offered = as_user(ALICE, || (0..140).map(|_| offer_memory(lab)).collect::<Vec<_>>());
+        watch(|harness, _, _| {
+            open_to_all(harness, &[&harness.producer_socket()]);
+            let offered = as_user(ALICE, || (0..140).map(|_| offer_memory(harness)).collect::<Vec<_>>());
             // Half of 8 GiB, of which the bystander has 256 KiB.
             assert_eq!(offered.iter().filter(|(_, is_adopted)| *is_adopted).count(), 127);
-            assert!(as_user(BOB, || offer_memory(lab)).1, "the other user gets his share");
+            assert!(as_user(BOB, || offer_memory(harness)).1, "the other user gets his share");
         });
         Ok(())
     });

@@ -10,11 +10,11 @@ const REGISTRATIONS: u64 = 1024;
 
 #[test]
 fn seventeen_producers_with_1024_registrations() {
-    bystander::watch(|lab, service, _| {
-        let mut consumer = RawConsumer::connect(lab);
+    bystander::watch(|harness, service, _| {
+        let mut consumer = RawConsumer::connect(harness);
         consumer.enable(&raw::config(1024, &["wanted"]));
         let mut greedy: Vec<RawProducer> =
-            (0..GREEDY).map(|number| RawProducer::connect(lab, &format!("greedy {number}"))).collect();
+            (0..GREEDY).map(|number| RawProducer::connect(harness, &format!("greedy {number}"))).collect();
         for producer in &mut greedy {
             let frames = (1..=REGISTRATIONS).flat_map(|id| {
                 let descriptor = Proto::new().bytes(1, "wanted").int(7, id);
@@ -25,7 +25,7 @@ fn seventeen_producers_with_1024_registrations() {
             // Answered when all of them are.
             assert!(producer.call("Sync", &Proto::new()).success);
         }
-        let mut newcomer = RawProducer::connect(lab, "newcomer");
+        let mut newcomer = RawProducer::connect(harness, "newcomer");
         newcomer.offer("wanted");
         assert!(newcomer.call("Sync", &Proto::new()).success);
         let started = newcomer.await_start();

@@ -19,14 +19,14 @@ fn for_names(patterns: impl Iterator<Item = String>) -> Proto {
 
 #[test]
 fn a_config_with_thousands_of_them_is_refused_with_the_reason() {
-    bystander::watch(|lab, _, _| {
+    bystander::watch(|harness, _, _| {
         let large = |i| format!("(?:{i}[^]{{9}}){{60}}");
         let configs = [
             (for_names((0..10_909).map(|i| format!("{i}"))), "regular expressions"),
             (for_names((0..500).map(large)), "too large together"),
         ];
         for (config, reason) in configs {
-            let mut consumer = RawConsumer::connect(lab);
+            let mut consumer = RawConsumer::connect(harness);
             consumer.enable(&config);
             let reply = consumer.ended();
             let error = String::from_utf8_lossy(wire::last(&reply.body, 3).unwrap_or_default()).into_owned();
@@ -37,12 +37,12 @@ fn a_config_with_thousands_of_them_is_refused_with_the_reason() {
 
 #[test]
 fn a_name_is_tested_once_for_a_frame_of_triggers_and_registrations() {
-    bystander::watch(|lab, _, _| {
-        let mut consumer = RawConsumer::connect(lab);
+    bystander::watch(|harness, _, _| {
+        let mut consumer = RawConsumer::connect(harness);
         let trigger = Proto::new().bytes(1, "t").bytes(2, HARD);
         let triggers = Proto::new().int(1, 1).message(2, &trigger).int(3, 60_000);
         consumer.enable(&for_names(std::iter::once(HARD.to_owned())).message(17, &triggers));
-        let mut producer = RawProducer::connect(lab, &"a".repeat(NAME_BYTES));
+        let mut producer = RawProducer::connect(harness, &"a".repeat(NAME_BYTES));
         for _ in 0..200 {
             producer.offer("hard");
         }
@@ -60,7 +60,7 @@ const PACKETS: u32 = 12;
 
 #[test]
 fn a_packet_of_hard_strings_is_redacted() {
-    bystander::watch(|lab, _, _| {
+    bystander::watch(|harness, _, _| {
         // Trace.packet is message 1, whose field 900 (for_testing) is message 2, whose field 1 is a
         // string with rules.
         let bytecode = esatto_filter::Builder::new(esatto_filter::Version::V2)
@@ -71,9 +71,9 @@ fn a_packet_of_hard_strings_is_redacted() {
             .expect("bytecode");
         let rule = Proto::new().int(1, 1).bytes(2, HARD);
         let filter = Proto::new().bytes(2, &bytecode.bytecode).message(3, &Proto::new().message(1, &rule));
-        let mut consumer = RawConsumer::connect(lab);
+        let mut consumer = RawConsumer::connect(harness);
         consumer.enable(&raw::config(1024, &["hard"]).message(33, &filter));
-        let mut producer = RawProducer::connect(lab, "strings");
+        let mut producer = RawProducer::connect(harness, "strings");
         producer.offer("hard");
         let buffer = producer.await_start().buffer;
         let strings = (0..STRINGS).fold(Proto::new(), |strings, _| strings.bytes(1, "a".repeat(STRING_BYTES)));

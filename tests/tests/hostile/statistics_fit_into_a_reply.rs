@@ -9,13 +9,13 @@ const WRITERS: u16 = 30_000;
 
 #[test]
 fn thirty_thousand_writers() {
-    bystander::watch(|lab, _, _| {
-        let mut consumer = RawConsumer::connect(lab);
+    bystander::watch(|harness, _, _| {
+        let mut consumer = RawConsumer::connect(harness);
         let source = Proto::new().bytes(1, "many");
         let config =
             Proto::new().message(1, &Proto::new().int(1, 32 << 10)).message(2, &Proto::new().message(1, &source));
         consumer.enable(&config);
-        let mut producer = RawProducer::connect(lab, "many");
+        let mut producer = RawProducer::connect(harness, "many");
         producer.offer("many");
         let buffer = producer.await_start().buffer;
         let pages = u16::try_from(producer.pages()).expect("few pages");

@@ -8,7 +8,7 @@ use esatto::schema::{DataSourceConfig, TraceConfig, TracePacketReader, trace_con
 use esatto::{DataSource, Source};
 use esatto_protozero::{Fields, Value};
 use esatto_tests::fake::{self, FakeProducerPort, PRODUCER_METHODS};
-use esatto_tests::sdk::Stage;
+use esatto_tests::sdk::Recorder;
 use esatto_tests::wire::Proto;
 use rustix::process::Uid;
 
@@ -27,14 +27,14 @@ pub(crate) fn listen(path: &Path) -> UnixListener {
     listening.join().expect("does not panic")
 }
 
-/// The program connects. Whatever changes in the folder of the stage makes it try at once.
-pub(crate) fn accept(stage: &Stage, listener: &UnixListener) -> FakeProducerPort {
+/// The program connects. Whatever changes in the folder of the recorder makes it try at once.
+pub(crate) fn accept(recorder: &Recorder, listener: &UnixListener) -> FakeProducerPort {
     let is_here = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !is_here.load(Ordering::Relaxed) {
-                stage.save("poke", "");
-                std::fs::remove_file(stage.path("poke")).expect("is there");
+                recorder.save("poke", "");
+                std::fs::remove_file(recorder.path("poke")).expect("is there");
                 std::thread::sleep(std::time::Duration::from_millis(2));
             }
         });

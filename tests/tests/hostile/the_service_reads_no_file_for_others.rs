@@ -13,15 +13,15 @@ const SECRET: &[u8] = b"what only the owner of this file knows";
 /// what is in the clone.
 fn clone_of(access: &std::fs::OpenOptions) -> (Vec<u8>, Vec<u8>) {
     let mut outcome = None;
-    watch(|lab, _, _| {
-        let file = access.open(lab.write("secret", SECRET)).expect("it is there");
-        let mut consumer = RawConsumer::connect(lab);
+    watch(|harness, _, _| {
+        let file = access.open(harness.write("secret", SECRET)).expect("it is there");
+        let mut consumer = RawConsumer::connect(harness);
         let config = raw::config(64, &[]).int(8, 1).bytes(22, "victim");
         let (_, frame) = consumer.peer.call_frame("EnableTracing", &Proto::new().message(1, &config));
         consumer.peer.send_with_fds(&frame, &[file.as_fd()]);
-        let path = lab.path("clone");
+        let path = harness.path("clone");
         let copy = File::options().read(true).write(true).create_new(true).open(&path).expect("a file");
-        let mut cloner = RawConsumer::connect(lab);
+        let mut cloner = RawConsumer::connect(harness);
         let (id, frame) = cloner.peer.call_frame("CloneSession", &Proto::new().bytes(4, "victim"));
         cloner.peer.send_with_fds(&frame, &[copy.as_fd()]);
         let reply = cloner.peer.reply_to(id);

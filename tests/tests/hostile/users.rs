@@ -1,6 +1,6 @@
 //! Attacks in the name of several users, which takes root.
 
-use esatto_tests::{Lab, Skip};
+use esatto_tests::{Harness, Skip};
 use rustix::thread::set_thread_res_uid;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -9,9 +9,9 @@ use std::path::Path;
 pub(crate) const ALICE: u32 = 4_242_001;
 pub(crate) const BOB: u32 = 4_242_002;
 
-/// Lets everybody connect to these sockets of a lab.
-pub(crate) fn open_to_all(lab: &Lab, sockets: &[&Path]) {
-    for path in sockets.iter().copied().chain([lab.folder()]) {
+/// Lets everybody connect to these sockets of a harness.
+pub(crate) fn open_to_all(harness: &Harness, sockets: &[&Path]) {
+    for path in sockets.iter().copied().chain([harness.folder()]) {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).expect("a mode");
     }
 }

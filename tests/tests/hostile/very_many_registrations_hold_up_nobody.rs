@@ -32,12 +32,12 @@ fn registered(consumer: &mut RawConsumer) -> u64 {
 
 #[test]
 fn nor_do_configs_that_want_them() {
-    bystander::watch(|lab, service, _| {
-        let mut idle = RawConsumer::connect(lab);
+    bystander::watch(|harness, service, _| {
+        let mut idle = RawConsumer::connect(harness);
         idle.enable(&raw::config(64, &["nothing"]));
         assert_eq!(registered(&mut idle), 1, "that of the bystander");
         let mut producers: Vec<_> =
-            (0..PRODUCERS).map(|number| RawProducer::connect(lab, &format!("producer {number}"))).collect();
+            (0..PRODUCERS).map(|number| RawProducer::connect(harness, &format!("producer {number}"))).collect();
 
         // All of it is there before the service looks at anything, and the question comes after it.
         service.signal(Signal::STOP);
@@ -70,13 +70,13 @@ fn nor_do_configs_that_want_them() {
         let wanted: Vec<String> =
             (1..=REGISTRATIONS).map(|id| name(0, id)).filter(|name| !name.contains(':')).collect();
         let wanted: Vec<&str> = wanted.iter().map(String::as_str).cycle().take(WANTED as usize).collect();
-        let mut consumer = RawConsumer::connect(lab);
+        let mut consumer = RawConsumer::connect(harness);
         consumer.enable(&raw::config(64, &wanted));
         let stats = consumer.stats();
         let made = wire::int(&stats, 5);
         assert!((PRODUCERS * 16..INSTANCES + (PRODUCERS + 1) * 16).contains(&made), "{made} instances");
         assert!(wire::int(&stats, 4001) > 1000, "the statistics count what was refused");
-        let mut newcomer = RawProducer::connect(lab, "newcomer");
+        let mut newcomer = RawProducer::connect(harness, "newcomer");
         newcomer.offer("equal");
         assert!(newcomer.await_start().instance > 0);
         consumer.disable();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use esatto_tests::workload::{self, Expected, Workload};
-use esatto_tests::{Lab, Peer, Side, Skip, esatto_bin, skip, wire};
+use esatto_tests::{Harness, Implementation, Peer, Skip, esatto_bin, skip, wire};
 
 const WORKLOAD: Workload = Workload { threads: 2, rounds: 300, pause_us: 100 };
 const CONFIG: &str = r#"
@@ -21,28 +21,28 @@ const ZSTD_COMPRESSED_PACKETS: u32 = 133;
 
 #[test]
 fn deflate() {
-    skip(|| is_read_by_their_trace_processor(Side::Ours, ""));
+    skip(|| is_read_by_their_trace_processor(Implementation::Ours, ""));
 }
 
 #[test]
 fn deflate_recorded_by_theirs() {
-    skip(|| is_read_by_their_trace_processor(Side::Theirs, ""));
+    skip(|| is_read_by_their_trace_processor(Implementation::Theirs, ""));
 }
 
 #[test]
 fn deflate_into_a_file_of_theirs() {
-    skip(|| is_read_by_their_trace_processor(Side::Theirs, INTO_FILE));
+    skip(|| is_read_by_their_trace_processor(Implementation::Theirs, INTO_FILE));
 }
 
-fn is_read_by_their_trace_processor(consumer: Side, more: &str) -> Result<(), Skip> {
+fn is_read_by_their_trace_processor(consumer: Implementation, more: &str) -> Result<(), Skip> {
     Peer::TraceProcessor.require()?;
-    if consumer == Side::Theirs {
+    if consumer == Implementation::Theirs {
         Peer::Official.require()?;
     }
-    let lab = Lab::new();
-    let (trace, pid) = record(&lab, consumer, &format!("{DEFLATE} {more}"));
+    let harness = Harness::new();
+    let (trace, pid) = record(&harness, consumer, &format!("{DEFLATE} {more}"));
     only_field(&trace, COMPRESSED_PACKETS);
-    workload::assert_whole(&lab.path("trace"), &[Expected { pid, workload: WORKLOAD, details: true }]);
+    workload::assert_whole(&harness.path("trace"), &[Expected { pid, workload: WORKLOAD, details: true }]);
     Ok(())
 }
 
@@ -59,26 +59,26 @@ fn zstd_into_a_file() {
 /// The reference library decompresses it; a trace processor that does it itself is younger than the one here.
 fn is_whole_when_decompressed(more: &str) -> Result<(), Skip> {
     Peer::TraceProcessor.require()?;
-    let lab = Lab::new();
-    let (trace, pid) = record(&lab, Side::Ours, &format!("{ZSTD} {more}"));
+    let harness = Harness::new();
+    let (trace, pid) = record(&harness, Implementation::Ours, &format!("{ZSTD} {more}"));
     let decompressed: Vec<u8> = only_field(&trace, ZSTD_COMPRESSED_PACKETS)
         .iter()
         .flat_map(|frame| zstd::stream::decode_all(*frame).expect("a zstd frame"))
         .collect();
     assert!(decompressed.len() > 3 * trace.len(), "{} bytes in {}", decompressed.len(), trace.len());
-    let info = lab.command(esatto_bin()).arg("info").arg(lab.path("trace")).output().expect("esatto info");
+    let info = harness.command(esatto_bin()).arg("info").arg(harness.path("trace")).output().expect("esatto info");
     assert!(info.status.success(), "{}", String::from_utf8_lossy(&info.stderr));
-    let path = lab.write("decompressed", decompressed);
+    let path = harness.write("decompressed", decompressed);
     workload::assert_whole(&path, &[Expected { pid, workload: WORKLOAD, details: true }]);
     Ok(())
 }
 
-fn record(lab: &Lab, consumer: Side, more: &str) -> (Vec<u8>, u32) {
-    let _service = lab.service(Side::Ours);
-    let mut application = lab.application(Side::Ours, WORKLOAD);
-    let mut recording = lab.record(consumer, "trace", &format!("{CONFIG}{more}\n"));
+fn record(harness: &Harness, consumer: Implementation, more: &str) -> (Vec<u8>, u32) {
+    let _service = harness.service(Implementation::Ours);
+    let mut application = harness.application(Implementation::Ours, WORKLOAD);
+    let mut recording = harness.record(consumer, "trace", &format!("{CONFIG}{more}\n"));
     application.wait_ok();
-    let trace: &Path = &lab.stop(&mut recording);
+    let trace: &Path = &harness.stop(&mut recording);
     (std::fs::read(trace).expect("a trace"), application.pid())
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use esatto_tests::tp::rows;
 use esatto_tests::workload::Workload;
-use esatto_tests::{Lab, Peer, Side, Skip};
+use esatto_tests::{Harness, Implementation, Peer, Skip};
 
 const SHORT: Workload = Workload { threads: 1, rounds: 20, pause_us: 100 };
 
@@ -18,28 +18,28 @@ data_sources { config {
 "#;
 
 /// Numbers of processes and of their main threads that have a slice.
-fn processes(service: Side) -> Result<(Vec<(i64, i64)>, String), Skip> {
+fn processes(service: Implementation) -> Result<(Vec<(i64, i64)>, String), Skip> {
     Peer::TraceProcessor.require()?;
-    let lab = Lab::new();
-    let daemon = lab.service(service);
-    let application = lab.application_command(Side::Ours, SHORT);
+    let harness = Harness::new();
+    let daemon = harness.service(service);
+    let application = harness.application_command(Implementation::Ours, SHORT);
     let mut command = Command::new("unshare");
     command.args(["--pid", "--fork", "--kill-child"]).arg(application.get_program()).args(application.get_args());
     command.envs(application.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let mut contained = lab.start("contained", &mut command);
-    lab.wait_for_producers(1);
-    let mut recording = lab.record(Side::Ours, "trace", CONFIG);
+    let mut contained = harness.start("contained", &mut command);
+    harness.wait_for_producers(1);
+    let mut recording = harness.record(Implementation::Ours, "trace", CONFIG);
     if !contained.wait().success() {
         return Err(Skip(format!("no process namespaces: {}", contained.log().trim())));
     }
-    let trace = lab.stop(&mut recording);
+    let trace = harness.stop(&mut recording);
     let sql = "select pid, tid from process join thread using (upid) where pid > 0 and is_main_thread";
     let processes = rows(&trace, sql).iter().map(|row| (row.int("pid"), row.int("tid"))).collect();
     Ok((processes, daemon.log()))
 }
 
 fn ours() -> Result<(), Skip> {
-    let (processes, log) = processes(Side::Ours)?;
+    let (processes, log) = processes(Implementation::Ours)?;
     let pid: i64 = log.split(", pid ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok()).expect("it is logged");
     assert!(pid > 1, "{log}");
     assert_eq!(processes, [(pid, pid)]);
@@ -47,7 +47,7 @@ fn ours() -> Result<(), Skip> {
 }
 
 fn theirs() -> Result<(), Skip> {
-    let (processes, _) = processes(Side::Theirs)?;
+    let (processes, _) = processes(Implementation::Theirs)?;
     assert_eq!(processes, [(1, 1)]);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `write_into_file`: the service writes the trace into the consumer's file while it records.
 
 use esatto_tests::workload::{self, Expected, Workload};
-use esatto_tests::{Lab, Skip, Trio};
+use esatto_tests::{Conversation, Harness, Skip};
 
 const WORKLOAD: Workload = Workload { threads: 2, rounds: 300, pause_us: 1000 };
 
@@ -17,13 +17,13 @@ data_sources { config {
 } }
 "#;
 
-fn scenario(trio: Trio) -> Result<(), Skip> {
-    let lab = Lab::new();
-    let _service = lab.service(trio.service);
-    let mut application = lab.application(trio.producer, WORKLOAD);
-    let mut recording = lab.record(trio.consumer, "trace", CONFIG);
+fn scenario(conversation: Conversation) -> Result<(), Skip> {
+    let harness = Harness::new();
+    let _service = harness.service(conversation.service);
+    let mut application = harness.application(conversation.producer, WORKLOAD);
+    let mut recording = harness.record(conversation.consumer, "trace", CONFIG);
     application.wait_ok();
-    let trace = lab.stop(&mut recording);
+    let trace = harness.stop(&mut recording);
     workload::assert_whole(&trace, &[Expected { pid: application.pid(), workload: WORKLOAD, details: false }]);
     Ok(())
 }

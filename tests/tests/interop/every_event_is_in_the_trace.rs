@@ -1,20 +1,20 @@
 //! Two applications emit at once; every event is in the trace, in order per thread.
 
 use esatto_tests::workload::{self, CONFIG, CONFIG_WITHOUT_DEBUG, Expected, Workload};
-use esatto_tests::{Lab, Skip, Trio};
+use esatto_tests::{Conversation, Harness, Skip};
 
 const LARGE: Workload = Workload { threads: 3, rounds: 400, pause_us: 100 };
 const SMALL: Workload = Workload { threads: 1, rounds: 30, pause_us: 1000 };
 
-fn record(trio: Trio, config: &str, details: bool) {
-    let lab = Lab::new();
-    let _service = lab.service(trio.service);
-    let mut large = lab.application(trio.producer, LARGE);
-    let mut small = lab.application(trio.producer, SMALL);
-    let mut recording = lab.record(trio.consumer, "trace", config);
+fn record(conversation: Conversation, config: &str, details: bool) {
+    let harness = Harness::new();
+    let _service = harness.service(conversation.service);
+    let mut large = harness.application(conversation.producer, LARGE);
+    let mut small = harness.application(conversation.producer, SMALL);
+    let mut recording = harness.record(conversation.consumer, "trace", config);
     large.wait_ok();
     small.wait_ok();
-    let trace = lab.stop(&mut recording);
+    let trace = harness.stop(&mut recording);
     workload::assert_whole(
         &trace,
         &[
@@ -27,8 +27,8 @@ fn record(trio: Trio, config: &str, details: bool) {
 mod with_all_categories {
     use super::*;
 
-    fn scenario(trio: Trio) -> Result<(), Skip> {
-        record(trio, CONFIG, true);
+    fn scenario(conversation: Conversation) -> Result<(), Skip> {
+        record(conversation, CONFIG, true);
         Ok(())
     }
     esatto_tests::matrix!(scenario);
@@ -37,8 +37,8 @@ mod with_all_categories {
 mod without_category_debug {
     use super::*;
 
-    fn scenario(trio: Trio) -> Result<(), Skip> {
-        record(trio, CONFIG_WITHOUT_DEBUG, false);
+    fn scenario(conversation: Conversation) -> Result<(), Skip> {
+        record(conversation, CONFIG_WITHOUT_DEBUG, false);
         Ok(())
     }
     esatto_tests::matrix!(scenario);

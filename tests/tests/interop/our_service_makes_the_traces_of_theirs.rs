@@ -3,7 +3,7 @@
 //! `parity` look at what happens before.
 
 use esatto_tests::wire::{self, Proto};
-use esatto_tests::{Peer, Side, Skip, by_hand, skip};
+use esatto_tests::{Implementation, Peer, Skip, by_hand, skip};
 use prost_reflect::prost::Message as _;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, ReflectMessage as _, Value};
 
@@ -48,8 +48,8 @@ fn same(config: &str, packets: u64) -> Result<(), Skip> {
     Peer::Official.require()?;
     let packets: Vec<Vec<u8>> = (0..packets).map(packet).collect();
     let config = format!("{config}\n{SOURCES}");
-    let record = |service| by_hand::record(service, Side::Theirs, &config, SOURCE, &packets);
-    let (theirs, ours) = (outline(&record(Side::Theirs)), outline(&record(Side::Ours)));
+    let record = |service| by_hand::record(service, Implementation::Theirs, &config, SOURCE, &packets);
+    let (theirs, ours) = (outline(&record(Implementation::Theirs)), outline(&record(Implementation::Ours)));
     assert!(ours.len() > 20, "{ours:#?}");
     for (at, (theirs, ours)) in theirs.iter().zip(&ours).enumerate() {
         assert_eq!(theirs, ours, "packet {at}");

@@ -1,6 +1,6 @@
 //! Perfetto's `traced_probes` gives our service what it gives its own.
 
-use esatto_tests::{Lab, Peer, Side, Skip, tp};
+use esatto_tests::{Harness, Implementation, Peer, Skip, tp};
 
 const STATS: &str = r#"
 buffers { size_kb: 4096 fill_policy: DISCARD }
@@ -25,13 +25,13 @@ data_sources { config {
 mod process_and_system_statistics_arrive {
     use super::*;
 
-    fn scenario(service: Side) -> Result<(), Skip> {
+    fn scenario(service: Implementation) -> Result<(), Skip> {
         Peer::Official.require()?;
         Peer::TraceProcessor.require()?;
-        let lab = Lab::new();
-        let _service = lab.service(service);
-        let probes = lab.probes();
-        let trace = lab.record(service, "trace", STATS).finish();
+        let harness = Harness::new();
+        let _service = harness.service(service);
+        let probes = harness.probes();
+        let trace = harness.record(service, "trace", STATS).finish();
         let all = tp::query(
             &trace,
             &format!(
@@ -77,19 +77,19 @@ static TRACEFS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 mod kernel_events_arrive {
     use super::*;
 
-    fn scenario(service: Side) -> Result<(), Skip> {
+    fn scenario(service: Implementation) -> Result<(), Skip> {
         Peer::Official.require()?;
         Peer::TraceProcessor.require()?;
         let _turn = TRACEFS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         esatto_tests::mount_tracefs()?;
-        let lab = Lab::new();
-        let _service = lab.service(service);
-        let _probes = lab.probes();
-        lab.wait_for_data_source("linux.ftrace");
-        let mut recording = lab.record(service, "trace", FTRACE);
-        lab.wait_for_sessions(1);
+        let harness = Harness::new();
+        let _service = harness.service(service);
+        let _probes = harness.probes();
+        harness.wait_for_data_source("linux.ftrace");
+        let mut recording = harness.record(service, "trace", FTRACE);
+        harness.wait_for_sessions(1);
         // Runs to the end of the recording: a session counts as started before the kernel's events are on.
-        let mut child = lab.start("sh", lab.command("sh").args(["-c", "while :; do sleep 0.05; done"]));
+        let mut child = harness.start("sh", harness.command("sh").args(["-c", "while :; do sleep 0.05; done"]));
         let trace = recording.finish();
         child.kill();
         let all = tp::query(

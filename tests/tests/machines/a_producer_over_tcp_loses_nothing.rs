@@ -4,23 +4,23 @@
 
 use crate::guest::{host, loopback_address};
 use esatto_tests::workload::{self, CONFIG, Expected, Workload};
-use esatto_tests::{Lab, Peer, Program, Side, Skip, Trio, skip, tp, wait_until};
+use esatto_tests::{Conversation, Harness, Implementation, Peer, Program, Skip, skip, tp, wait_until};
 
 const LARGE: Workload = Workload { threads: 3, rounds: 400, pause_us: 100 };
 
 /// Emits a few events, and then nothing for longer than the recording takes.
 const STUCK: Workload = Workload { threads: 1, rounds: 2, pause_us: 60_000_000 };
 
-fn record(producer: Side, consumer: Side) {
+fn record(producer: Implementation, consumer: Implementation) {
     skip(|| {
-        Trio { producer, service: Side::Ours, consumer }.require()?;
-        let lab = Lab::new();
+        Conversation { producer, service: Implementation::Ours, consumer }.require()?;
+        let harness = Harness::new();
         let address = loopback_address();
-        let _service = host(&lab, Side::Ours, &address);
-        let mut application = start(&lab, producer, LARGE, &address);
-        let mut recording = lab.record(consumer, "trace", CONFIG);
+        let _service = host(&harness, Implementation::Ours, &address);
+        let mut application = start(&harness, producer, LARGE, &address);
+        let mut recording = harness.record(consumer, "trace", CONFIG);
         application.wait_ok();
-        let trace = lab.stop(&mut recording);
+        let trace = harness.stop(&mut recording);
         workload::assert_whole(&trace, &[Expected { pid: application.pid(), workload: LARGE, details: true }]);
         let machines = tp::rows(&trace, "select raw_id from machine");
         assert_eq!(machines.iter().map(|row| row.int("raw_id")).collect::<Vec<_>>(), [0]);
@@ -28,40 +28,40 @@ fn record(producer: Side, consumer: Side) {
     });
 }
 
-fn start(lab: &Lab, side: Side, workload: Workload, address: &str) -> Program {
-    let mut command = lab.application_command(side, workload);
-    lab.start("producer", command.env("PERFETTO_PRODUCER_SOCK_NAME", address))
+fn start(harness: &Harness, implementation: Implementation, workload: Workload, address: &str) -> Program {
+    let mut command = harness.application_command(implementation, workload);
+    harness.start("producer", command.env("PERFETTO_PRODUCER_SOCK_NAME", address))
 }
 
 #[test]
 fn ours_recorded_by_ours() {
-    record(Side::Ours, Side::Ours);
+    record(Implementation::Ours, Implementation::Ours);
 }
 
 #[test]
 fn ours_recorded_by_theirs() {
-    record(Side::Ours, Side::Theirs);
+    record(Implementation::Ours, Implementation::Theirs);
 }
 
 #[test]
 fn theirs_recorded_by_ours() {
-    record(Side::Theirs, Side::Ours);
+    record(Implementation::Theirs, Implementation::Ours);
 }
 
 #[test]
 fn theirs_recorded_by_theirs() {
-    record(Side::Theirs, Side::Theirs);
+    record(Implementation::Theirs, Implementation::Theirs);
 }
 
 /// What threads have not committed yet comes with a flush, because producers scrape themselves where the service cannot.
-fn scrape(producer: Side, service: Side) -> Result<(), Skip> {
-    Trio { producer, service, consumer: Side::Ours }.require()?;
-    let lab = Lab::new();
+fn scrape(producer: Implementation, service: Implementation) -> Result<(), Skip> {
+    Conversation { producer, service, consumer: Implementation::Ours }.require()?;
+    let harness = Harness::new();
     let address = loopback_address();
-    let _service = host(&lab, service, &address);
-    let mut recording = lab.record(Side::Ours, "trace", CONFIG);
-    lab.wait_for_sessions(1);
-    let application = start(&lab, producer, STUCK, &address);
+    let _service = host(&harness, service, &address);
+    let mut recording = harness.record(Implementation::Ours, "trace", CONFIG);
+    harness.wait_for_sessions(1);
+    let application = start(&harness, producer, STUCK, &address);
     wait_until("the application sleeps inside of a slice", || sleeps(&application).then_some(()));
     let trace = recording.stop();
     let begun = "select s.name from slice s join thread_track k on s.track_id = k.id order by s.id";
@@ -82,18 +82,18 @@ fn sleeps(application: &Program) -> bool {
 
 #[test]
 fn ours_is_scraped() {
-    skip(|| scrape(Side::Ours, Side::Ours));
+    skip(|| scrape(Implementation::Ours, Implementation::Ours));
 }
 
 #[test]
 fn theirs_is_scraped() {
-    skip(|| scrape(Side::Theirs, Side::Ours));
+    skip(|| scrape(Implementation::Theirs, Implementation::Ours));
 }
 
 #[test]
 fn ours_is_scraped_for_their_service() {
     skip(|| {
         Peer::Official.require()?;
-        scrape(Side::Ours, Side::Theirs)
+        scrape(Implementation::Ours, Implementation::Theirs)
     });
 }

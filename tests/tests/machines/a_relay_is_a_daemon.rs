@@ -1,45 +1,45 @@
 //! `esatto relay` as a program.
 
 use crate::guest::{Guest, host, loopback_address};
-use esatto_tests::{Lab, Side, Signal, esatto_bin, wait_until};
+use esatto_tests::{Harness, Implementation, Signal, esatto_bin, wait_until};
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 
 #[test]
 fn without_a_service_to_forward_to_it_says_how_it_is_used() {
-    let lab = Lab::new();
+    let harness = Harness::new();
     for unset in [None, Some("")] {
-        let mut command = lab.command(esatto_bin());
+        let mut command = harness.command(esatto_bin());
         command.arg("relay").env_remove("PERFETTO_RELAY_SOCK_NAME");
         if let Some(text) = unset {
             command.env("PERFETTO_RELAY_SOCK_NAME", text);
         }
-        let mut relay = lab.start("relay", &mut command);
+        let mut relay = harness.start("relay", &mut command);
         assert_eq!(relay.wait().code(), Some(1));
         assert!(relay.log().contains("PERFETTO_RELAY_SOCK_NAME") && relay.log().contains("Usage"), "{}", relay.log());
-        assert!(!lab.producer_socket().exists());
+        assert!(!harness.producer_socket().exists());
     }
 }
 
 #[test]
 fn it_is_also_what_runs_under_the_name_of_perfettos() {
-    let lab = Lab::new();
-    let link = lab.path("traced_relay");
+    let harness = Harness::new();
+    let link = harness.path("traced_relay");
     std::os::unix::fs::symlink(esatto_bin(), &link).expect("the folder is empty");
-    let mut version = lab.start("version", lab.command(&link).arg("--version"));
+    let mut version = harness.start("version", harness.command(&link).arg("--version"));
     version.wait_ok();
     assert!(version.log().starts_with("Esatto v"), "{}", version.log());
-    let mut relay = lab.start("relay", lab.command(&link).env("PERFETTO_RELAY_SOCK_NAME", loopback_address()));
+    let mut relay = harness.start("relay", harness.command(&link).env("PERFETTO_RELAY_SOCK_NAME", loopback_address()));
     relay.wait_for_log("Started traced_relay, listening on");
 }
 
 #[test]
 fn a_signal_ends_it_in_good_order() {
     for signal in [Signal::TERM, Signal::INT] {
-        let lab = Lab::new();
-        let guest = Guest::new(&lab, "guest1");
-        let mut relay = lab.start("relay", &mut guest.relay_command(&loopback_address()));
+        let harness = Harness::new();
+        let guest = Guest::new(&harness, "guest1");
+        let mut relay = harness.start("relay", &mut guest.relay_command(&loopback_address()));
         relay.wait_for_log("Started traced_relay");
         relay.signal(signal);
         relay.wait_ok();
@@ -49,10 +49,10 @@ fn a_signal_ends_it_in_good_order() {
 
 #[test]
 fn it_goes_into_the_background_when_producers_can_connect() {
-    let lab = Lab::new();
-    let guest = Guest::new(&lab, "guest1");
+    let harness = Harness::new();
+    let guest = Guest::new(&harness, "guest1");
     let mut command = guest.relay_command(&loopback_address());
-    let mut start = lab.start("relay", command.arg("--background"));
+    let mut start = harness.start("relay", command.arg("--background"));
     start.wait_ok();
     let log = start.log();
     let pid = log.lines().find_map(|line| line.parse().ok()).and_then(rustix::process::Pid::from_raw).expect("a pid");
@@ -64,11 +64,11 @@ fn it_goes_into_the_background_when_producers_can_connect() {
 
 #[test]
 fn its_socket_gets_the_wanted_mode() {
-    let lab = Lab::new();
-    let guest = Guest::new(&lab, "guest1");
+    let harness = Harness::new();
+    let guest = Guest::new(&harness, "guest1");
     let mut command = guest.relay_command(&loopback_address());
     let gid = rustix::process::getegid().as_raw();
-    let mut relay = lab.start("relay", command.arg(format!("--set-socket-permissions={gid}:0620")));
+    let mut relay = harness.start("relay", command.arg(format!("--set-socket-permissions={gid}:0620")));
     relay.wait_for_log("Started traced_relay");
     let mode = std::fs::metadata(guest.socket()).expect("the socket").permissions().mode();
     assert_eq!(mode & 0o7777, 0o620);
@@ -76,10 +76,10 @@ fn its_socket_gets_the_wanted_mode() {
 
 #[test]
 fn it_keeps_no_descriptor_and_one_thread() {
-    let lab = Lab::new();
+    let harness = Harness::new();
     let address = loopback_address();
-    let _service = host(&lab, Side::Ours, &address);
-    let guest = Guest::new(&lab, "guest1");
+    let _service = host(&harness, Implementation::Ours, &address);
+    let guest = Guest::new(&harness, "guest1");
     let mut relay = guest.relay(&address);
     let before = relay.descriptors();
     for round in 0..50 {
@@ -102,11 +102,11 @@ fn it_keeps_no_descriptor_and_one_thread() {
 
 #[test]
 fn it_does_not_steal_the_socket_of_a_service() {
-    let lab = Lab::new();
-    let _service = lab.service(Side::Ours);
-    let mut command = lab.command(esatto_bin());
-    let mut relay = lab.start("relay", command.arg("relay").env("PERFETTO_RELAY_SOCK_NAME", loopback_address()));
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let mut command = harness.command(esatto_bin());
+    let mut relay = harness.start("relay", command.arg("relay").env("PERFETTO_RELAY_SOCK_NAME", loopback_address()));
     assert_eq!(relay.wait().code(), Some(1));
-    assert!(relay.log().contains(lab.producer_socket().to_str().expect("a path")), "{}", relay.log());
-    assert_eq!(lab.state().sessions, 0, "the service is still there");
+    assert!(relay.log().contains(harness.producer_socket().to_str().expect("a path")), "{}", relay.log());
+    assert_eq!(harness.state().sessions, 0, "the service is still there");
 }

@@ -3,7 +3,7 @@
 
 use crate::guest::{Guest, host, loopback_address};
 use esatto_tests::workload::{self, CONFIG, Expected, Workload};
-use esatto_tests::{Lab, Peer, Program, Side, Skip, tp, wait_until};
+use esatto_tests::{Harness, Implementation, Peer, Program, Skip, tp, wait_until};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
@@ -18,7 +18,7 @@ const MONOTONIC_S: u64 = 100_000;
 const TOLERANCE_NS: i64 = 1_000_000_000;
 
 /// Something that is in the other time namespace, as long as it lives.
-fn time_namespace(lab: &Lab) -> Result<(Program, Vec<OsString>), Skip> {
+fn time_namespace(harness: &Harness) -> Result<(Program, Vec<OsString>), Skip> {
     let mut command = Command::new("unshare");
     command.args([
         "--time",
@@ -29,7 +29,7 @@ fn time_namespace(lab: &Lab) -> Result<(Program, Vec<OsString>), Skip> {
         "--monotonic",
         &MONOTONIC_S.to_string(),
     ]);
-    let mut holder = lab.start("time", command.args(["sh", "-c", "echo there; exec sleep 1000"]));
+    let mut holder = harness.start("time", command.args(["sh", "-c", "echo there; exec sleep 1000"]));
     let there = wait_until("the namespace is there, or cannot be made", || {
         let there = holder.log().contains("there");
         (there || !holder.is_running()).then_some(there)
@@ -43,17 +43,17 @@ fn time_namespace(lab: &Lab) -> Result<(Program, Vec<OsString>), Skip> {
     Ok((holder, vec!["nsenter".into(), option]))
 }
 
-fn scenario(service: Side) -> Result<(), Skip> {
+fn scenario(service: Implementation) -> Result<(), Skip> {
     Peer::TraceProcessor.require()?;
     Peer::Producer.require()?;
-    let lab = Lab::new();
-    let (_holder, wrapper) = time_namespace(&lab)?;
+    let harness = Harness::new();
+    let (_holder, wrapper) = time_namespace(&harness)?;
     let address = loopback_address();
-    let _service = host(&lab, service, &address);
-    let guest = Guest::inside(&lab, "guest1", wrapper);
+    let _service = host(&harness, service, &address);
+    let guest = Guest::inside(&harness, "guest1", wrapper);
     let _relay = guest.relay(&address);
-    let mut recording = lab.record(Side::Ours, "trace", &format!("{CONFIG}trace_all_machines: true\n"));
-    lab.wait_for_sessions(1);
+    let mut recording = harness.record(Implementation::Ours, "trace", &format!("{CONFIG}trace_all_machines: true\n"));
+    harness.wait_for_sessions(1);
 
     // One after the other.
     let run = |mut program: Program| {
@@ -61,12 +61,12 @@ fn scenario(service: Side) -> Result<(), Skip> {
         program.pid()
     };
     let pids = [
-        run(lab.application(Side::Ours, SHORT)),
-        run(guest.application(Side::Ours, SHORT)),
-        run(guest.application(Side::Theirs, SHORT)),
-        run(lab.application(Side::Theirs, SHORT)),
+        run(harness.application(Implementation::Ours, SHORT)),
+        run(guest.application(Implementation::Ours, SHORT)),
+        run(guest.application(Implementation::Theirs, SHORT)),
+        run(harness.application(Implementation::Theirs, SHORT)),
     ];
-    let trace = lab.stop(&mut recording);
+    let trace = harness.stop(&mut recording);
     workload::assert_whole(&trace, &pids.map(|pid| Expected { pid, workload: SHORT, details: true }));
 
     let sql = "select p.pid, min(s.ts) as first, max(s.ts) as last from slice s

@@ -2,7 +2,7 @@
 
 use esatto_ipc::peer::machine_id;
 use esatto_tests::workload::Workload;
-use esatto_tests::{Lab, Program, Side, esatto_bin, tp};
+use esatto_tests::{Harness, Implementation, Program, esatto_bin, tp};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -17,22 +17,27 @@ pub(crate) fn loopback_address() -> String {
 }
 
 /// Starts a service that also listens on `address`, where relays may connect.
-pub(crate) fn host(lab: &Lab, side: Side, address: &str) -> Program {
-    host_inside(lab, side, address, &[])
+pub(crate) fn host(harness: &Harness, implementation: Implementation, address: &str) -> Program {
+    host_inside(harness, implementation, address, &[])
 }
 
 /// As [`host`], started by `wrapper`.
-pub(crate) fn host_inside(lab: &Lab, side: Side, address: &str, wrapper: &[OsString]) -> Program {
-    let addresses = format!("{},{address}", lab.producer_socket().display());
-    lab.service_with(side, |command| {
+pub(crate) fn host_inside(
+    harness: &Harness,
+    implementation: Implementation,
+    address: &str,
+    wrapper: &[OsString],
+) -> Program {
+    let addresses = format!("{},{address}", harness.producer_socket().display());
+    harness.service_with(implementation, |command| {
         command.env("PERFETTO_PRODUCER_SOCK_NAME", addresses).arg("--enable-relay-endpoint");
         wrap(wrapper, command);
     })
 }
 
-/// Another machine of a lab.
+/// Another machine of a harness.
 pub(crate) struct Guest<'l> {
-    lab: &'l Lab,
+    harness: &'l Harness,
     pub(crate) name: String,
     /// The program, with its first arguments, that starts others inside of what separates this machine from the host.
     wrapper: Vec<OsString>,
@@ -40,17 +45,17 @@ pub(crate) struct Guest<'l> {
 
 impl<'l> Guest<'l> {
     /// A machine that differs from the host by its name and id only.
-    pub(crate) fn new(lab: &'l Lab, name: &str) -> Self {
-        Self::inside(lab, name, Vec::new())
+    pub(crate) fn new(harness: &'l Harness, name: &str) -> Self {
+        Self::inside(harness, name, Vec::new())
     }
 
     /// A machine whose programs are started by `wrapper`.
-    pub(crate) fn inside(lab: &'l Lab, name: &str, wrapper: Vec<OsString>) -> Self {
-        Self { lab, name: name.to_owned(), wrapper }
+    pub(crate) fn inside(harness: &'l Harness, name: &str, wrapper: Vec<OsString>) -> Self {
+        Self { harness, name: name.to_owned(), wrapper }
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
-        self.lab.path(format!("{}.sock", self.name))
+        self.harness.path(format!("{}.sock", self.name))
     }
 
     /// The id that packets from here carry.
@@ -60,7 +65,7 @@ impl<'l> Guest<'l> {
 
     /// Starts a relay to `service` and waits until that knows this machine and its clocks.
     pub(crate) fn relay(&self, service: &str) -> Program {
-        let mut relay = self.lab.start(&format!("relay-{}", self.name), &mut self.relay_command(service));
+        let mut relay = self.harness.start(&format!("relay-{}", self.name), &mut self.relay_command(service));
         relay.wait_for_log("The service knows this machine and its clocks");
         relay
     }
@@ -76,10 +81,10 @@ impl<'l> Guest<'l> {
     }
 
     /// Starts an application here.
-    pub(crate) fn application(&self, side: Side, workload: Workload) -> Program {
-        let mut command = self.lab.application_command(side, workload);
+    pub(crate) fn application(&self, implementation: Implementation, workload: Workload) -> Program {
+        let mut command = self.harness.application_command(implementation, workload);
         self.bring_here(&mut command);
-        self.lab.start(&format!("producer-{side}-{}", self.name), &mut command)
+        self.harness.start(&format!("producer-{implementation}-{}", self.name), &mut command)
     }
 
     /// Lets a command run inside of the wrapper, with this machine's producer socket.

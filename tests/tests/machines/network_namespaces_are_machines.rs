@@ -2,7 +2,7 @@
 
 use crate::guest::{Found, Guest, host_inside};
 use esatto_tests::workload::{self, CONFIG, Expected, Workload};
-use esatto_tests::{Lab, Peer, Side, Skip, skip};
+use esatto_tests::{Harness, Implementation, Peer, Skip, skip};
 use std::ffi::OsString;
 use std::process::Command;
 
@@ -55,30 +55,30 @@ fn and_a_config_chooses_among_them() {
     skip(|| {
         Peer::TraceProcessor.require()?;
         Peer::Producer.require()?;
-        let lab = Lab::new();
+        let harness = Harness::new();
         let [here, there1, there2] = [Namespace::new("h")?, Namespace::new("g1")?, Namespace::new("g2")?];
         let addresses = [connect(&here, &there1, 1)?, connect(&here, &there2, 2)?];
-        let _service = host_inside(&lab, Side::Ours, "0.0.0.0:20001", &here.wrapper());
+        let _service = host_inside(&harness, Implementation::Ours, "0.0.0.0:20001", &here.wrapper());
         let guests = [("guest1", there1.wrapper()), ("guest2", there2.wrapper())];
-        let guests = guests.map(|(name, wrapper)| Guest::inside(&lab, name, wrapper));
+        let guests = guests.map(|(name, wrapper)| Guest::inside(&harness, name, wrapper));
         let _relays = [guests[0].relay(&addresses[0]), guests[1].relay(&addresses[1])];
 
         // The first config wants all machines, the second one of them.
         let all = format!("{CONFIG}trace_all_machines: true\n");
         let one = CONFIG.replace("data_sources {", "data_sources { machine_name_filter: \"guest2\"");
-        let mut all = lab.record(Side::Ours, "all", &all);
-        let mut one = lab.record(Side::Ours, "one", &one);
-        lab.wait_for_sessions(2);
+        let mut all = harness.record(Implementation::Ours, "all", &all);
+        let mut one = harness.record(Implementation::Ours, "one", &one);
+        harness.wait_for_sessions(2);
         let mut programs = [
-            lab.application(Side::Ours, WORKLOAD),
-            guests[0].application(Side::Ours, WORKLOAD),
-            guests[0].application(Side::Theirs, WORKLOAD),
-            guests[1].application(Side::Theirs, WORKLOAD),
+            harness.application(Implementation::Ours, WORKLOAD),
+            guests[0].application(Implementation::Ours, WORKLOAD),
+            guests[0].application(Implementation::Theirs, WORKLOAD),
+            guests[1].application(Implementation::Theirs, WORKLOAD),
         ];
         for program in &mut programs {
             program.wait_ok();
         }
-        let (all, one) = (lab.stop(&mut all), lab.stop(&mut one));
+        let (all, one) = (harness.stop(&mut all), harness.stop(&mut one));
 
         let expected =
             [0, 1, 2, 3].map(|n: usize| Expected { pid: programs[n].pid(), workload: WORKLOAD, details: true });
@@ -101,20 +101,21 @@ fn and_a_config_chooses_among_them() {
 fn and_programs_come_back_when_the_host_does() {
     skip(|| {
         Peer::TraceProcessor.require()?;
-        let lab = Lab::new();
+        let harness = Harness::new();
         let [here, there] = [Namespace::new("ch")?, Namespace::new("cg")?];
         let address = connect(&here, &there, 1)?;
-        let guest = Guest::inside(&lab, "guest1", there.wrapper());
-        let mut relay = lab.start("relay", &mut guest.relay_command(&address));
+        let guest = Guest::inside(&harness, "guest1", there.wrapper());
+        let mut relay = harness.start("relay", &mut guest.relay_command(&address));
         relay.wait_for_log("No control connection");
-        let mut program = guest.application(Side::Ours, WORKLOAD);
+        let mut program = guest.application(Implementation::Ours, WORKLOAD);
         relay.wait_for_log("closing connections of producers");
 
-        let _service = host_inside(&lab, Side::Ours, "0.0.0.0:20001", &here.wrapper());
+        let _service = host_inside(&harness, Implementation::Ours, "0.0.0.0:20001", &here.wrapper());
         relay.wait_for_log("The service knows this machine and its clocks");
-        let mut recording = lab.record(Side::Ours, "trace", &format!("{CONFIG}trace_all_machines: true\n"));
+        let mut recording =
+            harness.record(Implementation::Ours, "trace", &format!("{CONFIG}trace_all_machines: true\n"));
         program.wait_ok();
-        let trace = lab.stop(&mut recording);
+        let trace = harness.stop(&mut recording);
         workload::assert_whole(&trace, &[Expected { pid: program.pid(), workload: WORKLOAD, details: true }]);
         Ok(())
     });

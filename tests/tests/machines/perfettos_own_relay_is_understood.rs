@@ -3,7 +3,7 @@
 use crate::guest::{host, loopback_address};
 use esatto_protozero::Owned as _;
 use esatto_schema::IPCFrame;
-use esatto_tests::{Lab, Peer, Side, skip, tp};
+use esatto_tests::{Harness, Implementation, Peer, skip, tp};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -79,9 +79,9 @@ const BEFORE_STOP: usize = 10;
 fn and_leaves_the_same_trace() {
     skip(|| {
         Peer::TraceProcessor.require()?;
-        let lab = Lab::new();
+        let harness = Harness::new();
         let address = loopback_address();
-        let _service = host(&lab, Side::Ours, &address);
+        let _service = host(&harness, Implementation::Ours, &address);
         let mut relay = Conversation::connect(&address);
         let said = frames("control.c2s.bin");
         relay.send(&said);
@@ -94,7 +94,7 @@ fn and_leaves_the_same_trace() {
         producer.send(registration);
         producer.await_reply(SYNC);
         let config = std::fs::read_to_string(capture("config.pbtx")).expect("a config");
-        let mut recording = lab.record(Side::Ours, "trace", &config);
+        let mut recording = harness.record(Implementation::Ours, "trace", &config);
         producer.await_command(|command| command.start_data_source().is_some());
         producer.send(&rest[..BEFORE_FLUSH - BEFORE_START]);
         producer.await_command(|command| command.flush().is_some());

@@ -2,24 +2,24 @@
 
 use crate::guest::{Found, Guest, host, loopback_address};
 use esatto_tests::workload::{self, CONFIG, Expected, Workload};
-use esatto_tests::{Lab, Peer, Side, Skip, Trio};
+use esatto_tests::{Conversation, Harness, Implementation, Peer, Skip};
 
 const HERE: Workload = Workload { threads: 1, rounds: 100, pause_us: 200 };
 const THERE: Workload = Workload { threads: 3, rounds: 300, pause_us: 200 };
 
-fn scenario(trio: Trio) -> Result<(), Skip> {
-    let lab = Lab::new();
+fn scenario(conversation: Conversation) -> Result<(), Skip> {
+    let harness = Harness::new();
     let address = loopback_address();
-    let _service = host(&lab, trio.service, &address);
-    let guest = Guest::new(&lab, "guest1");
+    let _service = host(&harness, conversation.service, &address);
+    let guest = Guest::new(&harness, "guest1");
     let _relay = guest.relay(&address);
 
-    let mut here = lab.application(trio.producer, HERE);
-    let mut there = guest.application(trio.producer, THERE);
-    let mut recording = lab.record(trio.consumer, "trace", &format!("{CONFIG}trace_all_machines: true\n"));
+    let mut here = harness.application(conversation.producer, HERE);
+    let mut there = guest.application(conversation.producer, THERE);
+    let mut recording = harness.record(conversation.consumer, "trace", &format!("{CONFIG}trace_all_machines: true\n"));
     here.wait_ok();
     there.wait_ok();
-    let trace = lab.stop(&mut recording);
+    let trace = harness.stop(&mut recording);
     workload::assert_whole(
         &trace,
         &[
@@ -35,19 +35,19 @@ fn scenario(trio: Trio) -> Result<(), Skip> {
 esatto_tests::matrix!(scenario);
 
 /// Without a word about machines, a config records the host alone.
-fn without_a_word(side: Side) -> Result<(), Skip> {
+fn without_a_word(implementation: Implementation) -> Result<(), Skip> {
     Peer::TraceProcessor.require()?;
-    let lab = Lab::new();
+    let harness = Harness::new();
     let address = loopback_address();
-    let _service = host(&lab, side, &address);
-    let guest = Guest::new(&lab, "guest1");
+    let _service = host(&harness, implementation, &address);
+    let guest = Guest::new(&harness, "guest1");
     let _relay = guest.relay(&address);
-    let mut here = lab.application(Side::Ours, HERE);
-    let _there = guest.application(Side::Ours, THERE);
-    lab.wait_for_producers(2);
-    let mut recording = lab.record(Side::Ours, "trace", CONFIG);
+    let mut here = harness.application(Implementation::Ours, HERE);
+    let _there = guest.application(Implementation::Ours, THERE);
+    harness.wait_for_producers(2);
+    let mut recording = harness.record(Implementation::Ours, "trace", CONFIG);
     here.wait_ok();
-    lab.wait_for_producers(1);
+    harness.wait_for_producers(1);
     let trace = recording.stop();
     workload::assert_whole(&trace, &[Expected { pid: here.pid(), workload: HERE, details: true }]);
     assert_eq!(Found::in_trace(&trace).processes(), 1);

@@ -3,7 +3,7 @@
 use crate::guest::{Found, Guest, host};
 use esatto_ipc::{Address, Listener, Stream};
 use esatto_tests::workload::{self, CONFIG, Expected, Workload};
-use esatto_tests::{Lab, Peer, Side, Skip, skip};
+use esatto_tests::{Harness, Implementation, Peer, Skip, skip};
 use std::time::Duration;
 
 const WORKLOAD: Workload = Workload { threads: 2, rounds: 100, pause_us: 200 };
@@ -17,15 +17,16 @@ fn through_a_relay() {
         Peer::TraceProcessor.require()?;
         let port = 20_000 + std::process::id() % 40_000;
         loopback(port)?;
-        let lab = Lab::new();
+        let harness = Harness::new();
         let address = format!("vsock://{LOCAL}:{port}");
-        let _service = host(&lab, Side::Ours, &address);
-        let guest = Guest::new(&lab, "guest1");
+        let _service = host(&harness, Implementation::Ours, &address);
+        let guest = Guest::new(&harness, "guest1");
         let _relay = guest.relay(&address);
-        let mut program = guest.application(Side::Ours, WORKLOAD);
-        let mut recording = lab.record(Side::Ours, "trace", &format!("{CONFIG}trace_all_machines: true\n"));
+        let mut program = guest.application(Implementation::Ours, WORKLOAD);
+        let mut recording =
+            harness.record(Implementation::Ours, "trace", &format!("{CONFIG}trace_all_machines: true\n"));
         program.wait_ok();
-        let trace = lab.stop(&mut recording);
+        let trace = harness.stop(&mut recording);
         workload::assert_whole(&trace, &[Expected { pid: program.pid(), workload: WORKLOAD, details: true }]);
         assert_eq!(Found::in_trace(&trace).machine_of(&program), guest.id());
         Ok(())

@@ -3,7 +3,7 @@
 
 use esatto_tests::raw::PAGE_SIZE;
 use esatto_tests::wire::{self, Peer, Proto};
-use esatto_tests::{Lab, Side, Skip};
+use esatto_tests::{Harness, Implementation, Skip};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -14,8 +14,8 @@ macro_rules! captures {
         $(mod $name {
             esatto_tests::for_each_service!(scenario);
 
-            fn scenario(side: esatto_tests::Side) -> Result<(), esatto_tests::Skip> {
-                super::replay(side, $folder)
+            fn scenario(implementation: esatto_tests::Implementation) -> Result<(), esatto_tests::Skip> {
+                super::replay(implementation, $folder)
             }
         })*
     };
@@ -74,13 +74,13 @@ fn test_packets<'a>(packets: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
     own.map(strip).collect()
 }
 
-fn replay(side: Side, capture: &str) -> Result<(), Skip> {
-    let lab = Lab::new();
-    let mut service = lab.service(side);
-    let mut consumer = Consumer { peer: Peer::connect(&lab.consumer_socket()), packets: Vec::new() };
+fn replay(implementation: Implementation, capture: &str) -> Result<(), Skip> {
+    let harness = Harness::new();
+    let mut service = harness.service(implementation);
+    let mut consumer = Consumer { peer: Peer::connect(&harness.consumer_socket()), packets: Vec::new() };
     let mut consumed = lines(capture, "consumer").into_iter().peekable();
 
-    let mut producer = Peer::connect(&lab.producer_socket());
+    let mut producer = Peer::connect(&harness.producer_socket());
     let mut memory: Option<OwnedFd> = None;
     let mut waiting = VecDeque::new();
     for line in lines(capture, "producer") {

@@ -5,7 +5,7 @@ use esatto_tests::raw::{
     RawProducer, moved, packet, patched,
 };
 use esatto_tests::wire::{self, Peer, Proto};
-use esatto_tests::{Lab, Side, Skip};
+use esatto_tests::{Harness, Implementation, Skip};
 
 /// A field with a message, its length in four bytes.
 fn wide(field: u32, message: &Proto) -> Proto {
@@ -25,9 +25,9 @@ fn old(mut peer: Peer) -> Peer {
 }
 
 /// A producer of the first release: its name and the hints, no scraping mode, no version.
-fn old_producer(lab: &Lab) -> RawProducer {
+fn old_producer(harness: &Harness) -> RawProducer {
     let introduction = Proto::new().int(1, 4096).int(2, 16384).wide(3, b"old.producer");
-    let mut producer = RawProducer::introduce(old(Peer::producer(lab)), &introduction, &[]);
+    let mut producer = RawProducer::introduce(old(Peer::producer(harness)), &introduction, &[]);
     // No id, no acknowledgements.
     let descriptor = wide(1, &Proto::new().wide(1, b"old"));
     let (id, frame) = producer.peer.call_frame("RegisterDataSource", &descriptor);
@@ -36,8 +36,8 @@ fn old_producer(lab: &Lab) -> RawProducer {
     producer
 }
 
-fn old_consumer(lab: &Lab) -> RawConsumer {
-    let mut consumer = RawConsumer::connect(lab);
+fn old_consumer(harness: &Harness) -> RawConsumer {
+    let mut consumer = RawConsumer::connect(harness);
     consumer.peer.write_wide();
     consumer
 }
@@ -71,11 +71,11 @@ mod clients_of_the_first_release {
 
     esatto_tests::for_each_service!(scenario);
 
-    fn scenario(side: Side) -> Result<(), Skip> {
-        let lab = Lab::new();
-        let mut service = lab.service(side);
-        let mut producer = old_producer(&lab);
-        let mut consumer = old_consumer(&lab);
+    fn scenario(implementation: Implementation) -> Result<(), Skip> {
+        let harness = Harness::new();
+        let mut service = harness.service(implementation);
+        let mut producer = old_producer(&harness);
+        let mut consumer = old_consumer(&harness);
         let request = wide(1, &config());
         let (enabled, frame) = consumer.peer.call_frame("EnableTracing", &request);
         consumer.peer.send(&frame);
@@ -112,7 +112,7 @@ mod clients_of_the_first_release {
 
         // UnregisterDataSource by name, the last of its methods.
         assert!(producer.call("UnregisterDataSource", &Proto::new().wide(1, b"old")).success);
-        assert!(lab.state().data_sources.is_empty());
+        assert!(harness.state().data_sources.is_empty());
         assert!(service.is_running());
         Ok(())
     }
@@ -124,14 +124,14 @@ mod acknowledgements_are_waited_for_only_if_announced {
 
     esatto_tests::for_each_service!(scenario);
 
-    fn scenario(side: Side) -> Result<(), Skip> {
-        let lab = Lab::new();
-        let _service = lab.service(side);
+    fn scenario(implementation: Implementation) -> Result<(), Skip> {
+        let harness = Harness::new();
+        let _service = harness.service(implementation);
         for is_announced in [false, true] {
-            let mut producer = RawProducer::connect(&lab, "producer");
+            let mut producer = RawProducer::connect(&harness, "producer");
             let descriptor = Proto::new().bytes(1, "old");
             producer.register(&if is_announced { descriptor.int(2, 1).int(3, 1) } else { descriptor });
-            let mut consumer = RawConsumer::connect(&lab);
+            let mut consumer = RawConsumer::connect(&harness);
             // All data sources are started.
             let (observed, frame) = consumer.peer.call_frame("ObserveEvents", &Proto::new().int(1, 2));
             consumer.peer.send(&frame);
@@ -166,14 +166,14 @@ mod incremental_state_is_cleared_only_if_announced {
 
     esatto_tests::for_each_service!(scenario);
 
-    fn scenario(side: Side) -> Result<(), Skip> {
-        let lab = Lab::new();
-        let _service = lab.service(side);
-        let mut old = RawProducer::connect(&lab, "old");
+    fn scenario(implementation: Implementation) -> Result<(), Skip> {
+        let harness = Harness::new();
+        let _service = harness.service(implementation);
+        let mut old = RawProducer::connect(&harness, "old");
         old.offer("old");
-        let mut new = RawProducer::connect(&lab, "new");
+        let mut new = RawProducer::connect(&harness, "new");
         new.register(&Proto::new().bytes(1, "old").int(4, 1));
-        let mut consumer = RawConsumer::connect(&lab);
+        let mut consumer = RawConsumer::connect(&harness);
         consumer.enable(&config().message(21, &Proto::new().int(1, 20)));
         let _ = (old.await_start(), new.await_start());
         for _ in 0..3 {
@@ -197,13 +197,13 @@ mod chunks_of_old_writers_are_read {
 
     esatto_tests::for_each_service!(scenario);
 
-    fn scenario(side: Side) -> Result<(), Skip> {
-        let lab = Lab::new();
-        let _service = lab.service(side);
+    fn scenario(implementation: Implementation) -> Result<(), Skip> {
+        let harness = Harness::new();
+        let _service = harness.service(implementation);
         let introduction = Proto::new().int(1, 32768).int(2, 32768 * 4).bytes(3, "old").int(4, 1);
-        let mut producer = RawProducer::introduce(Peer::producer(&lab), &introduction, &[]);
+        let mut producer = RawProducer::introduce(Peer::producer(&harness), &introduction, &[]);
         producer.offer("old");
-        let mut consumer = RawConsumer::connect(&lab);
+        let mut consumer = RawConsumer::connect(&harness);
         consumer.enable(&config());
         let buffer = producer.await_start().buffer;
         assert!(producer.call("RegisterTraceWriter", &Proto::new().int(1, 1).int(2, buffer)).success);

@@ -4,7 +4,7 @@ use esatto_tests::fake::{CONSUMER_METHODS, FakeProducerPort, FakeService, Method
 use esatto_tests::raw::packet;
 use esatto_tests::wire::{self, Proto};
 use esatto_tests::workload::Workload;
-use esatto_tests::{Lab, Side};
+use esatto_tests::{Harness, Implementation};
 use std::os::unix::net::UnixListener;
 
 /// Three rounds of one thread.
@@ -27,9 +27,9 @@ fn config() -> Proto {
 
 /// Our application is recorded by such a service, which gets every event.
 fn is_served(age: &Age) -> FakeProducerPort {
-    let lab = Lab::new();
-    let listener = UnixListener::bind(lab.producer_socket()).expect("a socket");
-    let mut application = lab.application(Side::Ours, WORKLOAD);
+    let harness = Harness::new();
+    let listener = UnixListener::bind(harness.producer_socket()).expect("a socket");
+    let mut application = harness.application(Implementation::Ours, WORKLOAD);
     let mut port = FakeProducerPort::accept(&listener, &age.methods, age.introduction.clone());
     port.serve_until("RegisterDataSource", 1);
     // A command that does not exist yet.
@@ -99,10 +99,10 @@ fn a_producer_of_a_service_that_says_more_than_is_known() {
 
 /// `esatto record` with a service that knows so many methods: the trace is what the service sends.
 fn records(methods: &Methods) -> Vec<&'static str> {
-    let lab = Lab::new();
-    let listener = UnixListener::bind(lab.consumer_socket()).expect("a socket");
+    let harness = Harness::new();
+    let listener = UnixListener::bind(harness.consumer_socket()).expect("a socket");
     let config = "buffers { size_kb: 64 } duration_ms: 50 data_sources { config { name: \"x\" } }";
-    let mut recording = lab.record(Side::Ours, "trace", config);
+    let mut recording = harness.record(Implementation::Ours, "trace", config);
     let mut service = FakeService::accept(&listener, methods);
     let sent = [packet(1, "one"), packet(2, &"two".repeat(1000))];
     while let Some(call) = service.call() {

@@ -1,6 +1,6 @@
 use crate::c_library::{cmake, make, prefix, root};
 use crate::unit::output;
-use esatto_tests::{Lab, Peer, Side, Skip, skip, tp};
+use esatto_tests::{Harness, Implementation, Peer, Skip, skip, tp};
 use std::path::Path;
 use std::process::Command;
 
@@ -94,17 +94,17 @@ fn as_the_readme_has_them() {
     for (language, extension, compiler, standard) in [("c", "c", "gcc", "-std=c11"), ("cpp", "cc", "g++", "-std=c++17")]
     {
         let (_, rest) = readme.split_once(&format!("```{language}\n")).expect("a program in this language");
-        let lab = Lab::new();
-        let source = lab.write(&format!("first.{extension}"), rest.split_once("```").expect("its end").0);
-        let (program, library) = (lab.path("first"), prefix().join("lib"));
+        let harness = Harness::new();
+        let source = harness.write(&format!("first.{extension}"), rest.split_once("```").expect("its end").0);
+        let (program, library) = (harness.path("first"), prefix().join("lib"));
         let mut build = Command::new(compiler);
         build.args([standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o"]).arg(&program).arg(source);
         build.arg("-I").arg(prefix().join("include")).arg("-L").arg(&library).arg("-lperfetto_c");
         output(build.arg(format!("-Wl,-rpath,{}", library.display())));
-        output(without_search_path(&program).current_dir(lab.folder()));
+        output(without_search_path(&program).current_dir(harness.folder()));
         skip(|| {
             Peer::TraceProcessor.require()?;
-            let trace = lab.path("first.pftrace");
+            let trace = harness.path("first.pftrace");
             tp::assert_clean(&trace);
             let names = "SELECT name || ' ' || category AS x FROM slice ORDER BY ts";
             let names: Vec<_> = tp::rows(&trace, names).iter().map(|row| row.text("x").to_owned()).collect();
@@ -129,27 +129,27 @@ fn programs_of_the_guide_compile() {
 }
 
 /// A program that a service records, because of somebody else or of the program: `system`.
-fn system(side: Side, by_itself: bool) -> Result<(), Skip> {
+fn system(implementation: Implementation, by_itself: bool) -> Result<(), Skip> {
     const CONFIG: &str = "buffers { size_kb: 4096 } data_sources { config { name: \"track_event\" \
                           track_event_config { disabled_categories: \"*\" enabled_categories: \"graphics\" } } }";
     Peer::TraceProcessor.require()?;
-    if side == Side::Theirs {
+    if implementation == Implementation::Theirs {
         Peer::Official.require()?;
     }
-    let folder = make(&format!("examples-system-{side}-{by_itself}"), &["system_c", "system_cxx"], &[])?;
+    let folder = make(&format!("examples-system-{implementation}-{by_itself}"), &["system_c", "system_cxx"], &[])?;
     for language in ["c", "cxx"] {
-        let lab = Lab::new();
-        let _service = lab.service(side);
-        let mut command = lab.command(folder.join(format!("system_{language}")));
+        let harness = Harness::new();
+        let _service = harness.service(implementation);
+        let mut command = harness.command(folder.join(format!("system_{language}")));
         command.arg("20").env_remove("LD_LIBRARY_PATH");
         let trace = if by_itself {
-            let trace = lab.path("trace");
-            lab.start("system", command.arg(&trace)).wait_ok();
+            let trace = harness.path("trace");
+            harness.start("system", command.arg(&trace)).wait_ok();
             trace
         } else {
-            let mut recording = lab.record(Side::Ours, "trace", CONFIG);
-            lab.start("system", &mut command).wait_ok();
-            lab.stop(&mut recording)
+            let mut recording = harness.record(Implementation::Ours, "trace", CONFIG);
+            harness.start("system", &mut command).wait_ok();
+            harness.stop(&mut recording)
         };
         tp::assert_clean(&trace);
         let answers = tp::query(
@@ -168,20 +168,20 @@ fn system(side: Side, by_itself: bool) -> Result<(), Skip> {
 
 #[test]
 fn recorded_by_our_service() {
-    skip(|| system(Side::Ours, false));
+    skip(|| system(Implementation::Ours, false));
 }
 
 #[test]
 fn recorded_by_perfettos_service() {
-    skip(|| system(Side::Theirs, false));
+    skip(|| system(Implementation::Theirs, false));
 }
 
 #[test]
 fn having_themselves_recorded_by_our_service() {
-    skip(|| system(Side::Ours, true));
+    skip(|| system(Implementation::Ours, true));
 }
 
 #[test]
 fn having_themselves_recorded_by_perfettos_service() {
-    skip(|| system(Side::Theirs, true));
+    skip(|| system(Implementation::Theirs, true));
 }

@@ -1,7 +1,7 @@
 //! The restrictions of `traced.service` without systemd: namespaces, a user, no capabilities, and a filter of system calls.
 
 use crate::unit::{Unit, output, systemd};
-use esatto_tests::{Lab, Program, Skip, beside_this_test};
+use esatto_tests::{Harness, Program, Skip, beside_this_test};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixDatagram, UnixListener};
@@ -39,7 +39,7 @@ pub(crate) const STATE: &str = "/var/lib/perfetto";
 
 /// The daemon under the restrictions of its unit, on sockets that were made outside.
 pub(crate) struct Sandbox {
-    pub(crate) lab: Lab,
+    pub(crate) harness: Harness,
     pub(crate) traced: Program,
     /// What the daemon tells the service manager arrives here.
     pub(crate) manager: UnixDatagram,
@@ -54,17 +54,17 @@ impl Sandbox {
     pub(crate) fn start() -> Result<Self, Skip> {
         let unit = Unit::read("traced.service");
         let calls = allowed_calls(&unit)?;
-        let lab = Lab::new();
-        let state = lab.path("state");
+        let harness = Harness::new();
+        let state = harness.path("state");
         std::fs::create_dir(&state).expect("the folder is new");
         std::os::unix::fs::chown(&state, Some(NOBODY), Some(NOBODY))
             .map_err(|error| Skip(format!("no right to make a sandbox: {error}")))?;
         let manager = UnixDatagram::bind(state.join("notify")).expect("the folder is new");
         manager.set_read_timeout(Some(esatto_tests::DEADLINE)).expect("the socket is ours");
         std::fs::set_permissions(state.join("notify"), PermissionsExt::from_mode(0o777)).expect("the socket is ours");
-        std::fs::set_permissions(lab.path(""), PermissionsExt::from_mode(0o755)).expect("the folder is ours");
+        std::fs::set_permissions(harness.path(""), PermissionsExt::from_mode(0o755)).expect("the folder is ours");
 
-        let sockets = [lab.producer_socket(), lab.consumer_socket()].map(inherited_socket);
+        let sockets = [harness.producer_socket(), harness.consumer_socket()].map(inherited_socket);
         let moves = (3..).zip(&sockets).map(|(to, from)| format!(" {to}<&{0} {0}<&-", from.as_raw_fd()));
         let moves = moves.collect::<String>();
         let script = format!("exec{moves}; LISTEN_PID=$$ exec unshare --mount --net --ipc --uts sh -c \"$@\"");
@@ -74,7 +74,7 @@ impl Sandbox {
         command.args([calls.join(","), families(&unit)]);
         command.env("LISTEN_FDS", "2").env("LISTEN_FDNAMES", "producer:consumer").env("HOME", "/");
         command.env("NOTIFY_SOCKET", format!("{STATE}/notify"));
-        let mut traced = lab.start("traced", &mut command);
+        let mut traced = harness.start("traced", &mut command);
         esatto_tests::wait_until("the daemon serves or says why not", || {
             let log = traced.log();
             (log.contains("Started traced") || !traced.is_running()).then_some(())
@@ -83,7 +83,7 @@ impl Sandbox {
         if log.contains("unshare failed") || log.contains("mount:") {
             return Err(Skip(format!("no right to make a sandbox: {}", log.trim())));
         }
-        Ok(Self { lab, traced, manager })
+        Ok(Self { harness, traced, manager })
     }
 }
 

@@ -1,7 +1,7 @@
 //! systemd reads them without a complaint and finds little that the service could do.
 
 use crate::unit::{Unit, folder, output, systemd};
-use esatto_tests::{Lab, Signal, beside_this_test, esatto_bin, skip, wait_until, wire};
+use esatto_tests::{Harness, Signal, beside_this_test, esatto_bin, skip, wait_until, wire};
 use std::os::unix::fs::MetadataExt;
 
 /// Tenths of what systemd calls the exposure, from 0 to 10; a service without any restriction has 9.6.
@@ -12,12 +12,12 @@ fn as_they_are() {
     skip(|| {
         let mut verify = systemd("systemd-analyze")?;
         verify.args(["verify", "--man=no"]);
-        let lab = Lab::new();
+        let harness = Harness::new();
         for unit in ["traced.service", "traced-producer.socket", "traced-consumer.socket"] {
             let text = std::fs::read_to_string(folder().join(unit)).expect("the unit is there");
             // It looks whether the program is there, which it is not before it is installed.
             let here = text.replace("/usr/bin/traced", esatto_bin().to_str().expect("a path"));
-            verify.arg(lab.write(unit, here));
+            verify.arg(harness.write(unit, here));
         }
         let complaints = output(&mut verify);
         assert_eq!(complaints, "");
@@ -40,17 +40,17 @@ fn and_finds_them_safe() {
 fn and_makes_the_user_and_the_folder_that_they_need() {
     skip(|| {
         let (mut users, mut folders) = (systemd("systemd-sysusers")?, systemd("systemd-tmpfiles")?);
-        let lab = Lab::new();
-        let root = format!("--root={}", lab.path("").display());
-        std::fs::create_dir(lab.path("etc")).expect("the folder is new");
+        let harness = Harness::new();
+        let root = format!("--root={}", harness.path("").display());
+        std::fs::create_dir(harness.path("etc")).expect("the folder is new");
         output(users.arg(&root).arg(folder().join("perfetto.sysusers")));
         let service = Unit::read("traced.service");
         for (file, name) in [("etc/passwd", service.value("User")), ("etc/group", service.value("Group"))] {
-            let text = std::fs::read_to_string(lab.path(file)).expect("it was made");
+            let text = std::fs::read_to_string(harness.path(file)).expect("it was made");
             assert!(text.lines().any(|line| line.starts_with(&format!("{name}:"))), "{name} in {text}");
         }
         output(folders.arg(&root).arg("--create").arg(folder().join("perfetto.tmpfiles")));
-        let meta = std::fs::metadata(lab.path("run/perfetto")).expect("it was made");
+        let meta = std::fs::metadata(harness.path("run/perfetto")).expect("it was made");
         assert_eq!(meta.mode() & 0o7777, 0o755);
         Ok(())
     });
@@ -61,22 +61,22 @@ fn and_makes_the_user_and_the_folder_that_they_need() {
 fn and_starts_the_daemon_with_their_sockets() {
     skip(|| {
         let mut activate = systemd("systemd-socket-activate")?;
-        let lab = Lab::new();
+        let harness = Harness::new();
         let name = |unit: &str| Unit::read(unit).value("FileDescriptorName").to_owned();
         let names = format!("{}:{}", name("traced-consumer.socket"), name("traced-producer.socket"));
-        activate.arg("--listen").arg(lab.consumer_socket()).arg("--listen").arg(lab.producer_socket());
+        activate.arg("--listen").arg(harness.consumer_socket()).arg("--listen").arg(harness.producer_socket());
         activate.arg(format!("--fdname={names}")).arg(beside_this_test("traced"));
-        let mut traced = lab.start("systemd-socket-activate", &mut activate);
-        for socket in [lab.consumer_socket(), lab.producer_socket()] {
+        let mut traced = harness.start("systemd-socket-activate", &mut activate);
+        for socket in [harness.consumer_socket(), harness.producer_socket()] {
             wait_until("systemd listens", || socket.exists().then_some(()));
         }
         // The first connection starts it, and is served.
-        assert_eq!(lab.state().sessions, 0);
+        assert_eq!(harness.state().sessions, 0);
         traced.wait_for_log("Started traced, listening on");
-        drop(wire::Peer::producer(&lab));
+        drop(wire::Peer::producer(&harness));
         traced.signal(Signal::TERM);
         traced.wait_ok();
-        assert!(lab.consumer_socket().exists() && lab.producer_socket().exists(), "they are systemd's");
+        assert!(harness.consumer_socket().exists() && harness.producer_socket().exists(), "they are systemd's");
         Ok(())
     });
 }

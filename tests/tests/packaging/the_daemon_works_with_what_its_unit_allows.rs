@@ -4,7 +4,7 @@ use crate::sandbox::{STATE, Sandbox, allowed_calls};
 use crate::unit::Unit;
 use esatto_tests::wire::{Proto, last};
 use esatto_tests::workload::{self, CONFIG_WITHOUT_DEBUG, Expected, Workload};
-use esatto_tests::{Peer, Side, Signal, beside_this_test, skip, wait_until, wire};
+use esatto_tests::{Implementation, Peer, Signal, beside_this_test, skip, wait_until, wire};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -27,22 +27,22 @@ data_sources { config {
 fn sessions_files_and_the_end() {
     skip(|| {
         Peer::TraceProcessor.require()?;
-        let Sandbox { lab, mut traced, manager } = Sandbox::start()?;
+        let Sandbox { harness, mut traced, manager } = Sandbox::start()?;
         let mut message = [0; 1000];
         let len = manager.recv(&mut message).expect("the manager is told from in there");
         assert!(message[..len].starts_with(b"READY=1\n"));
         // Into files of the consumer's, which the daemon could not even see.
         for (name, config) in [("trace", CONFIG_WITHOUT_DEBUG), ("streamed", STREAMED)] {
-            let mut recording = lab.record(Side::Ours, name, config);
-            lab.wait_for_sessions(1);
-            let mut application = lab.application(Side::Ours, WORKLOAD);
+            let mut recording = harness.record(Implementation::Ours, name, config);
+            harness.wait_for_sessions(1);
+            let mut application = harness.application(Implementation::Ours, WORKLOAD);
             application.wait_ok();
             let expected = Expected { pid: application.pid(), workload: WORKLOAD, details: false };
-            workload::assert_whole(&lab.stop(&mut recording), &[expected]);
+            workload::assert_whole(&harness.stop(&mut recording), &[expected]);
         }
         traced.signal(Signal::TERM);
         traced.wait_ok();
-        assert!(lab.producer_socket().exists(), "it is not the daemon's");
+        assert!(harness.producer_socket().exists(), "it is not the daemon's");
         Ok(())
     });
 }
@@ -50,19 +50,19 @@ fn sessions_files_and_the_end() {
 #[test]
 fn files_where_the_unit_has_a_place_for_them() {
     skip(|| {
-        let Sandbox { lab, mut traced, .. } = Sandbox::start()?;
+        let Sandbox { harness, mut traced, .. } = Sandbox::start()?;
         let enable = |path: &str| {
             let config = Proto::new()
                 .message(1, &Proto::new().int(1, 64)) // buffers.size_kb
                 .int(8, 1) // write_into_file
                 .bytes(29, path); // output_path
-            let mut consumer = wire::Peer::consumer(&lab);
+            let mut consumer = wire::Peer::consumer(&harness);
             let (id, frame) = consumer.call_frame("EnableTracing", &Proto::new().message(1, &config));
             consumer.send(&frame);
             (consumer, id)
         };
         let (mut consumer, id) = enable(&format!("{STATE}/trace"));
-        let trace = lab.path("state/trace");
+        let trace = harness.path("state/trace");
         wait_until("the file is there", || trace.exists().then_some(()));
         assert!(consumer.call("DisableTracing", &Proto::new()).success);
         assert!(consumer.reply_to(id).success);
@@ -85,7 +85,7 @@ fn files_where_the_unit_has_a_place_for_them() {
 #[test]
 fn and_nothing_else_is_allowed() {
     skip(|| {
-        let Sandbox { lab, mut traced, .. } = Sandbox::start()?;
+        let Sandbox { harness, mut traced, .. } = Sandbox::start()?;
         let proc = Path::new("/proc").join(traced.pid().to_string());
         let status = std::fs::read_to_string(proc.join("status")).expect("it runs");
         let field = |name: &str| {
@@ -101,7 +101,7 @@ fn and_nothing_else_is_allowed() {
         let writable_code =
             maps.lines().find(|line| line.split(' ').nth(1).is_some_and(|mode| mode.starts_with("rwx")));
         assert_eq!(writable_code, None);
-        drop(lab);
+        drop(harness);
         traced.kill();
 
         // The filter bites: a program that asks for more than is allowed is killed.

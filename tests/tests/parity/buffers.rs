@@ -2,7 +2,7 @@
 
 use crate::compare;
 use crate::outcome::Rules::{V1, V2, V2WithoutMarks};
-use crate::stage::Stage;
+use crate::players::Players;
 use esatto_tests::raw::{FIRST_CONTINUES, LAST_CONTINUES, NEEDS_PATCHING, ONE_BEING_WRITTEN, ONE_COMPLETE, moved};
 use esatto_tests::wire::Proto;
 
@@ -24,10 +24,10 @@ fn config(buffers: &[Proto]) -> Proto {
 }
 
 /// Starts a session with one buffer; its id.
-fn start(stage: &mut Stage<'_>, size_kb: u64, policy: u64, mode: u64) -> u64 {
-    stage.offer(&["d0"]);
-    stage.enable(&config(&[buffer(size_kb, policy, mode)]));
-    stage.await_start().buffer
+fn start(players: &mut Players<'_>, size_kb: u64, policy: u64, mode: u64) -> u64 {
+    players.offer(&["d0"]);
+    players.enable(&config(&[buffer(size_kb, policy, mode)]));
+    players.await_start().buffer
 }
 
 /// Each scenario with buffers of V1 and of V2, or of V2 alone where V1 differs by design: it keeps chunks whole, not trimmed to what is
@@ -41,7 +41,7 @@ macro_rules! scenarios {
     (@ v1 $name:ident) => {
         #[test]
         fn v1() {
-            super::compare(super::V1, |stage| super::$name(stage, 0));
+            super::compare(super::V1, |players| super::$name(players, 0));
         }
     };
     (@ both $name:ident) => {
@@ -51,7 +51,7 @@ macro_rules! scenarios {
     (@ v2 $name:ident) => {
         #[test]
         fn v2() {
-            super::compare(super::V2, |stage| super::$name(stage, 1));
+            super::compare(super::V2, |players| super::$name(players, 1));
         }
     };
     (@ unmarked $name:ident) => {
@@ -59,7 +59,7 @@ macro_rules! scenarios {
 
         #[test]
         fn v2() {
-            super::compare(super::V2WithoutMarks, |stage| super::$name(stage, 1));
+            super::compare(super::V2WithoutMarks, |players| super::$name(players, 1));
         }
     };
 }
@@ -83,214 +83,214 @@ scenarios![
     the_end_of_a_producer: both,
 ];
 
-fn several_writers(stage: &mut Stage<'_>, mode: u64) {
-    let buffer = start(stage, 1024, RING, mode);
+fn several_writers(players: &mut Players<'_>, mode: u64) {
+    let buffer = start(players, 1024, RING, mode);
     for round in 0..20 {
         for writer in 1..5 {
-            stage.commit(buffer, writer, &vec![10 * usize::from(writer); 1 + round % 3]);
+            players.commit(buffer, writer, &vec![10 * usize::from(writer); 1 + round % 3]);
         }
     }
-    stage.stop_and_read();
+    players.stop_and_read();
 }
 
-fn a_ring_that_wraps(stage: &mut Stage<'_>, mode: u64) {
-    let buffer = start(stage, 64, RING, mode);
+fn a_ring_that_wraps(players: &mut Players<'_>, mode: u64) {
+    let buffer = start(players, 64, RING, mode);
     for _ in 0..100 {
-        stage.commit(buffer, 1, &[500, 300, 700]);
+        players.commit(buffer, 1, &[500, 300, 700]);
     }
-    stage.stop_and_read();
+    players.stop_and_read();
 }
 
-fn a_buffer_that_is_full(stage: &mut Stage<'_>, mode: u64) {
-    let buffer = start(stage, 64, DISCARD, mode);
+fn a_buffer_that_is_full(players: &mut Players<'_>, mode: u64) {
+    let buffer = start(players, 64, DISCARD, mode);
     for _ in 0..100 {
-        stage.commit(buffer, 1, &[500, 300, 700]);
+        players.commit(buffer, 1, &[500, 300, 700]);
     }
-    stage.stop_and_read();
+    players.stop_and_read();
 }
 
-fn several_buffers(stage: &mut Stage<'_>, mode: u64) {
-    stage.offer(&["d0", "d1", "d2"]);
-    stage.enable(&config(&[buffer(64, RING, mode), buffer(32, DISCARD, mode), buffer(128, RING, mode)]));
-    let started: Vec<u64> = (0..3).map(|_| stage.await_start().buffer).collect();
+fn several_buffers(players: &mut Players<'_>, mode: u64) {
+    players.offer(&["d0", "d1", "d2"]);
+    players.enable(&config(&[buffer(64, RING, mode), buffer(32, DISCARD, mode), buffer(128, RING, mode)]));
+    let started: Vec<u64> = (0..3).map(|_| players.await_start().buffer).collect();
     for round in 0..5 {
         for (writer, buffer) in (1..).zip(&started) {
-            stage.commit(*buffer, writer, &[100, 100 + round]);
+            players.commit(*buffer, writer, &[100, 100 + round]);
         }
     }
-    stage.stop_and_read();
+    players.stop_and_read();
 }
 
-fn fragments(stage: &mut Stage<'_>, mode: u64) {
-    let buffer = start(stage, 256, RING, mode);
-    stage.commit(buffer, 1, &[50]);
-    stage.commit_in_pieces(buffer, 1, &[4000, 4000, 1000]);
-    stage.commit(buffer, 2, &[50]);
-    stage.commit_in_pieces(buffer, 1, &[1, 4000]);
-    stage.commit(buffer, 1, &[50]);
-    stage.stop_and_read();
+fn fragments(players: &mut Players<'_>, mode: u64) {
+    let buffer = start(players, 256, RING, mode);
+    players.commit(buffer, 1, &[50]);
+    players.commit_in_pieces(buffer, 1, &[4000, 4000, 1000]);
+    players.commit(buffer, 2, &[50]);
+    players.commit_in_pieces(buffer, 1, &[1, 4000]);
+    players.commit(buffer, 1, &[50]);
+    players.stop_and_read();
 }
 
 /// The middle of a packet is never committed.
-fn a_chain_that_is_broken(stage: &mut Stage<'_>, mode: u64) {
-    let buffer = start(stage, 256, RING, mode);
-    stage.commit(buffer, 1, &[50]);
-    let first = stage.chunk(1, &[&[0x0a; 100]]).flags(LAST_CONTINUES);
-    stage.producer.commit_chunk(buffer, &first);
-    let _lost = stage.chunk(1, &[&[0x0a; 100]]);
-    stage.commit(buffer, 1, &[60]);
-    stage.commit(buffer, 1, &[70]);
-    stage.stop_and_read();
+fn a_chain_that_is_broken(players: &mut Players<'_>, mode: u64) {
+    let buffer = start(players, 256, RING, mode);
+    players.commit(buffer, 1, &[50]);
+    let first = players.chunk(1, &[&[0x0a; 100]]).flags(LAST_CONTINUES);
+    players.producer.commit_chunk(buffer, &first);
+    let _lost = players.chunk(1, &[&[0x0a; 100]]);
+    players.commit(buffer, 1, &[60]);
+    players.commit(buffer, 1, &[70]);
+    players.stop_and_read();
 }
 
-fn patches(stage: &mut Stage<'_>, mode: u64) {
-    let buffer = start(stage, 256, RING, mode);
-    stage.commit(buffer, 1, &[50]);
-    let early = stage.commit_unpatched(buffer, 1, 40);
-    stage.commit(buffer, 1, &[60]);
-    stage.patch(buffer, 1, early, false);
-    let twice = stage.commit_unpatched(buffer, 2, 40);
-    stage.patch(buffer, 2, (twice.0, twice.1 - 8), true);
-    stage.patch(buffer, 2, twice, false);
+fn patches(players: &mut Players<'_>, mode: u64) {
+    let buffer = start(players, 256, RING, mode);
+    players.commit(buffer, 1, &[50]);
+    let early = players.commit_unpatched(buffer, 1, 40);
+    players.commit(buffer, 1, &[60]);
+    players.patch(buffer, 1, early, false);
+    let twice = players.commit_unpatched(buffer, 2, 40);
+    players.patch(buffer, 2, (twice.0, twice.1 - 8), true);
+    players.patch(buffer, 2, twice, false);
     // Of a chunk there is not.
-    stage.patch(buffer, 2, (77, 0), false);
-    stage.stop_and_read();
+    players.patch(buffer, 2, (77, 0), false);
+    players.stop_and_read();
 }
 
-fn patches_that_never_come(stage: &mut Stage<'_>, mode: u64) {
-    let buffer = start(stage, 256, RING, mode);
-    stage.commit(buffer, 1, &[50]);
-    let packet = stage.packet(300);
+fn patches_that_never_come(players: &mut Players<'_>, mode: u64) {
+    let buffer = start(players, 256, RING, mode);
+    players.commit(buffer, 1, &[50]);
+    let packet = players.packet(300);
     let (head, tail) = packet.split_at(100);
-    let head = stage.chunk(1, &[head]).flags(LAST_CONTINUES | NEEDS_PATCHING);
-    stage.producer.commit_chunk(buffer, &head);
-    let tail = stage.chunk(1, &[tail]).flags(FIRST_CONTINUES);
-    stage.producer.commit_chunk(buffer, &tail);
-    stage.commit(buffer, 1, &[60]);
-    stage.commit(buffer, 2, &[70]);
-    stage.stop_and_read();
+    let head = players.chunk(1, &[head]).flags(LAST_CONTINUES | NEEDS_PATCHING);
+    players.producer.commit_chunk(buffer, &head);
+    let tail = players.chunk(1, &[tail]).flags(FIRST_CONTINUES);
+    players.producer.commit_chunk(buffer, &tail);
+    players.commit(buffer, 1, &[60]);
+    players.commit(buffer, 2, &[70]);
+    players.stop_and_read();
 }
 
-fn a_writer_that_gave_up(stage: &mut Stage<'_>, mode: u64) {
-    let buffer = start(stage, 256, RING, mode);
-    let good = stage.packet(50);
-    let mut chunk = stage.chunk(1, &[good]);
+fn a_writer_that_gave_up(players: &mut Players<'_>, mode: u64) {
+    let buffer = start(players, 256, RING, mode);
+    let good = players.packet(50);
+    let mut chunk = players.chunk(1, &[good]);
     chunk.payload.extend_from_slice(&[0xff, 0xff, 0xff, 0x7f]);
     chunk.payload.extend_from_slice(&[1, 2, 3]);
     chunk.count += 1;
-    stage.producer.commit_chunk(buffer, &chunk);
-    stage.commit(buffer, 1, &[60]);
-    stage.stop();
+    players.producer.commit_chunk(buffer, &chunk);
+    players.commit(buffer, 1, &[60]);
+    players.stop();
     // Without statistics: v56 takes the marker for a violation of the ABI, too.
-    stage.read();
+    players.read();
 }
 
-fn chunks_out_of_order(stage: &mut Stage<'_>, mode: u64) {
-    let buffer = start(stage, 256, RING, mode);
+fn chunks_out_of_order(players: &mut Players<'_>, mode: u64) {
+    let buffer = start(players, 256, RING, mode);
     let mut chunks = Vec::new();
     for size in [10, 20, 30, 40, 50, 60] {
-        let packet = stage.packet(size);
-        chunks.push(stage.chunk(1, &[packet]));
+        let packet = players.packet(size);
+        chunks.push(players.chunk(1, &[packet]));
     }
     for i in [1, 0, 3, 5, 4, 2] {
-        stage.producer.commit_chunk(buffer, &chunks[i]);
+        players.producer.commit_chunk(buffer, &chunks[i]);
     }
-    stage.commit(buffer, 1, &[70]);
-    stage.stop_and_read();
+    players.commit(buffer, 1, &[70]);
+    players.stop_and_read();
 }
 
-fn chunks_that_come_twice(stage: &mut Stage<'_>, mode: u64) {
-    let buffer = start(stage, 256, RING, mode);
-    let packet = stage.packet(30);
-    let chunk = stage.chunk(1, &[packet]);
-    stage.producer.commit_chunk(buffer, &chunk);
-    stage.producer.commit_chunk(buffer, &chunk);
-    stage.commit(buffer, 1, &[40]);
-    stage.producer.commit_chunk(buffer, &chunk);
-    stage.stop_and_read();
+fn chunks_that_come_twice(players: &mut Players<'_>, mode: u64) {
+    let buffer = start(players, 256, RING, mode);
+    let packet = players.packet(30);
+    let chunk = players.chunk(1, &[packet]);
+    players.producer.commit_chunk(buffer, &chunk);
+    players.producer.commit_chunk(buffer, &chunk);
+    players.commit(buffer, 1, &[40]);
+    players.producer.commit_chunk(buffer, &chunk);
+    players.stop_and_read();
 }
 
 /// Scraping: a chunk that is complete, one that is being written, one of a writer that nobody knows.
-fn chunks_that_were_not_committed(stage: &mut Stage<'_>, mode: u64) {
-    let buffer = start(stage, 256, RING, mode);
+fn chunks_that_were_not_committed(players: &mut Players<'_>, mode: u64) {
+    let buffer = start(players, 256, RING, mode);
     for writer in 1..3 {
         let args = Proto::new().int(1, writer).int(2, buffer);
-        assert!(stage.producer.call("RegisterTraceWriter", &args).success);
+        assert!(players.producer.call("RegisterTraceWriter", &args).success);
     }
-    stage.commit(buffer, 1, &[50]);
-    let packets: Vec<Vec<u8>> = (0..3).map(|_| stage.packet(20)).collect();
-    let complete = stage.chunk(1, &packets);
-    stage.producer.put(1, ONE_COMPLETE, &complete);
-    let packets: Vec<Vec<u8>> = (0..3).map(|_| stage.packet(20)).collect();
-    let mut open = stage.chunk(2, &packets);
-    stage.producer.put(2, ONE_BEING_WRITTEN, &open);
-    let packet = stage.packet(20);
-    let unknown = stage.chunk(3, &[packet]);
-    stage.producer.put(3, ONE_COMPLETE, &unknown);
-    stage.flush();
-    stage.flush();
-    stage.read();
+    players.commit(buffer, 1, &[50]);
+    let packets: Vec<Vec<u8>> = (0..3).map(|_| players.packet(20)).collect();
+    let complete = players.chunk(1, &packets);
+    players.producer.put(1, ONE_COMPLETE, &complete);
+    let packets: Vec<Vec<u8>> = (0..3).map(|_| players.packet(20)).collect();
+    let mut open = players.chunk(2, &packets);
+    players.producer.put(2, ONE_BEING_WRITTEN, &open);
+    let packet = players.packet(20);
+    let unknown = players.chunk(3, &[packet]);
+    players.producer.put(3, ONE_COMPLETE, &unknown);
+    players.flush();
+    players.flush();
+    players.read();
     // Committed at last, with one packet more.
-    let packet = stage.packet(20);
+    let packet = players.packet(20);
     open.payload.extend(Proto::new().sized(&packet).0);
     open.count += 1;
-    stage.producer.put(2, ONE_COMPLETE, &open);
+    players.producer.put(2, ONE_COMPLETE, &open);
     for page in 1..3 {
-        assert!(stage.producer.commit(&Proto::new().message(1, &moved(page, 0, buffer))).success);
+        assert!(players.producer.commit(&Proto::new().message(1, &moved(page, 0, buffer))).success);
     }
-    stage.stop();
+    players.stop();
     // Without statistics: since v58 the chunk is counted as written anew.
-    stage.read();
+    players.read();
 }
 
 /// Empty fragments, packets with fields that only the service may write, and such that are no protobuf.
-fn packets_that_are_none(stage: &mut Stage<'_>, mode: u64) {
-    let buffer = start(stage, 256, RING, mode);
-    let good = stage.packet(30);
+fn packets_that_are_none(players: &mut Players<'_>, mode: u64) {
+    let buffer = start(players, 256, RING, mode);
+    let good = players.packet(30);
     let forged = Proto::new().int(8, 5).int(3, 0).0;
     let also_forged = Proto::new().bytes(36, "marker").0;
     let fragments: [&[u8]; 6] = [&[], &good, &forged, &also_forged, &[0xff; 5], &[]];
-    let chunk = stage.chunk(1, &fragments);
-    stage.producer.commit_chunk(buffer, &chunk);
-    stage.commit(buffer, 1, &[40]);
-    stage.stop();
-    stage.read();
+    let chunk = players.chunk(1, &fragments);
+    players.producer.commit_chunk(buffer, &chunk);
+    players.commit(buffer, 1, &[40]);
+    players.stop();
+    players.read();
     // Counted when they are read.
-    stage.stats();
+    players.stats();
 }
 
-fn reading_while_recording(stage: &mut Stage<'_>, mode: u64) {
-    let buffer = start(stage, 64, RING, mode);
-    stage.read();
+fn reading_while_recording(players: &mut Players<'_>, mode: u64) {
+    let buffer = start(players, 64, RING, mode);
+    players.read();
     for _ in 0..3 {
-        stage.commit(buffer, 1, &[30, 40]);
-        stage.commit(buffer, 2, &[50]);
-        stage.read();
+        players.commit(buffer, 1, &[30, 40]);
+        players.commit(buffer, 2, &[50]);
+        players.read();
     }
     // The rest of a packet comes after its beginning was met.
-    let packet = stage.packet(300);
+    let packet = players.packet(300);
     let (head, tail) = packet.split_at(100);
-    let head = stage.chunk(1, &[head]).flags(LAST_CONTINUES | NEEDS_PATCHING);
-    stage.producer.commit_chunk(buffer, &head);
-    stage.read();
-    stage.patch(buffer, 1, (head.chunk_id, 90), false);
-    let tail = stage.chunk(1, &[tail]).flags(FIRST_CONTINUES);
-    stage.producer.commit_chunk(buffer, &tail);
-    stage.read();
-    stage.stop_and_read();
+    let head = players.chunk(1, &[head]).flags(LAST_CONTINUES | NEEDS_PATCHING);
+    players.producer.commit_chunk(buffer, &head);
+    players.read();
+    players.patch(buffer, 1, (head.chunk_id, 90), false);
+    let tail = players.chunk(1, &[tail]).flags(FIRST_CONTINUES);
+    players.producer.commit_chunk(buffer, &tail);
+    players.read();
+    players.stop_and_read();
 }
 
 /// Nobody is there to be flushed; what it left in its memory is found.
-fn the_end_of_a_producer(stage: &mut Stage<'_>, mode: u64) {
-    let buffer = start(stage, 64, RING, mode);
+fn the_end_of_a_producer(players: &mut Players<'_>, mode: u64) {
+    let buffer = start(players, 64, RING, mode);
     let args = Proto::new().int(1, 1).int(2, buffer);
-    assert!(stage.producer.call("RegisterTraceWriter", &args).success);
-    stage.commit(buffer, 1, &[30, 40]);
-    let packets: Vec<Vec<u8>> = (0..3).map(|_| stage.packet(20)).collect();
-    let open = stage.chunk(1, &packets);
-    stage.producer.put(1, ONE_BEING_WRITTEN, &open);
-    stage.leave();
-    stage.disable_alone();
-    stage.stats();
-    stage.read();
+    assert!(players.producer.call("RegisterTraceWriter", &args).success);
+    players.commit(buffer, 1, &[30, 40]);
+    let packets: Vec<Vec<u8>> = (0..3).map(|_| players.packet(20)).collect();
+    let open = players.chunk(1, &packets);
+    players.producer.put(1, ONE_BEING_WRITTEN, &open);
+    players.leave();
+    players.disable_alone();
+    players.stats();
+    players.read();
 }

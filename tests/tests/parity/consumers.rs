@@ -15,173 +15,173 @@ fn config() -> Proto {
 
 #[test]
 fn a_flush_that_fails_and_one_that_does_not() {
-    compare(V2, |stage| {
-        stage.offer(&["d"]);
-        stage.enable(&config());
-        let buffer = stage.await_start().buffer;
-        stage.commit(buffer, 1, &[10]);
-        let late = stage.consumer.flush(50);
-        let flush = stage.await_command(5);
-        assert!(!stage.consumer.peer.reply_to(late).success);
+    compare(V2, |players| {
+        players.offer(&["d"]);
+        players.enable(&config());
+        let buffer = players.await_start().buffer;
+        players.commit(buffer, 1, &[10]);
+        let late = players.consumer.flush(50);
+        let flush = players.await_command(5);
+        assert!(!players.consumer.peer.reply_to(late).success);
         // Too late for the first, too early for the second.
-        stage.producer.acknowledge(wire::int(&flush, 2));
-        stage.flush();
-        stage.commit(buffer, 1, &[20]);
-        stage.stop_and_read();
+        players.producer.acknowledge(wire::int(&flush, 2));
+        players.flush();
+        players.commit(buffer, 1, &[20]);
+        players.stop_and_read();
     });
 }
 
 #[test]
 fn flushes_that_are_acknowledged_together() {
-    compare(V2, |stage| {
-        stage.offer(&["d"]);
-        stage.enable(&config());
-        let buffer = stage.await_start().buffer;
-        stage.commit(buffer, 1, &[10]);
-        let flushes = [(); 3].map(|()| stage.consumer.flush(0));
-        let last = [(); 3].map(|()| wire::int(&stage.await_command(5), 2))[2];
-        stage.producer.acknowledge(last);
+    compare(V2, |players| {
+        players.offer(&["d"]);
+        players.enable(&config());
+        let buffer = players.await_start().buffer;
+        players.commit(buffer, 1, &[10]);
+        let flushes = [(); 3].map(|()| players.consumer.flush(0));
+        let last = [(); 3].map(|()| wire::int(&players.await_command(5), 2))[2];
+        players.producer.acknowledge(last);
         for flush in flushes {
-            assert!(stage.consumer.peer.reply_to(flush).success);
+            assert!(players.consumer.peer.reply_to(flush).success);
         }
-        stage.stop_and_read();
+        players.stop_and_read();
     });
 }
 
 #[test]
 fn flags_of_a_flush_reach_the_producer() {
-    compare(V2, |stage| {
-        stage.offer(&["d"]);
-        stage.enable(&config());
-        let _ = stage.await_start();
+    compare(V2, |players| {
+        players.offer(&["d"]);
+        players.enable(&config());
+        let _ = players.await_start();
         // The last is out of any range.
         for flags in [0, 0x24, 0x121, 0xffff_ffff_0fed] {
             let request = Proto::new().int(1, 5000).int(2, flags);
-            let (id, frame) = stage.consumer.peer.call_frame("Flush", &request);
-            stage.consumer.peer.send(&frame);
-            stage.acknowledge_flush();
-            assert!(stage.consumer.peer.reply_to(id).success);
+            let (id, frame) = players.consumer.peer.call_frame("Flush", &request);
+            players.consumer.peer.send(&frame);
+            players.acknowledge_flush();
+            assert!(players.consumer.peer.reply_to(id).success);
         }
-        stage.stop_and_read();
+        players.stop_and_read();
     });
 }
 
 #[test]
 fn a_data_source_that_needs_no_flush() {
-    compare(V2, |stage| {
-        stage.producer.register(&Proto::new().bytes(1, "d").int(9, 1));
-        stage.enable(&config());
-        let buffer = stage.await_start().buffer;
-        stage.commit(buffer, 1, &[10]);
-        let flush = stage.consumer.flush(0);
-        assert!(stage.consumer.peer.reply_to(flush).success);
-        stage.disable_alone();
-        stage.stats();
-        stage.read();
+    compare(V2, |players| {
+        players.producer.register(&Proto::new().bytes(1, "d").int(9, 1));
+        players.enable(&config());
+        let buffer = players.await_start().buffer;
+        players.commit(buffer, 1, &[10]);
+        let flush = players.consumer.flush(0);
+        assert!(players.consumer.peer.reply_to(flush).success);
+        players.disable_alone();
+        players.stats();
+        players.read();
     });
 }
 
 #[test]
 fn starts_and_stops_that_are_acknowledged() {
-    compare(V2, |stage| {
-        stage.producer.register(&Proto::new().bytes(1, "d").int(2, 1).int(3, 1));
+    compare(V2, |players| {
+        players.producer.register(&Proto::new().bytes(1, "d").int(2, 1).int(3, 1));
         let observe = Proto::new().int(1, 1).int(1, 2);
-        let (observed, frame) = stage.consumer.peer.call_frame("ObserveEvents", &observe);
-        stage.consumer.peer.send(&frame);
-        stage.enable(&config());
-        let started = stage.await_start();
-        stage.commit(started.buffer, 1, &[10]);
+        let (observed, frame) = players.consumer.peer.call_frame("ObserveEvents", &observe);
+        players.consumer.peer.send(&frame);
+        players.enable(&config());
+        let started = players.await_start();
+        players.commit(started.buffer, 1, &[10]);
         let instance = Proto::new().int(1, started.instance);
-        assert!(stage.producer.call("NotifyDataSourceStarted", &instance).success);
+        assert!(players.producer.call("NotifyDataSourceStarted", &instance).success);
         // STOPPED when it was set up, STARTED, and that all are: the latter may be one message.
         let mut told = Vec::new();
         while told.iter().filter(|field| **field == 2).count() == 0 {
-            let reply = stage.consumer.peer.reply_to(observed);
+            let reply = players.consumer.peer.reply_to(observed);
             let events = wire::last(&reply.body, 1).expect("events").to_vec();
             told.extend(wire::fields(&events).into_iter().map(|(field, _)| field));
         }
-        stage.read();
-        assert!(stage.consumer.peer.call("DisableTracing", &Proto::new()).success);
-        let _ = stage.await_command(2);
-        stage.commit(started.buffer, 1, &[20]);
-        assert!(stage.producer.call("NotifyDataSourceStopped", &instance).success);
-        let reply = stage.consumer.ended();
+        players.read();
+        assert!(players.consumer.peer.call("DisableTracing", &Proto::new()).success);
+        let _ = players.await_command(2);
+        players.commit(started.buffer, 1, &[20]);
+        assert!(players.producer.call("NotifyDataSourceStopped", &instance).success);
+        let reply = players.consumer.ended();
         assert!(reply.success && wire::last(&reply.body, 3).is_none());
-        stage.read();
+        players.read();
     });
 }
 
 #[test]
 fn a_stop_that_is_not_acknowledged() {
-    compare(V2, |stage| {
-        stage.producer.register(&Proto::new().bytes(1, "d").int(2, 1));
-        stage.enable(&config().int(23, 100));
-        let buffer = stage.await_start().buffer;
-        stage.commit(buffer, 1, &[10]);
-        stage.stop_and_read();
+    compare(V2, |players| {
+        players.producer.register(&Proto::new().bytes(1, "d").int(2, 1));
+        players.enable(&config().int(23, 100));
+        let buffer = players.await_start().buffer;
+        players.commit(buffer, 1, &[10]);
+        players.stop_and_read();
     });
 }
 
 #[test]
 fn a_session_that_is_left_and_found_again() {
-    compare(V2, |stage| {
-        stage.offer(&["d"]);
-        stage.enable(&config());
-        let buffer = stage.await_start().buffer;
-        stage.commit(buffer, 1, &[10]);
+    compare(V2, |players| {
+        players.offer(&["d"]);
+        players.enable(&config());
+        let buffer = players.await_start().buffer;
+        players.commit(buffer, 1, &[10]);
         let key = Proto::new().bytes(1, "key");
-        assert!(stage.consumer.peer.call("Detach", &key).success);
-        stage.consumer = RawConsumer::connect(stage.lab);
-        stage.commit(buffer, 1, &[20]);
-        assert!(!stage.consumer.peer.call("Attach", &Proto::new().bytes(1, "other")).success);
-        assert!(stage.consumer.peer.call("Attach", &key).success);
-        stage.flush();
-        stage.read();
-        stage.commit(buffer, 1, &[30]);
-        stage.stats();
-        stage.read();
-        assert!(stage.consumer.peer.call("FreeBuffers", &Proto::new()).success);
-        let _ = stage.await_command(2);
+        assert!(players.consumer.peer.call("Detach", &key).success);
+        players.consumer = RawConsumer::connect(players.harness);
+        players.commit(buffer, 1, &[20]);
+        assert!(!players.consumer.peer.call("Attach", &Proto::new().bytes(1, "other")).success);
+        assert!(players.consumer.peer.call("Attach", &key).success);
+        players.flush();
+        players.read();
+        players.commit(buffer, 1, &[30]);
+        players.stats();
+        players.read();
+        assert!(players.consumer.peer.call("FreeBuffers", &Proto::new()).success);
+        let _ = players.await_command(2);
     });
 }
 
 #[test]
 fn a_change_of_the_running_config() {
-    compare(V2, |stage| {
+    compare(V2, |players| {
         let source = |filter| Proto::new().message(1, &Proto::new().bytes(1, "d")).bytes(2, filter);
         let config = |filter| {
             let builtin = Proto::new().int(6, 60_000);
             let buffer = Proto::new().int(1, 256).int(8, 1);
             Proto::new().message(1, &buffer).message(2, &source(filter)).message(20, &builtin)
         };
-        stage.offer(&["d"]);
-        stage.enable(&config("nobody"));
+        players.offer(&["d"]);
+        players.enable(&config("nobody"));
         let change = Proto::new().message(1, &config("parity"));
-        assert!(stage.consumer.peer.call("ChangeTraceConfig", &change).success);
-        let buffer = stage.await_start().buffer;
-        stage.commit(buffer, 1, &[10]);
-        stage.stop_and_read();
+        assert!(players.consumer.peer.call("ChangeTraceConfig", &change).success);
+        let buffer = players.await_start().buffer;
+        players.commit(buffer, 1, &[10]);
+        players.stop_and_read();
     });
 }
 
 #[test]
 fn two_sessions_with_the_same_data_source() {
-    compare(V2, |stage| {
-        stage.offer(&["d"]);
-        stage.enable(&config());
-        let first = stage.await_start().buffer;
-        let mut other = RawConsumer::connect(stage.lab);
+    compare(V2, |players| {
+        players.offer(&["d"]);
+        players.enable(&config());
+        let first = players.await_start().buffer;
+        let mut other = RawConsumer::connect(players.harness);
         other.enable(&config());
-        let second = stage.await_start().buffer;
-        stage.commit(first, 1, &[10]);
-        stage.commit(second, 2, &[20]);
-        stage.stop_and_read();
+        let second = players.await_start().buffer;
+        players.commit(first, 1, &[10]);
+        players.commit(second, 2, &[20]);
+        players.stop_and_read();
         // The other goes on, until its consumer goes.
-        stage.commit(second, 2, &[30]);
-        std::mem::swap(&mut stage.consumer, &mut other);
-        stage.read();
-        stage.stats();
+        players.commit(second, 2, &[30]);
+        std::mem::swap(&mut players.consumer, &mut other);
+        players.read();
+        players.stats();
         drop(other);
-        stage.stop_and_read();
+        players.stop_and_read();
     });
 }

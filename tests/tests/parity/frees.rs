@@ -3,8 +3,8 @@
 
 use crate::compare;
 use crate::outcome::Rules::V2;
+use crate::players::Players;
 use crate::sessions::without_path;
-use crate::stage::Stage;
 use esatto_tests::raw::RawConsumer;
 use esatto_tests::wait_until;
 use esatto_tests::wire::Proto;
@@ -33,29 +33,29 @@ fn config(path: Option<&PathBuf>) -> Proto {
 
 /// A session is freed while its data source, which acknowledges its stop or does not, has written
 /// packets and committed some.
-fn freed(stage: &mut Stage<'_>, how: How, descriptor: &Proto, into_file: bool) {
-    stage.producer.register(descriptor);
-    let path = into_file.then(|| stage.lab.path("streamed"));
-    stage.enable(&config(path.as_ref()));
-    let buffer = stage.await_start().buffer;
-    stage.commit(buffer, 1, &[10, 20]);
-    stage.commit(buffer, 2, &[30]);
+fn freed(players: &mut Players<'_>, how: How, descriptor: &Proto, into_file: bool) {
+    players.producer.register(descriptor);
+    let path = into_file.then(|| players.harness.path("streamed"));
+    players.enable(&config(path.as_ref()));
+    let buffer = players.await_start().buffer;
+    players.commit(buffer, 1, &[10, 20]);
+    players.commit(buffer, 2, &[30]);
     match how {
         How::FreeBuffers => {
-            let (freed, frame) = stage.consumer.peer.call_frame("FreeBuffers", &Proto::new());
-            stage.consumer.peer.send(&frame);
+            let (freed, frame) = players.consumer.peer.call_frame("FreeBuffers", &Proto::new());
+            players.consumer.peer.send(&frame);
             for _ in 0..2 {
-                let reply = stage.consumer.peer.read().expect("a reply");
+                let reply = players.consumer.peer.read().expect("a reply");
                 let which = if reply.request_id == freed { "FreeBuffers" } else { "EnableTracing" };
-                stage.told(&format!("{which} {} {:?}", reply.success, reply.body));
+                players.told(&format!("{which} {} {:?}", reply.success, reply.body));
             }
         }
-        How::Disconnect => stage.consumer = RawConsumer::connect(stage.lab),
+        How::Disconnect => players.consumer = RawConsumer::connect(players.harness),
     }
-    let _ = stage.await_command(2);
+    let _ = players.await_command(2);
     if let Some(path) = path {
         let trace = wait_until("the file is written", || std::fs::read(&path).ok().filter(|bytes| !bytes.is_empty()));
-        stage.file(&without_path(&trace));
+        players.file(&without_path(&trace));
     }
 }
 
@@ -66,47 +66,47 @@ fn descriptor() -> Proto {
 #[test]
 fn a_running_session_without_a_file() {
     for how in [How::FreeBuffers, How::Disconnect] {
-        compare(V2, |stage| freed(stage, how, &descriptor(), false));
+        compare(V2, |players| freed(players, how, &descriptor(), false));
     }
 }
 
 #[test]
 fn a_running_session_that_writes_into_a_file() {
     for how in [How::FreeBuffers, How::Disconnect] {
-        compare(V2, |stage| freed(stage, how, &descriptor(), true));
+        compare(V2, |players| freed(players, how, &descriptor(), true));
     }
 }
 
 #[test]
 fn nobody_waits_for_a_data_source_that_acknowledges_its_stop() {
     for how in [How::FreeBuffers, How::Disconnect] {
-        compare(V2, |stage| freed(stage, how, &descriptor().int(2, 1), true));
+        compare(V2, |players| freed(players, how, &descriptor().int(2, 1), true));
     }
 }
 
 #[test]
 fn a_session_that_is_freed_before_anything_was_heard_of_it() {
     for how in [How::FreeBuffers, How::Disconnect] {
-        compare(V2, |stage| {
-            stage.offer(&["d"]);
-            let path = stage.lab.path("streamed");
-            stage.enable(&config(Some(&path)));
+        compare(V2, |players| {
+            players.offer(&["d"]);
+            let path = players.harness.path("streamed");
+            players.enable(&config(Some(&path)));
             match how {
                 How::FreeBuffers => {
-                    let (freed, frame) = stage.consumer.peer.call_frame("FreeBuffers", &Proto::new());
-                    stage.consumer.peer.send(&frame);
+                    let (freed, frame) = players.consumer.peer.call_frame("FreeBuffers", &Proto::new());
+                    players.consumer.peer.send(&frame);
                     for _ in 0..2 {
-                        let reply = stage.consumer.peer.read().expect("a reply");
+                        let reply = players.consumer.peer.read().expect("a reply");
                         let which = if reply.request_id == freed { "FreeBuffers" } else { "EnableTracing" };
-                        stage.told(&format!("{which} {} {:?}", reply.success, reply.body));
+                        players.told(&format!("{which} {} {:?}", reply.success, reply.body));
                     }
                 }
-                How::Disconnect => stage.consumer = RawConsumer::connect(stage.lab),
+                How::Disconnect => players.consumer = RawConsumer::connect(players.harness),
             }
             let trace =
                 wait_until("the file is written", || std::fs::read(&path).ok().filter(|bytes| !bytes.is_empty()));
-            stage.file(&without_path(&trace));
-            let _ = stage.await_command(2);
+            players.file(&without_path(&trace));
+            let _ = players.await_command(2);
         });
     }
 }

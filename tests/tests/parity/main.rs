@@ -23,29 +23,30 @@ mod clones;
 mod consumers;
 mod frees;
 mod outcome;
+mod players;
 mod sessions;
-mod stage;
 
-use esatto_tests::{Lab, Peer, Side, Skip, skip};
+use esatto_tests::{Harness, Implementation, Peer, Skip, skip};
 use outcome::{Outcome, Rules};
-use stage::Stage;
+use players::Players;
 
 /// Plays a scenario to both services and compares what came of it.
-fn compare(rules: Rules, scenario: impl Fn(&mut Stage<'_>)) {
+fn compare(rules: Rules, scenario: impl Fn(&mut Players<'_>)) {
     skip(|| {
         Peer::Official.require()?;
-        let [theirs, ours] = [Side::Theirs, Side::Ours].map(|side| play(side, &scenario));
+        let [theirs, ours] =
+            [Implementation::Theirs, Implementation::Ours].map(|implementation| play(implementation, &scenario));
         theirs.assert_equal(&ours, rules);
         Ok::<(), Skip>(())
     });
 }
 
-fn play(side: Side, scenario: &impl Fn(&mut Stage<'_>)) -> Outcome {
-    let lab = Lab::new();
-    let mut service = lab.service(side);
-    let mut stage = Stage::new(&lab);
-    scenario(&mut stage);
-    let outcome = stage.into_outcome();
+fn play(implementation: Implementation, scenario: &impl Fn(&mut Players<'_>)) -> Outcome {
+    let harness = Harness::new();
+    let mut service = harness.service(implementation);
+    let mut players = Players::new(&harness);
+    scenario(&mut players);
+    let outcome = players.into_outcome();
     assert!(service.is_running(), "the service died of it");
     outcome
 }

@@ -2,7 +2,7 @@
 
 use crate::compare;
 use crate::outcome::Rules::V2;
-use crate::stage::Stage;
+use crate::players::Players;
 use esatto_tests::wait_until;
 use esatto_tests::wire::{self, Proto};
 
@@ -16,12 +16,12 @@ fn without_builtin() -> Proto {
     Proto::new().message(1, &Proto::new().int(1, 256).int(8, 1)).message(2, &source)
 }
 
-fn record(stage: &mut Stage<'_>, config: &Proto) {
-    stage.offer(&["d"]);
-    stage.enable(config);
-    let buffer = stage.await_start().buffer;
-    stage.commit(buffer, 1, &[10, 20]);
-    stage.stop_and_read();
+fn record(players: &mut Players<'_>, config: &Proto) {
+    players.offer(&["d"]);
+    players.enable(config);
+    let buffer = players.await_start().buffer;
+    players.commit(buffer, 1, &[10, 20]);
+    players.stop_and_read();
 }
 
 /// Switches of `builtin_data_sources`.
@@ -33,7 +33,7 @@ macro_rules! switches {
             let mut switches = [(6, 60_000), ($field, 1)];
             switches.sort_unstable();
             let switches = switches.iter().fold(Proto::new(), |all, (field, value)| all.int(*field, *value));
-            compare(V2, |stage| record(stage, &without_builtin().message(20, &switches)));
+            compare(V2, |players| record(players, &without_builtin().message(20, &switches)));
         }
     )*};
 }
@@ -50,27 +50,27 @@ switches! {
 
 #[test]
 fn with_everything() {
-    compare(V2, |stage| record(stage, &config()));
+    compare(V2, |players| record(players, &config()));
 }
 
 #[test]
 fn an_end_without_a_flush() {
-    compare(V2, |stage| {
-        stage.offer(&["d"]);
-        stage.enable(&config());
-        let buffer = stage.await_start().buffer;
-        stage.commit(buffer, 1, &[10, 20]);
-        assert!(stage.consumer.peer.call("DisableTracing", &Proto::new()).success);
-        stage.ended();
-        stage.stats();
-        stage.read();
+    compare(V2, |players| {
+        players.offer(&["d"]);
+        players.enable(&config());
+        let buffer = players.await_start().buffer;
+        players.commit(buffer, 1, &[10, 20]);
+        assert!(players.consumer.peer.call("DisableTracing", &Proto::new()).success);
+        players.ended();
+        players.stats();
+        players.read();
     });
 }
 
 #[test]
 fn compression() {
     // COMPRESSION_TYPE_DEFLATE
-    compare(V2, |stage| record(stage, &config().int(24, 1)));
+    compare(V2, |players| record(players, &config().int(24, 1)));
 }
 
 #[test]
@@ -84,49 +84,49 @@ fn a_filter() {
         Ok(builder.build()?.bytecode)
     };
     let bytecode = filter().expect("bytecode");
-    compare(V2, |stage| record(stage, &config().message(33, &Proto::new().bytes(2, &bytecode))));
+    compare(V2, |players| record(players, &config().message(33, &Proto::new().bytes(2, &bytecode))));
 }
 
 #[test]
 fn a_deferred_start() {
-    compare(V2, |stage| {
-        stage.offer(&["d"]);
-        stage.enable(&config().int(12, 1));
-        let _ = stage.await_command(6);
+    compare(V2, |players| {
+        players.offer(&["d"]);
+        players.enable(&config().int(12, 1));
+        let _ = players.await_command(6);
         // Nothing is started, but there is something to read.
-        stage.read();
-        assert!(stage.consumer.peer.call("StartTracing", &Proto::new()).success);
-        let buffer = stage.await_start().buffer;
-        stage.commit(buffer, 1, &[10, 20]);
-        stage.stop_and_read();
+        players.read();
+        assert!(players.consumer.peer.call("StartTracing", &Proto::new()).success);
+        let buffer = players.await_start().buffer;
+        players.commit(buffer, 1, &[10, 20]);
+        players.stop_and_read();
     });
 }
 
 #[test]
 fn a_duration() {
-    compare(V2, |stage| {
-        stage.offer(&["d"]);
-        stage.enable(&config().int(3, 200));
-        let buffer = stage.await_start().buffer;
-        stage.commit(buffer, 1, &[10, 20]);
-        stage.acknowledge_flush();
-        stage.ended();
-        stage.stats();
-        stage.read();
+    compare(V2, |players| {
+        players.offer(&["d"]);
+        players.enable(&config().int(3, 200));
+        let buffer = players.await_start().buffer;
+        players.commit(buffer, 1, &[10, 20]);
+        players.acknowledge_flush();
+        players.ended();
+        players.stats();
+        players.read();
     });
 }
 
 #[test]
 fn periodic_clearing_of_incremental_state() {
-    compare(V2, |stage| {
-        stage.offer(&["d"]);
-        stage.enable(&config().message(21, &Proto::new().int(1, 50)));
-        let buffer = stage.await_start().buffer;
-        stage.commit(buffer, 1, &[10]);
-        let _ = stage.await_command(7);
-        stage.commit(buffer, 1, &[20]);
+    compare(V2, |players| {
+        players.offer(&["d"]);
+        players.enable(&config().message(21, &Proto::new().int(1, 50)));
+        let buffer = players.await_start().buffer;
+        players.commit(buffer, 1, &[10]);
+        let _ = players.await_command(7);
+        players.commit(buffer, 1, &[20]);
         // It comes again and again; the end is not waited for.
-        assert!(stage.consumer.peer.call("FreeBuffers", &Proto::new()).success);
+        assert!(players.consumer.peer.call("FreeBuffers", &Proto::new()).success);
     });
 }
 
@@ -136,59 +136,59 @@ fn triggers(mode: u64, stop_delay_ms: u64) -> Proto {
     Proto::new().int(1, mode).message(2, &trigger).int(3, 30_000)
 }
 
-fn pull_the_trigger(stage: &mut Stage<'_>) {
+fn pull_the_trigger(players: &mut Players<'_>) {
     for name in ["stay", "go"] {
-        assert!(stage.producer.call("ActivateTriggers", &Proto::new().bytes(1, name)).success);
+        assert!(players.producer.call("ActivateTriggers", &Proto::new().bytes(1, name)).success);
     }
 }
 
 #[test]
 fn a_trigger_that_starts() {
-    compare(V2, |stage| {
-        stage.offer(&["d"]);
-        stage.enable(&config().message(17, &triggers(1, 100)));
-        let _ = stage.await_command(6);
-        pull_the_trigger(stage);
-        let buffer = stage.await_start().buffer;
-        stage.commit(buffer, 1, &[10, 20]);
-        stage.acknowledge_flush();
-        stage.ended();
-        stage.stats();
-        stage.read();
+    compare(V2, |players| {
+        players.offer(&["d"]);
+        players.enable(&config().message(17, &triggers(1, 100)));
+        let _ = players.await_command(6);
+        pull_the_trigger(players);
+        let buffer = players.await_start().buffer;
+        players.commit(buffer, 1, &[10, 20]);
+        players.acknowledge_flush();
+        players.ended();
+        players.stats();
+        players.read();
     });
 }
 
 #[test]
 fn a_trigger_that_stops() {
-    compare(V2, |stage| {
-        stage.offer(&["d"]);
-        stage.enable(&config().message(17, &triggers(2, 50)));
-        let buffer = stage.await_start().buffer;
-        stage.commit(buffer, 1, &[10, 20]);
-        pull_the_trigger(stage);
-        stage.acknowledge_flush();
-        stage.ended();
-        stage.stats();
-        stage.read();
+    compare(V2, |players| {
+        players.offer(&["d"]);
+        players.enable(&config().message(17, &triggers(2, 50)));
+        let buffer = players.await_start().buffer;
+        players.commit(buffer, 1, &[10, 20]);
+        pull_the_trigger(players);
+        players.acknowledge_flush();
+        players.ended();
+        players.stats();
+        players.read();
     });
 }
 
 /// Writes into a file; the trace when the session has ended.
-fn write_into_file(stage: &mut Stage<'_>, config: &Proto, flushes: usize) {
-    stage.offer(&["d"]);
-    let path = stage.lab.path("streamed");
+fn write_into_file(players: &mut Players<'_>, config: &Proto, flushes: usize) {
+    players.offer(&["d"]);
+    let path = players.harness.path("streamed");
     let path_text = path.to_string_lossy().into_owned();
-    stage.enable(&config.clone().int(8, 1).bytes(29, path_text));
-    let buffer = stage.await_start().buffer;
-    stage.commit(buffer, 1, &[10, 20]);
-    stage.commit(buffer, 2, &[30]);
+    players.enable(&config.clone().int(8, 1).bytes(29, path_text));
+    let buffer = players.await_start().buffer;
+    players.commit(buffer, 1, &[10, 20]);
+    players.commit(buffer, 2, &[30]);
     for _ in 0..flushes {
-        stage.acknowledge_flush();
+        players.acknowledge_flush();
     }
-    stage.commit(buffer, 1, &[40]);
-    stage.stop();
+    players.commit(buffer, 1, &[40]);
+    players.stop();
     let trace = wait_until("the file is written", || std::fs::read(&path).ok().filter(|bytes| !bytes.is_empty()));
-    stage.file(&without_path(&trace));
+    players.file(&without_path(&trace));
 }
 
 /// The trace without the path in the echo of the config, which is another for each service.
@@ -204,13 +204,13 @@ fn echo_without_path(packet: &[u8]) -> Proto {
 
 #[test]
 fn a_file() {
-    compare(V2, |stage| write_into_file(stage, &config().int(9, 60_000), 0));
+    compare(V2, |players| write_into_file(players, &config().int(9, 60_000), 0));
 }
 
 /// `write_flush_mode`: disabled, before each write, and its default.
 #[test]
 fn a_file_in_each_flush_mode() {
     for mode in 0..4 {
-        compare(V2, |stage| write_into_file(stage, &config().int(9, 60_000).int(44, mode), 0));
+        compare(V2, |players| write_into_file(players, &config().int(9, 60_000).int(44, mode), 0));
     }
 }

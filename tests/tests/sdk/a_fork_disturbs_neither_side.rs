@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use esatto_tests::sdk::{Backend, Stage, Trace};
+use esatto_tests::sdk::{Backend, Recorder, Trace};
 
 esatto::categories! {
     static APP = "fork";
@@ -42,12 +42,12 @@ fn sockets() -> Vec<PathBuf> {
     targets.filter(|target| target.to_string_lossy().starts_with("socket:")).collect()
 }
 
-fn record(stage: &Stage) {
+fn record(recorder: &Recorder) {
     // The machine may be busy with other things.
-    let tracing = stage.builder().shared_memory(4096, 4).categories(CATEGORIES).start().expect("starts");
-    stage.wait_for_data_source("track_event");
-    let session = stage.start(esatto::track_events(8192));
-    assert_eq!(sockets().is_empty(), stage.on() == Backend::InProcess, "those of the producer and of the session");
+    let tracing = recorder.builder().shared_memory(4096, 4).categories(CATEGORIES).start().expect("starts");
+    recorder.wait_for_data_source("track_event");
+    let session = recorder.start(esatto::track_events(8192));
+    assert_eq!(sockets().is_empty(), recorder.on() == Backend::InProcess, "those of the producer and of the session");
     let done = AtomicBool::new(false);
     let counts = std::thread::scope(|scope| {
         let threads = [0_u64, 1].map(|thread| {
@@ -71,24 +71,24 @@ fn record(stage: &Stage) {
                 let was_off = !APP.is_enabled() && sockets().is_empty();
                 esatto::instant!(APP, "in a child that is not connected");
                 let flushed = tracing.flush(Duration::from_secs(5));
-                was_off && !flushed && connect_in_child(stage, round)
+                was_off && !flushed && connect_in_child(recorder, round)
             }));
             esatto::instant!(APP, "after", round = round);
         }
         done.store(true, Ordering::Relaxed);
         threads.map(|thread| thread.join().expect("it ends"))
     });
-    stage.note("connected", if stage.on() == Backend::InProcess { 0 } else { FORKS / 2 });
-    stage.note("elsewhere", counts.iter().sum::<u64>());
-    stage.finish(session);
+    recorder.note("connected", if recorder.on() == Backend::InProcess { 0 } else { FORKS / 2 });
+    recorder.note("elsewhere", counts.iter().sum::<u64>());
+    recorder.finish(session);
 }
 
 /// In half of the rounds, if there is a service to connect to: as a process of its own.
-fn connect_in_child(stage: &Stage, round: u64) -> bool {
-    if stage.on() == Backend::InProcess || round % 2 == 0 {
+fn connect_in_child(recorder: &Recorder, round: u64) -> bool {
+    if recorder.on() == Backend::InProcess || round % 2 == 0 {
         return true;
     }
-    let tracing = stage.connect(CATEGORIES);
+    let tracing = recorder.connect(CATEGORIES);
     let recorded = tracing.wait_until_enabled(&APP, Duration::from_secs(20));
     esatto::instant!(APP, "in a child", round = round);
     std::thread::spawn(|| esatto::instant!(APP, "in a thread of a child")).join().is_ok() && recorded

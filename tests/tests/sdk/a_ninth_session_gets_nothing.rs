@@ -1,7 +1,7 @@
 //! Eight instances of track events record at a time. A ninth gets nothing, holds nobody up, and has its turn when another is over.
 
 use esatto::TraceConfig;
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 esatto::categories! {
     static APP = "app";
@@ -16,21 +16,21 @@ fn two() -> TraceConfig {
     config
 }
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let mut sessions: Vec<_> = (0..4).map(|_| stage.start(two())).collect();
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let mut sessions: Vec<_> = (0..4).map(|_| recorder.start(two())).collect();
     assert_eq!(APP.recordings(), 8);
-    let ninth = stage.start(esatto::track_events(1024));
+    let ninth = recorder.start(esatto::track_events(1024));
     assert_eq!(APP.recordings(), 8, "it has no place");
     esatto::instant!(APP, "for eight");
-    stage.finish_as("ninth", ninth);
-    stage.finish_as("early", sessions.remove(0));
-    let late = stage.start(esatto::track_events(1024));
+    recorder.finish_as("ninth", ninth);
+    recorder.finish_as("early", sessions.remove(0));
+    let late = recorder.start(esatto::track_events(1024));
     assert_eq!(APP.recordings(), 7);
     esatto::instant!(APP, "for seven");
-    stage.finish(late);
+    recorder.finish(late);
     for (number, session) in sessions.into_iter().enumerate() {
-        stage.finish_as(&format!("whole {number}"), session);
+        recorder.finish_as(&format!("whole {number}"), session);
     }
 }
 

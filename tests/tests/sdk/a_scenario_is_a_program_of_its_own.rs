@@ -1,7 +1,7 @@
 //! The rig itself, and the least that a program does.
 
 use esatto::TraceConfig;
-use esatto_tests::sdk::{Backend, Scenario, Stage, Trace};
+use esatto_tests::sdk::{Backend, Recorder, Scenario, Trace};
 
 esatto::categories! {
     static APP = "app";
@@ -11,14 +11,14 @@ mod records {
     esatto_tests::scenario!(super::record, super::check);
 }
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(esatto::track_events(1024));
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(esatto::track_events(1024));
     let _main = esatto::slice!(APP, "main", answer = 42);
     std::thread::spawn(|| esatto::instant!(APP, "elsewhere")).join().expect("it ends");
     drop(_main);
-    stage.note("pid", std::process::id());
-    stage.finish(session);
+    recorder.note("pid", std::process::id());
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {
@@ -39,12 +39,12 @@ mod outlives_its_service {
     esatto_tests::scenario!([ours, theirs] super::restart, super::check);
 }
 
-fn restart(stage: &Stage) {
-    let tracing = stage.connect(CATEGORIES);
-    stage.stop_service();
-    stage.start_service();
-    stage.wait_for_data_source("track_event");
-    record(stage);
+fn restart(recorder: &Recorder) {
+    let tracing = recorder.connect(CATEGORIES);
+    recorder.stop_service();
+    recorder.start_service();
+    recorder.wait_for_data_source("track_event");
+    record(recorder);
     drop(tracing);
 }
 
@@ -53,8 +53,8 @@ mod may_die {
     esatto_tests::scenario!(Scenario::new(die).dying());
 }
 
-fn die(stage: &Stage) {
-    assert!(matches!(stage.on(), Backend::InProcess | Backend::Ours | Backend::Theirs));
+fn die(recorder: &Recorder) {
+    assert!(matches!(recorder.on(), Backend::InProcess | Backend::Ours | Backend::Theirs));
     std::process::exit(3);
 }
 
@@ -63,14 +63,14 @@ mod leaves_several_traces {
     esatto_tests::scenario!(several, check_several);
 }
 
-fn several(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
+fn several(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
     for name in ["trace", "second"] {
-        let session = stage.start(esatto::track_events(1024));
+        let session = recorder.start(esatto::track_events(1024));
         esatto::instant!(APP, dynamic: name);
-        stage.finish_as(name, session);
+        recorder.finish_as(name, session);
     }
-    stage.finish_as("third", stage.start(TraceConfig { duration_ms: Some(60_000), ..esatto::track_events(64) }));
+    recorder.finish_as("third", recorder.start(TraceConfig { duration_ms: Some(60_000), ..esatto::track_events(64) }));
 }
 
 fn check_several(trace: &Trace) {

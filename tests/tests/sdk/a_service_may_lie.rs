@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use esatto::{DataSource, Setup, Source, Tracing};
 use esatto_tests::fake::{self, FakeProducerPort, PRODUCER_METHODS};
 use esatto_tests::wire::{self, Proto};
-use esatto_tests::{Lab, wait_until};
+use esatto_tests::{Harness, wait_until};
 
 struct Quiet;
 
@@ -38,17 +38,17 @@ struct Played {
     /// Before the port: a connection that waits to be accepted holds nobody up.
     _tracing: Tracing,
     listener: UnixListener,
-    lab: Lab,
+    harness: Harness,
 }
 
 impl Played {
     fn begin() -> (Self, FakeProducerPort) {
         QUIET.register().expect("registers");
-        let lab = Lab::new();
-        let listener = UnixListener::bind(lab.producer_socket()).expect("a socket");
-        let socket = lab.producer_socket().display().to_string();
+        let harness = Harness::new();
+        let listener = UnixListener::bind(harness.producer_socket()).expect("a socket");
+        let socket = harness.producer_socket().display().to_string();
         let tracing = Tracing::builder().socket(socket).start().expect("the control thread starts");
-        let played = Self { _tracing: tracing, listener, lab };
+        let played = Self { _tracing: tracing, listener, harness };
         let port = played.accept();
         (played, port)
     }
@@ -189,14 +189,14 @@ fn memory_that_is_a_socket_ends_the_connection() {
         // It comes again.
         port = played.accept();
     }
-    drop(played.lab);
+    drop(played.harness);
 }
 
 #[test]
 fn case_05_a_service_may_be_lost_more_than_a_hundred_times() {
     let (played, port) = Played::begin();
-    let Played { listener, lab, _tracing } = played;
-    let socket = lab.producer_socket();
+    let Played { listener, harness, _tracing } = played;
+    let socket = harness.producer_socket();
     let methods = fake::first(12, &PRODUCER_METHODS);
     drop((port, listener));
     // Perfetto's library gives up after 101.
@@ -208,8 +208,8 @@ fn case_05_a_service_may_be_lost_more_than_a_hundred_times() {
             // What appears in the folder is connected to at once: here it may be there before anybody looks for it.
             scope.spawn(|| {
                 while !accepted.load(Ordering::SeqCst) {
-                    drop(lab.write("poke", ""));
-                    std::fs::remove_file(lab.path("poke")).expect("is there");
+                    drop(harness.write("poke", ""));
+                    std::fs::remove_file(harness.path("poke")).expect("is there");
                     std::thread::sleep(std::time::Duration::from_millis(2));
                 }
             });
@@ -296,29 +296,29 @@ fn case_04_sockets_can_be_delivered() {
     let ask = |request| REQUESTS.lock().unwrap().push(request);
     let _tracing = Tracing::builder().socket_factory(ask).start().expect("the control thread starts");
     let methods = fake::first(12, &PRODUCER_METHODS);
-    let lab = Lab::new();
-    let listener = UnixListener::bind(lab.producer_socket()).expect("a socket");
+    let harness = Harness::new();
+    let listener = UnixListener::bind(harness.producer_socket()).expect("a socket");
 
     // What is no socket, and a request that nobody answers, lead to another one, a second later each.
     next().deliver(std::fs::File::open("/dev/null").expect("is there"));
     drop(next());
-    next().deliver(UnixStream::connect(lab.producer_socket()).expect("connects"));
+    next().deliver(UnixStream::connect(harness.producer_socket()).expect("connects"));
     let mut port = FakeProducerPort::accept(&listener, &methods, Proto::new());
     port.serve_until("RegisterDataSource", 1);
     // When that is over it asks again.
     drop(port);
-    next().deliver(UnixStream::connect(lab.producer_socket()).expect("connects"));
+    next().deliver(UnixStream::connect(harness.producer_socket()).expect("connects"));
     FakeProducerPort::accept(&listener, &methods, Proto::new()).serve_until("RegisterDataSource", 1);
 }
 
 #[test]
 fn triggers_wait_for_a_connection_and_are_forgotten_in_time() {
-    let lab = Lab::new();
-    let socket = lab.producer_socket().display().to_string();
+    let harness = Harness::new();
+    let socket = harness.producer_socket().display().to_string();
     let tracing = Tracing::builder().socket(socket).start().expect("the control thread starts");
     tracing.activate_triggers(&["too old"], std::time::Duration::ZERO);
     tracing.activate_triggers(&["first", "second"], std::time::Duration::from_secs(600));
-    let listener = UnixListener::bind(lab.producer_socket()).expect("a socket");
+    let listener = UnixListener::bind(harness.producer_socket()).expect("a socket");
     let methods = fake::first(12, &PRODUCER_METHODS);
     let mut service = fake::FakeService::accept(&listener, &methods);
     let mut triggers = Vec::new();

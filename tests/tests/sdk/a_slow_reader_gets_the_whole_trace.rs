@@ -2,7 +2,7 @@
 
 use esatto::SessionConfig;
 use esatto::schema::data_source_config::BufferExhaustedPolicy;
-use esatto_tests::sdk::{Backend, Stage, Trace};
+use esatto_tests::sdk::{Backend, Recorder, Trace};
 use esatto_tests::wait_until;
 
 esatto::categories! {
@@ -19,19 +19,19 @@ fn memory_kb() -> usize {
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
     let config = SessionConfig::new().buffer_size_kb(64 * 1024).stall();
     let policy = config.trace_config().data_sources[0].config.as_ref().and_then(|c| c.buffer_exhausted_policy);
     assert_eq!(policy, Some(BufferExhaustedPolicy::BUFFER_EXHAUSTED_STALL_THEN_DROP));
-    let session = esatto::Session::start(stage.backend(), config).expect("starts");
+    let session = esatto::Session::start(recorder.backend(), config).expect("starts");
     let kilobyte = "x".repeat(1000);
     for _ in 0..EVENTS {
         esatto::instant!(APP, "event", text = kilobyte.as_str());
     }
     session.stop_recording().wait().expect("stops");
     let before = memory_kb();
-    let mut file = std::fs::File::create(stage.trace()).expect("a file");
+    let mut file = std::fs::File::create(recorder.trace()).expect("a file");
     let mut chunks = session.chunks();
     std::io::Write::write_all(&mut file, &chunks.next().expect("a chunk").expect("data")).expect("written");
     // Now nobody reads. What the service sends piles up until it has to wait.
@@ -44,7 +44,7 @@ fn record(stage: &Stage) {
     });
     let grown = memory_kb().saturating_sub(before);
     // In the process the service's own buffer may be read for the first time.
-    let bound = if stage.on() == Backend::InProcess { 32 << 10 } else { 24 << 10 };
+    let bound = if recorder.on() == Backend::InProcess { 32 << 10 } else { 24 << 10 };
     assert!(grown < bound, "{grown} KiB for a reader that does not read");
     chunks.write_to(file).expect("the rest");
 

@@ -5,10 +5,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use esatto_tests::{Lab, Peer, beside_this_test, skip, tp};
+use esatto_tests::{Harness, Peer, beside_this_test, skip, tp};
 
-fn program(lab: &Lab, args: &[&str]) -> Command {
-    let mut command = lab.command(beside_this_test("esatto-whole"));
+fn program(harness: &Harness, args: &[&str]) -> Command {
+    let mut command = harness.command(beside_this_test("esatto-whole"));
     command.args(args);
     command
 }
@@ -25,10 +25,10 @@ const ALL: [&str; 4] = ["first", "in another thread", "last", "main"];
 fn ends_by(ending: &str, is_success: bool) {
     skip(|| {
         Peer::TraceProcessor.require()?;
-        let lab = Lab::new();
-        let status = lab.start("whole", &mut program(&lab, &[ending, "trace"])).wait();
+        let harness = Harness::new();
+        let status = harness.start("whole", &mut program(&harness, &[ending, "trace"])).wait();
         assert_eq!(status.success(), is_success, "{status}");
-        assert_eq!(names(&lab.path("trace")), ALL);
+        assert_eq!(names(&harness.path("trace")), ALL);
         Ok(())
     });
 }
@@ -67,16 +67,16 @@ fn a_second_before_it_is_killed() {
 fn where_the_environment_wants_it() {
     skip(|| {
         Peer::TraceProcessor.require()?;
-        let lab = Lab::new();
+        let harness = Harness::new();
         // Not asked for, it does nothing.
-        lab.start("none", &mut program(&lab, &["return"])).wait_ok();
-        lab.start("off", program(&lab, &["return", "unwanted"]).env("ESATTO_TRACE", "off")).wait_ok();
-        let mut run = program(&lab, &["return", "unwanted"]);
+        harness.start("none", &mut program(&harness, &["return"])).wait_ok();
+        harness.start("off", program(&harness, &["return", "unwanted"]).env("ESATTO_TRACE", "off")).wait_ok();
+        let mut run = program(&harness, &["return", "unwanted"]);
         run.env("ESATTO_TRACE", "trace-%p").env("ESATTO_TRACE_CATEGORIES", "app*,-app.detail");
-        let mut run = lab.start("run", run.env("ESATTO_TRACE_BUFFER_KB", "4096"));
-        let trace = lab.path(format!("trace-{}", run.pid()));
+        let mut run = harness.start("run", run.env("ESATTO_TRACE_BUFFER_KB", "4096"));
+        let trace = harness.path(format!("trace-{}", run.pid()));
         run.wait_ok();
-        assert!(!lab.path("unwanted").exists());
+        assert!(!harness.path("unwanted").exists());
         assert_eq!(names(&trace), ["first", "last", "main"]);
         Ok(())
     });
@@ -84,26 +84,26 @@ fn where_the_environment_wants_it() {
 
 #[test]
 fn what_is_wrong_is_said_in_a_line() {
-    let lab = Lab::new();
+    let harness = Harness::new();
     let failing = |name: &str, command: &mut Command| {
-        let mut program = lab.start(name, command);
+        let mut program = harness.start(name, command);
         assert!(!program.wait().success());
         program.log()
     };
-    let log = failing("folder", &mut program(&lab, &["return", "no/folder/trace"]));
+    let log = failing("folder", &mut program(&harness, &["return", "no/folder/trace"]));
     assert_eq!(log, "esatto-whole: cannot create no/folder/trace: No such file or directory (os error 2)\n");
-    let log = failing("buffer", program(&lab, &["return", "trace"]).env("ESATTO_TRACE_BUFFER_KB", "-1"));
+    let log = failing("buffer", program(&harness, &["return", "trace"]).env("ESATTO_TRACE_BUFFER_KB", "-1"));
     assert_eq!(log, "esatto-whole: ESATTO_TRACE_BUFFER_KB is '-1', which is not a number of KiB\n");
     let patterns = OsStr::from_bytes(b"app\xff");
-    let log = failing("patterns", program(&lab, &["return", "trace"]).env("ESATTO_TRACE_CATEGORIES", patterns));
+    let log = failing("patterns", program(&harness, &["return", "trace"]).env("ESATTO_TRACE_CATEGORIES", patterns));
     assert_eq!(log, "esatto-whole: ESATTO_TRACE_CATEGORIES is 'app\u{fffd}', which is not a list of patterns\n");
 }
 
 #[test]
 fn a_file_that_is_not_complete_is_spoken_of() {
-    let lab = Lab::new();
+    let harness = Harness::new();
     for ending in ["return", "exit"] {
-        let mut run = lab.start(ending, &mut program(&lab, &[ending, "/dev/full"]));
+        let mut run = harness.start(ending, &mut program(&harness, &[ending, "/dev/full"]));
         run.wait_ok();
         let log = run.log();
         assert!(

@@ -1,7 +1,7 @@
 //! Trace points and tracks before the SDK is initialised: no crash, and nothing is recorded.
 
 use esatto::{CounterTrack, Flow, Track};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 esatto::categories! {
     static APP = "app";
@@ -18,18 +18,18 @@ fn emit(round: &'static str) {
     esatto::counter!(APP, &QUEUE, 3);
 }
 
-fn record(stage: &Stage) {
+fn record(recorder: &Recorder) {
     emit("too early");
     std::thread::spawn(|| emit("too early")).join().expect("it ends");
     assert!(!APP.is_enabled());
     // A slice that is open while all begins is not ended in the trace.
     let early = esatto::slice!(APP, "too early");
-    let _tracing = stage.connect(&[]);
+    let _tracing = recorder.connect(&[]);
     emit("before the session");
-    let session = stage.start(esatto::track_events(1024));
+    let session = recorder.start(esatto::track_events(1024));
     drop(early);
     emit("in time");
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

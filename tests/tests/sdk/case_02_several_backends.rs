@@ -1,26 +1,26 @@
 //! Initialised twice with different backends, both work; twice with the same, nothing happens: each session gets each event once.
 
 use esatto::{Backend, Session, Tracing};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 esatto::categories! {
     static APP = "app";
 }
 esatto_tests::scenario!([ours, theirs] record, check);
 
-fn record(stage: &Stage) {
+fn record(recorder: &Recorder) {
     let _first = Tracing::builder().in_process().start().expect("starts");
-    let _second = stage.connect(CATEGORIES);
+    let _second = recorder.connect(CATEGORIES);
     let _again = Tracing::builder().in_process().system().start().expect("starts");
     let inside = Session::start(Backend::InProcess, esatto::track_events(1024)).expect("starts");
-    let system = stage.start(esatto::track_events(1024));
+    let system = recorder.start(esatto::track_events(1024));
     assert_eq!(APP.recordings(), 2);
     esatto::instant!(APP, "for both");
-    let producers = stage.lab().state().producers.len();
+    let producers = recorder.harness().state().producers.len();
     assert_eq!(producers, 1, "one connection");
-    stage.finish_as("inside", inside);
+    recorder.finish_as("inside", inside);
     esatto::instant!(APP, "for the system's");
-    stage.finish(system);
+    recorder.finish(system);
 }
 
 fn check(trace: &Trace) {

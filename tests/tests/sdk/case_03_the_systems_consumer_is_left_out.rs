@@ -1,24 +1,24 @@
 //! Where sessions of the system are left out, a session in any backend is one in the process; one that asks for the system by name still works.
 
 use esatto::{Backend, Session, Tracing};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 esatto::categories! {
     static APP = "app";
 }
 esatto_tests::scenario!([ours, theirs] record, check);
 
-fn record(stage: &Stage) {
+fn record(recorder: &Recorder) {
     let builder = Tracing::builder().system().in_process().without_system_sessions();
     let _tracing = builder.categories(CATEGORIES).start().expect("starts");
-    stage.wait_for_data_source("track_event");
+    recorder.wait_for_data_source("track_event");
     let any = Session::start(Backend::Any, esatto::track_events(1024)).expect("starts");
-    assert_eq!(stage.lab().state().sessions_started, 0, "it is in the process");
-    let system = stage.start(esatto::track_events(1024));
-    assert_eq!(stage.lab().state().sessions_started, 1);
+    assert_eq!(recorder.harness().state().sessions_started, 0, "it is in the process");
+    let system = recorder.start(esatto::track_events(1024));
+    assert_eq!(recorder.harness().state().sessions_started, 1);
     esatto::instant!(APP, "seen");
-    stage.finish_as("any", any);
-    stage.finish(system);
+    recorder.finish_as("any", any);
+    recorder.finish(system);
 }
 
 fn check(trace: &Trace) {

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use esatto::{Backend, ErrorKind, Session, Tracing};
 use esatto_tests::DEADLINE;
-use esatto_tests::sdk::{Scenario, Stage};
+use esatto_tests::sdk::{Recorder, Scenario};
 
 mod case_06_unsupported_backend {
     use super::*;
@@ -17,23 +17,23 @@ mod case_07_the_policy_forbids {
     esatto_tests::scenario!(Scenario::new(forbidden));
 }
 
-fn unsupported(stage: &Stage) {
+fn unsupported(recorder: &Recorder) {
     // Connected to nothing.
     fails(Backend::Any, "not connected to any service");
-    let nobody = stage.path("nobody").display().to_string();
+    let nobody = recorder.path("nobody").display().to_string();
     fails(Backend::Socket(nobody.clone()), &nobody);
     let error = Session::open(Backend::Socket(String::new())).expect_err("no address");
     assert_eq!(error.kind(), ErrorKind::Address, "{error}");
 }
 
-fn forbidden(stage: &Stage) {
-    let refused = stage.backend();
+fn forbidden(recorder: &Recorder) {
+    let refused = recorder.backend();
     let policy = move |backend: &Backend| *backend != refused;
-    let builder = stage.builder().in_process().session_policy(policy);
+    let builder = recorder.builder().in_process().session_policy(policy);
     let _tracing = builder.start().expect("starts");
     // The first stays.
     let _again = Tracing::builder().session_policy(|_| true).start().expect("starts");
-    fails(stage.backend(), "does not allow");
+    fails(recorder.backend(), "does not allow");
     let other = Session::open(Backend::Socket("/nowhere".into())).expect("allowed, though nobody is there");
     assert!(!other.stats().wait().expect_err("nobody").to_string().contains("does not allow"));
 }

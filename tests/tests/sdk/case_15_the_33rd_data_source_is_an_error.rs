@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use esatto::schema::{DataSourceConfig, TraceConfig, trace_config};
 use esatto::{DataSource, Setup, Source};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::texts;
 
@@ -28,8 +28,8 @@ fn name(number: usize) -> String {
 esatto_tests::scenario!(record, check);
 
 /// All of the 32 others are known to the service, beside that of track events, and record at the same time.
-fn record(stage: &Stage) {
-    let _tracing = stage.builder().start().expect("the control thread starts");
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.builder().start().expect("the control thread starts");
     let sources: Vec<&'static Source<Nothing>> =
         (0..SOURCES).map(|number| &*Box::leak(Box::new(Source::new(name(number).leak())))).collect();
     let (last, others) = sources.split_last().expect("there are some");
@@ -39,13 +39,13 @@ fn record(stage: &Stage) {
     let error = last.register().expect_err("is one too many");
     assert_eq!(error.to_string(), "the data source `com.example.many.32` is one too many: 32 are registered");
     for source in others {
-        stage.wait_for_data_source(source.name());
+        recorder.wait_for_data_source(source.name());
     }
     let entry = |number| {
         let config = DataSourceConfig { name: Some(name(number).into()), ..Default::default() };
         trace_config::DataSource { config: Some(Box::new(config)), ..Default::default() }
     };
-    let session = stage.start(TraceConfig {
+    let session = recorder.start(TraceConfig {
         buffers: vec![trace_config::BufferConfig { size_kb: Some(4096), ..Default::default() }],
         data_sources: (0..SOURCES).map(entry).collect(),
         ..Default::default()
@@ -57,7 +57,7 @@ fn record(stage: &Stage) {
             });
         });
     }
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

@@ -1,4 +1,4 @@
-use esatto_tests::sdk::{Scenario, Stage, Trace};
+use esatto_tests::sdk::{Recorder, Scenario, Trace};
 
 esatto::categories! {
     static APP = "app";
@@ -12,10 +12,10 @@ esatto_tests::scenario!(Scenario::new(record).check(check).tolerating(LOSSES));
 /// Far more than fits into the shared memory, and than anybody can take away meanwhile.
 const BURST: u64 = 100_000;
 
-fn record(stage: &Stage) {
-    let _tracing = stage.builder().shared_memory(16, 4).categories(CATEGORIES).start().expect("starts");
-    stage.wait_for_data_source("track_event");
-    let session = stage.start(esatto::track_events(32 * 1024));
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.builder().shared_memory(16, 4).categories(CATEGORIES).start().expect("starts");
+    recorder.wait_for_data_source("track_event");
+    let session = recorder.start(esatto::track_events(32 * 1024));
     for n in 0..BURST {
         esatto::instant!(APP, "burst", n = n);
     }
@@ -24,7 +24,7 @@ fn record(stage: &Stage) {
     for n in 0..10_u32 {
         esatto::instant!(APP, "afterwards", n = n);
     }
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

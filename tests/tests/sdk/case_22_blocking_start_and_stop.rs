@@ -1,16 +1,16 @@
 //! Blocking start and stop, also with an empty configuration; repeatedly, each time set up anew.
 
 use esatto::{ErrorKind, Session, SessionConfig, TraceConfig};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 esatto::categories! {
     static APP = "app";
 }
 esatto_tests::scenario!(record, check);
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = Session::open(stage.backend()).expect("the control thread runs");
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = Session::open(recorder.backend()).expect("the control thread runs");
     // Upstream hangs here.
     let error = session.start_recording().wait().expect_err("nothing is set up");
     assert_eq!(error.kind(), ErrorKind::State);
@@ -24,7 +24,7 @@ fn record(stage: &Stage) {
         esatto::instant!(APP, dynamic: round);
         session.stop_recording().wait().unwrap_or_else(|error| panic!("{round}: {error}"));
         session.stop_recording().wait().expect("twice is no mistake");
-        stage.save(round, session.read().wait().expect("it is read"));
+        recorder.save(round, session.read().wait().expect("it is read"));
         // The configuration is used up.
         assert_eq!(session.start_recording().wait().expect_err("used up").kind(), ErrorKind::State);
     }
@@ -35,11 +35,11 @@ fn record(stage: &Stage) {
     session.start_recording().wait().expect("starts");
     esatto::instant!(APP, "deferred");
     session.stop_recording().wait().expect("stops");
-    stage.save("trace", session.read().wait().expect("it is read"));
+    recorder.save("trace", session.read().wait().expect("it is read"));
 
     // Empty but for the buffer, without which a service refuses it.
     let empty = TraceConfig { buffers: esatto::track_events(64).buffers, ..TraceConfig::default() };
-    stage.finish_as("empty", stage.start(empty));
+    recorder.finish_as("empty", recorder.start(empty));
 }
 
 fn check(trace: &Trace) {

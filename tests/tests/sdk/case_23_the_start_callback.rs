@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use esatto::{ErrorKind, Session, SessionConfig, TraceConfig};
 use esatto_tests::DEADLINE;
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 esatto::categories! {
     static APP = "app";
 }
 esatto_tests::scenario!(record, check);
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
     let (said, heard) = mpsc::channel();
     let hear = || heard.recv_timeout(DEADLINE).expect("a callback");
     let watch = |session: &Session| {
@@ -22,7 +22,7 @@ fn record(stage: &Stage) {
         session.on_stop(move |result| on_stop.send(format!("stopped: {result:?}")).expect("heard"));
     };
 
-    let session = Session::open(stage.backend()).expect("opens");
+    let session = Session::open(recorder.backend()).expect("opens");
     watch(&session);
     drop(session.record(SessionConfig::new()));
     assert_eq!(hear(), "Ok(()), true");
@@ -53,10 +53,10 @@ fn record(stage: &Stage) {
 
     drop(session.stop_recording());
     assert_eq!(hear(), "stopped: Ok(())");
-    stage.save("trace", session.read().wait().expect("is read"));
+    recorder.save("trace", session.read().wait().expect("is read"));
 
     // Nobody to wait for.
-    let session = Session::open(stage.backend()).expect("opens");
+    let session = Session::open(recorder.backend()).expect("opens");
     watch(&session);
     let nothing = TraceConfig { buffers: esatto::track_events(64).buffers, ..TraceConfig::default() };
     drop(session.record(nothing));

@@ -5,16 +5,16 @@ use std::sync::mpsc;
 use esatto::schema::TraceConfig;
 use esatto::{ErrorKind, Session, SessionConfig};
 use esatto_tests::DEADLINE;
-use esatto_tests::sdk::{Scenario, Stage};
+use esatto_tests::sdk::{Recorder, Scenario};
 
 esatto_tests::scenario!(Scenario::new(record));
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(&[]);
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(&[]);
     // A data source without a buffer to write to.
     let invalid = || TraceConfig { buffers: Vec::new(), ..esatto::track_events(64) };
     let (said, heard) = mpsc::channel();
-    let session = Session::open(stage.backend()).expect("opens");
+    let session = Session::open(recorder.backend()).expect("opens");
     for (name, session, said) in [("start", &session, said.clone()), ("stop", &session, said.clone())] {
         let tell = move |result: Result<(), esatto::Error>| {
             said.send((name, result.expect_err("it fails").kind())).expect("heard");

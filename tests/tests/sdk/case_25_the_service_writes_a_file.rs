@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use esatto::{Session, SessionConfig};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 use esatto_tests::wait_until;
 
 esatto::categories! {
@@ -11,12 +11,12 @@ esatto::categories! {
 }
 esatto_tests::scenario!(record, check);
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let created = stage.path("created").display().to_string();
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let created = recorder.path("created").display().to_string();
     let period = Duration::from_millis(50);
-    let by_path = SessionConfig::new().write_into(stage.trace()).file_write_period(period);
-    let by_fd = std::fs::File::create(stage.path("fd")).expect("a file");
+    let by_path = SessionConfig::new().write_into(recorder.trace()).file_write_period(period);
+    let by_fd = std::fs::File::create(recorder.path("fd")).expect("a file");
     let by_fd = SessionConfig::new().write_into_fd(by_fd);
     let by_service = SessionConfig::new().edit(|config| {
         config.write_into_file = Some(true);
@@ -24,7 +24,7 @@ fn record(stage: &Stage) {
         config.output_path = Some(created.into());
     });
     let [by_path, by_fd, by_service] = [by_path, by_fd, by_service].map(|config| {
-        let session = Session::open(stage.backend()).expect("opens");
+        let session = Session::open(recorder.backend()).expect("opens");
         session.record(config).wait().expect("starts");
         session
     });
@@ -34,7 +34,7 @@ fn record(stage: &Stage) {
     by_path.flush(None).wait().expect("flushes");
     // While it runs: the events are in the file.
     wait_until("events are in the file", || {
-        let bytes = std::fs::read(stage.trace()).expect("the file");
+        let bytes = std::fs::read(recorder.trace()).expect("the file");
         (esatto_trace::events(&bytes).len() == 500).then_some(())
     });
     for session in [by_path, by_fd, by_service] {
@@ -43,7 +43,7 @@ fn record(stage: &Stage) {
         assert!(esatto_trace::events(&session.read().wait().expect("reads")).is_empty());
     }
     let error =
-        Session::start(stage.backend(), SessionConfig::new().write_into("/nowhere/file")).expect_err("no folder");
+        Session::start(recorder.backend(), SessionConfig::new().write_into("/nowhere/file")).expect_err("no folder");
     assert_eq!(error.kind(), esatto::ErrorKind::File);
     assert!(error.to_string().contains("/nowhere/file"), "{error}");
 }

@@ -3,7 +3,7 @@
 
 use std::sync::mpsc;
 
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 esatto::categories! {
     static APP = "app";
@@ -14,9 +14,9 @@ fn names(trace: &[u8]) -> Vec<String> {
     esatto_trace::events(trace).into_iter().filter_map(|event| event.name).collect()
 }
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(esatto::track_events(1024));
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(esatto::track_events(1024));
     let (wake, sleep) = mpsc::channel::<()>();
     let (asleep, is_asleep) = mpsc::channel();
     let sleeper = std::thread::spawn(move || {
@@ -45,7 +45,7 @@ fn record(stage: &Stage) {
     sleeper.join().expect("it ends");
     session.stop_recording().wait().expect("stops");
     file.extend(session.read().wait().expect("reads"));
-    stage.save("trace", file);
+    recorder.save("trace", file);
 }
 
 fn check(trace: &Trace) {

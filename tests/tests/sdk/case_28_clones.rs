@@ -1,20 +1,20 @@
 //! A clone by name is a snapshot with the uuid of its session, which goes on; an unknown name is an error that says so.
 
 use esatto::{CloneOf, ErrorKind, Session, SessionConfig};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 esatto::categories! {
     static APP = "app";
 }
 esatto_tests::scenario!(record, check);
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = Session::open(stage.backend()).expect("opens");
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = Session::open(recorder.backend()).expect("opens");
     session.record(SessionConfig::new().buffer_size_kb(1024).name("flight recorder")).wait().expect("starts");
     esatto::instant!(APP, "before");
 
-    let clone = Session::open(stage.backend()).expect("opens");
+    let clone = Session::open(recorder.backend()).expect("opens");
     let error = clone.clone_session(CloneOf::Name("nobody".into())).wait().expect_err("unknown");
     assert_eq!(error.kind(), ErrorKind::Session, "{error}");
     // In the words of the service, which differ.
@@ -22,20 +22,20 @@ fn record(stage: &Stage) {
     assert!(text.contains("not found") || text.contains("no such session"), "{error}");
     let by_name = clone.clone_session(CloneOf::Name("flight recorder".into())).wait().expect("clones");
     esatto::instant!(APP, "after");
-    stage.save("clone", clone.read().wait().expect("reads"));
+    recorder.save("clone", clone.read().wait().expect("reads"));
 
     // Again, by number, with the same connection.
     let state = clone.service_state().wait().expect("told");
     let number = state.tracing_sessions.iter().find(|s| s.unique_session_name.is_some()).and_then(|s| s.id);
     let by_id = clone.clone_session(CloneOf::Id(number.expect("a number"))).wait().expect("clones");
-    stage.save("second", clone.read().wait().expect("reads"));
+    recorder.save("second", clone.read().wait().expect("reads"));
     // One half is the session's, the other that of the snapshot.
     assert_eq!(by_name.uuid as u64, by_id.uuid as u64);
     assert_ne!(by_name.uuid, by_id.uuid);
-    stage.note("uuid", format!("{:032x}", by_name.uuid));
+    recorder.note("uuid", format!("{:032x}", by_name.uuid));
     // It is not in the way of a session of its own.
     clone.record(SessionConfig::new()).wait().expect("starts");
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

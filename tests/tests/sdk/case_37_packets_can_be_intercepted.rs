@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 
 use esatto::Interceptor;
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 esatto::categories! {
     static APP = "app";
@@ -11,9 +11,9 @@ esatto_tests::scenario!(record, check);
 
 static PACKETS: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
-struct Recorder;
+struct Keeper;
 
-impl Interceptor for Recorder {
+impl Interceptor for Keeper {
     type ThreadState = ();
 
     fn setup(_: &[u8]) -> Self {
@@ -30,20 +30,20 @@ impl Interceptor for Recorder {
 }
 
 /// What the interceptor gets is a trace by itself.
-fn record(stage: &Stage) {
-    esatto::interceptor::register::<Recorder>("test_interceptor").expect("may be called this");
-    let _tracing = stage.connect(CATEGORIES);
+fn record(recorder: &Recorder) {
+    esatto::interceptor::register::<Keeper>("test_interceptor").expect("may be called this");
+    let _tracing = recorder.connect(CATEGORIES);
     let mut config = esatto::track_events(1024);
     let source = config.data_sources[0].config.as_mut().expect("is there");
     source.interceptor_config.get_or_insert_default().name = Some("test_interceptor".into());
-    let session = stage.start(config);
+    let session = recorder.start(config);
     {
         let _outer = esatto::slice!(APP, "outer", number = 7_u32);
         let _inner = esatto::slice!(APP, "inner", text = "long ".repeat(2000));
     }
     std::thread::spawn(|| esatto::instant!(APP, "elsewhere")).join().expect("ends");
-    stage.finish_as("service", session);
-    stage.save("trace", &*PACKETS.lock().unwrap());
+    recorder.finish_as("service", session);
+    recorder.save("trace", &*PACKETS.lock().unwrap());
 }
 
 fn check(trace: &Trace) {

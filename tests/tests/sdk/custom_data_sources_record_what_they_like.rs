@@ -8,7 +8,7 @@ use esatto::schema::trace_config::IncrementalStateConfig;
 use esatto::schema::{DataSourceConfig, DataSourceDescriptor, TestConfig, TraceConfig, trace_config};
 use esatto::{DataSource, Field, Flush, Setup, Source, Stop};
 use esatto_protozero::Owned;
-use esatto_tests::sdk::{Scenario, Stage, Trace};
+use esatto_tests::sdk::{Recorder, Scenario, Trace};
 use esatto_tests::wait_until;
 
 use super::texts;
@@ -90,10 +90,10 @@ fn write(text: &str) {
     });
 }
 
-fn register(stage: &Stage) -> esatto::Tracing {
-    let tracing = stage.builder().start().expect("the control thread starts");
+fn register(recorder: &Recorder) -> esatto::Tracing {
+    let tracing = recorder.builder().start().expect("the control thread starts");
     SAMPLER.register().expect("registers");
-    stage.wait_for_data_source(SAMPLER.name());
+    recorder.wait_for_data_source(SAMPLER.name());
     tracing
 }
 
@@ -101,12 +101,12 @@ mod case_8_and_9_eight_instances_live_and_the_ninth_does_not_matter {
     esatto_tests::scenario!(super::nine, super::check_nine);
 }
 
-fn nine(stage: &Stage) {
-    let _tracing = register(stage);
-    let session = stage.start(config(&[0, 1, 2, 3, 4, 5, 6, 7, 8]));
+fn nine(recorder: &Recorder) {
+    let _tracing = register(recorder);
+    let session = recorder.start(config(&[0, 1, 2, 3, 4, 5, 6, 7, 8]));
     write("traced");
     // The service would wait ten minutes for the ninth.
-    stage.finish(session);
+    recorder.finish(session);
     let calls = calls();
     let of = |what: &str| calls.iter().filter(|call| call.starts_with(what)).count();
     assert_eq!((of("setup"), of("start"), of("stop"), SAMPLER.refused()), (8, 8, 8, 1), "{calls:?}");
@@ -124,9 +124,9 @@ mod case_12_data_written_until_the_end_is_in_the_trace {
     esatto_tests::scenario!(super::late, super::check_late);
 }
 
-fn late(stage: &Stage) {
-    let _tracing = register(stage);
-    let session = stage.start(config(&[LATE]));
+fn late(recorder: &Recorder) {
+    let _tracing = register(recorder);
+    let session = recorder.start(config(&[LATE]));
     let writer = std::thread::spawn(|| {
         // The flush at the end of the session comes first, and its answer is put off as well.
         let stop = wait_until("the stop", || {
@@ -139,7 +139,7 @@ fn late(stage: &Stage) {
         wait_until("the end", || (!SAMPLER.is_enabled()).then_some(()));
         write("after");
     });
-    stage.finish(session);
+    recorder.finish(session);
     writer.join().expect("does not panic");
 }
 
@@ -155,9 +155,9 @@ mod case_13_a_flush_waits {
     esatto_tests::scenario!(Scenario::new(flush).check(check_flush).tolerating(&["traced_flushes_failed"]));
 }
 
-fn flush(stage: &Stage) {
-    let _tracing = register(stage);
-    let session = stage.start(config(&[LATE, 5]));
+fn flush(recorder: &Recorder) {
+    let _tracing = register(recorder);
+    let session = recorder.start(config(&[LATE, 5]));
     session.flush(Some(Duration::from_millis(50))).wait().expect_err("nobody answers");
     let writer = std::thread::spawn(|| {
         wait_until("the second flush", || (FLUSHES.lock().unwrap().len() == 2).then_some(()));
@@ -167,7 +167,7 @@ fn flush(stage: &Stage) {
     });
     session.flush(Some(Duration::from_secs(30))).wait().expect("is answered");
     writer.join().expect("does not panic");
-    stage.save("trace", session.read().wait().expect("reads"));
+    recorder.save("trace", session.read().wait().expect("reads"));
     assert!(calls().contains(&"flush 5 Explicit".to_owned()), "{:?}", calls());
     std::thread::spawn(|| {
         let stop = wait_until("the stop", || {
@@ -194,14 +194,14 @@ mod cases_14_and_16_the_service_knows_the_descriptor {
 static SILENT: Source<Sampler> = Source::new("com.example.silent");
 static MUTE: Source<Sampler> = Source::new("com.example.mute").on_flush(|_, flush| drop(flush));
 
-fn descriptors(stage: &Stage) {
-    let _tracing = register(stage);
+fn descriptors(recorder: &Recorder) {
+    let _tracing = register(recorder);
     SILENT.register().expect("registers");
     let wish = DataSourceDescriptor { no_flush: Some(true), ..Default::default() };
     MUTE.register_with(&wish).expect("registers");
-    stage.wait_for_data_source(MUTE.name());
+    recorder.wait_for_data_source(MUTE.name());
     let descriptor = |name: &str| {
-        let state = stage.lab().state();
+        let state = recorder.harness().state();
         let at = state.data_sources.iter().position(|known| known == name).expect("is registered");
         DataSourceDescriptor::decode(&state.descriptors[at]).expect("is a descriptor")
     };
@@ -225,11 +225,11 @@ mod case_18_incremental_state_is_cleared {
     esatto_tests::scenario!(Scenario::new(clear));
 }
 
-fn clear(stage: &Stage) {
-    let _tracing = register(stage);
+fn clear(recorder: &Recorder) {
+    let _tracing = register(recorder);
     let mut config = config(&[3]);
     config.incremental_state_config = Some(IncrementalStateConfig { clear_period_ms: Some(50), ..Default::default() });
-    let session = stage.start(config);
+    let session = recorder.start(config);
     let mut new = 0;
     wait_until("the state is cleared", || {
         SAMPLER.trace(|context| {
@@ -248,25 +248,25 @@ mod case_5_instances_end_once_with_their_service {
     esatto_tests::scenario!([ours, theirs] super::restart, super::check_restart);
 }
 
-fn restart(stage: &Stage) {
-    let _tracing = register(stage);
-    let session = stage.start(config(&[LATE, 5]));
+fn restart(recorder: &Recorder) {
+    let _tracing = register(recorder);
+    let session = recorder.start(config(&[LATE, 5]));
     write("lost");
-    stage.stop_service();
+    recorder.stop_service();
     let stop = wait_until("the stop", || STOPS.lock().unwrap().pop());
     wait_until("the end of the other", || {
         let instances: Vec<_> = SAMPLER.instances().map(|(_, instance)| instance.number).collect();
         (instances == [LATE]).then_some(())
     });
     drop(session);
-    stage.start_service();
-    stage.wait_for_data_source(SAMPLER.name());
-    let session = stage.start(config(&[6]));
+    recorder.start_service();
+    recorder.wait_for_data_source(SAMPLER.name());
+    let session = recorder.start(config(&[6]));
     assert_eq!(SAMPLER.instances().count(), 2, "the one that takes its time keeps its place");
     drop(stop);
     wait_until("its end", || (SAMPLER.instances().count() == 1).then_some(()));
     write("new");
-    stage.finish(session);
+    recorder.finish(session);
     let mut stops: Vec<_> = calls().iter().filter(|call| call.starts_with("stop")).cloned().collect();
     stops.sort_unstable();
     assert_eq!(stops, [&format!("stop {LATE}"), "stop 5", "stop 6"]);
@@ -282,9 +282,9 @@ mod case_20_threads_trace_while_sessions_come_and_go {
     esatto_tests::scenario!(super::race, super::check_race);
 }
 
-fn race(stage: &Stage) {
+fn race(recorder: &Recorder) {
     static ROUND: AtomicU32 = AtomicU32::new(0);
-    let _tracing = register(stage);
+    let _tracing = register(recorder);
     let threads: Vec<_> = (0..2)
         .map(|_| {
             std::thread::spawn(|| {
@@ -295,9 +295,9 @@ fn race(stage: &Stage) {
         })
         .collect();
     for number in 0..10 {
-        let session = stage.start(config(&[number]));
+        let session = recorder.start(config(&[number]));
         write("last");
-        stage.finish_as(if number == 9 { "trace" } else { "other" }, session);
+        recorder.finish_as(if number == 9 { "trace" } else { "other" }, session);
         ROUND.fetch_add(1, Ordering::Relaxed);
     }
     threads.into_iter().for_each(|thread| thread.join().expect("does not panic"));

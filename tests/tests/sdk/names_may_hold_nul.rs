@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use esatto::{CounterTrack, Track};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 use esatto_tests::tp::Row;
 use esatto_trace::AnnotationValue;
 
@@ -17,9 +17,9 @@ static COUNTER: CounterTrack = CounterTrack::new("coun\0ter");
 
 esatto_tests::scenario!(record, check);
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(esatto::track_events(4096));
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(esatto::track_events(4096));
     let path = Path::new(OsStr::from_bytes(b"/tmp/\xff\0name"));
     esatto::instant!(APP, "static\0name", "key\0one" = "val\0ue", number = 1_u32);
     // Once more, by numbers alone.
@@ -40,7 +40,7 @@ fn record(stage: &Stage) {
     });
     odd.join().expect("ends");
     esatto::instant!(APP, "the last");
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 /// Everything is in the trace; the trace processor's SQL ends its texts at NUL.

@@ -6,7 +6,7 @@ use esatto::BufferExhausted;
 use esatto::producer::{Endpoint, Event, TraceWriter};
 use esatto::schema::trace_config::{BufferConfig, DataSource};
 use esatto::schema::{DataSourceConfig, DataSourceConfigReader, DataSourceDescriptor, TraceConfig, TracePacketWriter};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 mod over_the_systems_socket {
     esatto_tests::scenario!([ours, theirs] super::record, super::check);
@@ -81,13 +81,13 @@ fn drive(mut endpoint: Endpoint) -> Vec<&'static str> {
     }
 }
 
-fn record(stage: &Stage) {
+fn record(recorder: &Recorder) {
     let endpoint = Endpoint::builder("driven").shared_memory(512, 8).connect().expect("connects");
     let driver = std::thread::spawn(move || drive(endpoint));
-    stage.wait_for_data_source("com.example.driven");
-    let session = stage.start(config());
+    recorder.wait_for_data_source("com.example.driven");
+    let session = recorder.start(config());
     session.flush(None).wait().expect("flushes");
-    stage.finish(session);
+    recorder.finish(session);
     assert_eq!(driver.join().expect("does not panic"), ["connected", "setup", "start", "flush", "stop"]);
 }
 
@@ -101,14 +101,14 @@ mod with_memory_of_its_own {
     esatto_tests::scenario!([ours, theirs] super::early, super::check_early);
 }
 
-fn early(stage: &Stage) {
+fn early(recorder: &Recorder) {
     let mut endpoint = Endpoint::builder("driven").offer_memory().connect().expect("connects");
     let mut writer = endpoint.arbiter().expect("is there at once").create_startup_writer(1);
     write(&mut writer, "early");
     endpoint.register(&DataSourceDescriptor { name: Some("com.example.driven".into()), ..Default::default() });
     while endpoint.wait(None).expect("the service takes the memory") != [Event::Connected] {}
     endpoint.pump().expect("registers");
-    stage.wait_for_data_source("com.example.driven");
+    recorder.wait_for_data_source("com.example.driven");
     let waiting = std::thread::spawn(move || {
         loop {
             for event in endpoint.wait(None).expect("the service stays") {
@@ -131,9 +131,9 @@ fn early(stage: &Stage) {
             }
         }
     });
-    let session = stage.start(config());
+    let session = recorder.start(config());
     session.flush(None).wait().expect("flushes");
-    stage.finish(session);
+    recorder.finish(session);
     waiting.join().expect("does not panic");
 }
 

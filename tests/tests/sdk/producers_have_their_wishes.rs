@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 esatto::categories! {
     static APP = "app";
@@ -12,13 +12,13 @@ mod case_29_commits_may_be_batched {
     esatto_tests::scenario!(super::batched, super::check_batched);
 }
 
-fn batched(stage: &Stage) {
+fn batched(recorder: &Recorder) {
     // Longer than the test takes: only flushes and full memory send anything.
     let delay = Duration::from_secs(3600);
     let _tracing =
-        stage.builder().categories(CATEGORIES).batch_commits(delay).direct_patching().start().expect("it starts");
-    stage.wait_for_data_source("track_event");
-    let session = stage.start(esatto::track_events(4096));
+        recorder.builder().categories(CATEGORIES).batch_commits(delay).direct_patching().start().expect("it starts");
+    recorder.wait_for_data_source("track_event");
+    let session = recorder.start(esatto::track_events(4096));
     let long = "long ".repeat(5000);
     for number in 0..100_u32 {
         esatto::instant!(APP, "short", number = number);
@@ -26,7 +26,7 @@ fn batched(stage: &Stage) {
     // Over several chunks: lengths are filled in while the chunks wait.
     esatto::instant!(APP, "long", text = long.as_str());
     session.flush(None).wait().expect("flushes");
-    stage.save("trace", session.read().wait().expect("reads"));
+    recorder.save("trace", session.read().wait().expect("reads"));
     session.stop().expect("stops");
 }
 
@@ -44,12 +44,12 @@ mod the_process_track_can_be_chosen {
 
 const UUID: u64 = 0x1234_5678_9abc_def0;
 
-fn chosen(stage: &Stage) {
-    let _tracing = stage.builder().categories(CATEGORIES).process_uuid(UUID).start().expect("it starts");
-    stage.wait_for_data_source("track_event");
-    let session = stage.start(esatto::track_events(1024));
+fn chosen(recorder: &Recorder) {
+    let _tracing = recorder.builder().categories(CATEGORIES).process_uuid(UUID).start().expect("it starts");
+    recorder.wait_for_data_source("track_event");
+    let session = recorder.start(esatto::track_events(1024));
     esatto::instant!(APP, "event");
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check_chosen(trace: &Trace) {

@@ -8,7 +8,7 @@ use std::task::Wake;
 use std::thread::Thread;
 
 use esatto::{CloneOf, Session, SessionConfig};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 esatto::categories! {
     static APP = "app";
@@ -34,8 +34,8 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-async fn session(stage: &Stage) -> Result<Vec<u8>, esatto::Error> {
-    let session = Session::open(stage.backend())?;
+async fn session(recorder: &Recorder) -> Result<Vec<u8>, esatto::Error> {
+    let session = Session::open(recorder.backend())?;
     session.set_up(SessionConfig::new().buffer_size_kb(1024).name("awaited").deferred_start()).await?;
     session.start_recording().await?;
     for number in 0..3000 {
@@ -47,7 +47,7 @@ async fn session(stage: &Stage) -> Result<Vec<u8>, esatto::Error> {
     drop(capabilities);
     assert_eq!(state.await?.num_sessions_started, Some(1));
     assert_eq!(stats.await?.buffer_stats.len(), 1);
-    let clone = Session::open(stage.backend())?;
+    let clone = Session::open(recorder.backend())?;
     clone.clone_session(CloneOf::Name("awaited".into())).await?;
     assert_eq!(esatto_trace::events(&clone.read().await?).len(), 3000);
     session.stop_recording().await?;
@@ -60,9 +60,9 @@ async fn session(stage: &Stage) -> Result<Vec<u8>, esatto::Error> {
     Ok(trace)
 }
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    stage.save("trace", block_on(session(stage)).expect("it works"));
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    recorder.save("trace", block_on(session(recorder)).expect("it works"));
 }
 
 fn check(trace: &Trace) {

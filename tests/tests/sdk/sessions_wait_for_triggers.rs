@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use esatto::schema::TraceConfig;
 use esatto::schema::trace_config::{TriggerConfig, trigger_config};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 use esatto_tests::wait_until;
 
 esatto::categories! {
@@ -13,8 +13,8 @@ esatto::categories! {
 
 esatto_tests::scenario!(record, check);
 
-fn record(stage: &Stage) {
-    let tracing = stage.connect(CATEGORIES);
+fn record(recorder: &Recorder) {
+    let tracing = recorder.connect(CATEGORIES);
     let trigger =
         trigger_config::Trigger { name: Some("it happened".into()), stop_delay_ms: Some(1), ..Default::default() };
     let config = TraceConfig {
@@ -26,13 +26,13 @@ fn record(stage: &Stage) {
         }),
         ..esatto::track_events(1024)
     };
-    let session = stage.start(config);
+    let session = recorder.start(config);
     esatto::instant!(APP, "before");
     tracing.activate_triggers(&["something else"], Duration::ZERO);
     tracing.activate_triggers(&["it happened"], Duration::from_secs(10));
     wait_until("the trigger ends the recording", || (!APP.is_enabled()).then_some(()));
     esatto::instant!(APP, "after");
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use esatto_tests::sdk::{Backend, Stage, Trace};
+use esatto_tests::sdk::{Backend, Recorder, Trace};
 
 esatto::categories! {
     static APP = "shutdown";
@@ -25,12 +25,12 @@ fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("there is procfs").count()
 }
 
-fn record(stage: &Stage) {
+fn record(recorder: &Recorder) {
     assert!(!esatto::shutdown(), "there is nothing to end");
     let before = descriptors();
     for round in 0..ROUNDS {
-        let tracing = stage.connect(CATEGORIES);
-        let session = stage.start(esatto::track_events(1024));
+        let tracing = recorder.connect(CATEGORIES);
+        let session = recorder.start(esatto::track_events(1024));
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             // A thread that never comes back, but sleeps, and one that traces all the time.
@@ -52,9 +52,9 @@ fn record(stage: &Stage) {
                 std::thread::yield_now();
             }
             // In the process the trace ends with the service.
-            if stage.on() == Backend::InProcess || round + 1 == ROUNDS {
+            if recorder.on() == Backend::InProcess || round + 1 == ROUNDS {
                 std::thread::sleep(std::time::Duration::from_millis(20));
-                stage.finish_as(if round + 1 == ROUNDS { "trace" } else { "early" }, session);
+                recorder.finish_as(if round + 1 == ROUNDS { "trace" } else { "early" }, session);
             }
             assert!(esatto::shutdown());
             assert!(!APP.is_enabled());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use esatto::schema::{DataSourceConfig, TraceConfig, TrackEventConfig, trace_config};
 use esatto::{Category, DataSource, Setup, Source, StartupTracing};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 use esatto_tests::wait_until;
 
 esatto::categories! {
@@ -64,22 +64,22 @@ mod cases_31_and_36_events_before_the_session {
     esatto_tests::scenario!([ours, theirs] super::before, super::check_before);
 }
 
-fn before(stage: &Stage) {
-    let _tracing = stage.builder().categories(CATEGORIES).start().expect("the control thread starts");
+fn before(recorder: &Recorder) {
+    let _tracing = recorder.builder().categories(CATEGORIES).start().expect("the control thread starts");
     esatto::instant!(APP, "before everything");
     let config = config(&[&APP]);
-    let startup = startup(&config).start(stage.backend()).expect("begins");
+    let startup = startup(&config).start(recorder.backend()).expect("begins");
     assert_eq!(startup.instances(), 1);
     assert!(APP.is_enabled() && !OTHER.is_enabled());
     esatto::instant!(APP, "before the service knows");
-    stage.wait_for_data_source("track_event");
+    recorder.wait_for_data_source("track_event");
     std::thread::spawn(|| esatto::instant!(APP, "on a thread that has ended")).join().expect("ends");
-    let session = stage.start(config);
+    let session = recorder.start(config);
     wait_for(&ADOPTED);
     esatto::instant!(APP, "in the session");
     startup.abort().wait().expect("nothing is left to be aborted");
     esatto::instant!(APP, "at the end");
-    stage.finish(session);
+    recorder.finish(session);
     assert!(!APP.is_enabled());
     assert_eq!(ABORTED.load(Ordering::SeqCst), 0);
 }
@@ -99,22 +99,22 @@ mod case_31_without_waiting {
     esatto_tests::scenario!([ours, theirs] super::soon, super::check_soon);
 }
 
-fn soon(stage: &Stage) {
+fn soon(recorder: &Recorder) {
     static INSTANCES: AtomicU32 = AtomicU32::new(0);
-    let _tracing = stage.connect(CATEGORIES);
+    let _tracing = recorder.connect(CATEGORIES);
     let config = config(&[&APP]);
     startup(&config)
-        .start_soon(stage.backend())
+        .start_soon(recorder.backend())
         .expect("can begin")
         .1
         .then(|instances| INSTANCES.store(instances.expect("begins") as u32, Ordering::SeqCst));
     wait_for(&INSTANCES);
     esatto::instant!(APP, "early");
     // It has connected anew, with memory of its own.
-    stage.wait_for_data_source("track_event");
-    let session = stage.start(config);
+    recorder.wait_for_data_source("track_event");
+    let session = recorder.start(config);
     wait_for(&ADOPTED);
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check_soon(trace: &Trace) {
@@ -125,33 +125,33 @@ mod case_32_the_order_of_categories_does_not_matter {
     esatto_tests::scenario!([ours, theirs] super::compatible, super::check_soon);
 }
 
-fn compatible(stage: &Stage) {
-    let _tracing = stage.builder().categories(CATEGORIES).start().expect("the control thread starts");
-    startup(&config(&[&APP, &OTHER])).start(stage.backend()).expect("begins");
+fn compatible(recorder: &Recorder) {
+    let _tracing = recorder.builder().categories(CATEGORIES).start().expect("the control thread starts");
+    startup(&config(&[&APP, &OTHER])).start(recorder.backend()).expect("begins");
     esatto::instant!(APP, "early");
-    stage.wait_for_data_source("track_event");
+    recorder.wait_for_data_source("track_event");
     let mut reordered = config(&[&OTHER, &APP, &OTHER]);
     reordered.data_sources[0].config.as_mut().expect("is there").legacy_config = Some("ignored".into());
-    let session = stage.start(reordered);
+    let session = recorder.start(reordered);
     wait_for(&ADOPTED);
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 mod case_32_another_config_is_another_recording {
     esatto_tests::scenario!([ours, theirs] super::incompatible, super::check_incompatible);
 }
 
-fn incompatible(stage: &Stage) {
-    let _tracing = stage.builder().categories(CATEGORIES).start().expect("the control thread starts");
-    let startup = startup(&config(&[&APP])).timeout(Duration::ZERO).start(stage.backend()).expect("begins");
+fn incompatible(recorder: &Recorder) {
+    let _tracing = recorder.builder().categories(CATEGORIES).start().expect("the control thread starts");
+    let startup = startup(&config(&[&APP])).timeout(Duration::ZERO).start(recorder.backend()).expect("begins");
     esatto::instant!(APP, "early");
-    stage.wait_for_data_source("track_event");
-    let session = stage.start(config(&[&APP, &OTHER]));
+    recorder.wait_for_data_source("track_event");
+    let session = recorder.start(config(&[&APP, &OTHER]));
     esatto::instant!(APP, "late");
     drop(startup.abort());
     wait_for(&ABORTED);
     esatto::instant!(OTHER, "last");
-    stage.finish(session);
+    recorder.finish(session);
     assert_eq!(ADOPTED.load(Ordering::SeqCst), 0);
 }
 
@@ -163,18 +163,18 @@ mod case_33_in_memory_that_is_there {
     esatto_tests::scenario!([ours, theirs] super::existing, super::check_existing);
 }
 
-fn existing(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(config(&[&APP]));
+fn existing(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(config(&[&APP]));
     esatto::instant!(APP, "first");
-    stage.finish_as("first", session);
+    recorder.finish_as("first", session);
     let config = config(&[&APP]);
-    startup(&config).start(stage.backend()).expect("begins");
+    startup(&config).start(recorder.backend()).expect("begins");
     esatto::instant!(APP, "between");
-    let session = stage.start(config);
+    let session = recorder.start(config);
     wait_for(&ADOPTED);
     esatto::instant!(APP, "second");
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check_existing(trace: &Trace) {
@@ -214,18 +214,18 @@ fn say(source: &'static Source<Early>, text: &str) {
     });
 }
 
-fn several(stage: &Stage) {
-    let _tracing = stage.builder().start().expect("the control thread starts");
+fn several(recorder: &Recorder) {
+    let _tracing = recorder.builder().start().expect("the control thread starts");
     WANTED.register().expect("registers");
     UNWANTED.register().expect("registers");
     let named = |source: &Source<Early>| DataSourceConfig { name: Some(source.name().into()), ..Default::default() };
     let all = with_sources(vec![named(&WANTED), named(&UNWANTED), named(&UNREGISTERED)]);
-    let startup = startup(&all).start(stage.backend()).expect("begins");
+    let startup = startup(&all).start(recorder.backend()).expect("begins");
     assert_eq!(startup.instances(), 2);
     say(&WANTED, "early");
     say(&UNWANTED, "early, for nobody");
-    stage.wait_for_data_source(WANTED.name());
-    let session = stage.start(with_sources(vec![named(&WANTED)]));
+    recorder.wait_for_data_source(WANTED.name());
+    let session = recorder.start(with_sources(vec![named(&WANTED)]));
     say(&WANTED, "late");
     say(&UNWANTED, "late, for nobody");
     drop(startup.abort());
@@ -233,7 +233,7 @@ fn several(stage: &Stage) {
     assert_eq!(ADOPTED.load(Ordering::SeqCst), 0, "not all were adopted");
     assert!(WANTED.is_enabled() && !UNWANTED.is_enabled(), "what was adopted survives");
     say(&WANTED, "last");
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check_several(trace: &Trace) {
@@ -244,17 +244,17 @@ mod case_35_after_a_time_out_an_ordinary_session {
     esatto_tests::scenario!([ours, theirs] super::time_out, super::check_time_out);
 }
 
-fn time_out(stage: &Stage) {
-    let _tracing = stage.builder().categories(CATEGORIES).start().expect("the control thread starts");
+fn time_out(recorder: &Recorder) {
+    let _tracing = recorder.builder().categories(CATEGORIES).start().expect("the control thread starts");
     let config = config(&[&APP]);
-    startup(&config).timeout(Duration::from_millis(50)).start(stage.backend()).expect("begins");
+    startup(&config).timeout(Duration::from_millis(50)).start(recorder.backend()).expect("begins");
     esatto::instant!(APP, "for nobody");
     wait_for(&ABORTED);
     assert!(!APP.is_enabled());
-    stage.wait_for_data_source("track_event");
-    let session = stage.start(config);
+    recorder.wait_for_data_source("track_event");
+    let session = recorder.start(config);
     esatto::instant!(APP, "ordinary");
-    stage.finish(session);
+    recorder.finish(session);
     assert_eq!(ADOPTED.load(Ordering::SeqCst), 0);
 }
 
@@ -267,11 +267,11 @@ mod a_lost_connection_is_an_abort {
     esatto_tests::scenario!([ours, theirs] Scenario::new(super::lost));
 }
 
-fn lost(stage: &Stage) {
-    let _tracing = stage.builder().categories(CATEGORIES).start().expect("the control thread starts");
-    startup(&config(&[&APP])).start(stage.backend()).expect("begins");
-    stage.wait_for_data_source("track_event");
-    stage.stop_service();
+fn lost(recorder: &Recorder) {
+    let _tracing = recorder.builder().categories(CATEGORIES).start().expect("the control thread starts");
+    startup(&config(&[&APP])).start(recorder.backend()).expect("begins");
+    recorder.wait_for_data_source("track_event");
+    recorder.stop_service();
     wait_for(&ABORTED);
     assert!(!APP.is_enabled());
 }

@@ -7,7 +7,7 @@ use std::ffi::CString;
 use std::path::PathBuf;
 use std::process::Command;
 
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 esatto::categories! {
     static HOST = "host";
@@ -49,9 +49,9 @@ fn function(library: *mut c_void, name: &CStr) -> *mut c_void {
     address
 }
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(esatto::track_events(4096));
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(esatto::track_events(4096));
     let path = CString::new(plugin().into_os_string().into_encoded_bytes()).expect("no 0 in it");
     // SAFETY: a string that ends with 0; the library's initialisers are those of Rust's standard library.
     let library = unsafe { dlopen(path.as_ptr(), NOW) };
@@ -73,7 +73,7 @@ fn record(stage: &Stage) {
     assert_eq!(end(), 0);
     esatto::instant!(HOST, "the plugin has gone");
     assert!(HOST.is_enabled());
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use esatto::{Backend, ErrorKind, Session, Tracing};
 use esatto_tests::DEADLINE;
-use esatto_tests::sdk::{Scenario, Stage};
+use esatto_tests::sdk::{Recorder, Scenario};
 
 esatto_tests::scenario!([ours, theirs] Scenario::new(record));
 
@@ -17,20 +17,20 @@ esatto_tests::scenario!([ours, theirs] Scenario::new(record));
 const ROLE: &str = "ESATTO_SDK_ROLE";
 const NOBODY: &str = "65534";
 
-fn record(stage: &Stage) {
+fn record(recorder: &Recorder) {
     match std::env::var(ROLE).as_deref() {
-        Err(_) => run_as_nobody(stage),
-        Ok("listener") => with_a_listener(stage),
-        Ok(_) => without_a_listener(stage),
+        Err(_) => run_as_nobody(recorder),
+        Ok("listener") => with_a_listener(recorder),
+        Ok(_) => without_a_listener(recorder),
     }
 }
 
-fn run_as_nobody(stage: &Stage) {
+fn run_as_nobody(recorder: &Recorder) {
     let set = |path, mode| std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("ours");
-    set(stage.lab().folder().to_owned(), 0o777);
-    set(stage.path("started"), 0o666);
-    set(stage.lab().producer_socket(), 0o600);
-    set(stage.lab().consumer_socket(), 0o660);
+    set(recorder.harness().folder().to_owned(), 0o777);
+    set(recorder.path("started"), 0o666);
+    set(recorder.harness().producer_socket(), 0o600);
+    set(recorder.harness().consumer_socket(), 0o660);
     for role in ["listener", "stderr"] {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"]);
@@ -47,11 +47,11 @@ fn run_as_nobody(stage: &Stage) {
     }
 }
 
-fn with_a_listener(stage: &Stage) {
+fn with_a_listener(recorder: &Recorder) {
     let (said, heard) = mpsc::channel();
     let builder = Tracing::builder().system().notices(move |line| said.send(line.to_owned()).expect("heard"));
     let _tracing = builder.start().expect("starts");
-    let socket = stage.lab().producer_socket();
+    let socket = recorder.harness().producer_socket();
     assert_eq!(
         heard.recv_timeout(DEADLINE).expect("a line"),
         format!(
@@ -69,20 +69,20 @@ fn with_a_listener(stage: &Stage) {
         format!(
             "permission denied for {}: it belongs to root:root with mode 0660, and this process is nobody (uid {NOBODY}); join that group \
              (`sudo usermod -aG root nobody`, then log in anew), or name another socket in PERFETTO_CONSUMER_SOCK_NAME",
-            stage.lab().consumer_socket().display()
+            recorder.harness().consumer_socket().display()
         )
     );
-    let nowhere = Session::open(Backend::Socket(stage.path("nowhere").display().to_string())).expect("opens");
+    let nowhere = Session::open(Backend::Socket(recorder.path("nowhere").display().to_string())).expect("opens");
     let error = nowhere.capabilities().wait().expect_err("nobody is there");
     assert_eq!(error.kind(), ErrorKind::Disconnected);
     assert!(error.to_string().contains("is a tracing service running?"), "{error}");
 }
 
-fn without_a_listener(stage: &Stage) {
+fn without_a_listener(recorder: &Recorder) {
     let _tracing = Tracing::builder().system().start().expect("starts");
     // Longer than until it tries again, which a change in the folder makes soon.
     for change in ["one", "two", "three"] {
-        stage.save(change, "");
+        recorder.save(change, "");
         std::thread::sleep(Duration::from_millis(200));
     }
 }

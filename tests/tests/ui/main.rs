@@ -1,19 +1,20 @@
 //! Perfetto's UI opens what we record.
 
 use esatto_tests::workload::{CONFIG, Workload};
-use esatto_tests::{Lab, Peer, Side, esatto_bin, skip, tp, ui};
+use esatto_tests::{Harness, Implementation, Peer, esatto_bin, skip, tp, ui};
 
 #[test]
 fn it_opens_a_recorded_application() {
     skip(|| {
         Peer::Browser.require()?;
         Peer::TraceProcessor.require()?;
-        let lab = Lab::new();
-        let _service = lab.service(Side::under_test());
-        let mut recording = lab.record(Side::under_test(), "trace", CONFIG);
-        let mut application = lab.application(Side::under_test(), Workload { threads: 3, rounds: 50, pause_us: 1000 });
+        let harness = Harness::new();
+        let _service = harness.service(Implementation::under_test());
+        let mut recording = harness.record(Implementation::under_test(), "trace", CONFIG);
+        let mut application =
+            harness.application(Implementation::under_test(), Workload { threads: 3, rounds: 50, pause_us: 1000 });
         application.wait_ok();
-        let shown = ui::open(&lab, &lab.stop(&mut recording), &["--select", "frame"]);
+        let shown = ui::open(&harness, &harness.stop(&mut recording), &["--select", "frame"]);
         assert_eq!(shown.number("import_errors"), 0);
         assert_eq!(shown.number("slices"), 3 * (50 * 5 + 1));
         assert_eq!(shown.number("counters"), 3 * 50);
@@ -28,10 +29,10 @@ fn it_opens_the_demo() {
     skip(|| {
         Peer::Browser.require()?;
         Peer::TraceProcessor.require()?;
-        let lab = Lab::new();
-        let trace = lab.path("demo.pftrace");
-        let mut command = lab.command(esatto_bin());
-        lab.start("demo", command.args(["demo", "-t", "3s", "-o"]).arg(&trace)).wait_ok();
+        let harness = Harness::new();
+        let trace = harness.path("demo.pftrace");
+        let mut command = harness.command(esatto_bin());
+        harness.start("demo", command.args(["demo", "-t", "3s", "-o"]).arg(&trace)).wait_ok();
         tp::assert_clean(&trace);
         let rows = tp::rows(
             &trace,
@@ -60,7 +61,7 @@ fn it_opens_the_demo() {
         ] {
             assert!(rows[0].int(what) >= least, "{what}: {rows:?}");
         }
-        let shown = ui::open(&lab, &trace, &[]);
+        let shown = ui::open(&harness, &trace, &[]);
         assert_eq!(shown.number("import_errors"), 0);
         Ok(())
     });

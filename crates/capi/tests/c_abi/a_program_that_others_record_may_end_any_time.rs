@@ -1,4 +1,4 @@
-use esatto_tests::{Lab, Peer, Side, Skip, for_each_service, tp, wait_until};
+use esatto_tests::{Harness, Implementation, Peer, Skip, for_each_service, tp, wait_until};
 
 use crate::build::program;
 use crate::flavour::Flavour;
@@ -12,17 +12,17 @@ const CONFIG: &str = r#"
 "#;
 
 /// Recorded by the command of the other side.
-fn what_it_recorded_is_there(service: Side) -> Result<(), Skip> {
+fn what_it_recorded_is_there(service: Implementation) -> Result<(), Skip> {
     Peer::Official.require()?;
     let program = program(Flavour::V58, "exits.c", &[]);
-    let lab = Lab::new();
-    let _service = lab.service(service);
-    let consumer = if service == Side::Ours { Side::Theirs } else { Side::Ours };
-    let mut recording = lab.record(consumer, "trace", CONFIG);
-    wait_until("it records", || (lab.state().sessions_started == 1).then_some(()));
-    let mut command = lab.command(program);
-    lab.start("exits", command.env("BACKEND", "system").arg(lab.folder())).wait_ok();
-    let trace = lab.stop(&mut recording);
+    let harness = Harness::new();
+    let _service = harness.service(service);
+    let consumer = if service == Implementation::Ours { Implementation::Theirs } else { Implementation::Ours };
+    let mut recording = harness.record(consumer, "trace", CONFIG);
+    wait_until("it records", || (harness.state().sessions_started == 1).then_some(()));
+    let mut command = harness.command(program);
+    harness.start("exits", command.env("BACKEND", "system").arg(harness.folder())).wait_ok();
+    let trace = harness.stop(&mut recording);
 
     Peer::TraceProcessor.require()?;
     // The last slices are open, and what was being written when it ended is lost.

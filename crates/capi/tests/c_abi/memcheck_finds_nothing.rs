@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use esatto_tests::{Lab, Peer};
+use esatto_tests::{Harness, Peer};
 
 use crate::build::program;
 use crate::cases::CASES;
@@ -13,12 +13,12 @@ const SOME: [&str; 8] = ["02", "04", "09", "11", "12", "19", "24", "29"];
 
 /// `leak_check`: of valgrind.
 fn assert_clean(flavour: Flavour, source: &str, leak_check: &str) {
-    let lab = Lab::new();
-    let mut valgrind = lab.command("valgrind");
+    let harness = Harness::new();
+    let mut valgrind = harness.command("valgrind");
     // Threads take turns, or who waits for another would keep the processor.
     valgrind.args(["--quiet", "--error-exitcode=99", "--fair-sched=yes", leak_check]);
     valgrind.args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"]);
-    let valgrind: &mut Command = valgrind.arg(program(flavour, source, &[])).arg(lab.folder());
+    let valgrind: &mut Command = valgrind.arg(program(flavour, source, &[])).arg(harness.folder());
     succeed(valgrind);
 }
 

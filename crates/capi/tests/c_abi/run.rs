@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use esatto_protozero::Fields;
 use esatto_schema::TracePacketReader;
-use esatto_tests::{Lab, Peer, Side, Skip, tp};
+use esatto_tests::{Harness, Implementation, Peer, Skip, tp};
 
 use crate::build::program;
 use crate::flavour::Flavour;
@@ -28,10 +28,10 @@ impl Stage {
         if self == Self::V59 { Flavour::V59 } else { Flavour::V58 }
     }
 
-    fn service(self) -> Option<Side> {
+    fn service(self) -> Option<Implementation> {
         match self {
-            Self::Ours => Some(Side::Ours),
-            Self::Theirs => Some(Side::Theirs),
+            Self::Ours => Some(Implementation::Ours),
+            Self::Theirs => Some(Implementation::Theirs),
             _ => None,
         }
     }
@@ -40,13 +40,13 @@ impl Stage {
 /// What a program has left behind.
 #[derive(Debug)]
 pub(crate) struct Run {
-    lab: Lab,
+    harness: Harness,
     stage: Stage,
 }
 
 impl Run {
     /// Runs a program to its end, which must be a good one. `meanwhile` is called once it runs.
-    pub(crate) fn new(source: &str, stage: Stage, meanwhile: impl FnOnce(&Lab)) -> Result<Self, Skip> {
+    pub(crate) fn new(source: &str, stage: Stage, meanwhile: impl FnOnce(&Harness)) -> Result<Self, Skip> {
         Self::with(&[], source, stage, meanwhile)
     }
 
@@ -55,33 +55,33 @@ impl Run {
         environment: &[(&str, &Path)],
         source: &str,
         stage: Stage,
-        meanwhile: impl FnOnce(&Lab),
+        meanwhile: impl FnOnce(&Harness),
     ) -> Result<Self, Skip> {
         let options: &[&str] = if stage == Stage::Fixed { &["-no-pie", "-fno-pie"] } else { &[] };
         let program = program(stage.flavour(), source, options);
-        let lab = Lab::new();
-        let mut command = lab.command(program);
-        command.arg(lab.folder()).envs(environment.iter().copied());
+        let harness = Harness::new();
+        let mut command = harness.command(program);
+        command.arg(harness.folder()).envs(environment.iter().copied());
         let service = match stage.service() {
-            Some(side) => {
-                if side == Side::Theirs {
+            Some(implementation) => {
+                if implementation == Implementation::Theirs {
                     Peer::Official.require()?;
                 }
                 command.env("BACKEND", "system");
-                Some(lab.service(side))
+                Some(harness.service(implementation))
             }
             None => None,
         };
-        let mut running = lab.start(source, &mut command);
-        meanwhile(&lab);
+        let mut running = harness.start(source, &mut command);
+        meanwhile(&harness);
         running.wait_ok();
         drop(service);
-        Ok(Self { lab, stage })
+        Ok(Self { harness, stage })
     }
 
     /// A file that the program has left.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.lab.path(name)
+        self.harness.path(name)
     }
 
     pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {

@@ -9,7 +9,7 @@ mod messages;
 mod own_tests;
 mod project;
 
-use esatto_tests::{Lab, Peer, Side, Skip, tp};
+use esatto_tests::{Harness, Implementation, Peer, Skip, tp};
 
 use flavour::Flavour;
 use project::Project;
@@ -27,14 +27,14 @@ macro_rules! flavours {
 
             #[test]
             fn every_public_item_works_with_our_service() {
-                esatto_tests::skip(|| run(Flavour::$flavour, Some(Side::Ours)));
+                esatto_tests::skip(|| run(Flavour::$flavour, Some(Implementation::Ours)));
             }
 
             #[test]
             fn every_public_item_works_with_perfettos_service() {
                 esatto_tests::skip(|| {
                     Peer::Official.require()?;
-                    run(Flavour::$flavour, Some(Side::Theirs))
+                    run(Flavour::$flavour, Some(Implementation::Theirs))
                 });
             }
 
@@ -57,20 +57,20 @@ flavours! {
 }
 
 /// Runs the program, and has its traces judged.
-fn run(flavour: Flavour, service: Option<Side>) -> Result<(), Skip> {
+fn run(flavour: Flavour, service: Option<Implementation>) -> Result<(), Skip> {
     let project = Project::fetch(flavour)?;
     let program = project.program();
-    let lab = Lab::new();
-    let service = service.map(|side| lab.service(side));
-    let mut command = lab.command(program);
-    command.env("LD_LIBRARY_PATH", flavour.folder()).env("RUST_BACKTRACE", "0").arg(lab.folder());
+    let harness = Harness::new();
+    let service = service.map(|implementation| harness.service(implementation));
+    let mut command = harness.command(program);
+    command.env("LD_LIBRARY_PATH", flavour.folder()).env("RUST_BACKTRACE", "0").arg(harness.folder());
     command.args(service.is_some().then_some("system"));
-    lab.start("official", &mut command).wait_ok();
+    harness.start("official", &mut command).wait_ok();
 
     Peer::TraceProcessor.require()?;
     // What custom data sources record the trace processor has no table for; the program has looked itself.
     let sql = [tp::COMPLAINTS, SLICES, TRACKS, ARGS, COUNTERS, FLOWS].join(";\n");
-    let answers = tp::query(&lab.path("track_events"), &sql);
+    let answers = tp::query(&harness.path("track_events"), &sql);
     let [complaints, slices, tracks, args, counters, flows] = &answers[..] else { panic!("{} answers", answers.len()) };
     // Of a field that nobody knows.
     assert!(complaints.iter().all(|row| row.text("name") == "unknown_extension_fields"), "{complaints:#?}");
@@ -80,7 +80,7 @@ fn run(flavour: Flavour, service: Option<Side>) -> Result<(), Skip> {
     assert_eq!(x(args), EXPECTED_ARGS);
     assert_eq!(x(counters), ["counter -79.0", "dynamic counter 0.5"]);
     assert_eq!(x(flows), ["flow begins -> flow ends"; 2]);
-    tp::assert_clean(&lab.path("data_source"));
+    tp::assert_clean(&harness.path("data_source"));
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use esatto_tests::{Lab, Peer, Side, skip};
+use esatto_tests::{Harness, Implementation, Peer, skip};
 
 use crate::build::{linked, succeed};
 
@@ -16,9 +16,9 @@ fn a_child_that_is_forked_in_a_packet_writes_nothing_of_it() {
 fn a_child_that_is_forked_in_a_packet_writes_nothing_into_shared_memory() {
     skip(|| {
         Peer::Official.require()?;
-        let lab = Lab::new();
-        let service = lab.service(Side::Theirs);
-        succeed(lab.command(linked("fork_in_packet.c")).env("SYSTEM", "1"));
+        let harness = Harness::new();
+        let service = harness.service(Implementation::Theirs);
+        succeed(harness.command(linked("fork_in_packet.c")).env("SYSTEM", "1"));
         drop(service);
         Ok(())
     });

@@ -6,16 +6,16 @@ use std::collections::BTreeSet;
 use esatto::schema::TracePacketReader;
 use esatto::schema::track_event::Type;
 use esatto_protozero::Fields;
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::sequences;
 
 esatto::categories! { static APP = "app"; }
 esatto_tests::scenario!(record, check);
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(esatto::track_events(1024));
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(esatto::track_events(1024));
     {
         let here = 0x1000 as *const u8;
         let _slice = esatto::slice!(
@@ -30,7 +30,7 @@ fn record(stage: &Stage) {
         );
         esatto::instant!(APP, "tick");
     }
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 /// The numbers of all fields, with those of the messages that they are in. What the service adds is left out.

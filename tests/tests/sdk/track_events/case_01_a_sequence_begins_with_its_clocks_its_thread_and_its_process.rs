@@ -1,18 +1,18 @@
 use esatto::Track;
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::{sequences, text};
 
 esatto::categories! { static APP = "app"; }
 esatto_tests::scenario!(record, check);
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(esatto::track_events(1024));
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(esatto::track_events(1024));
     esatto::instant!(APP, "first");
     std::thread::Builder::new().name("second".into()).spawn(|| esatto::instant!(APP, "first")).unwrap().join().unwrap();
-    stage.note("process", Track::of_process().uuid());
-    stage.finish(session);
+    recorder.note("process", Track::of_process().uuid());
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

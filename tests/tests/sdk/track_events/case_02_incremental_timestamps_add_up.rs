@@ -1,4 +1,4 @@
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::{all, boot_ns, sequences};
 
@@ -8,16 +8,16 @@ esatto::categories! { static APP = "app"; }
 const ERROR_NS: i64 = 1000;
 
 mod in_nanoseconds {
-    esatto_tests::scenario!(|stage| super::record(stage, 1), |trace| super::check(trace, 1));
+    esatto_tests::scenario!(|recorder| super::record(recorder, 1), |trace| super::check(trace, 1));
 }
 
 mod in_microseconds {
-    esatto_tests::scenario!(|stage| super::record(stage, 1000), |trace| super::check(trace, 1000));
+    esatto_tests::scenario!(|recorder| super::record(recorder, 1000), |trace| super::check(trace, 1000));
 }
 
-fn record(stage: &Stage, unit_ns: u64) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(all(|events| events.timestamp_unit_multiplier = Some(unit_ns)));
+fn record(recorder: &Recorder, unit_ns: u64) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(all(|events| events.timestamp_unit_multiplier = Some(unit_ns)));
     for _ in 0..500 {
         let before = boot_ns();
         esatto::instant!(APP, "tick", before = before);
@@ -25,7 +25,7 @@ fn record(stage: &Stage, unit_ns: u64) {
         esatto::instant!(APP, "after", after = after);
         std::thread::yield_now();
     }
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace, unit_ns: i64) {

@@ -1,29 +1,29 @@
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::{all, boot_ns, sequences};
 
 esatto::categories! { static APP = "app"; }
 
 mod in_nanoseconds {
-    esatto_tests::scenario!(|stage| super::record(stage, 1), |trace| super::check(trace, 1, 6));
+    esatto_tests::scenario!(|recorder| super::record(recorder, 1), |trace| super::check(trace, 1, 6));
 }
 
 mod in_microseconds {
-    esatto_tests::scenario!(|stage| super::record(stage, 1000), |trace| super::check(trace, 1000, 65));
+    esatto_tests::scenario!(|recorder| super::record(recorder, 1000), |trace| super::check(trace, 1000, 65));
 }
 
-fn record(stage: &Stage, unit_ns: u64) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(all(|events| {
+fn record(recorder: &Recorder, unit_ns: u64) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(all(|events| {
         events.disable_incremental_timestamps = Some(true);
         events.timestamp_unit_multiplier = Some(unit_ns);
     }));
-    stage.note("before", boot_ns());
+    recorder.note("before", boot_ns());
     for _ in 0..10 {
         esatto::instant!(APP, "tick");
     }
-    stage.note("after", boot_ns());
-    stage.finish(session);
+    recorder.note("after", boot_ns());
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace, unit_ns: u64, clock: u32) {

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use esatto::schema::trace_config::IncrementalStateConfig;
 use esatto::{CounterTrack, TraceConfig, Track};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::{keep_on, sequences, text};
 
@@ -11,21 +11,21 @@ static TRACK: Track = Track::with_name("lane", 0);
 static SENT: CounterTrack = CounterTrack::new("sent").incremental();
 esatto_tests::scenario!(record, check);
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let cleared = stage.start(TraceConfig {
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let cleared = recorder.start(TraceConfig {
         incremental_state_config: Some(IncrementalStateConfig { clear_period_ms: Some(100), ..Default::default() }),
         ..esatto::track_events(1024)
     });
-    let other = stage.start(esatto::track_events(1024));
+    let other = recorder.start(esatto::track_events(1024));
     let mut sent = 0;
     keep_on(Duration::from_millis(450), || {
         sent += 100;
         esatto::instant!(APP, track: &TRACK, "tick", text = esatto::interned("text"));
         esatto::counter!(APP, &SENT, sent);
     });
-    stage.finish(cleared);
-    stage.finish_as("other", other);
+    recorder.finish(cleared);
+    recorder.finish_as("other", other);
 }
 
 fn check(trace: &Trace) {

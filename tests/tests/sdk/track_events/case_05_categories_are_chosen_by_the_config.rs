@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use esatto::Category;
 use esatto::schema::TrackEventConfig;
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::config;
 
@@ -60,10 +60,10 @@ fn sessions() -> Vec<(&'static str, TrackEventConfig, &'static [&'static str])> 
     ]
 }
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(&[CATEGORIES, &[&other::NET, &other::GAME]].concat());
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(&[CATEGORIES, &[&other::NET, &other::GAME]].concat());
     let sessions: Vec<_> =
-        sessions().into_iter().map(|(name, events, _)| (name, stage.start(config(events)))).collect();
+        sessions().into_iter().map(|(name, events, _)| (name, recorder.start(config(events)))).collect();
     esatto::instant!(NET, "net");
     esatto::instant!(other::NET, "other net");
     esatto::instant!(NET_RAW, "raw");
@@ -82,7 +82,7 @@ fn record(stage: &Stage) {
     esatto::instant!(category: Category::dynamic("disabled-by-default-plugin"), "hidden");
     esatto::instant!(category: Category::dynamic("plugin.a,plugin.b"), "dynamic group");
     for (name, session) in sessions {
-        stage.finish_as(name, session);
+        recorder.finish_as(name, session);
     }
 }
 

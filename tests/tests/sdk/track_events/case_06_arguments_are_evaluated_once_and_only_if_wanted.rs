@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 esatto::categories! { static APP = "app"; static OFF = "off", tags: ["slow"]; }
 esatto_tests::scenario!(record, check);
@@ -20,21 +20,21 @@ fn counts() -> (u32, u32) {
     (ARGUMENTS.swap(0, Ordering::Relaxed), BODIES.swap(0, Ordering::Relaxed))
 }
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
     let trace = || {
         let _slice = esatto::slice!(APP, "slice", argument = argument(), |event| body(event));
         esatto::instant!(OFF, "never", argument = argument(), |event| body(event));
         counts()
     };
     assert_eq!(trace(), (0, 0), "no session");
-    let first = stage.start(esatto::track_events(1024));
+    let first = recorder.start(esatto::track_events(1024));
     assert_eq!(trace(), (1, 1));
-    let second = stage.start(esatto::track_events(1024));
+    let second = recorder.start(esatto::track_events(1024));
     assert_eq!(trace(), (1, 2), "arguments once, what writes to the event once for each session");
-    stage.finish(first);
+    recorder.finish(first);
     assert_eq!(trace(), (1, 1));
-    stage.finish_as("second", second);
+    recorder.finish_as("second", second);
     assert_eq!(trace(), (0, 0));
 }
 

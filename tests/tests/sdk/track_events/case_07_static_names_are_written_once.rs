@@ -1,5 +1,5 @@
 use esatto::StateTrack;
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::{all, names, sequences, text};
 
@@ -11,7 +11,7 @@ const UNKNOWN: &[&str] = &["track_event_tokenizer_errors", "track_event_parser_e
 
 mod plain {
     esatto_tests::scenario!(
-        esatto_tests::sdk::Scenario::new(|stage| super::record(stage, false))
+        esatto_tests::sdk::Scenario::new(|recorder| super::record(recorder, false))
             .check(super::check_plain)
             .tolerating(super::UNKNOWN)
     );
@@ -19,15 +19,15 @@ mod plain {
 
 mod filtered {
     esatto_tests::scenario!(
-        esatto_tests::sdk::Scenario::new(|stage| super::record(stage, true))
+        esatto_tests::sdk::Scenario::new(|recorder| super::record(recorder, true))
             .check(super::check_filtered)
             .tolerating(super::UNKNOWN)
     );
 }
 
-fn record(stage: &Stage, filter: bool) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(all(|events| events.filter_dynamic_event_names = Some(filter)));
+fn record(recorder: &Recorder, filter: bool) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(all(|events| events.filter_dynamic_event_names = Some(filter)));
     for round in 0..3 {
         esatto::instant!(APP, "same");
         esatto::instant!(APP, "same");
@@ -37,7 +37,7 @@ fn record(stage: &Stage, filter: bool) {
         esatto::state!(APP, &STATE, "known");
         esatto::state!(APP, &STATE, dynamic: format!("secret {round}"));
     }
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check_plain(trace: &Trace) {

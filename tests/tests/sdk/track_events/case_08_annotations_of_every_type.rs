@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use esatto::schema::SourceLocationWriter;
 use esatto::{AnnotationWriter, DictWriter, Name, TraceArgs, Value};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::{all, sequences};
 
 esatto::categories! { static APP = "app"; }
 
 mod recorded {
-    esatto_tests::scenario!(|stage| super::record(stage, false), super::check);
+    esatto_tests::scenario!(|recorder| super::record(recorder, false), super::check);
 }
 
 mod filtered {
-    esatto_tests::scenario!(|stage| super::record(stage, true), super::check_filtered);
+    esatto_tests::scenario!(|recorder| super::record(recorder, true), super::check_filtered);
 }
 
 struct Point {
@@ -47,9 +47,9 @@ enum Mode {
 }
 
 /// All there is; with what the trace processor shows under which key.
-fn record(stage: &Stage, filter: bool) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(all(|events| events.filter_debug_annotations = Some(filter)));
+fn record(recorder: &Recorder, filter: bool) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(all(|events| events.filter_debug_annotations = Some(filter)));
     let here = 0x1000 as *const u8;
     let map = BTreeMap::from([("one", 1), ("two", 2)]);
     for _ in 0..2 {
@@ -104,7 +104,7 @@ fn record(stage: &Stage, filter: bool) {
             }
         );
     }
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 const NUMBERS: &[(&str, i64)] = &[

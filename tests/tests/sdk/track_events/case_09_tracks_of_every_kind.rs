@@ -1,5 +1,5 @@
 use esatto::{ChildOrdering, Merge, Track};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::{sequences, text};
 
@@ -17,11 +17,11 @@ fn on(track: &Track, name: &str) {
     let _slice = esatto::slice!(APP, track: track, dynamic: name);
 }
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
     Track::of_process().named("renamed process").describe_now();
-    let session = stage.start(esatto::track_events(1024));
-    let second = stage.start(esatto::track_events(1024));
+    let session = recorder.start(esatto::track_events(1024));
+    let second = recorder.start(esatto::track_events(1024));
     let object = 5_u64;
     let dynamic = Track::dynamic(format!("lane {}", 1), 7).child_of(&GROUP);
     // A child first: its ancestors are described before it.
@@ -50,9 +50,9 @@ fn record(stage: &Stage) {
     .unwrap();
     // Described while it is used, and by itself.
     Track::with_name("alone", 0).description("has no events").describe_now();
-    stage.note("custom", Track::process(77).uuid());
-    stage.finish(session);
-    stage.finish_as("second", second);
+    recorder.note("custom", Track::process(77).uuid());
+    recorder.finish(session);
+    recorder.finish_as("second", second);
 }
 
 fn check(trace: &Trace) {

@@ -1,5 +1,5 @@
 use esatto::{CounterTrack, Unit};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::{sequences, text};
 
@@ -14,9 +14,9 @@ static ENERGY: CounterTrack = CounterTrack::new("energy").incremental();
 static DEPTH: CounterTrack = CounterTrack::new("depth").in_this_thread();
 static MISSES: CounterTrack = CounterTrack::new("misses").incremental();
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(esatto::track_events(1024));
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(esatto::track_events(1024));
     let dynamic = CounterTrack::dynamic(format!("queue {}", 7));
     for round in 1..=3_i64 {
         esatto::counter!(APP, &QUEUE, round * 10);
@@ -30,8 +30,8 @@ fn record(stage: &Stage) {
         // Sampled with an event.
         let _slice = esatto::slice!(APP, "work", counter: &MISSES => 7 * round, counter: &LOAD => 99.5, round = round);
     }
-    stage.note("uuid", QUEUE.track().uuid());
-    stage.finish(session);
+    recorder.note("uuid", QUEUE.track().uuid());
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

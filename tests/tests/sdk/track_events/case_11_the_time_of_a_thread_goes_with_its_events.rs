@@ -1,5 +1,5 @@
 use esatto::Track;
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::{all, sequences, text};
 
@@ -7,20 +7,20 @@ esatto::categories! { static APP = "app"; }
 static TRACK: Track = Track::with_name("lane", 0);
 
 mod each_event {
-    esatto_tests::scenario!(|stage| super::record(stage, 1, 0), super::check);
+    esatto_tests::scenario!(|recorder| super::record(recorder, 1, 0), super::check);
 }
 
 mod in_microseconds {
-    esatto_tests::scenario!(|stage| super::record(stage, 1000, 0), super::check);
+    esatto_tests::scenario!(|recorder| super::record(recorder, 1000, 0), super::check);
 }
 
 mod subsampled {
-    esatto_tests::scenario!(|stage| super::record(stage, 1, 1_000_000_000_000), super::check_subsampled);
+    esatto_tests::scenario!(|recorder| super::record(recorder, 1, 1_000_000_000_000), super::check_subsampled);
 }
 
-fn record(stage: &Stage, unit_ns: u64, subsampling_ns: u64) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(all(|events| {
+fn record(recorder: &Recorder, unit_ns: u64, subsampling_ns: u64) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(all(|events| {
         events.enable_thread_time_sampling = Some(true);
         events.thread_time_subsampling_ns = Some(subsampling_ns);
         events.timestamp_unit_multiplier = Some(unit_ns);
@@ -36,8 +36,8 @@ fn record(stage: &Stage, unit_ns: u64, subsampling_ns: u64) {
         esatto::instant!(APP, track: &TRACK, "elsewhere");
         esatto::instant!(APP, track: &Track::of_this_thread(), "named");
     }
-    stage.note("after", cpu_ns());
-    stage.finish(session);
+    recorder.note("after", cpu_ns());
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

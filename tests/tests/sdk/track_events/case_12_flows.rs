@@ -1,5 +1,5 @@
 use esatto::Flow;
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::sequences;
 
@@ -9,9 +9,9 @@ esatto_tests::scenario!(record, check);
 /// The C++ library's for scope "ipc" and id 5.
 const SCOPED: u64 = 0x2bc2_1219_2bf1_cee8;
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(esatto::track_events(1024));
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(esatto::track_events(1024));
     let object = String::from("an object");
     let (global, process, pointer) = (Flow::global(9), Flow::process(9), Flow::pointer(&raw const object));
     esatto::instant!(APP, "a", flow: global, flow: process);
@@ -33,8 +33,8 @@ fn record(stage: &Stage) {
     esatto::begin!(APP, "f");
     esatto::end!(APP, flow: Flow::scoped("ipc", 5), flow: unique);
     esatto::instant!(APP, "g", end_flow: unique);
-    stage.note("process", process.id());
-    stage.finish(session);
+    recorder.note("process", process.id());
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

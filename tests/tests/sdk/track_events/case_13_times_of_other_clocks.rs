@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use esatto::{CounterTrack, CustomClock, Timestamp, Track};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::{all, boot_ns, sequences};
 
@@ -14,20 +14,20 @@ static SHARED: CustomClock = CustomClock::new(200, 1000);
 static NEVER: CustomClock = CustomClock::new(67, 1);
 
 mod incremental {
-    esatto_tests::scenario!(|stage| super::record(stage, false, 1), super::check);
+    esatto_tests::scenario!(|recorder| super::record(recorder, false, 1), super::check);
 }
 
 mod absolute {
-    esatto_tests::scenario!(|stage| super::record(stage, true, 1), super::check);
+    esatto_tests::scenario!(|recorder| super::record(recorder, true, 1), super::check);
 }
 
 mod in_microseconds {
-    esatto_tests::scenario!(|stage| super::record(stage, false, 1000), super::check);
+    esatto_tests::scenario!(|recorder| super::record(recorder, false, 1000), super::check);
 }
 
-fn record(stage: &Stage, absolute: bool, unit_ns: u64) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(all(|events| {
+fn record(recorder: &Recorder, absolute: bool, unit_ns: u64) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(all(|events| {
         events.disable_incremental_timestamps = Some(absolute);
         events.timestamp_unit_multiplier = Some(unit_ns);
     }));
@@ -51,9 +51,9 @@ fn record(stage: &Stage, absolute: bool, unit_ns: u64) {
     esatto::instant!(APP, track: &LATER, "system", at: system - Duration::from_millis(5));
     esatto::instant!(APP, "never anchored", at: NEVER.ticks(3));
     esatto::instant!(APP, "last");
-    stage.note("base", base);
-    stage.note("before", before);
-    stage.finish(session);
+    recorder.note("base", base);
+    recorder.note("before", before);
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

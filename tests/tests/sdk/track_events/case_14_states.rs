@@ -1,5 +1,5 @@
 use esatto::StateTrack;
-use esatto_tests::sdk::{Scenario, Stage, Trace};
+use esatto_tests::sdk::{Recorder, Scenario, Trace};
 use esatto_trace::EventType;
 
 use super::{sequences, text};
@@ -14,9 +14,9 @@ esatto_tests::scenario!(
 static LINK: StateTrack = StateTrack::new("link").description("of the network");
 static THREAD: StateTrack = StateTrack::new("mode").in_this_thread();
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(esatto::track_events(1024));
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(esatto::track_events(1024));
     let dynamic = StateTrack::dynamic(format!("task {}", 3), 3).child_of(LINK.track());
     for attempt in 1..=2 {
         esatto::state!(APP, &LINK, "connecting", attempt = attempt);
@@ -25,8 +25,8 @@ fn record(stage: &Stage) {
         esatto::state!(APP, &THREAD, "busy");
         esatto::state!(APP, &dynamic, "running");
     }
-    stage.note("uuid", LINK.track().uuid());
-    stage.finish(session);
+    recorder.note("uuid", LINK.track().uuid());
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

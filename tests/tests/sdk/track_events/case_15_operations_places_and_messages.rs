@@ -1,5 +1,5 @@
 use esatto::{Frame, Location, LogPriority};
-use esatto_tests::sdk::{Scenario, Stage, Trace};
+use esatto_tests::sdk::{Recorder, Scenario, Trace};
 
 use super::{sequences, text};
 
@@ -7,9 +7,9 @@ esatto::categories! { static APP = "app"; }
 // Before v53 of Perfetto nobody knew of call stacks; what the trace processor does not show is looked up in the packets.
 esatto_tests::scenario!(Scenario::new(record).check(check).tolerating(&["unknown_extension_fields"]));
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(esatto::track_events(1024));
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(esatto::track_events(1024));
     for _ in 0..2 {
         esatto::instant!(APP, "number", |event| event.correlate(17));
         esatto::instant!(APP, "text", |event| event.correlate("request 17"));
@@ -26,7 +26,7 @@ fn record(stage: &Stage) {
         esatto::instant!(APP, "bare log", |event| event.log(LogPriority::Info, "bare", None));
         esatto::instant!(APP, "task", |event| event.task_posted_from(Location::new("c.rs", 9).in_function("post")));
     }
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

@@ -1,12 +1,12 @@
 use esatto::schema::track_event::legacy_event::{FlowDirection, InstantEventScope};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 esatto::categories! { static APP = "app"; }
 esatto_tests::scenario!(record, check);
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(esatto::track_events(1024));
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(esatto::track_events(1024));
     esatto::legacy!(APP, "begun", |event| event.legacy('B'));
     esatto::legacy!(APP, "begun", |event| event.legacy('E'));
     esatto::legacy!(APP, "complete", key = 5, |event| event.legacy('X').duration_us(7));
@@ -32,7 +32,7 @@ fn record(stage: &Stage) {
         .duration_us(1)
         .pid_override(4711)
         .tid_override(4712));
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use esatto::schema::trace_config::IncrementalStateConfig;
 use esatto::{SessionObserver, Started, Stop, TraceConfig};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 use esatto_tests::wait_until;
 
 use super::all;
@@ -62,11 +62,11 @@ fn calls() -> Vec<(&'static str, usize, bool)> {
     std::mem::take(&mut CALLS.lock().unwrap())
 }
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
     let (observing, hasty) = (esatto::observe_sessions(Observer), esatto::observe_sessions(Hasty));
     assert_eq!(esatto::session_count(), 0);
-    let first = stage.start(TraceConfig {
+    let first = recorder.start(TraceConfig {
         incremental_state_config: Some(IncrementalStateConfig { clear_period_ms: Some(50), ..Default::default() }),
         ..all(|_| {})
     });
@@ -74,13 +74,13 @@ fn record(stage: &Stage) {
     let calls_of_first = calls();
     assert_eq!(calls_of_first[..2], [("setup", 0, false), ("start", 0, true)]);
     assert!(calls_of_first[2..].iter().all(|call| *call == ("clear", 0, true)));
-    let second = stage.start(all(|_| {}));
+    let second = recorder.start(all(|_| {}));
     assert_eq!(esatto::session_count(), 2);
-    stage.finish(first);
+    recorder.finish(first);
     let without_clears: Vec<_> = calls().into_iter().filter(|call| call.0 != "clear").collect();
     assert_eq!(without_clears, [("setup", 1, true), ("start", 1, true), ("stop", 0, true)]);
     drop((observing, hasty));
-    stage.finish_as("second", second);
+    recorder.finish_as("second", second);
     assert_eq!(calls(), [], "nobody is told any more");
     assert_eq!(esatto::session_count(), 2);
     WRITERS.lock().unwrap().drain(..).for_each(|writer| writer.join().unwrap());

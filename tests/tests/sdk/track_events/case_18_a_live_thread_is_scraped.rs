@@ -1,14 +1,14 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 esatto::categories! { static APP = "app"; }
 esatto_tests::scenario!(record, check);
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(esatto::track_events(1024));
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(esatto::track_events(1024));
     let (written, wait) = mpsc::channel();
     let (end, go_on) = mpsc::channel::<()>();
     let worker = std::thread::spawn(move || {
@@ -22,7 +22,7 @@ fn record(stage: &Stage) {
     wait.recv().unwrap();
     session.flush(Some(Duration::from_secs(10))).wait().expect("is flushed");
     let trace = session.read().wait().expect("is read");
-    stage.save("trace", trace);
+    recorder.save("trace", trace);
     drop(end);
     worker.join().unwrap();
 }

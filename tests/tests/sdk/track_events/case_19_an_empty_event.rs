@@ -1,21 +1,21 @@
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::sequences;
 
 esatto::categories! { static APP = "app"; }
 esatto_tests::scenario!(record, check);
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
     esatto::empty_event();
-    let session = stage.start(esatto::track_events(1024));
+    let session = recorder.start(esatto::track_events(1024));
     esatto::empty_event();
     for _ in 0..3 {
         esatto::instant!(APP, "event");
         esatto::empty_event();
         esatto::empty_event();
     }
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

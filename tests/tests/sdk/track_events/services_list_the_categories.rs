@@ -2,7 +2,7 @@
 
 use esatto::Category;
 use esatto::schema::DataSourceDescriptorReader;
-use esatto_tests::sdk::Stage;
+use esatto_tests::sdk::Recorder;
 use esatto_tests::wait_until;
 
 use super::text;
@@ -18,21 +18,21 @@ static SAME: Category = Category::new("net");
 use esatto_tests::sdk::Scenario;
 esatto_tests::scenario!([ours, theirs] Scenario::new(record));
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    assert_eq!(listed(stage), ["disk: [slow, io]", "net (Connections): []"]);
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    assert_eq!(listed(recorder), ["disk: [slow, io]", "net (Connections): []"]);
     // Groups and what is made at run time are used, but not listed.
     esatto::instant!(BOTH, "event");
     esatto::instant!(category: Category::dynamic("made up"), "event");
     esatto::instant!(SAME, "event");
     esatto::instant!(LATE, "event");
-    wait_until("the list is renewed", || (listed(stage).len() == 3).then_some(()));
-    assert_eq!(listed(stage), ["disk: [slow, io]", "late: []", "net (Connections): []"]);
+    wait_until("the list is renewed", || (listed(recorder).len() == 3).then_some(()));
+    assert_eq!(listed(recorder), ["disk: [slow, io]", "late: []", "net (Connections): []"]);
 }
 
-fn listed(stage: &Stage) -> Vec<String> {
+fn listed(recorder: &Recorder) -> Vec<String> {
     let mut all = Vec::new();
-    for descriptor in stage.lab().state().descriptors {
+    for descriptor in recorder.harness().state().descriptors {
         let descriptor = DataSourceDescriptorReader::new(&descriptor);
         let categories = descriptor.track_event_descriptor();
         for category in categories.into_iter().flat_map(|d| d.available_categories().collect::<Vec<_>>()) {

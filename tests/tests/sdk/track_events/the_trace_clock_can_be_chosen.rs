@@ -1,7 +1,7 @@
 //! `docs/spec/track-event.md` §11: the emitter's clock may be another than boot time; the service's snapshots connect them.
 
 use esatto::Clock;
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 
 use super::{all, boot_ns, sequences};
 
@@ -12,34 +12,34 @@ const ERROR_NS: i64 = 1_000_000;
 
 mod monotonic {
     use super::*;
-    esatto_tests::scenario!(|stage| record(stage, Clock::Monotonic, false), |trace| check(trace, 3, 64));
+    esatto_tests::scenario!(|recorder| record(recorder, Clock::Monotonic, false), |trace| check(trace, 3, 64));
 }
 
 mod monotonic_raw {
     use super::*;
-    esatto_tests::scenario!(|stage| record(stage, Clock::MonotonicRaw, false), |trace| check(trace, 5, 64));
+    esatto_tests::scenario!(|recorder| record(recorder, Clock::MonotonicRaw, false), |trace| check(trace, 5, 64));
 }
 
 mod monotonic_absolute {
     use super::*;
-    esatto_tests::scenario!(|stage| record(stage, Clock::Monotonic, true), |trace| check(trace, 3, 3));
+    esatto_tests::scenario!(|recorder| record(recorder, Clock::Monotonic, true), |trace| check(trace, 3, 3));
 }
 
 mod boot_time {
     use super::*;
-    esatto_tests::scenario!(|stage| record(stage, Clock::BootTime, true), |trace| check(trace, 6, 6));
+    esatto_tests::scenario!(|recorder| record(recorder, Clock::BootTime, true), |trace| check(trace, 6, 6));
 }
 
-fn record(stage: &Stage, clock: Clock, absolute: bool) {
-    let _tracing = stage.builder().categories(CATEGORIES).clock(clock).start().expect("starts");
-    stage.wait_for_data_source("track_event");
-    let session = stage.start(all(|events| events.disable_incremental_timestamps = Some(absolute)));
-    stage.note("before", boot_ns());
+fn record(recorder: &Recorder, clock: Clock, absolute: bool) {
+    let _tracing = recorder.builder().categories(CATEGORIES).clock(clock).start().expect("starts");
+    recorder.wait_for_data_source("track_event");
+    let session = recorder.start(all(|events| events.disable_incremental_timestamps = Some(absolute)));
+    recorder.note("before", boot_ns());
     for _ in 0..10 {
         esatto::instant!(APP, "tick");
     }
-    stage.note("after", boot_ns());
-    stage.finish(session);
+    recorder.note("after", boot_ns());
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace, trace_clock: u32, default_clock: u32) {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use esatto::schema::TrackEventReader;
 use esatto_protozero_codegen::{Config, Output};
-use esatto_tests::sdk::{Stage, Trace};
+use esatto_tests::sdk::{Recorder, Trace};
 use esatto_tests::tp;
 
 use super::sequences;
@@ -25,15 +25,15 @@ mod are_in_the_trace {
     esatto_tests::scenario!(Scenario::new(super::record).check(super::check).tolerating(&["unknown_extension_fields"]));
 }
 
-fn record(stage: &Stage) {
-    let _tracing = stage.connect(CATEGORIES);
-    let session = stage.start(esatto::track_events(1024));
+fn record(recorder: &Recorder) {
+    let _tracing = recorder.connect(CATEGORIES);
+    let session = recorder.start(esatto::track_events(1024));
     for number in [17, 18] {
         esatto::instant!(APP, "sold", key = number, |event| {
             event.fields().cashier("Ada").order().number(number).items("tea").items("cups");
         });
     }
-    stage.finish(session);
+    recorder.finish(session);
 }
 
 fn check(trace: &Trace) {

@@ -1,6 +1,6 @@
 use esatto_protozero::Fields;
 use esatto_schema::TracePacketReader;
-use esatto_tests::{Lab, Skip, wait_until, wire};
+use esatto_tests::{Harness, Skip, wait_until, wire};
 
 use crate::run::{Run, Stage};
 
@@ -122,12 +122,12 @@ pub(super) fn everything_is_there(run: &Run) -> Result<(), Skip> {
 }
 
 /// The program waits until it has been looked at.
-pub(super) fn the_service_has_the_descriptors(lab: &Lab, stage: Stage) {
+pub(super) fn the_service_has_the_descriptors(harness: &Harness, stage: Stage) {
     if !matches!(stage, Stage::Ours | Stage::Theirs) {
         return;
     }
     let descriptor = |name: &str| {
-        let state = lab.state();
+        let state = harness.state();
         let place = state.data_sources.iter().position(|source| source == name)?;
         Some(state.descriptors[place].clone())
     };
@@ -137,5 +137,5 @@ pub(super) fn the_service_has_the_descriptors(lab: &Lab, stage: Stage) {
     assert_eq!(wire::int(&telling, 2), 1);
     let silent = descriptor("c.silent").expect("it came before");
     assert_eq!((version(&silent), wire::int(&silent, 2)), (Some(4711), 0));
-    lab.write("go_on", "");
+    harness.write("go_on", "");
 }

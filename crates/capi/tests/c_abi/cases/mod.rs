@@ -5,7 +5,7 @@ mod data_sources;
 mod serialization;
 mod track_events;
 
-use esatto_tests::{Lab, Skip};
+use esatto_tests::{Harness, Skip};
 
 use crate::run::{Run, Stage};
 
@@ -69,7 +69,7 @@ cases! {
 /// Who checks a case beside its program.
 #[derive(Clone, Copy)]
 struct Judge {
-    meanwhile: fn(&Lab, Stage),
+    meanwhile: fn(&Harness, Stage),
     after: fn(&Run) -> Result<(), Skip>,
 }
 
@@ -85,7 +85,7 @@ impl Judge {
 }
 
 fn run(name: &str, stage: Stage, judge: Judge) -> Result<(), Skip> {
-    let run = Run::new(&format!("{name}.c"), stage, |lab| (judge.meanwhile)(lab, stage))?;
+    let run = Run::new(&format!("{name}.c"), stage, |harness| (judge.meanwhile)(harness, stage))?;
     (judge.after)(&run)
 }
 

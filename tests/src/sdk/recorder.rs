@@ -7,7 +7,7 @@ use esatto::schema::TraceConfig;
 use esatto::{Builder, Category, Session, Tracing};
 
 use super::Backend;
-use crate::{Lab, wait_until};
+use crate::{Harness, wait_until};
 
 /// The trace that is judged if no other is asked for.
 pub(super) const TRACE: &str = "trace";
@@ -19,14 +19,14 @@ pub(super) const START_SERVICE: &str = "start-service";
 
 /// Where a scenario runs: the backend, and the folder that it shares with the check.
 #[derive(Debug)]
-pub struct Stage {
+pub struct Recorder {
     backend: Backend,
-    lab: Lab,
+    harness: Harness,
 }
 
-impl Stage {
-    pub(super) const fn new(backend: Backend, lab: Lab) -> Self {
-        Self { backend, lab }
+impl Recorder {
+    pub(super) const fn new(backend: Backend, harness: Harness) -> Self {
+        Self { backend, harness }
     }
 
     /// Which service records.
@@ -67,7 +67,7 @@ impl Stage {
     /// after what was asked for before.
     pub fn wait_for_data_source(&self, name: &str) {
         if self.backend != Backend::InProcess {
-            self.lab.wait_for_data_source(name);
+            self.harness.wait_for_data_source(name);
         }
     }
 
@@ -106,19 +106,19 @@ impl Stage {
     ///
     /// It cannot be written.
     pub fn save(&self, name: &str, content: impl AsRef<[u8]>) {
-        self.lab.write(name, content);
+        self.harness.write(name, content);
     }
 
     /// The file of the trace that is judged first, for scenarios that write it themselves.
     #[must_use]
     pub fn trace(&self) -> PathBuf {
-        self.lab.path(TRACE)
+        self.harness.path(TRACE)
     }
 
     /// A file in the shared folder.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
-        self.lab.path(name)
+        self.harness.path(name)
     }
 
     /// Tells the check a fact: see [`Trace::fact`](super::Trace::fact).
@@ -126,10 +126,10 @@ impl Stage {
         self.save(&format!("{name}.fact"), value.to_string());
     }
 
-    /// The lab: private sockets, other programs, what the service says of itself.
+    /// The harness: private sockets, other programs, what the service says of itself.
     #[must_use]
-    pub const fn lab(&self) -> &Lab {
-        &self.lab
+    pub const fn harness(&self) -> &Harness {
+        &self.harness
     }
 
     /// Kills the service.

@@ -5,14 +5,14 @@ use std::fmt;
 
 /// Whose program it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum Implementation {
     /// Esatto's.
     Ours,
     /// Perfetto's own.
     Theirs,
 }
 
-impl Side {
+impl Implementation {
     /// Whose programs the tests of a single service are about: ours, unless `ESATTO_UNDER_TEST` is
     /// `theirs`, to see what the reference does (of some nonsense it dies).
     ///
@@ -29,7 +29,7 @@ impl Side {
     }
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for Implementation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ours => "ours",
@@ -40,16 +40,16 @@ impl fmt::Display for Side {
 
 /// Who talks to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trio {
+pub struct Conversation {
     /// The application.
-    pub producer: Side,
+    pub producer: Implementation,
     /// The tracing service.
-    pub service: Side,
+    pub service: Implementation,
     /// The program that records.
-    pub consumer: Side,
+    pub consumer: Implementation,
 }
 
-impl Trio {
+impl Conversation {
     /// The peers that this conversation needs, the trace processor included.
     ///
     /// # Errors
@@ -57,10 +57,10 @@ impl Trio {
     /// The first that is not installed.
     pub fn require(self) -> Result<(), Skip> {
         Peer::TraceProcessor.require()?;
-        if self.producer == Side::Theirs {
+        if self.producer == Implementation::Theirs {
             Peer::Producer.require()?;
         }
-        if self.service == Side::Theirs || self.consumer == Side::Theirs {
+        if self.service == Implementation::Theirs || self.consumer == Implementation::Theirs {
             Peer::Official.require()?;
         }
         Ok(())
@@ -69,7 +69,7 @@ impl Trio {
 
 /// Runs one scenario for every combination of our and their producer, service and consumer.
 ///
-/// The scenario is a `fn(Trio) -> Result<(), Skip>`; the tests are named
+/// The scenario is a `fn(Conversation) -> Result<(), Skip>`; the tests are named
 /// `producer_service_consumer`.
 #[macro_export]
 macro_rules! matrix {
@@ -83,14 +83,14 @@ macro_rules! matrix {
     (@ $scenario:path, $($name:ident $producer:ident $service:ident $consumer:ident),*) => {$(
         #[test]
         fn $name() {
-            let trio = $crate::Trio {
-                producer: $crate::Side::$producer,
-                service: $crate::Side::$service,
-                consumer: $crate::Side::$consumer,
+            let conversation = $crate::Conversation {
+                producer: $crate::Implementation::$producer,
+                service: $crate::Implementation::$service,
+                consumer: $crate::Implementation::$consumer,
             };
             $crate::skip(|| {
-                trio.require()?;
-                $scenario(trio)
+                conversation.require()?;
+                $scenario(conversation)
             });
         }
     )*};
@@ -98,20 +98,20 @@ macro_rules! matrix {
 
 /// Runs one scenario with our and with their service.
 ///
-/// The scenario is a `fn(Side) -> Result<(), Skip>`; the tests are called `ours` and `theirs`.
+/// The scenario is a `fn(Implementation) -> Result<(), Skip>`; the tests are called `ours` and `theirs`.
 #[macro_export]
 macro_rules! for_each_service {
     ($scenario:path) => {
         #[test]
         fn ours() {
-            $crate::skip(|| $scenario($crate::Side::Ours));
+            $crate::skip(|| $scenario($crate::Implementation::Ours));
         }
 
         #[test]
         fn theirs() {
             $crate::skip(|| {
                 $crate::Peer::Official.require()?;
-                $scenario($crate::Side::Theirs)
+                $scenario($crate::Implementation::Theirs)
             });
         }
     };

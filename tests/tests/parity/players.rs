@@ -1,14 +1,14 @@
 //! A producer and a consumer that do what a scenario says, each step finished before the next begins.
 
 use crate::outcome::Outcome;
-use esatto_tests::Lab;
+use esatto_tests::Harness;
 use esatto_tests::raw::{NEEDS_PATCHING, RawChunk, RawConsumer, RawProducer, Started, packet, patched};
 use esatto_tests::wire::{self, Proto};
 use std::collections::BTreeMap;
 
 /// Who plays.
-pub(crate) struct Stage<'a> {
-    pub(crate) lab: &'a Lab,
+pub(crate) struct Players<'a> {
+    pub(crate) harness: &'a Harness,
     pub(crate) producer: RawProducer,
     pub(crate) consumer: RawConsumer,
     /// The next chunk of each writer.
@@ -18,14 +18,14 @@ pub(crate) struct Stage<'a> {
     outcome: Outcome,
 }
 
-impl<'a> Stage<'a> {
-    pub(crate) fn new(lab: &'a Lab) -> Self {
+impl<'a> Players<'a> {
+    pub(crate) fn new(harness: &'a Harness) -> Self {
         // Scraping is asked for (field 4), so that a flush finds what was not committed.
         let introduction = Proto::new().bytes(3, "parity").int(4, 1);
         Self {
-            lab,
-            producer: RawProducer::introduce(wire::Peer::producer(lab), &introduction, &[]),
-            consumer: RawConsumer::connect(lab),
+            harness,
+            producer: RawProducer::introduce(wire::Peer::producer(harness), &introduction, &[]),
+            consumer: RawConsumer::connect(harness),
             chunk_ids: BTreeMap::new(),
             number: 0,
             outcome: Outcome::default(),
@@ -150,7 +150,7 @@ impl<'a> Stage<'a> {
     /// Another consumer clones a session, for which the producer acknowledges so many flushes; notes what it reads, and its
     /// statistics before and after.
     pub(crate) fn clone_session(&mut self, request: &Proto, flushes: usize) {
-        let mut cloner = RawConsumer::connect(self.lab);
+        let mut cloner = RawConsumer::connect(self.harness);
         let (id, frame) = cloner.peer.call_frame("CloneSession", request);
         cloner.peer.send(&frame);
         for _ in 0..flushes {
@@ -168,7 +168,7 @@ impl<'a> Stage<'a> {
 
     /// Another consumer clones a session that streams into a file, with a file for the copy.
     pub(crate) fn clone_into(&mut self, request: &Proto, file: std::os::fd::BorrowedFd<'_>, flushes: usize) {
-        let mut cloner = RawConsumer::connect(self.lab);
+        let mut cloner = RawConsumer::connect(self.harness);
         let (id, frame) = cloner.peer.call_frame("CloneSession", request);
         cloner.peer.send_with_fds(&frame, &[file]);
         for _ in 0..flushes {
@@ -221,8 +221,8 @@ impl<'a> Stage<'a> {
 
     /// The producer goes; a session without anybody to flush is ended by [`disable_alone`](Self::disable_alone).
     pub(crate) fn leave(&mut self) {
-        self.producer = RawProducer::connect(self.lab, "another");
-        self.lab.wait_for_producers(1);
+        self.producer = RawProducer::connect(self.harness, "another");
+        self.harness.wait_for_producers(1);
     }
 
     /// Ends a session in which no producer takes part any more.

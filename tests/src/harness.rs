@@ -2,7 +2,7 @@
 
 use crate::program::{Program, Signal, wait_until};
 use crate::workload::Workload;
-use crate::{Side, esatto_bin, peers, wire};
+use crate::{Implementation, esatto_bin, peers, wire};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder with sockets, logs and traces of one test. It goes with the test, unless that fails.
 #[derive(Debug)]
-pub struct Lab {
+pub struct Harness {
     folder: PathBuf,
     programs: AtomicU32,
     /// Whether the folder goes with it.
     owned: bool,
 }
 
-impl Lab {
+impl Harness {
     /// An empty folder.
     ///
     /// # Panics
@@ -34,7 +34,7 @@ impl Lab {
         Self { folder, programs: AtomicU32::new(0), owned: true }
     }
 
-    /// The folder of another process's lab, which keeps it.
+    /// The folder of another process's harness, which keeps it.
     ///
     /// Programs that are started in both must have different names: so are their logs.
     #[must_use]
@@ -76,7 +76,7 @@ impl Lab {
         self.path("c.sock")
     }
 
-    /// A command with this lab's sockets in its environment.
+    /// A command with this harness's sockets in its environment.
     #[must_use]
     pub fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
@@ -112,8 +112,8 @@ impl Lab {
     }
 
     /// Starts a tracing service and waits until both sockets take connections.
-    pub fn service(&self, side: Side) -> Program {
-        self.service_with(side, |_| ())
+    pub fn service(&self, implementation: Implementation) -> Program {
+        self.service_with(implementation, |_| ())
     }
 
     /// As [`service_with`](Self::service_with), for producers elsewhere too: the port of this
@@ -122,7 +122,11 @@ impl Lab {
     /// # Panics
     ///
     /// There is no free port.
-    pub fn service_with_tcp(&self, side: Side, change: impl FnOnce(&mut Command)) -> (Program, u16) {
+    pub fn service_with_tcp(
+        &self,
+        implementation: Implementation,
+        change: impl FnOnce(&mut Command),
+    ) -> (Program, u16) {
         // The kernel's choice cannot be asked for, so it is a port that was free a moment ago.
         let port = std::net::TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
@@ -133,7 +137,7 @@ impl Lab {
             command.env("PERFETTO_PRODUCER_SOCK_NAME", addresses);
             change(command);
         };
-        (self.service_with(side, set), port)
+        (self.service_with(implementation, set), port)
     }
 
     /// Starts our relay to the service at this port of this machine, and waits until producers can
@@ -147,21 +151,21 @@ impl Lab {
     }
 
     /// As [`service`](Self::service), with a change to its command.
-    pub fn service_with(&self, side: Side, change: impl FnOnce(&mut Command)) -> Program {
-        let mut command = match side {
-            Side::Ours => {
+    pub fn service_with(&self, implementation: Implementation, change: impl FnOnce(&mut Command)) -> Program {
+        let mut command = match implementation {
+            Implementation::Ours => {
                 let mut command = self.command(esatto_bin());
                 command.arg("traced");
                 command
             }
-            Side::Theirs => self.command(peers::official("traced")),
+            Implementation::Theirs => self.command(peers::official("traced")),
         };
         change(&mut command);
         // Of a service before: its sockets would seem to be there already.
         for socket in [self.producer_socket(), self.consumer_socket()] {
             let _ = std::fs::remove_file(socket);
         }
-        let mut service = self.start(&format!("traced-{side}"), &mut command);
+        let mut service = self.start(&format!("traced-{implementation}"), &mut command);
         for socket in [self.producer_socket(), self.consumer_socket()] {
             wait_until(&format!("{} takes connections", socket.display()), || {
                 assert!(service.is_running(), "the service ended:\n{}", service.log());
@@ -172,16 +176,16 @@ impl Lab {
     }
 
     /// Starts an application. It waits until it is recorded, emits its events and ends.
-    pub fn application(&self, side: Side, workload: Workload) -> Program {
-        self.start(&format!("producer-{side}"), &mut self.application_command(side, workload))
+    pub fn application(&self, implementation: Implementation, workload: Workload) -> Program {
+        self.start(&format!("producer-{implementation}"), &mut self.application_command(implementation, workload))
     }
 
     /// The command of [`application`](Self::application).
     #[must_use]
-    pub fn application_command(&self, side: Side, workload: Workload) -> Command {
-        let mut command = match side {
-            Side::Ours => self.command(peers::our_producer()),
-            Side::Theirs => self.command(peers::official("official-producer")),
+    pub fn application_command(&self, implementation: Implementation, workload: Workload) -> Command {
+        let mut command = match implementation {
+            Implementation::Ours => self.command(peers::our_producer()),
+            Implementation::Theirs => self.command(peers::official("official-producer")),
         };
         command.args([workload.threads, workload.rounds, workload.pause_us].map(|number| number.to_string()));
         command.arg("60");
@@ -196,23 +200,23 @@ impl Lab {
     }
 
     /// Starts recording with a config in text format, into the file `name`.
-    pub fn record(&self, side: Side, name: &str, config: &str) -> Recording {
+    pub fn record(&self, implementation: Implementation, name: &str, config: &str) -> Recording {
         let config = self.write(&format!("{name}.cfg"), config);
         let trace = self.path(name);
-        let mut command = match side {
-            Side::Ours => {
+        let mut command = match implementation {
+            Implementation::Ours => {
                 let mut command = self.command(esatto_bin());
                 command.arg("record").arg("-c").arg(config);
                 command
             }
-            Side::Theirs => {
+            Implementation::Theirs => {
                 let mut command = self.command(peers::official("perfetto"));
                 command.arg("--txt").arg("-c").arg(config);
                 command
             }
         };
         command.arg("-o").arg(&trace);
-        Recording { program: self.start(&format!("record-{side}"), &mut command), trace }
+        Recording { program: self.start(&format!("record-{implementation}"), &mut command), trace }
     }
 
     /// Ends a recording when all applications have gone.
@@ -224,7 +228,7 @@ impl Lab {
         recording.stop()
     }
 
-    /// A second recording of this lab is under way when the service says so: see [`wire::State`].
+    /// A second recording of this harness is under way when the service says so: see [`wire::State`].
     pub fn wait_for_sessions(&self, count: usize) {
         wait_until(&format!("{count} sessions are started"), || (self.state().sessions_started == count).then_some(()));
     }
@@ -250,7 +254,7 @@ impl Lab {
     }
 }
 
-impl Drop for Lab {
+impl Drop for Harness {
     fn drop(&mut self) {
         if !self.owned {
             return;
