@@ -39,7 +39,7 @@ impl TraceWriter {
             return None;
         }
         let at = self.stream.reserve(PATCH_SIZE).as_ptr();
-        if self.chunk().header.is_null() {
+        if self.chunk().size_field().is_none() {
             // The chunk was full, and there was no other.
             return None;
         }
@@ -55,7 +55,7 @@ impl TraceWriter {
             return None;
         }
         let end = self.stream.ptr();
-        let fragment = end.addr() - self.chunk().header.addr() - FRAGMENT_SIZE_LEN;
+        let fragment = end.addr() - self.chunk().size_field()?.addr().get() - FRAGMENT_SIZE_LEN;
         if !(PATCH_SIZE..=fragment).contains(&back) {
             return None;
         }
@@ -72,14 +72,14 @@ impl TraceWriter {
     pub fn fill_deferred(&mut self, deferred: Deferred, value: DeferredValue) {
         let chunk = self.chunk();
         chunk.fill_deferred(&deferred, value);
-        if !chunk.in_packet && chunk.patches.is_ready() {
+        if !chunk.is_in_packet() && chunk.patches.is_ready() {
             chunk.send_patches();
         }
     }
 
     /// Whether the packet being written, if any, can have another reservation.
     fn can_defer(&mut self) -> bool {
-        if self.chunk().header.is_null() || self.stream.is_poisoned() {
+        if self.chunk().size_field().is_none() || self.stream.is_poisoned() {
             return false;
         }
         let full = self.chunk().deferred.is_full();

@@ -10,6 +10,8 @@ mod deferred_list;
 #[cfg(not(esatto_loom))]
 mod external_encoder;
 #[cfg(not(esatto_loom))]
+mod fragment_flags;
+#[cfg(not(esatto_loom))]
 mod packet;
 #[cfg(not(esatto_loom))]
 mod small_packet;

@@ -9,7 +9,7 @@ use core::ptr::{self, NonNull};
 use esatto_protozero::cursor::{Nested, Strip};
 
 use super::{
-    chunk::MAX_PACKETS_PER_CHUNK,
+    chunk::{MAX_PACKETS_PER_CHUNK, Position},
     trace_writer::{ONE_BYTE_SIZE_LIMIT, TraceWriter},
 };
 
@@ -112,7 +112,7 @@ impl TraceWriter {
         let chunk = self.chunk();
         chunk.begun += 1;
         // As behind an ordinary packet: the next one is counted already, and a byte is there for it.
-        chunk.advanced = true;
+        chunk.position = Position::BetweenCounted;
         chunk.publish_count();
     }
 

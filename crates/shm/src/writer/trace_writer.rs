@@ -12,7 +12,10 @@ use esatto_protozero::{
     wire,
 };
 
-use super::chunk::{ChunkWriter, MAX_PACKETS_PER_CHUNK, Special, write_size};
+use super::{
+    chunk::{ChunkWriter, MAX_PACKETS_PER_CHUNK, Owed, Position, write_size},
+    fragment_flags::FragmentFlags,
+};
 use crate::{
     abi::FRAGMENT_SIZE_LEN,
     arbiter::{Arbiter, ExhaustedPolicy, WriterRef},
@@ -108,8 +111,8 @@ impl TraceWriter {
     pub fn begin_packet(&mut self) {
         self.small_end = ptr::null_mut();
         let chunk = self.chunk();
-        if chunk.in_packet
-            || chunk.dropping
+        if chunk.is_in_packet()
+            || !chunk.has_chunk()
             || chunk.begun >= MAX_PACKETS_PER_CHUNK
             || chunk.is_null()
             || self.stream.available() < MIN_BYTES_FOR_PACKET
@@ -117,37 +120,34 @@ impl TraceWriter {
             self.prepare();
         }
         if self.chunk().has_chunk() {
-            let header = self.stream.reserve(FRAGMENT_SIZE_LEN).as_ptr();
+            let size_field = self.stream.reserve(FRAGMENT_SIZE_LEN);
             // SAFETY: `prepare` left at least 12 bytes in the range, which is the payload of our chunk.
-            unsafe { write_size(header, [0; FRAGMENT_SIZE_LEN]) };
+            unsafe { write_size(size_field.as_ptr(), [0; FRAGMENT_SIZE_LEN]) };
             let chunk = self.chunk();
-            chunk.header = header;
             chunk.begun += 1;
-            if chunk.advanced {
-                // Counted when the previous packet ended.
-                chunk.advanced = false;
-            } else {
+            let is_counted = chunk.position == Position::BetweenCounted;
+            chunk.position = Position::InFragment(size_field);
+            if !is_counted {
                 chunk.publish_count();
             }
-            chunk.in_packet = true;
-            if chunk.first_due || chunk.loss_due != 0 {
-                self.write_dues();
+            if !chunk.owed.is_nothing() {
+                self.write_owed();
             }
         } else {
-            self.chunk().in_packet = true;
+            self.chunk().position = Position::InDroppedPacket;
         }
     }
 
     /// The fields of the packet that was begun; `None` if there is none. What is written later is appended.
     #[inline]
     pub fn message(&mut self) -> Option<Message<'_>> {
-        if self.chunk().in_packet { Some(self.stream.root()) } else { None }
+        if self.chunk().is_in_packet() { Some(self.stream.root()) } else { None }
     }
 
     /// Ends the packet that was begun by [`begin_packet`](Self::begin_packet); nothing happens if there is none.
     #[inline]
     pub fn end_packet(&mut self) {
-        if self.chunk().in_packet {
+        if self.chunk().is_in_packet() {
             self.finish();
         }
     }
@@ -156,7 +156,7 @@ impl TraceWriter {
     /// byte, as a copy would have to wait for that.
     #[inline]
     pub fn end_packet_in_place(&mut self) {
-        if self.chunk().in_packet {
+        if self.chunk().is_in_packet() {
             self.finish_with(false);
         }
     }
@@ -178,7 +178,7 @@ impl TraceWriter {
     #[inline(never)]
     pub fn begin_next_chunk(&mut self, left: usize) -> bool {
         let chunk = self.chunk();
-        if !chunk.has_chunk() || chunk.in_packet || self.stream.available() > left {
+        if !chunk.has_chunk() || chunk.is_in_packet() || self.stream.available() > left {
             return false;
         }
         let end = self.detach();
@@ -206,7 +206,7 @@ impl TraceWriter {
 
     /// Whether the writer has no chunk because none was free when it last looked.
     pub fn is_dropping(&self) -> bool {
-        self.chunk_ref().dropping
+        self.chunk_ref().is_dropping()
     }
 
     /// The id in the chunk headers; 0 for a null writer.
@@ -235,7 +235,7 @@ impl TraceWriter {
     #[cold]
     #[inline(never)]
     fn prepare(&mut self) {
-        if self.chunk().in_packet {
+        if self.chunk().is_in_packet() {
             self.abandon();
         }
         let available = self.stream.available();
@@ -256,13 +256,13 @@ impl TraceWriter {
     /// The fields that the writer itself puts into a packet (§9).
     #[cold]
     #[inline(never)]
-    fn write_dues(&mut self) {
-        let (first, loss) = (self.chunk().first_due, self.chunk().loss_due);
+    fn write_owed(&mut self) {
+        let Owed { first_packet, loss } = self.chunk().owed;
         let mut message = self.stream.root();
         if loss != 0 {
             message.varint(PREVIOUS_PACKET_DROPPED, loss.into());
         }
-        if first {
+        if first_packet {
             message.bool(FIRST_PACKET_ON_SEQUENCE, true);
         }
     }
@@ -280,17 +280,17 @@ impl TraceWriter {
         }
         let end = self.stream.ptr();
         let chunk = self.chunk();
-        chunk.in_packet = false;
-        let header = core::mem::replace(&mut chunk.header, ptr::null_mut());
-        if header.is_null() {
+        let position = core::mem::replace(&mut chunk.position, Position::Between);
+        let Position::InFragment(size_field) = position else {
             // Dropped. Its parts in earlier chunks still wait for lengths.
             if chunk.patches.is_ready() {
                 chunk.send_patches();
             }
             return;
-        }
+        };
+        let header = size_field.as_ptr();
         let size = end.addr() - header.addr() - FRAGMENT_SIZE_LEN;
-        if may_move && size < ONE_BYTE_SIZE_LIMIT && chunk.special == Special::NONE {
+        if may_move && size < ONE_BYTE_SIZE_LIMIT && chunk.fragment == FragmentFlags::NONE {
             // SAFETY: the size field is in the current range, as the packet began there, and `size` bytes follow it up to
             // the write position.
             unsafe { self.stream.compact(header, size) };
@@ -301,14 +301,13 @@ impl TraceWriter {
         let end = self.stream.ptr();
         let room = self.stream.available() > 0;
         let chunk = self.chunk();
-        chunk.special = Special::NONE;
-        chunk.first_due = false;
-        chunk.loss_due = 0;
+        chunk.fragment = FragmentFlags::NONE;
+        chunk.owed = Owed::NOTHING;
         if !room {
             self.detach();
             self.chunk().close(end);
         } else {
-            chunk.advanced = true;
+            chunk.position = Position::BetweenCounted;
             chunk.publish_count();
             if chunk.patches.is_ready() {
                 chunk.send_patches();
@@ -324,26 +323,24 @@ impl TraceWriter {
         self.stream.clear_poison();
         let (begin, used) = (self.stream.begin().addr(), self.stream.used());
         let chunk = self.chunk();
-        chunk.in_packet = false;
         chunk.abandon_deferred();
-        let header = core::mem::replace(&mut chunk.header, ptr::null_mut());
-        if header.is_null() {
-            if !chunk.dropping {
+        let position = core::mem::replace(&mut chunk.position, Position::Between);
+        let Position::InFragment(size_field) = position else {
+            if !chunk.is_dropping() {
                 // A sink panicked between two chunks of the packet.
                 chunk.note_abandoned();
                 self.detach();
             }
             self.chunk().settle_patches();
             return;
-        }
+        };
         chunk.note_abandoned();
         // If a sink panicked in the middle of the packet the stream has lost the chunk.
-        let is_lost = header.addr().wrapping_sub(begin) > used;
-        if chunk.special.contains(Special::CONTINUES) || is_lost {
-            chunk.header = header;
+        let is_lost = size_field.addr().get().wrapping_sub(begin) > used;
+        if chunk.fragment.contains(FragmentFlags::CONTINUES) || is_lost {
             self.detach();
             let chunk = self.chunk();
-            chunk.give_back_dropped();
+            chunk.give_back_dropped(size_field);
             chunk.settle_patches();
         } else {
             if chunk.patches.is_ready() {
@@ -351,13 +348,13 @@ impl TraceWriter {
             }
             // The count stays: it now announces the next packet.
             chunk.begun -= 1;
-            chunk.advanced = true;
-            self.stream.rewind_to(header.addr() - begin);
+            chunk.position = Position::BetweenCounted;
+            self.stream.rewind_to(size_field.addr().get() - begin);
         }
     }
 
     fn flush_inner(&mut self, callback: Option<FlushCallback>) {
-        if self.chunk().in_packet {
+        if self.chunk().is_in_packet() {
             self.abandon();
         }
         let end = self.detach();

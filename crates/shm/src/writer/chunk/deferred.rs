@@ -4,10 +4,13 @@
 //! value in the chunk is missing its count is *held back*: it is published where nobody looks, and the last
 //! packet that a scraper sees, and therefore ignores, is the one with the missing value.
 
-use super::{ChunkWriter, EMPTY_LENGTH, write_size};
+use super::{ChunkWriter, EMPTY_LENGTH, Supply, write_size};
 use crate::{
     abi::{ChunkFlags, FRAGMENT_SIZE_LEN, PATCH_SIZE},
-    writer::deferred_list::{Deferred, DeferredValue, Place},
+    writer::{
+        deferred_list::{Deferred, DeferredValue, Place},
+        fragment_flags::FragmentFlags,
+    },
 };
 
 /// Patches that may wait for one that stands before them. Reached only if a value is never told.
@@ -15,40 +18,16 @@ const MAX_WAITING_PATCHES: usize = 16384;
 
 const _: () = assert!(PATCH_SIZE == FRAGMENT_SIZE_LEN);
 
-/// What is special about a fragment; if anything is, its size takes four bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Special(u8);
-
-impl Special {
-    pub(crate) const NONE: Self = Self(0);
-    /// It continues a packet.
-    pub(crate) const CONTINUES: Self = Self(1);
-    /// Its packet has a reservation, so what is written stays where it is.
-    pub(crate) const DEFERRED: Self = Self(2);
-
-    pub(crate) fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    pub(crate) fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    pub(crate) fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-}
-
 impl ChunkWriter {
     /// Makes a reservation of the four bytes at `at`.
     ///
     /// # Safety
     /// They lie in the fragment being written, in the chunk that we hold.
-    pub(crate) unsafe fn open_deferred(&mut self, at: *mut u8) -> Deferred {
+    pub(in crate::writer) unsafe fn open_deferred(&mut self, at: *mut u8) -> Deferred {
         // SAFETY: the caller's promise.
         unsafe { write_size(at, [0; PATCH_SIZE]) };
-        if !self.special.contains(Special::DEFERRED) {
-            self.special = self.special.with(Special::DEFERRED);
+        if !self.fragment.contains(FragmentFlags::DEFERRED) {
+            self.fragment = self.fragment.with(FragmentFlags::DEFERRED);
             self.deferred.begin_packet();
         }
         // The count in the chunk ends with this packet, or an earlier one that misses a value.
@@ -57,7 +36,7 @@ impl ChunkWriter {
     }
 
     /// The value is known now.
-    pub(crate) fn fill_deferred(&mut self, deferred: &Deferred, value: DeferredValue) {
+    pub(in crate::writer) fn fill_deferred(&mut self, deferred: &Deferred, value: DeferredValue) {
         match self.deferred.take(deferred) {
             Some(Place::Chunk(offset)) => {
                 // SAFETY: reservations in place are in the chunk that we hold, or they would be patches or forgotten.
@@ -72,9 +51,9 @@ impl ChunkWriter {
     }
 
     /// The packet being written is dropped: nobody needs its values.
-    pub(crate) fn abandon_deferred(&mut self) {
-        if self.special.contains(Special::DEFERRED) {
-            self.special = self.special.without(Special::DEFERRED);
+    pub(in crate::writer) fn abandon_deferred(&mut self) {
+        if self.fragment.contains(FragmentFlags::DEFERRED) {
+            self.fragment = self.fragment.without(FragmentFlags::DEFERRED);
             let patches = &mut self.patches;
             self.deferred.abandon_packet(|place| {
                 if let Place::Patch(number) = place {
@@ -87,7 +66,7 @@ impl ChunkWriter {
 
     /// What was not told until now never will be.
     #[cold]
-    pub(crate) fn give_up_deferred(&mut self) {
+    pub(in crate::writer) fn give_up_deferred(&mut self) {
         if self.deferred.is_empty() {
             return;
         }
@@ -111,7 +90,7 @@ impl ChunkWriter {
     pub(super) fn part_with_deferred(&mut self) {
         if self.deferred.any_in_place() {
             self.flags = self.flags.with(ChunkFlags::NEEDS_PATCHING);
-            self.deferred_only = true;
+            self.misses_deferred = true;
             let (chunk_id, patches) = (self.chunk_id, &mut self.patches);
             self.deferred.part(|offset| patches.push_deferred(chunk_id, offset));
             self.show_count();
@@ -132,7 +111,7 @@ impl ChunkWriter {
         if self.deferred.any_in_place() {
             return;
         }
-        if let (Some(chunk), Some(arbiter)) = (&self.chunk, &self.arbiter) {
+        if let (Supply::Chunk(chunk), Some(arbiter)) = (&self.supply, &self.arbiter) {
             self.packets = arbiter.smb().packets_field(chunk);
             self.publish_count();
         }

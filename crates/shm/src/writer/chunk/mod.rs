@@ -13,7 +13,10 @@
 
 mod deferred;
 
-use core::ptr::{self, NonNull};
+use core::{
+    mem,
+    ptr::{self, NonNull},
+};
 use std::sync::Arc;
 
 use esatto_protozero::{
@@ -21,9 +24,10 @@ use esatto_protozero::{
     wire,
 };
 
-pub(super) use deferred::Special;
-
-use super::deferred_list::{DeferredList, DeferredValue};
+use super::{
+    deferred_list::{DeferredList, DeferredValue},
+    fragment_flags::FragmentFlags,
+};
 use crate::{
     abi::{ChunkFlags, ChunkHeader, DROP_MARKER_BYTES, FRAGMENT_SIZE_LEN, MAX_PACKET_COUNT, Packets},
     arbiter::{Arbiter, ExhaustedPolicy, WriterRef},
@@ -33,10 +37,10 @@ use crate::{
 };
 
 /// Packets that begin in one chunk at most; one less than the count could say, for the increment in advance.
-pub(crate) const MAX_PACKETS_PER_CHUNK: u16 = MAX_PACKET_COUNT - 1;
+pub(super) const MAX_PACKETS_PER_CHUNK: u16 = MAX_PACKET_COUNT - 1;
 
 /// Where packets go that are dropped. Enough for any reservation of the stream.
-pub(crate) const SCRATCH_SIZE: usize = 1024;
+pub(super) const SCRATCH_SIZE: usize = 1024;
 /// Aligned, as counts go there that nobody shall see yet.
 type Scratch = [u16; SCRATCH_SIZE / size_of::<u16>()];
 
@@ -52,71 +56,99 @@ const LOSS_SMB_FULL: u16 = 256;
 /// The length of an empty message, as a patch: for messages whose length nobody will ever tell.
 const EMPTY_LENGTH: [u8; 4] = DeferredValue::EMPTY.bytes();
 
+/// Position of a writer in its sequence of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Position {
+    /// Between packets.
+    Between,
+    /// Between packets. The count in the chunk includes the next packet already.
+    BetweenCounted,
+    /// In a packet. The size field of the fragment being written is here, in the writer's chunk.
+    InFragment(NonNull<u8>),
+    /// In a packet that is being dropped.
+    InDroppedPacket,
+}
+
+/// The memory that a writer has for packets.
+#[derive(Debug)]
+enum Supply {
+    /// A chunk.
+    Chunk(Chunk<BeingWritten>),
+    /// No chunk: the writer asks for one when the next packet begins.
+    None,
+    /// No chunk was free, or none ever will be. Packets are dropped.
+    Exhausted,
+}
+
+/// Fields that the writer adds to the next packet that gets through (§9).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Owed {
+    /// The packet is the first one of the sequence.
+    pub(super) first_packet: bool,
+    /// Value for `previous_packet_dropped`; 0 if nothing was lost.
+    pub(super) loss: u16,
+}
+
+impl Owed {
+    pub(super) const NOTHING: Self = Self { first_packet: false, loss: 0 };
+
+    #[inline]
+    pub(super) const fn is_nothing(self) -> bool {
+        !self.first_packet && self.loss == 0
+    }
+}
+
 /// State of one writer between the stream and the arbiter.
-pub(crate) struct ChunkWriter {
+pub(super) struct ChunkWriter {
     // Used for every packet.
-    /// Size field of the fragment being written; null between packets and when there is no chunk.
-    pub(crate) header: *mut u8,
+    pub(super) position: Position,
     /// Fragments begun in the chunk.
-    pub(crate) begun: u16,
-    /// The count in the chunk includes one that was not begun yet.
-    pub(crate) advanced: bool,
-    /// What is special about the fragment being written.
-    pub(crate) special: Special,
-    /// A packet was begun and not ended.
-    pub(crate) in_packet: bool,
-    /// There is no chunk because none was free; or never will be.
-    pub(crate) dropping: bool,
-    /// The first packet of the sequence has not got through yet.
-    pub(crate) first_due: bool,
-    /// What to say in `previous_packet_dropped` of the next packet that gets through.
-    pub(crate) loss_due: u16,
+    pub(super) begun: u16,
+    pub(super) fragment: FragmentFlags,
+    pub(super) owed: Owed,
     flags: ChunkFlags,
-    /// Count and flags of the chunk; only read while `chunk` is there. In `scratch` while the count is held back.
+    supply: Supply,
+    /// Count and flags of the chunk. Points to `scratch` while the count is held back, and is read
+    /// only while there is a chunk.
     packets: *const AtomicU16,
 
     // Used at chunk boundaries.
-    pub(crate) patches: PatchList,
-    pub(crate) deferred: DeferredList,
-    /// Patches of the chunk are for packets that it has whole.
-    deferred_only: bool,
-    chunk: Option<Chunk<BeingWritten>>,
+    pub(super) patches: PatchList,
+    pub(super) deferred: DeferredList,
+    /// A packet that lies whole in the chunk misses a deferred value.
+    misses_deferred: bool,
     chunk_id: u32,
     next_chunk_id: u32,
     /// First byte of the chunk's payload.
     payload: *mut u8,
-    /// Begin of the range that the stream has.
+    /// First byte of the range that the stream has.
     range_begin: *mut u8,
     arbiter: Option<Arc<Arbiter>>,
-    pub(crate) writer: WriterRef,
+    pub(super) writer: WriterRef,
     policy: ExhaustedPolicy,
     scratch: NonNull<Scratch>,
-    pub(crate) drop_count: u64,
-    pub(crate) abandoned_count: u64,
+    pub(super) drop_count: u64,
+    pub(super) abandoned_count: u64,
 }
 
 impl ChunkWriter {
-    /// Without an arbiter it drops everything.
-    pub(crate) fn new(arbiter: Option<(Arc<Arbiter>, WriterRef)>, policy: ExhaustedPolicy) -> Self {
+    /// Makes a writer. It drops everything if it has no arbiter.
+    pub(super) fn new(arbiter: Option<(Arc<Arbiter>, WriterRef)>, policy: ExhaustedPolicy) -> Self {
         let (arbiter, writer) = match arbiter {
             Some((arbiter, writer)) => (Some(arbiter), writer),
             None => (None, WriterRef { writer_id: 0, target: Target::Buffer(0) }),
         };
         Self {
-            header: ptr::null_mut(),
+            position: Position::Between,
             begun: 0,
-            advanced: false,
-            special: Special::NONE,
-            in_packet: false,
-            dropping: arbiter.is_none(),
-            first_due: true,
-            loss_due: 0,
+            fragment: FragmentFlags::NONE,
+            owed: Owed { first_packet: true, loss: 0 },
             flags: ChunkFlags::NONE,
+            supply: if arbiter.is_some() { Supply::None } else { Supply::Exhausted },
             packets: ptr::null(),
             patches: PatchList::default(),
             deferred: DeferredList::new(),
-            deferred_only: false,
-            chunk: None,
+            misses_deferred: false,
             chunk_id: 0,
             next_chunk_id: 0,
             payload: ptr::null_mut(),
@@ -130,40 +162,63 @@ impl ChunkWriter {
         }
     }
 
-    /// True if nothing written here will ever leave.
+    /// Returns true if nothing written here will ever leave.
     #[inline]
-    pub(crate) fn is_null(&self) -> bool {
+    pub(super) fn is_null(&self) -> bool {
         self.arbiter.as_ref().is_none_or(|a| a.is_shutdown())
     }
 
-    /// Whether there is a chunk to write into.
+    /// Returns true if there is a chunk to write into.
     #[inline]
-    pub(crate) fn has_chunk(&self) -> bool {
-        self.chunk.is_some()
+    pub(super) fn has_chunk(&self) -> bool {
+        matches!(self.supply, Supply::Chunk(_))
     }
 
-    /// Whether nothing is to be done or said before the next packet: between packets, that only changes when there is another chunk.
+    /// Returns true if packets are dropped because no chunk was free.
     #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.has_chunk() && !self.in_packet && !self.first_due && self.loss_due == 0 && !self.patches.is_ready()
+    pub(super) fn is_dropping(&self) -> bool {
+        matches!(self.supply, Supply::Exhausted)
+    }
+
+    /// Returns true if a packet was begun and has not ended.
+    #[inline]
+    pub(super) fn is_in_packet(&self) -> bool {
+        matches!(self.position, Position::InFragment(_) | Position::InDroppedPacket)
+    }
+
+    /// Returns the size field of the fragment being written, if there is one.
+    #[inline]
+    pub(super) fn size_field(&self) -> Option<NonNull<u8>> {
+        match self.position {
+            Position::InFragment(size_field) => Some(size_field),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the next packet needs no preparation and no added fields. Between packets,
+    /// this changes only when the writer gets another chunk.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.has_chunk() && !self.is_in_packet() && self.owed.is_nothing() && !self.patches.is_ready()
     }
 
     /// Publishes the fragment count, `begun` and the one in advance, if any. The fragments before the last are in place.
     #[inline]
-    pub(crate) fn publish_count(&self) {
+    pub(super) fn publish_count(&self) {
         debug_assert!(self.has_chunk());
-        let packets = Packets::new(self.begun + u16::from(self.advanced), self.flags);
+        let next = u16::from(matches!(self.position, Position::BetweenCounted));
+        let packets = Packets::new(self.begun + next, self.flags);
         // SAFETY: points into the chunk that we hold, in a region that the arbiter keeps alive, or to our scratch memory.
         announce(unsafe { &*self.packets }, packets);
     }
 
     /// Between packets: exchanges the chunk, which was filled up to `end`, for a new one, or scratch memory.
-    pub(crate) fn next_packet_range(&mut self, end: *mut u8) -> Range {
-        debug_assert!(self.header.is_null() && !self.in_packet);
+    pub(super) fn next_packet_range(&mut self, end: *mut u8) -> Range {
+        debug_assert!(!self.is_in_packet());
         if self.is_null() {
-            self.chunk = None;
+            self.supply = Supply::Exhausted;
+            self.position = Position::Between;
             self.begun = 0;
-            self.dropping = true;
             self.patches.clear();
             self.deferred.give_up(|_| ());
             return self.scratch_range();
@@ -171,10 +226,7 @@ impl ChunkWriter {
         let next = self.acquire(Packets::default());
         self.close(end);
         match next {
-            Some(chunk) => {
-                self.dropping = false;
-                self.install(chunk)
-            }
+            Some(chunk) => self.install(chunk),
             None => {
                 self.start_dropping();
                 self.scratch_range()
@@ -183,9 +235,9 @@ impl ChunkWriter {
     }
 
     /// Between packets: gives the chunk away, which was filled up to `end`. The stream has no memory then.
-    pub(crate) fn close(&mut self, end: *mut u8) {
+    pub(super) fn close(&mut self, end: *mut u8) {
         if self.has_chunk() {
-            if self.advanced {
+            if self.position == Position::BetweenCounted {
                 // The fragment that was announced in advance becomes an empty one.
                 // SAFETY: the count was advanced because at least one byte was left behind the last packet, and
                 // `end` is where that ended.
@@ -196,42 +248,42 @@ impl ChunkWriter {
     }
 
     /// The packet being written will not be finished, and cannot be taken back.
-    pub(crate) fn give_back_dropped(&mut self) {
-        self.mark_dropped();
+    pub(super) fn give_back_dropped(&mut self, size_field: NonNull<u8>) {
+        self.mark_dropped(size_field);
         self.give_back();
     }
 
     /// The lengths that nobody told will not be told.
-    pub(crate) fn settle_patches(&mut self) {
+    pub(super) fn settle_patches(&mut self) {
         self.patches.fill_lengths(EMPTY_LENGTH);
         self.send_patches();
     }
 
-    pub(crate) fn note_abandoned(&mut self) {
+    pub(super) fn note_abandoned(&mut self) {
         self.abandoned_count += 1;
-        self.loss_due |= LOSS_PRESENT | LOSS_WRITER_ABORT;
+        self.owed.loss |= LOSS_PRESENT | LOSS_WRITER_ABORT;
     }
 
     #[cold]
-    pub(crate) fn send_patches(&mut self) {
+    pub(super) fn send_patches(&mut self) {
         if let Some(arbiter) = &self.arbiter {
             arbiter.send_patches(self.writer, &mut self.patches);
         }
     }
 
     #[cfg(test)]
-    pub(crate) fn set_next_chunk_id(&mut self, chunk_id: u32) {
+    pub(super) fn set_next_chunk_id(&mut self, chunk_id: u32) {
         self.next_chunk_id = chunk_id;
     }
 
-    pub(crate) fn arbiter(&self) -> Option<&Arc<Arbiter>> {
+    pub(super) fn arbiter(&self) -> Option<&Arc<Arbiter>> {
         self.arbiter.as_ref()
     }
 
     fn acquire(&mut self, packets: Packets) -> Option<Chunk<BeingWritten>> {
         let arbiter = self.arbiter.as_ref()?;
         let header = ChunkHeader { chunk_id: self.next_chunk_id, writer_id: self.writer.writer_id, packets };
-        let chunk = arbiter.acquire_chunk(header, self.policy, self.dropping)?;
+        let chunk = arbiter.acquire_chunk(header, self.policy, self.is_dropping())?;
         // Only an acquired chunk uses a number.
         self.next_chunk_id = self.next_chunk_id.wrapping_add(1);
         Some(chunk)
@@ -246,11 +298,10 @@ impl ChunkWriter {
         self.payload = unsafe { smb.region().base().as_ptr().add(chunk.payload_offset()) };
         self.chunk_id = self.next_chunk_id.wrapping_sub(1);
         self.begun = 0;
-        self.advanced = false;
         self.flags = ChunkFlags::NONE;
-        self.deferred_only = false;
+        self.misses_deferred = false;
         let len = chunk.payload_size();
-        self.chunk = Some(chunk);
+        self.supply = Supply::Chunk(chunk);
         self.range(self.payload, len)
     }
 
@@ -259,30 +310,36 @@ impl ChunkWriter {
         if !self.deferred.is_empty() {
             self.part_with_deferred();
         }
-        self.header = ptr::null_mut();
+        self.position = if self.is_in_packet() { Position::InDroppedPacket } else { Position::Between };
         self.begun = 0;
-        self.advanced = false;
-        self.special = self.special.without(Special::CONTINUES);
-        let (Some(chunk), Some(arbiter)) = (self.chunk.take(), &self.arbiter) else { return };
+        self.fragment = self.fragment.without(FragmentFlags::CONTINUES);
+        let chunk = match mem::replace(&mut self.supply, Supply::None) {
+            Supply::Chunk(chunk) => chunk,
+            other => {
+                self.supply = other;
+                return;
+            }
+        };
+        let Some(arbiter) = &self.arbiter else { return };
         // A chunk that is kept back may be scraped, but for its last packet.
-        let keep_back = self.flags.contains(ChunkFlags::NEEDS_PATCHING) && !self.deferred_only;
+        let keep_back = self.flags.contains(ChunkFlags::NEEDS_PATCHING) && !self.misses_deferred;
         if !arbiter.return_chunk(chunk, keep_back, self.writer, self.chunk_id, &mut self.patches) {
-            self.loss_due |= LOSS_PRESENT;
+            self.owed.loss |= LOSS_PRESENT;
         }
     }
 
     fn start_dropping(&mut self) {
-        if !self.dropping {
-            self.dropping = true;
+        if !self.is_dropping() {
+            self.supply = Supply::Exhausted;
             self.drop_count += 1;
         }
-        self.loss_due |= LOSS_PRESENT | LOSS_SMB_FULL;
+        self.owed.loss |= LOSS_PRESENT | LOSS_SMB_FULL;
     }
 
     /// Sets the size of the fragment being written to the drop marker.
-    fn mark_dropped(&mut self) {
-        // SAFETY: `header` is the size field of the fragment being written, in the chunk that we hold.
-        unsafe { write_size(self.header, DROP_MARKER_BYTES) };
+    fn mark_dropped(&mut self, size_field: NonNull<u8>) {
+        // SAFETY: the size field of the fragment being written, in the chunk that we hold.
+        unsafe { write_size(size_field.as_ptr(), DROP_MARKER_BYTES) };
     }
 
     fn scratch_range(&mut self) -> Range {
@@ -295,10 +352,16 @@ impl ChunkWriter {
     }
 
     /// Continues a packet in the next chunk.
-    fn cross(&mut self, chunk: Chunk<BeingWritten>, end: *mut u8, mut open: OpenSlots<'_>) -> Range {
-        let size = end.addr() - self.header.addr() - FRAGMENT_SIZE_LEN;
+    fn cross(
+        &mut self,
+        chunk: Chunk<BeingWritten>,
+        size_field: NonNull<u8>,
+        end: *mut u8,
+        mut open: OpenSlots<'_>,
+    ) -> Range {
+        let size = end.addr() - size_field.addr().get() - FRAGMENT_SIZE_LEN;
         // SAFETY: the size field of the fragment being written, in the chunk that we hold.
-        unsafe { write_size(self.header, wire::redundant_varint4(size as u32)) };
+        unsafe { write_size(size_field.as_ptr(), wire::redundant_varint4(size as u32)) };
         if !self.deferred.is_empty() {
             // In front of the open lengths, as they are in the chunk.
             self.part_with_deferred();
@@ -319,18 +382,18 @@ impl ChunkWriter {
         let payload = self.install(chunk);
         self.flags = ChunkFlags::FIRST_CONTINUES;
         self.begun = 1;
-        self.special = self.special.with(Special::CONTINUES);
-        self.header = self.payload;
+        self.fragment = self.fragment.with(FragmentFlags::CONTINUES);
+        self.position = Position::InFragment(payload.begin);
         // SAFETY: a payload has more than four bytes.
-        unsafe { write_size(self.header, [0; FRAGMENT_SIZE_LEN]) };
+        unsafe { write_size(payload.begin.as_ptr(), [0; FRAGMENT_SIZE_LEN]) };
         // SAFETY: as above.
         let begin = unsafe { self.payload.add(FRAGMENT_SIZE_LEN) };
         self.range(begin, payload.len - FRAGMENT_SIZE_LEN)
     }
 
     /// Nowhere to continue: the packet is dropped.
-    fn drop_packet(&mut self, mut open: OpenSlots<'_>) -> Range {
-        self.mark_dropped();
+    fn drop_packet(&mut self, size_field: NonNull<u8>, mut open: OpenSlots<'_>) -> Range {
+        self.mark_dropped(size_field);
         // All slots in place lie in this chunk, which is given away now.
         open.redirect(|_| Slot::Abandoned);
         self.abandon_deferred();
@@ -346,20 +409,20 @@ impl ChunkWriter {
 unsafe impl RawDelegate for ChunkWriter {
     #[cold]
     fn next_range(&mut self, used: usize, mut open: OpenSlots<'_>, _min_len: usize) -> Range {
-        if self.header.is_null() {
+        let Position::InFragment(size_field) = self.position else {
             // Dropping already: over and over the same scratch memory.
             open.redirect(|_| Slot::Abandoned);
             return self.scratch_range();
-        }
+        };
         // SAFETY: `used` bytes of the range that begins there were written.
         let end = unsafe { self.range_begin.add(used) };
-        if end.addr() < self.header.addr() + FRAGMENT_SIZE_LEN {
+        if end.addr() < size_field.addr().get() + FRAGMENT_SIZE_LEN {
             // The sink panicked when the packet was here before, and how far it had come is not known.
-            return self.drop_packet(open);
+            return self.drop_packet(size_field, open);
         }
         match self.acquire(Packets::new(1, ChunkFlags::FIRST_CONTINUES)) {
-            Some(chunk) => self.cross(chunk, end, open),
-            None => self.drop_packet(open),
+            Some(chunk) => self.cross(chunk, size_field, end, open),
+            None => self.drop_packet(size_field, open),
         }
     }
 
@@ -380,7 +443,7 @@ impl Drop for ChunkWriter {
 /// # Safety
 /// `at` points to four bytes of a chunk that the caller holds in state BeingWritten.
 #[inline]
-pub(crate) unsafe fn write_size(at: *mut u8, size: [u8; FRAGMENT_SIZE_LEN]) {
+pub(super) unsafe fn write_size(at: *mut u8, size: [u8; FRAGMENT_SIZE_LEN]) {
     // SAFETY: the caller's promise.
     unsafe { ptr::copy_nonoverlapping(size.as_ptr(), at, size.len()) };
 }
