@@ -1,14 +1,14 @@
 //! One producer: a connection, its memory, and a writer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak, mpsc};
 use std::time::{Duration, Instant};
 
 use esatto_ipc::{Address, BlockingClient, RequestId};
 use esatto_protozero::{HeapBuffer, Owned as _};
 use esatto_schema::{GetAsyncCommandResponse, InitializeConnectionRequest, RegisterDataSourceRequest};
 use esatto_shm::abi::{ChunkState, PageSize};
-use esatto_shm::{Arbiter, CommitRequest, CommitSink, MappedRegion, Memory, Smb, TraceWriter};
+use esatto_shm::{Arbiter, CommitRequest, MappedRegion, Memory, Notify, Outgoing, Smb, TraceWriter};
 
 use crate::options::{Commit, Options};
 
@@ -32,6 +32,9 @@ struct Shared {
 /// Where commits go: straight into the socket.
 struct Sink {
     client: Mutex<BlockingClient>,
+    arbiter: OnceLock<Weak<Arbiter>>,
+    /// Held while calls are made.
+    sending: Mutex<()>,
     commit: Commit,
     /// There is something to send.
     woken: AtomicBool,
@@ -60,6 +63,8 @@ impl Link {
         call(&mut client, "RegisterDataSource", &request.encode())?;
         let sink = Sink {
             client: Mutex::new(client),
+            arbiter: OnceLock::new(),
+            sending: Mutex::new(()),
             commit: options.commit,
             woken: AtomicBool::new(false),
             bell: Default::default(),
@@ -89,7 +94,7 @@ impl Link {
                 let buffer = buffer.and_then(|id| u16::try_from(id).ok()).ok_or("no buffer to write to")?;
                 let memory = self.memory()?;
                 let writer = memory.arbiter.create_writer(buffer, options.policy);
-                memory.arbiter.send_pending();
+                self.sink.send_pending();
                 self.writer = writer;
                 return Ok(());
             }
@@ -111,7 +116,7 @@ impl Link {
         let drops = self.writer.drop_count();
         self.writer.new_packet().message().raw(packet);
         if self.sink.commit == Commit::Chunk && self.sink.woken.swap(false, Ordering::Relaxed) {
-            self.memory()?.arbiter.send_pending();
+            self.sink.send_pending();
         }
         Ok(!self.writer.is_dropping() && self.writer.drop_count() == drops)
     }
@@ -122,7 +127,7 @@ impl Link {
         self.writer.flush();
         let memory = self.memory()?;
         let begin = Instant::now();
-        memory.arbiter.send_pending();
+        self.sink.send_pending();
         let page = *lock(&self.sink.last_page);
         while memory.pages.page_word(page).state(0).is_some_and(|state| state != ChunkState::Free) {
             if begin.elapsed() > DEADLINE {
@@ -141,7 +146,7 @@ impl Link {
         });
         let begin = Instant::now();
         while is_done.try_recv().is_err() {
-            self.memory()?.arbiter.send_pending();
+            self.sink.send_pending();
             self.sink.collect_replies()?;
             if begin.elapsed() > DEADLINE {
                 return Err("the service does not answer a commit".to_owned());
@@ -164,9 +169,9 @@ impl Shared {
         }
         let pages = Smb::new(Arc::clone(&region), page_size).map_err(text)?;
         let arbiter = Arbiter::with_options(region, page_size, Arc::clone(&sink) as _, options).map_err(text)?;
+        let _ = sink.arbiter.set(Arc::downgrade(&arbiter));
         if sink.commit == Commit::Thread {
-            let arbiter = Arc::clone(&arbiter);
-            std::thread::spawn(move || sink.send_when_woken(&arbiter));
+            std::thread::spawn(move || sink.send_when_woken());
         }
         Ok(Self { arbiter, pages })
     }
@@ -174,14 +179,52 @@ impl Shared {
 
 impl Sink {
     /// The loop of the thread that sends; it ends with the process.
-    fn send_when_woken(&self, arbiter: &Arbiter) {
+    fn send_when_woken(&self) {
         loop {
             let mut guard = lock(&self.bell.0);
             while !self.woken.swap(false, Ordering::Acquire) {
                 guard = self.bell.1.wait(guard).unwrap_or_else(PoisonError::into_inner);
             }
             drop(guard);
-            arbiter.send_pending();
+            self.send_pending();
+        }
+    }
+
+    /// Makes the calls that the arbiter wants, in their order.
+    fn send_pending(&self) {
+        let Some(arbiter) = self.arbiter.get().and_then(Weak::upgrade) else { return };
+        let _turn = lock(&self.sending);
+        while let Some(outgoing) = arbiter.poll_outgoing() {
+            match outgoing {
+                Outgoing::Commit(request) => self.commit(request),
+                Outgoing::RegisterWriter { writer_id, target_buffer } => {
+                    let request = esatto_schema::RegisterTraceWriterRequest {
+                        trace_writer_id: Some(writer_id.into()),
+                        target_buffer: Some(target_buffer.into()),
+                        ..Default::default()
+                    };
+                    self.send("RegisterTraceWriter", &request.encode(), false);
+                }
+                Outgoing::UnregisterWriter { writer_id } => {
+                    let request = esatto_schema::UnregisterTraceWriterRequest {
+                        trace_writer_id: Some(writer_id.into()),
+                        ..Default::default()
+                    };
+                    self.send("UnregisterTraceWriter", &request.encode(), false);
+                }
+            }
+        }
+    }
+
+    fn commit(&self, request: CommitRequest) {
+        let mut buffer = HeapBuffer::new();
+        request.write_to(&mut buffer.message());
+        if let Some(chunk) = request.moves.last() {
+            *lock(&self.last_page) = chunk.page;
+        }
+        let sent = self.send("CommitData", &buffer.to_vec(), request.wants_reply());
+        if let Some(id) = sent {
+            lock(&self.awaited).push((id, request));
         }
     }
 
@@ -211,36 +254,7 @@ impl Sink {
     }
 }
 
-impl CommitSink for Sink {
-    fn commit(&self, request: CommitRequest) {
-        let mut buffer = HeapBuffer::new();
-        request.write_to(&mut buffer.message());
-        if let Some(chunk) = request.moves.last() {
-            *lock(&self.last_page) = chunk.page;
-        }
-        let sent = self.send("CommitData", &buffer.to_vec(), request.wants_reply());
-        if let Some(id) = sent {
-            lock(&self.awaited).push((id, request));
-        }
-    }
-
-    fn register_writer(&self, writer_id: u16, target_buffer: u16) {
-        let request = esatto_schema::RegisterTraceWriterRequest {
-            trace_writer_id: Some(writer_id.into()),
-            target_buffer: Some(target_buffer.into()),
-            ..Default::default()
-        };
-        self.send("RegisterTraceWriter", &request.encode(), false);
-    }
-
-    fn unregister_writer(&self, writer_id: u16) {
-        let request = esatto_schema::UnregisterTraceWriterRequest {
-            trace_writer_id: Some(writer_id.into()),
-            ..Default::default()
-        };
-        self.send("UnregisterTraceWriter", &request.encode(), false);
-    }
-
+impl Notify for Sink {
     fn wake(&self) {
         self.woken.store(true, Ordering::Release);
         if self.commit == Commit::Thread {
@@ -249,8 +263,12 @@ impl CommitSink for Sink {
         }
     }
 
-    fn is_connection_thread(&self) -> bool {
-        self.commit != Commit::Thread
+    fn send_on_connection_thread(&self) -> bool {
+        let is_here = self.commit != Commit::Thread;
+        if is_here {
+            self.send_pending();
+        }
+        is_here
     }
 }
 

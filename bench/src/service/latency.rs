@@ -3,7 +3,7 @@
 //! One thread plays all clients, so that what is measured is a chain of messages and nothing runs beside the service.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use esatto_ipc::{Address, BlockingClient, RequestId};
@@ -14,7 +14,7 @@ use esatto_schema::{
     RegisterDataSourceRequest,
 };
 use esatto_shm::abi::PageSize;
-use esatto_shm::{Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, MappedRegion, Memory, TraceWriter};
+use esatto_shm::{Arbiter, ExhaustedPolicy, MappedRegion, Memory, Outgoing, TraceWriter};
 
 use super::lab::{self, DEADLINE, Kind, Service};
 use super::{GROUP, PEER};
@@ -189,24 +189,7 @@ struct Producer {
     client: BlockingClient,
     commands: RequestId,
     arbiter: Option<Arc<Arbiter>>,
-    sink: Arc<Sink>,
     writer: TraceWriter,
-}
-
-/// Commits that wait to be sent.
-#[derive(Default)]
-struct Sink(Mutex<Vec<CommitRequest>>);
-
-impl CommitSink for Sink {
-    fn commit(&self, request: CommitRequest) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(request);
-    }
-
-    fn register_writer(&self, _: u16, _: u16) {}
-
-    fn unregister_writer(&self, _: u16) {}
-
-    fn wake(&self) {}
 }
 
 impl Producer {
@@ -222,7 +205,7 @@ impl Producer {
         let mut request = RegisterDataSourceRequest::default();
         request.data_source_descriptor.get_or_insert_default().name = Some(SOURCE.into());
         client.call("RegisterDataSource", &request.encode(), Some(DEADLINE)).map_err(text)?;
-        Ok(Self { client, commands, arbiter: None, sink: Arc::default(), writer: TraceWriter::null() })
+        Ok(Self { client, commands, arbiter: None, writer: TraceWriter::null() })
     }
 
     fn command(&mut self) -> Result<GetAsyncCommandResponse, String> {
@@ -238,8 +221,7 @@ impl Producer {
                 let fd = self.client.take_fd().ok_or("no shared memory came")?;
                 let region: Arc<dyn Memory> = Arc::new(MappedRegion::from_service(fd).map_err(text)?);
                 let page_size = PageSize::new(setup.shared_buffer_page_size_kb.unwrap_or(4) as usize * 1024);
-                let sink = Arc::<Sink>::clone(&self.sink);
-                self.arbiter = Some(Arbiter::new(region, page_size.map_err(text)?, sink).map_err(text)?);
+                self.arbiter = Some(Arbiter::new(region, page_size.map_err(text)?, Arc::new(())).map_err(text)?);
             }
             if let Some(start) = &command.start_data_source {
                 let buffer = start.config.as_ref().and_then(|config| config.target_buffer);
@@ -267,9 +249,9 @@ impl Producer {
         esatto_schema::TracePacketWriter::from(packet.message()).for_testing().str("x".repeat(bytes));
         self.writer.new_packet().message().raw(&packet.to_vec());
         self.writer.flush();
-        self.arbiter.as_ref().ok_or("not set up")?.flush_pending(None);
-        let requests: Vec<_> = self.sink.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
-        for request in requests {
+        let arbiter = self.arbiter.as_ref().ok_or("not set up")?;
+        while let Some(outgoing) = arbiter.poll_outgoing() {
+            let Outgoing::Commit(request) = outgoing else { continue };
             let mut buffer = HeapBuffer::new();
             request.write_to(&mut buffer.message());
             self.client.call("CommitData", &buffer.to_vec(), Some(DEADLINE)).map_err(text)?;

@@ -5,7 +5,7 @@
 //!
 //! - [`Endpoint`]: a connection to a service as a producer, driven by the program. What the service wants comes as [`Event`]s.
 //! - [`TraceWriter`]: writes the packets of one sequence into shared memory. Made by an endpoint, or by an [`shm::Arbiter`].
-//! - [`shm`]: the memory and its arbiter, for those who bring their own way to the service, a [`CommitSink`](shm::CommitSink).
+//! - [`shm`]: the memory and its arbiter, for programs that bring their own way to the service.
 //!
 //! # An endpoint
 //!
@@ -51,41 +51,30 @@
 //!
 //! # A transport of one's own
 //!
-//! What is committed leaves through a sink, as requests of the protocol, or as whole chunks where memory is not shared:
+//! The arbiter says which calls of the service to make. Where memory is not shared, commits carry
+//! whole chunks:
 //!
 //! ```
-//! use std::sync::{Arc, Mutex};
+//! use std::sync::Arc;
 //!
-//! use esatto::producer::shm::{
-//!     Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, Options, PrivateRegion, abi::PageSize,
-//! };
+//! use esatto::producer::shm::{Arbiter, ExhaustedPolicy, Options, Outgoing, PrivateRegion, abi::PageSize};
 //!
-//! /// Keeps what is to be sent.
-//! #[derive(Default)]
-//! struct Outbox(Mutex<Vec<CommitRequest>>);
-//!
-//! impl CommitSink for Outbox {
-//!     fn commit(&self, request: CommitRequest) {
-//!         self.0.lock().unwrap().push(request);
-//!     }
-//!     fn register_writer(&self, _writer_id: u16, _target_buffer: u16) {}
-//!     fn unregister_writer(&self, _writer_id: u16) {}
-//!     fn wake(&self) {
-//!         // `send_pending` is to be called soon, by whoever drives the transport.
-//!     }
-//! }
-//!
-//! let outbox = Arc::new(Outbox::default());
 //! let mut options = Options::default();
 //! options.emulation = true; // the other side does not see this memory: chunks travel whole
 //! let memory = Arc::new(PrivateRegion::new(64 * 1024));
-//! let arbiter = Arbiter::with_options(memory, PageSize::DEFAULT, outbox.clone(), options)?;
+//! // A program that does not poll after each write implements `Notify` in place of `()`.
+//! let arbiter = Arbiter::with_options(memory, PageSize::DEFAULT, Arc::new(()), options)?;
 //!
 //! let mut writer = arbiter.create_writer(1, ExhaustedPolicy::Drop);
 //! writer.new_packet().message().varint(8, 123); // TracePacket.timestamp
 //! writer.flush();
-//! arbiter.send_pending();
-//! assert_eq!(outbox.0.lock().unwrap()[0].moves.len(), 1);
+//! let mut chunks = 0;
+//! while let Some(outgoing) = arbiter.poll_outgoing() {
+//!     if let Outgoing::Commit(request) = outgoing {
+//!         chunks += request.moves.len();
+//!     }
+//! }
+//! assert_eq!(chunks, 1);
 //! # Ok::<(), esatto::producer::shm::Error>(())
 //! ```
 
@@ -105,7 +94,7 @@ use crate::data_source::BufferExhausted;
 use crate::error::Error;
 use crate::os::{self, Waker};
 
-/// Shared memory, arbiters and sinks, for transports of one's own.
+/// Shared memory and arbiters, for programs that bring their own transport.
 pub use esatto_shm as shm;
 pub use esatto_shm::{Packet, TraceWriter};
 

@@ -2,13 +2,13 @@
 //!
 //! A producer and the service share one piece of memory, divided into pages and these into chunks
 //! ([`abi`]). A [`TraceWriter`] encodes packets straight into its chunk; when the chunk is full, the
-//! [`Arbiter`] marks it complete and tells the service through a [`CommitSink`]; the service copies it
-//! ([`ServiceRegion`]) and frees it.
+//! [`Arbiter`] marks it complete and queues it. The thread of the connection polls the arbiter and
+//! tells the service, which copies the chunk ([`ServiceRegion`]) and frees it.
 //!
 //! ```text
 //! producer                                      service
 //!   TraceWriter ─► chunk ─► Complete              ServiceRegion::take_chunk ─► copy, chunk free again
-//!                  Arbiter ─► CommitSink ─ ─ ─ ─ ─►  (page, chunk, buffer)
+//!                  Arbiter ─► Outgoing ─ ─ ─ ─ ─ ─►  (page, chunk, buffer)
 //! ```
 //!
 //! The two sides meet in the page words only, whose states are types here ([`Smb`], [`Chunk`]). The memory is a
@@ -43,9 +43,9 @@ pub mod sync;
 mod watched;
 mod writer;
 
-pub use arbiter::{Arbiter, ExhaustedPolicy, Options};
+pub use arbiter::{Arbiter, ExhaustedPolicy, Notify, Options};
 pub use chunk_states::{Chunk, Skip, Smb, announce, state};
-pub use commit::{ChunkToMove, ChunkToPatch, CommitRequest, CommitSink, FlushCallback, MAX_PATCHES_PER_ENTRY, Patch};
+pub use commit::{ChunkToMove, ChunkToPatch, CommitRequest, FlushCallback, MAX_PATCHES_PER_ENTRY, Outgoing, Patch};
 pub use error::{Error, Lost};
 pub use fragments::{Fragment, Fragments};
 #[cfg(not(esatto_loom))]

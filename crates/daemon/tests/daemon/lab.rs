@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use esatto_daemon::{Daemon, DaemonHandle};
@@ -15,9 +15,7 @@ use esatto_schema::{
     ReadBuffersResponseReader, RegisterDataSourceRequest, TraceConfig,
 };
 use esatto_shm::abi::PageSize;
-use esatto_shm::{
-    Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, MappedRegion, Memory, Options, PrivateRegion, TraceWriter,
-};
+use esatto_shm::{Arbiter, ExhaustedPolicy, MappedRegion, Memory, Options, Outgoing, PrivateRegion, TraceWriter};
 
 /// Nothing here takes that long, unless it hangs.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
@@ -143,23 +141,6 @@ pub(crate) struct Producer {
     pub(crate) emulated: bool,
     arbiter: Option<Arc<Arbiter>>,
     writer: TraceWriter,
-    sink: Arc<Sink>,
-}
-
-/// Commits that wait to be sent.
-#[derive(Default)]
-struct Sink(Mutex<Vec<CommitRequest>>);
-
-impl CommitSink for Sink {
-    fn commit(&self, request: CommitRequest) {
-        self.0.lock().unwrap().push(request);
-    }
-
-    fn register_writer(&self, _: u16, _: u16) {}
-
-    fn unregister_writer(&self, _: u16) {}
-
-    fn wake(&self) {}
 }
 
 impl Producer {
@@ -177,7 +158,7 @@ impl Producer {
         request.data_source_descriptor.get_or_insert_default().name = Some("spec.test".into());
         client.call("RegisterDataSource", &request.encode(), Some(DEADLINE)).unwrap();
         let writer = TraceWriter::null();
-        Self { client, commands, emulated: emulated == Some(true), arbiter: None, writer, sink: Arc::default() }
+        Self { client, commands, emulated: emulated == Some(true), arbiter: None, writer }
     }
 
     /// Whether it has memory in common with the service.
@@ -202,10 +183,9 @@ impl Producer {
                     Some(fd) => Arc::new(MappedRegion::from_service(fd).unwrap()),
                     None => Arc::new(PrivateRegion::new(64 << 10)),
                 };
-                let sink = Arc::<Sink>::clone(&self.sink);
                 let mut options = Options::default();
                 options.emulation = self.emulated;
-                self.arbiter = Some(Arbiter::with_options(region, PageSize::DEFAULT, sink, options).unwrap());
+                self.arbiter = Some(Arbiter::with_options(region, PageSize::DEFAULT, Arc::new(()), options).unwrap());
             }
             if let Some(start) = &command.start_data_source {
                 let buffer = start.config.as_ref().unwrap().target_buffer.unwrap();
@@ -227,14 +207,15 @@ impl Producer {
     pub(crate) fn send(&mut self, packet: &[u8]) -> Vec<RequestId> {
         self.writer.new_packet().message().raw(packet);
         self.writer.flush();
-        self.arbiter.as_ref().expect("started").flush_pending(None);
-        let requests: Vec<CommitRequest> = self.sink.0.lock().unwrap().drain(..).collect();
-        let encoded = requests.iter().map(|request| {
+        let arbiter = self.arbiter.as_ref().expect("started");
+        let mut sent = Vec::new();
+        while let Some(outgoing) = arbiter.poll_outgoing() {
+            let Outgoing::Commit(request) = outgoing else { continue };
             let mut buffer = HeapBuffer::new();
             request.write_to(&mut buffer.message());
-            buffer.to_vec()
-        });
-        encoded.map(|bytes| self.client.send("CommitData", &bytes, None).unwrap()).collect()
+            sent.push(self.client.send("CommitData", &buffer.to_vec(), None).unwrap());
+        }
+        sent
     }
 }
 

@@ -1,6 +1,6 @@
 //! The way of a packet to an interceptor: through chunks of memory of its own, so that writers need not know.
 //!
-//! Each writer has an arbiter for itself, whose sink puts packets together again. Everything happens on the writer's thread.
+//! Each writer has an arbiter for itself, which is polled on the writer's thread as soon as it has chunks.
 
 use core::any::Any;
 use core::panic::AssertUnwindSafe;
@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use esatto_protozero::HeapBuffer;
 use esatto_shm::abi::{CHUNK_HEADER_SIZE, ChunkFlags, ChunkHeader, PageSize};
 use esatto_shm::{
-    Arbiter, ChunkToPatch, CommitRequest, CommitSink, ExhaustedPolicy, Fragment, Fragments, Options, PrivateRegion,
-    TraceWriter,
+    Arbiter, ChunkToPatch, CommitRequest, ExhaustedPolicy, Fragment, Fragments, Notify, Options, Outgoing,
+    PrivateRegion, TraceWriter,
 };
 
 use super::Erased;
@@ -34,20 +34,21 @@ pub(super) fn create_writer(interceptor: Arc<dyn Erased>) -> TraceWriter {
         chunks: VecDeque::new(),
         partial: None,
     };
-    let sink = Arc::new(Sink { arbiter: OnceLock::new(), assembly: Mutex::new(assembly) });
+    let polling = Arc::new(Polling { arbiter: OnceLock::new(), assembly: Mutex::new(assembly) });
     let mut options = Options::default();
     // Chunks come as copies, and are free at once.
     options.emulation = true;
     let region = Arc::new(PrivateRegion::new(MEMORY_BYTES));
-    let Ok(arbiter) = Arbiter::with_options(region, PageSize::DEFAULT, sink.clone(), options) else {
+    let Ok(arbiter) = Arbiter::with_options(region, PageSize::DEFAULT, polling.clone(), options) else {
         return TraceWriter::null();
     };
-    let _ = sink.arbiter.set(Arc::downgrade(&arbiter));
+    let _ = polling.arbiter.set(Arc::downgrade(&arbiter));
     // The writer keeps its arbiter; the number of the buffer does not matter.
     arbiter.create_writer(1, ExhaustedPolicy::Drop)
 }
 
-struct Sink {
+/// Polls the arbiter when it has something.
+struct Polling {
     arbiter: OnceLock<Weak<Arbiter>>,
     assembly: Mutex<Assembly>,
 }
@@ -70,30 +71,29 @@ struct Chunk {
     needs_patches: bool,
 }
 
-impl CommitSink for Sink {
-    fn commit(&self, request: CommitRequest) {
-        let mut assembly = self.assembly.lock().unwrap_or_else(PoisonError::into_inner);
-        for entry in request.moves {
-            assembly.add(entry.data.unwrap_or_default());
-        }
-        for entry in &request.patches {
-            assembly.patch(entry);
-        }
-        assembly.deliver();
-    }
-
-    fn register_writer(&self, _: u16, _: u16) {}
-
-    fn unregister_writer(&self, _: u16) {}
-
+impl Notify for Polling {
     fn wake(&self) {
-        if let Some(arbiter) = self.arbiter.get().and_then(Weak::upgrade) {
-            arbiter.send_pending();
+        let Some(arbiter) = self.arbiter.get().and_then(Weak::upgrade) else { return };
+        let mut assembly = self.assembly.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(outgoing) = arbiter.poll_outgoing() {
+            if let Outgoing::Commit(request) = outgoing {
+                assembly.commit(request);
+            }
         }
     }
 }
 
 impl Assembly {
+    fn commit(&mut self, request: CommitRequest) {
+        for entry in request.moves {
+            self.add(entry.data.unwrap_or_default());
+        }
+        for entry in &request.patches {
+            self.patch(entry);
+        }
+        self.deliver();
+    }
+
     fn add(&mut self, mut data: Vec<u8>) {
         let Some(header) = data.first_chunk::<CHUNK_HEADER_SIZE>() else { return };
         let header = ChunkHeader::from_bytes(*header);

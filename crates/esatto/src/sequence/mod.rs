@@ -423,23 +423,14 @@ mod tests {
     use std::sync::Arc;
 
     use esatto_schema::TrackEventConfig;
-    use esatto_shm::{Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, PrivateRegion, abi::PageSize};
+    use esatto_shm::{Arbiter, ExhaustedPolicy, PrivateRegion, abi::PageSize};
 
     use super::*;
     use crate::instance::Destination;
 
-    struct Sink;
-
-    impl CommitSink for Sink {
-        fn commit(&self, _: CommitRequest) {}
-        fn register_writer(&self, _: u16, _: u16) {}
-        fn unregister_writer(&self, _: u16) {}
-        fn wake(&self) {}
-    }
-
     #[test]
     fn an_empty_packet_is_written_only_behind_something() {
-        let arbiter = Arbiter::new(Arc::new(PrivateRegion::new(16384)), PageSize::DEFAULT, Arc::new(Sink)).unwrap();
+        let arbiter = Arbiter::new(Arc::new(PrivateRegion::new(16384)), PageSize::DEFAULT, Arc::new(())).unwrap();
         let config = TrackEventConfig::default();
         let options = Options::new(&config);
         let destination = Destination::buffer(arbiter, 1, ExhaustedPolicy::Drop);

@@ -1,7 +1,7 @@
 //! Chunks from real shared memory, in every shape that the protocol has: page sizes, layouts, memory of the service or of the
 //! producer, none at all, and lengths that are told by patches or in place (`docs/spec/shared-memory.md §10-§19`).
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use esatto_protozero::{HeapBuffer, Owned};
@@ -13,10 +13,7 @@ use esatto_schema::{
 };
 use esatto_service::{CallId, ClientId, Input, MemoryKind, Peer, ProducerCall};
 use esatto_shm::abi::{ChunkFlags, ChunkHeader, ChunkState, Packets, PageLayout, PageSize, PageWord};
-use esatto_shm::{
-    Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, Memory, Options, PrivateRegion, ServiceRegion, Smb,
-    TraceWriter,
-};
+use esatto_shm::{Arbiter, ExhaustedPolicy, Memory, Options, Outgoing, PrivateRegion, ServiceRegion, Smb, TraceWriter};
 
 use crate::world::{FakeProducer, World, buffer, config};
 
@@ -71,40 +68,12 @@ impl Shape {
     }
 }
 
-/// What the arbiter wants sent.
-#[derive(Debug)]
-enum Sent {
-    Register(u16, u16),
-    Unregister(u16),
-    Commit(CommitRequest),
-}
-
-#[derive(Default)]
-struct Sink(Mutex<Vec<Sent>>);
-
-impl CommitSink for Sink {
-    fn commit(&self, request: CommitRequest) {
-        self.0.lock().unwrap().push(Sent::Commit(request));
-    }
-
-    fn register_writer(&self, writer_id: u16, target_buffer: u16) {
-        self.0.lock().unwrap().push(Sent::Register(writer_id, target_buffer));
-    }
-
-    fn unregister_writer(&self, writer_id: u16) {
-        self.0.lock().unwrap().push(Sent::Unregister(writer_id));
-    }
-
-    fn wake(&self) {}
-}
-
 /// A producer as the SDK is one, on the connection of a fake.
 struct RealProducer {
     fake: FakeProducer,
     region: Arc<dyn Memory>,
     page_size: PageSize,
     arbiter: Arc<Arbiter>,
-    sink: Arc<Sink>,
     writer: TraceWriter,
 }
 
@@ -151,11 +120,9 @@ fn start_with(shape: Shape, buffer_kb: u32, region: Arc<dyn Memory>) -> (World, 
     let mut session = config(&["ds"]);
     session.buffers = vec![trace_config::BufferConfig { ..buffer(buffer_kb) }];
     world.enable(consumer, &session);
-    let sink = Arc::<Sink>::default();
-    let arbiter =
-        Arbiter::with_options(Arc::clone(&region), page_size, Arc::clone(&sink) as _, shape.options()).unwrap();
+    let arbiter = Arbiter::with_options(Arc::clone(&region), page_size, Arc::new(()), shape.options()).unwrap();
     let writer = arbiter.create_writer(1, ExhaustedPolicy::Drop);
-    let mut producer = RealProducer { fake, region, page_size, arbiter, sink, writer };
+    let mut producer = RealProducer { fake, region, page_size, arbiter, writer };
     producer.deliver(&mut world);
     (world, consumer, producer)
 }
@@ -163,8 +130,7 @@ fn start_with(shape: Shape, buffer_kb: u32, region: Arc<dyn Memory>) -> (World, 
 impl RealProducer {
     /// Sends what is pending.
     fn deliver(&mut self, world: &mut World) {
-        self.arbiter.send_pending();
-        send(&self.sink, self.fake.client, world);
+        send(&self.arbiter, self.fake.client, world);
     }
 
     fn write(&mut self, text: &str) {
@@ -175,8 +141,8 @@ impl RealProducer {
     fn acknowledge_flushes(&mut self, world: &mut World) {
         for command in world.commands(&self.fake) {
             if let Some(id) = command.flush.and_then(|flush| flush.request_id) {
-                self.arbiter.flush_pending(Some(id));
-                send(&self.sink, self.fake.client, world);
+                self.arbiter.acknowledge_flush(id);
+                send(&self.arbiter, self.fake.client, world);
             }
         }
     }
@@ -196,24 +162,23 @@ fn write(writer: &mut TraceWriter, text: &str) {
     TracePacketWriter::from(packet.message()).for_testing().str(text);
 }
 
-fn send(sink: &Sink, client: ClientId, world: &mut World) {
-    let events: Vec<Sent> = sink.0.lock().unwrap().drain(..).collect();
-    for event in events {
-        match event {
-            Sent::Register(writer, buffer) => {
+fn send(arbiter: &Arbiter, client: ClientId, world: &mut World) {
+    while let Some(outgoing) = arbiter.poll_outgoing() {
+        match outgoing {
+            Outgoing::RegisterWriter { writer_id, target_buffer } => {
                 let request = RegisterTraceWriterRequest {
-                    trace_writer_id: Some(writer.into()),
-                    target_buffer: Some(buffer.into()),
+                    trace_writer_id: Some(writer_id.into()),
+                    target_buffer: Some(target_buffer.into()),
                     ..Default::default()
                 };
                 world.producer_call(client, producer_port::Method::RegisterTraceWriter, &request.encode());
             }
-            Sent::Unregister(writer) => {
+            Outgoing::UnregisterWriter { writer_id } => {
                 let request =
-                    UnregisterTraceWriterRequest { trace_writer_id: Some(writer.into()), ..Default::default() };
+                    UnregisterTraceWriterRequest { trace_writer_id: Some(writer_id.into()), ..Default::default() };
                 world.producer_call(client, producer_port::Method::UnregisterTraceWriter, &request.encode());
             }
-            Sent::Commit(request) => {
+            Outgoing::Commit(request) => {
                 let mut encoded = HeapBuffer::new();
                 request.write_to(&mut encoded.message());
                 let call = world.producer_call(client, producer_port::Method::CommitData, &encoded.to_vec());
@@ -263,15 +228,14 @@ fn a_packet_waits_for_lengths_that_come_after_its_chunks() {
         let (mut world, consumer, mut producer) = start(shape, 4096);
         let chunk = shape.layout.chunk_size(PageSize::new(shape.page_size).unwrap());
         producer.write("first");
-        let RealProducer { writer, arbiter, sink, fake, .. } = &mut producer;
+        let RealProducer { writer, arbiter, fake, .. } = &mut producer;
         {
             let mut packet = writer.new_packet();
             let mut message = packet.message();
             let mut event = message.begin(900);
             event.bytes(1, "y".repeat(chunk + 100).as_bytes());
             // The chunks in front leave, and the length of the event is not known yet.
-            arbiter.send_pending();
-            send(sink, fake.client, &mut world);
+            send(arbiter, fake.client, &mut world);
             assert_eq!(world.read_texts(consumer), ["first"], "{shape:?}");
             event.varint(2, 5);
         }
@@ -420,8 +384,7 @@ fn a_writer_id_that_is_given_back_and_used_again_loses_nothing() {
         let id = u32::from(producer.writer.writer_id());
         let request = UnregisterTraceWriterRequest { trace_writer_id: Some(id), ..Default::default() };
         world.producer_call(client, producer_port::Method::UnregisterTraceWriter, &request.encode());
-        producer.arbiter =
-            Arbiter::new(Arc::clone(&producer.region), producer.page_size, Arc::clone(&producer.sink) as _).unwrap();
+        producer.arbiter = Arbiter::new(Arc::clone(&producer.region), producer.page_size, Arc::new(())).unwrap();
         producer.writer = producer.arbiter.create_writer(1, ExhaustedPolicy::Drop);
         assert_eq!(u32::from(producer.writer.writer_id()), id);
         producer.deliver(&mut world);

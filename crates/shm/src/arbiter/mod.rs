@@ -3,21 +3,26 @@
 //!
 //! One arbiter per connection. Writers come to it only at chunk boundaries, where one short lock
 //! is taken; the compare-exchanges on the page words would suffice for correctness, the lock is for the search position
-//! and the pending request. Commits leave through a [`CommitSink`], on the thread that owns the connection:
+//! and the pending request. The thread that owns the connection polls the calls to make:
 //!
 //! ```text
-//! writer thread                      connection's thread
-//!   chunk full → queue it, wake() ─────► send_pending() → CommitSink::commit
+//! writer thread                                     connection's thread
+//!   chunk full → queue it ── Notify::wake ─────────► Arbiter::poll_outgoing → CommitData
 //! ```
 
+mod notify;
 mod stall_budget;
 mod writer_ids;
 
 use core::{fmt, time::Duration};
-use std::sync::{Arc, PoisonError};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, PoisonError},
+};
 
 use esatto_map::Map;
 
+pub use self::notify::Notify;
 use self::{
     stall_budget::{MAX_STALL_BUDGET, StallBudget},
     writer_ids::WriterIds,
@@ -26,7 +31,7 @@ use crate::{
     abi::{ChunkHeader, PageLayout, PageSize, PageWord},
     chunk_states::{Chunk, Smb, state::BeingWritten},
     commit::{
-        ChunkToMove, CommitQueue, CommitSink, Finished, FinishedChunk, FlushCallback, PatchList, RequestSplitter,
+        Batch, ChunkToMove, CommitQueue, Finished, FinishedChunk, FlushCallback, Outgoing, PatchList, RequestSplitter,
         Reservations, Target, Urgency,
     },
     error::Error,
@@ -51,9 +56,6 @@ pub enum ExhaustedPolicy {
     /// Drops packets until a chunk is free.
     #[default]
     Drop,
-    /// Waits up to 29 seconds, then calls [`CommitSink::on_stalled_too_long`] and drops. Drops
-    /// earlier if the [stall budget](Arbiter::stall_budget) with the service ends.
-    StallThenAbort,
     /// Waits up to 29 seconds, or until the [stall budget](Arbiter::stall_budget) with the service ends.
     /// Then drops without waiting again until a chunk is free.
     StallThenDrop,
@@ -98,12 +100,10 @@ impl Default for Options {
 /// Hands out the chunks of one region to the writers of one connection.
 pub struct Arbiter {
     smb: Smb<SharedMemory>,
-    sink: Arc<dyn CommitSink>,
+    notify: Arc<dyn Notify>,
     options: Options,
     shutdown: AtomicBool,
     state: Mutex<State>,
-    /// Held while something is sent, so that requests leave in order. Taken before `state`, never after.
-    sending: Mutex<()>,
 }
 
 struct State {
@@ -117,6 +117,8 @@ struct State {
     registered: Map<u16, u16>,
     reservations: Reservations,
     pending: CommitQueue,
+    /// Calls that were taken from `pending` and not polled yet.
+    outgoing: VecDeque<Outgoing>,
 }
 
 impl Arbiter {
@@ -124,8 +126,8 @@ impl Arbiter {
     ///
     /// # Errors
     /// [`Error::Size`] if the region has not a single page.
-    pub fn new(region: SharedMemory, page_size: PageSize, sink: Arc<dyn CommitSink>) -> Result<Arc<Self>, Error> {
-        Self::with_options(region, page_size, sink, Options::default())
+    pub fn new(region: SharedMemory, page_size: PageSize, notify: Arc<dyn Notify>) -> Result<Arc<Self>, Error> {
+        Self::with_options(region, page_size, notify, Options::default())
     }
 
     /// Like [`Arbiter::new`], for those with wishes.
@@ -135,14 +137,14 @@ impl Arbiter {
     pub fn with_options(
         region: SharedMemory,
         page_size: PageSize,
-        sink: Arc<dyn CommitSink>,
+        notify: Arc<dyn Notify>,
         options: Options,
     ) -> Result<Arc<Self>, Error> {
         let smb = Smb::new(region, page_size)?;
         let chunks = smb.pages() * options.layout.chunks() as u32;
         Ok(Arc::new(Self {
             smb,
-            sink,
+            notify,
             options,
             shutdown: AtomicBool::new(false),
             state: Mutex::new(State {
@@ -153,8 +155,8 @@ impl Arbiter {
                 registered: Map::new(),
                 reservations: Reservations::default(),
                 pending: CommitQueue::default(),
+                outgoing: VecDeque::new(),
             }),
-            sending: Mutex::new(()),
         }))
     }
 
@@ -180,32 +182,78 @@ impl Arbiter {
         self.resolve(reservation, 0);
     }
 
-    /// Sends what is pending. To be called on the connection's thread, soon after [`CommitSink::wake`].
-    pub fn send_pending(&self) {
-        let turn = lock(&self.sending);
-        self.send(&turn);
+    /// Returns the next call to make, if there is one. The caller makes the calls in this order.
+    ///
+    /// Call this on the connection's thread until it returns `None`, soon after [`Notify::wake`]. If
+    /// several threads poll, they must keep the order of the calls themselves.
+    pub fn poll_outgoing(&self) -> Option<Outgoing> {
+        let mut lost = 0;
+        let next = {
+            let mut state = self.state();
+            if self.is_shutdown() {
+                return None;
+            }
+            if state.outgoing.is_empty() {
+                lost = state.take_pending(&self.smb, self.options.emulation);
+            }
+            let next = state.outgoing.pop_front();
+            if let Some(Outgoing::UnregisterWriter { writer_id }) = next {
+                // The id is free only now: the service must not unregister a new writer in place of
+                // the old one.
+                state.ids.release(writer_id);
+            }
+            next
+        };
+        self.report_lost(lost);
+        next
     }
 
-    /// Acknowledges flush requests up to `flush_request_id` behind everything queued so far, and sends all of it.
+    /// Acknowledges flush requests up to `flush_request_id`, after everything queued so far.
     ///
-    /// To be called on the connection's thread, after the writers concerned were flushed.
-    pub fn flush_pending(&self, flush_request_id: Option<u64>) {
-        let turn = lock(&self.sending);
-        if let Some(id) = flush_request_id {
-            self.scrape_self(&turn);
-            self.state().pending.acknowledge_flush(id);
+    /// Call this on the connection's thread, after the writers concerned were flushed, and poll then.
+    pub fn acknowledge_flush(&self, flush_request_id: u64) {
+        self.queue_unfinished();
+        self.state().pending.acknowledge_flush(flush_request_id);
+    }
+
+    /// Queues copies of the chunks that threads are still writing, after everything queued so far.
+    ///
+    /// This has an effect only with [`Options::emulation`] and [`Options::self_scraping`], where the
+    /// service cannot look for these chunks itself. Call it on the connection's thread before a process
+    /// ends whose threads may not all have ended, and poll then.
+    pub fn queue_unfinished(&self) {
+        if !(self.options.emulation && self.options.self_scraping) || self.is_shutdown() {
+            return;
         }
-        self.send(&turn);
-    }
-
-    /// Sends everything queued so far, and behind it copies of the chunks that threads are still writing, where the service cannot
-    /// look for them itself: only with [`Options::emulation`] and [`Options::self_scraping`].
-    ///
-    /// To be called on the connection's thread, before a process ends whose threads may not all have ended.
-    pub fn send_unfinished(&self) {
-        let turn = lock(&self.sending);
-        self.scrape_self(&turn);
-        self.send(&turn);
+        let (lost, registered) = {
+            let mut state = self.state();
+            (state.take_pending(&self.smb, true), state.registered.clone())
+        };
+        self.report_lost(lost);
+        let mut splitter = RequestSplitter::new(true);
+        let mut found_any = false;
+        scrape(
+            &self.smb,
+            &mut Vec::new(),
+            // Complete chunks are queued, and leave before the acknowledgement anyway.
+            &mut |info| !info.complete && registered.contains_key(&info.writer_id),
+            &mut |info, payload| {
+                found_any = true;
+                let mut data = info.header().to_bytes().to_vec();
+                data.extend_from_slice(payload);
+                splitter.push_move(ChunkToMove {
+                    page: info.page,
+                    chunk: info.chunk,
+                    target_buffer: registered.get(&info.writer_id).copied().unwrap_or(0),
+                    data: Some(data),
+                    incomplete: !info.complete,
+                });
+            },
+        );
+        if found_any {
+            let requests = splitter.finish(0, Vec::new());
+            self.state().outgoing.extend(requests.into_iter().map(Outgoing::Commit));
+        }
     }
 
     /// The connection is gone: nothing is sent any more, and writers drop everything from their next
@@ -214,9 +262,12 @@ impl Arbiter {
     /// Flush callbacks that did not run yet are dropped.
     pub fn shutdown(&self) {
         self.shutdown.store(true, Ordering::Relaxed);
-        let pending = std::mem::take(&mut self.state().pending);
-        // Outside of the lock: callbacks are dropped here, whatever that does.
-        drop(pending);
+        let dropped = {
+            let mut state = self.state();
+            (std::mem::take(&mut state.pending), std::mem::take(&mut state.outgoing))
+        };
+        // Outside of the lock: the callbacks are dropped here, and their drop may do anything.
+        drop(dropped);
     }
 
     /// How long writers still wait for a service that hands back no chunk: the budget that all of
@@ -248,17 +299,17 @@ impl Arbiter {
         let probes = if dropping { PROBES_WHILE_DROPPING } else { u32::MAX };
         let Search { found, half_pending, scarce } = self.search(header, probes);
         if scarce {
-            self.sink.on_scarce(found.is_none());
+            self.notify.on_scarce(found.is_none());
         }
         match found {
             Some(chunk) => {
-                if half_pending && policy != ExhaustedPolicy::Drop && self.sink.is_connection_thread() {
-                    self.send_now();
+                if half_pending && policy != ExhaustedPolicy::Drop {
+                    self.notify.send_on_connection_thread();
                 }
                 Some(chunk)
             }
             None if dropping || policy == ExhaustedPolicy::Drop => None,
-            None => self.stall(header, policy),
+            None => self.stall(header),
         }
     }
 
@@ -282,7 +333,7 @@ impl Arbiter {
             match self.smb.complete(chunk) {
                 Ok(chunk) => FinishedChunk::Complete(chunk),
                 Err(_) => {
-                    self.sink.on_chunk_lost();
+                    self.notify.on_chunk_lost();
                     FinishedChunk::Lost
                 }
             }
@@ -347,7 +398,7 @@ impl Arbiter {
         let mut state = self.state();
         let Some(writer_id) = state.ids.allocate() else {
             drop(state);
-            self.sink.on_writer_refused();
+            self.notify.on_writer_refused();
             return None;
         };
         let buffer = match target {
@@ -409,124 +460,40 @@ impl Arbiter {
     }
 
     #[cold]
-    fn stall(&self, header: ChunkHeader, policy: ExhaustedPolicy) -> Option<Chunk<BeingWritten>> {
+    fn stall(&self, header: ChunkHeader) -> Option<Chunk<BeingWritten>> {
         self.state().stall_budget.begin();
         let found = self.wait_for_chunk(header);
         self.state().stall_budget.end();
-        match found {
-            Ok(chunk) => Some(chunk),
-            Err(GaveUp::Stalled) if policy == ExhaustedPolicy::StallThenAbort => {
-                self.sink.on_stalled_too_long(header.writer_id);
-                None
-            }
-            Err(_) => None,
-        }
+        found
     }
 
-    fn wait_for_chunk(&self, header: ChunkHeader) -> Result<Chunk<BeingWritten>, GaveUp> {
-        let on_connection_thread = self.sink.is_connection_thread();
+    fn wait_for_chunk(&self, header: ChunkHeader) -> Option<Chunk<BeingWritten>> {
         let mut pause = Duration::ZERO;
         for attempt in 1..STALL_ATTEMPTS {
-            if on_connection_thread && attempt % 2 == 1 {
-                self.send_now();
-            } else {
+            if attempt % 2 == 0 || !self.notify.send_on_connection_thread() {
                 if !self.state().stall_budget.spend(pause) {
-                    return Err(GaveUp::Early);
+                    return None;
                 }
-                self.sink.stall(pause);
+                self.notify.stall(pause);
                 pause = (pause * 8 + Duration::from_micros(8)).min(MAX_STALL);
             }
             if self.is_shutdown() {
-                return Err(GaveUp::Early);
+                return None;
             }
             let Search { found, scarce, .. } = self.search(header, u32::MAX);
             if scarce {
-                self.sink.on_scarce(found.is_none());
+                self.notify.on_scarce(found.is_none());
             }
-            if let Some(chunk) = found {
-                return Ok(chunk);
+            if found.is_some() {
+                return found;
             }
         }
-        Err(GaveUp::Stalled)
+        None
     }
 
-    /// Sends what is pending, unless somebody is at it: this may be a trace point inside of the sink.
-    fn send_now(&self) {
-        match self.sending.try_lock() {
-            Ok(turn) => self.send(&turn),
-            Err(std::sync::TryLockError::Poisoned(turn)) => self.send(&turn.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => {}
-        }
-    }
-
-    fn send(&self, _turn: &MutexGuard<'_, ()>) {
-        if self.is_shutdown() {
-            return;
-        }
-        let batch = {
-            let mut state = self.state();
-            let held = state.reservations.hold();
-            state.pending.take(&self.smb, held, self.options.emulation)
-        };
-        for _ in 0..batch.lost {
-            self.sink.on_chunk_lost();
-        }
-        for (writer_id, target_buffer) in batch.registrations {
-            self.sink.register_writer(writer_id, target_buffer);
-        }
-        for request in batch.requests {
-            self.sink.commit(request);
-        }
-        if batch.retired.is_empty() {
-            return;
-        }
-        // Ids are free again only now, so that a new writer is not unregistered in place of the old one.
-        let mut told = Vec::with_capacity(batch.retired.len());
-        {
-            let mut state = self.state();
-            for writer_id in batch.retired {
-                state.ids.release(writer_id);
-                if state.registered.remove(&writer_id).is_some() {
-                    told.push(writer_id);
-                }
-            }
-        }
-        for writer_id in told {
-            self.sink.unregister_writer(writer_id);
-        }
-    }
-
-    /// Sends copies of the chunks that are being written, behind everything that is pending (§17).
-    fn scrape_self(&self, turn: &MutexGuard<'_, ()>) {
-        if !(self.options.emulation && self.options.self_scraping) {
-            return;
-        }
-        self.send(turn);
-        let registered = self.state().registered.clone();
-        let mut splitter = RequestSplitter::new(true);
-        let mut found_any = false;
-        scrape(
-            &self.smb,
-            &mut Vec::new(),
-            // Complete ones are pending, and leave in front of the acknowledgement anyway.
-            &mut |info| !info.complete && registered.contains_key(&info.writer_id),
-            &mut |info, payload| {
-                found_any = true;
-                let mut data = info.header().to_bytes().to_vec();
-                data.extend_from_slice(payload);
-                splitter.push_move(ChunkToMove {
-                    page: info.page,
-                    chunk: info.chunk,
-                    target_buffer: registered.get(&info.writer_id).copied().unwrap_or(0),
-                    data: Some(data),
-                    incomplete: !info.complete,
-                });
-            },
-        );
-        if found_any {
-            for request in splitter.finish(0, Vec::new()) {
-                self.sink.commit(request);
-            }
+    fn report_lost(&self, lost: usize) {
+        for _ in 0..lost {
+            self.notify.on_chunk_lost();
         }
     }
 
@@ -552,8 +519,8 @@ impl Arbiter {
         drop(state);
         match urgency {
             Urgency::Idle => {}
-            Urgency::Batched => self.sink.wake_after(self.options.batch_delay),
-            Urgency::Now => self.sink.wake(),
+            Urgency::Batched => self.notify.wake_after(self.options.batch_delay),
+            Urgency::Now => self.notify.wake(),
         }
     }
 
@@ -567,20 +534,30 @@ struct Search {
     found: Option<Chunk<BeingWritten>>,
     /// Half of the memory waits to be sent.
     half_pending: bool,
-    /// See [`CommitSink::on_scarce`].
+    /// See [`Notify::on_scarce`].
     scarce: bool,
 }
 
-/// Why a writer that stalled has no chunk.
-#[derive(Debug)]
-enum GaveUp {
-    /// After all attempts.
-    Stalled,
-    /// The connection ended, or the patience with it.
-    Early,
-}
-
 impl State {
+    /// Moves everything that may be sent to `outgoing`. Returns how many chunks the peer has taken away while they waited.
+    fn take_pending(&mut self, smb: &Smb<SharedMemory>, emulation: bool) -> usize {
+        let held = self.reservations.hold();
+        let Batch { registrations, requests, retired, lost } = self.pending.take(smb, held, emulation);
+        let registrations = registrations.into_iter();
+        self.outgoing.extend(
+            registrations.map(|(writer_id, target_buffer)| Outgoing::RegisterWriter { writer_id, target_buffer }),
+        );
+        self.outgoing.extend(requests.into_iter().map(Outgoing::Commit));
+        for writer_id in retired {
+            if self.registered.remove(&writer_id).is_some() {
+                self.outgoing.push_back(Outgoing::UnregisterWriter { writer_id });
+            } else {
+                self.ids.release(writer_id);
+            }
+        }
+        lost
+    }
+
     fn register(&mut self, writer_id: u16, buffer: u16) {
         self.registered.insert(writer_id, buffer);
         self.pending.registrations.push((writer_id, buffer));

@@ -39,10 +39,8 @@ impl TraceWriter {
             return None;
         }
         let at = self.stream.reserve(PATCH_SIZE).as_ptr();
-        if self.chunk().size_field().is_none() {
-            // The chunk was full, and there was no other.
-            return None;
-        }
+        // `None` if the chunk was full, and there was no other.
+        self.chunk().size_field()?;
         // SAFETY: just reserved in the current range, which is in the chunk as long as there is a fragment.
         Some(unsafe { self.chunk().open_deferred(at) })
     }

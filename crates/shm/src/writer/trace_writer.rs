@@ -45,16 +45,9 @@ const _: () = assert!(MIN_BYTES_FOR_PACKET > FRAGMENT_SIZE_LEN);
 ///
 /// ```
 /// # use std::sync::Arc;
-/// # use esatto_shm::{Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, PrivateRegion, abi::PageSize};
-/// # struct Sink;
-/// # impl CommitSink for Sink {
-/// #     fn commit(&self, _: CommitRequest) {}
-/// #     fn register_writer(&self, _: u16, _: u16) {}
-/// #     fn unregister_writer(&self, _: u16) {}
-/// #     fn wake(&self) {}
-/// # }
+/// # use esatto_shm::{Arbiter, ExhaustedPolicy, PrivateRegion, abi::PageSize};
 /// let region = Arc::new(PrivateRegion::new(16384));
-/// let arbiter = Arbiter::new(region, PageSize::DEFAULT, Arc::new(Sink)).unwrap();
+/// let arbiter = Arbiter::new(region, PageSize::DEFAULT, Arc::new(())).unwrap();
 /// let mut writer = arbiter.create_writer(1, ExhaustedPolicy::Drop);
 /// {
 ///     let mut packet = writer.new_packet();
@@ -401,26 +394,12 @@ impl fmt::Debug for TraceWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        abi::PageSize,
-        commit::{CommitRequest, CommitSink},
-        memory::PrivateRegion,
-        service_region::ServiceRegion,
-    };
-
-    struct Sink;
-
-    impl CommitSink for Sink {
-        fn commit(&self, _: CommitRequest) {}
-        fn register_writer(&self, _: u16, _: u16) {}
-        fn unregister_writer(&self, _: u16) {}
-        fn wake(&self) {}
-    }
+    use crate::{abi::PageSize, memory::PrivateRegion, service_region::ServiceRegion};
 
     #[test]
     fn chunk_ids_begin_at_0_and_wrap() {
         let region = Arc::new(PrivateRegion::new(16384));
-        let arbiter = Arbiter::new(region.clone(), PageSize::DEFAULT, Arc::new(Sink)).unwrap();
+        let arbiter = Arbiter::new(region.clone(), PageSize::DEFAULT, Arc::new(())).unwrap();
         let service = ServiceRegion::new(region, PageSize::DEFAULT).unwrap();
         let mut writer = arbiter.create_writer(1, ExhaustedPolicy::Drop);
         let next = |writer: &mut TraceWriter| {

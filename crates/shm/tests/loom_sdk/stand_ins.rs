@@ -1,11 +1,11 @@
 //! What stands in for the rest of the SDK, and for the service.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use esatto_shm::abi::{PageLayout, PageSize, PageWord};
 use esatto_shm::{
-    Arbiter, ChunkInfo, CommitRequest, CommitSink, ExhaustedPolicy, LoomRegion, Region, ServiceRegion, TraceWriter,
+    Arbiter, ChunkInfo, ChunkToMove, ExhaustedPolicy, LoomRegion, Outgoing, Region, ServiceRegion, TraceWriter,
 };
 
 use crate::begun::Begun;
@@ -167,32 +167,9 @@ pub(crate) fn still_there(instances: u32) -> u32 {
 /// The control thread, and the service behind it.
 pub(crate) struct Control {
     arbiter: Arc<Arbiter>,
-    sink: Arc<Sink>,
     service: ServiceRegion,
+    registered: BTreeMap<u16, u16>,
     buffers: BTreeMap<u16, Vec<u8>>,
-}
-
-/// Nothing that loom has to know of: it is used by one thread at a time, and nobody waits for anybody here.
-#[derive(Default)]
-struct Sink {
-    requests: Mutex<Vec<CommitRequest>>,
-    registered: Mutex<BTreeMap<u16, u16>>,
-}
-
-impl CommitSink for Sink {
-    fn commit(&self, request: CommitRequest) {
-        self.requests.lock().unwrap().push(request);
-    }
-
-    fn register_writer(&self, writer_id: u16, target_buffer: u16) {
-        assert_eq!(self.registered.lock().unwrap().insert(writer_id, target_buffer), None, "its id was free");
-    }
-
-    fn unregister_writer(&self, writer_id: u16) {
-        assert!(self.registered.lock().unwrap().remove(&writer_id).is_some(), "it was registered");
-    }
-
-    fn wake(&self) {}
 }
 
 impl Control {
@@ -202,11 +179,9 @@ impl Control {
         let _ = (&*TRACK_EVENTS, &*CATEGORY, &*OTHER);
         crate::instance::generation();
         let memory = Arc::new(LoomRegion::new(PAGES, PageSize::DEFAULT, PageLayout::Div1));
-        let sink = Arc::new(Sink::default());
-        let dyn_sink: Arc<dyn CommitSink> = sink.clone();
-        let arbiter = Arbiter::new(Arc::clone(&memory), PageSize::DEFAULT, dyn_sink).unwrap();
+        let arbiter = Arbiter::new(Arc::clone(&memory), PageSize::DEFAULT, Arc::new(())).unwrap();
         let service = ServiceRegion::new(memory, PageSize::DEFAULT).unwrap();
-        Self { arbiter, sink, service, buffers: BTreeMap::new() }
+        Self { arbiter, service, registered: BTreeMap::new(), buffers: BTreeMap::new() }
     }
 
     /// `TrackEvents::setup`.
@@ -248,7 +223,7 @@ impl Control {
     /// What it does when the service asks for a flush, up to the acknowledgement. Returns what is in a buffer then.
     pub(crate) fn flush(&mut self, buffer: u16) -> Vec<u8> {
         flush_all();
-        self.arbiter.flush_pending(Some(1));
+        self.arbiter.acknowledge_flush(1);
         self.take();
         self.scrape(buffer)
     }
@@ -256,12 +231,11 @@ impl Control {
     /// What is in a buffer once the service has looked into chunks that are being written.
     pub(crate) fn scrape(&self, buffer: u16) -> Vec<u8> {
         let mut events = self.buffers.get(&buffer).cloned().unwrap_or_default();
-        let registered = self.sink.registered.lock().unwrap().clone();
         self.service.scrape(
             &mut Vec::new(),
             |_| true,
             |info, payload| {
-                if registered.get(&info.writer_id) == Some(&buffer) {
+                if self.registered.get(&info.writer_id) == Some(&buffer) {
                     events.extend(fragments(&info, payload));
                 }
             },
@@ -271,19 +245,29 @@ impl Control {
 
     /// Sends what is pending, and lets the service take it. Returns what is in a buffer then.
     pub(crate) fn commit(&mut self, buffer: u16) -> Vec<u8> {
-        self.arbiter.flush_pending(None);
         self.take();
         self.buffers.get(&buffer).cloned().unwrap_or_default()
     }
 
     fn take(&mut self) {
-        let requests = core::mem::take(&mut *self.sink.requests.lock().unwrap());
-        for entry in requests.iter().flat_map(|request| &request.moves) {
-            let mut payload = Vec::new();
-            let info = self.service.take_chunk(entry.page, entry.chunk, &mut payload).expect("it was committed");
-            let events = fragments(&info, &payload);
-            self.buffers.entry(entry.target_buffer).or_default().extend(events);
+        while let Some(outgoing) = self.arbiter.poll_outgoing() {
+            match outgoing {
+                Outgoing::RegisterWriter { writer_id, target_buffer } => {
+                    assert_eq!(self.registered.insert(writer_id, target_buffer), None, "its id was free");
+                }
+                Outgoing::UnregisterWriter { writer_id } => {
+                    assert!(self.registered.remove(&writer_id).is_some(), "it was registered");
+                }
+                Outgoing::Commit(request) => request.moves.iter().for_each(|entry| self.take_chunk(entry)),
+            }
         }
+    }
+
+    fn take_chunk(&mut self, entry: &ChunkToMove) {
+        let mut payload = Vec::new();
+        let info = self.service.take_chunk(entry.page, entry.chunk, &mut payload).expect("it was committed");
+        let events = fragments(&info, &payload);
+        self.buffers.entry(entry.target_buffer).or_default().extend(events);
     }
 
     /// When all other threads have ended: what is in a buffer. No chunk was lost, and no writer is left.
@@ -294,7 +278,7 @@ impl Control {
             let word = self.service.region().atomic_u32(page * PageSize::DEFAULT.bytes());
             assert_eq!(PageWord(word.load(core::sync::atomic::Ordering::Relaxed)), PageWord::FREE, "a chunk is lost");
         }
-        assert!(self.sink.registered.lock().unwrap().is_empty(), "a writer is lost");
+        assert!(self.registered.is_empty(), "a writer is lost");
         events
     }
 }

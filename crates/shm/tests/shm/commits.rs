@@ -7,9 +7,9 @@ use std::{
 };
 
 use esatto_protozero::HeapBuffer;
-use esatto_shm::Options;
+use esatto_shm::{Options, Outgoing};
 
-use crate::rig::{Event, Rig, raw_packet, test_packet};
+use crate::rig::{Rig, raw_packet, test_packet};
 
 fn delayed() -> Options {
     let mut options = Options::default();
@@ -52,7 +52,7 @@ fn the_sink_is_woken_once_until_it_sends() {
     let rig = Rig::new(65536);
     let mut writer = rig.writer();
     assert_eq!(rig.sink.wakes.load(Ordering::Relaxed), 1, "to register the writer");
-    rig.arbiter.send_pending();
+    rig.send_pending();
     for i in 0..4 {
         test_packet(&mut writer, i, "x");
         writer.flush();
@@ -65,7 +65,7 @@ fn the_sink_is_woken_once_until_it_sends() {
 fn with_a_delay_chunks_wait_unless_half_the_memory_is_pending() {
     let rig = Rig::with_options(8 * 4096, delayed());
     let mut writer = rig.writer();
-    rig.arbiter.send_pending();
+    rig.send_pending();
     let wakes = rig.sink.wakes.load(Ordering::Relaxed);
     // Each packet fills a chunk, which is completed when the next one begins.
     for _ in 0..5 {
@@ -84,7 +84,7 @@ fn with_a_delay_chunks_wait_unless_half_the_memory_is_pending() {
 fn a_patch_is_urgent() {
     let rig = Rig::with_options(65536, delayed());
     let mut writer = rig.writer();
-    rig.arbiter.send_pending();
+    rig.send_pending();
     let wakes = rig.sink.wakes.load(Ordering::Relaxed);
     writer.new_packet().message().begin(1).bytes(1, &[1; 5000]);
     assert_eq!(rig.sink.wakes.load(Ordering::Relaxed), wakes + 1);
@@ -96,13 +96,13 @@ fn an_acknowledgement_leaves_with_the_chunks_before_it() {
     let mut writer = rig.writer();
     test_packet(&mut writer, 1, "one");
     writer.flush();
-    rig.arbiter.flush_pending(Some(5));
+    rig.acknowledge_flush(5);
     let commit = rig.commit();
     assert_eq!((commit.moves.len(), commit.flush_request_id), (1, 5));
-    rig.arbiter.flush_pending(Some(6));
+    rig.acknowledge_flush(6);
     let commit = rig.commit();
     assert_eq!((commit.moves.len(), commit.flush_request_id), (0, 6));
-    rig.arbiter.flush_pending(None);
+    rig.send_pending();
     assert!(rig.commits().is_empty());
 }
 
@@ -111,8 +111,8 @@ fn the_largest_of_queued_acknowledgements_is_sent() {
     let rig = Rig::new(16384);
     // A reservation holds everything back, so that both meet in the queue.
     let _held = rig.arbiter.create_startup_writer(1);
-    rig.arbiter.flush_pending(Some(3));
-    rig.arbiter.flush_pending(Some(2));
+    rig.acknowledge_flush(3);
+    rig.acknowledge_flush(2);
     assert!(rig.commits().is_empty());
     rig.arbiter.bind_reservation(1, 4);
     assert_eq!(rig.commit().flush_request_id, 3);
@@ -124,13 +124,13 @@ fn a_writer_is_registered_before_and_unregistered_after_its_chunks() {
     let mut writer = rig.writer();
     test_packet(&mut writer, 1, "one");
     drop(writer);
-    rig.arbiter.send_pending();
-    let events = rig.sink.events.lock().unwrap();
+    rig.send_pending();
+    let events = rig.sink.outgoing.lock().unwrap();
     assert!(
         matches!(&events[..], [
-            Event::Register(1, 1),
-            Event::Commit(commit),
-            Event::Unregister(1)
+            Outgoing::RegisterWriter { writer_id: 1, target_buffer: 1 },
+            Outgoing::Commit(commit),
+            Outgoing::UnregisterWriter { writer_id: 1 }
         ] if commit.moves.len() == 1),
         "{events:?}"
     );
@@ -141,7 +141,7 @@ fn requests_encode_as_commit_data() {
     let rig = Rig::new(16384);
     let mut writer = rig.writer();
     writer.new_packet().message().begin(1).bytes(1, &[1; 5000]);
-    rig.arbiter.flush_pending(Some(9));
+    rig.acknowledge_flush(9);
     let mut buffer = HeapBuffer::new();
     rig.commit().write_to(&mut buffer.message());
     let want: &[u8] = &[

@@ -33,7 +33,7 @@ fn large_requests_are_split_with_the_flush_id_in_the_last() {
         raw_packet(&mut writer, 4072);
     }
     writer.flush();
-    rig.arbiter.flush_pending(Some(4));
+    rig.acknowledge_flush(4);
     let commits = rig.commits();
     let shape: Vec<_> = commits.iter().map(|c| (c.moves.len(), c.flush_request_id)).collect();
     assert_eq!(shape, [(31, 0), (9, 4)]);
@@ -58,7 +58,7 @@ fn unfinished_chunks_are_sent_before_the_acknowledgement() {
         let rig = Rig::with_options(16384, emulated(self_scraping));
         let mut writer = rig.writer();
         test_packet(&mut writer, 1, "one");
-        rig.arbiter.flush_pending(Some(8));
+        rig.acknowledge_flush(8);
         let commits = rig.commits();
         if !self_scraping {
             assert_eq!(commits.len(), 1);
@@ -82,14 +82,14 @@ fn unfinished_chunks_are_sent_at_the_end_of_a_process() {
     let rig = Rig::with_options(16384, emulated(true));
     let mut writer = rig.writer();
     test_packet(&mut writer, 1, "one");
-    rig.arbiter.send_unfinished();
+    rig.arbiter.queue_unfinished();
     let commit = rig.commit();
     assert!(commit.moves[0].incomplete);
     // With shared memory that is the service's business.
     let rig = Rig::with_options(16384, Options::default());
     let mut writer = rig.writer();
     test_packet(&mut writer, 1, "one");
-    rig.arbiter.send_unfinished();
+    rig.arbiter.queue_unfinished();
     assert!(rig.commits().is_empty());
 }
 

@@ -11,8 +11,7 @@ use std::{
 };
 
 use esatto_shm::{
-    Arbiter, CommitRequest, CommitSink, ExhaustedPolicy, Fragment, Fragments, Memory, PrivateRegion, ServiceRegion,
-    TraceWriter,
+    Arbiter, ExhaustedPolicy, Fragment, Fragments, Memory, Notify, PrivateRegion, ServiceRegion, TraceWriter,
     abi::{DROP_MARKER_BYTES, PageSize},
 };
 
@@ -31,11 +30,7 @@ fn step_on(mine: &AtomicBool) {
     }
 }
 
-impl CommitSink for Mine {
-    fn commit(&self, _: CommitRequest) {}
-    fn register_writer(&self, _: u16, _: u16) {}
-    fn unregister_writer(&self, _: u16) {}
-
+impl Notify for Mine {
     fn wake(&self) {
         step_on(&self.when_woken);
     }
@@ -64,7 +59,7 @@ impl Lab {
     /// True if `f` panics with this mine laid.
     fn panics(&self, mine: &AtomicBool, f: impl FnOnce()) -> bool {
         // It will be woken for what is new.
-        self.arbiter.send_pending();
+        while self.arbiter.poll_outgoing().is_some() {}
         mine.store(true, Ordering::Relaxed);
         let panicked = catch_unwind(AssertUnwindSafe(f)).is_err();
         mine.store(false, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, OnceLock, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -10,27 +10,20 @@ use std::{
 
 use esatto_protozero::Message;
 use esatto_shm::{
-    Arbiter, ChunkInfo, CommitRequest, CommitSink, ExhaustedPolicy, Fragment, Fragments, Memory, Options, Packet,
+    Arbiter, ChunkInfo, CommitRequest, ExhaustedPolicy, Fragment, Fragments, Memory, Notify, Options, Outgoing, Packet,
     PrivateRegion, Region, ServiceRegion, TraceWriter,
     abi::{CHUNK_HEADER_SIZE, ChunkHeader, PageSize, PageWord},
 };
 
-#[derive(Debug)]
-pub(crate) enum Event {
-    Register(u16, u16),
-    Unregister(u16),
-    Commit(CommitRequest),
-}
-
-/// What a sink saw, and what the test wants it to do.
+/// What the arbiter said and wanted, and what the test wants to happen then.
 #[derive(Default)]
 pub(crate) struct Recorder {
-    pub(crate) events: Mutex<Vec<Event>>,
+    pub(crate) outgoing: Mutex<Vec<Outgoing>>,
     pub(crate) wakes: AtomicUsize,
     pub(crate) delays: Mutex<Vec<Duration>>,
     pub(crate) stalls: Mutex<Vec<Duration>>,
-    pub(crate) aborts: AtomicUsize,
     pub(crate) on_connection_thread: AtomicBool,
+    arbiter: OnceLock<Weak<Arbiter>>,
     /// Takes chunks as a service would, at once.
     pub(crate) service: Mutex<Option<ServiceRegion>>,
     pub(crate) taken: Mutex<Vec<Taken>>,
@@ -55,26 +48,30 @@ impl Taken {
     }
 }
 
-impl CommitSink for Recorder {
-    fn commit(&self, request: CommitRequest) {
-        if let Some(service) = &*self.service.lock().unwrap() {
-            for entry in &request.moves {
-                let mut payload = Vec::new();
-                let info = service.take_chunk(entry.page, entry.chunk, &mut payload).unwrap();
-                self.taken.lock().unwrap().push(Taken { info, payload });
+impl Recorder {
+    /// Sends what is pending. Threads that do so at the same time keep the order of the calls.
+    pub(crate) fn send_pending(&self) {
+        let Some(arbiter) = self.arbiter.get().and_then(Weak::upgrade) else { return };
+        let mut sent = self.outgoing.lock().unwrap();
+        while let Some(outgoing) = arbiter.poll_outgoing() {
+            if let Outgoing::Commit(request) = &outgoing {
+                self.take(request);
             }
+            sent.push(outgoing);
         }
-        self.events.lock().unwrap().push(Event::Commit(request));
     }
 
-    fn register_writer(&self, writer_id: u16, target_buffer: u16) {
-        self.events.lock().unwrap().push(Event::Register(writer_id, target_buffer));
+    fn take(&self, request: &CommitRequest) {
+        let Some(service) = &*self.service.lock().unwrap() else { return };
+        for entry in &request.moves {
+            let mut payload = Vec::new();
+            let info = service.take_chunk(entry.page, entry.chunk, &mut payload).unwrap();
+            self.taken.lock().unwrap().push(Taken { info, payload });
+        }
     }
+}
 
-    fn unregister_writer(&self, writer_id: u16) {
-        self.events.lock().unwrap().push(Event::Unregister(writer_id));
-    }
-
+impl Notify for Recorder {
     fn wake(&self) {
         self.wakes.fetch_add(1, Ordering::Relaxed);
     }
@@ -83,8 +80,12 @@ impl CommitSink for Recorder {
         self.delays.lock().unwrap().push(delay);
     }
 
-    fn is_connection_thread(&self) -> bool {
-        self.on_connection_thread.load(Ordering::Relaxed)
+    fn send_on_connection_thread(&self) -> bool {
+        let is_here = self.on_connection_thread.load(Ordering::Relaxed);
+        if is_here {
+            self.send_pending();
+        }
+        is_here
     }
 
     fn stall(&self, duration: Duration) {
@@ -92,10 +93,6 @@ impl CommitSink for Recorder {
         if let Some(hook) = &mut *self.while_stalled.lock().unwrap() {
             hook();
         }
-    }
-
-    fn on_stalled_too_long(&self, _writer_id: u16) {
-        self.aborts.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -120,6 +117,7 @@ impl Rig {
         let memory: Arc<dyn Memory> = region.clone();
         let sink = Arc::new(Recorder::default());
         let arbiter = Arbiter::with_options(memory.clone(), page_size, sink.clone(), options).unwrap();
+        sink.arbiter.set(Arc::downgrade(&arbiter)).unwrap();
         let service = ServiceRegion::new(memory, page_size).unwrap();
         Self { arbiter, sink, region, service }
     }
@@ -134,14 +132,25 @@ impl Rig {
         self.arbiter.create_writer(1, ExhaustedPolicy::Drop)
     }
 
+    /// Sends what is pending.
+    pub(crate) fn send_pending(&self) {
+        self.sink.send_pending();
+    }
+
+    /// Acknowledges a flush, and sends what is pending.
+    pub(crate) fn acknowledge_flush(&self, flush_request_id: u64) {
+        self.arbiter.acknowledge_flush(flush_request_id);
+        self.send_pending();
+    }
+
     /// Sends what is pending and returns the requests since the last call.
     pub(crate) fn commits(&self) -> Vec<CommitRequest> {
-        self.arbiter.send_pending();
-        let events = std::mem::take(&mut *self.sink.events.lock().unwrap());
-        events
+        self.send_pending();
+        let outgoing = std::mem::take(&mut *self.sink.outgoing.lock().unwrap());
+        outgoing
             .into_iter()
-            .filter_map(|e| match e {
-                Event::Commit(request) => Some(request),
+            .filter_map(|outgoing| match outgoing {
+                Outgoing::Commit(request) => Some(request),
                 _ => None,
             })
             .collect()

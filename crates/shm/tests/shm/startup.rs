@@ -1,4 +1,6 @@
-use crate::rig::{Event, Rig, test_packet};
+use esatto_shm::Outgoing;
+
+use crate::rig::{Rig, test_packet};
 
 #[test]
 fn nothing_is_committed_while_a_reservation_is_open() {
@@ -9,9 +11,9 @@ fn nothing_is_committed_while_a_reservation_is_open() {
     early.flush();
     test_packet(&mut ordinary, 1, "ordinary");
     ordinary.flush();
-    rig.arbiter.send_pending();
-    let events = rig.sink.events.lock().unwrap();
-    assert!(matches!(events[..], [Event::Register(1, 1)]), "{events:?}");
+    rig.send_pending();
+    let events = rig.sink.outgoing.lock().unwrap();
+    assert!(matches!(events[..], [Outgoing::RegisterWriter { writer_id: 1, target_buffer: 1 }]), "{events:?}");
 }
 
 #[test]
@@ -24,17 +26,22 @@ fn binding_registers_the_writers_and_then_commits_with_the_real_buffer() {
         let mut packet = early.new_packet();
         packet.message().begin(1).bytes(1, &[1; 5000]);
     }
-    rig.arbiter.send_pending();
+    rig.send_pending();
     rig.arbiter.bind_reservation(7, 3);
     rig.arbiter.bind_reservation(7, 4);
-    rig.arbiter.send_pending();
+    rig.send_pending();
     test_packet(&mut early, 2, "later");
     early.flush();
-    rig.arbiter.send_pending();
+    rig.send_pending();
     let late = rig.arbiter.create_startup_writer(7);
-    rig.arbiter.send_pending();
-    let events = rig.sink.events.lock().unwrap();
-    let [Event::Register(1, 3), Event::Commit(first), Event::Commit(second), Event::Register(2, 3)] = &events[..]
+    rig.send_pending();
+    let events = rig.sink.outgoing.lock().unwrap();
+    let [
+        Outgoing::RegisterWriter { writer_id: 1, target_buffer: 3 },
+        Outgoing::Commit(first),
+        Outgoing::Commit(second),
+        Outgoing::RegisterWriter { writer_id: 2, target_buffer: 3 },
+    ] = &events[..]
     else {
         panic!("{events:?}")
     };
@@ -53,9 +60,9 @@ fn an_aborted_reservation_is_committed_to_nowhere() {
     rig.arbiter.abort_reservation(7);
     rig.arbiter.bind_reservation(7, 3);
     drop(early);
-    rig.arbiter.send_pending();
-    let events = rig.sink.events.lock().unwrap();
-    let [Event::Commit(commit)] = &events[..] else { panic!("{events:?}") };
+    rig.send_pending();
+    let events = rig.sink.outgoing.lock().unwrap();
+    let [Outgoing::Commit(commit)] = &events[..] else { panic!("{events:?}") };
     assert!(commit.moves.iter().all(|m| m.target_buffer == 0));
 }
 

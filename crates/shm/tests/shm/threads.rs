@@ -10,9 +10,9 @@ use std::{
 };
 
 use esatto_protozero::Fields;
-use esatto_shm::{ExhaustedPolicy, Fragment, Fragments, Options, abi::PageLayout};
+use esatto_shm::{ExhaustedPolicy, Fragment, Fragments, Options, Outgoing, abi::PageLayout};
 
-use crate::rig::{Event, Rig, Taken};
+use crate::rig::{Rig, Taken};
 
 const PACKETS: u64 = 3000;
 
@@ -38,16 +38,16 @@ fn run(layout: PageLayout) {
     options.layout = layout;
     let rig = Arc::new(Rig::with_options(16 * 4096, options).with_service());
     // Whoever has to wait helps to send, so that nobody waits in vain.
-    let arbiter = rig.arbiter.clone();
-    *rig.sink.while_stalled.lock().unwrap() = Some(Box::new(move || arbiter.send_pending()));
+    let sink = rig.sink.clone();
+    *rig.sink.while_stalled.lock().unwrap() = Some(Box::new(move || sink.send_pending()));
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let sender = scope.spawn(|| {
             while !done.load(Ordering::Acquire) {
-                rig.arbiter.send_pending();
+                rig.send_pending();
                 thread::yield_now();
             }
-            rig.arbiter.send_pending();
+            rig.send_pending();
         });
         let scraper = scope.spawn(|| {
             // Another reader beside the one that frees: what it finds may be gone already, but it is never torn.
@@ -91,8 +91,8 @@ fn run(layout: PageLayout) {
     for taken in rig.sink.taken.lock().unwrap().drain(..) {
         by_writer.entry(taken.info.writer_id).or_default().push(taken);
     }
-    for event in rig.sink.events.lock().unwrap().iter() {
-        let Event::Commit(request) = event else { continue };
+    for event in rig.sink.outgoing.lock().unwrap().iter() {
+        let Outgoing::Commit(request) = event else { continue };
         for entry in &request.patches {
             let chunks = by_writer.get_mut(&entry.writer_id).unwrap();
             let payload = &mut chunks[entry.chunk_id as usize].payload;

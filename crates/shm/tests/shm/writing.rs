@@ -243,7 +243,7 @@ fn a_freed_writer_id_is_not_reused_soon() {
     let rig = Rig::new(16384);
     let mut writers: Vec<_> = (0..3).map(|_| rig.writer()).collect();
     writers.remove(1);
-    rig.arbiter.send_pending();
+    rig.send_pending();
     assert_eq!(rig.writer().writer_id(), 4);
 }
 

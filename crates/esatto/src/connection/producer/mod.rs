@@ -1,6 +1,6 @@
 //! Connections to services as a producer: the protocol, the instances that a service asks for, and how a lost connection is renewed.
 
-mod commit_queue;
+mod commit_schedule;
 mod instances;
 mod losses;
 mod protocol;

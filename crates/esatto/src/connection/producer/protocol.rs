@@ -15,10 +15,11 @@ use esatto_schema::{
 };
 use esatto_shm::abi::PageSize;
 use esatto_shm::size::Geometry;
-use esatto_shm::{Arbiter, FlushCallback, Memory, PrivateRegion};
+use esatto_shm::{Arbiter, FlushCallback, Memory, Outgoing, PrivateRegion};
 
-use super::commit_queue::{Outgoing, Sink};
+use super::commit_schedule::CommitSchedule;
 use crate::connection::transport::{Call, Reply, SharedMemory};
+use crate::connection::wakeups;
 use crate::diagnostics;
 use crate::os::process_info::Pid;
 use crate::os::{self, Shared, Waker};
@@ -120,7 +121,7 @@ pub(crate) struct Endpoint {
 #[derive(Debug)]
 struct Transport {
     arbiter: Arc<Arbiter>,
-    sink: Arc<Sink>,
+    schedule: Arc<CommitSchedule>,
     /// Memory of our own, to be offered to the service.
     offer: Option<Offer>,
 }
@@ -176,7 +177,7 @@ impl Endpoint {
 
     /// When something has to be sent, if nothing happens before.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.transport.as_ref().and_then(|transport| transport.sink.deadline())
+        self.transport.as_ref().and_then(|transport| transport.schedule.deadline())
     }
 
     /// Makes memory before there is a connection, to be offered to the service.
@@ -272,12 +273,10 @@ impl Endpoint {
     /// Sends what threads have queued since the last call. Without shared memory nothing new is sent over a link that is
     /// congested: then threads run out of chunks, as they do if a service is slow to take them out of shared memory.
     pub(crate) fn pump(&mut self, is_congested: bool, now: Instant) {
-        if let Some(transport) = self.transport.as_ref().filter(|_| !(self.emulated && is_congested)) {
-            if transport.sink.take_due(now) {
-                transport.arbiter.send_pending();
-            }
+        let transport = self.transport.as_ref().filter(|_| !(self.emulated && is_congested));
+        if transport.is_some_and(|transport| transport.schedule.take_due(now)) {
+            self.commit();
         }
-        self.send_outgoing();
     }
 
     /// Commits everything that is complete, and runs `done` when the service has it. Without a session, or if the connection
@@ -286,32 +285,24 @@ impl Endpoint {
         if let Some(transport) = &self.transport {
             // Threads may be gone in a moment, with the process: a service that shares their memory looks for what they
             // were writing, another one has to be told.
-            transport.arbiter.send_unfinished();
-            self.send_outgoing();
+            transport.arbiter.queue_unfinished();
+            self.commit();
             // Calls are handled in order: the reply to an empty commit tells that those before it were.
             self.push(Method::CommitData, Vec::new(), Some(Tag::Commit(vec![done])));
         }
-    }
-
-    /// Commits everything that is complete.
-    pub(crate) fn commit(&mut self) {
-        if let Some(transport) = &self.transport {
-            transport.arbiter.flush_pending(None);
-        }
-        self.send_outgoing();
     }
 
     /// Commits everything that is complete, and acknowledges flush requests up to this one. Chunks that threads are still writing are scraped by
     /// the service.
     pub(crate) fn acknowledge_flush(&mut self, request: u64) {
         match &self.transport {
-            Some(transport) => transport.arbiter.flush_pending(Some(request)),
+            Some(transport) => transport.arbiter.acknowledge_flush(request),
             None => {
                 let request = CommitDataRequest { flush_request_id: Some(request), ..Default::default() };
                 self.call(Method::CommitData, &request, None);
             }
         }
-        self.send_outgoing();
+        self.commit();
     }
 
     /// Registers a data source by its encoded descriptor.
@@ -409,17 +400,17 @@ impl Endpoint {
     }
 
     fn share(&mut self, region: Arc<dyn Memory>, page_size: PageSize, offer: Option<Offer>) -> Result<(), String> {
-        let sink = Arc::new(Sink::new(self.waker.clone()));
+        let schedule = Arc::new(CommitSchedule::new(self.waker.clone()));
         let mut options = esatto_shm::Options::default();
         options.emulation = self.emulated;
         options.self_scraping = self.emulated;
         options.batch_delay = self.identity.batch_delay;
-        options.batch_parts = crate::connection::wakeups::PARTS;
+        options.batch_parts = wakeups::PARTS;
         options.direct_patching = self.patches_directly;
         options.stall_budget = self.patience;
         let arbiter =
-            Arbiter::with_options(region, page_size, sink.clone(), options).map_err(|error| error.to_string())?;
-        self.transport = Some(Transport { arbiter, sink, offer });
+            Arbiter::with_options(region, page_size, schedule.clone(), options).map_err(|error| error.to_string())?;
+        self.transport = Some(Transport { arbiter, schedule, offer });
         Ok(())
     }
 
@@ -449,13 +440,18 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn send_outgoing(&mut self) {
-        let Some(transport) = &self.transport else { return };
-        for outgoing in transport.sink.take() {
+    /// Commits everything that is complete: makes the calls that the arbiter wants.
+    pub(crate) fn commit(&mut self) {
+        let Some(arbiter) = self.arbiter().cloned() else { return };
+        let mut buffer = HeapBuffer::new();
+        while let Some(outgoing) = arbiter.poll_outgoing() {
             match outgoing {
-                Outgoing::Commit { args, callbacks } => {
-                    let tag = (!callbacks.is_empty()).then_some(Tag::Commit(callbacks));
-                    self.push(Method::CommitData, args, tag);
+                Outgoing::Commit(request) => {
+                    wakeups::note_commit();
+                    buffer.clear();
+                    request.write_to(&mut buffer.message());
+                    let tag = (!request.callbacks.is_empty()).then_some(Tag::Commit(request.callbacks));
+                    self.push(Method::CommitData, buffer.to_vec(), tag);
                 }
                 Outgoing::RegisterWriter { writer_id, target_buffer } => {
                     let request = RegisterTraceWriterRequest {
