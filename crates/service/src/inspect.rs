@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::api::{ClientId, Peer};
 use crate::producer::writers::WRITERS;
 use crate::service::Service;
-use crate::session::State;
+use crate::session::state::State;
 
 /// How many of everything there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,11 +94,11 @@ impl Service {
             let what = Shared::Sequences(session.id.0);
             held.extend(session.sequence_ids.holders().map(|(&peer, count)| Held { what, peer, count }));
         }
-        let clones = self.pending_clones.values().map(|pending| user(pending.charge().0));
+        let clones = self.sessions.clones.values().map(|pending| user(pending.charge().0));
         held.extend(clones.map(|peer| Held { what: Shared::Clones, peer, count: 1 }));
         let writers = self.producers.iter().map(|producer| (producer.peer, producer.writers.len()));
         held.extend(writers.map(|(peer, count)| Held { what: Shared::Writers, peer, count }));
-        let names = self.guarded_names.holders().map(user);
+        let names = self.sessions.guarded_names.holders().map(user);
         held.extend(names.map(|peer| Held { what: Shared::GuardedNames, peer, count: 1 }));
         held
     }
@@ -110,12 +110,12 @@ impl Service {
             producers: self.producers.len(),
             registrations: self.producers.data_sources.len(),
             consumers: self.consumers.len(),
-            sessions: self.sessions.len() + self.drains.len(),
+            sessions: self.sessions.len() + self.sessions.freed.len(),
             buffers: self.buffers.len(),
-            files: self.files.len(),
+            files: self.sessions.files.len(),
             timers: self.timers.len(),
-            to_notify: self.to_notify.len(),
-            pending_clones: self.pending_clones.len(),
+            to_notify: self.consumers.with_events(),
+            pending_clones: self.sessions.clones.len(),
         }
     }
 
@@ -125,14 +125,14 @@ impl Service {
             id: session.id.0,
             consumer: session.consumer,
             buffers: session.buffers.iter().map(|buffer| buffer.0).collect(),
-            is_freed: self.drains.contains_key(&session.id),
+            is_freed: self.sessions.freed.contains_key(&session.id),
         };
-        self.sessions.values().chain(self.drains.values().map(|drain| &drain.session)).map(view).collect()
+        self.sessions.values().chain(self.sessions.freed.values().map(|drain| &drain.session)).map(view).collect()
     }
 
     /// Changes whenever a session comes, is freed or goes.
     pub fn session_stamp(&self) -> (usize, usize, u64) {
-        (self.sessions.len(), self.drains.len(), self.last.session)
+        (self.sessions.len(), self.sessions.freed.len(), self.sessions.last.session)
     }
 
     /// Checks that the books of every buffer balance, and that what is counted in two places is the
@@ -145,7 +145,7 @@ impl Service {
         self.buffers.iter().for_each(|buffer| buffer.assert_consistent());
         self.sessions.values().for_each(|session| session.sequence_ids.assert_consistent());
         let instances: usize = self.sessions.values().map(|session| session.instances.len()).sum();
-        assert_eq!(self.instances_of.len(), instances, "instances that no session has");
+        assert_eq!(self.sessions.instances_of.len(), instances, "instances that no session has");
         let registrations: usize = self.producers.iter().map(|producer| producer.registrations).sum();
         assert_eq!(self.producers.data_sources.len(), registrations, "registrations that no producer has");
         assert!(

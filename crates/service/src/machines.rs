@@ -16,7 +16,6 @@ use esatto_schema::{InitRelayRequestReader, SyncClockRequestReader, SystemInfo};
 use crate::api::{CallId, ClientId, Now, Peer, RelayCall};
 use crate::context::Context;
 use crate::encode::put_varint;
-use crate::service::Service;
 
 /// Machines that are remembered. A new one takes the place of the one that was silent longest and has no relay; while
 /// all have one, it is refused.
@@ -149,12 +148,12 @@ impl Machines {
         told.clocks.retain(|id| self.by_id.contains_key(id));
     }
 
-    fn connect(&mut self, client: ClientId, peer: Peer) {
+    pub(crate) fn connect(&mut self, client: ClientId, peer: Peer) {
         let relay = Relay { machine_id: peer.machine_id, machine_name: Vec::new(), ping: None, is_counted: false };
         self.relays.insert(client, relay);
     }
 
-    fn disconnect(&mut self, client: ClientId) {
+    pub(crate) fn disconnect(&mut self, client: ClientId) {
         let Some(relay) = self.relays.remove(&client).filter(|relay| relay.is_counted) else { return };
         if let Some(machine) = self.by_id.get_mut(&relay.machine_id) {
             machine.relays -= 1;
@@ -180,28 +179,22 @@ impl Machines {
     }
 }
 
-impl Service {
-    pub(crate) fn relay_connected(&mut self, client: ClientId, peer: Peer) {
-        self.machines.connect(client, peer);
-    }
-
-    pub(crate) fn relay_disconnected(&mut self, client: ClientId) {
-        self.machines.disconnect(client);
-    }
-
-    /// A relay claims a name for the machine behind a connection.
-    pub(crate) fn machine_named(&mut self, client: ClientId, name: &[u8], cx: &mut Context<'_>) {
+impl Machines {
+    /// Notes the name that a relay claims for its machine. Returns false if it is too long.
+    pub(crate) fn name_machine(&mut self, client: ClientId, name: &[u8], cx: &mut Context<'_>) -> bool {
         if name.len() > MAX_MACHINE_NAME_BYTES {
-            return cx.warn(format!("a machine name of {} bytes is not believed", name.len()));
+            cx.warn(format!("a machine name of {} bytes is not believed", name.len()));
+            return false;
         }
-        self.producers.name_machine(client, name);
-        if let Some(relay) = self.machines.relays.get_mut(&client) {
+        if let Some(relay) = self.relays.get_mut(&client) {
             relay.machine_name = name.to_vec();
         }
+        true
     }
 
-    pub(crate) fn relay_call(&mut self, call: CallId, method: RelayCall<'_>, cx: &mut Context<'_>) {
-        let Some(relay) = self.machines.relays.get(&call.client) else { return cx.reject(call) };
+    /// Answers a call of the relay port.
+    pub(crate) fn call(&mut self, call: CallId, method: RelayCall<'_>, cx: &mut Context<'_>) {
+        let Some(relay) = self.relays.get(&call.client) else { return cx.reject(call) };
         let machine_id = relay.machine_id;
         if machine_id == 0 {
             if matches!(method, RelayCall::InitRelay(_)) {
@@ -209,7 +202,7 @@ impl Service {
             }
             return cx.reply_empty(call);
         }
-        let Some((relay, machine)) = self.machines.caller(call.client) else {
+        let Some((relay, machine)) = self.caller(call.client) else {
             cx.warn(format!("a relay is refused: {MAX_MACHINES} machines have one"));
             return cx.reject(call);
         };

@@ -7,7 +7,6 @@ use esatto_schema::{PriorityBoostConfig, TraceConfig};
 use crate::api::{Output, PriorityBoost};
 use crate::context::Context;
 use crate::ids::SessionId;
-use crate::service::Service;
 
 const MAX_OTHER: u32 = 20;
 const FIFO: core::ops::RangeInclusive<u32> = 1..=99;
@@ -49,44 +48,39 @@ pub(crate) fn boost_of(config: &TraceConfig) -> Result<Option<PriorityBoost>, St
     }
 }
 
-impl Service {
-    /// Asks for the strongest boost of all sessions, if that was not done yet. With a session, that opens when it is there.
-    pub(crate) fn update_priority(&mut self, opens: Option<SessionId>, cx: &mut Context<'_>) {
-        let boost = self.sessions.values().filter_map(|session| session.boost).max();
-        if boost != self.priorities.asked || self.priorities.has_failed {
-            self.priorities.asked = boost;
-            self.priorities.has_failed = false;
-            self.priorities.last += 1;
-            let change = self.priorities.last;
-            self.priorities.waiting.insert(change, Vec::new());
-            cx.push(Output::SetPriority { change, boost });
+impl Priorities {
+    /// Asks for this boost if that was not done yet, or if the last change failed. Returns the latest
+    /// change.
+    pub(crate) fn ask(&mut self, boost: Option<PriorityBoost>, cx: &mut Context<'_>) -> ChangeId {
+        if boost != self.asked || self.has_failed {
+            self.asked = boost;
+            self.has_failed = false;
+            self.last += 1;
+            self.waiting.insert(self.last, Vec::new());
+            cx.push(Output::SetPriority { change: self.last, boost });
         }
-        let change = self.priorities.last;
-        let (Some(id), Some(waiting)) = (opens, self.priorities.waiting.get_mut(&change)) else { return };
-        if let Some(opening) = self.sessions.get_mut(&id).and_then(|session| session.opening.as_mut()) {
-            opening.priority = Some(change);
-            waiting.push(id);
-        }
+        self.last
     }
 
-    /// The owner changed the priority, or could not.
-    pub(crate) fn priority_set(&mut self, change: ChangeId, result: Result<(), String>, cx: &mut Context<'_>) {
-        let Some(waiting) = self.priorities.waiting.remove(&change) else { return };
-        if let Err(error) = &result {
+    /// Lets a session wait for a change. Returns false if the owner has already made it.
+    pub(crate) fn wait(&mut self, change: ChangeId, session: SessionId) -> bool {
+        let waiting = self.waiting.get_mut(&change);
+        waiting.map(|waiting| waiting.push(session)).is_some()
+    }
+
+    /// Takes the owner's answer. Returns the sessions that waited for it.
+    pub(crate) fn answered(
+        &mut self,
+        change: ChangeId,
+        result: &Result<(), String>,
+        cx: &mut Context<'_>,
+    ) -> Vec<SessionId> {
+        let Some(waiting) = self.waiting.remove(&change) else { return Vec::new() };
+        if let Err(error) = result {
             cx.warn(format!("the priority cannot be changed: {error}"));
-            self.priorities.has_failed |= change == self.priorities.last;
+            self.has_failed |= change == self.last;
         }
-        for id in waiting {
-            match &result {
-                Ok(()) => {
-                    if let Some(opening) = self.sessions.get_mut(&id).and_then(|session| session.opening.as_mut()) {
-                        opening.priority = None;
-                    }
-                    self.open(id, cx);
-                }
-                Err(error) => self.give_up(id, format!("priority_boost is not possible: {error}"), cx),
-            }
-        }
+        waiting
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct Producers {
     pub(crate) data_sources: DataSources,
     /// Writers that all producers have registered.
     writer_pool: Pool,
+    /// In lockdown mode the service serves only producers of its own user.
+    pub(crate) is_locked_down: bool,
     last: u16,
 }
 

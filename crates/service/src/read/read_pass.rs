@@ -11,11 +11,22 @@ use esatto_schema::trace_stats::FilterStats;
 use crate::read::compression::Codec;
 use crate::read::packet_sink::{FileSink, PacketSink};
 use crate::read::trace_filter::TraceFilter;
-use crate::service::service_packets::OwnPackets;
+
+/// Where the packets of the service go, whatever becomes of them there.
+pub(crate) trait OwnPackets {
+    /// Takes a packet. False: no more packets are taken.
+    fn put_own(&mut self, packet: &[u8]) -> bool;
+
+    /// Takes a packet that no filter touches.
+    fn put_unfiltered(&mut self, packet: &[u8]) -> bool;
+
+    /// What the filter did so far.
+    fn filter_stats(&self) -> Option<FilterStats>;
+}
 
 /// A pass under way.
 #[derive(Debug)]
-pub(crate) struct Pass<'a, S> {
+pub(crate) struct ReadPass<'a, S> {
     filter: Option<TraceFilter>,
     /// The packets so far, if they are to be compressed.
     collected: Option<(Codec, FileSink)>,
@@ -23,7 +34,7 @@ pub(crate) struct Pass<'a, S> {
     bytes: usize,
 }
 
-impl<'a, S: PacketSink> Pass<'a, S> {
+impl<'a, S: PacketSink> ReadPass<'a, S> {
     pub(crate) fn new(filter: Option<TraceFilter>, codec: Option<Codec>, sink: &'a mut S) -> Self {
         Self { filter, collected: codec.map(|codec| (codec, FileSink::new(Vec::new(), None))), sink, bytes: 0 }
     }
@@ -98,7 +109,7 @@ impl<'a, S: PacketSink> Pass<'a, S> {
     }
 }
 
-impl<S: PacketSink> OwnPackets for Pass<'_, S> {
+impl<S: PacketSink> OwnPackets for ReadPass<'_, S> {
     fn put_own(&mut self, packet: &[u8]) -> bool {
         self.put(None, [packet].into_iter(), &[])
     }

@@ -12,98 +12,23 @@ use esatto_schema::trace_stats::FinalFlushOutcome;
 use esatto_schema::{CloneSessionRequestReader, CloneSessionResponse, TraceConfig};
 
 use crate::api::{CallId, ClientId, FileId, Output};
-use crate::buffer::CentralBuffer;
 use crate::client_text::{cut, cut_text};
 use crate::context::Context;
 use crate::ids::{BufferId, SessionId};
 use crate::probe::{self, Note};
 use crate::service::Service;
-use crate::service::admission::{MAX_SESSIONS, MAX_SESSIONS_PER_UID};
-use crate::service::scraping::Scrapes;
-use crate::session::config_check::MAX_BUFFERS;
+use crate::session::Session;
+use crate::session::clone::{BufferGroup, CloneFacts, CloneId, PendingClone, Taken};
+use crate::session::flush::{AfterFlush, FlushReason, FlushStrategy};
 use crate::session::instances::Instances;
+use crate::session::news::Event;
+use crate::session::scrape::Scrapes;
+use crate::session::state::State;
+use crate::session::trace_file::OutputFile;
 use crate::session::triggers::{Received, Triggers};
-use crate::session::{AfterFlush, Event, FlushReason, FlushStrategy, News, OutputFile, Session, State};
 
 /// The session id that means: the best one for a bug report.
 const BUGREPORT_SESSION: u64 = u64::MAX;
-
-/// Clones at the same time, made or being made. They have a limit of their own: all sessions may be cloned for a bug report, and
-/// some of them twice when triggers come in quick succession.
-const MAX_CLONES: usize = 2 * MAX_SESSIONS;
-
-/// The same per user; root makes bug reports of everybody's sessions.
-const MAX_CLONES_PER_UID: usize = 2 * MAX_SESSIONS_PER_UID;
-
-// So there are always numbers for the buffers of a clone.
-const _: () = assert!((MAX_SESSIONS + MAX_CLONES) * MAX_BUFFERS < u16::MAX as usize / 2);
-
-/// A snapshot being made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct CloneId(u64);
-
-/// Buffers that are taken together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BufferGroup {
-    /// Those with `transfer_on_clone`: their data sources may be slow.
-    Moved,
-    Copied,
-}
-
-impl BufferGroup {
-    fn of(session: &Session, index: usize) -> Self {
-        let buffer = session.config.buffers.get(index);
-        if buffer.is_some_and(|buffer| buffer.transfer_on_clone == Some(true)) { Self::Moved } else { Self::Copied }
-    }
-}
-
-/// A snapshot that waits for data sources to flush.
-#[derive(Debug)]
-pub(crate) struct PendingClone {
-    source: SessionId,
-    call: CallId,
-    uid: i32,
-    /// What it can take of the memory.
-    bytes: u64,
-    skips_filter: bool,
-    trigger: Option<Received>,
-    /// What goes on where the file of the source ends now.
-    file: Option<FileId>,
-    started_ns: u64,
-    /// Groups that were not flushed yet.
-    waits_for: Vec<BufferGroup>,
-    /// All flushes succeeded.
-    is_flushed: bool,
-    /// By index; none before its group was flushed.
-    buffers: Vec<Option<Taken>>,
-}
-
-impl PendingClone {
-    /// Who is charged with the memory of the clone, and with how much.
-    pub(crate) fn charge(&self) -> (i32, u64) {
-        (self.uid, self.bytes)
-    }
-}
-
-/// A buffer of the source, or its copy.
-#[derive(Debug)]
-struct Taken {
-    buffer: CentralBuffer,
-    /// BOOTTIME.
-    at_ns: u64,
-    /// What the source recorded behind it was taken out, too: it cannot go back, for a reader may
-    /// have seen what follows.
-    is_followed: bool,
-}
-
-/// What makes a session a clone.
-#[derive(Debug)]
-pub(crate) struct CloneFacts {
-    /// For which the clone was made, as its consumer says.
-    pub(crate) trigger: Option<Received>,
-    /// The call to be answered when the file is complete.
-    reply: Option<CallId>,
-}
 
 impl Service {
     /// CloneSession.
@@ -114,7 +39,7 @@ impl Service {
         file_attached: bool,
         cx: &mut Context<'_>,
     ) {
-        let Some(consumer) = self.consumers.get_mut(&call.client) else { return cx.reject(call) };
+        let Some(consumer) = self.consumers.get_mut(call.client) else { return cx.reject(call) };
         if let Some(earlier) = consumer.clone_call.replace(call) {
             cx.reject(earlier);
             self.abandon_clones_for(call.client, cx);
@@ -131,16 +56,16 @@ impl Service {
         file_attached: bool,
         cx: &mut Context<'_>,
     ) -> Result<(), String> {
-        let consumer = self.consumers.get(&call.client).ok_or("the consumer is gone")?;
+        let consumer = self.consumers.get(call.client).ok_or("the consumer is gone")?;
         let uid = consumer.uid;
         if consumer.session.is_some() {
             return Err("this consumer has a session already".to_owned());
         }
         let (source, is_bugreport) = self.source_of(&request, uid)?;
-        self.check_clone_limits(uid)?;
-        let session = self.sessions.get(&source).ok_or("the session is gone")?;
+        self.sessions.check_clone_limits(uid)?;
+        let session = self.sessions.get(source).ok_or("the session is gone")?;
         let bytes = session.buffer_bytes + session.sequence_ids.bytes();
-        self.check_memory(uid, 0, bytes)?;
+        self.sessions.check_memory(uid, 0, bytes, self.buffers.max_bytes)?;
         if session.opening.is_some() || session.clone.as_ref().is_some_and(|clone| clone.reply.is_some()) {
             return Err("the session is not complete yet".to_owned());
         }
@@ -150,17 +75,14 @@ impl Service {
         }
         self.clear_before_clone(source)?;
 
-        self.last.clone += 1;
-        let id = CloneId(self.last.clone);
+        self.sessions.last.clone += 1;
+        let id = CloneId(self.sessions.last.clone);
         probe::note(Note::CloneBegins { clone: id.0, source: source.0 });
-        let file = streams.then(|| {
-            self.last.file += 1;
-            FileId(self.last.file)
-        });
+        let file = streams.then(|| self.sessions.next_file());
         if let Some(file) = file {
             cx.push(Output::AdoptFile { file, call });
         }
-        let Some(session) = self.sessions.get_mut(&source) else { return Ok(()) };
+        let Some(session) = self.sessions.get_mut(source) else { return Ok(()) };
         session.record(Event::FlushStarted, true, cx.now);
         let groups = [BufferGroup::Moved, BufferGroup::Copied];
         let pending = PendingClone {
@@ -176,15 +98,15 @@ impl Service {
             is_flushed: true,
             buffers: session.buffers.iter().map(|_| None).collect(),
         };
-        self.pending_clones.insert(id, pending);
+        self.sessions.clones.insert(id, pending);
 
         let for_bugreport = is_bugreport || request.for_bugreport().unwrap_or(false);
         for group in groups {
             // The first one may have failed for want of memory.
-            if !self.pending_clones.contains_key(&id) {
+            if !self.sessions.clones.contains_key(&id) {
                 break;
             }
-            let Some(session) = self.sessions.get(&source) else { break };
+            let Some(session) = self.sessions.get(source) else { break };
             let is_of_group = |(index, _): &(usize, &BufferId)| BufferGroup::of(session, *index) == group;
             let buffers: Vec<BufferId> =
                 session.buffers.iter().enumerate().filter(is_of_group).map(|(_, &buffer)| buffer).collect();
@@ -209,7 +131,7 @@ impl Service {
         }
         let name = request.unique_session_name().unwrap_or_default();
         let source = if id != 0 {
-            self.sessions.get(&SessionId(id))
+            self.sessions.get(SessionId(id))
         } else {
             let is_named = |session: &&Session| session.state != State::Cloned && session.unique_name() == name;
             self.sessions.values().find(is_named).filter(|_| !name.is_empty())
@@ -221,23 +143,9 @@ impl Service {
         Ok((source.id, false))
     }
 
-    fn check_clone_limits(&self, uid: i32) -> Result<(), String> {
-        let made = self.sessions.values().filter(|session| session.state == State::Cloned);
-        let owners =
-            || made.clone().map(|session| session.consumer_uid).chain(self.pending_clones.values().map(|p| p.uid));
-        let of_uid = owners().filter(|&owner| owner == uid).count();
-        if of_uid >= MAX_CLONES_PER_UID && uid != 0 {
-            return Err(format!("uid {uid} has {of_uid} clones, at most {MAX_CLONES_PER_UID} are possible"));
-        }
-        if owners().count() >= MAX_CLONES {
-            return Err(format!("there are {MAX_CLONES} clones, no more are possible"));
-        }
-        Ok(())
-    }
-
     /// Empties the buffers whose old content is not wanted in clones: all of them, or none.
     fn clear_before_clone(&mut self, source: SessionId) -> Result<(), String> {
-        let Some(session) = self.sessions.get(&source) else { return Ok(()) };
+        let Some(session) = self.sessions.get(source) else { return Ok(()) };
         let is_cleared =
             |index: usize| session.config.buffers.get(index).is_some_and(|b| b.clear_before_clone == Some(true));
         let mut old = Vec::new();
@@ -259,7 +167,7 @@ impl Service {
 
     /// The data sources of a group have flushed, or failed to.
     pub(crate) fn take_group(&mut self, id: CloneId, group: BufferGroup, is_flushed: bool, cx: &mut Context<'_>) {
-        let Some(pending) = self.pending_clones.get_mut(&id) else { return };
+        let Some(pending) = self.sessions.clones.get_mut(&id) else { return };
         pending.is_flushed &= is_flushed;
         pending.waits_for.retain(|&waiting| waiting != group);
         let is_last = pending.waits_for.is_empty();
@@ -276,10 +184,9 @@ impl Service {
 
     /// Copies or moves buffers of the source; false if there is no memory.
     fn take_buffers(&mut self, id: CloneId, is_wanted: impl Fn(BufferGroup) -> bool, cx: &mut Context<'_>) -> bool {
-        let Self { pending_clones, sessions, buffers, .. } = self;
-        let Some(pending) = pending_clones.get_mut(&id) else { return true };
-        let source_id = pending.source;
-        let Some(source) = sessions.get(&source_id) else { return true };
+        let Self { sessions, buffers, .. } = self;
+        let Some((pending, source)) = sessions.pending_clone(id) else { return true };
+        let source_id = source.id;
         let mut moved = Vec::new();
         for (index, (buffer, slot)) in source.buffers.iter().zip(&mut pending.buffers).enumerate() {
             let group = BufferGroup::of(source, index);
@@ -307,7 +214,7 @@ impl Service {
     /// The content of a buffer was taken out: what earlier clones took out of the same one comes
     /// before it.
     fn follow(&mut self, source: SessionId, index: usize, by: Option<CloneId>) {
-        let others = self.pending_clones.iter_mut().filter(|(id, other)| other.source == source && Some(**id) != by);
+        let others = self.sessions.clones.iter_mut().filter(|(id, other)| other.source == source && Some(**id) != by);
         for (_, other) in others {
             if let Some(Some(taken)) = other.buffers.get_mut(index) {
                 taken.is_followed = true;
@@ -316,25 +223,25 @@ impl Service {
     }
 
     fn finish_clone(&mut self, id: CloneId, cx: &mut Context<'_>) {
-        let Some(pending) = self.pending_clones.get(&id) else { return };
-        if self.consumers.get(&pending.call.client).is_none_or(|consumer| consumer.session.is_some()) {
+        let Some(pending) = self.sessions.clones.get(&id) else { return };
+        if self.consumers.get(pending.call.client).is_none_or(|consumer| consumer.session.is_some()) {
             return self.abandon_clone(id, Some("this consumer has a session already"), cx);
         }
-        let Some(pending) = self.pending_clones.remove(&id) else { return };
+        let Some(pending) = self.sessions.clones.remove(&id) else { return };
         let copy =
-            pending.file.map(|to| (self.sessions.get(&pending.source).and_then(|source| source.file.as_ref()), to));
+            pending.file.map(|to| (self.sessions.get(pending.source).and_then(|source| source.file.as_ref()), to));
         let copy = copy.map(|(from, to)| (from.map(|from| from.id), to));
         let Some(id) = self.make_clone(id, pending, cx) else { return };
         match copy {
             None => self.clone_is_complete(id, None, cx),
             Some((Some(from), to)) => {
-                self.files.insert(to, id);
+                self.sessions.files.insert(to, id);
                 // Goes on when the copy is there.
                 cx.push(Output::CopyFile { from, to });
             }
             Some((None, to)) => {
                 // The source ended while its data sources flushed; its file is out of reach.
-                self.files.insert(to, id);
+                self.sessions.files.insert(to, id);
                 self.file_copied(to, Err("the session ended".to_owned()), cx);
             }
         }
@@ -344,7 +251,7 @@ impl Service {
     fn make_clone(&mut self, clone: CloneId, pending: PendingClone, cx: &mut Context<'_>) -> Option<SessionId> {
         let mut events = Vec::new();
         let mut buffers = Vec::with_capacity(pending.buffers.len());
-        let sequence_ids = &self.sessions.get(&pending.source)?.sequence_ids;
+        let sequence_ids = &self.sessions.get(pending.source)?.sequence_ids;
         // In the same file the sequences go on, in one of its own they begin.
         let sequence_ids = if pending.file.is_some() { sequence_ids.clone() } else { sequence_ids.restarted() };
         let mut buffer_bytes = sequence_ids.bytes();
@@ -357,9 +264,8 @@ impl Service {
             events.push((at_ns, Event::BufferCloned(index)));
         }
         let uuid_msb = self.random.uuid().0;
-        self.last.session += 1;
-        let id = SessionId(self.last.session);
-        let source = self.sessions.get_mut(&pending.source)?;
+        let id = self.sessions.next_session();
+        let source = self.sessions.get_mut(pending.source)?;
 
         let mut news = source.news.for_clone(pending.started_ns);
         news.events.append(&mut events);
@@ -413,20 +319,20 @@ impl Service {
                 false => FinalFlushOutcome::FINAL_FLUSH_FAILED,
             }),
         };
-        self.sessions.insert(id, session);
+        self.sessions.insert(session);
         probe::note(Note::CloneMade { clone: clone.0, session: id.0 });
         let (uid, source) = (pending.uid, pending.source.0);
         let unfiltered = if pending.skips_filter { ", not filtered" } else { "" };
         cx.info(format!("session {} of uid {uid} is a clone of session {source}{unfiltered}", id.0));
-        self.enter(id, State::Cloned, cx);
-        self.sessions.get_mut(&id)?.record(Event::TracingDisabled, true, cx.now);
-        self.consumers.get_mut(&pending.call.client)?.session = Some(id);
+        self.sessions.enter(id, State::Cloned, cx);
+        self.sessions.get_mut(id)?.record(Event::TracingDisabled, true, cx.now);
+        self.consumers.get_mut(pending.call.client)?.session = Some(id);
         Some(id)
     }
 
     /// The owner copied the file of the source, or could not.
     pub(crate) fn file_copied(&mut self, file: FileId, result: Result<(), String>, cx: &mut Context<'_>) {
-        let session = self.files.get(&file).and_then(|id| self.sessions.get_mut(id));
+        let session = self.sessions.of_file(file);
         let Some(session) = session else {
             // The clone went meanwhile.
             return cx.push(Output::CloseFile(file));
@@ -441,7 +347,7 @@ impl Service {
             }
             Err(error) => {
                 session.file = None;
-                self.files.remove(&file);
+                self.sessions.files.remove(&file);
                 cx.push(Output::CloseFile(file));
                 self.clone_is_complete(id, Some(format!("the trace file cannot be copied: {error}")), cx);
             }
@@ -453,7 +359,7 @@ impl Service {
     /// While the file is written the clone may be detached and attached. Then two consumers wait:
     /// the one that asked for the clone, and the one that waits for the end of its session.
     pub(crate) fn clone_is_complete(&mut self, id: SessionId, error: Option<String>, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return };
         session.end_error.clone_from(&error);
         let made = Made { uuid: session.uuid, is_in_file: session.streams_to_file };
         let is_left = session.consumer.is_none() && session.detach_key.is_some() && session.streams_to_file;
@@ -476,7 +382,7 @@ impl Service {
     /// A session goes: nothing more can be taken from it, nor given by it.
     pub(crate) fn abandon_clones_of(&mut self, session: SessionId, cx: &mut Context<'_>) {
         self.abandon_clones(|pending| pending.source == session, Some("the session ended"), cx);
-        let reply = self.sessions.get_mut(&session).and_then(|session| session.clone.as_mut()?.reply.take());
+        let reply = self.sessions.get_mut(session).and_then(|session| session.clone.as_mut()?.reply.take());
         if let Some(call) = reply {
             self.reply_clone(call, Err("the clone was freed before its file was complete".to_owned()), cx);
         }
@@ -484,7 +390,7 @@ impl Service {
 
     fn abandon_clones(&mut self, is_it: impl Fn(&PendingClone) -> bool, error: Option<&str>, cx: &mut Context<'_>) {
         let clones: Vec<CloneId> =
-            self.pending_clones.iter().filter(|(_, pending)| is_it(pending)).map(|(&id, _)| id).collect();
+            self.sessions.clones.iter().filter(|(_, pending)| is_it(pending)).map(|(&id, _)| id).collect();
         for clone in clones {
             self.abandon_clone(clone, error, cx);
         }
@@ -494,9 +400,9 @@ impl Service {
     /// place meanwhile, be they there still or moved out by another clone. Then the next packets of
     /// its sequences are marked.
     fn abandon_clone(&mut self, id: CloneId, error: Option<&str>, cx: &mut Context<'_>) {
-        let Some(pending) = self.pending_clones.remove(&id) else { return };
+        let Some(pending) = self.sessions.clones.remove(&id) else { return };
         probe::note(Note::CloneAbandoned(id.0));
-        if let Some(source) = self.sessions.get(&pending.source) {
+        if let Some(source) = self.sessions.get(pending.source) {
             for (index, (buffer, taken)) in source.buffers.iter().zip(pending.buffers).enumerate() {
                 let (Some(taken), BufferGroup::Moved) = (taken, BufferGroup::of(source, index)) else { continue };
                 let Some(buffer) = self.buffers.get_mut(*buffer) else { continue };
@@ -525,7 +431,7 @@ impl Service {
     }
 
     fn reply_clone(&mut self, call: CallId, result: Result<Made, String>, cx: &mut Context<'_>) {
-        let Some(consumer) = self.consumers.get_mut(&call.client) else { return };
+        let Some(consumer) = self.consumers.get_mut(call.client) else { return };
         // A later call took its place, and this one was rejected.
         if consumer.clone_call != Some(call) {
             return;
@@ -572,25 +478,4 @@ fn clone_trigger(request: &CloneSessionRequestReader<'_>) -> Option<Received> {
         producer_uid: request.clone_trigger_trusted_producer_uid().unwrap_or(0),
         stop_delay_ms: request.clone_trigger_delay_ms().unwrap_or(0),
     })
-}
-
-impl News {
-    /// What the first read of a clone has to say: everything again, and what the source was not yet asked for.
-    fn for_clone(&self, started_ns: u64) -> Self {
-        // At one time it comes before the end of a flush that had nobody to ask.
-        let is_behind = |(at_ns, event): &(u64, Event)| {
-            *at_ns > started_ns || *at_ns == started_ns && *event == Event::AllDataSourcesFlushed
-        };
-        let mut events = self.events.clone();
-        let position = events.iter().position(is_behind).unwrap_or(events.len());
-        events.insert(position, (started_ns, Event::CloneStarted));
-        Self {
-            events,
-            sync_marker: false,
-            stats: true,
-            first_read_done: false,
-            told: Default::default(),
-            ..self.clone()
-        }
-    }
 }

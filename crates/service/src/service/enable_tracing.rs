@@ -16,13 +16,17 @@ use crate::read::compression::Codec;
 use crate::read::sequence_ids::SequenceIds;
 use crate::read::trace_filter::TraceFilter;
 use crate::service::Service;
-use crate::service::data_source_setup::{Entries, Member, raw_source_configs};
-use crate::service::pending_resources::Opening;
-use crate::service::scraping::Scrapes;
+use crate::session::Session;
 use crate::session::config_check;
+use crate::session::flush::FlushStrategy;
 use crate::session::instances::Instances;
+use crate::session::members::{Entries, Member, raw_source_configs};
+use crate::session::news::News;
+use crate::session::pending_resources::PendingResources;
+use crate::session::scrape::Scrapes;
+use crate::session::state::State;
+use crate::session::trace_file::OutputFile;
 use crate::session::triggers;
-use crate::session::{FlushStrategy, News, OutputFile, Session, State};
 
 impl Service {
     pub(crate) fn enable_tracing_call(
@@ -37,7 +41,7 @@ impl Service {
         }
         let bytes = request.trace_config().map_or(&[][..], |config| config.as_bytes());
         let Ok(config) = TraceConfig::decode(bytes) else { return cx.reject(call) };
-        let Some(consumer) = self.consumers.get_mut(&call.client) else { return cx.reject(call) };
+        let Some(consumer) = self.consumers.get_mut(call.client) else { return cx.reject(call) };
         for earlier in [consumer.enable_call.replace(call), consumer.detached_call.take()].into_iter().flatten() {
             cx.reject(earlier);
         }
@@ -52,7 +56,7 @@ impl Service {
     fn refuse(&mut self, call: CallId, error: String, cx: &mut Context<'_>) {
         let error = cut_text(error);
         cx.warn(format!("config refused: {error}"));
-        if let Some(consumer) = self.consumers.get_mut(&call.client) {
+        if let Some(consumer) = self.consumers.get_mut(call.client) {
             consumer.enable_call = None;
         }
         reply_disabled(call, Some(error), cx);
@@ -61,7 +65,7 @@ impl Service {
     /// Makes a session, or says why not. Nothing is changed before all checks have passed.
     fn enable(&mut self, request: Request, cx: &mut Context<'_>) -> Result<(), String> {
         let config = &request.config;
-        let consumer = self.consumers.get(&request.call.client).ok_or("the consumer is gone")?;
+        let consumer = self.consumers.get(request.call.client).ok_or("the consumer is gone")?;
         let uid = consumer.uid;
         if consumer.session.is_some() {
             return Err("this consumer has a session already".to_owned());
@@ -71,25 +75,27 @@ impl Service {
         let quota = Quota::default();
         let patterns = config_check::compile_patterns(config, &quota)?;
         let trigger_patterns = triggers::compile_patterns(config, &quota)?;
-        self.check_against_sessions(config, uid, cx)?;
+        self.sessions.check_against_sessions(config, uid, self.producers.is_locked_down, cx)?;
         let trace_filter =
             config.trace_filter.as_deref().map(|filter| TraceFilter::load(filter, &quota)).transpose()?;
         let codec = Codec::of(config)?;
         let boost = priority_boost::boost_of(config)?;
         let path = file_path(config, request.file_attached)?;
         let writes_file = config.write_into_file.unwrap_or(false);
-        let opening = Opening { is_adopted: writes_file && path.is_none(), path, ..Opening::default() };
-        self.check_memory(uid, config.exclusive_prio.unwrap_or(0), bytes_of_buffers(config))?;
+        let opening =
+            PendingResources { is_adopted: writes_file && path.is_none(), path, ..PendingResources::default() };
+        self.sessions.check_memory(
+            uid,
+            config.exclusive_prio.unwrap_or(0),
+            bytes_of_buffers(config),
+            self.buffers.max_bytes,
+        )?;
         let buffers = self.buffers.allocate(config)?;
 
-        self.last.session += 1;
-        let id = SessionId(self.last.session);
-        let file = writes_file.then(|| {
-            self.last.file += 1;
-            FileId(self.last.file)
-        });
+        let id = self.sessions.next_session();
+        let file = writes_file.then(|| self.sessions.next_file());
         if let Some(file) = file {
-            self.files.insert(file, id);
+            self.sessions.files.insert(file, id);
             if opening.is_adopted {
                 cx.push(Output::AdoptFile { file, call: request.call });
             }
@@ -103,11 +109,11 @@ impl Service {
             opening: Some(opening),
             ..session
         };
-        if let Some(consumer) = session.consumer.and_then(|client| self.consumers.get_mut(&client)) {
+        if let Some(consumer) = session.consumer.and_then(|client| self.consumers.get_mut(client)) {
             consumer.session = Some(id);
         }
-        self.listeners.add(&session);
-        self.sessions.insert(id, session);
+        self.sessions.listeners.add(&session);
+        self.sessions.insert(session);
         self.update_priority(boost.map(|_| id), cx);
         self.open(id, cx);
         Ok(())
@@ -173,7 +179,7 @@ impl Service {
 
     /// ChangeTraceConfig: only the producer name filters are taken over.
     pub(crate) fn change_config(&mut self, id: SessionId, config: TraceConfig, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return };
         if !matches!(session.state, State::Configured | State::Started) {
             return cx.warn(format!("session {} is over, its config cannot change", id.0));
         }

@@ -10,7 +10,9 @@ use crate::context::Context;
 use crate::ids::SessionId;
 use crate::read::packet_sink::FileSink;
 use crate::service::Service;
-use crate::session::{AfterFlush, FilePass, FlushReason, FlushStrategy, State};
+use crate::session::flush::{AfterFlush, FlushReason, FlushStrategy};
+use crate::session::state::State;
+use crate::session::trace_file::FilePass;
 use crate::timers::Purpose;
 
 /// Bytes collected before a batch is handed to the owner.
@@ -25,7 +27,7 @@ const MAX_WRITES: usize = 2;
 impl Service {
     /// The write period is over.
     pub(crate) fn write_file_period(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get(&session_id).filter(|session| session.state == State::Started) else {
+        let Some(session) = self.sessions.get(session_id).filter(|session| session.state == State::Started) else {
             return;
         };
         let period_ms = session.file_write_period_ms();
@@ -40,7 +42,7 @@ impl Service {
 
     /// Begins a write pass, or lets the one under way go on to what came since.
     pub(crate) fn write_file(&mut self, session_id: SessionId, is_final: bool, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         let Some(file) = session.file.as_mut().filter(|file| !file.is_opening) else { return };
         let is_final = is_final || file.pass.is_some_and(|pass| pass.is_final);
         file.pass = Some(FilePass { is_final, has_more: true });
@@ -52,10 +54,10 @@ impl Service {
 
     /// The owner wrote a batch, or could not.
     pub(crate) fn file_written(&mut self, file: FileId, result: Result<(), String>, cx: &mut Context<'_>) {
-        if let Some(&id) = self.files.get(&file).filter(|id| self.drains.contains_key(id)) {
+        if let Some(&id) = self.sessions.files.get(&file).filter(|id| self.sessions.freed.contains_key(id)) {
             return self.continue_drain(id, result, cx);
         }
-        let session = self.files.get(&file).and_then(|id| self.sessions.get_mut(id));
+        let session = self.sessions.of_file(file);
         let Some((session, file)) = session.and_then(|session| session.file.take().map(|file| (session, file))) else {
             // What was handed over when its session went.
             if let Err(error) = result {
@@ -79,7 +81,7 @@ impl Service {
     /// Keeps the owner busy, and ends the pass when everything is written.
     fn write_batches(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         loop {
-            let file = self.sessions.get(&session_id).and_then(|session| session.file.as_ref());
+            let file = self.sessions.get(session_id).and_then(|session| session.file.as_ref());
             let Some((file, pass)) = file.and_then(|file| Some((file, file.pass?))) else { return };
             match file.writes {
                 0 if !pass.has_more => return self.finish_pass(session_id, cx),
@@ -92,7 +94,7 @@ impl Service {
 
     /// Hands the next batch of the pass to the owner.
     fn write_batch(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get(&session_id) else { return };
+        let Some(session) = self.sessions.get(session_id) else { return };
         let Some(file) = &session.file else { return };
         let id = file.id;
         let max = session.config.max_file_size_bytes.filter(|&max| max != 0);
@@ -100,10 +102,10 @@ impl Service {
             cx.out.buffer(BATCH_BYTES + SLACK_BYTES),
             max.map(|max| max.saturating_sub(file.bytes_written)),
         );
-        let has_more = self.read_pass(session_id, BATCH_BYTES, &mut sink, cx.now);
+        let has_more = self.read_session(session_id, BATCH_BYTES, &mut sink, cx.now);
 
         let (bytes, is_full) = sink.into_bytes();
-        let Some(file) = self.sessions.get_mut(&session_id).and_then(|session| session.file.as_mut()) else { return };
+        let Some(file) = self.sessions.get_mut(session_id).and_then(|session| session.file.as_mut()) else { return };
         file.bytes_written += bytes.len() as u64;
         if let Some(pass) = &mut file.pass {
             pass.has_more = has_more && !is_full;
@@ -121,7 +123,7 @@ impl Service {
     }
 
     fn finish_pass(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         let syncs = session.config.fflush_post_write == Some(FFlushMode::FFLUSH_ENABLED);
         let Some(file) = &mut session.file else { return };
         let pass = file.pass.take();
@@ -136,7 +138,7 @@ impl Service {
     /// Nothing more can be written: the session ends.
     fn end_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let is_over = |session: &crate::session::Session| matches!(session.state, State::Disabled | State::Cloned);
-        let is_over = self.sessions.get(&session_id).is_some_and(is_over);
+        let is_over = self.sessions.get(session_id).is_some_and(is_over);
         if is_over {
             return self.close_file(session_id, cx);
         }
@@ -151,8 +153,8 @@ impl Service {
     }
 
     fn sync_and_forget_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(file) = self.sessions.get_mut(&session_id).and_then(|session| session.file.take()) else { return };
-        self.files.remove(&file.id);
+        let Some(file) = self.sessions.get_mut(session_id).and_then(|session| session.file.take()) else { return };
+        self.sessions.files.remove(&file.id);
         cx.push(Output::SyncFile(file.id));
         cx.push(Output::CloseFile(file.id));
     }
@@ -161,12 +163,13 @@ impl Service {
     /// all, and the file is closed behind it.
     pub(crate) fn complete_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) -> bool {
         loop {
-            let Some(session) = self.sessions.get_mut(&session_id) else { return true };
+            let Some(session) = self.sessions.get_mut(session_id) else { return true };
             let Some(file) = &mut session.file else { return true };
             if file.is_opening {
                 // Never opened as far as the service knows; closed when the owner says so.
-                self.files.remove(&file.id);
+                let id = file.id;
                 session.file = None;
+                self.sessions.files.remove(&id);
                 self.notify_disabled(session_id, cx);
                 return true;
             }

@@ -1,23 +1,23 @@
 //! Asking data sources for everything they have written so far (`docs/spec/service.md §12, §13`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::trace_stats::FinalFlushOutcome;
 
-use crate::api::{MemoryKind, TimerClock};
+use crate::api::TimerClock;
 use crate::client_text::Name;
 use crate::context::Context;
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
 use crate::producer::commands::{Command, encoded};
 use crate::service::Service;
+use crate::session::Session;
+use crate::session::flush::{AfterFlush, Asked, FlushReason, FlushStrategy};
 use crate::session::instances::{Instance, InstanceState};
+use crate::session::news::Event;
+use crate::session::state::State;
 use crate::session::triggers;
-use crate::session::{AfterFlush, Asked, Event, FlushReason, FlushStrategy, PendingFlush, Session, State};
 use crate::timers::Purpose;
-
-/// Flushes of one session that may wait for answers; a further one is refused at this many.
-const MAX_PENDING_FLUSHES: usize = 1000;
 
 /// Data sources named in a "slow" event.
 const MAX_SLOW_DATA_SOURCES: usize = 32;
@@ -32,7 +32,7 @@ impl Service {
         then: AfterFlush,
         cx: &mut Context<'_>,
     ) {
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         session.record(Event::FlushStarted, false, cx.now);
         self.flush_buffers(session_id, timeout_ms, reason, then, None, cx);
     }
@@ -48,41 +48,19 @@ impl Service {
         buffers: Option<Vec<BufferId>>,
         cx: &mut Context<'_>,
     ) {
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
-        if session.flushes.len() > MAX_PENDING_FLUSHES || session.state != State::Started {
+        let Some(session) = self.sessions.get(session_id) else { return };
+        if !session.can_flush() {
             return self.after_flush(session_id, then, false, cx);
         }
-        let asked = Asked { up_to: InstanceId(self.last.instance), buffers };
-        let mut requests: BTreeMap<ProducerId, Vec<InstanceId>> = BTreeMap::new();
-        cx.charge(session.instances.len());
-        for instance in session.instances.iter().filter(|instance| asked.includes(instance)) {
-            let Some(producer) = self.producers.get(instance.producer) else { continue };
-            let scrapes_itself = producer.memory_kind == MemoryKind::Emulated && producer.wants_scraping;
-            if !instance.no_flush {
-                requests.entry(instance.producer).or_default().push(instance.id);
-            } else if scrapes_itself {
-                requests.entry(instance.producer).or_default();
-            }
-        }
-        session.news.forget_slow_flush();
-        session.flushes_requested += 1;
-
-        self.last.flush += 1;
-        let id = self.last.flush;
+        let asked = Asked { up_to: InstanceId(self.sessions.last.instance), buffers };
+        let id = self.sessions.next_flush();
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         let timeout_ms = if timeout_ms == 0 { session.flush_timeout_ms() } else { timeout_ms };
-        let is_empty = requests.is_empty();
-        for (producer, instances) in &requests {
-            if let Some(producer) = self.producers.get_mut(*producer) {
-                producer.flushes.insert(id, session_id);
-                producer.send(Command::Encoded(encoded::flush(instances, id, reason.flags())), cx);
-            }
+        if session.ask_to_flush(id, asked, reason, then, &mut self.producers, cx) {
+            self.timers.set(session_id, Purpose::FlushTimeout(id), TimerClock::Monotonic, timeout_ms, cx);
+        } else {
+            self.finish_flush(session_id, id, true, cx);
         }
-        let waiting_for: BTreeSet<ProducerId> = requests.into_keys().collect();
-        session.flushes.insert(id, PendingFlush { waiting_for, is_over: false, asked, reason, then });
-        if is_empty {
-            return self.finish_flush(session_id, id, true, cx);
-        }
-        self.timers.set(session_id, Purpose::FlushTimeout(id), TimerClock::Monotonic, timeout_ms, cx);
     }
 
     /// A producer answered this and all earlier flushes.
@@ -93,7 +71,7 @@ impl Service {
         while let Some(entry) = found.flushes.first_entry().filter(|entry| *entry.key() <= up_to) {
             cx.charge(1);
             let (id, session) = entry.remove_entry();
-            let flush = sessions.get_mut(&session).and_then(|session| session.flushes.get_mut(&id));
+            let flush = sessions.get_mut(session).and_then(|session| session.flushes.get_mut(&id));
             let Some(flush) = flush else { continue };
             if flush.waiting_for.remove(&producer) && flush.waiting_for.is_empty() && !flush.is_over {
                 complete.entry(session).or_default().push((id, true));
@@ -108,7 +86,7 @@ impl Service {
 
     /// A flush is over: every producer answered, or the time is.
     pub(crate) fn finish_flush(&mut self, session_id: SessionId, id: u64, succeeded: bool, cx: &mut Context<'_>) {
-        let flush = self.sessions.get(&session_id).and_then(|session| session.flushes.get(&id));
+        let flush = self.sessions.get(session_id).and_then(|session| session.flushes.get(&id));
         if flush.is_some_and(|flush| !flush.is_over) {
             self.scrape_flushed(session_id, vec![(id, succeeded)], cx);
         }
@@ -116,7 +94,7 @@ impl Service {
 
     /// These flushes are over. They end when what was not committed is copied.
     fn scrape_flushed(&mut self, session_id: SessionId, flushes: Vec<(u64, bool)>, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         for (id, _) in &flushes {
             if let Some(flush) = session.flushes.get_mut(id) {
                 flush.is_over = true;
@@ -130,7 +108,7 @@ impl Service {
 
     /// A flush is over, and what was not committed is copied.
     pub(crate) fn end_flush(&mut self, session_id: SessionId, id: u64, succeeded: bool, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         let Some(flush) = session.flushes.remove(&id) else { return };
         for producer in &flush.waiting_for {
             cx.charge(1);
@@ -146,7 +124,7 @@ impl Service {
         } else {
             Vec::new()
         };
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         if !slow.is_empty() {
             session.record(Event::LastFlushSlowDataSources(slow), false, cx.now);
         }
@@ -168,7 +146,7 @@ impl Service {
             AfterFlush::WriteFile => self.write_file(session_id, false, cx),
             AfterFlush::Clone(clone, group) => self.take_group(clone, group, succeeded, cx),
             AfterFlush::StopSession => {
-                let Some(session) = self.sessions.get_mut(&session_id) else { return };
+                let Some(session) = self.sessions.get_mut(session_id) else { return };
                 session.final_flush_outcome = Some(match succeeded {
                     true => FinalFlushOutcome::FINAL_FLUSH_SUCCEEDED,
                     false => FinalFlushOutcome::FINAL_FLUSH_FAILED,
@@ -183,7 +161,7 @@ impl Service {
     }
 
     pub(crate) fn periodic_flush(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get(&session_id).filter(|session| session.state == State::Started) else {
+        let Some(session) = self.sessions.get(session_id).filter(|session| session.state == State::Started) else {
             return;
         };
         if let FlushStrategy::Periodic { period_ms } = session.flush_strategy {
@@ -197,14 +175,14 @@ impl Service {
         let stops_by_trigger = |session: &Session| {
             triggers::mode_of(&session.config) == Some(TriggerMode::STOP_TRACING) && session.triggers.is_hit
         };
-        if self.sessions.get(&session_id).is_some_and(stops_by_trigger) {
+        if self.sessions.get(session_id).is_some_and(stops_by_trigger) {
             return;
         }
         self.flush(session_id, 0, FlushReason::TraceStop, AfterFlush::StopSession, cx);
     }
 
     pub(crate) fn clear_incremental_state(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get(&session_id).filter(|session| session.state == State::Started) else {
+        let Some(session) = self.sessions.get(session_id).filter(|session| session.state == State::Started) else {
             return;
         };
         let mut requests: BTreeMap<ProducerId, Vec<InstanceId>> = BTreeMap::new();
@@ -221,8 +199,7 @@ impl Service {
     }
 
     pub(crate) fn arm_incremental_state_clear(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let config =
-            self.sessions.get(&session_id).and_then(|session| session.config.incremental_state_config.as_ref());
+        let config = self.sessions.get(session_id).and_then(|session| session.config.incremental_state_config.as_ref());
         if let Some(period_ms) = config.and_then(|config| config.clear_period_ms).filter(|&period| period != 0) {
             self.timers.set_periodic(session_id, Purpose::ClearIncrementalState, TimerClock::Monotonic, period_ms, cx);
         }
@@ -231,7 +208,7 @@ impl Service {
     /// 20 s after the start: which data sources are still not running?
     pub(crate) fn record_slow_start(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let slow = self.names_of(session_id, |instance| instance.state != InstanceState::Started, cx);
-        if let Some(session) = self.sessions.get_mut(&session_id) {
+        if let Some(session) = self.sessions.get_mut(session_id) {
             if !session.all_started_reported && session.state == State::Started {
                 session.record(Event::SlowStartingDataSources(slow), false, cx.now);
             }
@@ -245,7 +222,7 @@ impl Service {
         wanted: impl Fn(&Instance) -> bool,
         cx: &mut Context<'_>,
     ) -> Vec<(Name, Name)> {
-        let Some(session) = self.sessions.get(&session) else { return Vec::new() };
+        let Some(session) = self.sessions.get(session) else { return Vec::new() };
         cx.charge(session.instances.len());
         let instances = session.instances.iter().filter(|instance| wanted(instance)).take(MAX_SLOW_DATA_SOURCES);
         let producer_name = |id| self.producers.get(id).map_or_else(|| Name::from(&[][..]), |found| found.name.clone());

@@ -15,26 +15,19 @@ use crate::context::Context;
 use crate::ids::SessionId;
 use crate::service::Service;
 use crate::session::Session;
+use crate::session::freed::FreedSession;
 use crate::timers::Purpose;
 
 /// Milliseconds that a drain may last without a batch being written. Protects the buffers and the
 /// number of sessions from files that take nothing.
 const MAX_DRAIN_STALL_MS: u32 = 60_000;
 
-/// A freed session.
-#[derive(Debug)]
-pub(crate) struct Drain {
-    pub(crate) session: Session,
-    /// The EnableTracing call that is answered when the file is complete.
-    notice: Option<CallId>,
-}
-
 impl Service {
     /// Whether a freed session still has something to write into its file. An owner that ends feeds
     /// [`Input::FileWritten`](crate::Input::FileWritten) until there is none.
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        !self.drains.is_empty()
+        !self.sessions.freed.is_empty()
     }
 
     /// Keeps a session that was freed until its file is complete.
@@ -44,7 +37,7 @@ impl Service {
         session.clone = None;
         cx.info(format!("session {} is freed, its file is being completed", session.id.0));
         self.arm_drain_stall(session.id, cx);
-        self.drains.insert(session.id, Drain { session, notice });
+        self.sessions.freed.insert(session.id, FreedSession { session, notice });
     }
 
     /// The file has to take a batch by the end of this time.
@@ -61,7 +54,7 @@ impl Service {
     /// Gives up a drain: its buffers go, its file is closed as it is, and its consumer, if it still
     /// waits, learns why.
     pub(crate) fn abandon_drain(&mut self, id: SessionId, reason: &str, cx: &mut Context<'_>) {
-        let Some(Drain { mut session, notice }) = self.drains.remove(&id) else { return };
+        let Some(FreedSession { mut session, notice }) = self.sessions.freed.remove(&id) else { return };
         let error = format!("the trace file is incomplete: {reason}");
         cx.error(format!("session {}: {error}", id.0));
         session.end_error = Some(error);
@@ -70,7 +63,7 @@ impl Service {
 
     /// The owner wrote a batch of a freed session, or could not.
     pub(crate) fn continue_drain(&mut self, id: SessionId, result: Result<(), String>, cx: &mut Context<'_>) {
-        let Some(Drain { mut session, notice }) = self.drains.remove(&id) else { return };
+        let Some(FreedSession { mut session, notice }) = self.sessions.freed.remove(&id) else { return };
         if let Some(file) = &mut session.file {
             file.writes = file.writes.saturating_sub(1);
         }
@@ -80,12 +73,12 @@ impl Service {
             session.end_error = Some(error);
         }
         // For the readers of sessions it is one, as long as this step takes.
-        self.sessions.insert(id, session);
+        self.sessions.insert(session);
         let is_complete = result.is_err() || self.complete_file(id, cx);
-        let Some(session) = self.sessions.remove(&id) else { return };
+        let Some(session) = self.sessions.remove(id) else { return };
         if !is_complete {
             self.arm_drain_stall(id, cx);
-            self.drains.insert(id, Drain { session, notice });
+            self.sessions.freed.insert(id, FreedSession { session, notice });
             return;
         }
         self.end_drain(session, notice, cx);
@@ -93,7 +86,7 @@ impl Service {
 
     fn end_drain(&mut self, session: Session, notice: Option<CallId>, cx: &mut Context<'_>) {
         self.timers.cancel(session.id, Purpose::DrainStall, cx);
-        let is_there = |call: &CallId| self.consumers.contains_key(&call.client);
+        let is_there = |call: &CallId| self.consumers.get(call.client).is_some();
         let (notice, error) = (notice.filter(is_there), session.end_error.clone());
         self.drop_content(session, cx);
         if let Some(call) = notice {

@@ -1,110 +1,61 @@
 //! The service: its state, and which step an input leads to.
 
-pub(crate) mod admission;
-pub(crate) mod clone_session;
-pub(crate) mod data_source_setup;
-pub(crate) mod enable_tracing;
-pub(crate) mod file_writing;
-pub(crate) mod flush_requests;
-pub(crate) mod freed_sessions;
-pub(crate) mod other_sessions;
-pub(crate) mod pending_resources;
-pub(crate) mod producer_port;
-pub(crate) mod read_buffers;
-pub(crate) mod scraping;
-pub(crate) mod service_packets;
-pub(crate) mod start_stop;
-pub(crate) mod state_query;
+mod clone_session;
+mod consumer_port;
+mod data_source_setup;
+mod enable_tracing;
+mod file_writing;
+mod flush_requests;
+mod freed_sessions;
+mod pending_resources;
+mod producer_port;
+mod read_buffers;
+mod scraping;
+mod start_stop;
+mod trigger_activation;
 
-use std::collections::BTreeSet;
-
-use esatto_map::{Map, Set};
-
-use crate::api::{ClientId, ConsumerCall, FileId, Input, Now, Outputs, ServiceConfig, TimerId};
+use crate::api::{ClientId, ConsumerCall, Input, Now, Outputs, ServiceConfig, TimerId};
 use crate::buffer::table::Buffers;
-use crate::client_text::Name;
-use crate::consumer::Consumer;
+use crate::consumer::Consumers;
+use crate::consumer::state_query::ServiceState;
 use crate::context::Context;
-use crate::ids::{InstanceId, ProducerId, SessionId};
 use crate::machines::Machines;
 use crate::priority_boost::Priorities;
 use crate::producer::Producers;
 use crate::random::Random;
-use crate::service::clone_session::{CloneId, PendingClone};
-use crate::service::freed_sessions::Drain;
-use crate::session::Session;
-use crate::session::guarded_names::GuardedNames;
-use crate::session::triggers::{History, Listeners};
+use crate::session::table::Sessions;
 use crate::timers::{Purpose, Timer, Timers};
 
 /// The tracing service; see [`api`](crate::api) for how it is driven.
 #[derive(Debug)]
 pub struct Service {
     pub(crate) config: ServiceConfig,
-    pub(crate) random: Random,
+    random: Random,
     pub(crate) producers: Producers,
-    /// All instances, by their producers and names.
-    pub(crate) instances_of: BTreeSet<(ProducerId, Name, SessionId, InstanceId)>,
-    pub(crate) consumers: Map<ClientId, Consumer>,
-    pub(crate) machines: Machines,
-    pub(crate) sessions: Map<SessionId, Session>,
+    pub(crate) consumers: Consumers,
+    machines: Machines,
+    pub(crate) sessions: Sessions,
     pub(crate) buffers: Buffers,
-    pub(crate) files: Map<FileId, SessionId>,
-    /// Freed sessions whose files are not complete yet.
-    pub(crate) drains: Map<SessionId, Drain>,
     pub(crate) timers: Timers,
-    pub(crate) last: LastIds,
-    /// Only producers of the service's own user are served.
-    pub(crate) is_locked_down: bool,
-    /// The names of guarded sessions that began not long ago.
-    pub(crate) guarded_names: GuardedNames,
-    pub(crate) trigger_history: History,
-    /// Which sessions wait for which triggers.
-    pub(crate) listeners: Listeners,
-    pub(crate) priorities: Priorities,
-    /// Snapshots that wait for data sources to flush.
-    pub(crate) pending_clones: Map<CloneId, PendingClone>,
-    /// Consumers with events that were not sent yet.
-    pub(crate) to_notify: Set<ClientId>,
+    priorities: Priorities,
     /// See [`Service::work`].
-    pub(crate) work: u64,
-}
-
-/// The numbers handed out last.
-#[derive(Debug, Default)]
-pub(crate) struct LastIds {
-    pub(crate) instance: u64,
-    pub(crate) session: u64,
-    pub(crate) flush: u64,
-    pub(crate) file: u64,
-    pub(crate) clone: u64,
+    work: u64,
 }
 
 impl Service {
-    /// A service without clients.
+    /// Creates a service without clients.
     pub fn new(config: ServiceConfig) -> Self {
-        let random = Random::new(&config.seed);
         Self {
-            config,
-            random,
+            random: Random::new(&config.seed),
             producers: Producers::default(),
-            instances_of: BTreeSet::new(),
-            consumers: Map::new(),
+            consumers: Consumers::default(),
             machines: Machines::default(),
-            sessions: Map::new(),
+            sessions: Sessions::new(config.uid),
             buffers: Buffers::default(),
-            files: Map::new(),
-            drains: Map::new(),
             timers: Timers::default(),
-            last: LastIds::default(),
-            is_locked_down: false,
-            guarded_names: GuardedNames::default(),
-            trigger_history: History::default(),
-            listeners: Listeners::default(),
             priorities: Priorities::default(),
-            pending_clones: Map::new(),
-            to_notify: Set::new(),
             work: 0,
+            config,
         }
     }
 
@@ -147,7 +98,7 @@ impl Service {
             Input::ProducerDisconnected(client) => self.producer_disconnected(client, cx),
             Input::SharedBufferCreated { client, buffer } => self.shared_buffer_created(client, buffer, cx),
             Input::ConsumerConnected { client, peer } => {
-                self.consumers.insert(client, Consumer::new(peer));
+                self.consumers.connect(client, peer);
             }
             Input::ConsumerCall { call, method: ConsumerCall::EnableTracing(request), file_attached } => {
                 self.enable_tracing_call(call, request, file_attached, cx);
@@ -157,10 +108,14 @@ impl Service {
             }
             Input::ConsumerCall { call, method, file_attached: _ } => self.consumer_call(call, method, cx),
             Input::ConsumerDisconnected(client) => self.consumer_disconnected(client, cx),
-            Input::RelayConnected { client, peer } => self.relay_connected(client, peer),
-            Input::RelayCall { call, method } => self.relay_call(call, method, cx),
-            Input::RelayDisconnected(client) => self.relay_disconnected(client),
-            Input::MachineNamed { client, name } => self.machine_named(client, name, cx),
+            Input::RelayConnected { client, peer } => self.machines.connect(client, peer),
+            Input::RelayCall { call, method } => self.machines.call(call, method, cx),
+            Input::RelayDisconnected(client) => self.machines.disconnect(client),
+            Input::MachineNamed { client, name } => {
+                if self.machines.name_machine(client, name, cx) {
+                    self.producers.name_machine(client, name);
+                }
+            }
             Input::Ready(client) => self.client_is_ready(client, cx),
             Input::TimezoneOffset(minutes) => self.config.system.timezone_offset_minutes = minutes,
             Input::TimerExpired(timer) => self.timer_expired(timer, cx),
@@ -169,8 +124,8 @@ impl Service {
             Input::PrioritySet { change, result } => self.priority_set(change, result, cx),
             Input::FileCopied { file, result } => self.file_copied(file, result, cx),
         }
-        if !self.to_notify.is_empty() {
-            self.send_events(cx);
+        if self.consumers.has_events() {
+            self.consumers.send_events(cx);
         }
         self.work += cx.work;
     }
@@ -200,8 +155,12 @@ impl Service {
         if let Some(producer) = producer.and_then(|producer| self.producers.get_mut(producer)) {
             producer.is_ready(cx);
         }
-        self.consumer_is_ready(client, cx);
-        self.continue_queries(client, cx);
+        self.consumers.is_ready(client, cx);
+        if let Some(consumer) = self.consumers.get_mut(client) {
+            let state =
+                ServiceState { version: &self.config.version, producers: &self.producers, sessions: &self.sessions };
+            consumer.continue_queries(client, &state, cx);
+        }
         self.continue_read(client, cx);
     }
 }

@@ -7,40 +7,22 @@
 use esatto_schema::trace_config::LockdownModeOperation;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 
-use crate::api::{CallId, FileId, Output};
+use crate::api::{FileId, Output};
 use crate::consumer::reply_disabled;
 use crate::context::Context;
 use crate::ids::SessionId;
 use crate::priority_boost::ChangeId;
 use crate::service::Service;
+use crate::session::Session;
 use crate::session::config_check;
+use crate::session::flush::FlushStrategy;
+use crate::session::state::State;
 use crate::session::triggers;
-use crate::session::{FlushStrategy, Session, State};
-
-/// What a session still lacks, and what its consumer asked for in the meantime.
-#[derive(Debug, Default)]
-pub(crate) struct Opening {
-    /// The change of priority it waits for.
-    pub(crate) priority: Option<ChangeId>,
-    /// Where its file is to be created.
-    pub(crate) path: Option<Vec<u8>>,
-    /// The file came with the call.
-    pub(crate) is_adopted: bool,
-    /// StartTracing was called.
-    pub(crate) starts: bool,
-    /// DisableTracing was called.
-    pub(crate) stops: bool,
-    /// FreeBuffers was called, or the consumer is gone.
-    pub(crate) frees: bool,
-    /// The EnableTracing call of a consumer that called FreeBuffers, and may have another session
-    /// by now.
-    pub(crate) enable_call: Option<CallId>,
-}
 
 impl Service {
     /// The next thing that a session lacks; with everything there, it is configured.
     pub(crate) fn open(&mut self, id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(opening) = &mut session.opening else { return };
         if opening.priority.is_some() {
             return;
@@ -54,7 +36,7 @@ impl Service {
 
     /// The owner created the output file, or could not.
     pub(crate) fn file_opened(&mut self, file: FileId, result: Result<(), String>, cx: &mut Context<'_>) {
-        let session = self.files.get(&file).and_then(|id| self.sessions.get_mut(id));
+        let session = self.sessions.of_file(file);
         let Some(session) = session else {
             // The session went meanwhile.
             if result.is_ok() {
@@ -75,7 +57,7 @@ impl Service {
     /// The config is refused after all.
     pub(crate) fn give_up(&mut self, id: SessionId, error: String, cx: &mut Context<'_>) {
         cx.warn(format!("config refused: {error}"));
-        if let Some(session) = self.sessions.get_mut(&id) {
+        if let Some(session) = self.sessions.get_mut(id) {
             session.end_error = Some(error);
         }
         self.free(id, None, cx);
@@ -83,17 +65,18 @@ impl Service {
 
     /// A session that is being freed was still opening: its consumer is told, its file is not written to.
     pub(crate) fn stop_opening(&mut self, id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(opening) = session.opening.take() else { return };
-        if let Some(file) = session.file.take() {
-            self.files.remove(&file.id);
+        let (file, end_error) = (session.file.take(), session.end_error.clone());
+        if let Some(file) = file {
+            self.sessions.files.remove(&file.id);
             // One that is being created is closed when the owner says so.
             if opening.is_adopted {
                 cx.push(Output::CloseFile(file.id));
             }
         }
         match opening.enable_call {
-            Some(call) => reply_disabled(call, session.end_error.clone(), cx),
+            Some(call) => reply_disabled(call, end_error, cx),
             None => self.notify_disabled(id, cx),
         }
     }
@@ -102,14 +85,14 @@ impl Service {
     /// opening is freed when it is open. So its file tells of it, and producers were told to start
     /// and to stop, however long the owner takes.
     pub(crate) fn free_for_consumer(&mut self, id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return };
         let consumer = session.consumer.take();
         let Some(opening) = &mut session.opening else {
             session.consumer = consumer;
             return self.free(id, None, cx);
         };
         opening.frees = true;
-        let Some(consumer) = consumer.and_then(|client| self.consumers.get_mut(&client)) else { return };
+        let Some(consumer) = consumer.and_then(|client| self.consumers.get_mut(client)) else { return };
         opening.enable_call = consumer.enable_call.take();
         consumer.session = None;
         if let Some(call) = consumer.read_call.take() {
@@ -119,21 +102,21 @@ impl Service {
 
     /// Nothing is lacking: the config has its effects, and the session is configured.
     fn accept(&mut self, id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(opening) = session.opening.take() else { return };
         if let Some(file) = &mut session.file {
             file.is_opening = false;
         }
         match session.config.lockdown_mode {
-            Some(LockdownModeOperation::LOCKDOWN_SET) => self.is_locked_down = true,
-            Some(LockdownModeOperation::LOCKDOWN_CLEAR) => self.is_locked_down = false,
+            Some(LockdownModeOperation::LOCKDOWN_SET) => self.producers.is_locked_down = true,
+            Some(LockdownModeOperation::LOCKDOWN_CLEAR) => self.producers.is_locked_down = false,
             _ => {}
         }
         if config_check::is_guarded(&session.config) {
             let name = session.unique_name().to_vec();
             let uid = session.consumer_uid;
-            let is_trusted = self.is_trusted(uid);
-            self.guarded_names.add(name, uid, is_trusted, cx.now);
+            let is_trusted = self.sessions.is_trusted(uid);
+            self.sessions.guarded_names.add(name, uid, is_trusted, cx.now);
         }
         self.displace_others(id, cx);
         self.configure(id, cx);
@@ -156,16 +139,16 @@ impl Service {
     /// ends only sessions of the same user; root's and that of the service's own user all, and those
     /// that were freed before and still complete their files.
     fn displace_others(&mut self, id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get(&id) else { return };
+        let Some(session) = self.sessions.get(id) else { return };
         let (uid, priority) = (session.consumer_uid, session.config.exclusive_prio.unwrap_or(0));
         if priority == 0 {
             return;
         }
-        let is_ended = |other: &&Session| other.id != id && self.gives_way(other, uid, priority);
+        let is_ended = |other: &&Session| other.id != id && self.sessions.gives_way(other, uid, priority);
         let others: Vec<SessionId> = self.sessions.values().filter(is_ended).map(|other| other.id).collect();
         let reason = format!("ended by a session with exclusive_prio {priority}");
         // Before others are freed: those complete their files.
-        let drains = self.drains.values().filter(|drain| self.drain_gives_way(drain, uid, priority));
+        let drains = self.sessions.freed.values().filter(|drain| self.sessions.drain_gives_way(drain, uid, priority));
         for drain in drains.map(|drain| drain.session.id).collect::<Vec<_>>() {
             self.abandon_drain(drain, &reason, cx);
         }
@@ -178,9 +161,9 @@ impl Service {
     fn configure(&mut self, id: SessionId, cx: &mut Context<'_>) {
         self.set_up_all(id, |_| false, cx);
         self.arm_triggers(id, cx);
-        self.enter(id, State::Configured, cx);
-        self.tell_of_others(id);
-        let Some(session) = self.sessions.get(&id) else { return };
+        self.sessions.enter(id, State::Configured, cx);
+        self.sessions.tell_of_others(id);
+        let Some(session) = self.sessions.get(id) else { return };
         let (uid, buffers) = (session.consumer_uid, session.buffers.len());
         cx.info(format!("session {} of uid {uid} configured, {buffers} buffers", id.0));
         let flush_period_ms = session.config.flush_period_ms.unwrap_or(0);
@@ -193,6 +176,36 @@ impl Service {
         }
         if !is_deferred {
             self.start(id, cx);
+        }
+    }
+
+    /// Asks for the strongest boost of all sessions. If a session is named, it waits for the change.
+    pub(crate) fn update_priority(&mut self, opens: Option<SessionId>, cx: &mut Context<'_>) {
+        let boost = self.sessions.values().filter_map(|session| session.boost).max();
+        let change = self.priorities.ask(boost, cx);
+        let opening = opens.and_then(|id| self.sessions.get_mut(id)).and_then(|session| {
+            let id = session.id;
+            session.opening.as_mut().map(|opening| (id, opening))
+        });
+        if let Some((id, opening)) = opening {
+            if self.priorities.wait(change, id) {
+                opening.priority = Some(change);
+            }
+        }
+    }
+
+    /// The owner changed the priority, or could not.
+    pub(crate) fn priority_set(&mut self, change: ChangeId, result: Result<(), String>, cx: &mut Context<'_>) {
+        for id in self.priorities.answered(change, &result, cx) {
+            match &result {
+                Ok(()) => {
+                    if let Some(opening) = self.sessions.get_mut(id).and_then(|session| session.opening.as_mut()) {
+                        opening.priority = None;
+                    }
+                    self.open(id, cx);
+                }
+                Err(error) => self.give_up(id, format!("priority_boost is not possible: {error}"), cx),
+            }
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::producer::Memory;
 use crate::producer::commands::encoded;
 use crate::service::Service;
 use crate::service::data_source_setup::SetUp;
-use crate::session::State;
 use crate::session::instances::InstanceState;
+use crate::session::state::State;
 use crate::shared_buffer::{SharedBuffer, granted_sizes};
 
 /// `smb_scraping_mode` of InitializeConnection.
@@ -97,7 +97,7 @@ impl Service {
             cx.warn(format!("a producer's name of {} bytes is cut to {}", name.len(), client_text::MAX_NAME_BYTES));
         }
         let name = client_text::cut(name);
-        if self.is_locked_down && connection.peer.uid != self.config.uid {
+        if self.producers.is_locked_down && connection.peer.uid != self.config.uid {
             cx.warn(format!(
                 "producer {:?} of uid {} is refused: lockdown mode",
                 String::from_utf8_lossy(name),
@@ -177,7 +177,7 @@ impl Service {
         self.producers.remove(id, &mut self.buffers, cx);
         // They are no longer allowed to be written to, but what is in them can still be patched: not
         // by another producer that gets this number.
-        for drain in self.drains.values_mut() {
+        for drain in self.sessions.freed.values_mut() {
             cx.charge(1);
             if drain.session.members.remove(&id).is_none() {
                 continue;
@@ -254,7 +254,7 @@ impl Service {
         let Some((session, state)) = self.find_instance(producer, id, cx) else {
             return cx.warn(format!("producer {} started unknown data source instance {}", producer.0, id.0));
         };
-        let Some(found) = self.sessions.get(&session) else { return };
+        let Some(found) = self.sessions.get(session) else { return };
         if found.state != State::Started || state != InstanceState::Starting {
             return cx.warn(format!("producer {} started data source instance {} unasked", producer.0, id.0));
         }

@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::ids::{ProducerId, SessionId};
 use crate::probe::{self, Note};
 use crate::service::Service;
+use crate::session::scrape::{Scrape, Scrapes};
 use crate::timers::Purpose;
 
 /// Work of scraping for one session before it is the turn of others. The memory that goes beyond it
@@ -20,53 +21,6 @@ const WORK_PER_SCRAPE: u64 = 16 << 10;
 
 /// The same, for a session that is freed while it streams into a file: nothing can follow.
 const WORK_PER_LAST_SCRAPE: u64 = 1 << 20;
-
-/// What waits for the copies of a session's uncommitted chunks.
-#[derive(Debug, Default)]
-pub(crate) struct Scrapes {
-    /// The scrape that is under way.
-    now: Option<Scrape>,
-    /// What came while it was: it wants copies that are newer.
-    next: Waiting,
-}
-
-#[derive(Debug)]
-struct Scrape {
-    /// Members with smaller ids are done.
-    from: ProducerId,
-    waiting: Waiting,
-}
-
-/// What is done when the copies are there.
-#[derive(Debug, Default)]
-struct Waiting {
-    /// Flushes, and whether all producers answered.
-    flushes: Vec<(u64, bool)>,
-    /// The session ends.
-    stop: bool,
-}
-
-impl Waiting {
-    fn is_empty(&self) -> bool {
-        self.flushes.is_empty() && !self.stop
-    }
-}
-
-impl Scrapes {
-    /// Begins the next scrape; not while there is one, or if nothing waits for one.
-    fn begin(&mut self) -> bool {
-        let begins = self.now.is_none() && !self.next.is_empty();
-        if begins {
-            self.now = Some(Scrape { from: ProducerId(0), waiting: core::mem::take(&mut self.next) });
-        }
-        begins
-    }
-
-    /// Whether the session ends as soon as the copies are there.
-    pub(crate) fn are_last(&self) -> bool {
-        self.next.stop || self.now.as_ref().is_some_and(|scrape| scrape.waiting.stop)
-    }
-}
 
 impl Service {
     /// Copies what was not committed for a session, then ends these flushes, and the session if it
@@ -78,7 +32,7 @@ impl Service {
         stop: bool,
         cx: &mut Context<'_>,
     ) {
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         let next = &mut session.scrapes.next;
         next.flushes.extend(flushes);
         next.stop |= stop;
@@ -99,7 +53,7 @@ impl Service {
     /// The session is freed: if it was about to end when its scrape is over, it ends now. Flushes
     /// are left to whoever frees it.
     pub(crate) fn end_last_scrape(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         if !session.scrapes.are_last() {
             return;
         }
@@ -117,7 +71,7 @@ impl Service {
                 session_id.0
             ));
         }
-        if let Some(session) = self.sessions.get_mut(&session_id) {
+        if let Some(session) = self.sessions.get_mut(session_id) {
             session.scrapes = Scrapes::default();
         }
         self.timers.cancel(session_id, Purpose::Scrape, cx);
@@ -127,7 +81,7 @@ impl Service {
     /// Copies from memories until so much was done; whether all are done.
     fn scrape_members(&mut self, session_id: SessionId, work: u64, cx: &mut Context<'_>) -> bool {
         let Self { producers, buffers, sessions, .. } = self;
-        let Some(session) = sessions.get_mut(&session_id) else { return true };
+        let Some(session) = sessions.get_mut(session_id) else { return true };
         let Some(under_way) = &mut session.scrapes.now else { return true };
         probe::note(Note::Scrape(Some(session_id.0)));
         let mut wanted = session.buffers.clone();
@@ -147,7 +101,7 @@ impl Service {
     }
 
     fn end_scrape(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let under_way = self.sessions.get_mut(&session_id).and_then(|session| session.scrapes.now.take());
+        let under_way = self.sessions.get_mut(session_id).and_then(|session| session.scrapes.now.take());
         let Some(Scrape { waiting, .. }) = under_way else { return };
         for (flush, succeeded) in waiting.flushes {
             self.end_flush(session_id, flush, succeeded, cx);
@@ -155,7 +109,7 @@ impl Service {
         if waiting.stop {
             self.complete_stop(session_id, cx);
         }
-        if self.sessions.get_mut(&session_id).is_some_and(|session| session.scrapes.begin()) {
+        if self.sessions.get_mut(session_id).is_some_and(|session| session.scrapes.begin()) {
             probe::note(Note::Scrape(Some(session_id.0)));
             self.timers.set(session_id, Purpose::Scrape, TimerClock::Monotonic, 0, cx);
         }

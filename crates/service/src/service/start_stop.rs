@@ -5,8 +5,11 @@ use crate::context::Context;
 use crate::ids::{InstanceId, SessionId};
 use crate::producer::commands::Command;
 use crate::service::Service;
+use crate::session::Session;
+use crate::session::flush::{AfterFlush, FlushStrategy};
 use crate::session::instances::InstanceState;
-use crate::session::{AfterFlush, Event, FlushStrategy, Session, State};
+use crate::session::news::Event;
+use crate::session::state::State;
 use crate::timers::Purpose;
 
 /// After this time the data sources that did not start are named in the trace.
@@ -15,7 +18,7 @@ const SLOW_START_MS: u32 = 20_000;
 impl Service {
     /// CONFIGURED → STARTED; anything else is ignored.
     pub(crate) fn start(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         if let Some(opening) = &mut session.opening {
             opening.starts = true;
             return;
@@ -23,8 +26,8 @@ impl Service {
         if session.state != State::Configured {
             return cx.warn(format!("session {} is not configured, it cannot start", session_id.0));
         }
-        self.enter(session_id, State::Started, cx);
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        self.sessions.enter(session_id, State::Started, cx);
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         session.started_realtime_ns = Some(cx.now.realtime_ns);
         if session.takes_snapshots() {
             session.news.initial_snapshot = Some(*cx.now);
@@ -66,7 +69,7 @@ impl Service {
 
     fn send_start(&mut self, session_id: SessionId, id: InstanceId, cx: &mut Context<'_>) {
         cx.charge(1);
-        let Some(session) = self.sessions.get(&session_id) else { return };
+        let Some(session) = self.sessions.get(session_id) else { return };
         let Some(instance) = session.instances.get(id) else { return };
         if instance.state != InstanceState::Configured {
             return;
@@ -80,7 +83,7 @@ impl Service {
 
     /// Every `snapshot_interval_ms` while started: sync marker, stats, clocks.
     pub(crate) fn run_snapshot_task(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         if session.state != State::Started {
             return;
         }
@@ -97,14 +100,14 @@ impl Service {
 
     /// If the session runs and every instance is started: tells the trace and the consumer, once.
     pub(crate) fn report_all_started(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         if session.all_started_reported || session.state != State::Started || !session.instances.are_all_started() {
             return;
         }
         session.all_started_reported = true;
         session.record(Event::AllDataSourcesStarted, true, cx.now);
         if let Some(client) = session.consumer {
-            self.notify_all_started(client);
+            self.consumers.notify_all_started(client);
         }
     }
 
@@ -116,7 +119,7 @@ impl Service {
         error: Option<String>,
         cx: &mut Context<'_>,
     ) {
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         if error.is_some() {
             session.end_error = error;
         }
@@ -136,12 +139,12 @@ impl Service {
         }
         let lasts = |purpose| matches!(purpose, Purpose::FlushTimeout(_) | Purpose::Scrape | Purpose::CloneTrigger(_));
         self.timers.cancel_matching(session_id, |purpose| !lasts(purpose), cx);
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         if session.instances.are_all_stopped() {
             return self.finish_stopping(session_id, cx);
         }
         let timeout_ms = session.stop_timeout_ms();
-        self.enter(session_id, State::WaitingForStop, cx);
+        self.sessions.enter(session_id, State::WaitingForStop, cx);
         self.timers.set(session_id, Purpose::StopTimeout, TimerClock::Monotonic, timeout_ms, cx);
     }
 
@@ -153,7 +156,7 @@ impl Service {
         cx: &mut Context<'_>,
     ) {
         cx.charge(1);
-        let Some(session) = self.sessions.get(&session_id) else { return };
+        let Some(session) = self.sessions.get(session_id) else { return };
         let Some(instance) = session.instances.get(id) else { return };
         if matches!(instance.state, InstanceState::Stopping | InstanceState::Stopped) {
             return;
@@ -167,14 +170,14 @@ impl Service {
     /// A stop was acknowledged, or an instance vanished.
     pub(crate) fn finish_if_all_stopped(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let done = |session: &&Session| session.state == State::WaitingForStop && session.instances.are_all_stopped();
-        if self.sessions.get(&session_id).filter(done).is_some() {
+        if self.sessions.get(session_id).filter(done).is_some() {
             self.finish_stopping(session_id, cx);
         }
     }
 
     /// No data source is waited for any more: the session becomes DISABLED when it is scraped.
     pub(crate) fn finish_stopping(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         if session.state == State::Disabled || session.scrapes.are_last() {
             return;
         }
@@ -185,15 +188,15 @@ impl Service {
         self.timers.cancel(session_id, Purpose::StopTimeout, cx);
         self.scrape_session(session_id, Vec::new(), true, cx);
         let is_early = |session: &Session| matches!(session.state, State::Configured | State::Started);
-        if self.sessions.get(&session_id).is_some_and(is_early) {
-            self.enter(session_id, State::WaitingForStop, cx);
+        if self.sessions.get(session_id).is_some_and(is_early) {
+            self.sessions.enter(session_id, State::WaitingForStop, cx);
         }
     }
 
     /// The session is scraped: it becomes DISABLED.
     pub(crate) fn complete_stop(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        self.enter(session_id, State::Disabled, cx);
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        self.sessions.enter(session_id, State::Disabled, cx);
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         session.record(Event::TracingDisabled, true, cx.now);
         let reason = session.end_error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
         cx.info(format!("session {} is disabled{reason}", session_id.0));
@@ -213,10 +216,10 @@ impl Service {
         self.abandon_clones_of(session_id, cx);
         let is_complete = self.complete_file(session_id, cx);
         self.timers.cancel_matching(session_id, |_| true, cx);
-        if self.sessions.get(&session_id).is_some_and(|session| session.state == State::Cloned) {
-            self.enter(session_id, State::Disabled, cx);
+        if self.sessions.get(session_id).is_some_and(|session| session.state == State::Cloned) {
+            self.sessions.enter(session_id, State::Disabled, cx);
         }
-        let Some(mut session) = self.sessions.remove(&session_id) else { return };
+        let Some(mut session) = self.sessions.remove(session_id) else { return };
         self.forget_members_of(&session, cx);
         for (id, flush) in core::mem::take(&mut session.flushes) {
             self.producers.forget_flush(&flush.waiting_for, id);
@@ -225,7 +228,7 @@ impl Service {
             }
         }
         let mut notice = None;
-        if let Some(consumer) = session.consumer.and_then(|client| self.consumers.get_mut(&client)) {
+        if let Some(consumer) = session.consumer.and_then(|client| self.consumers.get_mut(client)) {
             consumer.session = None;
             if let Some(call) = consumer.read_call.take() {
                 cx.reply_empty(call);
@@ -252,7 +255,7 @@ impl Service {
             }
         }
         if let Some(file) = session.file {
-            self.files.remove(&file.id);
+            self.sessions.files.remove(&file.id);
             cx.push(Output::CloseFile(file.id));
         }
         cx.info(format!(
@@ -268,14 +271,14 @@ impl Service {
         }
         for instance in session.instances.iter() {
             cx.charge(1);
-            self.instances_of.remove(&(instance.producer, instance.name.clone(), session.id, instance.id));
+            self.sessions.instances_of.remove(&(instance.producer, instance.name.clone(), session.id, instance.id));
         }
-        self.listeners.remove(session);
+        self.sessions.listeners.remove(session);
     }
 
     /// Changes the state of an instance and tells the consumer, if it wants to know.
     pub(crate) fn set_instance_state(&mut self, session_id: SessionId, id: InstanceId, state: InstanceState) {
-        let Some(session) = self.sessions.get_mut(&session_id) else { return };
+        let Some(session) = self.sessions.get_mut(session_id) else { return };
         if session.instances.set_state(id, state) {
             if let Some(client) = session.consumer {
                 self.notify_instance_state(client, session_id, id);

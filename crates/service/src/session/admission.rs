@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::LockdownModeOperation;
 
+use super::clone::PendingClone;
+use super::freed::FreedSession;
+use super::table::Sessions;
 use crate::context::Context;
 use crate::ids::SessionId;
-use crate::service::Service;
-use crate::service::clone_session::PendingClone;
-use crate::service::freed_sessions::Drain;
+use crate::session::Session;
 use crate::session::config_check::{self, MAX_BUFFERS};
 use crate::session::guarded_names;
-use crate::session::{Session, State};
+use crate::session::state::State;
 
 /// Sessions at the same time, clones included.
 pub(crate) const MAX_SESSIONS: usize = 15;
@@ -26,13 +27,23 @@ const MAX_SESSIONS_FOR_TRUSTED: usize = MAX_SESSIONS_FOR_NEWCOMERS + 5;
 /// Sessions of a user.
 pub(crate) const MAX_SESSIONS_PER_UID: usize = 5;
 
+/// Clones at the same time, made or being made. They have a limit of their own: all sessions may be cloned for a bug report, and
+/// some of them twice when triggers come in quick succession.
+const MAX_CLONES: usize = 2 * MAX_SESSIONS;
+
+/// The same per user; root makes bug reports of everybody's sessions.
+const MAX_CLONES_PER_UID: usize = 2 * MAX_SESSIONS_PER_UID;
+
+// So there are always numbers for the buffers of a clone.
+const _: () = assert!((MAX_SESSIONS + MAX_CLONES) * MAX_BUFFERS < u16::MAX as usize / 2);
+
 /// Buffers have numbers of 16 bits; twice as many clones are possible.
 const _: () = assert!((MAX_SESSIONS_FOR_TRUSTED + 2 * MAX_SESSIONS) * MAX_BUFFERS < u16::MAX as usize / 2);
 
-impl Service {
+impl Sessions {
     /// Root and the user of this service: they may do what affects others, and have a reserve.
     pub(crate) fn is_trusted(&self, uid: i32) -> bool {
-        uid == 0 || uid == self.config.uid
+        uid == 0 || uid == self.service_uid
     }
 
     /// The checks that look at other sessions. Those that an exclusive session is going to end do
@@ -41,12 +52,13 @@ impl Service {
         &mut self,
         config: &TraceConfig,
         uid: i32,
+        is_locked_down: bool,
         cx: &mut Context<'_>,
     ) -> Result<(), String> {
-        self.check_lockdown(config, uid)?;
+        self.check_lockdown(config, uid, is_locked_down)?;
         let wanted = config.exclusive_prio.unwrap_or(0);
-        cx.charge(2 * self.sessions.len() + self.drains.len());
-        if let Some(strongest) = self.sessions.values().filter_map(|other| self.keeps_out(other, uid, wanted)).max() {
+        cx.charge(2 * self.len() + self.freed.len());
+        if let Some(strongest) = self.values().filter_map(|other| self.keeps_out(other, uid, wanted)).max() {
             return Err(match strongest >= wanted {
                 true => {
                     format!("a session with exclusive_prio {strongest} exists, exclusive_prio {wanted} is not above it")
@@ -58,7 +70,7 @@ impl Service {
             });
         }
         let is_ended = |other: &Session| wanted > 0 && self.gives_way(other, uid, wanted);
-        let staying: Vec<&Session> = self.sessions.values().filter(|other| !is_ended(other)).collect();
+        let staying: Vec<&Session> = self.values().filter(|other| !is_ended(other)).collect();
         let name = config.unique_session_name.as_deref().unwrap_or_default();
         let has_name = |session: &&Session| session.state != State::Cloned && session.unique_name() == name;
         if !name.is_empty() && staying.iter().any(has_name) {
@@ -68,7 +80,7 @@ impl Service {
         if config_check::is_guarded(config) {
             self.check_guarded_name(name, uid, cx)?;
         }
-        let staying = self.sessions.values().filter(|other| self.counts_beside(other, uid, wanted));
+        let staying = self.values().filter(|other| self.counts_beside(other, uid, wanted));
         // Freed ones count until their files are complete.
         let staying = staying.chain(self.staying_drains(uid, wanted));
         self.check_number(uid, &staying.collect::<Vec<_>>())
@@ -77,19 +89,18 @@ impl Service {
     /// Whether a user's sessions can have so many bytes of buffers more; an exclusive session of
     /// this priority (if not 0) ends some first. A user may have half of what all others leave,
     /// root and the service's own user all of it.
-    pub(crate) fn check_memory(&self, uid: i32, wanted_prio: u32, bytes: u64) -> Result<(), String> {
+    pub(crate) fn check_memory(&self, uid: i32, wanted_prio: u32, bytes: u64, max_bytes: u64) -> Result<(), String> {
         let stays = |other: &&Session| self.counts_beside(other, uid, wanted_prio);
-        let of_sessions =
-            self.sessions.values().filter(stays).map(|session| (session.consumer_uid, session.buffer_bytes));
+        let of_sessions = self.values().filter(stays).map(|session| (session.consumer_uid, session.buffer_bytes));
         let of_drains =
             self.staying_drains(uid, wanted_prio).map(|session| (session.consumer_uid, session.buffer_bytes));
-        let of_clones = self.pending_clones.values().map(PendingClone::charge);
+        let of_clones = self.clones.values().map(PendingClone::charge);
         let (mut all, mut own) = (0_u64, 0_u64);
         for (owner, bytes) in of_sessions.chain(of_drains).chain(of_clones) {
             all += bytes;
             own += if owner == uid { bytes } else { 0 };
         }
-        let left_by_others = self.buffers.max_bytes.saturating_sub(all - own);
+        let left_by_others = max_bytes.saturating_sub(all - own);
         let share = if self.is_trusted(uid) { left_by_others } else { left_by_others / 2 };
         if own.saturating_add(bytes) > share {
             return Err(format!(
@@ -98,24 +109,38 @@ impl Service {
                 bytes / 1024,
                 share.saturating_sub(own) / 1024,
                 own / 1024,
-                self.buffers.max_bytes / 1024,
+                max_bytes / 1024,
             ));
         }
         Ok(())
     }
 
+    /// Checks that a user can have one clone more.
+    pub(crate) fn check_clone_limits(&self, uid: i32) -> Result<(), String> {
+        let made = self.values().filter(|session| session.state == State::Cloned);
+        let owners = || made.clone().map(|session| session.consumer_uid).chain(self.clones.values().map(|p| p.uid));
+        let of_uid = owners().filter(|&owner| owner == uid).count();
+        if of_uid >= MAX_CLONES_PER_UID && uid != 0 {
+            return Err(format!("uid {uid} has {of_uid} clones, at most {MAX_CLONES_PER_UID} are possible"));
+        }
+        if owners().count() >= MAX_CLONES {
+            return Err(format!("there are {MAX_CLONES} clones, no more are possible"));
+        }
+        Ok(())
+    }
+
     /// Only root and the service's own user say whose producers are let in.
-    fn check_lockdown(&self, config: &TraceConfig, uid: i32) -> Result<(), String> {
+    fn check_lockdown(&self, config: &TraceConfig, uid: i32, is_locked_down: bool) -> Result<(), String> {
         let changes = match config.lockdown_mode {
             Some(LockdownModeOperation::LOCKDOWN_SET) => true,
-            Some(LockdownModeOperation::LOCKDOWN_CLEAR) => self.is_locked_down,
+            Some(LockdownModeOperation::LOCKDOWN_CLEAR) => is_locked_down,
             _ => false,
         };
         if changes && !self.is_trusted(uid) {
             return Err(format!(
                 "lockdown_mode is for root and the service's own user (uid {}), not for uid {uid}: it keeps out the \
                  producers of others",
-                self.config.uid
+                self.service_uid
             ));
         }
         Ok(())
@@ -151,14 +176,14 @@ impl Service {
 
     /// Whether an exclusive session of this user ends a freed session that completes its file: root's
     /// and that of the service's own user do. Another user's own files are completed.
-    pub(crate) fn drain_gives_way(&self, drain: &Drain, uid: i32, priority: u32) -> bool {
+    pub(crate) fn drain_gives_way(&self, drain: &FreedSession, uid: i32, priority: u32) -> bool {
         self.is_trusted(uid) && self.gives_way(&drain.session, uid, priority)
     }
 
     /// Freed sessions that a session of this priority (0: not exclusive) does not end.
     fn staying_drains(&self, uid: i32, wanted_prio: u32) -> impl Iterator<Item = &Session> {
-        let stays = move |drain: &&Drain| wanted_prio == 0 || !self.drain_gives_way(drain, uid, wanted_prio);
-        self.drains.values().filter(stays).map(|drain| &drain.session)
+        let stays = move |drain: &&FreedSession| wanted_prio == 0 || !self.drain_gives_way(drain, uid, wanted_prio);
+        self.freed.values().filter(stays).map(|drain| &drain.session)
     }
 
     /// Whether a user can have one session more than these.
@@ -183,7 +208,7 @@ impl Service {
 
     fn check_guarded_name(&mut self, name: &[u8], uid: i32, cx: &mut Context<'_>) -> Result<(), String> {
         let opens = |session: &Session| session.opening.is_some() && config_check::is_guarded(&session.config);
-        if self.sessions.values().any(|session| opens(session) && session.unique_name() == name) {
+        if self.values().any(|session| opens(session) && session.unique_name() == name) {
             return Err(guarded_names::too_early());
         }
         let is_trusted = self.is_trusted(uid);

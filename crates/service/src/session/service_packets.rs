@@ -1,19 +1,20 @@
 //! The packets that the service itself puts into a trace (`docs/spec/service.md §16`).
 
 use esatto_protozero::{HeapBuffer, Owned};
-use esatto_schema::trace_stats::FilterStats;
 use esatto_schema::{
     BuiltinClock, ClockSnapshotWriter, REFUSED_DATA_SOURCES_FIELD, SystemInfo, TracePacketWriter, Utsname,
 };
 
+use super::read::ReadContext;
+use super::statistics::MAX_STATS_PACKET_BYTES;
 use crate::api::Now;
 use crate::buffer::table::Buffers;
 use crate::client_text::Name;
-use crate::ids::SessionId;
 use crate::machines::Machines;
-use crate::service::Service;
+use crate::read::read_pass::OwnPackets;
+use crate::session::Session;
+use crate::session::news::Event;
 use crate::session::triggers::Received;
-use crate::session::{Event, Session};
 
 /// The sequence of the service's own packets.
 const SERVICE_SEQUENCE_ID: u32 = 1;
@@ -21,18 +22,6 @@ const SERVICE_SEQUENCE_ID: u32 = 1;
 /// Lets a reader find packet boundaries in a damaged file.
 const SYNC_MARKER: [u8; 16] =
     [0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba, 0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79];
-
-/// Where the packets of the service go, whatever becomes of them there.
-pub(crate) trait OwnPackets {
-    /// Takes a packet. False: no more packets are taken.
-    fn put_own(&mut self, packet: &[u8]) -> bool;
-
-    /// Takes a packet that no filter touches.
-    fn put_unfiltered(&mut self, packet: &[u8]) -> bool;
-
-    /// What the filter did so far.
-    fn filter_stats(&self) -> Option<FilterStats>;
-}
 
 /// Makes packets of the service and puts them into a sink.
 struct Emitter<'a> {
@@ -92,11 +81,11 @@ fn sort_by_time<T>(events: &mut [(u64, T)]) {
     }
 }
 
-impl Service {
-    /// Everything that precedes the buffers' contents; false if the sink takes no more.
-    pub(crate) fn put_service_packets(&mut self, id: SessionId, pass: &mut dyn OwnPackets, now: &Now) -> bool {
-        let Self { sessions, buffers, config, machines, .. } = self;
-        let Some(session) = sessions.get_mut(&id) else { return true };
+impl Session {
+    /// Puts the packets that precede the buffers' contents. Returns false if the sink accepts no more.
+    pub(super) fn put_service_packets(&mut self, pass: &mut dyn OwnPackets, from: &ReadContext<'_>) -> bool {
+        let ReadContext { config, machines, buffers, now, .. } = from;
+        let session = self;
         let mut emitter = Emitter { uid: config.uid, pass, is_refused: false };
 
         put_snapshots(session, &mut emitter);
@@ -142,15 +131,13 @@ impl Service {
         !emitter.is_refused
     }
 
-    /// What follows when the buffers are empty.
-    pub(crate) fn put_closing_packets(&mut self, id: SessionId, pass: &mut dyn OwnPackets, now: &Now) {
-        let uid = self.config.uid;
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        let has_stats = core::mem::take(&mut session.news.stats);
-        let mut emitter = Emitter { uid, pass, is_refused: false };
-        if !session.builtin(|builtin| builtin.disable_service_events) {
+    /// Puts the packets that follow when the buffers are empty.
+    pub(super) fn put_closing_packets(&mut self, pass: &mut dyn OwnPackets, from: &mut ReadContext<'_>) {
+        let has_stats = core::mem::take(&mut self.news.stats);
+        let mut emitter = Emitter { uid: from.config.uid, pass, is_refused: false };
+        if !self.builtin(|builtin| builtin.disable_service_events) {
             emitter.put(|packet| {
-                packet.timestamp(now.boottime_ns).service_event().read_tracing_buffers_completed(true);
+                packet.timestamp(from.now.boottime_ns).service_event().read_tracing_buffers_completed(true);
             });
         }
         if !has_stats {
@@ -158,7 +145,7 @@ impl Service {
         }
         // The packet above counts, too.
         let filter_stats = emitter.pass.filter_stats().map(Box::new);
-        let Some(stats) = self.stats_packet(id, filter_stats) else { return };
+        let stats = self.encode_stats(filter_stats, MAX_STATS_PACKET_BYTES, &from.totals, from.buffers, from.work);
         emitter.put_unfiltered(35, &stats);
     }
 }

@@ -3,23 +3,24 @@
 use esatto_protozero::Owned;
 use esatto_schema::{ConcurrentSessionEvent, concurrent_session_event};
 
+use super::table::Sessions;
 use crate::client_text::Name;
 use crate::context::Context;
 use crate::ids::SessionId;
-use crate::service::Service;
-use crate::session::{Session, State};
+use crate::session::Session;
+use crate::session::state::State;
 
 /// Events kept between reads. Later ones are dropped, and counted in the statistics.
 const MAX_CONCURRENT_SESSION_EVENTS: usize = 4096;
 
-impl Service {
+impl Sessions {
     /// Changes the state of a session, and tells the sessions that watch others.
     pub(crate) fn enter(&mut self, id: SessionId, state: State, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(session) = self.get_mut(id) else { return };
         session.state = state;
         session.state_since_ns = cx.now.boottime_ns;
         let event: Name = event_of(session).into();
-        for observer in self.sessions.values_mut().filter(|observer| observer.id != id) {
+        for observer in self.values_mut().filter(|observer| observer.id != id) {
             if !matches!(observer.state, State::Disabled | State::Cloned) {
                 observer.tell(cx.now.boottime_ns, &event);
             }
@@ -29,12 +30,11 @@ impl Service {
     /// Tells a new session what state each other session is in.
     pub(crate) fn tell_of_others(&mut self, id: SessionId) {
         let others: Vec<(u64, Name)> = self
-            .sessions
             .values()
             .filter(|other| other.id != id)
             .map(|other| (other.state_since_ns, event_of(other).into()))
             .collect();
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Some(session) = self.get_mut(id) else { return };
         for (since_ns, event) in others {
             session.tell(since_ns, &event);
         }

@@ -1,0 +1,206 @@
+//! Answers to QueryServiceState (`docs/spec/service.md §24`).
+
+use esatto_protozero::Owned;
+use esatto_schema::TracingServiceState;
+use esatto_schema::tracing_service_state::{Producer as ProducerState, TracingSession};
+
+use super::Consumer;
+use crate::api::{CallId, ClientId, Output};
+use crate::context::Context;
+use crate::encode::{put, put_message};
+use crate::frame_limits::FULL_BODY_BYTES;
+use crate::ids::ProducerId;
+use crate::producer::data_sources::RegistrationId;
+use crate::producer::{Producer, Producers};
+use crate::session::Session;
+use crate::session::state::State;
+use crate::session::table::Sessions;
+
+/// Bytes of a state that are sent before the consumer has to take some of them.
+const QUERY_BATCH_BYTES: usize = 256 << 10;
+
+/// QueryServiceState calls of a consumer that wait for their answer; further ones are rejected.
+const MAX_QUERIES: usize = 16;
+
+/// The parts of the service that a query tells of.
+pub(crate) struct ServiceState<'a> {
+    pub(crate) version: &'a str,
+    pub(crate) producers: &'a Producers,
+    pub(crate) sessions: &'a Sessions,
+}
+
+impl ServiceState<'_> {
+    /// Everything but producers and data sources.
+    fn tell_sessions(&self, uid: i32, parts: &mut Parts, cx: &mut Context<'_>) {
+        let started = self.sessions.values().filter(|session| session.state == State::Started).count();
+        let count = |len: usize| Some(i32::try_from(len).unwrap_or(i32::MAX));
+        let head = TracingServiceState {
+            num_sessions: count(self.sessions.len()),
+            num_sessions_started: count(started),
+            tracing_service_version: Some(self.version.into()),
+            supports_tracing_sessions: Some(true),
+            ..TracingServiceState::default()
+        };
+        parts.add(&head.encode(), cx);
+        for session in self.sessions.values().filter(|session| uid == 0 || session.consumer_uid == uid) {
+            cx.charge(1);
+            parts.add_message(6, &tracing_session(session).encode(), cx);
+        }
+    }
+}
+
+impl Consumer {
+    /// Answers QueryServiceState in parts that each fit into a frame, as fast as the consumer takes
+    /// them.
+    pub(crate) fn query_service_state(
+        &mut self,
+        call: CallId,
+        sessions_only: bool,
+        state: &ServiceState<'_>,
+        cx: &mut Context<'_>,
+    ) {
+        if self.queries.len() >= MAX_QUERIES {
+            return cx.reject(call);
+        }
+        self.queries.push_back(Query { call, sessions_only, at: At::Head, part: Vec::new() });
+        if self.queries.len() == 1 {
+            self.continue_queries(call.client, state, cx);
+        }
+    }
+
+    /// Sends the next parts of the answers that are not complete.
+    pub(crate) fn continue_queries(&mut self, client: ClientId, state: &ServiceState<'_>, cx: &mut Context<'_>) {
+        while let Some(query) = self.queries.front_mut() {
+            if !query.send(self.uid, state, cx) {
+                return cx.push(Output::AwaitReady(client));
+            }
+            self.queries.pop_front();
+        }
+    }
+}
+
+/// A QueryServiceState call that is not answered in full yet.
+#[derive(Debug)]
+pub(crate) struct Query {
+    call: CallId,
+    sessions_only: bool,
+    at: At,
+    /// The state so far that was not sent.
+    part: Vec<u8>,
+}
+
+impl Query {
+    /// Sends a batch of the answer. Returns true if that was all.
+    fn send(&mut self, uid: i32, state: &ServiceState<'_>, cx: &mut Context<'_>) -> bool {
+        let query = self;
+        let mut parts = Parts { call: query.call, current: core::mem::take(&mut query.part), sent_bytes: 0 };
+        if query.at == At::Head {
+            state.tell_sessions(uid, &mut parts, cx);
+            query.at = At::Producer(0);
+        }
+        while let At::Producer(from) = query.at {
+            let rest = state.producers.iter_from(ProducerId(from)).filter(|_| !query.sessions_only);
+            for producer in rest {
+                if parts.sent_bytes > QUERY_BATCH_BYTES {
+                    query.at = At::Producer(producer.id.0);
+                    query.part = parts.current;
+                    return false;
+                }
+                cx.charge(1);
+                parts.add_message(1, &told_producer(producer).encode(), cx);
+            }
+            query.at = At::Registration(RegistrationId(0));
+        }
+        let At::Registration(from) = query.at else { return true };
+        for (id, registration) in state.producers.data_sources.iter_from(from).filter(|_| !query.sessions_only) {
+            if parts.sent_bytes > QUERY_BATCH_BYTES {
+                query.at = At::Registration(id);
+                query.part = parts.current;
+                return false;
+            }
+            cx.charge(1);
+            // DataSource { ds_descriptor = 1, producer_id = 2 }
+            let mut entry = Vec::with_capacity(registration.descriptor.len() + 16);
+            put_message(&mut entry, 1, &registration.descriptor);
+            put(&mut entry, 2, registration.producer.0.into());
+            parts.add_message(2, &entry, cx);
+        }
+        cx.reply(query.call, parts.body());
+        true
+    }
+}
+
+/// What of the state comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    Head,
+    /// Producers from this number on.
+    Producer(u16),
+    /// Data sources from this one on.
+    Registration(RegistrationId),
+}
+
+/// A state that is spread over several replies of limited size.
+struct Parts {
+    call: CallId,
+    current: Vec<u8>,
+    sent_bytes: usize,
+}
+
+impl Parts {
+    fn add(&mut self, field: &[u8], cx: &mut Context<'_>) {
+        // What is too long for a full part has one of its own; it fits into a frame, because its
+        // cause was refused otherwise.
+        if !self.current.is_empty() && self.current.len() + field.len() > FULL_BODY_BYTES - 8 {
+            let body = self.body();
+            cx.reply_part(self.call, body);
+        }
+        self.current.extend_from_slice(field);
+    }
+
+    fn add_message(&mut self, field: u64, message: &[u8], cx: &mut Context<'_>) {
+        let mut bytes = Vec::with_capacity(message.len() + 8);
+        put_message(&mut bytes, field, message);
+        self.add(&bytes, cx);
+    }
+
+    /// The state so far as a QueryServiceStateResponse { service_state = 1 }.
+    fn body(&mut self) -> Vec<u8> {
+        let mut body = Vec::with_capacity(self.current.len() + 8);
+        put_message(&mut body, 1, &self.current);
+        self.current.clear();
+        self.sent_bytes += body.len();
+        body
+    }
+}
+
+fn told_producer(producer: &Producer) -> ProducerState {
+    ProducerState {
+        id: Some(producer.id.0.into()),
+        name: Some(producer.name.to_vec().into()),
+        uid: Some(producer.peer.uid),
+        sdk_version: Some(producer.sdk_version.clone().into()),
+        pid: producer.peer.pid,
+        machine_id: Some(producer.peer.machine_id).filter(|&id| id != 0),
+        machine_name: Some(&producer.machine_name).filter(|name| !name.is_empty()).map(|name| name.clone().into()),
+        ..ProducerState::default()
+    }
+}
+
+fn tracing_session(session: &Session) -> TracingSession {
+    let config = &session.config;
+    TracingSession {
+        id: Some(session.id.0),
+        consumer_uid: Some(session.consumer_uid),
+        state: Some(session.state.name().into()),
+        unique_session_name: config.unique_session_name.clone(),
+        buffer_size_kb: config.buffers.iter().map(|buffer| buffer.size_kb.unwrap_or(0)).collect(),
+        duration_ms: Some(config.duration_ms.unwrap_or(0)),
+        num_data_sources: Some(u32::try_from(session.instances.len()).unwrap_or(u32::MAX)),
+        start_realtime_ns: session.started_realtime_ns.map(|ns| ns as i64),
+        bugreport_score: config.bugreport_score,
+        bugreport_filename: config.bugreport_filename.clone(),
+        is_started: Some(session.state == State::Started),
+        ..TracingSession::default()
+    }
+}

@@ -1,0 +1,239 @@
+//! Calls of the consumer port (`docs/spec/wire-protocol.md §12, §14`).
+
+use esatto_protozero::Owned;
+use esatto_schema::{
+    ObserveEventsRequestReader, QueryCapabilitiesResponse, SaveTraceForBugreportResponse, TraceConfig,
+    TracingServiceCapabilities, observable_events,
+};
+
+use crate::api::{CallId, ClientId, ConsumerCall};
+use crate::client_text::{MAX_NAME_BYTES, Name};
+use crate::consumer::reply_disabled;
+use crate::consumer::state_query::ServiceState;
+use crate::context::Context;
+use crate::encode::{put_message, put_varint};
+use crate::frame_limits::FULL_BODY_BYTES;
+use crate::ids::{InstanceId, SessionId};
+use crate::service::Service;
+use crate::session::flush::{AfterFlush, FlushReason};
+
+impl Service {
+    /// Every call but EnableTracing and CloneSession.
+    pub(crate) fn consumer_call(&mut self, call: CallId, method: ConsumerCall<'_>, cx: &mut Context<'_>) {
+        let Some(consumer) = self.consumers.get_mut(call.client) else { return cx.reject(call) };
+        let session = consumer.session;
+        match method {
+            ConsumerCall::EnableTracing(_) | ConsumerCall::CloneSession(_) => cx.reject(call),
+            ConsumerCall::DisableTracing => {
+                cx.reply_empty(call);
+                if let Some(session) = session {
+                    self.disable(session, false, None, cx);
+                }
+            }
+            ConsumerCall::StartTracing => {
+                cx.reply_empty(call);
+                if let Some(session) = session {
+                    self.start(session, cx);
+                }
+            }
+            ConsumerCall::FreeBuffers => {
+                cx.reply_empty(call);
+                if let Some(session) = session {
+                    self.free_for_consumer(session, cx);
+                }
+            }
+            ConsumerCall::ReadBuffers => {
+                if let Some(earlier) = consumer.read_call.replace(call) {
+                    cx.reject(earlier);
+                }
+                self.continue_read(call.client, cx);
+            }
+            ConsumerCall::Flush(request) => {
+                // Upstream never answers without a session; there is no reason to keep anyone waiting.
+                let Some(session) = session else { return cx.reject(call) };
+                let reason = FlushReason::Consumer(request.flags().unwrap_or(0));
+                let timeout_ms = request.timeout_ms().unwrap_or(0);
+                self.flush(session, timeout_ms, reason, AfterFlush::Reply(call), cx);
+            }
+            ConsumerCall::ChangeTraceConfig(request) => {
+                cx.reply_empty(call);
+                let config = request.trace_config().map(|config| TraceConfig::decode(config.as_bytes()));
+                if let (Some(session), Some(Ok(config))) = (session, config) {
+                    self.change_config(session, config, cx);
+                }
+            }
+            ConsumerCall::Detach(request) => self.detach(call, request.key().unwrap_or_default(), cx),
+            ConsumerCall::Attach(request) => self.attach(call, request.key().unwrap_or_default(), cx),
+            ConsumerCall::GetTraceStats => self.get_trace_stats(call, session, cx),
+            ConsumerCall::ObserveEvents(request) => self.observe_events(call, request, cx),
+            ConsumerCall::QueryServiceState(request) => {
+                let state = ServiceState {
+                    version: &self.config.version,
+                    producers: &self.producers,
+                    sessions: &self.sessions,
+                };
+                consumer.query_service_state(call, request.sessions_only().unwrap_or(false), &state, cx);
+            }
+            ConsumerCall::QueryCapabilities => {
+                use observable_events::Type;
+                let capabilities = TracingServiceCapabilities {
+                    has_query_capabilities: Some(true),
+                    observable_events: vec![
+                        Type::TYPE_DATA_SOURCES_INSTANCES,
+                        Type::TYPE_ALL_DATA_SOURCES_STARTED,
+                        Type::TYPE_CLONE_TRIGGER_HIT,
+                    ],
+                    has_trace_config_output_path: Some(true),
+                    has_clone_session: Some(true),
+                    ..Default::default()
+                };
+                let response = QueryCapabilitiesResponse { capabilities: Some(capabilities), ..Default::default() };
+                cx.reply(call, response.encode());
+            }
+            ConsumerCall::SaveTraceForBugreport => {
+                let msg = Some("not supported, clone the session instead".into());
+                let response = SaveTraceForBugreportResponse { success: Some(false), msg, ..Default::default() };
+                cx.reply(call, response.encode());
+            }
+        }
+    }
+
+    /// Answers GetTraceStats with the histograms of as many writers as fit into a frame.
+    fn get_trace_stats(&mut self, call: CallId, session: Option<SessionId>, cx: &mut Context<'_>) {
+        let totals = self.totals();
+        let Some(session) = session.and_then(|session| self.sessions.get_mut(session)) else { return cx.reject(call) };
+        let filter_stats = session.trace_filter.as_ref().map(|filter| Box::new(filter.stats()));
+        let stats = session.encode_stats(filter_stats, FULL_BODY_BYTES - 8, &totals, &self.buffers, &mut self.work);
+        // GetTraceStatsResponse { trace_stats = 1 }
+        let mut reply = Vec::with_capacity(stats.len() + 8);
+        put_message(&mut reply, 1, &stats);
+        cx.reply(call, reply);
+    }
+
+    fn observe_events(&mut self, call: CallId, request: ObserveEventsRequestReader<'_>, cx: &mut Context<'_>) {
+        let Some(consumer) = self.consumers.get_mut(call.client) else { return };
+        let observes = consumer.observe(call, request, cx);
+        let Some(session) = consumer.session.and_then(|session| self.sessions.get(session)) else { return };
+        let id = session.id;
+        let instances = if observes.instances { session.instances.ids() } else { Vec::new() };
+        if observes.all_started && session.all_started_reported {
+            self.consumers.notify_all_started(call.client);
+        }
+        cx.charge(instances.len());
+        for instance in instances {
+            self.notify_instance_state(call.client, id, instance);
+        }
+    }
+
+    /// Tells a consumer the state of an instance.
+    pub(crate) fn notify_instance_state(&mut self, client: ClientId, session: SessionId, id: InstanceId) {
+        if !self.consumers.observes_instances(client) {
+            return;
+        }
+        let instance = self.sessions.get(session).and_then(|session| session.instances.get(id));
+        let Some(instance) = instance else { return };
+        let producer = self.producers.get(instance.producer).map(|producer| Name::clone(&producer.name));
+        self.consumers.notify_instance_state(client, producer, Name::clone(&instance.name), instance.state);
+    }
+
+    pub(crate) fn consumer_disconnected(&mut self, client: ClientId, cx: &mut Context<'_>) {
+        let Some(consumer) = self.consumers.remove(client) else { return };
+        self.abandon_clones_for(client, cx);
+        if let Some(session) = consumer.session {
+            if let Some(session) = self.sessions.get_mut(session) {
+                session.consumer = None;
+            }
+            self.free_for_consumer(session, cx);
+        }
+    }
+
+    /// Answers the EnableTracing call of a session's consumer, if it waits, and the call that made
+    /// a clone.
+    pub(crate) fn notify_disabled(&mut self, id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if session.clone.is_some() {
+            let error = session.end_error.clone();
+            return self.clone_is_complete(id, error, cx);
+        }
+        if self.answer_end(id, cx) {
+            return;
+        }
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if session.consumer.is_none() && session.detach_key.is_some() && session.end_error.is_none() {
+            // What a detached session recorded is in its file, or lost. Only an error waits for a
+            // consumer to be told.
+            self.free(id, None, cx);
+        }
+    }
+
+    /// Answers the EnableTracing call of a session's consumer; false if none waits. The session
+    /// keeps its error, for a consumer that attaches later.
+    pub(crate) fn answer_end(&mut self, id: SessionId, cx: &mut Context<'_>) -> bool {
+        let Some(session) = self.sessions.get(id) else { return false };
+        let consumer = session.consumer.and_then(|client| self.consumers.get_mut(client));
+        let Some(call) = consumer.and_then(|consumer| consumer.enable_call.take()) else { return false };
+        reply_disabled(call, session.end_error.clone(), cx);
+        true
+    }
+
+    fn detach(&mut self, call: CallId, key: &[u8], cx: &mut Context<'_>) {
+        let Some(consumer) = self.consumers.get_mut(call.client) else { return cx.reject(call) };
+        let uid = consumer.uid;
+        let is_taken = self
+            .sessions
+            .values()
+            .any(|session| session.consumer_uid == uid && session.detach_key.as_deref() == Some(key));
+        let session = consumer.session.and_then(|session| self.sessions.get_mut(session));
+        let Some(session) = session.filter(|_| !key.is_empty() && key.len() <= MAX_NAME_BYTES && !is_taken) else {
+            return cx.reject(call);
+        };
+        session.detach_key = Some(key.to_vec());
+        session.consumer = None;
+        consumer.session = None;
+        if let Some(earlier) = consumer.enable_call.take().and_then(|call| consumer.detached_call.replace(call)) {
+            cx.reject(earlier);
+        }
+        if let Some(read) = consumer.read_call.take() {
+            cx.reply_empty(read);
+        }
+        cx.reply_empty(call);
+    }
+
+    fn attach(&mut self, call: CallId, key: &[u8], cx: &mut Context<'_>) {
+        let Some(consumer) = self.consumers.get_mut(call.client) else { return cx.reject(call) };
+        let uid = consumer.uid;
+        let detached = self.sessions.values_mut().find(|session| {
+            session.consumer.is_none() && session.consumer_uid == uid && session.detach_key.as_deref() == Some(key)
+        });
+        let Some(session) = detached.filter(|_| consumer.session.is_none()) else { return cx.reject(call) };
+        session.detach_key = None;
+        session.consumer = Some(call.client);
+        consumer.session = Some(session.id);
+        // AttachResponse { trace_config = 1 }
+        let mut response = vec![1 << 3 | 2];
+        put_varint(&mut response, session.config_bytes.len() as u64);
+        response.extend_from_slice(&session.config_bytes);
+        let are_started = session.all_started_reported;
+        cx.reply(call, response);
+        if are_started {
+            self.consumers.notify_all_started(call.client);
+        }
+    }
+
+    /// Registers for the end of the session attached before.
+    pub(crate) fn wait_for_end(&mut self, call: CallId, cx: &mut Context<'_>) {
+        let Some(consumer) = self.consumers.get_mut(call.client) else { return cx.reject(call) };
+        for earlier in [consumer.enable_call.replace(call), consumer.detached_call.take()].into_iter().flatten() {
+            cx.reject(earlier);
+        }
+        let session = consumer.session.and_then(|session| self.sessions.get(session));
+        // Upstream never answers when the end was before; there is no reason to keep anyone waiting.
+        let error = match session {
+            None => Some("this consumer has no session".to_owned()),
+            Some(session) if session.is_over() => session.end_error.clone(),
+            Some(_) => return,
+        };
+        consumer.enable_call = None;
+        reply_disabled(call, error, cx);
+    }
+}

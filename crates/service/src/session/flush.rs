@@ -1,0 +1,194 @@
+//! Flushes of a session: time-outs, reasons, and the producers that have not answered yet
+//! (`docs/spec/service.md §12, §13`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use esatto_schema::TraceConfig;
+use esatto_schema::trace_config::WriteFlushMode;
+
+use super::clone::{BufferGroup, CloneId};
+use super::instances::Instance;
+use super::state::State;
+use super::{Session, trace_file};
+use crate::api::{CallId, MemoryKind};
+use crate::context::Context;
+use crate::ids::{BufferId, InstanceId, ProducerId};
+use crate::producer::Producers;
+use crate::producer::commands::{Command, encoded};
+
+/// Milliseconds that a flush waits for answers, if neither the call nor the config says so.
+pub(super) const DEFAULT_FLUSH_TIMEOUT_MS: u32 = 5000;
+
+/// Flushes of one session that may wait for answers; a further one is refused at this many.
+const MAX_PENDING_FLUSHES: usize = 1000;
+
+/// Milliseconds between two flushes of a session that streams into a file.
+const FILE_FLUSH_PERIOD_MS: u32 = 5000;
+
+/// Why a flush is made (`docs/spec/service.md §12`, flags).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlushReason {
+    Periodic,
+    TraceStop,
+    Clone {
+        for_bugreport: bool,
+    },
+    /// Whatever the consumer says in its flags.
+    Consumer(u64),
+}
+
+impl FlushReason {
+    const STOP: u64 = 2;
+    const CLONE: u64 = 3;
+    const BY_SERVICE: u64 = 0x10;
+    const FOR_BUGREPORT: u64 = 0x100;
+
+    pub(crate) fn flags(self) -> u64 {
+        match self {
+            Self::Periodic => Self::BY_SERVICE | 1,
+            Self::TraceStop => Self::BY_SERVICE | Self::STOP,
+            Self::Clone { for_bugreport: false } => Self::BY_SERVICE | Self::CLONE,
+            Self::Clone { for_bugreport: true } => Self::FOR_BUGREPORT | Self::BY_SERVICE | Self::CLONE,
+            Self::Consumer(flags) => flags,
+        }
+    }
+
+    /// Whether the trace is to name the data sources that did not answer.
+    pub(crate) fn names_slow_ones(self) -> bool {
+        matches!(self.flags() & 0xf, Self::STOP | Self::CLONE)
+    }
+}
+
+/// What happens when a flush is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterFlush {
+    Nothing,
+    Reply(CallId),
+    WriteFile,
+    StopSession,
+    /// Some of the session's buffers are to be copied.
+    Clone(CloneId, BufferGroup),
+}
+
+/// The instances that a flush is for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// The youngest that there was.
+    pub(crate) up_to: InstanceId,
+    /// Those that write to these buffers; all, if there are none.
+    pub(crate) buffers: Option<Vec<BufferId>>,
+}
+
+impl Asked {
+    pub(crate) fn includes(&self, instance: &Instance) -> bool {
+        let is_for = |buffers: &Vec<BufferId>| buffers.contains(&instance.buffer);
+        instance.id <= self.up_to && self.buffers.as_ref().is_none_or(is_for)
+    }
+}
+
+/// A flush that producers have not answered yet.
+#[derive(Debug)]
+pub(crate) struct PendingFlush {
+    /// Who did not answer yet. Each of them knows of this flush (`Producer::flushes`).
+    pub(crate) waiting_for: BTreeSet<ProducerId>,
+    /// All answered, or the time is over; what was not committed is being copied.
+    pub(crate) is_over: bool,
+    pub(crate) asked: Asked,
+    pub(crate) reason: FlushReason,
+    pub(crate) then: AfterFlush,
+}
+
+/// When data sources are asked to flush while the session runs; fixed at EnableTracing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FlushStrategy {
+    Never,
+    Periodic { period_ms: u32 },
+    BeforeFileWrites,
+}
+
+impl FlushStrategy {
+    pub(crate) fn of(config: &TraceConfig) -> Self {
+        let by_config = match config.flush_period_ms {
+            None | Some(0) => Self::Never,
+            Some(period_ms) => Self::Periodic { period_ms },
+        };
+        if !config.write_into_file.unwrap_or(false) {
+            return by_config;
+        }
+        match config.write_flush_mode {
+            Some(WriteFlushMode::WRITE_FLUSH_DISABLED) => by_config,
+            Some(WriteFlushMode::WRITE_FLUSH_ENABLED) => Self::BeforeFileWrites,
+            _ if trace_file::write_period_ms(config) > FILE_FLUSH_PERIOD_MS => Self::BeforeFileWrites,
+            _ => Self::Periodic { period_ms: FILE_FLUSH_PERIOD_MS },
+        }
+    }
+}
+
+impl Session {
+    /// Tells whether a flush can begin: the session runs, and not too many flushes wait.
+    pub(crate) fn can_flush(&self) -> bool {
+        self.flushes.len() <= MAX_PENDING_FLUSHES && self.state == State::Started
+    }
+
+    /// Sends a flush to the producers of the instances that it is for. Returns false if there are none.
+    pub(crate) fn ask_to_flush(
+        &mut self,
+        id: u64,
+        asked: Asked,
+        reason: FlushReason,
+        then: AfterFlush,
+        producers: &mut Producers,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let mut requests: BTreeMap<ProducerId, Vec<InstanceId>> = BTreeMap::new();
+        cx.charge(self.instances.len());
+        for instance in self.instances.iter().filter(|instance| asked.includes(instance)) {
+            let Some(producer) = producers.get(instance.producer) else { continue };
+            let scrapes_itself = producer.memory_kind == MemoryKind::Emulated && producer.wants_scraping;
+            if !instance.no_flush {
+                requests.entry(instance.producer).or_default().push(instance.id);
+            } else if scrapes_itself {
+                requests.entry(instance.producer).or_default();
+            }
+        }
+        self.news.forget_slow_flush();
+        self.flushes_requested += 1;
+        for (producer, instances) in &requests {
+            if let Some(producer) = producers.get_mut(*producer) {
+                producer.flushes.insert(id, self.id);
+                producer.send(Command::Encoded(encoded::flush(instances, id, reason.flags())), cx);
+            }
+        }
+        let waiting_for: BTreeSet<ProducerId> = requests.into_keys().collect();
+        let is_asked = !waiting_for.is_empty();
+        self.flushes.insert(id, PendingFlush { waiting_for, is_over: false, asked, reason, then });
+        is_asked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flush_strategy_follows_the_table() {
+        let config = |file, flush_period_ms, file_write_period_ms, write_flush_mode| TraceConfig {
+            write_into_file: Some(file),
+            flush_period_ms,
+            file_write_period_ms,
+            write_flush_mode,
+            ..TraceConfig::default()
+        };
+        let periodic = |period_ms| FlushStrategy::Periodic { period_ms };
+        for (config, expected) in [
+            (config(false, None, None, None), FlushStrategy::Never),
+            (config(false, Some(70), None, None), periodic(70)),
+            (config(true, Some(70), Some(5000), None), periodic(5000)),
+            (config(true, Some(70), Some(5001), None), FlushStrategy::BeforeFileWrites),
+            (config(true, None, Some(1), Some(WriteFlushMode::WRITE_FLUSH_ENABLED)), FlushStrategy::BeforeFileWrites),
+            (config(true, Some(70), Some(1), Some(WriteFlushMode::WRITE_FLUSH_DISABLED)), periodic(70)),
+        ] {
+            assert_eq!(FlushStrategy::of(&config), expected);
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Producers that take part in a session, and the entries of its config that want them
+//! (`docs/spec/service.md §6`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use esatto_protozero::Fields;
+use esatto_schema::DataSourceConfigReader;
+
+use super::{Session, config_check};
+use crate::api::SystemFacts;
+use crate::client_text::{MAX_NAME_BYTES, Name};
+use crate::context::Context;
+use crate::fair_share::Bounds;
+use crate::ids::{BufferId, SessionId};
+use crate::name_pattern::NamePattern;
+use crate::producer::Producer;
+
+/// Instances that one producer may have in a session, whatever others have.
+const INSTANCES_PER_PRODUCER: u64 = 16;
+
+/// Instances that all producers together may have in a session beyond that, so that registrations
+/// cannot multiply a config without end. A user gets at most half of what is left, and a producer
+/// at most half of what is left for its user. What is refused is named in the log and in the trace,
+/// and counted in its statistics.
+const INSTANCES_OF_ALL: u64 = 16_384;
+
+pub(crate) const INSTANCES: Bounds = Bounds { each: INSTANCES_PER_PRODUCER, pool: INSTANCES_OF_ALL };
+
+/// What a `machine_name_filter` calls the machine of the service, whatever its name.
+const HOST: &[u8] = b"host";
+
+/// What a session knows of a producer that it asked, or might have asked, for data.
+#[derive(Debug)]
+pub(crate) struct Member {
+    /// Instances that it has now.
+    pub(crate) instances: u64,
+    /// Entries of the config for which was found out whether they want this producer.
+    is_known: Entries,
+    /// Those that do.
+    is_wanted: Entries,
+    /// The log has a line that says that it gets no more instances.
+    pub(crate) is_refused: bool,
+}
+
+impl Member {
+    fn new(entries: usize) -> Self {
+        Self { instances: 0, is_known: Entries::new(entries), is_wanted: Entries::new(entries), is_refused: false }
+    }
+
+    /// The filters of the config changed.
+    pub(crate) fn forget_filters(&mut self) {
+        self.is_known.clear();
+    }
+}
+
+/// Some of the entries of a config, a bit for each.
+#[derive(Clone, Debug)]
+pub(crate) struct Entries(Box<[u64]>);
+
+impl Entries {
+    fn new(len: usize) -> Self {
+        Self(vec![0; len.div_ceil(64)].into())
+    }
+
+    fn contains(&self, at: usize) -> bool {
+        self.0.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 != 0)
+    }
+
+    fn set(&mut self, at: usize, value: bool) {
+        if let Some(word) = self.0.get_mut(at / 64) {
+            *word = *word & !(1 << (at % 64)) | u64::from(value) << (at % 64);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
+    /// Those that are in the other set too, or are not.
+    fn filtered(&self, other: &Self, wanted: bool) -> Vec<usize> {
+        let mut found = Vec::new();
+        for (at, (&mine, &theirs)) in self.0.iter().zip(&other.0).enumerate() {
+            let mut left = mine & if wanted { theirs } else { !theirs };
+            while left != 0 {
+                found.push(at * 64 + left.trailing_zeros() as usize);
+                left &= left - 1;
+            }
+        }
+        found
+    }
+
+    /// The entries of a config by the name of their data source.
+    pub(crate) fn by_name(config: &esatto_schema::TraceConfig) -> BTreeMap<Name, Self> {
+        let mut by_name: BTreeMap<Name, Self> = BTreeMap::new();
+        let sources = &config.data_sources;
+        for (entry, source) in sources.iter().enumerate() {
+            let Some(name) = source.config.as_ref().and_then(|config| config.name.as_deref()) else { continue };
+            // No data source has a longer one.
+            if name.is_empty() || name.len() > MAX_NAME_BYTES {
+                continue;
+            }
+            match by_name.get_mut(name) {
+                Some(entries) => entries.set(entry, true),
+                None => {
+                    let mut entries = Self::new(sources.len());
+                    entries.set(entry, true);
+                    by_name.insert(name.into(), entries);
+                }
+            }
+        }
+        by_name
+    }
+}
+
+impl Session {
+    /// Whether an entry's filters let a producer pass; found out once for each of both.
+    pub(crate) fn wants(
+        &mut self,
+        entry: usize,
+        producer: &Producer,
+        host: &SystemFacts,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let Some(source) = self.config.data_sources.get(entry) else { return false };
+        let entries = self.config.data_sources.len();
+        let member = self.members.entry(producer.id).or_insert_with(|| Member::new(entries));
+        if !member.is_known.contains(entry) {
+            let patterns = self.patterns.get(entry).map_or(&[][..], Vec::as_slice);
+            cx.charge(source.machine_name_filter.len() + source.producer_name_filter.len() + patterns.len());
+            let all_machines = self.config.trace_all_machines.unwrap_or(false);
+            let is_wanted = is_on_wanted_machine(source, all_machines, producer, host)
+                && passes_name_filters(source, (self.id, patterns), producer, cx);
+            member.is_known.set(entry, true);
+            member.is_wanted.set(entry, is_wanted);
+        }
+        member.is_wanted.contains(entry)
+    }
+
+    /// The entries of a data source that let a producer pass.
+    pub(crate) fn wanted_entries(
+        &mut self,
+        name: &[u8],
+        producer: &Producer,
+        host: &SystemFacts,
+        cx: &mut Context<'_>,
+    ) -> Vec<usize> {
+        let Some(named) = self.entries_by_name.get(name).cloned() else { return Vec::new() };
+        let entries = self.config.data_sources.len();
+        let member = self.members.entry(producer.id).or_insert_with(|| Member::new(entries));
+        for entry in named.filtered(&member.is_known, false) {
+            self.wants(entry, producer, host, cx);
+        }
+        let wanted = self.members.get(&producer.id).map(|member| named.filtered(&member.is_wanted, true));
+        cx.charge(named.0.len());
+        wanted.unwrap_or_default()
+    }
+
+    /// The buffer that an entry's data go to.
+    pub(crate) fn target_of(&self, entry: usize) -> Option<BufferId> {
+        let source = self.config.data_sources.get(entry)?;
+        let index = config_check::target_buffer(&self.config, source.config.as_ref()?)?;
+        self.buffers.get(index).copied()
+    }
+
+    /// The config of an entry's instances, made once.
+    pub(crate) fn config_of(&mut self, entry: usize, buffer: BufferId, cx: &mut Context<'_>) -> Arc<[u8]> {
+        if let Some(made) = self.instance_configs.get(&entry) {
+            return Arc::clone(made);
+        }
+        let config = self.source_configs.get(entry).map_or(&[][..], Vec::as_slice);
+        let made: Arc<[u8]> = instance_config(self, config, buffer).into();
+        cx.charge_bytes(made.len());
+        self.instance_configs.insert(entry, Arc::clone(&made));
+        made
+    }
+}
+
+/// The config of an instance: the entry's, byte for byte, with the fields that the service sets.
+fn instance_config(session: &Session, entry_config: &[u8], buffer: BufferId) -> Vec<u8> {
+    let overwritten = [2, 3, 4, 6, 7, 8, 122];
+    let prefers_suspend_clock = session.config.prefer_suspend_clock_for_duration;
+    let mut out = Vec::with_capacity(entry_config.len() + 64);
+    let mut fields = Fields::new(entry_config);
+    let mut copied_to = 0;
+    while let Some((field, bytes)) = fields.next_with_bytes() {
+        if overwritten.contains(&field.id) && (field.id != 122 || prefers_suspend_clock.is_some()) {
+            let end = fields.offset();
+            out.extend_from_slice(&entry_config[copied_to..end - bytes.len()]);
+            copied_to = end;
+        }
+    }
+    out.extend_from_slice(&entry_config[copied_to..fields.offset()]);
+
+    let mut own = esatto_protozero::HeapBuffer::new();
+    let mut config = esatto_schema::DataSourceConfigWriter::from(own.message());
+    config.target_buffer(buffer.0.into());
+    config.trace_duration_ms(session.config.duration_ms.unwrap_or(0));
+    config.tracing_session_id(session.id.0);
+    config.enable_extra_guardrails(config_check::is_guarded(&session.config));
+    config.stop_timeout_ms(session.stop_timeout_ms());
+    if let Some(prefers) = prefers_suspend_clock {
+        config.prefer_suspend_clock_for_duration(prefers);
+    }
+    config.session_initiator(esatto_schema::data_source_config::SessionInitiator::SESSION_INITIATOR_UNSPECIFIED);
+    drop(config);
+    out.extend_from_slice(own.as_slice());
+    out
+}
+
+/// Whether an entry wants producers of this one's machine.
+fn is_on_wanted_machine(
+    source: &esatto_schema::trace_config::DataSource,
+    all_machines: bool,
+    producer: &Producer,
+    host: &SystemFacts,
+) -> bool {
+    let wanted = &source.machine_name_filter;
+    let is_host = producer.peer.machine_id == 0;
+    if wanted.is_empty() {
+        return is_host || all_machines;
+    }
+    let names = |name: &[u8]| wanted.iter().any(|wanted| wanted.as_bytes() == name);
+    let name = &producer.machine_name;
+    match is_host {
+        true => names(HOST) || names(host.machine_name().as_bytes()),
+        // A guest may call itself what it likes, but it does not become the host by that.
+        false => name != HOST && names(name),
+    }
+}
+
+/// Whether an entry wants producers of this one's name.
+fn passes_name_filters(
+    source: &esatto_schema::trace_config::DataSource,
+    (session, patterns): (SessionId, &[NamePattern]),
+    producer: &Producer,
+    cx: &mut Context<'_>,
+) -> bool {
+    let names = &source.producer_name_filter;
+    let is_unfiltered = names.is_empty() && patterns.is_empty();
+    let is_named = || names.iter().any(|name| *name.as_bytes() == *producer.name);
+    is_unfiltered || is_named() || patterns.iter().any(|pattern| pattern.matches(session, &producer.name, cx))
+}
+
+/// The raw config of each `data_sources` entry of an encoded TraceConfig, in order.
+pub(crate) fn raw_source_configs(config: esatto_schema::TraceConfigReader<'_>) -> Vec<Vec<u8>> {
+    config
+        .data_sources()
+        .map(|source| {
+            source.config().map_or_else(Vec::new, |config: DataSourceConfigReader<'_>| config.as_bytes().to_vec())
+        })
+        .collect()
+}

@@ -1,0 +1,160 @@
+//! Events and clock snapshots that a session tells in its trace at the next read.
+
+use std::collections::VecDeque;
+
+use crate::api::Now;
+use crate::client_text::Name;
+use crate::machines::Told;
+
+/// Clock snapshots kept between reads.
+const MAX_SNAPSHOTS: usize = 16;
+
+/// `flush_started`, `all_data_sources_flushed` and `last_flush_slow_data_sources` events kept between reads, each.
+const MAX_FLUSH_EVENTS: usize = 64;
+
+/// How far a clock must have drifted from BOOTTIME since the last snapshot for a new one to be kept.
+const SNAPSHOT_DRIFT_NS: u64 = 10_000_000;
+
+/// Refused data sources named between reads; those beyond are only counted.
+const MAX_REFUSED_NAMES: usize = 32;
+
+/// Something in the life of the session that its trace tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    AllDataSourcesStarted,
+    TracingStarted,
+    AllDataSourcesFlushed,
+    TracingDisabled,
+    FlushStarted,
+    CloneStarted,
+    /// The index of the buffer.
+    BufferCloned(u32),
+    /// Producer and data source names.
+    SlowStartingDataSources(Vec<(Name, Name)>),
+    /// Producer and data source names.
+    LastFlushSlowDataSources(Vec<(Name, Name)>),
+    /// Producer and data source names, those of the first few.
+    RefusedDataSources(Vec<(Name, Name)>),
+}
+
+/// What the service itself has to say in the next read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct News {
+    /// The snapshot taken at the start, until it is read.
+    pub(crate) initial_snapshot: Option<Now>,
+    /// Later ones, oldest first.
+    pub(crate) snapshots: VecDeque<Now>,
+    pub(crate) sync_marker: bool,
+    pub(crate) stats: bool,
+    /// Config, uuid, … have been emitted.
+    pub(crate) first_read_done: bool,
+    /// When and what.
+    pub(crate) events: Vec<(u64, Event)>,
+    /// When, and the encoded ConcurrentSessionEvent.
+    pub(crate) concurrent: Vec<(u64, Name)>,
+    /// What was said of other machines.
+    pub(crate) told: Told,
+}
+
+impl News {
+    /// Names a refused data source, if there is room.
+    pub(super) fn add_refusal(&mut self, producer: &Name, data_source: &Name, now: &Now) {
+        let names = || (Name::clone(producer), Name::clone(data_source));
+        let told = self.events.iter_mut().find_map(|(_, event)| match event {
+            Event::RefusedDataSources(told) => Some(told),
+            _ => None,
+        });
+        match told {
+            Some(told) if told.len() < MAX_REFUSED_NAMES => told.push(names()),
+            Some(_) => {}
+            None => self.add_event(Event::RefusedDataSources(vec![names()]), now),
+        }
+    }
+
+    pub(super) fn add_snapshot(&mut self, now: &Now) {
+        if self.snapshots.back().is_some_and(|last| !has_drifted(last, now)) {
+            return;
+        }
+        if self.snapshots.len() == MAX_SNAPSHOTS {
+            self.snapshots.pop_front();
+        }
+        self.snapshots.push_back(*now);
+    }
+
+    pub(super) fn add_event(&mut self, event: Event, now: &Now) {
+        let kind = core::mem::discriminant(&event);
+        let max = match event {
+            Event::FlushStarted | Event::AllDataSourcesFlushed | Event::LastFlushSlowDataSources(_) => MAX_FLUSH_EVENTS,
+            _ => 1,
+        };
+        let is_same = |kept: &(u64, Event)| core::mem::discriminant(&kept.1) == kind;
+        if self.events.iter().filter(|kept| is_same(kept)).count() >= max {
+            if let Some(oldest) = self.events.iter().position(is_same) {
+                self.events.remove(oldest);
+            }
+        }
+        self.events.push((now.boottime_ns, event));
+    }
+
+    pub(crate) fn forget_slow_flush(&mut self) {
+        self.events.retain(|(_, event)| !matches!(event, Event::LastFlushSlowDataSources(_)));
+    }
+}
+
+/// Whether some clock advanced differently from BOOTTIME.
+fn has_drifted(last: &Now, now: &Now) -> bool {
+    let boot = now.boottime_ns.wrapping_sub(last.boottime_ns) as i64;
+    let clocks = |at: &Now| {
+        let tsc = at.tsc.unwrap_or(at.boottime_ns);
+        [at.realtime_ns, at.realtime_coarse_ns, at.monotonic_ns, at.monotonic_coarse_ns, at.monotonic_raw_ns, tsc]
+    };
+    clocks(last)
+        .iter()
+        .zip(clocks(now))
+        .any(|(&last, now)| (now.wrapping_sub(last) as i64).abs_diff(boot) >= SNAPSHOT_DRIFT_NS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_is_kept_when_a_clock_drifts() {
+        let mut news = News::default();
+        let first = Now { boottime_ns: 1_000_000_000, realtime_ns: 5_000_000_000, ..Now::default() };
+        news.add_snapshot(&first);
+        let mut later = first;
+        for ns in [
+            &mut later.boottime_ns,
+            &mut later.realtime_ns,
+            &mut later.realtime_coarse_ns,
+            &mut later.monotonic_ns,
+            &mut later.monotonic_coarse_ns,
+            &mut later.monotonic_raw_ns,
+        ] {
+            *ns += 3_000_000_000;
+        }
+        later.realtime_ns += 9_999_999;
+        news.add_snapshot(&later);
+        assert_eq!(news.snapshots.len(), 1);
+        later.realtime_ns += 1;
+        news.add_snapshot(&later);
+        assert_eq!(news.snapshots.len(), 2);
+        for i in 0..100 {
+            news.add_snapshot(&Now { boottime_ns: i * 1_000_000_000, ..Now::default() });
+        }
+        assert_eq!(news.snapshots.len(), MAX_SNAPSHOTS);
+    }
+
+    #[test]
+    fn events_between_reads_are_bounded() {
+        let mut news = News::default();
+        for boottime_ns in 0..1000 {
+            let now = Now { boottime_ns, ..Now::default() };
+            news.add_event(Event::FlushStarted, &now);
+            news.add_event(Event::TracingStarted, &now);
+        }
+        assert_eq!(news.events.len(), MAX_FLUSH_EVENTS + 1);
+        assert_eq!(news.events.last(), Some(&(999, Event::TracingStarted)));
+    }
+}
