@@ -1,4 +1,4 @@
-//! Prints what is in a trace: `info FILE [--json]`.
+//! Prints the content of a trace: `info FILE [--json]`.
 
 fn main() -> std::io::Result<()> {
     let mut args = std::env::args().skip(1);

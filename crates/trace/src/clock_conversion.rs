@@ -1,18 +1,18 @@
-//! Clocks, and how their values become those of the trace clock.
+//! Conversion of clocks into the trace clock.
 //!
-//! Snapshots say what several clocks showed at one moment (`docs/spec/track-event.md` §11). Snapshots that
-//! list the same clocks form a series. A value is carried from clock to clock along series, at most
-//! [`MAX_HOPS`] of them; in each it is moved by its distance from the last snapshot at or before it.
-//! Nothing is interpolated.
+//! A snapshot holds the values of several clocks at one moment (`docs/spec/track-event.md` §11).
+//! Snapshots that list the same clocks form a series. A value is carried from clock to clock along
+//! at most [`MAX_HOPS`] series. In each series it is moved by its distance from the last snapshot
+//! at or before it. Nothing is interpolated.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-/// A clock reaches the trace clock over at most this many series.
+/// Largest number of series between a clock and the trace clock.
 const MAX_HOPS: usize = 4;
-/// Clocks and series that are looked at in search of ways, for one trace. Beyond it no new way is
-/// found: timestamps of clocks without a known way count as `timestamps_of_unknown_clocks`.
+/// Clocks and series that are visited in search of routes, for one trace. Beyond it, no new route
+/// is found: timestamps of clocks without a known route count as `timestamps_of_unknown_clocks`.
 const MAX_ROUTE_WORK: u64 = 1 << 26;
-/// Built-in: `CLOCK_BOOTTIME`.
+/// The built-in clock `CLOCK_BOOTTIME`.
 pub(crate) const BOOTTIME: u32 = 6;
 /// Ids of clocks that belong to one sequence.
 const OF_SEQUENCE: core::ops::RangeInclusive<u32> = 64..=127;
@@ -20,7 +20,8 @@ const OF_SEQUENCE: core::ops::RangeInclusive<u32> = 64..=127;
 /// A clock of the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ClockKey {
-    /// The sequence that owns the clock, by its place in the importer's list; `None` for the others.
+    /// The sequence that owns the clock, by its index in the importer's list; `None` for other
+    /// clocks.
     pub(crate) sequence: Option<usize>,
     pub(crate) id: u32,
 }
@@ -40,28 +41,28 @@ pub(crate) struct Reading {
     pub(crate) multiplier: u64,
 }
 
-/// Why a snapshot was not taken.
+/// Error for a snapshot that breaks a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InvalidSnapshot;
 
 #[derive(Debug)]
 pub(crate) struct Clocks {
     trace_clock: u32,
-    /// Set once a value was converted: the trace clock cannot change any more.
+    /// True after the first conversion: the trace clock can no longer change.
     fixed: bool,
     series: Vec<Series>,
     series_of_list: HashMap<Vec<ClockKey>, usize>,
     series_of_clock: HashMap<ClockKey, Vec<usize>>,
     known: HashMap<ClockKey, Known>,
     routes: HashMap<ClockKey, Route>,
-    /// Clocks and series looked at in search of ways.
+    /// Clocks and series that were visited in search of routes.
     work: u64,
-    /// For each clock that belongs to no sequence.
+    /// Facts about each clock that belongs to no sequence.
     seen: BTreeMap<u32, Seen>,
     snapshots: u64,
 }
 
-/// What the snapshots say of a clock of the whole trace.
+/// Facts about a clock of the whole trace, from the snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) snapshots: u64,
@@ -80,17 +81,17 @@ struct Series {
 struct Known {
     multiplier: u64,
     incremental: bool,
-    /// Of an incremental clock: its absolute value in nanoseconds after the latest packet.
+    /// Absolute value of an incremental clock in nanoseconds after the latest packet.
     now_ns: i64,
-    /// Its values decreased from one snapshot to the next: nothing can be converted from it.
+    /// The clock ran backwards from one snapshot to the next: it cannot be converted.
     broken: bool,
 }
 
-/// How a clock reaches the trace clock.
+/// Route of a clock to the trace clock.
 #[derive(Debug)]
 enum Route {
     Found(Vec<Hop>),
-    /// There was none when there were so many series.
+    /// There was no route when there were so many series.
     NotAmong(usize),
 }
 
@@ -121,7 +122,7 @@ impl Clocks {
         self.trace_clock
     }
 
-    /// Clocks and series looked at in search of ways.
+    /// Returns how many clocks and series were visited in search of routes.
     pub(crate) fn work(&self) -> u64 {
         self.work
     }
@@ -134,7 +135,7 @@ impl Clocks {
         &self.seen
     }
 
-    /// Clocks that belong to single sequences.
+    /// Returns how many clocks belong to single sequences.
     pub(crate) fn sequence_clocks(&self) -> usize {
         self.known.keys().filter(|key| key.sequence.is_some()).count()
     }
@@ -145,7 +146,7 @@ impl Clocks {
         if let Some(primary) = primary.filter(|&id| id != 0 && !self.fixed) {
             if primary != self.trace_clock {
                 self.trace_clock = primary;
-                // Not `clear`, which would cost as much as the largest table that there ever was.
+                // Not `clear`, whose cost depends on the largest size that the table ever had.
                 self.routes = HashMap::new();
             }
         }
@@ -212,7 +213,8 @@ impl Clocks {
         Ok(())
     }
 
-    /// The absolute value in nanoseconds of a packet's timestamp, which for an incremental clock is a delta.
+    /// Returns the absolute value in nanoseconds of a packet's timestamp, which for an incremental
+    /// clock is a delta.
     pub(crate) fn absolute(&mut self, clock: Option<ClockKey>, ticks: u64) -> i64 {
         match clock.and_then(|clock| self.known.get_mut(&clock)) {
             Some(known) if known.incremental => {
@@ -224,13 +226,14 @@ impl Clocks {
         }
     }
 
-    /// What the trace clock shows when `clock` (by default the trace clock itself) shows `absolute_ns`.
+    /// Returns the time of the trace clock at which `clock` (by default the trace clock) has the
+    /// value `absolute_ns`.
     pub(crate) fn trace_time(&mut self, clock: Option<ClockKey>, absolute_ns: i64) -> Option<i64> {
         let clock = match clock {
             Some(clock) if clock.sequence.is_some() || clock.id != self.trace_clock => clock,
             _ => return Some(absolute_ns),
         };
-        // With a new series there may be a way where there was none.
+        // A new series may open a route where there was none.
         let is_known = self.routes.get(&clock).is_some_and(|route| match route {
             Route::Found(_) => true,
             Route::NotAmong(series) => *series == self.series.len(),
@@ -255,7 +258,7 @@ impl Clocks {
         Some(value)
     }
 
-    /// The shortest way. Each clock and each series is looked at once.
+    /// Returns the shortest route. Visits each clock and each series once.
     fn find_route(&mut self, from: ClockKey) -> Option<Vec<Hop>> {
         let (mut visited, mut used) = (HashSet::from([from]), HashSet::new());
         let mut queue = VecDeque::from([(from, Vec::new())]);
@@ -268,7 +271,7 @@ impl Clocks {
                 if self.work > MAX_ROUTE_WORK {
                     return None;
                 }
-                // All clocks of a series are reached from the first one of them.
+                // All clocks of a series are reached from the first of them.
                 if !used.insert(index) {
                     continue;
                 }
@@ -295,7 +298,7 @@ fn nanoseconds(ticks: u64, multiplier: u64) -> i64 {
     i64::try_from(ticks.saturating_mul(multiplier)).unwrap_or(i64::MAX)
 }
 
-/// The name of a built-in clock.
+/// Returns the name of a built-in clock.
 pub(crate) fn clock_name(id: u32) -> Option<&'static str> {
     Some(match id {
         1 => "REALTIME",

@@ -1,4 +1,4 @@
-//! Counters: what became of each, whether its values come from track events or from statistics.
+//! Counters and sums of their values, from track events and from statistics.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,20 +10,20 @@ use crate::field_names;
 use crate::processes::Processes;
 use crate::string_table::{Strings, Symbol};
 
-/// The name of a device, a zone or an idle state is cut after this: many counters can have the name
-/// of one message.
+/// Longest name of a device, a zone or an idle state: many counters can have the name of one
+/// message.
 const MAX_ITEM_BYTES: usize = 256;
-/// Free lists of a memory zone; more are not read. Linux has 11.
+/// Largest number of free lists of a memory zone that are read. Linux has 11.
 const MAX_ORDERS: usize = 64;
 
-/// What a counter counts for.
+/// Owner of a counter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Scope {
     Machine(u32),
     Cpu(u32, u32),
-    /// By its place in the list of processes.
+    /// A process, by its index in the list.
     Process(usize),
-    /// A device, an interrupt, a zone: what the name alone does not tell.
+    /// A device, an interrupt or a zone, which the name alone does not tell.
     Item(u32, String),
     /// A track, by its uuid.
     Track(u64),
@@ -44,7 +44,7 @@ pub(crate) struct Counter {
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) list: Vec<Counter>,
-    /// Of all counters.
+    /// Number of values of all counters.
     values: u64,
     index: HashMap<(Scope, Symbol), usize>,
 }
@@ -79,7 +79,7 @@ impl Counters {
         self.values
     }
 
-    /// Takes a `ProcessStats`.
+    /// Reads a `ProcessStats`.
     pub(crate) fn add_process_stats(
         &mut self,
         bytes: &[u8],
@@ -113,7 +113,7 @@ impl Counters {
         }
     }
 
-    /// Takes a `SysStats`.
+    /// Reads a `SysStats`.
     pub(crate) fn add_sys_stats(&mut self, bytes: &[u8], machine: u32, ts: i64, strings: &mut Strings) {
         use sys_stats::field;
         let mut add = |scope, name: &str, value: u64| self.add(scope, strings.add_str(name), ts, value as f64);
@@ -225,7 +225,7 @@ impl Counters {
     }
 }
 
-/// The name of a counter of `ProcessStats.Process`, and what its values are multiplied with.
+/// Returns the name of a counter of `ProcessStats.Process`, and the factor of its values.
 fn process_counter(id: u32) -> (Cow<'static, str>, f64) {
     use process_stats::process::field;
     let kilobytes = |name| (Cow::Borrowed(name), 1024.0);
@@ -251,7 +251,7 @@ fn process_counter(id: u32) -> (Cow<'static, str>, f64) {
     }
 }
 
-/// The name that `/proc/meminfo` has for a counter.
+/// Returns the name that `/proc/meminfo` has for a counter.
 fn meminfo_name(key: MeminfoCounters) -> String {
     match key {
         MeminfoCounters::MEMINFO_ACTIVE_ANON => "Active(anon)".to_owned(),
@@ -265,7 +265,7 @@ fn meminfo_name(key: MeminfoCounters) -> String {
     }
 }
 
-/// Fields 1 and 2, a key and a value.
+/// Returns fields 1 and 2, a key and a value.
 fn pair(bytes: &[u8]) -> (u64, u64) {
     (number(bytes, 1), number(bytes, 2))
 }
@@ -280,7 +280,7 @@ fn string(bytes: &[u8], id: u32) -> String {
     String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_ITEM_BYTES)]).into_owned()
 }
 
-/// `MEM_TOTAL` → `MemTotal`, as `/proc/meminfo` writes most of them.
+/// Converts `MEM_TOTAL` into `MemTotal`, the usual form in `/proc/meminfo`.
 fn camel_case(name: &str) -> String {
     let words = name.split('_').map(|word| {
         let (first, rest) = word.split_at(word.len().min(1));

@@ -10,13 +10,13 @@ use esatto_schema::{debug_annotation, debug_annotation::field as annotation, int
 use crate::packet_sequence::State;
 use crate::string_table::{Strings, Symbol, hash_of};
 
-/// Deeper annotations are cut off.
+/// Deepest nesting that is read; deeper annotations are cut off.
 const MAX_DEPTH: usize = 32;
 
 /// A named value that an event carries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Annotation {
-    /// Its name; empty where it could not be resolved.
+    /// Its name; empty if it could not be resolved.
     pub name: String,
     /// Its value.
     pub value: AnnotationValue,
@@ -26,7 +26,7 @@ pub struct Annotation {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum AnnotationValue {
-    /// None was written: an empty dictionary, an empty array, or nothing at all.
+    /// No value: an empty dictionary, an empty array, or nothing at all.
     Empty,
     /// `bool_value`
     Bool(bool),
@@ -55,8 +55,8 @@ pub enum AnnotationValue {
     },
 }
 
-/// A text as it stands in an annotation. An interned one may be long and belong to many
-/// annotations, so it is not copied.
+/// A text of an annotation. An interned text may be long and belong to many annotations, so it is
+/// not copied.
 #[derive(Debug, Clone, Copy)]
 enum Text<'p> {
     Missing,
@@ -110,7 +110,7 @@ enum RawValue<'p> {
 }
 
 impl RawAnnotation<'_> {
-    /// A copy with all texts.
+    /// Returns a copy with all texts.
     pub(crate) fn to_owned(&self, strings: &Strings) -> Annotation {
         Annotation { name: self.name.to_string(strings), value: self.value.to_owned(strings) }
     }
@@ -136,7 +136,7 @@ impl RawValue<'_> {
     }
 }
 
-/// What went wrong while annotations were read.
+/// Counts of mistakes in annotations.
 #[derive(Debug, Default)]
 pub(crate) struct AnnotationErrors {
     pub(crate) unresolved_names: u64,
@@ -150,7 +150,7 @@ pub(crate) struct AnnotationReader<'s> {
 }
 
 impl AnnotationReader<'_> {
-    /// Reads a top level annotation, or a dictionary entry: one without a name is none.
+    /// Reads a top level annotation or a dictionary entry. Returns `None` if it has no name.
     pub(crate) fn read<'p>(&mut self, bytes: &'p [u8]) -> Option<RawAnnotation<'p>> {
         self.named(bytes, 0)
     }
@@ -252,10 +252,11 @@ fn nested(bytes: &[u8], depth: usize) -> RawValue<'_> {
     }
 }
 
-/// The arguments that annotations make: a number for each key (such as `a.b[0]`), and one for its
-/// value. Of two with one name the later one counts, and one without a value makes none.
+/// Returns the arguments that annotations make: a number for each key (such as `a.b[0]`), and one
+/// for its value.
 ///
-/// Keys and values are not built: those of a small packet can be very long.
+/// Of two annotations with one name, the later one counts. An annotation without a value makes no
+/// argument. The keys and values are not built, because a small packet can have very long ones.
 pub(crate) fn arguments(annotations: &[RawAnnotation<'_>], strings: &Strings) -> BTreeMap<u64, u64> {
     let mut found = BTreeMap::new();
     for annotation in annotations {
@@ -265,7 +266,7 @@ pub(crate) fn arguments(annotations: &[RawAnnotation<'_>], strings: &Strings) ->
 }
 
 fn flatten(key: u64, value: &RawValue<'_>, strings: &Strings, found: &mut BTreeMap<u64, u64>) {
-    // Values of different types count as equal if their texts are.
+    // Values of different types are equal if their texts are.
     let hash = match value {
         RawValue::Empty => return,
         RawValue::Dict(entries) => {
@@ -291,7 +292,7 @@ fn flatten(key: u64, value: &RawValue<'_>, strings: &Strings, found: &mut BTreeM
     found.insert(key, hash);
 }
 
-/// A number for a value: equal values have equal numbers.
+/// Returns a number for a value: equal values have equal numbers.
 pub(crate) fn fingerprint(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);

@@ -1,14 +1,14 @@
-//! What can be wrong with a file.
+//! Errors of trace files.
 
 use core::fmt;
 
-/// Where something stands.
+/// A position in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// Bytes from the start of the file, or of what is inside if it is gzipped. For something inside of a
-    /// compressed packet: where that packet begins.
+    /// Bytes from the start of the file; in a gzipped file, from the start of its content. For a
+    /// position inside a compressed packet: the begin of that packet.
     pub offset: u64,
-    /// Bytes from the start of what the compressed packet holds.
+    /// Bytes from the start of the content of the compressed packet.
     pub inside: Option<u64>,
 }
 
@@ -21,16 +21,16 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a file, or the rest of it, cannot be read.
+/// Reason why a file, or the rest of it, cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Reading failed.
-    #[error("cannot read on at {place}: {source}")]
+    #[error("cannot read further at {place}: {source}")]
     Io {
-        /// How far reading came.
+        /// Position that was reached.
         place: Place,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The file has no bytes.
@@ -39,7 +39,7 @@ pub enum Error {
     /// The file is of another kind.
     #[error("not a Perfetto trace: {what} (byte 0 is {first:#04x}, a trace begins with 0x0a)")]
     Foreign {
-        /// What it seems to be.
+        /// The kind that it seems to be.
         what: &'static str,
         /// The first byte.
         first: u8,
@@ -47,46 +47,46 @@ pub enum Error {
     /// The file ends inside of a packet.
     #[error("torn: the packet at {place} is {announced} bytes long, but the file ends after {there} of them")]
     Torn {
-        /// Where the packet begins.
+        /// Begin of the packet.
         place: Place,
-        /// How long it should be.
+        /// Its announced length.
         announced: u64,
-        /// How much of it is there.
+        /// Its length in the file.
         there: u64,
     },
     /// The file ends before a packet's length is complete.
     #[error("torn: the file ends inside of the header of the packet at {place}")]
     TornHeader {
-        /// Where the packet begins.
+        /// Begin of the packet.
         place: Place,
     },
-    /// There is something else where a packet should begin.
+    /// A byte that cannot begin a packet.
     #[error("garbage at {place}: {byte:#04x} where a packet should begin (0x0a)")]
     Garbage {
-        /// Where.
+        /// Its position.
         place: Place,
-        /// What is there.
+        /// The byte.
         byte: u8,
     },
-    /// A packet claims to be longer than one can be.
+    /// A packet announces more bytes than it can have.
     #[error("garbage at {place}: a packet of {announced} bytes, the limit is {limit}")]
     TooLarge {
-        /// Where the packet begins.
+        /// Begin of the packet.
         place: Place,
-        /// Its length.
+        /// Its announced length.
         announced: u64,
         /// The limit.
         limit: u64,
     },
-    /// What is compressed is damaged.
-    #[error("cannot inflate what stands at {place}: {why}")]
+    /// Compressed data is damaged.
+    #[error("cannot inflate the data at {place}: {why}")]
     Inflate {
-        /// How far it could be inflated.
+        /// Position up to which it could be inflated.
         place: Place,
-        /// What the decompressor said.
+        /// The error of the decompressor.
         why: String,
     },
-    /// The trace inflates to more than this reader accepts.
+    /// The trace inflates to more bytes than this reader accepts.
     #[error("the trace inflates to more than {limit} bytes at {place}")]
     InflatesTooMuch {
         /// The compressed packet.
@@ -94,17 +94,17 @@ pub enum Error {
         /// The limit.
         limit: u64,
     },
-    /// Reading on would cost more than a file of this size may cost.
+    /// Reading further would cost more than a file of this size may cost.
     #[error(
-        "refused to read on at {place}: what is compressed costs more work than a trace of this size may ({limit} bytes)"
+        "stopped reading at {place}: the compressed data costs more work than a trace of this size may cost ({limit} bytes)"
     )]
     TooMuchWork {
-        /// How far reading came.
+        /// Position that was reached.
         place: Place,
         /// The limit.
         limit: u64,
     },
-    /// Compressed packets hold compressed packets hold …
+    /// Compressed packets are nested too deeply.
     #[error("compressed packets are nested more than {limit} deep at {place}")]
     NestedTooDeep {
         /// The compressed packet.
@@ -112,18 +112,18 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
-    /// A packet is no well-formed message.
+    /// A packet is not a well-formed message.
     #[error("the packet at {place} is malformed at its byte {at}")]
     Malformed {
-        /// Where the packet begins.
+        /// Begin of the packet.
         place: Place,
-        /// Where in the packet the malformed field begins.
+        /// Position of the malformed field in the packet.
         at: u64,
     },
 }
 
 impl Error {
-    /// Where in the file the trouble is.
+    /// Returns the position of the error in the file.
     pub fn offset(&self) -> u64 {
         match self {
             Self::Empty | Self::Foreign { .. } => 0,
@@ -140,7 +140,7 @@ impl Error {
         }
     }
 
-    /// A word for the kind of trouble, for machines.
+    /// Returns a word for the kind of error, for programs.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Io { .. } => "io",

@@ -1,24 +1,26 @@
-//! Foreign text, made safe to show.
+//! Escapes for text from traces, so that it is safe to show.
 //!
-//! A trace can hold any bytes where it has a name. On a terminal some of them are commands (escape
-//! sequences), and some characters change the order in which others are shown (bidirectional
-//! controls), so that a text reads differently than it is. They are shown as `\u{202e}`.
+//! A trace can hold any bytes in its names. On a terminal, some of them are commands (escape
+//! sequences). Some characters change the order in which others are shown (bidirectional controls),
+//! so that the text reads differently. All of these are shown as `\u{202e}`.
 
 use core::fmt::{self, Write as _};
 
-/// Whether `c` does something to a terminal or a reader other than being seen: control characters
-/// (C0, C1, DEL), line and paragraph separators, and what controls the direction of text.
+/// Returns whether `c` acts on a terminal or a reader instead of being visible.
+///
+/// These are control characters (C0, C1, DEL), line and paragraph separators, and characters that
+/// control the direction of text.
 pub fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{206f}')
         || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// Shows a text on one line, with what [is unsafe](is_unsafe) escaped: newlines, too.
+/// Shows a text on one line, with [unsafe](is_unsafe) characters and newlines escaped.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<T>(pub T);
 
-/// As [`Line`], but keeps newlines.
+/// Like [`Line`], but keeps newlines.
 #[derive(Debug, Clone, Copy)]
 pub struct Lines<T>(pub T);
 
@@ -52,13 +54,14 @@ impl fmt::Write for Escaping<'_, '_> {
     }
 }
 
-/// Encoded JSON with everything [unsafe](is_unsafe) that its encoder left in strings as `\uXXXX`.
+/// Returns encoded JSON in which all remaining [unsafe](is_unsafe) characters are escaped as
+/// `\uXXXX`.
 pub(crate) fn json(encoded: &str) -> String {
     let mut safe = String::with_capacity(encoded.len());
     for c in encoded.chars() {
-        // Outside of strings JSON has newlines, and nothing else of the kind.
+        // Outside of strings, JSON contains no unsafe characters but newlines.
         if is_unsafe(c) && c != '\n' {
-            // All of them have four digits.
+            // All unsafe characters have four hexadecimal digits.
             let _ = write!(safe, "\\u{:04x}", u32::from(c));
         } else {
             safe.push(c);

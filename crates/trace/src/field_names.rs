@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use esatto_protozero::Fields;
 use esatto_schema::FILE_DESCRIPTOR_SET;
 
-// The few field numbers of google/protobuf/descriptor.proto that are needed here.
+// The field numbers of google/protobuf/descriptor.proto that this module needs.
 const SET_FILE: u32 = 1;
 const FILE_MESSAGE: u32 = 4;
 const MESSAGE_NAME: u32 = 1;
@@ -18,37 +18,37 @@ const FIELD_NUMBER: u32 = 3;
 /// The names of a message's fields.
 pub(crate) type FieldNames = BTreeMap<u32, String>;
 
-/// The fields of `TracePacket`.
+/// Returns the fields of `TracePacket`.
 pub(crate) fn trace_packet() -> &'static FieldNames {
     static NAMES: OnceLock<FieldNames> = OnceLock::new();
     NAMES.get_or_init(|| fields_of(&["TracePacket"]))
 }
 
-/// The fields of `ProcessStats.Process`.
+/// Returns the fields of `ProcessStats.Process`.
 pub(crate) fn process_stats() -> &'static FieldNames {
     static NAMES: OnceLock<FieldNames> = OnceLock::new();
     NAMES.get_or_init(|| fields_of(&["ProcessStats", "Process"]))
 }
 
-/// The fields of `SysStats.CpuTimes`.
+/// Returns the fields of `SysStats.CpuTimes`.
 pub(crate) fn cpu_times() -> &'static FieldNames {
     static NAMES: OnceLock<FieldNames> = OnceLock::new();
     NAMES.get_or_init(|| fields_of(&["SysStats", "CpuTimes"]))
 }
 
-/// The fields of `TracingServiceEvent`.
+/// Returns the fields of `TracingServiceEvent`.
 pub(crate) fn service_event() -> &'static FieldNames {
     static NAMES: OnceLock<FieldNames> = OnceLock::new();
     NAMES.get_or_init(|| fields_of(&["TracingServiceEvent"]))
 }
 
-/// The fields of `TraceStats.BufferStats`.
+/// Returns the fields of `TraceStats.BufferStats`.
 pub(crate) fn buffer_stats() -> &'static FieldNames {
     static NAMES: OnceLock<FieldNames> = OnceLock::new();
     NAMES.get_or_init(|| fields_of(&["TraceStats", "BufferStats"]))
 }
 
-/// The name of a field, or a stand-in with its number.
+/// Returns the name of a field, or a stand-in with its number.
 pub(crate) fn name(names: &FieldNames, number: u32) -> String {
     names.get(&number).cloned().unwrap_or_else(|| format!("field_{number}"))
 }

@@ -1,4 +1,4 @@
-//! From packets to events, in the order of the file.
+//! Import of packets as events, in the order of the file.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -19,14 +19,14 @@ use crate::string_table::Strings;
 use crate::track_descriptors::{self, Refused, Tracks};
 use crate::track_event::{self, Events};
 
-/// Packets of one kind.
+/// Number and size of packets of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
 }
 
-/// Everything that was found in a trace.
+/// The content of a trace.
 #[derive(Debug)]
 pub(crate) struct Import {
     pub(crate) strings: Strings,
@@ -37,7 +37,7 @@ pub(crate) struct Import {
     pub(crate) processes: Processes,
     pub(crate) counters: Counters,
     pub(crate) events: Events,
-    /// Of all events; empty unless asked for.
+    /// Annotations of all events; empty unless they are kept.
     pub(crate) annotations: Vec<Annotation>,
     pub(crate) annotation_count: u64,
     pub(crate) arguments: u64,
@@ -46,9 +46,9 @@ pub(crate) struct Import {
     pub(crate) meta: Meta,
     pub(crate) ftrace_events: u64,
     pub(crate) ftrace_losses: u64,
-    /// The earliest and the latest timestamp of packets, whatever they hold.
+    /// The earliest and the latest timestamp of any packet.
     pub(crate) packet_times: Option<(i64, i64)>,
-    /// The same of statistics and kernel events, which are not among `events`.
+    /// The same for statistics and kernel events, which are not among `events`.
     pub(crate) sample_times: Option<(i64, i64)>,
     keep_annotations: bool,
     index: HashMap<(u32, u32), usize>,
@@ -57,7 +57,7 @@ pub(crate) struct Import {
     pending: Vec<(usize, ClockKey, i64)>,
 }
 
-/// The fields of a packet that concern more than its payload.
+/// Fields of a packet beside its payload.
 #[derive(Default)]
 struct Envelope<'p> {
     timestamp: Option<u64>,
@@ -134,11 +134,11 @@ impl Import {
         }
     }
 
-    /// Takes the next packet.
+    /// Reads the next packet.
     ///
     /// # Errors
     ///
-    /// If it is malformed; what stands before the malformed field has been taken.
+    /// The packet is malformed. The fields before the malformed one have been read.
     pub(crate) fn add(&mut self, packet: &Packet) -> Result<(), Error> {
         let (envelope, fields) = Envelope::read(&packet.bytes);
         let tally = self.by_type.entry(envelope.payload.map_or(0, |(id, _)| id)).or_default();
@@ -177,13 +177,13 @@ impl Import {
                 state.intern(data, &mut self.strings);
             }
         }
-        // A packet with a clock snapshot is nothing else.
+        // A packet with a clock snapshot has no other payload.
         if let Some(snapshot) = envelope.snapshot {
             self.add_snapshot(snapshot, sequence, envelope.machine);
             return;
         }
         let clock = envelope.clock.or(state.clock).map(|id| ClockKey::new(id, sequence));
-        // A timestamp is signed for those who read it.
+        // Readers treat timestamps as signed.
         let ticks = envelope.timestamp.filter(|&ticks| i64::try_from(ticks).is_ok());
         let absolute = ticks.map(|ticks| self.clocks.absolute(clock, ticks));
         let ts = absolute.filter(|&ns| ns >= 0).and_then(|ns| self.clocks.trace_time(clock, ns));
@@ -292,7 +292,7 @@ impl Import {
     }
 
     fn add_snapshot(&mut self, bytes: &[u8], sequence: usize, machine: u32) {
-        // The clocks of other machines have nothing to do with those of this one.
+        // Clocks of other machines are not related to those of this one.
         if machine != 0 {
             return;
         }
@@ -371,7 +371,7 @@ impl Import {
     }
 
     fn add_ftrace(&mut self, bytes: &[u8]) {
-        /// Of `FtraceEvent`, which is not generated without the feature `ftrace`.
+        /// Field of `FtraceEvent`, which is generated only with the feature `ftrace`.
         const TIMESTAMP: u32 = 1;
         for f in Fields::new(bytes) {
             match f.id {
@@ -393,7 +393,8 @@ impl Import {
         }
     }
 
-    /// Counts scheduler events of the compact form: the first timestamp is absolute, the others add up.
+    /// Counts scheduler events of the compact form: the first timestamp is absolute, the others are
+    /// deltas.
     fn add_deltas(&mut self, timestamps: impl Iterator<Item = u64>) {
         let mut ts = 0u64;
         for delta in timestamps {
@@ -405,7 +406,7 @@ impl Import {
         }
     }
 
-    /// Brings the events into the order of time. To be called once, after the last packet.
+    /// Sorts the events by time. Call it once, after the last packet.
     pub(crate) fn finish(&mut self) {
         let mut lost = HashSet::new();
         for (index, clock, absolute) in core::mem::take(&mut self.pending) {
@@ -425,13 +426,13 @@ impl Import {
         self.events.list.sort_by_key(|event| event.ts);
     }
 
-    /// The name of a kind of packet.
+    /// Returns the name of a kind of packet.
     pub(crate) fn type_name(id: u32) -> String {
         if id == 0 { "(empty)".to_owned() } else { field_names::name(field_names::trace_packet(), id) }
     }
 }
 
-/// Makes a span of time contain `ts`.
+/// Extends a span of time to contain `ts`.
 pub(crate) fn widen(span: &mut Option<(i64, i64)>, ts: i64) {
     let (from, to) = span.unwrap_or((ts, ts));
     *span = Some((from.min(ts), to.max(ts)));

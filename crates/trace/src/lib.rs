@@ -1,14 +1,14 @@
-//! Reads Perfetto traces.
+//! Reader for Perfetto traces.
 //!
-//! Three views of the same bytes, from the file inwards:
+//! It offers three views of the same bytes:
 //!
-//! - [`PacketReader`] takes a file apart into packets, whether gzipped or with compressed packets, and says
-//!   where and why a file is torn or foreign.
-//! - [`Trace`] has the events with all interning resolved and all clocks converted, and what they make:
-//!   slices, flows, tracks, processes and threads. It is meant for tests and small tools; [`events`] is a
-//!   short way to its events.
-//! - [`Summary`] counts what is in a trace, and shows it as a text ([`Display`](core::fmt::Display)) or as JSON
-//!   ([`Summary::to_json`]).
+//! - [`PacketReader`] splits a file into packets, also if it is gzipped or has compressed packets.
+//!   It reports where and why a file is torn or foreign.
+//! - [`Trace`] has the events, with all interned values resolved and all clocks converted, and what
+//!   they form: slices, flows, tracks, processes and threads. It is meant for tests and small
+//!   tools; [`events`] is a short way to its events.
+//! - [`Summary`] counts the content of a trace, and shows it as text
+//!   ([`Display`](core::fmt::Display)) or as JSON ([`Summary::to_json`]).
 //!
 //! ```
 //! use esatto_protozero::HeapBuffer;
@@ -28,9 +28,9 @@
 //! assert_eq!(summary.packets_by_type["track_event"].packets, 1);
 //! ```
 //!
-//! What a trace breaks the rules with is counted, never fatal, and agrees with what the official trace
-//! processor makes of the same file (`docs/spec/track-event.md` §24). Files may be hostile: nesting and
-//! inflated sizes are bounded, and no input panics.
+//! If a trace breaks rules of the format, the reader counts them and continues. The results agree
+//! with those of the official trace processor for the same file (`docs/spec/track-event.md` §24).
+//! Files may be hostile: nesting and inflated sizes are bounded, and no input panics.
 
 #![forbid(unsafe_code)]
 
@@ -67,7 +67,7 @@ pub use summary::{
 pub use trace::{Event, EventType, Flow, Process, Slice, Thread, Trace, Track, TrackType, events};
 pub use track_event::CounterValue;
 
-/// Reads arbitrary bytes as a file, in all ways.
+/// Reads arbitrary bytes as a file, with all readers.
 #[doc(hidden)]
 pub fn fuzz_file(bytes: &[u8]) {
     let summary = Summary::read(bytes);

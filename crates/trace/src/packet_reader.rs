@@ -1,12 +1,12 @@
-//! A trace file as a row of packets.
+//! Reader that splits a trace file into packets.
 //!
 //! A file is a `Trace` message: each packet is preceded by the tag of field 1 and its length
-//! (`docs/spec/service.md` §18). The whole file may be gzipped. A packet may hold others, compressed
-//! (`docs/spec/service.md` §22); they are delivered in its place.
+//! (`docs/spec/service.md` §18). The whole file may be gzipped. A packet may hold other packets in
+//! compressed form (`docs/spec/service.md` §22); the reader returns them in its place.
 //!
-//! Nothing is allocated because a length says so: buffers grow with the bytes that are there. A
-//! small file that inflates to a large trace, in one step or in several, is read until it has cost
-//! more than a file of its size may cost; see [`MAX_WORK_RATIO`].
+//! The reader allocates nothing because of an announced length: buffers grow with the bytes in the
+//! file. A small file may inflate to a large trace, in one step or in several. The reader stops
+//! when it has cost more than a file of its size may cost; see [`MAX_WORK_RATIO`].
 
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 
@@ -17,29 +17,30 @@ use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
 use crate::error::{Error, Place};
 
-/// A length-delimited field 1: how each packet begins.
+/// First byte of each packet: a length-delimited field 1.
 const PACKET_TAG: u8 = 0x0a;
-/// The longest packet, which is the longest protobuf message that the format's writers can make.
+/// Longest packet: the longest protobuf message that writers of the format can make.
 pub const MAX_PACKET_BYTES: u64 = MAX_MESSAGE_LENGTH as u64;
-/// What one file may inflate to, all levels of compression added up. Beyond it, reading ends with
-/// [`Error::InflatesTooMuch`].
+/// Bytes to which one file may inflate, with all levels of compression added up. Beyond it, reading
+/// ends with [`Error::InflatesTooMuch`].
 pub const MAX_INFLATED_BYTES: u64 = 1 << 36;
-/// How much work each byte of a file may cause by what it inflates to. A unit of work is an
-/// inflated byte; opening a compressed packet and delivering a packet cost `CONTAINER_WORK` and
-/// `PACKET_WORK` more. Real traces inflate by 5 to 50. Beyond it, reading ends with
-/// [`Error::TooMuchWork`].
+/// Work that each byte of a file may cause by inflating.
+///
+/// A unit of work is an inflated byte. Opening a compressed packet costs `CONTAINER_WORK` more, and
+/// returning a packet costs `PACKET_WORK` more. Real traces inflate by a factor of 5 to 50. Beyond
+/// the bound, reading ends with [`Error::TooMuchWork`].
 pub const MAX_WORK_RATIO: u64 = 256;
-/// The work that every file may cause, however small it is: short traces can be very regular.
+/// Work that every file may cause, however small it is: short traces can be very regular.
 pub const MIN_WORK: u64 = 16 << 20;
-/// What it costs to open a compressed packet: the state of a decompressor.
+/// Work of opening a compressed packet: it creates the state of a decompressor.
 const CONTAINER_WORK: u64 = 8 << 10;
-/// What it costs to take a packet, in addition to its bytes.
+/// Work of a packet in addition to its bytes.
 const PACKET_WORK: u64 = 32;
-/// How deep compressed packets may be nested. The service nests none.
+/// Largest nesting of compressed packets. The service nests none.
 pub const MAX_COMPRESSED_NESTING: usize = 4;
 /// A varint of 64 bits has at most this many bytes.
 const MAX_VARINT_BYTES: usize = 10;
-/// Bytes that tell the kind of a file.
+/// Bytes that identify the kind of a file.
 const SNIFFED_BYTES: u64 = 8;
 
 /// One `TracePacket`.
@@ -47,26 +48,26 @@ const SNIFFED_BYTES: u64 = 8;
 pub struct Packet {
     /// Its encoding.
     pub bytes: Vec<u8>,
-    /// Where it begins, with its tag.
+    /// Position of its tag.
     pub place: Place,
 }
 
-/// The packets of a trace in memory.
+/// Returns the packets of a trace in memory.
 pub fn packets(trace: &[u8]) -> PacketReader<&[u8]> {
     PacketReader::new(trace)
 }
 
-/// An iterator over the packets of a trace, gzipped or not.
+/// Iterator over the packets of a trace, gzipped or not.
 ///
-/// An error inside of a compressed packet ends that packet, any other one ends the iteration; everything
-/// before has been delivered.
+/// An error inside a compressed packet ends that packet. Any other error ends the iteration.
+/// Everything before the error has been returned.
 #[derive(Debug)]
 pub struct PacketReader<R: Read> {
-    /// The file, and the compressed packets that are open, innermost last. Empty after the end.
+    /// The file and the open compressed packets, innermost last. Empty after the end.
     layers: Vec<Layer<R>>,
     containers: u64,
     inflated: u64,
-    /// Caused by what is compressed, in the units of [`MAX_WORK_RATIO`].
+    /// Work caused by compressed data, in the units of [`MAX_WORK_RATIO`].
     work: u64,
     gzipped: bool,
 }
@@ -75,7 +76,7 @@ pub struct PacketReader<R: Read> {
 struct Layer<R: Read> {
     source: Source<R>,
     at: u64,
-    /// Where in the file the compressed packet begins that this is the content of.
+    /// Position in the file of the compressed packet whose content this is.
     container: Option<u64>,
 }
 
@@ -88,7 +89,7 @@ enum Source<R: Read> {
     Zstd(Box<BufReader<ZstdDecoder>>),
 }
 
-/// One frame. Windows of more than 100 MiB are refused.
+/// Decoder of one frame. It refuses windows of more than 100 MiB.
 struct ZstdDecoder(StreamingDecoder<Cursor<Vec<u8>>, FrameDecoder>);
 
 impl Read for ZstdDecoder {
@@ -103,10 +104,10 @@ impl core::fmt::Debug for ZstdDecoder {
     }
 }
 
-/// The file again, with the first bytes that were looked at.
+/// The file, preceded by the first bytes that were already read.
 type Whole<R> = BufReader<Chain<Cursor<Vec<u8>>, Counted<R>>>;
 
-/// The file, and how much of it has been read.
+/// The file, and how many of its bytes were read.
 #[derive(Debug)]
 struct Counted<R> {
     file: R,
@@ -122,40 +123,39 @@ impl<R: Read> Read for Counted<R> {
 }
 
 impl<R: Read> PacketReader<R> {
-    /// Reads packets from a file. It is read in pieces, and needs no buffering of its own.
+    /// Reads packets from a file. The reader has buffers of its own.
     pub fn new(file: R) -> Self {
         let layers = vec![Layer { source: Source::New(file), at: 0, container: None }];
         Self { layers, containers: 0, inflated: 0, work: 0, gzipped: false }
     }
 
-    /// Compressed packets met so far.
+    /// Returns how many compressed packets were found so far.
     pub fn compressed_packets(&self) -> u64 {
         self.containers
     }
 
-    /// Whether the file as a whole is gzipped. Known after the first packet.
+    /// Returns whether the file as a whole is gzipped. Known after the first packet.
     pub fn is_gzipped(&self) -> bool {
         self.gzipped
     }
 
-    /// Bytes that were in compressed packets, inflated, so far.
+    /// Returns how many bytes compressed packets have inflated to so far.
     pub fn inflated_bytes(&self) -> u64 {
         self.inflated
     }
 
-    /// The work that compressed parts of the file have caused so far, in the units of
-    /// [`MAX_WORK_RATIO`].
+    /// Returns the work that compressed data has caused so far, in the units of [`MAX_WORK_RATIO`].
     pub fn work(&self) -> u64 {
         self.work
     }
 
-    /// The work that the part of the file may cause that has been read.
+    /// Returns the work that the part of the file that was read may cause.
     fn allowed_work(&self) -> u64 {
         let file_bytes = self.layers.first().map_or(0, |layer| layer.source.file_bytes());
         MIN_WORK + file_bytes.saturating_mul(MAX_WORK_RATIO).min(MAX_INFLATED_BYTES)
     }
 
-    /// Looks at the first bytes of the file.
+    /// Reads the first bytes of the file and finds its kind.
     fn open(&mut self) -> Result<(), Error> {
         let Some(Layer { source: Source::New(_), .. }) = self.layers.last() else { return Ok(()) };
         let Some(Layer { source: Source::New(mut file), .. }) = self.layers.pop() else { return Ok(()) };
@@ -230,7 +230,7 @@ impl<R: Read> PacketReader<R> {
         Ok(Some(Packet { bytes, place }))
     }
 
-    /// Opens a packet if it is compressed; gives it back if it is not.
+    /// Opens a compressed packet. Returns a packet that is not compressed.
     fn open_packet(&mut self, packet: Packet) -> Result<Option<Packet>, Error> {
         let compressed = Fields::new(&packet.bytes)
             .find(|f| matches!(f.id, field::COMPRESSED_PACKETS | field::ZSTD_COMPRESSED_PACKETS));
@@ -271,7 +271,7 @@ impl<R: Read> Iterator for PacketReader<R> {
                 Ok(Some(packet)) => match self.open_packet(packet) {
                     Ok(Some(packet)) => return Some(Ok(packet)),
                     Ok(None) => {}
-                    // A container that cannot be opened is passed over.
+                    // A compressed packet that cannot be opened is skipped.
                     Err(error) => return Some(Err(error)),
                 },
                 Ok(None) => self.close(),
@@ -327,7 +327,7 @@ impl<R: Read> Layer<R> {
 }
 
 impl<R: Read> Source<R> {
-    /// How much of the file has been read, if this is the file.
+    /// Returns how much of the file has been read, if this is the file.
     fn file_bytes(&self) -> u64 {
         let whole = match self {
             Self::Plain(whole) => whole,
@@ -372,7 +372,7 @@ impl<R: Read> BufRead for Source<R> {
     }
 }
 
-/// What a file seems to be that does not begin as a trace does.
+/// Returns the kind that a file seems to be, if it does not begin like a trace.
 fn foreign(head: &[u8]) -> Option<&'static str> {
     let known: &[(&[u8], &str)] = &[
         (b"{", "it looks like JSON, perhaps a trace of Chrome's older format"),

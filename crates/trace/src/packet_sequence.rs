@@ -7,16 +7,16 @@ use esatto_schema::{trace_packet_defaults, track_event_defaults};
 
 use crate::string_table::{Strings, Symbol};
 
-/// More counter values than this on one event are an error, and more tracks for them in the
-/// defaults of a sequence are of no use.
+/// Largest number of counter values on one event; more are an error. More tracks for them in the
+/// defaults of a sequence are not used.
 pub(crate) const MAX_EXTRA_COUNTERS: usize = 8;
 
-/// Bit of `sequence_flags`: what came before no longer counts.
+/// Bit of `sequence_flags`: the state before this packet is no longer valid.
 pub(crate) const STATE_CLEARED: u32 = 1;
 /// Bit of `sequence_flags`: the packet uses interned data, defaults or a clock of the sequence.
 pub(crate) const NEEDS_STATE: u32 = 2;
 
-/// The causes of a loss, by their bits in `previous_packet_dropped`.
+/// Causes of a loss, by their bits in `previous_packet_dropped`.
 pub(crate) const LOSS_CAUSES: [(u32, &str); 8] = [
     (2, "read_gap"),
     (4, "chunk_corrupted"),
@@ -28,7 +28,7 @@ pub(crate) const LOSS_CAUSES: [(u32, &str); 8] = [
     (256, "smb_full"),
 ];
 
-/// What all packets of one `trusted_packet_sequence_id` have in common.
+/// State that all packets of one `trusted_packet_sequence_id` share.
 #[derive(Debug)]
 pub(crate) struct Sequence {
     pub(crate) id: u32,
@@ -37,18 +37,18 @@ pub(crate) struct Sequence {
     pub(crate) pid: Option<i32>,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// Whether the first packet in the file is the first one that was written.
+    /// True if the first packet in the file is the first one that was written.
     pub(crate) begins: bool,
     pub(crate) cleared: u64,
-    /// Packets that were of no use because the state that they needed was lost.
+    /// Packets that were not usable because the state that they needed was lost.
     pub(crate) skipped: u64,
-    /// Marks of a loss, without the customary one on the first packet.
+    /// Marks of a loss, without the usual mark on the first packet.
     pub(crate) losses: u64,
     pub(crate) causes: BTreeMap<&'static str, u64>,
     pub(crate) state: State,
 }
 
-/// What lasts until the next clear.
+/// State that lasts until the next clear.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) valid: bool,
@@ -57,7 +57,7 @@ pub(crate) struct State {
     pub(crate) track: Option<u64>,
     pub(crate) extra_counters: Vec<u64>,
     pub(crate) extra_double_counters: Vec<u64>,
-    /// The sums of incremental counters.
+    /// Sums of incremental counters.
     pub(crate) sums: HashMap<u64, i64>,
     pub(crate) double_sums: HashMap<u64, f64>,
 }
@@ -80,12 +80,12 @@ impl Sequence {
         }
     }
 
-    /// Notes the marks of a packet, and returns whether it can be used.
+    /// Notes the marks of a packet. Returns whether the packet is usable.
     pub(crate) fn admit(&mut self, bytes: u64, flags: u32, dropped: u32, first: bool) -> bool {
         self.packets += 1;
         self.bytes += bytes;
         self.begins |= first && self.packets == 1;
-        // A buffer marks the first packet of each sequence that it gives out; that alone is no loss.
+        // A buffer marks the first packet of each sequence that it returns; that alone is no loss.
         if dropped & !1 != 0 || (dropped != 0 && self.packets > 1) {
             self.losses += 1;
             let named = LOSS_CAUSES.iter().filter(|(bit, _)| dropped & bit != 0).map(|(_, name)| *name);
@@ -107,7 +107,7 @@ impl Sequence {
 }
 
 impl State {
-    /// Takes `TracePacketDefaults`, which replace earlier ones as a whole.
+    /// Reads `TracePacketDefaults`, which replace all earlier ones.
     pub(crate) fn set_defaults(&mut self, defaults: &[u8]) {
         self.clock = None;
         self.track = None;
@@ -139,9 +139,10 @@ impl State {
         }
     }
 
-    /// Takes `InternedData`: of each table the entries that have a number and a string. The first one counts.
+    /// Reads `InternedData`: from each table, the entries that have a number and a string. The
+    /// first entry of a number counts.
     pub(crate) fn intern(&mut self, data: &[u8], strings: &mut Strings) {
-        // In every table that this reader looks up, field 1 is the number and field 2 the string.
+        // In every table that this reader uses, field 1 is the number and field 2 the string.
         const IID: u32 = 1;
         const STRING: u32 = 2;
         for entry in Fields::new(data).filter(|entry| LOOKED_UP.contains(&entry.id)) {
@@ -164,7 +165,7 @@ impl State {
     }
 }
 
-/// The tables of `InternedData` that are looked up.
+/// The tables of `InternedData` that this reader uses.
 const LOOKED_UP: [u32; 6] = {
     use esatto_schema::interned_data::field;
     [

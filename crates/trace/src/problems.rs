@@ -1,8 +1,8 @@
-//! Rules that a trace broke, counted.
+//! Rules of the format that a trace broke, with counts.
 
 use std::collections::BTreeMap;
 
-/// What was wrong with an event, a descriptor or a snapshot.
+/// A mistake in an event, a descriptor or a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Problem {
     UnresolvedName,
@@ -29,7 +29,7 @@ pub(crate) enum Problem {
 }
 
 impl Problem {
-    /// The key in reports.
+    /// Returns the key in reports.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::UnresolvedName => "unresolved_event_names",
@@ -56,7 +56,7 @@ impl Problem {
         }
     }
 
-    /// Whether an interned value was missing.
+    /// Returns whether an interned value was missing.
     pub(crate) fn is_interning(self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Processes and threads, from wherever a trace tells of them.
+//! Processes and threads, from all packets that describe them.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ pub(crate) struct Process {
     pub(crate) cmdline: Vec<Symbol>,
     pub(crate) parent: Option<i64>,
     pub(crate) uid: Option<i32>,
-    /// The track that describes it.
+    /// The uuid of the track that describes it.
     pub(crate) uuid: Option<u64>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Thread {
     pub(crate) uuid: Option<u64>,
 }
 
-/// All of them. The idle process (pid 0) is none.
+/// All processes and threads, without the idle process (pid 0).
 #[derive(Debug, Default)]
 pub(crate) struct Processes {
     pub(crate) processes: Vec<Process>,
@@ -38,8 +38,9 @@ pub(crate) struct Processes {
 }
 
 impl Processes {
-    /// The process with this pid, which is new with its main thread if it is not known. With a track that is
-    /// not the one known before, the pid was given to another process.
+    /// Returns the process with this pid. If it is not known, adds it with its main thread.
+    ///
+    /// If the known process has another track than `uuid`, the pid was given to a new process.
     pub(crate) fn process(&mut self, machine: u32, pid: i64, uuid: Option<u64>) -> usize {
         let described = uuid.and_then(|uuid| self.processes_by_uuid.get(&uuid));
         if let Some(&index) = described.filter(|&&index| self.processes[index].pid == pid) {
@@ -63,7 +64,7 @@ impl Processes {
         index
     }
 
-    /// The thread with this tid in that process; as [`process`](Self::process).
+    /// Returns the thread with this tid in that process; compare [`process`](Self::process).
     pub(crate) fn thread(&mut self, machine: u32, pid: i64, tid: i64, uuid: Option<u64>) -> usize {
         let described = uuid.and_then(|uuid| self.threads_by_uuid.get(&uuid));
         if let Some(&index) = described.filter(|&&index| self.threads[index].tid == tid) {

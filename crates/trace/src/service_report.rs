@@ -1,4 +1,5 @@
-//! What the service tells of itself and of the recording (`docs/spec/service.md` §16, §17).
+//! Packets in which the service describes itself and the recording (`docs/spec/service.md` §16,
+//! §17).
 
 use std::collections::BTreeMap;
 
@@ -7,32 +8,33 @@ use esatto_schema::{system_info, trace_packet::field as packet_field, trace_stat
 
 use crate::field_names;
 
-/// What the service counted of one of its buffers, by the names of the schema. See `docs/spec/service.md` §17.
+/// Counts of the service for one buffer, by their names in the schema. See `docs/spec/service.md`
+/// §17.
 pub type BufferStats = BTreeMap<String, u64>;
 
-/// Fields of [`BufferStats`] that tell of lost data.
+/// Fields of [`BufferStats`] that count lost data.
 pub const LOSS_FIELDS: [&str; 5] =
     ["chunks_overwritten", "chunks_discarded", "trace_writer_packet_loss", "patches_failed", "abi_violations"];
 
-/// What the service counted.
+/// Counts of the service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TraceStats {
-    /// Per buffer, in the order of the config.
+    /// Counts of each buffer, in the order of the config.
     pub buffers: Vec<BufferStats>,
-    /// Chunks that named a buffer they must not write to, or were malformed.
+    /// Malformed chunks, and chunks for a buffer that they must not write to.
     pub chunks_discarded: u64,
-    /// Patches for chunks that were gone.
+    /// Patches for chunks that no longer exist.
     pub patches_discarded: u64,
     /// Packets that were malformed or had fields reserved for the service.
     pub invalid_packets: u64,
-    /// Flushes asked for.
+    /// Requested flushes.
     pub flushes_requested: u64,
     /// Flushes that all data sources answered.
     pub flushes_succeeded: u64,
     /// Flushes that some data source did not answer.
     pub flushes_failed: u64,
-    /// How the last flush ended: `None` if there was none.
+    /// Result of the last flush; `None` if there was none.
     pub final_flush_succeeded: Option<bool>,
 }
 
@@ -56,17 +58,17 @@ pub struct SystemInfo {
     pub page_size: Option<u32>,
     /// Bytes of memory.
     pub ram_bytes: Option<u64>,
-    /// Minutes that local time is ahead of UTC.
+    /// Minutes by which local time is ahead of UTC.
     pub timezone_off_mins: Option<i32>,
 }
 
-/// Something that happened to the recording.
+/// An event in the life of the recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceEvent {
     /// Its name in the schema, such as `tracing_started`, or the name of a trigger.
     pub name: String,
-    /// When, in nanoseconds of the trace clock, if the packet says so.
+    /// Its time in nanoseconds of the trace clock, if the packet has one.
     pub ts_ns: Option<i64>,
 }
 

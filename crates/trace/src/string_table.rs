@@ -1,4 +1,4 @@
-//! Each string once.
+//! Table that stores each string of a trace once.
 
 use core::hash::{Hash as _, Hasher as _};
 use std::collections::HashMap;
@@ -9,11 +9,11 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Symbol(u32);
 
-/// The strings of a trace. What is not UTF-8 is replaced.
+/// The strings of a trace. Bytes that are not UTF-8 are replaced.
 #[derive(Debug, Default)]
 pub(crate) struct Strings {
     ids: HashMap<Arc<str>, Symbol>,
-    /// With their hashes: a long string may be asked for often.
+    /// The strings with their hashes, because the hash of a long string may be needed often.
     list: Vec<(Arc<str>, u64)>,
 }
 
@@ -37,7 +37,7 @@ impl Strings {
         &self.list[symbol.0 as usize].0
     }
 
-    /// As [`hash_of`] its text.
+    /// Returns [`hash_of`] its text.
     pub(crate) fn hash(&self, symbol: Symbol) -> u64 {
         self.list[symbol.0 as usize].1
     }
@@ -47,7 +47,7 @@ impl Strings {
     }
 }
 
-/// A number for a text: equal texts have equal numbers.
+/// Returns a number for a text: equal texts have equal numbers.
 pub(crate) fn hash_of(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);

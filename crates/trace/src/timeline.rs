@@ -1,8 +1,9 @@
-//! From events in the order of time to slices, flows and counters on tracks.
+//! Timeline: slices, flows and counters on tracks, made from events in the order of time.
 //!
-//! Tracks that are shown as one share a *group* (`docs/spec/track-event.md` §7, merging of siblings). Slices of
-//! several tracks of a group may overlap, so a group has *lanes*: a track keeps its lane while it has an open
-//! slice, and takes the first free one otherwise. Lanes are what the trace processor calls tracks.
+//! Tracks that are shown as one share a *group* (`docs/spec/track-event.md` §7, merging of
+//! siblings). Slices of several tracks of a group may overlap, so a group has *lanes*. A track
+//! keeps its lane while it has an open slice, and otherwise takes the first free one. The trace
+//! processor calls lanes tracks.
 
 use core::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
@@ -14,10 +15,11 @@ use crate::string_table::Symbol;
 use crate::track_descriptors::{Merge, TrackKind};
 use crate::track_event::{Action, RawEvent};
 
-/// Open slices that the ends of slices may be compared with, for each event of the trace and in
-/// addition to [`MIN_SEARCH_WORK`]. An end nearly always closes the innermost slice. When all is
-/// spent, it is compared with that one only, and counts as `slice_ends_without_begin` if that is
-/// another.
+/// Open slices that ends of slices may be compared with, for each event of the trace and in
+/// addition to [`MIN_SEARCH_WORK`].
+///
+/// An end nearly always closes the innermost slice. When the work is used up, it is compared with
+/// that one only, and counts as `slice_ends_without_begin` if it does not match.
 const SEARCH_WORK_PER_EVENT: u64 = 64;
 /// See [`SEARCH_WORK_PER_EVENT`].
 const MIN_SEARCH_WORK: u64 = 1 << 20;
@@ -26,14 +28,14 @@ const MIN_SEARCH_WORK: u64 = 1 << 20;
 #[derive(Debug, Clone)]
 pub(crate) struct RawSlice {
     pub(crate) ts: i64,
-    /// In nanoseconds; `None` if it never ended.
+    /// Its duration in nanoseconds; `None` if it never ended.
     pub(crate) duration: Option<i64>,
     pub(crate) instant: bool,
     pub(crate) name: Option<Symbol>,
     pub(crate) track: u64,
     pub(crate) depth: u32,
     pub(crate) parent: Option<u32>,
-    /// The event that began it, by its place in the list.
+    /// The event that began it, by its index in the list.
     pub(crate) event: u32,
 }
 
@@ -47,7 +49,7 @@ impl RawSlice {
 struct Lane {
     /// Open slices, innermost last.
     open: Vec<u32>,
-    /// The track that they belong to.
+    /// The track to which they belong.
     track: u64,
     slices: u64,
 }
@@ -61,21 +63,21 @@ pub(crate) struct Group {
     pub(crate) thread: Option<usize>,
     pub(crate) slices: u64,
     pub(crate) counter_values: u64,
-    /// One of its tracks.
+    /// The uuid of one of its tracks.
     pub(crate) uuid: u64,
     merges: bool,
     lanes: Vec<Lane>,
-    /// The lanes that have open slices, by their track.
+    /// Lanes with open slices, by their track.
     occupied: HashMap<u64, u32>,
-    /// The other lanes.
+    /// Lanes without open slices.
     free: BTreeSet<u32>,
-    /// When innermost slices end that have an end from the beginning, with their lanes. Some
-    /// entries are out of date.
+    /// Ends of innermost slices whose end was known from their begin, with their lanes. Some
+    /// entries are outdated.
     ends: BinaryHeap<Reverse<(i64, u32)>>,
 }
 
 impl Group {
-    /// Closes the slices that are over at `ts`.
+    /// Closes the slices that have ended by `ts`.
     fn expire(&mut self, ts: i64, slices: &[RawSlice], work: &mut u64) {
         while let Some(&Reverse((_, index))) = self.ends.peek().filter(|Reverse((end, _))| *end <= ts) {
             self.ends.pop();
@@ -92,7 +94,7 @@ impl Group {
         }
     }
 
-    /// To be called when the innermost slice of a lane is another one.
+    /// Notes that the innermost slice of a lane has changed.
     fn note_top(&mut self, index: u32, slices: &[RawSlice]) {
         let lane = &self.lanes[index as usize];
         match lane.open.last() {
@@ -113,7 +115,7 @@ impl Group {
     }
 }
 
-/// What kind of tracks a group consists of.
+/// Kind of the tracks of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GroupKind {
     Process,
@@ -133,13 +135,13 @@ enum GroupKey {
 pub(crate) struct Timeline {
     pub(crate) slices: Vec<RawSlice>,
     pub(crate) groups: Vec<Group>,
-    /// Pairs of slices, by their places: from the one that began earlier.
+    /// Pairs of slices by their indices: from the one that began earlier.
     pub(crate) flows: Vec<(u32, u32)>,
     /// From the first event to the last one, or to the end of the last slice.
     pub(crate) bounds: Option<(i64, i64)>,
     /// State changes.
     pub(crate) states: u64,
-    /// Slices and lanes that were looked at for events.
+    /// Slices and lanes that were visited for events.
     pub(crate) work: u64,
     search_work_left: u64,
     groups_of_tracks: HashMap<u64, Option<u32>>,
@@ -179,7 +181,7 @@ impl Timeline {
                     None
                 }
             };
-            // An end that ends nothing is as if it were not there.
+            // An end that closes no slice has no effect.
             if slice.is_some() || !matches!(event.action, Action::End) {
                 widen(&mut timeline.bounds, event.ts);
             }
@@ -203,7 +205,7 @@ impl Timeline {
         timeline
     }
 
-    /// The group that a track's events belong to; `None` if the track has no place.
+    /// Returns the group of a track's events; `None` if an ancestor of the track is missing.
     pub(crate) fn group(&self, track: u64) -> Option<&Group> {
         let index = (*self.groups_of_tracks.get(&track)?)?;
         self.groups.get(index as usize)
@@ -254,7 +256,7 @@ impl Timeline {
         place
     }
 
-    /// The lane for the next slice of a track.
+    /// Returns the lane for the next slice of a track.
     fn lane(&mut self, group: u32, track: u64, ts: i64) -> u32 {
         let Self { groups, slices, work, .. } = self;
         let group = &mut groups[group as usize];
@@ -274,7 +276,7 @@ impl Timeline {
         })
     }
 
-    /// Closes the innermost slice that the event matches, with those inside of it.
+    /// Closes the innermost slice that the event matches, and the slices inside it.
     fn end(
         &mut self,
         group: u32,

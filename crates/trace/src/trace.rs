@@ -1,4 +1,4 @@
-//! A whole trace in memory, with everything resolved.
+//! A whole trace in memory, with all references resolved.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -11,7 +11,7 @@ use crate::string_table::Symbol;
 use crate::timeline::{GroupKind, Timeline};
 use crate::track_event::{Action, CounterValue, RawEvent};
 
-/// What an event does.
+/// Effect of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EventType {
@@ -19,13 +19,13 @@ pub enum EventType {
     SliceBegin,
     /// Closes a slice.
     SliceEnd,
-    /// Has no duration.
+    /// Marks a moment.
     Instant,
     /// Sets a counter.
     Counter,
     /// Sets a state.
     State,
-    /// A whole slice (the older form).
+    /// Records a whole slice (the older form).
     Complete,
 }
 
@@ -33,13 +33,13 @@ pub enum EventType {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Event {
-    /// When, in nanoseconds of the trace clock.
+    /// Its time in nanoseconds of the trace clock.
     pub ts_ns: i64,
     /// The uuid of its track.
     pub track: u64,
     /// The name of its track, if it has one.
     pub track_name: Option<String>,
-    /// What it does.
+    /// Its effect.
     pub event_type: EventType,
     /// Its name, if it has one and it could be resolved.
     pub name: Option<String>,
@@ -47,7 +47,7 @@ pub struct Event {
     pub categories: Vec<String>,
     /// Its debug annotations.
     pub annotations: Vec<Annotation>,
-    /// Flows that go through it.
+    /// Flows that pass through it.
     pub flows: Vec<u64>,
     /// Flows that end at it.
     pub terminating_flows: Vec<u64>,
@@ -59,9 +59,9 @@ pub struct Event {
     pub pid: Option<i64>,
     /// The thread that its track belongs to.
     pub tid: Option<i64>,
-    /// The packet sequence that it came on.
+    /// Its packet sequence.
     pub sequence: u32,
-    /// Where in the file its packet, or the compressed packet with it, begins.
+    /// Position in the file of its packet, or of the compressed packet that contains it.
     pub offset: u64,
 }
 
@@ -69,19 +69,19 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Slice {
-    /// When it began, in nanoseconds of the trace clock.
+    /// Its begin in nanoseconds of the trace clock.
     pub ts_ns: i64,
-    /// How long it took; `None` if it did not end.
+    /// Its duration; `None` if it did not end.
     pub duration_ns: Option<i64>,
-    /// Whether it is an instant.
+    /// True if it is an instant.
     pub instant: bool,
     /// Its name.
     pub name: Option<String>,
-    /// How many slices it is nested in.
+    /// Number of slices that contain it.
     pub depth: u32,
-    /// The slice that it is nested in, by its place in [`Trace::slices`].
+    /// The slice that directly contains it, by its index in [`Trace::slices`].
     pub parent: Option<usize>,
-    /// The event that began it, by its place in [`Trace::events`].
+    /// The event that began it, by its index in [`Trace::events`].
     pub event: usize,
     /// The uuid of its track.
     pub track: u64,
@@ -93,16 +93,16 @@ pub struct Slice {
     pub tid: Option<i64>,
 }
 
-/// An arrow from one slice to another, by their places in [`Trace::slices`].
+/// An arrow from one slice to another, by their indices in [`Trace::slices`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flow {
     /// The slice that began earlier.
     pub from: usize,
-    /// The other one.
+    /// The other slice.
     pub to: usize,
 }
 
-/// What a track belongs to.
+/// Kind of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TrackType {
@@ -158,9 +158,9 @@ pub struct Thread {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Trace {
-    /// All track events in the order of time; those of one time in the order of the file.
+    /// All track events, sorted by time. Events of the same time keep the order of the file.
     pub events: Vec<Event>,
-    /// What they make: slices and instants in the order of their beginning.
+    /// Slices and instants of these events, sorted by their begin.
     pub slices: Vec<Slice>,
     /// Arrows between slices.
     pub flows: Vec<Flow>,
@@ -170,15 +170,15 @@ pub struct Trace {
     pub processes: Vec<Process>,
     /// Their threads.
     pub threads: Vec<Thread>,
-    /// Rules of the format that the trace breaks, by name, and how often.
+    /// Rules of the format that the trace breaks, by name, with counts.
     pub problems: BTreeMap<&'static str, u64>,
-    /// Packets that could not be used because the state that they needed was lost.
+    /// Packets that were not usable because the state that they needed was lost.
     pub skipped_packets: u64,
-    /// What was wrong with the file. Everything readable has been read.
+    /// Errors of the file. Everything readable has been read.
     pub errors: Vec<Error>,
 }
 
-/// The events of a trace; see [`Trace`] for more.
+/// Returns the events of a trace; see [`Trace`] for more.
 pub fn events(trace: &[u8]) -> Vec<Event> {
     Trace::read(trace).events
 }
@@ -209,7 +209,7 @@ impl Trace {
         }
     }
 
-    /// The annotations of the event that began a slice.
+    /// Returns the annotations of the event that began a slice.
     pub fn annotations(&self, slice: &Slice) -> &[Annotation] {
         self.events.get(slice.event).map_or(&[], |event| &event.annotations)
     }
@@ -225,7 +225,7 @@ impl Resolve<'_> {
         symbol.map(|symbol| self.import.strings.owned(symbol))
     }
 
-    /// Name, pid and tid of a track.
+    /// Returns name, pid and tid of a track.
     fn place(&self, track: u64) -> (Option<String>, Option<i64>, Option<i64>) {
         let Some(group) = self.timeline.group(track) else { return (None, None, None) };
         let processes = &self.import.processes;
@@ -335,7 +335,7 @@ impl From<GroupKind> for TrackType {
 }
 
 impl TrackType {
-    /// A word for reports.
+    /// Returns a word for reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Process => "process",

@@ -8,22 +8,22 @@ use esatto_schema::{counter_descriptor, process_descriptor, thread_descriptor, t
 use crate::processes::Processes;
 use crate::string_table::{Strings, Symbol};
 
-/// Ancestors further up than this count as missing.
+/// Largest number of ancestors; tracks with more count as having a missing ancestor.
 const MAX_DEPTH: usize = 100;
 
-/// What a track is.
+/// Kind of a track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TrackKind {
-    /// Of a process, by its place in the list.
+    /// Track of a process, by its index in the list.
     Process(usize),
-    /// Of a thread, by its place in the list.
+    /// Track of a thread, by its index in the list.
     Thread(usize),
     Counter,
     State,
     Plain,
 }
 
-/// How siblings become one.
+/// Rule by which sibling tracks are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Merge {
     ByName,
@@ -41,7 +41,7 @@ pub(crate) struct Descriptor {
     pub(crate) counter: Counter,
 }
 
-/// What matters of a `CounterDescriptor`.
+/// The used fields of a `CounterDescriptor`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counter {
     pub(crate) multiplier: i64,
@@ -50,16 +50,16 @@ pub(crate) struct Counter {
     kind: i32,
 }
 
-/// Why a descriptor was not taken.
+/// Reason why a descriptor was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// Without uuid, pid or tid, or uuid 0 with a parent.
+    /// It lacks uuid, pid or tid, or has uuid 0 and a parent.
     Incomplete,
-    /// It contradicts the first one of its track.
+    /// It contradicts the first descriptor of its track.
     Conflict,
 }
 
-/// All tracks that are described.
+/// All described tracks.
 #[derive(Debug, Default)]
 pub(crate) struct Tracks {
     pub(crate) descriptors: HashMap<u64, Descriptor>,
@@ -118,7 +118,8 @@ impl Tracks {
                 if first.parent != parent || first.kind != kind || first.counter != counter || first.merge != merge {
                     return Err(Refused::Conflict);
                 }
-                // A track that merges with others keeps its first name, another one takes the last.
+                // A track that is merged with others keeps its first name, any other track takes
+                // the last one.
                 if first.name.is_none() || (name.is_some() && merge == Merge::Never) {
                     first.name = name;
                 }
@@ -130,7 +131,7 @@ impl Tracks {
         Ok(())
     }
 
-    /// The tracks from this one up to its root; `None` if one of them is not described.
+    /// Returns the tracks from this one up to its root; `None` if one of them is not described.
     pub(crate) fn ancestry(&self, uuid: u64) -> Option<Vec<u64>> {
         let mut way = vec![uuid];
         let mut at = self.descriptors.get(&uuid)?;
@@ -144,13 +145,13 @@ impl Tracks {
         Some(way)
     }
 
-    /// The counter that a track is.
+    /// Returns the counter of a counter track.
     pub(crate) fn counter(&self, uuid: u64) -> Option<Counter> {
         self.descriptors.get(&uuid).filter(|track| track.kind == TrackKind::Counter).map(|track| track.counter)
     }
 }
 
-/// Takes a `ProcessDescriptor`; its process, if it names one.
+/// Reads a `ProcessDescriptor`. Returns its process, if it names one.
 pub(crate) fn add_process(
     bytes: &[u8],
     machine: u32,
@@ -177,7 +178,7 @@ pub(crate) fn add_process(
     Some(index)
 }
 
-/// Takes a `ThreadDescriptor`; its thread, if it names one.
+/// Reads a `ThreadDescriptor`. Returns its thread, if it names one.
 pub(crate) fn add_thread(
     bytes: &[u8],
     machine: u32,

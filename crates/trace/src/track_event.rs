@@ -1,4 +1,4 @@
-//! One `TrackEvent`, decoded with the state of its sequence (`docs/spec/track-event.md` §2).
+//! Decoder of one `TrackEvent`, with the state of its sequence (`docs/spec/track-event.md` §2).
 
 use core::ops::Range;
 
@@ -20,7 +20,7 @@ pub enum CounterValue {
 }
 
 impl CounterValue {
-    /// As a floating point number, perhaps rounded.
+    /// Returns the value as a floating point number, perhaps rounded.
     pub fn as_f64(self) -> f64 {
         match self {
             Self::Int(value) => value as f64,
@@ -29,7 +29,7 @@ impl CounterValue {
     }
 }
 
-/// What an event does.
+/// Effect of an event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Action {
     Begin,
@@ -37,7 +37,7 @@ pub(crate) enum Action {
     Instant,
     Counter(CounterValue),
     State,
-    /// A slice with its duration in nanoseconds, of the older form.
+    /// A whole slice with its duration in nanoseconds, of the older form.
     Complete(i64),
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct RawEvent {
     pub(crate) annotations: Range<u32>,
 }
 
-/// The events of a trace and the lists that they point into.
+/// The events of a trace and the lists that they refer to.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     pub(crate) list: Vec<RawEvent>,
@@ -92,8 +92,8 @@ pub(crate) fn position<T>(list: &[T]) -> u32 {
     u32::try_from(list.len()).expect("a trace has less than 2^32 list elements")
 }
 
-/// Decodes an event and appends it, with `ts` still to be set, unless it breaks a rule. Annotations are left
-/// to the caller; `each_annotation` gets their encodings.
+/// Decodes an event and appends it without its timestamp, unless it breaks a rule. The caller reads
+/// the annotations: `each_annotation` gets their encodings.
 pub(crate) fn read<'p>(
     bytes: &'p [u8],
     state: &mut State,
@@ -184,7 +184,7 @@ pub(crate) fn read<'p>(
             return false;
         }
     };
-    // If both forms are there the new one counts.
+    // If both forms are present, the new one counts.
     let [flows, terminating] = flows;
     let [old_flows, old_terminating] = old_flows;
     let first = position(&events.flows);
@@ -215,7 +215,7 @@ fn event_name(iid: u64, state: &State, problems: &mut Problems) -> Option<Symbol
     found
 }
 
-/// The value that a counter has after an event.
+/// Returns the value of a counter after an event.
 fn counter(
     track: u64,
     value: Option<CounterValue>,
@@ -243,7 +243,7 @@ fn counter(
     })
 }
 
-/// The slices and instants of the older form; its other phases are not read.
+/// Returns the action of a slice or instant of the older form. Its other phases are not read.
 fn legacy_action(
     bytes: &[u8],
     name: &mut Option<Symbol>,

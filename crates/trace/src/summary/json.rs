@@ -1,4 +1,4 @@
-//! The summary for machines.
+//! The summary as JSON, for programs.
 
 use serde_json::{Map, Value, json};
 
@@ -6,14 +6,14 @@ use super::Summary;
 use crate::service_report::ServiceEvent;
 
 impl Summary {
-    /// The summary as a JSON object.
+    /// Returns the summary as a JSON object.
     ///
-    /// The keys are stable; new ones may be added. Times are nanoseconds of the trace clock. `null` stands for
-    /// what the trace does not tell.
+    /// The keys are stable; new ones may be added. Times are nanoseconds of the trace clock. `null`
+    /// stands for values that the trace does not contain.
     ///
     /// | key | value |
     /// |---|---|
-    /// | `errors` | what was wrong with the file: `[{kind, offset, message}]`; `kind` is `torn`, `foreign`, `garbage`, `inflate`, `malformed`, `empty`, `io`, `limit` or `codec` |
+    /// | `errors` | errors of the file: `[{kind, offset, message}]`; `kind` is `torn`, `foreign`, `garbage`, `inflate`, `malformed`, `empty`, `io`, `limit` or `codec` |
     /// | `more_errors` | how many errors are not in the list |
     /// | `packets`, `packet_bytes`, `compressed_packets`, `inflated_bytes`, `gzipped`, `skipped_packets` | numbers and a bool |
     /// | `packets_by_type` | `{TYPE: {packets, bytes}}`, types named as in the schema |
@@ -42,8 +42,8 @@ impl Summary {
         Value::Object(all)
     }
 
-    /// The JSON object as text for people and programs: indented, ending with a newline, with every
-    /// character escaped that [is unsafe](crate::escape::is_unsafe) to show.
+    /// Returns the JSON object as text: indented, ending with a newline, and with all characters
+    /// escaped that [are unsafe](crate::escape::is_unsafe) to show.
     pub fn to_json_text(&self) -> String {
         crate::escape::json(&format!("{:#}\n", self.to_json()))
     }

@@ -1,4 +1,4 @@
-//! What is in a trace, counted.
+//! Summary of a trace: counts of its content.
 
 mod json;
 mod table;
@@ -17,90 +17,92 @@ use crate::string_table::Symbol;
 use crate::timeline::Timeline;
 use crate::trace::TrackType;
 
-/// Errors that are kept. More are only counted: each packet of a damaged file can be one.
+/// Errors that are kept. Further ones are only counted, because each packet of a damaged file can
+/// be one.
 const MAX_ERRORS: usize = 1000;
-/// Longer names of tracks are cut.
+/// Longest name of a track; longer ones are cut.
 const MAX_TRACK_NAME_CHARS: usize = 1000;
 
-/// What is in a trace.
+/// Counts of the content of a trace.
 ///
-/// [`Display`](core::fmt::Display) shows it as a text, [`to_json`](Self::to_json) gives it to machines.
+/// [`Display`](core::fmt::Display) shows it as text, [`to_json`](Self::to_json) returns it for
+/// programs.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Summary {
-    /// What was wrong with the file, in order; everything readable has been counted.
+    /// Errors of the file, in order. Everything readable has been counted.
     pub errors: Vec<Error>,
-    /// How many more errors there were than [`errors`](Self::errors) holds.
+    /// Number of errors that [`errors`](Self::errors) does not hold.
     pub more_errors: u64,
-    /// All packets, those inside of compressed ones included, these not.
+    /// All packets, also those inside compressed ones, but not the compressed ones themselves.
     pub packets: u64,
-    /// Their bytes, without what frames them.
+    /// Bytes of these packets, without tags and lengths.
     pub packet_bytes: u64,
     /// Compressed packets.
     pub compressed_packets: u64,
-    /// What was in them.
+    /// Inflated bytes of the compressed packets.
     pub inflated_bytes: u64,
-    /// Whether the file as a whole is gzipped.
+    /// True if the file as a whole is gzipped.
     pub gzipped: bool,
-    /// By the name of the packet's payload in the schema.
+    /// Packets by the name of their payload in the schema.
     pub packets_by_type: BTreeMap<String, TypeSummary>,
-    /// In the order of their first packet.
+    /// Sequences in the order of their first packet.
     pub sequences: Vec<SequenceSummary>,
-    /// Packets that could not be used because the state that they needed was lost.
+    /// Packets that were not usable because the state that they needed was lost.
     pub skipped_packets: u64,
-    /// Processes with their threads, without the idle one.
+    /// Processes with their threads, without the idle process.
     pub processes: Vec<ProcessSummary>,
-    /// Tracks with events, and the tracks above them. Tracks that merge are one.
+    /// Tracks with events, and their parents. Tracks that are merged count as one.
     pub tracks: Vec<TrackSummary>,
     /// Slices and instants.
     pub slices: SliceSummary,
     /// State changes.
     pub states: u64,
-    /// Counters with their values summed up.
+    /// Counters and sums of their values.
     pub counters: Vec<CounterSummary>,
     /// Arrows between slices.
     pub flows: u64,
     /// Debug annotations of events.
     pub annotations: u64,
-    /// The arguments that they make: a dictionary makes one for each entry.
+    /// Arguments that these annotations make: a dictionary makes one for each entry.
     pub arguments: u64,
-    /// The same, with equal sets of arguments counted once.
+    /// The same, but equal sets of arguments count once.
     pub distinct_arguments: u64,
     /// Slices and instants by category.
     pub categories: BTreeMap<String, u64>,
     /// Kernel events.
     pub ftrace_events: u64,
-    /// Bundles of kernel events before which some were lost.
+    /// Bundles of kernel events before which events were lost.
     pub ftrace_losses: u64,
-    /// The id of the clock that all times are given in.
+    /// The id of the clock of all times.
     pub trace_clock: u32,
-    /// Clocks of the whole trace that were snapshotted.
+    /// Clocks of the whole trace that occur in snapshots.
     pub clocks: Vec<ClockSummary>,
     /// Clock snapshots.
     pub clock_snapshots: u64,
     /// Clocks that belong to single sequences.
     pub sequence_clocks: usize,
-    /// When the first event happened and the last one ended, in nanoseconds of the trace clock.
+    /// Begin of the first event and end of the last one, in nanoseconds of the trace clock.
     pub bounds_ns: Option<(i64, i64)>,
     /// The earliest and the latest timestamp of any packet.
     pub packet_times_ns: Option<(i64, i64)>,
-    /// The `TraceConfig` that was recorded with, encoded.
+    /// The encoded `TraceConfig` of the recording.
     pub config: Option<Vec<u8>>,
-    /// The same as a text; see [`with_config_text`](Self::with_config_text).
+    /// The same as text; see [`with_config_text`](Self::with_config_text).
     pub config_text: Option<String>,
     /// The identity of the trace.
     pub uuid: Option<String>,
     /// The machine and the service.
     pub system: Option<SystemInfo>,
-    /// What the service counted; of several reports the last one.
+    /// The last counts that the service reported.
     pub stats: Option<TraceStats>,
-    /// What happened to the recording.
+    /// Events in the life of the recording.
     pub service_events: Vec<ServiceEvent>,
-    /// Triggers that arrived.
+    /// Received triggers.
     pub triggers: Vec<ServiceEvent>,
-    /// Rules of the format that the trace breaks, by name, and how often.
+    /// Rules of the format that the trace breaks, by name, with counts.
     pub problems: BTreeMap<&'static str, u64>,
-    /// Interned values that were referred to and never sent.
+    /// Interned values that were used but never sent.
     pub interning_errors: u64,
     work: u64,
 }
@@ -109,37 +111,37 @@ pub struct Summary {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TypeSummary {
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
 }
 
-/// A packet sequence: what one writer wrote.
+/// A packet sequence: the packets of one writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SequenceSummary {
-    /// Its id; 1 is the service, 0 stands for packets without one.
+    /// Its id: 1 is the service, 0 stands for packets without a sequence.
     pub id: u32,
-    /// The machine, 0 for the service's own.
+    /// Its machine; 0 is that of the service.
     pub machine_id: u32,
-    /// Its user, as the service knows it.
+    /// Its user, according to the service.
     pub uid: Option<i32>,
-    /// Its process, as the service knows it.
+    /// Its process, according to the service.
     pub pid: Option<i32>,
-    /// How many packets.
+    /// Number of packets.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Whether its first packet in the file is the first one written.
+    /// True if its first packet in the file is the first one that was written.
     pub begins: bool,
-    /// How often its incremental state was cleared.
+    /// Number of times that its incremental state was cleared.
     pub state_clears: u64,
-    /// Packets that could not be used because the state that they needed was lost.
+    /// Packets that were not usable because the state that they needed was lost.
     pub skipped_packets: u64,
     /// Packets before which data was lost.
     pub losses: u64,
-    /// The causes, as far as they are told, and how often each was.
+    /// Known causes of the losses, with counts.
     pub loss_causes: BTreeMap<&'static str, u64>,
 }
 
@@ -147,7 +149,7 @@ pub struct SequenceSummary {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessSummary {
-    /// The machine, 0 for the service's own.
+    /// Its machine; 0 is that of the service.
     pub machine_id: u32,
     /// Its pid.
     pub pid: i64,
@@ -159,9 +161,9 @@ pub struct ProcessSummary {
     pub parent_pid: Option<i64>,
     /// Its user.
     pub uid: Option<i32>,
-    /// Slices and instants on its tracks, those of its threads included.
+    /// Slices and instants on its tracks and those of its threads.
     pub slices: u64,
-    /// Its threads, the main one included.
+    /// Its threads, with the main thread.
     pub threads: Vec<ThreadSummary>,
 }
 
@@ -177,7 +179,7 @@ pub struct ThreadSummary {
     pub slices: u64,
 }
 
-/// A track, or several that merge.
+/// A track, or several merged ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TrackSummary {
@@ -191,9 +193,9 @@ pub struct TrackSummary {
     pub pid: Option<i64>,
     /// The thread that it belongs to.
     pub tid: Option<i64>,
-    /// How many tracks are needed to show it without overlaps.
+    /// Number of lanes that show it without overlaps.
     pub lanes: usize,
-    /// How many of these have slices.
+    /// Number of lanes that have slices.
     pub lanes_with_slices: usize,
     /// Slices and instants.
     pub slices: u64,
@@ -205,15 +207,15 @@ pub struct TrackSummary {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SliceSummary {
-    /// All, instants included.
+    /// Number of slices and instants.
     pub count: u64,
     /// Instants.
     pub instants: u64,
     /// Slices that did not end.
     pub unfinished: u64,
-    /// The largest number of slices that are nested in each other.
+    /// Largest nesting of slices.
     pub max_depth: u32,
-    /// By name, the most frequent first.
+    /// Slices by name, the most frequent first.
     pub by_name: Vec<NameSummary>,
 }
 
@@ -223,11 +225,11 @@ pub struct SliceSummary {
 pub struct NameSummary {
     /// Their name.
     pub name: Option<String>,
-    /// All, instants included.
+    /// Number of slices and instants.
     pub count: u64,
     /// Instants.
     pub instants: u64,
-    /// Their durations together.
+    /// Sum of their durations.
     pub total_ns: i64,
     /// The shortest duration.
     pub min_ns: i64,
@@ -241,19 +243,19 @@ pub struct NameSummary {
 pub struct CounterSummary {
     /// Its name.
     pub name: String,
-    /// What it counts for, in words, such as `cpu 0`; empty for the machine.
+    /// Its owner in words, such as `cpu 0`; empty for the machine.
     pub scope: String,
     /// The process that it belongs to.
     pub pid: Option<i64>,
-    /// How many values.
+    /// Number of values.
     pub values: u64,
-    /// The smallest.
+    /// The smallest value.
     pub min: f64,
-    /// The largest.
+    /// The largest value.
     pub max: f64,
-    /// The first.
+    /// The first value.
     pub first: f64,
-    /// The last.
+    /// The last value.
     pub last: f64,
 }
 
@@ -265,7 +267,7 @@ pub struct ClockSummary {
     pub id: u32,
     /// Its name, if it is a built-in one.
     pub name: Option<&'static str>,
-    /// In how many snapshots it is.
+    /// Number of snapshots that contain it.
     pub snapshots: u64,
     /// Its first value, in its own unit.
     pub first: u64,
@@ -273,17 +275,17 @@ pub struct ClockSummary {
     pub last: u64,
 }
 
-/// Data that did not make it into the trace.
+/// Data that is missing in the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Loss {
-    /// Where: `buffer 0`, `sequence 3`, `service`, `kernel`.
+    /// The place of the loss: `buffer 0`, `sequence 3`, `service`, `kernel`.
     pub place: String,
-    /// What was counted, by its name in the schema.
+    /// Name of the count in the schema.
     pub what: String,
-    /// How often.
+    /// The count.
     pub number: u64,
-    /// Whether that is how it should be: a ring buffer overwrites.
+    /// True if this is normal: a ring buffer overwrites.
     pub expected: bool,
 }
 
@@ -296,7 +298,7 @@ impl Summary {
         for packet in reader.by_ref() {
             match packet.and_then(|packet| import.add(&packet)) {
                 Ok(()) => {}
-                // What ends the reading is always told.
+                // An error that ends the reading is always kept.
                 Err(error @ (Error::TooMuchWork { .. } | Error::InflatesTooMuch { .. })) => errors.push(error),
                 Err(error) if errors.len() < MAX_ERRORS => errors.push(error),
                 Err(_) => more_errors += 1,
@@ -309,48 +311,50 @@ impl Summary {
         Self { more_errors, work, ..Self::new(import, &timeline, errors, counts) }
     }
 
-    /// What reading cost beyond a constant for each byte of the file: inflated bytes, and steps of
-    /// searches.
+    /// Returns the cost of reading beyond a constant for each byte of the file: inflated bytes, and
+    /// steps of searches.
     #[doc(hidden)]
     pub fn work(&self) -> u64 {
         self.work
     }
 
-    /// Adds the config as a text, made by `print`, to what is shown. This crate does not know the text format.
+    /// Adds the config as text, which `print` makes. This crate does not know the text format.
     #[must_use]
     pub fn with_config_text(mut self, print: impl FnOnce(&[u8]) -> String) -> Self {
         self.config_text = self.config.as_deref().map(print);
         self
     }
 
-    /// The time from the first event to the end of the last one, in nanoseconds.
+    /// Returns the time from the begin of the first event to the end of the last one, in
+    /// nanoseconds.
     pub fn duration_ns(&self) -> Option<i64> {
         self.bounds_ns.map(|(from, to)| to.saturating_sub(from))
     }
 
-    /// All threads, the main ones included.
+    /// Returns the number of threads, with the main threads.
     pub fn thread_count(&self) -> usize {
         self.processes.iter().map(|process| process.threads.len()).sum()
     }
 
-    /// Tracks as the trace processor counts them: those of track events, and one for each counter.
+    /// Returns the number of tracks as the trace processor counts them: those of track events, and
+    /// one for each counter.
     pub fn track_count(&self) -> usize {
         let own: usize = self.tracks.iter().map(|track| track.lanes).sum();
         let counter_tracks = self.tracks.iter().filter(|track| track.counter_values > 0).count();
         own + self.counters.len() - counter_tracks
     }
 
-    /// Those of them that have slices.
+    /// Returns the number of these that have slices.
     pub fn tracks_with_slices(&self) -> usize {
         self.tracks.iter().map(|track| track.lanes_with_slices).sum()
     }
 
-    /// The values of all counters.
+    /// Returns the number of values of all counters.
     pub fn counter_values(&self) -> u64 {
         self.counters.iter().map(|counter| counter.values).sum()
     }
 
-    /// All losses that the trace tells of.
+    /// Returns all losses that the trace reports.
     pub fn losses(&self) -> Vec<Loss> {
         let mut losses = Vec::new();
         let mut add = |place: &str, what: &str, number: u64, expected| {
@@ -459,7 +463,7 @@ impl Summary {
     }
 }
 
-/// The name of a track, which many tracks may have from one interned string.
+/// Shortens the name of a track, because many tracks may have it from one interned string.
 fn shortened(name: &str) -> String {
     match name.char_indices().nth(MAX_TRACK_NAME_CHARS) {
         None => name.to_owned(),

@@ -1,19 +1,19 @@
-//! Tables of text.
+//! Tables for the text of a summary.
 
 use core::fmt;
 
 use crate::escape::Line;
 
-/// More rows than this are not shown, only counted.
+/// Number of rows that are shown; further ones are only counted.
 const MAX_ROWS: usize = 24;
-/// Longer cells are cut, in characters.
+/// Longest cell in characters; longer ones are cut.
 const MAX_CELL: usize = 60;
 
 /// A table with a title. Columns whose header ends in `#` are aligned to the right.
 pub(super) struct Table {
     title: String,
     headers: Vec<&'static str>,
-    /// Those that are shown.
+    /// The rows that are shown.
     rows: Vec<Vec<String>>,
     others: usize,
 }
@@ -63,9 +63,9 @@ impl fmt::Display for Table {
     }
 }
 
-/// One line of bounded length, escaped: a trace can hold anything.
+/// Returns one line of bounded length, escaped because a trace can hold any text.
 fn shorten(cell: &str) -> String {
-    // Cut first: a name may be long, and each of its characters is shown as ten at most.
+    // Cut first: a name may be long, and each of its characters can take up to ten columns.
     let start: String = cell.chars().take(MAX_CELL + 1).collect();
     let clean = Line(start).to_string();
     if clean.chars().count() <= MAX_CELL {

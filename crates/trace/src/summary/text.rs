@@ -1,4 +1,4 @@
-//! The summary for people.
+//! The summary as text.
 
 use core::fmt;
 
@@ -122,7 +122,7 @@ impl Summary {
         for process in &self.processes {
             let name = process.name.clone().unwrap_or_default();
             table.row([process.pid.to_string(), String::new(), name, process.slices.to_string()]);
-            // A main thread without a name of its own and without slices tells nothing.
+            // A main thread without a name and without slices is left out.
             let telling = |t: &&super::ThreadSummary| t.tid != process.pid || t.name.is_some() || t.slices > 0;
             for thread in process.threads.iter().filter(telling) {
                 let name = format!("  {}", thread.name.as_deref().unwrap_or_default());
@@ -238,7 +238,7 @@ impl Summary {
     fn loss_lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new("Losses", &["where", "what", "number#", ""]);
         for loss in self.losses() {
-            let remark = if loss.expected { "as a ring buffer does" } else { "" };
+            let remark = if loss.expected { "normal for a ring buffer" } else { "" };
             table.row([loss.place, loss.what, loss.number.to_string(), remark.to_owned()]);
         }
         if self.skipped_packets > 0 {
@@ -250,7 +250,7 @@ impl Summary {
     }
 }
 
-/// A duration with the unit that suits it.
+/// Formats a duration with a suitable unit.
 fn time(ns: i64) -> String {
     let magnitude = ns.unsigned_abs();
     let (value, unit) = match magnitude {
@@ -272,7 +272,7 @@ fn bytes(count: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// Without a fraction if there is none.
+/// Formats a number without a fraction if it has none.
 fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 { format!("{value:.0}") } else { format!("{value:.3}") }
 }
