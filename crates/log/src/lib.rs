@@ -1,5 +1,7 @@
-//! Messages of the `log` facade in Perfetto traces: each is an instant on the track of its thread, named by its text, and a row of the trace's log
-//! with level, file and line.
+//! Records messages of the `log` facade in Perfetto traces.
+//!
+//! Each message becomes an instant on the track of its thread, named after its text. It is also a
+//! row of the trace's log, with level, file and line.
 //!
 //! ```
 //! let _tracing = esatto::Tracing::builder().in_process().start()?;
@@ -12,10 +14,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Programs whose `tracing_subscriber` has the feature `tracing-log`, as by default, have a logger already: it makes events of messages, which `esatto-tracing`
-//! records like these.
+//! If the program uses `tracing_subscriber` with its default feature `tracing-log`, it has a logger
+//! already. That logger turns messages into events of `tracing`, and `esatto-tracing` records
+//! these.
 //!
-//! There is one logger in a program. If another one is to get the messages, too, this one hands them on:
+//! A program has one logger. To give the messages to another logger as well, pass it to
+//! [`and`](Logger::and):
 //!
 //! ```
 //! # struct Stderr;
@@ -28,8 +32,8 @@
 //! # Ok::<(), log::SetLoggerError>(())
 //! ```
 //!
-//! Messages are in the category `log`, with their target as an argument and their key-value pairs left out. While no session records
-//! the category a message costs a load, and is not formatted.
+//! Messages are in the category `log`. Their target is an argument; their key-value pairs are left
+//! out. While no session records the category, a message costs one load, and is not formatted.
 
 #![forbid(unsafe_code)]
 
@@ -43,44 +47,46 @@ esatto::categories! {
     pub static LOG = "log", "Messages of the program's log";
 }
 
-/// Longest name of an instant; the row of the log has the whole message.
+/// Longest name of an instant. The row of the log has the whole message.
 const MAX_NAME_BYTES: usize = 256;
 
-/// A logger that records messages while some session wants them.
+/// A logger that records messages while a session wants them.
 pub struct Logger {
     max_level: LevelFilter,
     next: Option<Box<dyn Log>>,
 }
 
 impl Logger {
-    /// Makes a logger of messages of all levels.
+    /// Creates a logger for messages of all levels.
     #[must_use]
     pub const fn new() -> Self {
         Self { max_level: LevelFilter::Trace, next: None }
     }
 
-    /// Leaves out of traces what is more verbose than this.
+    /// Leaves more verbose messages out of traces.
     #[must_use]
     pub const fn max_level(mut self, level: LevelFilter) -> Self {
         self.max_level = level;
         self
     }
 
-    /// Hands all messages on to another logger.
+    /// Passes all messages on to another logger.
     #[must_use]
     pub fn and(mut self, next: impl Log + 'static) -> Self {
         self.next = Some(Box::new(next));
         self
     }
 
-    /// Makes this the logger of the program, and lets messages of all levels that it records come to it.
+    /// Makes this the logger of the program, and sets the maximum level of the `log` facade to that
+    /// of this logger.
     ///
-    /// With another logger behind it ([`and`](Self::and)) all levels come: that one has to leave out what it does not want, as those that ask
-    /// [`Log::enabled`] do.
+    /// With another logger ([`and`](Self::and)), messages of all levels arrive. The other logger
+    /// must then leave out messages that it does not want, as loggers do that check
+    /// [`Log::enabled`].
     ///
     /// # Errors
     ///
-    /// If there is a logger already.
+    /// The program has a logger already.
     pub fn install(self) -> Result<(), SetLoggerError> {
         let level = if self.next.is_some() { LevelFilter::Trace } else { self.max_level };
         log::set_boxed_logger(Box::new(self))?;
@@ -129,7 +135,8 @@ impl Log for Logger {
 fn write(record: &Record<'_>) {
     static NAMES: [Name; 1] = [Name::new("target")];
     static SITE: Site = Site::new(&LOG, Kind::Instant, None, &NAMES);
-    // Before the event is open: what a message consists of is formatted by code of the program, which may log, too.
+    // Format the message before the event is open: its arguments are formatted by code of the
+    // program, which may log.
     let text = std::fmt::format(*record.args());
     let mut end = text.len().min(MAX_NAME_BYTES);
     while !text.is_char_boundary(end) {

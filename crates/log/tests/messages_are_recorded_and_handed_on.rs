@@ -1,4 +1,5 @@
-//! The whole way of a message, in a program of its own, because a program has one logger.
+//! The way of a message into the trace. This is a program of its own, because a program has one
+//! logger.
 
 use std::fmt;
 use std::sync::Mutex;

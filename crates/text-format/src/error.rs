@@ -1,9 +1,10 @@
-//! What is reported about a text, and how it is shown.
+//! Errors of a text, and their display.
 
 use core::fmt;
 use core::ops::Deref;
 
-/// The longest piece of a source line that a report shows, in characters; a config may be one huge line.
+/// Longest piece of a source line that a report shows, in characters. A config may be one huge
+/// line.
 const MAX_SHOWN: usize = 160;
 
 /// One mistake in a text.
@@ -14,18 +15,18 @@ pub struct Error {
     pub line: usize,
     /// The column, counted from 1, in characters.
     pub column: usize,
-    /// What is wrong and what was expected.
+    /// The mistake and the expected form.
     pub message: String,
     /// The part of the line that the report shows.
     source: String,
-    /// Characters of `source` before the guide.
+    /// Characters of `source` before the underline.
     indent: usize,
-    /// Characters that the guide underlines, at least 1.
+    /// Characters that are underlined, at least 1.
     width: usize,
 }
 
 impl Error {
-    /// Describes the `length` bytes of `text` from `offset`.
+    /// Creates an error for the `length` bytes of `text` from `offset`.
     pub(crate) fn at(text: &[u8], offset: usize, length: usize, message: String) -> Self {
         let offset = offset.min(text.len());
         let before = &text[..offset];
@@ -45,7 +46,8 @@ impl Error {
     }
 }
 
-/// Tabs stay, so that the guide can repeat them; what could upset a terminal does not.
+/// Replaces characters that could change a terminal. Tabs stay, so that the underline can repeat
+/// them.
 fn printable(c: char) -> char {
     if c == '\t' || !c.is_control() { c } else { '\u{fffd}' }
 }
@@ -59,10 +61,10 @@ impl fmt::Display for Error {
     }
 }
 
-/// All mistakes of one text, in order of their position; never empty.
+/// All mistakes of one text, ordered by their position; never empty.
 ///
-/// Displays one block per mistake, `FILE:LINE:COLUMN error: MESSAGE` with the source line and a guide
-/// below, in the layout of `docs/spec/cli.md §16`.
+/// Displays one block per mistake: `FILE:LINE:COLUMN error: MESSAGE`, the source line, and an
+/// underline, in the layout of `docs/spec/cli.md §16`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Errors {
     file: String,
@@ -75,7 +77,7 @@ impl Errors {
         Self { file, list }
     }
 
-    /// The name that stands before each block.
+    /// Returns the file name that begins each block.
     pub fn file(&self) -> &str {
         &self.file
     }

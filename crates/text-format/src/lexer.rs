@@ -1,6 +1,6 @@
-//! Splits a text into tokens.
+//! Lexer: splits a text into tokens.
 
-/// A piece of the text, in bytes.
+/// A range of bytes in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: usize,
@@ -21,13 +21,14 @@ impl Span {
 pub(crate) enum Kind {
     /// A name or a word such as `true`.
     Ident,
-    /// Begins with a digit or a dot; takes everything that could belong to a number, so that `10ms` is one token.
+    /// A token that begins with a digit or a dot. It takes all characters that could belong to a
+    /// number, so that `10ms` is one token.
     Number,
-    /// With its quotes.
+    /// A string with its quotes.
     String,
-    /// A quote without its partner; reaches to the end of the text.
+    /// A string without a closing quote. It reaches to the end of the text.
     OpenString,
-    /// Any other character; complete even if it has several bytes.
+    /// Any other character, complete even if it has several bytes.
     Punct(u8),
     End,
 }
@@ -44,7 +45,7 @@ impl Token {
     }
 }
 
-/// A position in the text. Copying it is how one looks ahead.
+/// A position in the text. Copy it to look ahead.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lexer<'t> {
     text: &'t [u8],
@@ -53,7 +54,7 @@ pub(crate) struct Lexer<'t> {
 
 impl<'t> Lexer<'t> {
     pub(crate) fn new(text: &'t [u8]) -> Self {
-        // A byte order mark, as some editors write it.
+        // Some editors write a byte order mark.
         let at = if text.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         Self { text, at }
     }
@@ -81,8 +82,11 @@ impl<'t> Lexer<'t> {
         Token { kind, span: Span { start, end: self.at } }
     }
 
-    /// Reads the name between the bracket just read and its partner: an extension, or a URL of a type. White
-    /// space and comments do not count. `None`, with the lexer at the offending character, if there is no name.
+    /// Reads the name after an opening bracket, and its closing bracket: an extension, or the URL
+    /// of a type.
+    ///
+    /// White space and comments are skipped. If there is no name, returns `None`, and the lexer is
+    /// at the wrong character.
     pub(crate) fn bracketed_name(&mut self) -> Option<(String, Span)> {
         let mut name = String::new();
         self.skip_blank();
@@ -128,7 +132,7 @@ impl<'t> Lexer<'t> {
     fn string(&mut self, quote: u8) -> Kind {
         self.at += 1;
         while let Some(&b) = self.text.get(self.at) {
-            // What follows a backslash is part of the string, whatever it is.
+            // The character after a backslash is always part of the string.
             self.at += if b == b'\\' { 2 } else { 1 };
             if b == quote {
                 return Kind::String;

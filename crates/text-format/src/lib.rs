@@ -1,11 +1,11 @@
-//! The protobuf text format, driven by descriptors.
+//! Parser and printer for the protobuf text format, driven by descriptors.
 //!
 //! [`parse`] turns text into the binary encoding of a message; [`to_text`] prints a binary message.
-//! Nothing here knows a schema: every name comes from a `prost_reflect` descriptor.
+//! This crate knows no schema: every name comes from a `prost_reflect` descriptor.
 //!
-//! The parser is made for configs that people write by hand (`docs/spec/cli.md §16`). It does not stop
-//! at the first mistake: it reports every one, each with line, column, what was expected and, where it
-//! can guess, what was meant:
+//! The parser is made for configs that people write by hand (`docs/spec/cli.md §16`). It does not
+//! stop at the first mistake. It reports every mistake with line, column and the expected form, and
+//! suggests the intended name if it can:
 //!
 //! ```text
 //! record.cfg:2:3 error: No field named "size_kbb" in proto BufferConfig; did you mean "size_kb"?
@@ -13,10 +13,10 @@
 //!   ^~~~~~~~
 //! ```
 //!
-//! It accepts the whole text format (lists, `<…>`, single quotes, hexadecimal numbers, exponents, enum
-//! numbers, extensions, `Any`) and what the reference client accepts beyond it (no colon before a scalar,
-//! negative numbers for unsigned fields, a decimal point in an integer). The text may be hostile: nesting
-//! and the number of reported errors are bounded, and no input panics.
+//! It accepts the whole text format: lists, `<…>`, single quotes, hexadecimal numbers, exponents,
+//! enum numbers, extensions, `Any`. It also accepts extensions of the reference client: no colon
+//! before a scalar, negative numbers for unsigned fields, a decimal point in an integer. The text
+//! may be hostile: nesting and the number of reported errors are bounded, and no input panics.
 
 #![forbid(unsafe_code)]
 
@@ -31,9 +31,9 @@ pub use error::{Error, Errors};
 pub use parser::{MAX_ERRORS, MAX_NESTING, Parser, parse};
 pub use printer::to_text;
 
-/// Runs the parser, and on success the printer and the parser again, on arbitrary input.
+/// Runs the parser on arbitrary input. If it succeeds, runs the printer and the parser again.
 ///
-/// Panics if what was printed does not mean what was parsed; nothing else may panic.
+/// Panics only if the printed text does not mean the same as the parsed one.
 #[doc(hidden)]
 pub fn fuzz_parse(message: &prost_reflect::MessageDescriptor, text: &[u8]) {
     match parse(message, text) {

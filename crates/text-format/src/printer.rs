@@ -1,4 +1,4 @@
-//! Prints an encoded message.
+//! Printer for encoded messages.
 
 use core::fmt::Write as _;
 
@@ -10,8 +10,8 @@ use crate::scalar_encoding::wire_type;
 
 /// Prints an encoded message in the text format, one field per line, in the order of the encoding.
 ///
-/// What the descriptor does not know, or what is encoded otherwise than it says, is printed as a comment
-/// with its field number, so that the text can be parsed again.
+/// A field that the descriptor does not know, or that has another encoding than it says, is printed
+/// as a comment with its number. So the text can be parsed again.
 pub fn to_text(message: &MessageDescriptor, bytes: &[u8]) -> String {
     let mut out = String::new();
     fields(message, bytes, 0, &mut out);
@@ -23,7 +23,7 @@ enum Raw<'b> {
     Fixed64([u8; 8]),
     Bytes(&'b [u8]),
     Fixed32([u8; 4]),
-    /// What stands between the tags of a group.
+    /// The bytes between the tags of a group.
     Group(&'b [u8]),
 }
 
@@ -74,7 +74,7 @@ fn next<'b>(bytes: &mut &'b [u8]) -> Option<(u32, Raw<'b>)> {
     Some((number, raw))
 }
 
-/// Takes the content of a group that has just begun, and its end.
+/// Takes the content and the end of a group that has just begun.
 fn group<'b>(number: u32, bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
     let begin = *bytes;
     let mut open = vec![number];
@@ -116,7 +116,7 @@ fn value(name: &str, kind: &Kind, list: bool, number: u32, raw: &Raw<'_>, depth:
     match (kind, raw) {
         (Kind::Message(inner), Raw::Bytes(bytes) | Raw::Group(bytes)) if depth < MAX_NESTING => {
             indent(depth, out);
-            // A group goes by the name of its type.
+            // The text format names a group by its type.
             let name = if matches!(raw, Raw::Group(_)) { inner.name() } else { name };
             let _ = writeln!(out, "{name} {{");
             fields(inner, bytes, depth + 1, out);
@@ -166,7 +166,7 @@ fn scalar(kind: &Kind, raw: &Raw<'_>) -> Option<String> {
         (Kind::Bool, Raw::Varint(v)) => (*v != 0).to_string(),
         (Kind::Enum(of), Raw::Varint(v)) => match of.get_value(*v as i32) {
             Some(value) => value.name().to_owned(),
-            // A proto2 enum does not take other numbers from a text.
+            // The text of a proto2 enum accepts no other numbers.
             None if of.parent_file().syntax() == prost_reflect::Syntax::Proto2 => return None,
             None => (*v as i32).to_string(),
         },
@@ -177,7 +177,7 @@ fn scalar(kind: &Kind, raw: &Raw<'_>) -> Option<String> {
         (Kind::Sfixed32, Raw::Fixed32(b)) => i32::from_le_bytes(*b).to_string(),
         (Kind::Float, Raw::Fixed32(b)) => {
             let value = f32::from_le_bytes(*b);
-            // The shortest digits that make this float, not this float as a double.
+            // Print the shortest digits for this float, not for the float as a double.
             if value.is_finite() { format!("{value:?}") } else { float(f64::from(value)) }
         }
         _ => return None,
@@ -205,7 +205,8 @@ fn unknown(number: u32, raw: &Raw<'_>, depth: usize, out: &mut String) {
     };
 }
 
-/// A string literal; what is not printable, or not UTF-8, is escaped.
+/// Returns a string literal. Escapes characters that are not printable, and bytes that are not
+/// UTF-8.
 fn quoted(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + 2);
     out.push('"');

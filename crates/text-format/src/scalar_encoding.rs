@@ -1,29 +1,29 @@
-//! Turns the spelling of a scalar into its encoding.
+//! Conversion of a scalar from its spelling into its encoding.
 
 use prost_reflect::Kind;
 use prost_reflect::prost::encoding::{WireType, encode_varint};
 
-/// A number as written.
+/// A number as it is written in the text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Number<'t> {
     pub(crate) negative: bool,
     pub(crate) text: &'t str,
 }
 
-/// Why a spelling is no value of a field.
+/// Reason why a spelling is no value of a field.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoValue {
-    /// It is something else altogether.
+    /// The spelling stands for another type.
     Mismatch,
-    /// It is a number, but not one that fits; says which do.
+    /// The number does not fit; the text names the allowed range.
     OutOfRange(String),
 }
 
 /// Encodes a number for an integer or floating point field, without a tag.
 ///
-/// As in the reference, digits are decimal even after a leading zero, a decimal point in an integer cuts it
-/// off, and negative numbers wrap in unsigned fields. What does not fit is an error here, while the
-/// reference silently takes the low bits.
+/// As in the reference, digits are decimal even after a leading zero, a decimal point cuts off the
+/// fraction of an integer, and negative numbers wrap in unsigned fields. A number that does not fit
+/// is an error here; the reference silently takes the low bits.
 pub(crate) fn number(kind: &Kind, number: Number<'_>, out: &mut Vec<u8>) -> Result<(), NoValue> {
     match kind {
         Kind::Double => out.extend(float(number)?.to_le_bytes()),
@@ -59,7 +59,7 @@ pub(crate) fn number(kind: &Kind, number: Number<'_>, out: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
-/// Reads an enum number.
+/// Parses an enum number.
 pub(crate) fn enum_number(number: Number<'_>) -> Option<i32> {
     if number.text.contains('.') {
         return None;
@@ -68,7 +68,8 @@ pub(crate) fn enum_number(number: Number<'_>) -> Option<i32> {
     i32::try_from(value as i64).ok()
 }
 
-/// Encodes a word (`true`, `inf`, …) for a scalar field, without a tag; `None` if it is no word of that type.
+/// Encodes a word (`true`, `inf`, …) for a scalar field, without a tag. Returns `None` if the type
+/// does not know the word.
 pub(crate) fn word(kind: &Kind, negative: bool, word: &str, out: &mut Vec<u8>) -> Option<()> {
     match kind {
         Kind::Bool if !negative => match word {
@@ -93,7 +94,7 @@ pub(crate) fn word(kind: &Kind, negative: bool, word: &str, out: &mut Vec<u8>) -
     Some(())
 }
 
-/// The wire type of a field of this type, unpacked.
+/// Returns the wire type of an unpacked field of this type.
 pub(crate) fn wire_type(kind: &Kind) -> WireType {
     match kind {
         Kind::Double | Kind::Fixed64 | Kind::Sfixed64 => WireType::SixtyFourBit,
@@ -103,7 +104,7 @@ pub(crate) fn wire_type(kind: &Kind) -> WireType {
     }
 }
 
-/// The type as error messages name it.
+/// Returns the name of the type for error messages.
 pub(crate) fn type_name(kind: &Kind) -> &'static str {
     match kind {
         Kind::Double => "double",
@@ -130,7 +131,7 @@ fn low32(value: u64) -> u32 {
     (value & 0xffff_ffff) as u32
 }
 
-/// The two's complement of the number, if it lies in `least..=most`.
+/// Returns the two's complement of the number, if it lies in `least..=most`.
 fn integer(number: Number<'_>, least: i64, most: u64) -> Result<u64, NoValue> {
     let magnitude = magnitude(number.text)?;
     let out_of_range = || {
@@ -150,7 +151,7 @@ fn integer(number: Number<'_>, least: i64, most: u64) -> Result<u64, NoValue> {
     }
 }
 
-/// The digits before a decimal point; `Ok(None)` if they are too many for 64 bits.
+/// Returns the digits before a decimal point as a number; `Ok(None)` if it exceeds 64 bits.
 fn magnitude(text: &str) -> Result<Option<u64>, NoValue> {
     let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => (digits, 16),
@@ -170,7 +171,7 @@ fn magnitude(text: &str) -> Result<Option<u64>, NoValue> {
 
 fn float(number: Number<'_>) -> Result<f64, NoValue> {
     let text = number.text.strip_suffix(['f', 'F']).unwrap_or(number.text);
-    // Rust's parser also knows words, which do not get here: a number begins with a digit or a dot.
+    // Rust's parser also accepts words, but a number begins with a digit or a dot.
     let value: f64 = match text.parse() {
         Ok(value) => value,
         Err(_) if text.bytes().all(|b| b.is_ascii_digit() || b == b'.') => {
@@ -182,7 +183,7 @@ fn float(number: Number<'_>) -> Result<f64, NoValue> {
     Ok(if number.negative { -value } else { value })
 }
 
-/// An escape that cannot be resolved: where it stands in the string, and how.
+/// An invalid escape: its position and length in the string, and its kind.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadEscape {
     pub(crate) at: usize,
@@ -190,8 +191,8 @@ pub(crate) struct BadEscape {
     pub(crate) unknown: bool,
 }
 
-/// Resolves the escapes of a string's content (without quotes) and appends the bytes; goes on after an
-/// escape it cannot resolve.
+/// Resolves the escapes of a string's content (without quotes) and appends the bytes. Continues
+/// after an invalid escape.
 pub(crate) fn unescape(content: &[u8], out: &mut Vec<u8>, bad: &mut Vec<BadEscape>) {
     let mut at = 0;
     while let Some(&b) = content.get(at) {
@@ -241,7 +242,7 @@ pub(crate) fn unescape(content: &[u8], out: &mut Vec<u8>, bad: &mut Vec<BadEscap
     }
 }
 
-/// Reads up to `most` digits; how many there were, and whether they made bytes.
+/// Reads up to `most` digits. Returns how many there were, and whether they made bytes.
 fn digits(
     text: &[u8],
     radix: u32,

@@ -1,18 +1,19 @@
-//! Guesses what a misspelt or misplaced name was meant to be.
+//! Suggestions for misspelt or misplaced names.
 
 use std::collections::{HashSet, VecDeque};
 
 use prost_reflect::{EnumDescriptor, FieldDescriptor, Kind, MessageDescriptor};
 
-/// How far below a message a misplaced field is looked for, and in how many messages.
+/// Depth below a message at which a misplaced field is searched, and the number of searched
+/// messages.
 const MAX_DEPTH: usize = 4;
 const MAX_VISITED: usize = 400;
-/// An enum with at most this many values has them all listed.
+/// Largest number of enum values that an error lists.
 const MAX_LISTED: usize = 8;
-/// Longer names are not compared, the comparison takes quadratic time.
+/// Longest name that is compared, because the comparison takes quadratic time.
 const MAX_COMPARED: usize = 64;
 
-/// A clause for the error about field `name` in the last message of `path`; may be empty.
+/// Returns a clause for the error about field `name` in the last message of `path`; may be empty.
 pub(crate) fn field(path: &[MessageDescriptor], name: &str) -> String {
     let Some((here, outer)) = path.split_last() else { return String::new() };
     let spelled = closest(name, here.fields().map(|field| field.name().to_owned()));
@@ -30,10 +31,10 @@ pub(crate) fn field(path: &[MessageDescriptor], name: &str) -> String {
     }
 }
 
-/// A clause for the error about the enum value `name`.
+/// Returns a clause for the error about the enum value `name`.
 pub(crate) fn enum_value(of: &EnumDescriptor, name: &str) -> String {
     if of.values().len() <= MAX_LISTED {
-        // In the order of the declaration: values() is sorted by number.
+        // Use the order of the declaration: values() is sorted by number.
         let names: Vec<_> = of.enum_descriptor_proto().value.iter().map(|value| value.name().to_owned()).collect();
         return format!("; expected {}", or_list(&names));
     }
@@ -51,7 +52,7 @@ fn or_list(names: &[String]) -> String {
     }
 }
 
-/// The candidate most like `name`, with its distance, if it is like it at all.
+/// Returns the candidate most similar to `name` and its distance, if one is similar enough.
 fn closest(name: &str, candidates: impl Iterator<Item = String>) -> Option<(String, usize)> {
     if name.len() > MAX_COMPARED {
         return None;
@@ -63,13 +64,14 @@ fn closest(name: &str, candidates: impl Iterator<Item = String>) -> Option<(Stri
             let part = name.len() >= 4 && lower.len() >= 4 && (lower.contains(&name) || name.contains(&lower));
             let distance = distance(name.as_bytes(), lower.as_bytes());
             let limit = name.len().max(lower.len()) / 3;
-            // A part counts as a far relative: a real misspelling is better.
+            // A name that is a part of the other one has a large distance: a misspelling is a
+            // better match.
             if distance <= limit { Some((candidate, distance)) } else { part.then(|| (candidate, limit + distance)) }
         })
         .min_by_key(|(_, distance)| *distance)
 }
 
-/// Where below `top` there is a field `name`: `M (a { b { … } })`.
+/// Finds the field `name` below `top`, as `M (a { b { … } })`.
 fn below(top: &MessageDescriptor, name: &str) -> Option<String> {
     let mut seen = HashSet::from([top.full_name().to_owned()]);
     let mut queue: VecDeque<(MessageDescriptor, Vec<FieldDescriptor>)> = VecDeque::from([(top.clone(), Vec::new())]);
@@ -93,7 +95,7 @@ fn below(top: &MessageDescriptor, name: &str) -> Option<String> {
     None
 }
 
-/// The number of inserted, deleted, replaced or swapped bytes between two names.
+/// Returns the number of inserted, deleted, replaced or swapped bytes between two names.
 fn distance(a: &[u8], b: &[u8]) -> usize {
     if b.len() > MAX_COMPARED {
         return usize::MAX / 2;

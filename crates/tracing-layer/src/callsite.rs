@@ -1,4 +1,5 @@
-//! What is known of a call site: made at its first use, and kept for ever, as `tracing` keeps its call sites.
+//! Call sites of `tracing` and the facts about them: recorded at the first use, and kept for ever,
+//! as `tracing` keeps its call sites.
 
 use core::hash::{Hash, Hasher};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -27,21 +28,21 @@ pub(crate) struct Callsite {
     pub(crate) end: Site,
     /// Marks a moment, with the name of the call site and without arguments.
     pub(crate) mark: Site,
-    /// The begin of an event, whose name is its message.
+    /// Site of an event, whose name is its message.
     pub(crate) event: Site,
     place: &'static Place,
     /// Index of the field `message`.
     pub(crate) message: Option<usize>,
-    /// If it is that of all messages of the `log` facade.
+    /// Set if this is a call site of all messages of the `log` facade.
     log: Option<LogFields>,
     pub(crate) slices: Slices,
     pub(crate) lanes: Lanes,
-    /// What the spans so far have turned out to be: [`ASYNC`], or how many were entered just once.
+    /// Experience with the spans so far: [`ASYNC`], or how many were entered just once.
     kind: AtomicU32,
 }
 
-/// Indices of the fields in which `tracing-log` says where a message of the `log` facade comes from: its events have five call sites in all, of which
-/// nobody knows a file.
+/// Indices of the fields in which `tracing-log` names the origin of a message of the `log` facade.
+/// Its events have five call sites in all, and none has a file.
 #[derive(Clone, Copy, Debug)]
 struct LogFields {
     module: usize,
@@ -65,21 +66,21 @@ impl LogFields {
     }
 }
 
-/// What the spans of a call site are.
+/// Kind of the spans of a call site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SpanKind {
-    /// It is too early to say.
+    /// Not enough spans were seen.
     Unknown,
-    /// So many were entered just once that they are stretches of one thread's time.
+    /// So many spans were entered just once that they belong to one thread each.
     Sync,
-    /// One was entered again, or elsewhere than it was made: that is what futures do.
+    /// A span was entered again, or in another thread than the one that created it, as futures are.
     Async,
 }
 
-/// Spans that have to be entered just once until the others are taken for such as well. A future that is dropped before its first poll
-/// looks the same.
+/// Number of spans entered just once after which the call site counts as synchronous. A future that
+/// is dropped before its first poll looks the same.
 const SYNC: u32 = 1000;
-/// One was entered again.
+/// Value that stands for asynchronous: a span was entered again.
 const ASYNC: u32 = u32::MAX;
 
 impl Callsite {
@@ -132,7 +133,7 @@ impl Callsite {
         self.kind.store(ASYNC, Ordering::Relaxed);
     }
 
-    /// Where an event comes from, if that is known.
+    /// Returns the origin of an event, if it is known.
     pub(crate) fn location<'v>(&self, values: &'v Values) -> Option<Location<'v>> {
         match &self.log {
             Some(log) => log.location(values),
@@ -140,7 +141,8 @@ impl Callsite {
         }
     }
 
-    /// Whether a field of an event is one of its arguments, and not said in another way.
+    /// Returns whether a field of an event is one of its arguments, and not recorded in another
+    /// way.
     pub(crate) fn is_argument(&self, field: usize) -> bool {
         Some(field) != self.message
             && self.log.is_none_or(|LogFields { module, file, line }| ![module, file, line].contains(&field))
@@ -157,7 +159,8 @@ impl Callsite {
     }
 }
 
-/// The category of a name, the same for each call. There are as many as programs have targets.
+/// Returns the category of a name: the same one for each call. There are as many as a program has
+/// targets.
 fn category(name: Cow<'static, str>) -> &'static Category {
     static CATEGORIES: LazyLock<Mutex<HashMap<&'static str, &'static Category>>> = LazyLock::new(Mutex::default);
     let mut categories = CATEGORIES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -173,10 +176,11 @@ fn category(name: Cow<'static, str>) -> &'static Category {
     category
 }
 
-/// How many lists the table consists of.
+/// Number of lists in the table.
 const LISTS: usize = 1024;
 
-/// All call sites that were seen: a hash table that is read without a lock, by the address of the call site.
+/// All call sites that were seen: a hash table by the address of the call site, read without a
+/// lock.
 pub(crate) struct Callsites {
     lists: Box<[Link]>,
 }
@@ -194,7 +198,7 @@ impl Callsites {
         Self { lists: (0..LISTS).map(|_| Link::new()).collect() }
     }
 
-    /// What is known of a call site, if it was registered.
+    /// Returns the facts about a call site, if it was registered.
     #[inline]
     pub(crate) fn get(&self, metadata: &Metadata<'_>) -> Option<&'static Callsite> {
         let key = metadata.callsite();
@@ -208,7 +212,7 @@ impl Callsites {
         None
     }
 
-    /// What is known of a call site. Allocates for those that are new.
+    /// Returns the facts about a call site. Allocates for a new one.
     pub(crate) fn register(&self, metadata: &'static Metadata<'static>, options: &Options) -> &'static Callsite {
         if let Some(known) = self.get(metadata) {
             return known;
@@ -218,7 +222,7 @@ impl Callsites {
         let new: &'static Node = Box::leak(Box::new(node));
         let mut link = self.list(&key);
         loop {
-            // Another thread may have been faster, with the same call site or with another.
+            // Another thread may have inserted the same call site, or another one.
             let node = *link.get_or_init(|| new);
             if node.key == key {
                 return &node.callsite;
@@ -240,7 +244,7 @@ impl core::fmt::Debug for Callsites {
     }
 }
 
-/// Multiplies; addresses are not chosen by strangers.
+/// Hashes by multiplication, because no stranger chooses the addresses.
 #[derive(Default)]
 struct AddressHasher(u64);
 

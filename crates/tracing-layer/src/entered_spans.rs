@@ -1,4 +1,4 @@
-//! The spans that this thread has entered.
+//! Spans that the current thread has entered.
 
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -6,21 +6,22 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use crate::callsite::Callsite;
 use crate::field_values::Values;
 
-/// Flows that a slice can have to spans that began inside of it; for more there are events of their own.
+/// Flows from a slice to spans that began inside of it; further ones get events of their own.
 const MAX_LINKS: usize = 4;
 
 /// A span that was entered, and its slice on the track of the thread.
 #[derive(Debug)]
 pub(crate) struct Entered {
-    /// Which recorder it belongs to: there may be several in one program.
+    /// The recorder that it belongs to: a program may have several.
     pub(crate) recorder: u32,
     pub(crate) id: u64,
     pub(crate) callsite: &'static Callsite,
-    /// Which instances have the begin of the slice.
+    /// The instances that have the begin of the slice.
     pub(crate) instances: u32,
-    /// It was left before those above it; its slice ends with the last of them, because slices are nested.
+    /// The span was left before spans that were entered later. Its slice ends with the last of
+    /// them, because slices are nested.
     pub(crate) left: bool,
-    /// Values were recorded meanwhile.
+    /// Values were recorded after it was entered.
     pub(crate) has_values: bool,
     links: [u64; MAX_LINKS],
     link_count: usize,
@@ -32,7 +33,8 @@ impl Entered {
         Self { recorder, id, callsite, instances, left: false, has_values: false, links, link_count: 0 }
     }
 
-    /// Remembers a flow, which the end of the slice will carry. `false`: there are too many, or there is no slice.
+    /// Remembers a flow, which the end of the slice carries. Returns false if there are too many,
+    /// or if there is no slice.
     pub(crate) fn link(&mut self, flow: u64) -> bool {
         let fits = self.link_count < MAX_LINKS && self.instances != 0;
         if fits {
@@ -47,10 +49,10 @@ impl Entered {
     }
 }
 
-/// What this thread keeps.
+/// State of a thread.
 #[derive(Debug)]
 pub(crate) struct Local {
-    /// Tells threads apart; never used again.
+    /// Number that identifies the thread; never reused.
     pub(crate) thread: u32,
     entered: Vec<Entered>,
 }
@@ -60,7 +62,8 @@ thread_local! {
     static SCRATCH: Cell<Option<Values>> = const { Cell::new(None) };
 }
 
-/// Runs `f` with what the thread keeps. `None` from inside of `f`, as an allocator that traces might be, and when the thread has ended it.
+/// Runs `f` with the state of the thread. Returns `None` inside of `f`, for instance in an
+/// allocator that traces, and after the thread has destroyed its state.
 #[inline]
 pub(crate) fn with<R>(f: impl FnOnce(&mut Local) -> R) -> Option<R> {
     let result = LOCAL.try_with(|local| {
@@ -79,7 +82,7 @@ fn next_thread() -> u32 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// An empty list of values, with memory that was used before.
+/// Returns an empty list of values with reused memory.
 pub(crate) fn take_scratch() -> Values {
     SCRATCH.try_with(Cell::take).ok().flatten().unwrap_or_default()
 }
@@ -95,12 +98,12 @@ impl Local {
         self.entered.push(entered);
     }
 
-    /// The innermost span of a recorder.
+    /// Returns the innermost span of a recorder.
     pub(crate) fn current(&self, recorder: u32) -> Option<&Entered> {
         self.entered.iter().rev().find(|entered| entered.recorder == recorder && !entered.left)
     }
 
-    /// A span that is entered here.
+    /// Returns a span that this thread has entered.
     pub(crate) fn find(&mut self, recorder: u32, id: u64) -> Option<&mut Entered> {
         let is_it = |entered: &&mut Entered| entered.id == id && entered.recorder == recorder && !entered.left;
         self.entered.iter_mut().rev().find(is_it)

@@ -1,23 +1,23 @@
-//! The values of fields, kept until an event can be written with them.
+//! Values of fields, kept until an event is written with them.
 
 use core::fmt::{self, Write as _};
 
 use esatto::{Arg, Event, Flow, Name, Timestamp, Track};
 use tracing_core::field::{Field, Visit};
 
-/// Longest text of a value; the rest is cut off.
+/// Longest text of a value; longer ones are cut.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 
-/// What a span may keep allocated for the next one in its place.
+/// Memory that a slot keeps for its next span.
 const MAX_KEPT_BYTES: usize = 1024;
 
 /// Arguments that are no fields.
 const HEAD_ARGS: usize = 4;
 
-/// Those, and as many fields as `tracing` allows.
+/// These, and as many fields as `tracing` allows.
 const MAX_ARGS: usize = HEAD_ARGS + 32;
 
-/// What is said of an event beside its fields.
+/// Arguments of an event that are no fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Head<'a> {
     pub(crate) track: Option<&'a Track>,
@@ -29,7 +29,7 @@ pub(crate) struct Head<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Values {
     entries: Vec<Entry>,
-    /// The texts of all entries, one behind the other.
+    /// The texts of all entries, one after the other.
     text: String,
 }
 
@@ -46,7 +46,7 @@ enum Value {
     I64(i64),
     F64(f64),
     Bool(bool),
-    /// Where it begins and ends in `text`.
+    /// Its begin and end in `text`.
     Text(usize, usize),
 }
 
@@ -55,7 +55,7 @@ impl Values {
         self.entries.len()
     }
 
-    /// Forgets all values and keeps a reasonable amount of memory.
+    /// Removes all values, and keeps a reasonable amount of memory.
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
         if self.text.capacity() > MAX_KEPT_BYTES {
@@ -78,19 +78,21 @@ impl Values {
         }));
     }
 
-    /// True if the values are those of the first fields, in order, so that names need not be said.
+    /// Returns true if the values are those of the first fields, in order, so that they need no
+    /// names.
     fn is_in_order(&self) -> bool {
         self.entries.iter().enumerate().all(|(index, entry)| entry.field == index)
     }
 
-    /// Calls `record` with `head` and the values as arguments, which take their names from the site, whose fields are called `names`.
+    /// Calls `record` with `head` and the values as arguments. They take their names from the site,
+    /// whose fields are called `names`.
     pub(crate) fn with_args<R>(
         &self,
         names: &'static [Name],
         head: Head<'_>,
         record: impl FnOnce(&mut [Arg<'_>]) -> R,
     ) -> R {
-        // Few arguments are the rule, and an array has to be filled.
+        // Most events have few arguments, and an array must be filled.
         if self.len() <= 4 {
             self.with_array::<8, _>(names, head, record)
         } else {
@@ -133,12 +135,12 @@ impl Values {
         }
     }
 
-    /// Writes the values from the `first` on as annotations.
+    /// Writes the values from index `first` on as annotations.
     pub(crate) fn write(&self, first: usize, names: &'static [Name], event: &mut Event<'_>) {
         self.write_entries(&self.entries[first.min(self.len())..], names, event);
     }
 
-    /// Writes the values of the fields that `is_wanted` says.
+    /// Writes the values of the fields for which `is_wanted` returns true.
     pub(crate) fn write_if(&self, is_wanted: impl Fn(usize) -> bool, names: &'static [Name], event: &mut Event<'_>) {
         self.write_entries(self.entries.iter().filter(|entry| is_wanted(entry.field)), names, event);
     }
@@ -183,7 +185,8 @@ impl Values {
 
     fn push_text(&mut self, field: &Field, text: fmt::Arguments<'_>) {
         let begin = self.text.len();
-        // Fails if it is cut off, or if a `Debug` of the program says so: what there is stays.
+        // This fails if the text is cut, or if a `Debug` of the program fails: the text so far
+        // stays.
         let _ = Text { text: &mut self.text, left: MAX_TEXT_BYTES }.write_fmt(text);
         self.push(field, Value::Text(begin, self.text.len()));
     }
@@ -237,7 +240,7 @@ impl Visit for Values {
         struct Chain<'a>(&'a (dyn std::error::Error + 'static));
         impl fmt::Display for Chain<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                /// A chain that leads back to itself ends somewhere.
+                /// Number of causes that are written; a chain may lead back to itself.
                 const MAX_CAUSES: usize = 32;
                 write!(f, "{}", self.0)?;
                 let causes = core::iter::successors(self.0.source(), |error| error.source());

@@ -1,4 +1,4 @@
-//! The layer.
+//! The layer for `tracing_subscriber`.
 
 use core::fmt;
 
@@ -9,13 +9,15 @@ use tracing_subscriber::layer::{self, Context};
 use crate::options::Options;
 use crate::recorder::Recorder;
 
-/// A layer of a `tracing_subscriber` that records spans and events as trace events; made by [`layer`](crate::layer).
+/// A layer of a `tracing_subscriber` that records spans and events as trace events. Create it with
+/// [`layer`](crate::layer).
 ///
-/// It gets along with other layers, filters (`EnvFilter`, and per-layer ones by `with_filter`) and any subscriber below that numbers spans, such as
-/// `Registry`.
+/// It works with other layers, with filters (`EnvFilter`, and per-layer ones by `with_filter`), and
+/// with any subscriber below it that numbers spans, such as `Registry`.
 ///
-/// While no session records the category of a span, nothing is kept for it, and the span will not be in sessions that start later. What it
-/// costs is then what the subscriber below costs; [`subscriber`](crate::subscriber()) has none below.
+/// While no session records the category of a span, the layer keeps nothing for it, and sessions
+/// that start later do not contain the span. The span then costs what the subscriber below costs.
+/// [`subscriber`](crate::subscriber()) has no such cost.
 pub struct Layer {
     recorder: Recorder,
 }
@@ -41,7 +43,7 @@ impl fmt::Debug for Layer {
 impl<S: Subscriber> layer::Layer<S> for Layer {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         self.recorder.register(metadata);
-        // Other layers may want what this one does not.
+        // Other layers may want spans and events that this one does not record.
         Interest::always()
     }
 

@@ -1,11 +1,11 @@
-//! Perfetto traces of programs that use `tracing`.
+//! Records spans and events of programs that use `tracing` in Perfetto traces.
 //!
 //! ```
 //! use tracing_subscriber::prelude::*;
 //!
 //! // Connect, as any program with Esatto does: here to a service inside of this process.
 //! let _tracing = esatto::Tracing::builder().in_process().start()?;
-//! // The layer goes where other layers go, with the filters that they have.
+//! // Add the layer like other layers, with their filters.
 //! let subscriber = tracing_subscriber::registry().with(esatto_tracing::layer());
 //! # let _guard = tracing::subscriber::set_default(subscriber);
 //! # #[cfg(any())]
@@ -20,32 +20,35 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What becomes of what
+//! # Mapping
 //!
 //! | in `tracing` | in the trace |
 //! | --- | --- |
 //! | span that is entered once | a slice on the track of its thread |
-//! | span of a future | a slice for its lifetime on a lane of its own, a slice on the track of the thread for each time that it is entered, and a flow through them |
-//! | parent of such a span | a flow from the slice in which the span was made, or from a mark on the lane of the parent |
+//! | span of a future | a slice for its lifetime on its own lane, a slice on the thread's track for each time that it is entered, and a flow through them |
+//! | parent of such a span | a flow from the slice in which the span was created, or from a mark on the lane of the parent |
 //! | `follows_from` | a flow between marks on the two lanes |
 //! | event | an instant with the message as its name, and a row of the log with level, file and line |
 //! | fields, also those recorded later | debug annotations: integers, floats, `bool` and text; `Debug` and errors, with their causes, as text |
 //! | target | category: `my_crate*` in a session's configuration records a crate with all of its modules |
 //! | file and line | source location |
-//! | message of `log`, by `tracing-log` | as an event; the target is `log`, the message's own one the argument `log.target` |
+//! | message of `log`, by `tracing-log` | as an event; the target is `log`, the message's own target is the argument `log.target` |
 //!
-//! Which spans are those of futures nobody says, so it is learned: [`Slices::Auto`]. [`options`] changes all that.
+//! `tracing` does not tell which spans belong to futures, so the recorder learns it: see
+//! [`Slices::Auto`]. [`options`] changes the mapping.
 //!
-//! # Which of the two
+//! # Layer or subscriber
 //!
-//! [`layer()`] goes on top of `tracing_subscriber`'s `Registry`, beside other layers. [`subscriber()`] is all there is: it needs no registry
-//! and takes less than half of the time, and while no session records it costs a few nanoseconds per span.
+//! [`layer()`] goes on top of `tracing_subscriber`'s `Registry`, beside other layers.
+//! [`subscriber()`] works alone: it needs no registry and takes less than half of the time. While
+//! no session records, it costs a few nanoseconds per span.
 //!
-//! # What it costs
+//! # Cost
 //!
-//! While no session records the category: a look-up by the address of the call site, and no memory. While one does: two trace
-//! events per span (four if it is a future's), and copying its fields; memory is used again, so that nothing is allocated in the long run.
-//! Call sites are kept for ever, once per layer.
+//! While no session records the category, a span costs a look-up by the address of the call site,
+//! and no memory. While one does, it costs two trace events (four for a future), and a copy of its
+//! fields. Memory is reused, so that nothing is allocated in the long run. Call sites are kept for
+//! ever, once per layer.
 
 #![forbid(unsafe_code)]
 
@@ -64,14 +67,14 @@ pub use layer::Layer;
 pub use options::{Options, Slices};
 pub use subscriber::Subscriber;
 
-/// A layer with the usual options.
+/// Creates a layer with the default options.
 #[cfg(feature = "layer")]
 #[must_use]
 pub fn layer() -> Layer {
     Layer::default()
 }
 
-/// A subscriber with the usual options.
+/// Creates a subscriber with the default options.
 ///
 /// ```
 /// let subscriber = esatto_tracing::subscriber();
@@ -85,21 +88,21 @@ pub fn subscriber() -> Subscriber {
     Subscriber::default()
 }
 
-/// Options, for a [`layer`](Options::layer) or a [`subscriber`](Options::subscriber).
+/// Creates options for a [`layer`](Options::layer) or a [`subscriber`](Options::subscriber).
 #[must_use]
 pub fn options() -> Options {
     Options::default()
 }
 
 impl Options {
-    /// A layer with these options.
+    /// Creates a layer with these options.
     #[cfg(feature = "layer")]
     #[must_use]
     pub fn layer(self) -> Layer {
         Layer::new(self)
     }
 
-    /// A subscriber with these options.
+    /// Creates a subscriber with these options.
     #[must_use]
     pub fn subscriber(self) -> Subscriber {
         Subscriber::new(self)

@@ -1,33 +1,39 @@
-//! What is recorded, and how.
+//! Options of the recording.
 
 use core::fmt;
 use std::borrow::Cow;
 
 use tracing_core::{LevelFilter, Metadata};
 
-/// Which slices a span becomes.
+/// Slices that a span becomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Slices {
-    /// What fits: a span that is entered once, where it was made, becomes one slice on the track of its thread. A span that is entered
-    /// again, or in another thread than it was made in, is one of a future: it is recorded as by [`Both`](Self::Both), and all later spans
-    /// of the same call site from their beginning. After a thousand spans of a call site that were entered once, it is taken for one of
-    /// the first kind; a lane that is needed all the same begins when that shows.
+    /// Slices that fit the span.
+    ///
+    /// A span that is entered once, in the thread that created it, becomes one slice on the track
+    /// of that thread. A span that is entered again, or in another thread, belongs to a future: it
+    /// is recorded as with [`Both`](Self::Both), and so are all later spans of the same call site
+    /// from their beginning.
+    ///
+    /// After a thousand spans of a call site that were entered once, the call site counts as
+    /// synchronous. If a span needs a lane after all, the lane begins at that moment.
     #[default]
     Auto,
-    /// One for each time that it is entered, on the track of the thread.
+    /// One slice for each time that the span is entered, on the track of the thread.
     Threads,
-    /// One for its lifetime, on a lane that it has for itself.
+    /// One slice for the span's lifetime, on its own lane.
     Lifetime,
-    /// One for its lifetime and one for each time that it is entered, connected by a flow.
+    /// One slice for the span's lifetime and one for each time that it is entered, connected by a
+    /// flow.
     Both,
 }
 
 type Closure<T> = Box<dyn Fn(&'static Metadata<'static>) -> T + Send + Sync>;
 
-/// How spans and events are recorded; see [`options`](crate::options).
+/// Options for recording spans and events; see [`options`](crate::options).
 ///
-/// The closures are called once per call site, when it is registered.
+/// Each closure is called once per call site, when the call site is registered.
 #[derive(Default)]
 pub struct Options {
     category: Option<Closure<Cow<'static, str>>>,
@@ -37,7 +43,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Puts what `category` says in the place of the target as the category of a span or event.
+    /// Sets the category of a span or event. The default is its target.
     ///
     /// ```
     /// // One category for each crate.
@@ -54,7 +60,7 @@ impl Options {
         self
     }
 
-    /// Says which slices the spans of a call site become; [`Slices::Auto`] without it.
+    /// Sets the slices that the spans of a call site become. The default is [`Slices::Auto`].
     ///
     /// ```
     /// use esatto_tracing::Slices;
@@ -69,14 +75,14 @@ impl Options {
         self
     }
 
-    /// Leaves out call sites for which `enabled` says no.
+    /// Leaves out call sites for which `enabled` returns false.
     #[must_use]
     pub fn enabled(mut self, enabled: impl Fn(&'static Metadata<'static>) -> bool + Send + Sync + 'static) -> Self {
         self.enabled = Some(Box::new(enabled));
         self
     }
 
-    /// Leaves out what is more verbose than this.
+    /// Leaves out more verbose spans and events.
     #[must_use]
     pub const fn max_level(mut self, level: LevelFilter) -> Self {
         self.max_level = Some(level);

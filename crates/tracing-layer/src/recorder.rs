@@ -1,4 +1,4 @@
-//! Spans and events become slices and instants: what the layer and the subscriber have in common.
+//! Recorder that turns spans and events into slices and instants, for the layer and the subscriber.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -12,12 +12,12 @@ use crate::field_values::{Head, Values};
 use crate::options::{Options, Slices};
 use crate::span_table::{Lifetime, Slot, Span, Spans};
 
-/// How many ancestors may get a lane because a descendant does.
+/// Number of ancestors that get a lane because a descendant gets one.
 const MAX_PROMOTIONS: usize = 8;
 
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    /// Tells recorders apart.
+    /// Number that identifies the recorder.
     number: u32,
     options: Options,
     callsites: Callsites,
@@ -35,7 +35,7 @@ impl Recorder {
         &self.options
     }
 
-    /// Makes a call site known. `false`: it is never recorded.
+    /// Registers a call site. Returns false if it is never recorded.
     pub(crate) fn register(&self, metadata: &'static Metadata<'static>) -> bool {
         let wanted = self.options.is_enabled(metadata);
         if wanted {
@@ -44,13 +44,14 @@ impl Recorder {
         wanted
     }
 
-    /// True if some session records the call site now, or it is not known yet.
+    /// Returns true if a session records the call site now, or if the call site is not registered
+    /// yet.
     #[inline]
     pub(crate) fn is_enabled(&self, metadata: &Metadata<'_>) -> bool {
         self.callsites.get(metadata).is_none_or(|callsite| callsite.category.is_enabled())
     }
 
-    /// What is known of a call site, while some session records it.
+    /// Returns the facts about a call site, while a session records it.
     #[inline]
     fn enabled(&self, metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
         let callsite = match self.callsites.get(metadata) {
@@ -61,7 +62,7 @@ impl Recorder {
         callsite.category.is_enabled().then_some(callsite)
     }
 
-    /// The innermost span of this thread.
+    /// Returns the innermost span of this thread.
     pub(crate) fn current(&self) -> Option<(u64, &'static Metadata<'static>)> {
         entered_spans::with(|local| local.current(self.number).map(|entered| (entered.id, entered.callsite.metadata)))
             .flatten()
@@ -69,7 +70,8 @@ impl Recorder {
 
     pub(crate) fn new_span(&self, id: u64, attributes: &Attributes<'_>) {
         let Some(callsite) = self.enabled(attributes.metadata()) else { return };
-        // First, without any lock: values are formatted by code of the program, which may do anything.
+        // Do this first, without any lock: code of the program formats the values, and may do
+        // anything.
         let mut values = entered_spans::take_scratch();
         attributes.record(&mut values);
         let Some(slot) = self.spans.insert(id) else { return };
@@ -92,7 +94,7 @@ impl Recorder {
         let made = may_turn_out_async.then(Timestamp::now);
         let link = match parent {
             Some(parent) if at_once => self.link(parent, callsite, None, 0),
-            // If it turns out to be one of a future, the parent may be gone.
+            // If the span turns out to belong to a future, its parent may have closed by then.
             Some(parent) if may_turn_out_async => self.link_from_entry(parent),
             _ => None,
         };
@@ -132,7 +134,7 @@ impl Recorder {
         }
     }
 
-    /// Enters a span that has just turned out to be one of a future.
+    /// Enters a span that has just turned out to belong to a future.
     #[cold]
     fn enter_async(&self, slot: &Slot, id: u64, callsite: &'static Callsite) {
         callsite.learn_async();
@@ -202,7 +204,7 @@ impl Recorder {
         slot.free(span);
     }
 
-    /// An arrow from the lane of one span to that of another.
+    /// Records an arrow from the lane of one span to that of another.
     pub(crate) fn follows_from(&self, id: u64, follows: u64) {
         let (Some(later), Some(earlier)) = (self.spans.get(id), self.spans.get(follows)) else { return };
         let callsite = |slot: &Slot| slot.lock().callsite;
@@ -213,7 +215,7 @@ impl Recorder {
         self.promote(earlier, 0);
         self.promote(later, 0);
         let flow = Flow::unique();
-        // Each mark is called as what is at the other end.
+        // Each mark has the name of the span at the other end.
         earlier.lock().mark(later_callsite, flow, None);
         later.lock().mark(earlier_callsite, flow, None);
     }
@@ -229,8 +231,8 @@ impl Recorder {
         entered_spans::give_scratch(values);
     }
 
-    /// Makes an arrow from `parent` to a span of `callsite` that was made at a time (`None`: now), and returns the flow that the begin of its
-    /// slice has to carry.
+    /// Records an arrow from `parent` to a span of `callsite` that was created at `made` (`None`:
+    /// now). Returns the flow that the begin of the span's slice must carry.
     fn link(
         &self,
         parent: u64,
@@ -238,7 +240,8 @@ impl Recorder {
         made: Option<&Timestamp>,
         promotions: usize,
     ) -> Option<Flow> {
-        // An arrow goes from the slice that began earlier: if the span was made before now, that may not be the one of the thread.
+        // An arrow starts at the slice that began earlier. If the span was created before now, that
+        // may not be the slice of the thread.
         let from_entry = if made.is_none() { self.link_from_entry(parent) } else { None };
         if from_entry.is_some() {
             return from_entry;
@@ -252,7 +255,8 @@ impl Recorder {
         parent.lock().mark(callsite, flow, made).then_some(flow)
     }
 
-    /// Makes an arrow from the slice that a span has on the track of this thread, if it has one, to what begins now.
+    /// Records an arrow from the slice of a span on the track of this thread, if it has one, to a
+    /// slice that begins now.
     fn link_from_entry(&self, parent: u64) -> Option<Flow> {
         entered_spans::with(|local| {
             let entered = local.find(self.number, parent)?;
@@ -276,7 +280,7 @@ impl Recorder {
             (link, _) => link,
         };
         let mut span = slot.lock();
-        // Another thread may have been faster.
+        // Another thread may have begun it.
         if span.lifetime.is_none() {
             span.link = link;
             span.begin_lifetime(callsite, made.as_ref());
@@ -287,7 +291,7 @@ impl Recorder {
 impl Span {
     /// Begins the slice of the lifetime, now or at an earlier time.
     fn begin_lifetime(&mut self, callsite: &'static Callsite, at: Option<&Timestamp>) {
-        // In the past, a lane that was used before may have been in use.
+        // A reused lane may have been in use at that earlier time.
         let lane = if at.is_some() { callsite.lanes.take_new() } else { callsite.lanes.take() };
         let flow = self.flow();
         let head = Head { track: Some(lane.track()), flows: [Some(flow), self.link], at };
@@ -306,7 +310,7 @@ impl Span {
         }
     }
 
-    /// Begins a slice on the track of the thread, and says in which instances.
+    /// Begins a slice on the track of the thread, and returns the instances in which it began.
     #[inline]
     fn begin_entry(&mut self, callsite: &'static Callsite) -> u32 {
         if !callsite.category.is_enabled() {
@@ -316,7 +320,7 @@ impl Span {
         let missing = lifetime.begun.missing(callsite.category);
         let flow = *self.flow.get_or_insert_with(Flow::unique);
         if missing != 0 {
-            // A session that began after the span.
+            // A session started after the span.
             let head = Head { track: Some(lifetime.lane.track()), flows: [Some(flow), None], at: None };
             let record = |args: &mut [Arg<'_>]| record_only(missing, &callsite.begin, args);
             lifetime.begun.add(|| self.values.with_args(callsite.names, head, record));
@@ -326,7 +330,7 @@ impl Span {
 
     fn begin_only_entry(&mut self, callsite: &'static Callsite) -> u32 {
         self.written = self.values.len();
-        // If this turns out to be the first of several, it is connected with the others.
+        // If this turns out to be the first of several entries, the flow connects it with them.
         let may_be_async = callsite.slices == Slices::Auto && callsite.kind() != SpanKind::Sync;
         let flow = may_be_async.then(|| self.flow());
         if flow.is_none() && self.values.len() == 0 {
@@ -336,7 +340,8 @@ impl Span {
         self.values.with_args(callsite.names, head, |args| record(&callsite.begin, args))
     }
 
-    /// Marks a moment of the lifetime, at one end of an arrow. `false`: there is no lane, or nothing records it.
+    /// Marks a moment of the lifetime, at one end of an arrow. Returns false if there is no lane,
+    /// or if no session records it.
     fn mark(&self, callsite: &'static Callsite, flow: Flow, at: Option<&Timestamp>) -> bool {
         let Some(lifetime) = &self.lifetime else { return false };
         let (track, flow) = (Arg::Track(lifetime.lane.track()), Arg::Flow(flow.id()));

@@ -1,7 +1,9 @@
-//! The spans that are alive, found by their ids without a lock.
+//! Table of the open spans, found by their ids without a lock.
 //!
-//! A span lies in one of the few slots that the hash of its id names, in the first table with a free one among them. Tables are made when those
-//! before them are full there, each four times as large, and stay. So as long as the number of spans does not grow nothing is allocated.
+//! The hash of a span's id names a few slots in each table. The span takes the first free one, in
+//! the first table that has one. If all tables are full there, a new table is created, four times
+//! as large. A table is never removed. So nothing is allocated while the number of spans does not
+//! grow.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,9 +15,10 @@ use crate::field_values::Values;
 
 /// Slots of the first table.
 const FIRST_TABLE: usize = 256;
-/// Tables, each with four times the slots of the one before: 1.4 million in all. A span that finds no slot is not recorded.
+/// Number of tables, each with four times the slots of the one before: 1.4 million in all. A span
+/// without a slot is not recorded.
 const TABLES: usize = 7;
-/// Slots of one table that a span may lie in.
+/// Slots of one table in which a span may lie.
 const PLACES: usize = 8;
 
 #[derive(Debug)]
@@ -25,9 +28,9 @@ pub(crate) struct Spans {
 
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
-    /// The id of the span; 0: free.
+    /// The id of the span; 0 if the slot is free.
     id: AtomicU64,
-    /// Handles of the span, for the subscriber.
+    /// Number of handles of the span, for the subscriber.
     pub(crate) handles: AtomicU32,
     span: Mutex<Span>,
 }
@@ -38,14 +41,14 @@ pub(crate) struct Span {
     /// None while the slot is free.
     pub(crate) callsite: Option<&'static Callsite>,
     pub(crate) parent: Option<u64>,
-    /// When it was made, unless nobody will ask.
+    /// Time of its creation, if it can be needed.
     pub(crate) made: Option<Timestamp>,
-    /// The thread that made it.
+    /// The thread that created it.
     pub(crate) thread: u32,
     /// How often it was entered.
     pub(crate) entries: u32,
     pub(crate) values: Values,
-    /// How many of the values were written with the begin of a slice.
+    /// Number of values that were written with the begin of a slice.
     pub(crate) written: usize,
     /// Connects the slices of this span.
     pub(crate) flow: Option<Flow>,
@@ -58,7 +61,7 @@ pub(crate) struct Span {
 #[derive(Debug)]
 pub(crate) struct Lifetime {
     pub(crate) lane: Lane,
-    /// Which sessions have its begin.
+    /// The sessions that have its begin.
     pub(crate) begun: Begun,
 }
 
@@ -67,7 +70,7 @@ impl Spans {
         Self { tables: [const { OnceLock::new() }; TABLES] }
     }
 
-    /// Finds a slot for a new span. `None`: there are too many.
+    /// Finds a slot for a new span. Returns `None` if there are too many.
     pub(crate) fn insert(&self, id: u64) -> Option<&Slot> {
         for (index, table) in self.tables.iter().enumerate() {
             let table = table.get_or_init(|| (0..FIRST_TABLE << (2 * index)).map(|_| Slot::default()).collect());
@@ -87,7 +90,8 @@ impl Spans {
     #[inline]
     pub(crate) fn get(&self, id: u64) -> Option<&Slot> {
         let tables = self.tables.iter().map_while(OnceLock::get);
-        // Whoever knows the id has it from the thread that made the span, and sees what that thread stored.
+        // Relaxed: a thread gets the id from the thread that created the span, and sees what that
+        // one stored.
         tables.flat_map(|table| places(table, id)).find(|slot| slot.id.load(Ordering::Relaxed) == id)
     }
 }
@@ -99,7 +103,7 @@ fn places(table: &[Slot], id: u64) -> &[Slot] {
 }
 
 impl Slot {
-    /// The span. Held for as long as it takes to write an event.
+    /// Locks the span, for no longer than it takes to write an event.
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Span> {
         self.span.lock().unwrap_or_else(PoisonError::into_inner)
@@ -116,7 +120,7 @@ impl Slot {
 }
 
 impl Span {
-    /// The flow of this span; made at the first use.
+    /// Returns the flow of this span. Creates it at the first use.
     pub(crate) fn flow(&mut self) -> Flow {
         *self.flow.get_or_insert_with(Flow::unique)
     }

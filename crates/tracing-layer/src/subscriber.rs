@@ -1,4 +1,4 @@
-//! The subscriber.
+//! The subscriber for `tracing`.
 
 use core::cell::Cell;
 use core::fmt;
@@ -10,11 +10,11 @@ use tracing_core::{Event, Interest, LevelFilter, Metadata};
 use crate::options::Options;
 use crate::recorder::Recorder;
 
-/// A `tracing` subscriber that records spans and events as trace events, and does nothing else; made by
+/// A `tracing` subscriber that only records spans and events as trace events. Create it with
 /// [`subscriber`](crate::subscriber).
 ///
-/// It needs no `Registry`, which costs about as much as the two trace events of a span. Spans that no session
-/// records do not exist: they cost a look at their category.
+/// It needs no `Registry`, which costs about as much as the two trace events of a span. It does not
+/// create spans that no session records: they cost a look at their category.
 pub struct Subscriber {
     recorder: Recorder,
 }
@@ -39,7 +39,8 @@ impl fmt::Debug for Subscriber {
 
 impl tracing_core::Subscriber for Subscriber {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        // Never `always`: sessions come and go without a word to `tracing`, whose caches would have to be rebuilt each time.
+        // Never return `always`: sessions start and end without notice to `tracing`, whose caches
+        // would have to be rebuilt each time.
         if self.recorder.register(metadata) { Interest::sometimes() } else { Interest::never() }
     }
 
@@ -87,7 +88,8 @@ impl tracing_core::Subscriber for Subscriber {
 
     fn try_close(&self, id: Id) -> bool {
         let Some(slot) = self.recorder.spans.get(id.into_u64()) else { return false };
-        // Release and acquire, as in every counter of references: whoever drops the last one sees what was done with the others.
+        // Release and acquire, as in every reference counter: the thread that drops the last handle
+        // sees all writes of the threads that dropped the others.
         if slot.handles.fetch_sub(1, Ordering::Release) != 1 {
             return false;
         }
@@ -104,13 +106,13 @@ impl tracing_core::Subscriber for Subscriber {
     }
 }
 
-/// A number that no other span has.
+/// Returns a number that no other span has.
 fn next_id() -> u64 {
-    /// How many numbers a thread takes at once.
+    /// Numbers that a thread takes at once.
     const PER_THREAD: u64 = 1024;
     static NEXT: AtomicU64 = AtomicU64::new(PER_THREAD);
     thread_local! {
-        /// The next number of this thread; a multiple of `PER_THREAD`: it has none.
+        /// The next number of this thread. A multiple of `PER_THREAD` means that it has none.
         static OWN: Cell<u64> = const { Cell::new(0) };
     }
     let take = || NEXT.fetch_add(PER_THREAD, Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Spans and events do not allocate while no session records them, nor in the long run while one does; the allocations are counted here.
+//! Checks that spans and events do not allocate while no session records them, nor in the long run
+//! while one does. The allocator of this test counts.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -12,7 +13,7 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: hands everything to the system's allocator.
+// SAFETY: passes everything to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|n| n.set(n.get() + 1));
@@ -32,7 +33,7 @@ static ALLOCATOR: Counting = Counting;
 fn work(number: u64) {
     let span = tracing::info_span!("sync", number, text = "fifteen bytes!!");
     span.in_scope(|| tracing::info_span!("inner").in_scope(|| ()));
-    // A future's: entered twice.
+    // As for a future: entered twice.
     let span = tracing::info_span!("async", number, debug = ?number);
     span.in_scope(|| ());
     span.in_scope(|| ());
@@ -52,7 +53,8 @@ fn spans_do_not_allocate() {
     assert_eq!(allocations(|| (0..100).for_each(work)), 0, "without a session");
 
     let session = Session::start(Backend::InProcess, track_events(4096)).expect("starts");
-    // Names, descriptors and tables; each slot for spans keeps the memory that it once needed.
+    // Warm up names, descriptors and tables; each slot for spans keeps the memory that it once
+    // needed.
     (0..1000).for_each(work);
     let mut quiet = 0;
     for round in 0..20 {

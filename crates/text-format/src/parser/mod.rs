@@ -1,8 +1,9 @@
-//! The grammar, and what to do when a text breaks it.
+//! Parser of the grammar, and its recovery from mistakes.
 //!
-//! A recursive descent over the tokens, one level of recursion per nested message. Fields are encoded as
-//! they come; there is no tree in between. After a mistake the parser goes on where the next field seems
-//! to begin: a name followed by `:` or `{`, or the end of the message.
+//! It is a recursive descent over the tokens, with one level of recursion per nested message.
+//! Fields are encoded as they come; there is no tree in between. After a mistake, the parser
+//! continues where the next field seems to begin: at a name followed by `:` or `{`, or at the end
+//! of the message.
 
 mod scalar;
 
@@ -16,11 +17,11 @@ use crate::lexer::{Kind, Lexer, Span, Token};
 use crate::scalar_encoding;
 use crate::suggestions;
 
-/// How deep messages may be nested; protobuf's own parsers have the same limit.
+/// Largest nesting of messages; protobuf's own parsers have the same limit.
 pub const MAX_NESTING: usize = 100;
-/// After this many mistakes the parser gives up.
+/// Number of mistakes after which the parser stops.
 pub const MAX_ERRORS: usize = 100;
-/// Longer pieces of the text are cut in messages, in characters.
+/// Longest piece of the text that a message quotes, in characters.
 const MAX_QUOTED: usize = 40;
 
 /// Encodes a text as a message of the given type.
@@ -41,20 +42,20 @@ pub struct Parser {
 }
 
 impl Parser {
-    /// A parser for messages of this type.
+    /// Creates a parser for messages of this type.
     pub fn new(message: MessageDescriptor) -> Self {
         Self { message, file_name: "-".to_owned(), lossy: false }
     }
 
-    /// Sets the name that stands before each error; `-`, for standard input, by default.
+    /// Sets the file name that begins each error. The default is `-`, for standard input.
     #[must_use]
     pub fn file_name(mut self, name: impl Into<String>) -> Self {
         self.file_name = name.into();
         self
     }
 
-    /// Whether unknown fields, extensions and enum values are dropped instead of reported. What they contain
-    /// still has to be well formed.
+    /// Sets whether unknown fields, extensions and enum values are dropped instead of reported.
+    /// Their content must still be well formed.
     #[must_use]
     pub fn lossy(mut self, lossy: bool) -> Self {
         self.lossy = lossy;
@@ -63,8 +64,8 @@ impl Parser {
 
     /// Encodes a text.
     ///
-    /// Strings may hold any bytes, as in proto2. Fields are encoded in the order of the text, packed ones at
-    /// the end of their message.
+    /// Strings may hold any bytes, as in proto2. Fields are encoded in the order of the text,
+    /// packed ones at the end of their message.
     ///
     /// # Errors
     ///
@@ -88,7 +89,7 @@ impl Parser {
     }
 }
 
-/// What a parser needs to know of a field or an extension.
+/// A field or an extension, as far as the parser needs it.
 struct Target {
     number: u32,
     name: String,
@@ -166,7 +167,7 @@ impl Body {
     }
 }
 
-/// One pass over one text.
+/// A run over one text.
 struct Run<'t> {
     text: &'t [u8],
     lexer: Lexer<'t>,
@@ -176,9 +177,9 @@ struct Run<'t> {
     path: Vec<MessageDescriptor>,
     errors: Vec<Error>,
     lossy: bool,
-    /// The last string with a line break in it: if something is wrong right behind, a quote may be missing.
+    /// The last string with a line break. If a mistake follows directly, a quote may be missing.
     multiline: Option<Span>,
-    /// Whether a message without an end was reported.
+    /// True if a message without an end was reported.
     ended: bool,
 }
 
@@ -246,7 +247,7 @@ impl Run<'_> {
         self.field(descriptor, name_span, target, body);
     }
 
-    /// An extension, or the content of an `Any`.
+    /// Parses an extension, or the content of an `Any`.
     fn bracketed_field(&mut self, descriptor: &MessageDescriptor, body: &mut Body) {
         let bracket = self.token.span;
         let Some((name, name_span)) = self.lexer.bracketed_name() else {
@@ -277,7 +278,7 @@ impl Run<'_> {
         self.field(descriptor, name_span, target, body);
     }
 
-    /// `[type.googleapis.com/a.Type] { … }` inside a `google.protobuf.Any`.
+    /// Parses `[type.googleapis.com/a.Type] { … }` inside a `google.protobuf.Any`.
     fn any(&mut self, descriptor: &MessageDescriptor, span: Span, url: &str, type_name: &str, body: &mut Body) {
         let inner = descriptor.parent_pool().get_message_by_name(type_name);
         if descriptor.full_name() != "google.protobuf.Any" {
@@ -312,7 +313,8 @@ impl Run<'_> {
         body.scalar(&target(2, FieldKind::Bytes, "value"), &value);
     }
 
-    /// What follows a name. Without a target (it is unknown, and reported) the value is only skipped.
+    /// Parses the value after a name. Without a target (the name is unknown and was reported),
+    /// skips the value.
     fn field(&mut self, descriptor: &MessageDescriptor, name: Span, target: Option<Target>, body: &mut Body) {
         if self.token.is(b':') {
             self.advance();
@@ -356,7 +358,7 @@ impl Run<'_> {
                 self.advance();
                 return;
             } else {
-                // One report is enough if the value itself was the trouble.
+                // If the value itself was wrong, one report is enough.
                 if self.errors.len() == before {
                     self.unexpected("expected ',' or ']'");
                 }
@@ -388,7 +390,7 @@ impl Run<'_> {
         }
     }
 
-    /// Parses a message in braces, the next token is the opening one.
+    /// Parses a message in braces. The next token is the opening brace.
     fn block(&mut self, descriptor: MessageDescriptor) -> Vec<u8> {
         let open = self.token.span;
         if self.path.len() > MAX_NESTING {
@@ -400,7 +402,7 @@ impl Run<'_> {
         self.message(descriptor, Some(open))
     }
 
-    /// Passes over a message in braces, the next token is the opening one. Any brackets in it pair up.
+    /// Skips a message in braces. The next token is the opening brace. All brackets in it pair up.
     fn skip_block(&mut self) {
         let open = self.token.span;
         let mut depth = 0usize;
@@ -426,7 +428,7 @@ impl Run<'_> {
         }
     }
 
-    /// Reports that the text ended before the partner of a brace; once, for the innermost.
+    /// Reports once that the text ended before the partner of the innermost brace.
     fn not_closed(&mut self, open: Span) {
         if !self.ended {
             self.ended = true;
@@ -436,7 +438,7 @@ impl Run<'_> {
         }
     }
 
-    /// Reports the next token and goes to where a field may begin.
+    /// Reports the next token and skips to the place where a field may begin.
     fn unexpected(&mut self, expected: &str) {
         let message = match self.token.kind {
             Kind::End => format!("Unexpected end of input: {expected}"),
@@ -449,7 +451,7 @@ impl Run<'_> {
         self.recover();
     }
 
-    /// A clause for an error right behind a string that goes over several lines.
+    /// Returns a clause for an error directly after a string of several lines.
     fn missing_quote(&self, at: Span) -> String {
         let just_before = |string: &Span| string.end <= at.start && !self.text[string.end..at.start].contains(&b'\n');
         match self.multiline.filter(just_before) {
@@ -463,7 +465,7 @@ impl Run<'_> {
         }
     }
 
-    /// Passes over tokens up to the next field, the end of this message or the end of the text.
+    /// Skips tokens up to the next field, the end of this message or the end of the text.
     fn recover(&mut self) {
         while !matches!(self.token.kind, Kind::End | Kind::Punct(b'}' | b'>')) && !self.begins_a_field() {
             match self.token.kind {
@@ -473,7 +475,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the next token, a word, is not a value but the name of the next field.
+    /// Returns whether the next token, a word, is the name of the next field and not a value.
     fn begins_a_field(&self) -> bool {
         let mut ahead = self.lexer;
         let after = ahead.next();
@@ -489,13 +491,13 @@ impl Run<'_> {
             self.errors.push(Error::at(self.text, span.start, span.len(), message));
         }
         if self.errors.len() == MAX_ERRORS {
-            // Nothing more will be read: nobody wants to scroll through more.
+            // Stop reading: more errors would not help.
             self.token = Token { kind: Kind::End, span: Span { start: self.text.len(), end: self.text.len() } };
             self.lexer = Lexer::new(b"");
         }
     }
 
-    /// The characters of a name or number, which are ASCII.
+    /// Returns the characters of a name or number, which are ASCII.
     fn word(&self, span: Span) -> String {
         String::from_utf8_lossy(&self.text[span.start..span.end]).into_owned()
     }
@@ -522,7 +524,7 @@ fn partner(open: u8) -> u8 {
     if open == b'<' { b'>' } else { b'}' }
 }
 
-/// The text format names a group by its type.
+/// Returns the name of a group in the text format: that of its type.
 fn group_name(field: &FieldDescriptor) -> Option<String> {
     field.kind().as_message().map(|message| message.name().to_owned())
 }

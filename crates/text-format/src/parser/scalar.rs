@@ -1,4 +1,4 @@
-//! Scalars: which tokens make one, and whether it fits its field.
+//! Parser of scalars: finds their tokens, and checks that they fit the field.
 
 use prost_reflect::prost::encoding::encode_varint;
 use prost_reflect::{Kind as FieldKind, MessageDescriptor, Syntax};
@@ -8,7 +8,7 @@ use crate::lexer::{Kind, Span};
 use crate::scalar_encoding::{self, NoValue, Number};
 use crate::suggestions;
 
-/// A scalar as written.
+/// A scalar as it is written in the text.
 pub(super) struct Scalar {
     pub(super) span: Span,
     negative: bool,
@@ -23,7 +23,7 @@ enum Form {
 }
 
 impl Run<'_> {
-    /// Consumes the tokens of a scalar; reports if there is none.
+    /// Takes the tokens of a scalar. Reports an error if there is none.
     pub(super) fn scalar(&mut self, target: Option<&Target>) -> Option<Scalar> {
         let first = self.token;
         let scalar = match first.kind {
@@ -79,7 +79,8 @@ impl Run<'_> {
         Some(scalar)
     }
 
-    /// Encodes a scalar for a field, without tag and length; reports and returns false if it has another type.
+    /// Encodes a scalar for a field, without tag and length. If it has another type, reports that
+    /// and returns false.
     pub(super) fn encode(
         &mut self,
         descriptor: &MessageDescriptor,
@@ -115,7 +116,7 @@ impl Run<'_> {
             (Form::Number(digits), FieldKind::Enum(of)) => {
                 let text = self.word(*digits);
                 if let Some(value) = scalar_encoding::enum_number(Number { negative: scalar.negative, text: &text }) {
-                    // In proto2 an enum has no values but those it lists.
+                    // A proto2 enum has only the listed values.
                     if of.get_value(value).is_some() || of.parent_file().syntax() != Syntax::Proto2 {
                         encode_varint(i64::from(value) as u64, out);
                         return true;

@@ -5,7 +5,7 @@ use esatto_schema::{TraceConfig, enable_tracing_request, ipc_frame, trace_packet
 
 use crate::{parse, tests_folder};
 
-/// Removes what the client adds before it sends a config (`docs/spec/cli.md` §5).
+/// Removes the fields that the client adds before it sends a config (`docs/spec/cli.md` §5).
 fn as_written(mut config: TraceConfig) -> TraceConfig {
     config.trace_uuid_msb = None;
     config.trace_uuid_lsb = None;
@@ -15,7 +15,7 @@ fn as_written(mut config: TraceConfig) -> TraceConfig {
     config
 }
 
-/// The config of the first `EnableTracing` in what a consumer sent.
+/// Returns the config of the first `EnableTracing` among the calls of a consumer.
 fn sent(stream: &[u8]) -> Option<TraceConfig> {
     let mut rest = stream;
     while let Some((length, behind)) = rest.split_first_chunk() {
@@ -35,7 +35,7 @@ fn sent(stream: &[u8]) -> Option<TraceConfig> {
     None
 }
 
-/// The config that a trace was recorded with.
+/// Returns the config that a trace was recorded with.
 fn recorded(trace: &[u8]) -> Option<TraceConfig> {
     let mut packets = Fields::new(trace).map(|f| f.as_bytes());
     let bytes = packets.find_map(|packet| {
@@ -69,7 +69,7 @@ fn each_trace_echoes_what_its_text_says() {
         let text = fs::read_to_string(&file).expect("is readable");
         let config = parse(&text);
         compared += 1;
-        // A compressed trace is for the trace reader's own tests.
+        // The tests of the trace reader cover compressed traces.
         let trace = fs::read(file.with_extension("pftrace")).expect("each config has a trace");
         if let Some(echo) = recorded(&trace) {
             assert_eq!(as_written(echo), config, "{}", file.display());

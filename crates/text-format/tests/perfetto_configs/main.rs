@@ -1,4 +1,4 @@
-//! Configs of Perfetto: what the official client made of a text, ours has to make of it, too.
+//! Configs of Perfetto: our parser must produce the same messages as the official client.
 
 mod captured_configs;
 mod errors_in_real_configs;
@@ -20,7 +20,7 @@ pub(crate) fn trace_config() -> MessageDescriptor {
 
 pub(crate) fn parse(text: &str) -> TraceConfig {
     let bytes = esatto_text_format::parse(&trace_config(), text).unwrap_or_else(|errors| panic!("{errors}"));
-    // What is printed is the same config.
+    // The printed text means the same config.
     let printed = esatto_text_format::to_text(&trace_config(), &bytes);
     let again = esatto_text_format::parse(&trace_config(), &printed).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(TraceConfig::decode(&again), TraceConfig::decode(&bytes), "{printed}");

@@ -24,7 +24,7 @@ pub(crate) fn canonical(text: &str) -> String {
     esatto_text_format::to_text(&config(), &bytes)
 }
 
-/// The errors as `line:column message`.
+/// Returns the errors as `line:column message`.
 pub(crate) fn errors(text: &str) -> Vec<String> {
     let errors = parse(text).expect_err("this text is wrong");
     errors.iter().map(|e| format!("{}:{} {}", e.line, e.column, e.message)).collect()

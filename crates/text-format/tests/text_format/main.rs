@@ -1,4 +1,4 @@
-//! What the parser accepts, what it reports, and where.
+//! Texts that the parser accepts, and the errors and places that it reports.
 
 mod common;
 

@@ -9,7 +9,7 @@ use super::{Yield, arguments, arrows, name, parts, poll, record, with_each};
 #[test]
 fn also_the_first_ones_of_their_call_site() {
     let work = || {
-        // Call sites are known for ever, but each dispatcher has its own opinion of them.
+        // Call sites are known for ever, but each dispatcher learns about them separately.
         let mut task = pin!(Yield(1).instrument(tracing::info_span!("task", number = 3)));
         assert!(poll(task.as_mut()).is_none());
         assert!(poll(task.as_mut()).is_some());
@@ -76,7 +76,7 @@ fn and_lead_back_to_their_parents() {
         let arrows = arrows(trace);
         let count = |arrow: &str| arrows.iter().filter(|found| *found == arrow).count();
         assert_eq!(count("parent@thread -> child@child"), 2, "{front:?}: {arrows:#?}");
-        // The parent is not entered when these are made.
+        // The parent is not entered when these spans are created.
         assert_eq!(count("mark explicit@parent -> explicit@explicit"), 2, "{front:?}: {arrows:#?}");
         let (parents, _) = parts(trace, "parent");
         assert_eq!(parents.len(), 2, "{front:?}");

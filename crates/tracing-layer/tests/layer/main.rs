@@ -1,5 +1,5 @@
-//! Promises of the layer and of the subscriber, held against a service inside this process and our own reader. Perfetto's trace processor
-//! judges a whole application in `tests/`.
+//! Tests of the layer and the subscriber with a service inside this process and our own reader. In
+//! `tests/`, Perfetto's trace processor checks a whole application.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,7 @@ mod spans_without_a_session_are_not_there;
 
 static TRACING: LazyLock<Tracing> = LazyLock::new(|| Tracing::builder().in_process().start().expect("connects"));
 
-/// What leads from `tracing` to the trace: each test runs with each.
+/// Way from `tracing` to the trace: each test runs with both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Front {
     Layer,
@@ -40,7 +40,7 @@ impl Front {
     }
 }
 
-/// Lets `work` run with each of them and `check` its traces.
+/// Runs `work` with both, and `check` on the traces.
 fn with_each(work: impl Fn(), check: impl Fn(Front, &Trace)) {
     for front in FRONTS {
         let trace = record(&front.dispatch(), &work);
@@ -48,13 +48,13 @@ fn with_each(work: impl Fn(), check: impl Fn(Front, &Trace)) {
     }
 }
 
-/// Sessions record what all threads do, so there is one at a time.
+/// Allows one session at a time, because sessions record all threads.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What `work` records.
+/// Returns the trace that `work` records.
 fn record(dispatch: &Dispatch, work: impl FnOnce()) -> Trace {
     let _turn = turn();
     LazyLock::force(&TRACING);
@@ -69,13 +69,13 @@ fn name(slice: &Slice) -> &str {
     slice.name.as_deref().unwrap_or_default()
 }
 
-/// The slices that are named so: of lanes, and of threads.
+/// Returns the slices with this name: those on lanes, and those on threads.
 fn parts<'t>(trace: &'t Trace, wanted: &str) -> (Vec<&'t Slice>, Vec<&'t Slice>) {
     let slices = trace.slices.iter().filter(|slice| name(slice) == wanted && !slice.instant);
     slices.partition(|slice| slice.tid.is_none())
 }
 
-/// `name: value` for each argument of a slice, from its begin and its end.
+/// Returns `name: value` for each argument of a slice, from its begin and its end.
 fn arguments(trace: &Trace, slice: &Slice) -> Vec<String> {
     let end_ns = slice.duration_ns.map(|duration| slice.ts_ns + duration);
     let end = trace.events.iter().find(|event| {
@@ -96,7 +96,7 @@ fn show(value: &AnnotationValue) -> String {
     }
 }
 
-/// The arrows, by the names and tracks (`thread` or `lane`) of their ends.
+/// Returns the arrows, by the names and tracks (`thread` or `lane`) of their ends.
 fn arrows(trace: &Trace) -> Vec<String> {
     let show = |place: usize| {
         let slice = &trace.slices[place];
@@ -116,7 +116,7 @@ fn poll<F: Future + ?Sized>(future: Pin<&mut F>) -> Option<F::Output> {
     }
 }
 
-/// Is pending so many times.
+/// A future that is pending this many times.
 struct Yield(u32);
 
 impl Future for Yield {
@@ -133,7 +133,7 @@ impl Future for Yield {
     }
 }
 
-/// Nobody listens.
+/// Returns a dispatcher without a subscriber.
 fn nobody() -> Dispatch {
     NoSubscriber::default().into()
 }

@@ -48,7 +48,7 @@ fn but_those_of_one_session_are_in_the_next() {
 fn nor_for_tracing_itself_with_the_subscriber() {
     let quiet = turn();
     tracing::dispatcher::with_default(&Front::Subscriber.dispatch(), || {
-        // Registers the call site, and finds its category off.
+        // The first round registers the call site, and finds its category off.
         for _ in 0..2 {
             assert!(tracing::info_span!("off").id().is_none());
             assert!(!tracing::enabled!(tracing::Level::ERROR));
