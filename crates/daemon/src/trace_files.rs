@@ -1,7 +1,8 @@
-//! Trace files that the service streams into: their number per user, and the way in which the daemon
-//! creates and writes them.
+//! Trace files that the service streams into: their number per user, and the way in which the
+//! daemon creates and writes them.
 //!
-//! [`esatto_trace_files`] writes each file in a thread of its own. [`MAX_FILES`] bounds their number.
+//! [`esatto_trace_files`] writes each file in a thread of its own. [`MAX_FILES`] bounds their
+//! number.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions, Permissions};
@@ -25,11 +26,12 @@ use crate::wakeup::Wakeup;
 
 /// Trace files at the same time, with those whose session has ended but whose last write has not.
 ///
-/// A consumer can bring any number of pipes that nobody reads, each of which keeps a thread. Beyond the
-/// bound, the session is told that its file cannot be written, and the log says why.
+/// A consumer can bring any number of pipes that nobody reads, each of which keeps a thread. Beyond
+/// the bound, the session is told that its file cannot be written, and the log says why.
 pub(crate) const MAX_FILES: usize = 64;
-/// Files that are reserved for root, the user of this service and configs with a path. Each user has a
-/// share of the others ([`share_of`]): a single user may have more files than it can have sessions.
+/// Files that are reserved for root, the user of this service and configs with a path. Each user
+/// has a share of the others ([`share_of`]): a single user may have more files than it can have
+/// sessions.
 const RESERVED_FILES: usize = 16;
 
 /// All open trace files.
@@ -161,7 +163,7 @@ impl Host for Daemon {
 
     fn create(&self, path: &Path) -> io::Result<File> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o644).open(path)?;
-        // Whatever the umask is: other users may read the file.
+        // Other users may read the file, whatever the umask is.
         file.set_permissions(Permissions::from_mode(0o644))?;
         Ok(file)
     }
@@ -238,7 +240,7 @@ mod tests {
         files.close(FileId(1));
         assert_eq!(events_until_closed(&mut files), ["opened true", "written true", "written true", "closed"]);
         assert_eq!(std::fs::read(&path).unwrap(), b"one two");
-        // It exists now, so it is not created again.
+        // The file exists now, so it is not created again.
         files.create(FileId(2), path.as_os_str().as_encoded_bytes().to_vec());
         files.close(FileId(2));
         assert_eq!(events_until_closed(&mut files), ["opened false", "closed"]);
@@ -250,7 +252,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("esatto-copies-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let mut files = files();
-        // What is in the first one already is not this service's to give away.
+        // The earlier content of the first file must not be copied.
         std::fs::write(folder.join("1"), b"before ").unwrap();
         let mut first = read_write(&folder.join("1"));
         first.seek(io::SeekFrom::End(0)).unwrap();
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_nobody_takes_does_not_hold_up_the_file() {
+    fn a_copy_into_an_unread_pipe_does_not_delay_the_source() {
         use std::io::Read as _;
         let path = std::env::temp_dir().join(format!("esatto-lent-{}", std::process::id()));
         let mut files = files();
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_appended_to_lends_what_was_appended() {
+    fn a_copy_of_an_append_only_file_has_only_what_was_appended() {
         let folder = std::env::temp_dir().join(format!("esatto-appended-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(folder.join("1"), b"before ").unwrap();
@@ -321,7 +323,7 @@ mod tests {
         files.copy(FileId(1), FileId(2));
         let deadline = Instant::now() + Duration::from_secs(60);
         while !matches!(files.wait_event(deadline).expect("a copy"), FileEvent::Copied(..)) {}
-        // What was copied can be copied on.
+        // Copied content can be copied again.
         files.copy(FileId(2), FileId(3));
         for id in 1..=3 {
             files.close(FileId(id));
@@ -353,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_whose_files_take_nothing_leaves_some_for_others() {
+    fn a_user_with_unread_pipes_leaves_trace_files_for_others() {
         let mut files = files();
         let mut unread = Vec::new();
         let mut bring = |files: &mut TraceFiles, owner| {
@@ -368,7 +370,7 @@ mod tests {
             (0..100).take_while(|_| bring(files, owner)).count()
         };
         assert_eq!(brought(&mut files, ALICE, &mut bring), 24);
-        // That the session is over does not help.
+        // The files still count after their sessions have ended.
         for id in 0..24 {
             files.write(FileId(id), vec![0; 1 << 20]);
             files.close(FileId(id));
@@ -380,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_back_is_not_copied() {
+    fn a_device_is_not_copied() {
         let mut files = files();
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
         adopt(&mut files, FileId(1), full);
@@ -393,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn pipes_that_nobody_reads_do_not_pile_up() {
+    fn the_number_of_unread_pipes_is_bounded() {
         let mut files = files();
         let pipes: Vec<_> = (0..=MAX_FILES as u64).map(|id| (FileId(id), rustix::pipe::pipe().unwrap())).collect();
         let mut unread = Vec::new();
@@ -403,11 +405,11 @@ mod tests {
             files.write(id, vec![0; 1 << 20]);
             files.close(id);
         }
-        // Only of the last one is anything heard: it was not even begun.
+        // Only the last file reports anything: its thread was not started.
         let deadline = Instant::now() + Duration::from_secs(60);
         let Some(FileEvent::Written(FileId(id), Err(_), _)) = files.wait_event(deadline) else { panic!("not refused") };
         assert_eq!(id, MAX_FILES as u64);
-        // Nobody will read them: the writes fail, and there is room again.
+        // Without readers the writes fail, and there is room again.
         drop(unread);
         let ends = events_until_closed(&mut files);
         assert_eq!(ends.iter().filter(|end| *end == "closed").count(), MAX_FILES);

@@ -11,8 +11,8 @@ use esatto_service::FileId;
 use crate::queue::{Receiver, Sender, channel};
 use crate::worker::{FileEvent, Host, Job, NOT_OPEN, Report, work};
 
-/// Opens a file in its thread. In a box: the standard library makes more than a kilobyte of code for
-/// each kind of thread.
+/// Opens a file in its thread. In a box: the standard library makes more than a kilobyte of code
+/// for each kind of thread.
 type Open<H> = Box<dyn FnOnce(&Report<H>) -> Option<File> + Send>;
 
 /// All open trace files of a service, each with its thread.
@@ -80,8 +80,8 @@ impl<H: Host> Files<H> {
         }
     }
 
-    /// Appends to one file everything that was to be written to another one so far, without delaying
-    /// the latter. [`FileEvent::Copied`] follows.
+    /// Appends to one file everything that was to be written to another one so far, without
+    /// delaying the latter. [`FileEvent::Copied`] follows.
     pub fn copy(&self, from: FileId, to: FileId) {
         let target = self.open.get(&to).cloned();
         if !target.is_some_and(|target| self.send(from, Job::Lend(to, target))) {

@@ -55,7 +55,8 @@ impl<T> Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Takes the oldest value, and waits for it. `None` if the queue is empty and all senders were dropped.
+    /// Takes the oldest value, and waits for it. `None` if the queue is empty and all senders were
+    /// dropped.
     pub(crate) fn recv(&self) -> Option<T> {
         let mut state = self.0.lock();
         loop {

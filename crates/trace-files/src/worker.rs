@@ -46,8 +46,8 @@ pub trait Host: Clone + Send + 'static {
     /// The file cannot be read.
     fn reader(&self, file: &File) -> io::Result<File>;
 
-    /// Reads at an offset of a file that [`reader`](Self::reader) returned, without moving the position
-    /// of the thread that writes.
+    /// Reads at an offset of a file that [`reader`](Self::reader) returned, without moving the
+    /// position of the thread that writes.
     ///
     /// # Errors
     ///
@@ -91,8 +91,8 @@ pub(crate) struct Lent {
 
 /// A file and the extent of what this process has written to it.
 ///
-/// Nothing else of the file is ever read: a consumer may have brought a file that was not empty, and
-/// that it could not read itself.
+/// Nothing else of the file is ever read: a consumer may have brought a file that was not empty,
+/// and that it could not read itself.
 #[derive(Debug)]
 struct Written {
     file: File,
@@ -185,8 +185,8 @@ impl Written {
         Ok(())
     }
 
-    /// Notes that bytes were appended. The position is now at their end, also in a file that is opened
-    /// for appending only.
+    /// Notes that bytes were appended. The position is now at their end, also in a file that is
+    /// opened for appending only.
     fn grow(&mut self, bytes: usize) {
         let bytes = bytes as u64;
         if self.size_bytes == 0 {
