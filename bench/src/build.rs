@@ -40,7 +40,8 @@ const PROFILES: [Profile; 2] = [
     },
 ];
 
-/// Ours: a program that the system's service records, and one that records itself, too. Both with default features.
+/// Ours: a program that the system's service records, and one that records itself, too. Both with
+/// default features.
 const OURS: [(&str, &str); 2] = [("system", "bench-user-esatto"), ("system and in-process", "bench-user-esatto-both")];
 
 /// What issue 5 asks of what a user's build gains.
@@ -62,8 +63,8 @@ pub(crate) fn run() -> Result<Vec<Row>, String> {
                 Row::new(GROUP, case, unit, value(ours)).beside(PEER, theirs.map(value))
             };
             rows.extend([
-                // What a build gains is what it costs beyond that of an empty program: with link-time optimisation even that one optimises
-                // the standard library.
+                // What a build gains is what it costs beyond that of an empty program: with
+                // link-time optimisation even that one optimises the standard library.
                 row("added to a clean release build, CPU time", "s", &|cost| cost.cpu_s - none.cpu_s)
                     .reach(Of::Value, MAX_ADDED_CPU_S),
                 row("clean release build, CPU time", "s", &|cost| cost.cpu_s),

@@ -21,12 +21,14 @@ pub(crate) fn command() -> Command {
     command
 }
 
-/// Builds the program of this workspace that is named as its package, as this one was built, and returns where it lies.
+/// Builds the program of this workspace that is named as its package, as this one was built, and
+/// returns where it lies.
 pub(crate) fn build(package: &str) -> Result<PathBuf, String> {
     build_bin(package, package, &[])
 }
 
-/// As [`build`], with features of the package, in a place of its own: several variants of one program are there at the same time.
+/// As [`build`], with features of the package, in a place of its own: several variants of one
+/// program are there at the same time.
 pub(crate) fn build_variant(package: &str, features: &[&str]) -> Result<PathBuf, String> {
     eprintln!("bench: building {package} {}", features.join(" "));
     let program = build_bin(package, package, features)?;

@@ -61,8 +61,8 @@ impl Lab {
         command(program, self.folder.path())
     }
 
-    /// Records while `program` runs, and returns what it wrote to stdout and the trace. The program ends by itself after the end of its
-    /// stdin, which is the end of the session, too.
+    /// Records while `program` runs, and returns what it wrote to stdout and the trace. The program
+    /// ends by itself after the end of its stdin, which is the end of the session, too.
     pub(crate) fn record(&self, program: &mut Command) -> Result<(String, Vec<u8>), String> {
         let config = self.folder.path().join("config.txt");
         let trace = self.folder.path().join("trace.pftrace");
@@ -81,7 +81,8 @@ impl Lab {
     }
 }
 
-/// Runs a measured program and returns what it wrote to stdout. When it is done, but for ending, `then` is called.
+/// Runs a measured program and returns what it wrote to stdout. When it is done, but for ending,
+/// `then` is called.
 pub(crate) fn run(program: &mut Command, then: impl FnOnce() -> Result<(), String>) -> Result<String, String> {
     let mut child = program
         .stdin(Stdio::piped())
@@ -90,7 +91,8 @@ pub(crate) fn run(program: &mut Command, then: impl FnOnce() -> Result<(), Strin
         .map_err(|error| format!("{}: {error}", Path::new(program.get_program()).display()))?;
     let mut stdout = child.stdout.take().expect("asked for");
     let mut results = String::new();
-    // The last line ends with the number of events; stdout stays open as long as the process waits for us.
+    // The last line ends with the number of events; stdout stays open as long as the process waits
+    // for us.
     let mut buffer = [0; 65536];
     while !results.ends_with("}\n") || !results.contains("\"events\"") {
         match stdout.read(&mut buffer) {

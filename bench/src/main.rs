@@ -1,4 +1,5 @@
-//! Measures Esatto beside its peers and prints one table: `esatto-bench [GROUP...] [--json FILE]`; see README.md.
+//! Measures Esatto beside its peers and prints one table: `esatto-bench [GROUP...] [--json FILE]`;
+//! see README.md.
 
 #![forbid(unsafe_code)]
 

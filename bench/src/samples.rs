@@ -42,7 +42,8 @@ impl Samples {
         Self(BTreeMap::new())
     }
 
-    /// Adds what the program `name` has printed; returns how many events it says that it has emitted.
+    /// Adds what the program `name` has printed; returns how many events it says that it has
+    /// emitted.
     pub(crate) fn add(&mut self, name: &str, printed: &str) -> Result<u64, String> {
         let mut emitted = 0;
         for line in printed.lines() {

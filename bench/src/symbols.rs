@@ -46,7 +46,8 @@ impl Program {
         Ok(found.iter().sum::<f64>() / found.len() as f64)
     }
 
-    /// The size of all functions in modules named `site_…` that are called so, and of the closures in them, by the number of modules.
+    /// The size of all functions in modules named `site_…` that are called so, and of the closures
+    /// in them, by the number of modules.
     pub(crate) fn site_in_modules(&self, name: &str) -> Result<f64, String> {
         let parts = |function: &str| {
             let (before, after) = function.split_once("::site_")?;

@@ -13,7 +13,8 @@ pub(crate) struct TrackEvents {
     pub(crate) bytes_of_producer: u64,
     /// Packets, of any kind, that say that some before them on their sequence were lost.
     pub(crate) marks: u64,
-    /// Losses that the service has counted: sequences' losses, and chunks that it overwrote or discarded.
+    /// Losses that the service has counted: sequences' losses, and chunks that it overwrote or
+    /// discarded.
     pub(crate) counted: u64,
 }
 

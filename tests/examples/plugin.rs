@@ -1,4 +1,5 @@
-//! A library with a copy of the SDK of its own, for a program that has one too (`tests/sdk/two_copies_do_not_disturb_each_other.rs`).
+//! A library with a copy of the SDK of its own, for a program that has one too
+//! (`tests/sdk/two_copies_do_not_disturb_each_other.rs`).
 
 use core::ffi::c_int;
 use std::panic::catch_unwind;
@@ -10,7 +11,8 @@ esatto::categories! {
     static PLUGIN = "plugin";
 }
 
-/// Connects to the service of the system, waits until that records, and traces on this thread and on another. 0 if all went well.
+/// Connects to the service of the system, waits until that records, and traces on this thread and
+/// on another. 0 if all went well.
 #[unsafe(no_mangle)]
 pub extern "C" fn plugin_trace(rounds: c_int) -> c_int {
     let traced = catch_unwind(|| {

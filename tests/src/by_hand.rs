@@ -1,4 +1,5 @@
-//! A producer of which every byte is known: it speaks the protocol by hand and writes packets that are given.
+//! A producer of which every byte is known: it speaks the protocol by hand and writes packets that
+//! are given.
 
 use std::os::fd::AsFd;
 
@@ -7,8 +8,8 @@ use crate::{Harness, Implementation, wait_until};
 
 /// Records `packets` as those of one writer.
 ///
-/// The config must have a data source `source` and one buffer. When everything is committed the producer goes, and then the recording is
-/// stopped. Returns the trace.
+/// The config must have a data source `source` and one buffer. When everything is committed the
+/// producer goes, and then the recording is stopped. Returns the trace.
 ///
 /// # Panics
 ///

@@ -50,14 +50,15 @@ pub fn attack(attack: impl FnOnce(&Harness, &mut Program) -> Logged) -> Result<(
     Ok(())
 }
 
-/// As [`attack`], with a bystander made of raw calls, whose every packet is compared: without a trace processor, and with a
-/// TCP port for producers elsewhere.
+/// As [`attack`], with a bystander made of raw calls, whose every packet is compared: without a
+/// trace processor, and with a TCP port for producers elsewhere.
 ///
 /// Afterwards the service has not panicked, and has no more descriptors open than before.
 ///
 /// # Panics
 ///
-/// One of these does not hold, or a packet of the bystander is missing, changed, marked or not in its place.
+/// One of these does not hold, or a packet of the bystander is missing, changed, marked or not in
+/// its place.
 pub fn watch(attack: impl FnOnce(&Harness, &mut Program, u16)) {
     watch_with(|_, _| (), attack);
 }

@@ -278,7 +278,8 @@ impl FakeProducerPort {
         self.service.reply_to(commands, &setup, true, Some(&self.memory));
     }
 
-    /// Takes what the producer has left in the memory without telling. A thread that ends while its process does so may not get to it.
+    /// Takes what the producer has left in the memory without telling. A thread that ends while its
+    /// process does so may not get to it.
     pub fn scrape(&mut self) {
         for page in 0..64 {
             let (word, key, (count, flags, payload)) = self.look(page * PAGE_SIZE as u64);

@@ -86,7 +86,8 @@ impl Harness {
         command
     }
 
-    /// Perfetto's own command with these arguments; it makes its temporary files in the folder, too.
+    /// Perfetto's own command with these arguments; it makes its temporary files in the folder,
+    /// too.
     #[must_use]
     pub fn perfetto(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(peers::official("perfetto"));
@@ -221,14 +222,15 @@ impl Harness {
 
     /// Ends a recording when all applications have gone.
     ///
-    /// A service may ask one to flush that has just died but was not missed yet: then a flush fails,
-    /// rightly, and the trace says so.
+    /// A service may ask one to flush that has just died but was not missed yet: then a flush
+    /// fails, rightly, and the trace says so.
     pub fn stop(&self, recording: &mut Recording) -> PathBuf {
         self.wait_for_producers(0);
         recording.stop()
     }
 
-    /// A second recording of this harness is under way when the service says so: see [`wire::State`].
+    /// A second recording of this harness is under way when the service says so: see
+    /// [`wire::State`].
     pub fn wait_for_sessions(&self, count: usize) {
         wait_until(&format!("{count} sessions are started"), || (self.state().sessions_started == count).then_some(()));
     }

@@ -98,7 +98,8 @@ macro_rules! matrix {
 
 /// Runs one scenario with our and with their service.
 ///
-/// The scenario is a `fn(Implementation) -> Result<(), Skip>`; the tests are called `ours` and `theirs`.
+/// The scenario is a `fn(Implementation) -> Result<(), Skip>`; the tests are called `ours` and
+/// `theirs`.
 #[macro_export]
 macro_rules! for_each_service {
     ($scenario:path) => {

@@ -1,4 +1,5 @@
-//! Code of the documentation's pages: each Rust block is compiled, and run unless it says otherwise.
+//! Code of the documentation's pages: each Rust block is compiled, and run unless it says
+//! otherwise.
 
 /// Makes the blocks of these pages doc tests.
 macro_rules! pages {

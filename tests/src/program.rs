@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 pub use rustix::process::Signal;
 
-/// How long anything may take before a test gives up. No test depends on it: it only keeps a hanging
-/// one from hanging for ever.
+/// How long anything may take before a test gives up. No test depends on it: it only keeps a
+/// hanging one from hanging for ever.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A running program. It is killed when dropped; what it printed is shown if the test fails.

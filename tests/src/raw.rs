@@ -1,5 +1,6 @@
-//! A producer and a consumer made of raw calls, the producer's shared memory included: for tests that need each byte to be what
-//! they say (`docs/spec/wire-protocol.md` §8–§13, `docs/spec/shared-memory.md` §4–§6).
+//! A producer and a consumer made of raw calls, the producer's shared memory included: for tests
+//! that need each byte to be what they say (`docs/spec/wire-protocol.md` §8–§13,
+//! `docs/spec/shared-memory.md` §4–§6).
 
 use crate::Harness;
 use crate::wire::{self, Peer, Proto, Reply};
@@ -94,7 +95,8 @@ impl RawProducer {
         Self::introduce(Peer::producer(harness), &Proto::new().bytes(3, name), &[])
     }
 
-    /// Introduces itself over a connection and asks for commands, in one go as Perfetto's producers do.
+    /// Introduces itself over a connection and asks for commands, in one go as Perfetto's producers
+    /// do.
     ///
     /// # Panics
     ///
@@ -249,7 +251,8 @@ impl RawProducer {
         self.write(page * PAGE_SIZE, &word.to_le_bytes());
     }
 
-    /// Calls CommitData and waits for its reply, after which the service has copied and freed what it was told of.
+    /// Calls CommitData and waits for its reply, after which the service has copied and freed what
+    /// it was told of.
     pub fn commit(&mut self, request: &Proto) -> Reply {
         self.call("CommitData", request)
     }

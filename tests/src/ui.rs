@@ -22,7 +22,8 @@ impl Shown {
     }
 }
 
-/// The exit status of `ui-check` when the browser does not answer: the trace is not to blame, at first.
+/// The exit status of `ui-check` when the browser does not answer: the trace is not to blame, at
+/// first.
 const BROWSER_HANGS: i32 = 3;
 
 /// Opens a trace in the UI. `ESATTO_SCREENSHOTS` names a folder to keep the pictures in.

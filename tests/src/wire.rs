@@ -411,8 +411,8 @@ impl Peer {
         self.descriptors.pop()
     }
 
-    /// Sends one byte sequence after the other until the service stops taking them; whether it did so
-    /// before `limit` bytes.
+    /// Sends one byte sequence after the other until the service stops taking them; whether it did
+    /// so before `limit` bytes.
     pub fn flood(&mut self, bytes: &[u8], limit: usize) -> bool {
         self.stream.set_write_timeout(Some(Duration::from_secs(1))).expect("a timeout");
         (0..limit).step_by(bytes.len()).any(|_| self.stream.write_all(bytes).is_err())
@@ -438,7 +438,8 @@ impl Peer {
         }
     }
 
-    /// As [`read_frame`](Self::read_frame), but a service that says nothing for a while is none to wait for.
+    /// As [`read_frame`](Self::read_frame), but a service that says nothing for a while is none to
+    /// wait for.
     pub fn read_frame_soon(&mut self) -> Option<Vec<u8>> {
         let mut poll = [rustix::event::PollFd::new(&self.stream, rustix::event::PollFlags::IN)];
         let timeout = rustix::time::Timespec { tv_sec: 5, tv_nsec: 0 };

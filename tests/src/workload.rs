@@ -244,7 +244,8 @@ impl Trace {
         whole
     }
 
-    /// Checks these rounds of one thread, with which `slices` begins; returns the slices after them.
+    /// Checks these rounds of one thread, with which `slices` begins; returns the slices after
+    /// them.
     fn assert_rounds<'a>(
         &self,
         thread: &str,

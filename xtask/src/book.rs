@@ -209,7 +209,8 @@ fn anchors(page: &str) -> BTreeSet<String> {
     found
 }
 
-/// Blocks below `<!-- from FILE -->` that differ from the file, by line. Indentation does not count.
+/// Blocks below `<!-- from FILE -->` that differ from the file, by line. Indentation does not
+/// count.
 fn misquoted(page: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut lines = (1..).zip(page.lines());
@@ -226,7 +227,8 @@ fn misquoted(page: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Code spans of a page that are paths from the root: a word with a slash, and a suffix or a slash at the end.
+/// Code spans of a page that are paths from the root: a word with a slash, and a suffix or a slash
+/// at the end.
 fn paths(page: &str) -> impl Iterator<Item = (usize, &str)> {
     let spans = code(page).into_iter().map(|range| (line_of(page, range.start), page[range].trim_matches('`')));
     spans.filter(|(_, span)| {
@@ -261,7 +263,8 @@ fn beside(page: &Path, target: &str) -> PathBuf {
 
 // ---- The book ----
 
-/// Builds the book with mdbook, which it installs if need be. Outside CI, a machine that cannot install it skips that.
+/// Builds the book with mdbook, which it installs if need be. Outside CI, a machine that cannot
+/// install it skips that.
 fn build(pages: &Pages) -> Result<(), String> {
     let mdbook = match mdbook() {
         Ok(mdbook) => mdbook,
@@ -340,7 +343,8 @@ fn staged(page: &Path) -> PathBuf {
     }
 }
 
-/// The text of a page, with links to where the listed pages are in the book. A link to anything else becomes its text.
+/// The text of a page, with links to where the listed pages are in the book. A link to anything
+/// else becomes its text.
 fn relinked(listed: &BTreeSet<PathBuf>, page: &Path, text: &str) -> String {
     let mut out = String::new();
     let mut copied = 0;

@@ -55,8 +55,8 @@ pub(crate) fn loom(package: &str) -> Command {
     tests
 }
 
-/// Checks libraries and programs, as their users build them, with the compiler of `rust-version`, which is installed. Tests may want a
-/// newer one.
+/// Checks libraries and programs, as their users build them, with the compiler of `rust-version`,
+/// which is installed. Tests may want a newer one.
 ///
 /// # Errors
 ///
@@ -89,8 +89,9 @@ fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
     metadata["packages"].as_array().map_or(&[][..], Vec::as_slice).iter()
 }
 
-/// Arguments of Cargo for a package without features, with each one alone, and with all. The build of
-/// the workspace unites the features that its crates ask for, and would hide what one of them lacks.
+/// Arguments of Cargo for a package without features, with each one alone, and with all. The build
+/// of the workspace unites the features that its crates ask for, and would hide what one of them
+/// lacks.
 fn feature_sets(package: &Value) -> Vec<Vec<String>> {
     let name = package["name"].as_str().unwrap_or_default();
     let features = package["features"].as_object().into_iter().flatten().map(|(feature, _)| feature.as_str());

@@ -59,8 +59,8 @@ impl Imports {
 
     /// Every import that the rules forbid, one per line.
     ///
-    /// Nothing imports from `lib.rs`. If `rooms` is not empty, it lists the top-level modules from top
-    /// to bottom, and each imports only from later ones. Modules in one folder form no circle.
+    /// Nothing imports from `lib.rs`. If `rooms` is not empty, it lists the top-level modules from
+    /// top to bottom, and each imports only from later ones. Modules in one folder form no circle.
     pub(crate) fn breaches(&self, rooms: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
         let height =

@@ -1,4 +1,5 @@
-//! `cargo xtask install`: the C library, in both flavours, its headers, and what pkg-config and CMake want to know.
+//! `cargo xtask install`: the C library, in both flavours, its headers, and what pkg-config and
+//! CMake want to know.
 
 use crate::shell;
 use std::fs;

@@ -37,11 +37,12 @@ const ALONE: &[&str] = &["map", "protozero", "macros"];
 /// May hold unsafe code; every other crate root forbids it.
 const MAY_BE_UNSAFE: &[&str] = &["protozero", "shm", "ipc", "esatto", "capi", "capi-v59", "probes"];
 
-/// Crates whose inside is checked: folder, and its top-level modules from top to bottom. Each module
-/// imports only from later ones. An empty list asks for no order, but still for no circle.
+/// Crates whose inside is checked: folder, and its top-level modules from top to bottom. Each
+/// module imports only from later ones. An empty list asks for no order, but still for no circle.
 const INSIDE: &[(&str, &[&str])] = &[];
 
-/// Checks the workspace against the table, and the inside of these crates (`INSIDE` if there are none).
+/// Checks the workspace against the table, and the inside of these crates (`INSIDE` if there are
+/// none).
 ///
 /// # Errors
 ///

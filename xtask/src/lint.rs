@@ -35,8 +35,8 @@ pub(crate) fn run() -> Result<(), String> {
     if failed.is_empty() { Ok(()) } else { Err(format!("lint: {} failed", failed.join(", "))) }
 }
 
-/// Checks the spelling with `typos` (settings: `typos.toml`). Outside CI, a machine that cannot install
-/// it skips the check.
+/// Checks the spelling with `typos` (settings: `typos.toml`). Outside CI, a machine that cannot
+/// install it skips the check.
 fn spelling() -> Result<(), String> {
     match peers::run("install", &["typos".to_owned()]) {
         Ok(()) => shell::run(Command::new(peers::folder()?.join("bin/typos")).current_dir(shell::root())),

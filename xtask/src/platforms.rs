@@ -1,11 +1,13 @@
-//! The SDK on other systems than this one: it has to compile there, and a static program has to run here.
+//! The SDK on other systems than this one: it has to compile there, and a static program has to run
+//! here.
 
 use std::process::Command;
 
 use crate::test::{Skips, Tally};
 use crate::{peers, shell};
 
-/// Where it has to compile, with everything on Linux and Android, and with the service in the process elsewhere.
+/// Where it has to compile, with everything on Linux and Android, and with the service in the
+/// process elsewhere.
 const TARGETS: &[&str] = &[
     "aarch64-unknown-linux-gnu",
     "aarch64-unknown-linux-musl",
@@ -23,9 +25,11 @@ const STATIC: &str = "x86_64-unknown-linux-musl";
 /// An example that records and prints what it recorded, by the service in the process.
 const EXAMPLE: &str = "annotations";
 
-/// Checks each target of `ESATTO_PLATFORMS` (words; all, if it is not set) and runs the static program.
+/// Checks each target of `ESATTO_PLATFORMS` (words; all, if it is not set) and runs the static
+/// program.
 ///
-/// The standard library is compiled along, half a minute of one CPU for each; its sources come with the compiler.
+/// The standard library is compiled along, half a minute of one CPU for each; its sources come with
+/// the compiler.
 ///
 /// Skipped, but in CI, where the compiler cannot be installed.
 ///
@@ -51,7 +55,8 @@ pub(crate) fn run(tally: &mut Tally, skips: &Skips) -> Result<(), String> {
         check.args(["-p", "esatto"]);
         tally.check(&format!("compiles for {target}"), shell::run(&mut check));
     }
-    // The same code on this system, where it can be tested: what differs between systems is one folder.
+    // The same code on this system, where it can be tested: what differs between systems is one
+    // folder.
     if is_chosen(PORTABLE) {
         let mut test = shell::cargo();
         test.args(["test", "-p", "esatto", "--test", "in_process", "--test", "data_sources"]);
@@ -64,7 +69,8 @@ pub(crate) fn run(tally: &mut Tally, skips: &Skips) -> Result<(), String> {
     Ok(())
 }
 
-/// A command of cargo for `target`, with the installed compiler and the standard library out of its sources.
+/// A command of cargo for `target`, with the installed compiler and the standard library out of its
+/// sources.
 fn cargo(command: &str, target: &str, panic: &str) -> Result<Command, String> {
     let folder = peers::folder()?.join("platforms");
     let mut cargo = shell::cargo();

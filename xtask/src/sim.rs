@@ -10,8 +10,8 @@ use std::process::Command;
 /// The environment variable that tells the simulator's build that the bugs are in the sources.
 const ARE_PLANTED: &str = "ESATTO_ARE_BUGS_PLANTED";
 
-/// Builds the simulator and runs it with these arguments. With `--planted`, builds it from a copy of
-/// the workspace that contains the planted bugs.
+/// Builds the simulator and runs it with these arguments. With `--planted`, builds it from a copy
+/// of the workspace that contains the planted bugs.
 ///
 /// # Errors
 ///

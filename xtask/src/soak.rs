@@ -135,8 +135,8 @@ fn sim(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     Ok(())
 }
 
-/// Builds the fuzzers as cargo-fuzz does (which need not be installed) and runs each for a while. What
-/// they find lies in `fuzz/artifacts`; move it to `fuzz/corpus/TARGET` when it is fixed.
+/// Builds the fuzzers as cargo-fuzz does (which need not be installed) and runs each for a while.
+/// What they find lies in `fuzz/artifacts`; move it to `fuzz/corpus/TARGET` when it is fixed.
 fn fuzz(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
         -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \

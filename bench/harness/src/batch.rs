@@ -93,8 +93,8 @@ impl Samples {
     }
 }
 
-/// Measures a case on so many threads at the same time, each on a CPU of its own as far as there are some, from the last one; the batches of all threads in
-/// one list.
+/// Measures a case on so many threads at the same time, each on a CPU of its own as far as there
+/// are some, from the last one; the batches of all threads in one list.
 #[must_use]
 pub fn sample(case: &Case, plan: Plan, threads: usize) -> Samples {
     let start = Start::of(threads);
@@ -144,7 +144,8 @@ fn on_threads(threads: usize, measure: impl Fn(usize) -> Samples + Sync) -> Samp
     })
 }
 
-/// Lets threads begin at the same time: a batch is shorter than it takes to wake a thread, so that they spin.
+/// Lets threads begin at the same time: a batch is shorter than it takes to wake a thread, so that
+/// they spin.
 #[derive(Debug)]
 struct Start {
     threads: usize,

@@ -1,8 +1,9 @@
 //! What the measured programs share.
 //!
-//! A measured program is a list of [`Case`]s. [`run`] times them in *batches*: so many operations that what they write fits into
-//! the shared memory buffer, then a pause in which the service fetches it, outside the timed part. The results go to stdout, one JSON
-//! object per line ([`run`] says which), for the runner.
+//! A measured program is a list of [`Case`]s. [`run`] times them in *batches*: so many operations
+//! that what they write fits into the shared memory buffer, then a pause in which the service
+//! fetches it, outside the timed part. The results go to stdout, one JSON object per line ([`run`]
+//! says which), for the runner.
 
 mod batch;
 mod floors;

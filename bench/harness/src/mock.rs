@@ -1,9 +1,12 @@
-//! The mock writer: the least that a trace point with shared memory has to do, without any of what makes it a library.
+//! The mock writer: the least that a trace point with shared memory has to do, without any of what
+//! makes it a library.
 //!
-//! A look at the category's word; a chunk of 4 KiB, which the thread holds, of a ring of 256 KiB in a memfd; one clock read per event; the bytes that Esatto
-//! writes for the same event, with the time as a difference and the lengths filled in behind; a release store of the number of packets. A full chunk is
-//! handed over by a push into a locked list, and the next one taken by a compare-exchange. There is no service: the ring is
-//! emptied between batches. So there are no sessions, no names to announce, nothing is checked, and it never runs out of memory.
+//! A look at the category's word; a chunk of 4 KiB, which the thread holds, of a ring of 256 KiB in
+//! a memfd; one clock read per event; the bytes that Esatto writes for the same event, with the
+//! time as a difference and the lengths filled in behind; a release store of the number of packets.
+//! A full chunk is handed over by a push into a locked list, and the next one taken by a
+//! compare-exchange. There is no service: the ring is emptied between batches. So there are no
+//! sessions, no names to announce, nothing is checked, and it never runs out of memory.
 
 #![allow(unsafe_code)]
 
@@ -157,7 +160,8 @@ thread_local! {
     };
 }
 
-/// Frees the chunk of a thread that ends, or the ring would be used up by threads that have measured.
+/// Frees the chunk of a thread that ends, or the ring would be used up by threads that have
+/// measured.
 struct Release;
 
 impl Drop for Release {
@@ -243,7 +247,8 @@ fn finished() -> MutexGuard<'static, Vec<usize>> {
 }
 
 fn state(ring: *mut u8, offset: usize) -> &'static AtomicU32 {
-    // SAFETY: the first word of a chunk of the ring, which stays mapped; all access to it is atomic.
+    // SAFETY: the first word of a chunk of the ring, which stays mapped; all access to it is
+    // atomic.
     unsafe { AtomicU32::from_ptr(ring.add(offset).cast()) }
 }
 

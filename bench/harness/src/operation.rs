@@ -37,7 +37,8 @@ impl Operation {
         }
     }
 
-    /// Operations in a batch: some 15 to 30 KiB of events, so that a batch fits into every library's memory.
+    /// Operations in a batch: some 15 to 30 KiB of events, so that a batch fits into every
+    /// library's memory.
     #[must_use]
     pub const fn per_batch(self) -> u64 {
         match self {

@@ -44,13 +44,15 @@ const USAGE: &str =
 
 /// Runs a program:
 ///
-/// - `time BATCHES PAUSE_US` measures every case on one thread and on two: a line `{"case": …, "threads": …, "wall": […], "cpu": […]}`
-///   for each, with ns per operation of each batch;
+/// - `time BATCHES PAUSE_US` measures every case on one thread and on two: a line `{"case": …,
+///   "threads": …, "wall": […], "cpu": […]}` for each, with ns per operation of each batch;
 /// - `count CASE OPERATIONS PAUSE_US` only does so many operations of one case;
-/// - `flood THREADS OPERATIONS` does so many slice pairs on each thread without a pause, and prints a line as above.
+/// - `flood THREADS OPERATIONS` does so many slice pairs on each thread without a pause, and prints
+///   a line as above.
 ///
-/// The last line is `{"events": …}`, how many were recorded. With `--trace FILE` the trace goes there. Then it waits for the end
-/// of stdin, so that the session can be stopped while the process lives.
+/// The last line is `{"events": …}`, how many were recorded. With `--trace FILE` the trace goes
+/// there. Then it waits for the end of stdin, so that the session can be stopped while the process
+/// lives.
 ///
 /// # Panics
 ///

@@ -1,5 +1,5 @@
-//! The producer of the group `service`, the same for every service. It speaks the producer port itself and writes with
-//! `esatto-shm`, so that nothing but the service differs between two runs.
+//! The producer of the group `service`, the same for every service. It speaks the producer port
+//! itself and writes with `esatto-shm`, so that nothing but the service differs between two runs.
 //!
 //! ```text
 //! bench-producer flood  [OPTION VALUE]...    as many packets as fast as it can
@@ -13,8 +13,9 @@
 //!   --rounds N       of `delay` (1000)               --source NAME to register (bench.write)
 //! ```
 //!
-//! When every data source is started it prints `{"started": N}` and waits for a line on stdin; then it works, waits until the
-//! service has everything, prints its result in one line, and ends with its stdin.
+//! When every data source is started it prints `{"started": N}` and waits for a line on stdin; then
+//! it works, waits until the service has everything, prints its result in one line, and ends with
+//! its stdin.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! Makes a table of which fields hold messages, text or packed numbers, for all messages that a trace can have.
+//! Makes a table of which fields hold messages, text or packed numbers, for all messages that a
+//! trace can have.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -1,5 +1,6 @@
-//! Generates the messages of `proto/` for Esatto and every peer, each by its own generator. None of them gets to use protoc: descriptors
-//! come from protox, and two of the peers parse `.proto` files themselves.
+//! Generates the messages of `proto/` for Esatto and every peer, each by its own generator. None of
+//! them gets to use protoc: descriptors come from protox, and two of the peers parse `.proto` files
+//! themselves.
 
 use std::error::Error;
 use std::fs;
@@ -45,7 +46,8 @@ fn buffa(set: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
 
 fn micropb(set: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     let mut generator = micropb_gen::Generator::new();
-    // Not with `encode_cache`: the cache is a vector for each repeated field, and all cases take longer with it.
+    // Not with `encode_cache`: the cache is a vector for each repeated field, and all cases take
+    // longer with it.
     generator.use_container_std();
     Ok(generator.compile_fdset_file(set, out)?)
 }

@@ -1,4 +1,5 @@
-//! The cases of the group `sdk`, with Esatto: `--clock counter|boot-time`, `--place system|in-process`, `--shm-kb N`.
+//! The cases of the group `sdk`, with Esatto: `--clock counter|boot-time`, `--place
+//! system|in-process`, `--shm-kb N`.
 
 #![forbid(unsafe_code)]
 

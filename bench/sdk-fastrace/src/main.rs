@@ -1,4 +1,5 @@
-//! The cases of the group `sdk`, with `fastrace`: each batch is the content of a root span, which a thread collects in the background.
+//! The cases of the group `sdk`, with `fastrace`: each batch is the content of a root span, which a
+//! thread collects in the background.
 //!
 //! It has neither counters nor flows. A disabled trace point is one outside of any root span.
 

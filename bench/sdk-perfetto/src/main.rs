@@ -1,4 +1,5 @@
-//! The cases of the group `sdk`, with Perfetto's official Rust SDK: `--place system|in-process`, `--shm-kb N`.
+//! The cases of the group `sdk`, with Perfetto's official Rust SDK: `--place system|in-process`,
+//! `--shm-kb N`.
 
 use std::hint::black_box;
 use std::sync::OnceLock;
@@ -113,7 +114,8 @@ fn start(options: &Options) {
     assert!(DEPTH.set(depth).is_ok(), "only once");
 }
 
-/// Events are handed over by a thread of the library's own; the flag makes this thread's last ones go now.
+/// Events are handed over by a thread of the library's own; the flag makes this thread's last ones
+/// go now.
 fn finish() -> Finished {
     track_event_instant!("bench", "last", |ctx: &mut EventContext| {
         ctx.set_flush();

@@ -1,6 +1,7 @@
 //! The cases of the group `sdk`, with `puffin`: each batch is the content of a scope and a frame.
 //!
-//! It has neither counters, instants nor flows, and a single string as argument. A disabled trace point is one while scopes are off.
+//! It has neither counters, instants nor flows, and a single string as argument. A disabled trace
+//! point is one while scopes are off.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! The cases of the group `sdk`, with `perfetto-recorder`: threads record into memory of their own, which somebody turns into a trace later.
+//! The cases of the group `sdk`, with `perfetto-recorder`: threads record into memory of their own,
+//! which somebody turns into a trace later.
 //!
 //! It has neither categories nor flows. A disabled trace point is one before recording begins.
 

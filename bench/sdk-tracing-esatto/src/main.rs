@@ -1,4 +1,5 @@
-//! The cases of the group `sdk`, with `--with layer` or `--with subscriber`; `--session none` leaves nobody to record.
+//! The cases of the group `sdk`, with `--with layer` or `--with subscriber`; `--session none`
+//! leaves nobody to record.
 
 #![forbid(unsafe_code)]
 

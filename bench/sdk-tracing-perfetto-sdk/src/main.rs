@@ -1,4 +1,5 @@
-//! The cases of the group `sdk`, with the layer of Perfetto's official Rust SDK: `--session none` leaves nobody to record.
+//! The cases of the group `sdk`, with the layer of Perfetto's official Rust SDK: `--session none`
+//! leaves nobody to record.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! The cases of the group `sdk`, with `tracing-perfetto`: a layer that writes each span to memory when it closes.
+//! The cases of the group `sdk`, with `tracing-perfetto`: a layer that writes each span to memory
+//! when it closes.
 
 #![forbid(unsafe_code)]
 

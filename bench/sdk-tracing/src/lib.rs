@@ -1,6 +1,7 @@
 //! The cases of the group `sdk` with `tracing`, for whatever subscriber is installed.
 //!
-//! A slice pair is a span that is made, entered, left and closed; *entered and left* is a span that was made before. An instant is an event.
+//! A slice pair is a span that is made, entered, left and closed; *entered and left* is a span that
+//! was made before. An instant is an event.
 
 #![forbid(unsafe_code)]
 

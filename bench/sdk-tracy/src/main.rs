@@ -1,5 +1,5 @@
-//! The cases of the group `sdk`, with `tracy-client`: everything stays in memory, as there is no server. With feature `ondemand` nothing is
-//! recorded therefore, and all cases are disabled ones.
+//! The cases of the group `sdk`, with `tracy-client`: everything stays in memory, as there is no
+//! server. With feature `ondemand` nothing is recorded therefore, and all cases are disabled ones.
 //!
 //! It has no flows and no text without a span but messages.
 

@@ -107,7 +107,8 @@ impl Libraries {
         self.folder.join("ours")
     }
 
-    /// Builds upstream's library, and returns its folder: the objects that its official crate compiles, linked as upstream does it.
+    /// Builds upstream's library, and returns its folder: the objects that its official crate
+    /// compiles, linked as upstream does it.
     pub(crate) fn upstream(&self, optimised: Optimised) -> Result<PathBuf, String> {
         let name = format!("upstream{}", optimised.name());
         let folder = self.folder.join(&name);

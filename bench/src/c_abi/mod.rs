@@ -1,4 +1,5 @@
-//! Group `c-abi`: trace points of the C library beside Perfetto's own library, in one program that runs with either; and the sizes of both.
+//! Group `c-abi`: trace points of the C library beside Perfetto's own library, in one program that
+//! runs with either; and the sizes of both.
 
 mod libraries;
 mod side;

@@ -7,7 +7,8 @@ use crate::samples::{BATCHES, PAUSE_US, Samples, Time};
 use crate::stats::Statistic;
 use crate::trace::TrackEvents;
 
-/// Of all events, in a round: on a busy machine the service may come too late. What is lost is not what a batch costs.
+/// Of all events, in a round: on a busy machine the service may come too late. What is lost is not
+/// what a batch costs.
 const MAX_LOST: f64 = 0.01;
 
 /// See the module.

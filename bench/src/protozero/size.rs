@@ -35,7 +35,8 @@ pub(crate) fn rows() -> Result<Vec<Row>, String> {
                 row("the same, per field", ours / fields, theirs / fields);
             }
         }
-        // Whatever the number of call sites. The runtime is shared by all message types; what prost makes of a type is needed for each.
+        // Whatever the number of call sites. The runtime is shared by all message types; what prost
+        // makes of a type is needed for each.
         let ours = ours.shared(&["esatto_protozero::", "::EveryFieldWriter>"]);
         let theirs = theirs.shared(&["prost::encoding::", "EveryField as prost::message::Message>", "::EveryField>"]);
         row("what the call sites share", ours, theirs);

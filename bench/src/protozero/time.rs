@@ -24,7 +24,8 @@ const ENCODING: [(&str, Option<(Of, f64)>); 9] = [
     ("packet, 4 KiB chunks with patches", Some((Of::Peer, 1.1))),
 ];
 
-/// The floor that copies the same pieces without knowing their sizes beforehand, as nobody who encodes does.
+/// The floor that copies the same pieces without knowing their sizes beforehand, as nobody who
+/// encodes does.
 const FAIR_FLOOR: &str = "lengths unknown";
 
 /// What is measured with the feature `compact`, too.
@@ -34,7 +35,8 @@ const COMPACT: [&str; 3] = ["flat, reused buffer", "nested, reused buffer", "pac
 const DECODING: [(&str, Option<(Of, f64)>); 2] =
     [("all fields of traces", Some((Of::Peer, 1.5))), ("the same, text checked as UTF-8", None)];
 
-/// Traces that are read, of `tests/traces`; not the one whose packets are compressed, of which nothing could be decoded.
+/// Traces that are read, of `tests/traces`; not the one whose packets are compressed, of which
+/// nothing could be decoded.
 const TRACES: [&str; 4] = [
     "official-v56-track-events.pftrace",
     "official-v56-process-and-sys-stats.pftrace",

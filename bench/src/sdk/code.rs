@@ -1,7 +1,7 @@
 //! Part `code`: machine code of call sites.
 //!
-//! Sizes of functions that are not inlined and do nothing else, without what an empty function takes. What call sites share is not in it,
-//! nor are constants.
+//! Sizes of functions that are not inlined and do nothing else, without what an empty function
+//! takes. What call sites share is not in it, nor are constants.
 
 use super::GROUP;
 use crate::cargo;

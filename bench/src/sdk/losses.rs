@@ -1,4 +1,5 @@
-//! Part `losses`: slice pairs back to back, with default settings, until a service cannot follow; and what is said of those that are lost.
+//! Part `losses`: slice pairs back to back, with default settings, until a service cannot follow;
+//! and what is said of those that are lost.
 
 use bench_harness::Operation;
 

@@ -1,4 +1,5 @@
-//! Group `sdk`: what trace points cost, beside other libraries and the least that is possible; what they leave in a trace; what is lost.
+//! Group `sdk`: what trace points cost, beside other libraries and the least that is possible; what
+//! they leave in a trace; what is lost.
 
 mod code;
 mod losses;
@@ -48,7 +49,8 @@ pub(crate) fn run(options: &Options) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// A row that is a ratio, for what an issue asks for as one. None if one of the two could not be measured.
+/// A row that is a ratio, for what an issue asks for as one. None if one of the two could not be
+/// measured.
 fn ratio(case: impl Into<String>, ours: Option<f64>, theirs: Option<f64>, reach: Option<f64>) -> Option<Row> {
     let theirs = theirs.filter(|&theirs| theirs > 0.0)?;
     let row = Row::new(GROUP, case, "ratio", ours? / theirs);

@@ -1,4 +1,5 @@
-//! Part `points`: trace points with the service in the process, beside all peers; the floors; bytes.
+//! Part `points`: trace points with the service in the process, beside all peers; the floors;
+//! bytes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -61,7 +62,8 @@ const OPERATIONS: [Operation; 7] = [
 const RECORDED: [Operation; 5] =
     [Operation::Pair, Operation::Arguments, Operation::Counter, Operation::Instant, Operation::Flow];
 
-/// Batches of a floor per round, with the same pauses as those of libraries: a processor that has slept begins with other contents of its caches.
+/// Batches of a floor per round, with the same pauses as those of libraries: a processor that has
+/// slept begins with other contents of its caches.
 const FLOOR_PLAN: Plan = Plan { batches: 60, pause: Duration::from_micros(1000) };
 
 /// All that was measured.

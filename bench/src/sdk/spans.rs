@@ -1,4 +1,5 @@
-//! Part `tracing`: spans of `tracing`, through our layer and our subscriber, beside other layers and subscribers that do nothing.
+//! Part `tracing`: spans of `tracing`, through our layer and our subscriber, beside other layers
+//! and subscribers that do nothing.
 
 use bench_harness::Operation;
 

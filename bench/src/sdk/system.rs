@@ -1,4 +1,5 @@
-//! Part `system`: trace points that a tracing service in another process records, Perfetto's `traced` or another one.
+//! Part `system`: trace points that a tracing service in another process records, Perfetto's
+//! `traced` or another one.
 
 use bench_harness::Operation;
 

@@ -1,6 +1,8 @@
-//! How long clients wait: from enabling to the first packet, for a flush of a hundred producers, from stopping to the whole trace.
+//! How long clients wait: from enabling to the first packet, for a flush of a hundred producers,
+//! from stopping to the whole trace.
 //!
-//! One thread plays all clients, so that what is measured is a chain of messages and nothing runs beside the service.
+//! One thread plays all clients, so that what is measured is a chain of messages and nothing runs
+//! beside the service.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,7 +64,8 @@ pub(super) fn rows(options: &Options, kinds: &[Kind]) -> Result<Vec<Row>, String
     Ok(CASES.into_iter().flat_map(row).collect())
 }
 
-/// Seconds from EnableTracing until the first packet of a producer that was there before is in the hands of the consumer.
+/// Seconds from EnableTracing until the first packet of a producer that was there before is in the
+/// hands of the consumer.
 fn first_packets(kind: &Kind) -> Result<Vec<f64>, String> {
     let service = Service::start(kind)?;
     let mut producer = Producer::connect(&service)?;

@@ -1,6 +1,7 @@
 //! Group `service`: what the tracing service costs, Esatto's daemon beside Perfetto's `traced`.
 //!
-//! Every part is a file of rows; it measures both services in turn, in processes of their own, with the same clients.
+//! Every part is a file of rows; it measures both services in turn, in processes of their own, with
+//! the same clients.
 
 mod idle;
 mod lab;

@@ -1,5 +1,5 @@
-//! The floor of taking chunks in: the same chunks, written by another thread, copied into a ring of the same size. No commit, no
-//! check, no record.
+//! The floor of taking chunks in: the same chunks, written by another thread, copied into a ring of
+//! the same size. No commit, no check, no record.
 
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
@@ -14,7 +14,8 @@ const PAYLOAD: std::ops::Range<usize> = 16..PAGE_BYTES;
 /// What a producer without wishes gets.
 const DEFAULT_SMB_KB: usize = 256;
 
-/// Bytes per second of CPU time of the thread that copies; memory is handed over in halves, as producers do.
+/// Bytes per second of CPU time of the thread that copies; memory is handed over in halves, as
+/// producers do.
 pub(super) fn plain_copy(producers: usize, smb_kb: usize, total_bytes: usize) -> f64 {
     let smb_bytes = if smb_kb == 0 { DEFAULT_SMB_KB } else { smb_kb } * 1024;
     let (full, take) = sync_channel::<Vec<u8>>(2 * producers);

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// CPU time of all threads of a process so far, in steps of a nanosecond. Those of threads that ended are missing.
+/// CPU time of all threads of a process so far, in steps of a nanosecond. Those of threads that
+/// ended are missing.
 pub(super) fn cpu_time(pid: u32) -> Result<Duration, String> {
     let folder = format!("/proc/{pid}/task");
     let tasks = std::fs::read_dir(&folder).map_err(|error| format!("{folder}: {error}"))?;

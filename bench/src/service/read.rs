@@ -152,7 +152,8 @@ fn fill(producer: &mut Producer) -> Result<(), String> {
     producer.line::<serde_json::Value>().map(drop)
 }
 
-/// Reads a session to its end, by hand: a consumer that costs little. Returns the bytes of all packets.
+/// Reads a session to its end, by hand: a consumer that costs little. Returns the bytes of all
+/// packets.
 fn read_all(session: &mut lab::Session) -> Result<u64, String> {
     let consumer = &mut session.consumer;
     let request = ReadBuffersRequest::default().encode();

@@ -1,5 +1,5 @@
-//! What it costs the service to take chunks in: bytes per second of its CPU time, its memory meanwhile, how soon a chunk is free
-//! again, and what a producer loses that does not wait.
+//! What it costs the service to take chunks in: bytes per second of its CPU time, its memory
+//! meanwhile, how soon a chunk is free again, and what a producer loses that does not wait.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -9,7 +9,8 @@ use esatto_filter::{
 
 use crate::script::Script;
 
-/// Bytecode and an overlay, as they are and behind right checksums, and the rest filtered by what was loaded.
+/// Bytecode and an overlay, as they are and behind right checksums, and the rest filtered by what
+/// was loaded.
 pub fn filter_bytecode(bytes: &[u8]) {
     let mut script = Script::new(bytes);
     let (bytecode, overlay) = (script.string(), script.string());
@@ -83,7 +84,8 @@ fn filter_in_pieces(filter: &mut Filter, message: &[u8], size: u8) {
     }
 }
 
-/// Recursive, with fields on both sides of 128, strings of several types, and a message that passes.
+/// Recursive, with fields on both sides of 128, strings of several types, and a message that
+/// passes.
 fn program() -> Program {
     let mut builder = Builder::new(Version::V54);
     let mut write = || {

@@ -1,4 +1,5 @@
-//! Streams of frames from one hostile connection, through the RPC layer into a service that records somebody else meanwhile.
+//! Streams of frames from one hostile connection, through the RPC layer into a service that records
+//! somebody else meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ const MAX_BUFFERS_KB: u64 = 64 * 1024;
 /// Shared memory that is granted.
 const MAX_REGION_BYTES: usize = 1 << 20;
 
-/// Wishes in InitializeConnection: pages of 4 KiB, 16 KiB in all. More would only make the fuzzer slow.
+/// Wishes in InitializeConnection: pages of 4 KiB, 16 KiB in all. More would only make the fuzzer
+/// slow.
 const SMALL_MEMORY: [u8; 7] = [0x08, 0x80, 0x20, 0x10, 0x80, 0x80, 0x01];
 
 /// The connection that the bytes come from.
@@ -31,11 +33,12 @@ const HOSTILE: ClientId = ClientId(1);
 /// Those who must not notice: a producer without shared memory, and its consumer.
 const VICTIM: ClientId = ClientId(2);
 const WATCHER: ClientId = ClientId(3);
-/// A consumer that records what the hostile producer offers, and a producer that a hostile consumer may record.
+/// A consumer that records what the hostile producer offers, and a producer that a hostile consumer
+/// may record.
 const PARTNER: ClientId = ClientId(4);
 
-/// A producer: the first byte says whether memory is shared with it and whether it has introduced itself, the rest are frames. On
-/// other sockets than unix it may be a relay, too.
+/// A producer: the first byte says whether memory is shared with it and whether it has introduced
+/// itself, the rest are frames. On other sockets than unix it may be a relay, too.
 pub fn producer_frames(bytes: &[u8]) {
     let (&options, stream) = bytes.split_first().unwrap_or((&0, &[]));
     let mut world = World::new();
@@ -354,7 +357,8 @@ impl World {
             }
             WATCHER => {
                 let slices = ReadBuffersResponseReader::new(body).slices();
-                // The victim's packets are small: each comes in the slices of one reply, the last of them marked.
+                // The victim's packets are small: each comes in the slices of one reply, the last
+                // of them marked.
                 let mut packet = Vec::new();
                 for slice in slices {
                     packet.extend_from_slice(slice.data().unwrap_or_default());

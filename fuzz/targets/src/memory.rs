@@ -19,11 +19,11 @@ const PAGES: usize = 4;
 /// Changes of one script that are made over and over.
 const MAX_CHANGES: usize = 64;
 
-/// One thread writes numbers into the memory, as the first half of the script says, over and over; the service takes
-/// chunks and scrapes, as the second half says. What comes out is read.
+/// One thread writes numbers into the memory, as the first half of the script says, over and over;
+/// the service takes chunks and scrapes, as the second half says. What comes out is read.
 ///
-/// Races are not the same every time: what is found here may take many runs to be found again. `shm_region` is the same in one
-/// thread, at every load.
+/// Races are not the same every time: what is found here may take many runs to be found again.
+/// `shm_region` is the same in one thread, at every load.
 pub fn service_shm(bytes: &[u8]) {
     let (changes, commits) = bytes.split_at(bytes.len() / 2);
     let mut memory = vec![0; PAGES * PageSize::MIN];

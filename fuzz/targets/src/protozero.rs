@@ -25,7 +25,8 @@ fn walk(bytes: &[u8], depth: u32) {
     let mut fields = Fields::new(bytes);
     let mut before = 0;
     while let Some((field, encoded)) = fields.next_with_bytes() {
-        // In between may be fields that are passed over: ids and lengths that protobuf does not allow.
+        // In between may be fields that are passed over: ids and lengths that protobuf does not
+        // allow.
         let start = fields.offset() - encoded.len();
         assert!(before <= start && start < fields.offset(), "fields lie one after the other");
         assert_eq!(encoded, &bytes[start..fields.offset()]);
@@ -164,7 +165,8 @@ fn indexed_descriptor(descriptor: TrackDescriptorReader<'_>) {
     };
 }
 
-/// A stream of messages in one piece and in several: the first byte says in how many, and a byte each says where to cut.
+/// A stream of messages in one piece and in several: the first byte says in how many, and a byte
+/// each says where to cut.
 pub fn protozero_framing(bytes: &[u8]) {
     let Some((&cuts, rest)) = bytes.split_first() else { return };
     let (cuts, stream) = rest.split_at(usize::from(cuts).min(rest.len()));

@@ -13,7 +13,8 @@ const MAX_DEPTH: u32 = 24;
 /// Operations of one script.
 const OPERATIONS: usize = 400;
 
-/// Whatever is written: sinks of every kind agree on what it says, and those that are too small say so.
+/// Whatever is written: sinks of every kind agree on what it says, and those that are too small say
+/// so.
 pub fn protozero_write(bytes: &[u8]) {
     let size = 9 + usize::from(bytes.first().copied().unwrap_or(0));
     let bytes = bytes.get(1..).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The code between: for every message, how a value of prost's type is made up, written with our writer, compared with our
-//! reader, and turned into our value.
+//! The code between: for every message, how a value of prost's type is made up, written with our
+//! writer, compared with our reader, and turned into our value.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,8 @@
-//! Makes random schemas and compiles them twice: with our generator and with prost's. In between goes code that knows both.
+//! Makes random schemas and compiles them twice: with our generator and with prost's. In between
+//! goes code that knows both.
 //!
-//! `ESATTO_CONFORMANCE_SCHEMAS` sets how many files there are, `ESATTO_CONFORMANCE_SEED` makes others of them. The
-//! schemas lie in the build's `OUT_DIR/protos`.
+//! `ESATTO_CONFORMANCE_SCHEMAS` sets how many files there are, `ESATTO_CONFORMANCE_SEED` makes
+//! others of them. The schemas lie in the build's `OUT_DIR/protos`.
 
 #![forbid(unsafe_code)]
 

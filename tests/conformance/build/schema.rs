@@ -1,7 +1,8 @@
 //! Random schemas.
 //!
-//! Names are such that prost and our generator make the same Rust names of them, so that the glue need not know the rules
-//! of either: messages `M1`, enumerations `E1`, fields `f1`, oneofs `o1`, packages `pa`, `pa.pb`.
+//! Names are such that prost and our generator make the same Rust names of them, so that the glue
+//! need not know the rules of either: messages `M1`, enumerations `E1`, fields `f1`, oneofs `o1`,
+//! packages `pa`, `pa.pb`.
 
 use std::fmt;
 
@@ -114,7 +115,8 @@ pub(crate) fn all(message: &Message) -> Vec<&Message> {
     found
 }
 
-/// Messages that are not whole without a value are not referred to by others, or a small value could need endless ones.
+/// Messages that are not whole without a value are not referred to by others, or a small value
+/// could need endless ones.
 fn has_required(message: &Message) -> bool {
     message.fields.iter().any(|field| field.label == Label::Required)
 }

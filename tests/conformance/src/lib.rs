@@ -1,10 +1,11 @@
 //! Generated code against prost's, of the same random schemas.
 //!
-//! The build script makes up `.proto` files and compiles them with both generators. [`CASES`] lists their messages;
+//! The build script makes up `.proto` files and compiles them with both generators. [`CASES`] lists
+//! their messages;
 //! [`Case::run`] makes up values of one and has each side read what the other has written. Whatever differs is a panic that names the field.
 //!
-//! `ESATTO_CONFORMANCE_SEED` and `ESATTO_CONFORMANCE_SCHEMAS` (while building) make other or more schemas,
-//! `ESATTO_CONFORMANCE_VALUES` more values; `cargo xtask soak conformance` sets them all.
+//! `ESATTO_CONFORMANCE_SEED` and `ESATTO_CONFORMANCE_SCHEMAS` (while building) make other or more
+//! schemas, `ESATTO_CONFORMANCE_VALUES` more values; `cargo xtask soak conformance` sets them all.
 
 #![forbid(unsafe_code)]
 

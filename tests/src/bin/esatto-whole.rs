@@ -1,4 +1,5 @@
-//! `esatto-whole ENDING [FILE]`: a program that traces itself from beginning to end, and ends in one of the ways that programs have.
+//! `esatto-whole ENDING [FILE]`: a program that traces itself from beginning to end, and ends in
+//! one of the ways that programs have.
 //!
 //! Without FILE the environment says where to, or that not at all.
 

@@ -63,8 +63,8 @@ impl Recorder {
         tracing
     }
 
-    /// Waits until a producer has registered the data source `name` with the service. In this process: at once, for sessions are started
-    /// after what was asked for before.
+    /// Waits until a producer has registered the data source `name` with the service. In this
+    /// process: at once, for sessions are started after what was asked for before.
     pub fn wait_for_data_source(&self, name: &str) {
         if self.backend != Backend::InProcess {
             self.harness.wait_for_data_source(name);
@@ -90,7 +90,8 @@ impl Recorder {
         self.finish_as(TRACE, session);
     }
 
-    /// As [`finish`](Self::finish), as one trace of several: see [`Trace::other`](super::Trace::other).
+    /// As [`finish`](Self::finish), as one trace of several: see
+    /// [`Trace::other`](super::Trace::other).
     ///
     /// # Panics
     ///
@@ -100,7 +101,8 @@ impl Recorder {
         self.save(name, trace);
     }
 
-    /// Leaves a trace to the check, or anything else; [`TRACE`](Self::trace) is what is judged first.
+    /// Leaves a trace to the check, or anything else; [`TRACE`](Self::trace) is what is judged
+    /// first.
     ///
     /// # Panics
     ///

@@ -57,7 +57,8 @@ impl Scenario {
         Self { record, check: None, tolerated: &[], dying: false }
     }
 
-    /// Has the trace judged; without a query by `check`, only for what the trace processor complains of.
+    /// Has the trace judged; without a query by `check`, only for what the trace processor
+    /// complains of.
     #[must_use]
     pub const fn check(mut self, check: fn(&Trace)) -> Self {
         self.check = Some(check);

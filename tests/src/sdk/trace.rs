@@ -19,11 +19,13 @@ impl Trace {
         Self { folder: folder.into(), path: folder.join(name), tolerated, judged: Cell::new(false) }
     }
 
-    /// Runs statements, each of which returns rows, in one go: starting the trace processor takes the better part of a second.
+    /// Runs statements, each of which returns rows, in one go: starting the trace processor takes
+    /// the better part of a second.
     ///
     /// # Panics
     ///
-    /// The trace processor complains of the trace ([`tp::COMPLAINTS`]) more than the scenario tolerates; or an SQL error.
+    /// The trace processor complains of the trace ([`tp::COMPLAINTS`]) more than the scenario
+    /// tolerates; or an SQL error.
     #[must_use]
     pub fn query<const N: usize>(&self, statements: [&str; N]) -> [Vec<Row>; N] {
         self.judged.set(true);

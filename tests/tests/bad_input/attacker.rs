@@ -17,7 +17,8 @@ pub(crate) fn memory(size: u64, seals: SealFlags) -> OwnedFd {
     fd
 }
 
-/// Introduces a producer that offers memory; it and whether that was adopted. The connection must survive.
+/// Introduces a producer that offers memory; it and whether that was adopted. The connection must
+/// survive.
 pub(crate) fn offer(harness: &Harness, page_size: u64, fd: BorrowedFd<'_>) -> (RawProducer, bool) {
     let introduction = Proto::new().int(1, page_size).bytes(3, "offer").int(6, 1);
     let mut producer = RawProducer::introduce(Peer::producer(harness), &introduction, &[fd]);
@@ -58,7 +59,8 @@ impl Attacker {
         assert!(self.producer.commit(request).success, "bad entries never fail the call");
     }
 
-    /// Whoever was attacked with nonsense still takes what makes sense: the texts in the buffer after one more packet.
+    /// Whoever was attacked with nonsense still takes what makes sense: the texts in the buffer
+    /// after one more packet.
     pub(crate) fn texts_and_one_more(&mut self, writer_id: u16) -> Vec<String> {
         self.producer.commit_chunk(self.buffer, &RawChunk::new(writer_id, 1000, &[packet(0, "one more")]));
         self.texts()

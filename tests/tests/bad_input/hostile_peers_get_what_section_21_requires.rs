@@ -1,4 +1,5 @@
-//! Each row of `docs/spec/wire-protocol.md` §21, in its order, while a session is recorded that must not notice.
+//! Each row of `docs/spec/wire-protocol.md` §21, in its order, while a session is recorded that
+//! must not notice.
 
 use crate::attacker::{
     ALL_MACHINES, Attacker, CHUNKS_DISCARDED, CHUNKS_WRITTEN, PATCHES_DISCARDED, PATCHES_SUCCEEDED, SEALS, memory,
@@ -208,7 +209,8 @@ fn row_21_10_numbers_out_of_range_or_beyond_16_bits_are_skipped() {
         let chunk = RawChunk::new(1, 7, &[packet(1, "skipped")]);
         for number in ODD {
             attacker.producer.put(0, ONE_COMPLETE, &chunk);
-            // A number of 33 bits and more is cut to 32 by whoever decodes a uint32: those are not wrong.
+            // A number of 33 bits and more is cut to 32 by whoever decodes a uint32: those are not
+            // wrong.
             let is_cut_to_0 = number as u32 == 0;
             if !is_cut_to_0 {
                 attacker.commit(&Proto::new().message(1, &moved(number, 0, buffer)));
@@ -430,7 +432,8 @@ fn row_21_18_a_buffer_whose_size_overflows_is_refused() {
 #[test]
 fn row_21_19_an_empty_attach_key_is_refused() {
     watch(|harness, _, _| {
-        // A session that has been detached and attached again has no key: nobody may have it by asking for none.
+        // A session that has been detached and attached again has no key: nobody may have it by
+        // asking for none.
         let mut owner = RawConsumer::connect(harness);
         owner.enable(&raw::config(64, &["nothing"]));
         assert!(owner.peer.call("Detach", &Proto::new().bytes(1, "key")).success);

@@ -1,5 +1,5 @@
-//! Requests of every kind, with what Perfetto v58.2 answered (`tests/captures/replies`): ours are the
-//! same, but for the wording of errors.
+//! Requests of every kind, with what Perfetto v58.2 answered (`tests/captures/replies`): ours are
+//! the same, but for the wording of errors.
 
 use esatto_tests::wire::{self, Peer, Value};
 use esatto_tests::{Harness, Implementation};

@@ -1,4 +1,5 @@
-//! `docs/spec/wire-protocol.md` §22: what a service has to do, row by row, over real sockets, ours and as a control Perfetto's.
+//! `docs/spec/wire-protocol.md` §22: what a service has to do, row by row, over real sockets, ours
+//! and as a control Perfetto's.
 //!
 //! What a client has to do, and what cannot be seen from outside, is tested [elsewhere](ELSEWHERE).
 
@@ -28,7 +29,8 @@ const ELSEWHERE: [(u32, &str, &str); 9] = [
     (50, "tests/tests/old_peers/old_services.rs", "a_producer_of_a_service_with_numbers_of_its_own"),
 ];
 
-/// Makes each row a test with our service and one with Perfetto's, or with ours alone where Perfetto's is known to differ.
+/// Makes each row a test with our service and one with Perfetto's, or with ours alone where
+/// Perfetto's is known to differ.
 macro_rules! rows {
     ($($name:ident: $implementations:ident),* $(,)?) => {
         const ROWS: &[&str] = &[$(stringify!($name)),*];

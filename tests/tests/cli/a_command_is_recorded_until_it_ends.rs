@@ -1,4 +1,5 @@
-//! `esatto record -o FILE -- COMMAND…`: a service of its own, whatever SDK the command is built with.
+//! `esatto record -o FILE -- COMMAND…`: a service of its own, whatever SDK the command is built
+//! with.
 
 use esatto_tests::workload::{self, CONFIG_WITHOUT_DEBUG, Expected, Trace, Workload};
 use esatto_tests::{Harness, Implementation, Peer, Program, Signal, Skip, esatto_bin, skip, tp, wait_until};
@@ -13,7 +14,8 @@ fn peers(implementation: Implementation) -> Result<(), Skip> {
     if implementation == Implementation::Theirs { Peer::Producer.require() } else { Ok(()) }
 }
 
-/// `esatto record OPTIONS -o trace -- application`. The sockets in the environment are not to be used.
+/// `esatto record OPTIONS -o trace -- application`. The sockets in the environment are not to be
+/// used.
 fn record(harness: &Harness, options: &[&str], implementation: Implementation, workload: Workload) -> Program {
     let application = harness.application_command(implementation, workload);
     let mut command = harness.command(esatto_bin());
@@ -49,7 +51,8 @@ fn whole_without_config(implementation: Implementation) -> Result<(), Skip> {
     Ok(())
 }
 
-/// A program that does not wait, and would be over before a service that it has just connected to had anything to say.
+/// A program that does not wait, and would be over before a service that it has just connected to
+/// had anything to say.
 #[test]
 fn from_its_first_event() {
     skip(|| {

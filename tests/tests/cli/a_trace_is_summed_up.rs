@@ -1,4 +1,5 @@
-//! `esatto info FILE`: what is in a trace, also in one that is torn; what is no trace is named as such.
+//! `esatto info FILE`: what is in a trace, also in one that is torn; what is no trace is named as
+//! such.
 
 use esatto_tests::{Harness, esatto_bin};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Debian's `protoc` starts our plugin: what it writes is, byte for byte, what the library makes of the same files with the
-//! compiler written in Rust. Comments are part of it.
+//! Debian's `protoc` starts our plugin: what it writes is, byte for byte, what the library makes of
+//! the same files with the compiler written in Rust. Comments are part of it.
 
 use esatto_protozero_codegen::Config;
 use esatto_tests::{Peer, Skip, protoc_plugin, skip};

@@ -1,6 +1,6 @@
-//! Perfetto's own command, `perfetto`, uses the service's consumer port in every way it knows, with our service and with
-//! Perfetto's. What it does not know how to call (StartTracing, ChangeTraceConfig, GetTraceStats) is compared frame by frame in
-//! the area `bad_input`.
+//! Perfetto's own command, `perfetto`, uses the service's consumer port in every way it knows, with
+//! our service and with Perfetto's. What it does not know how to call (StartTracing,
+//! ChangeTraceConfig, GetTraceStats) is compared frame by frame in the area `bad_input`.
 
 mod background;
 mod detached_sessions_live_on;
@@ -45,7 +45,8 @@ fn path(harness: &Harness, name: &str) -> String {
     harness.path(name).display().to_string()
 }
 
-/// Starts `perfetto` with a config of `more`, into the file `name`, and waits until its session runs.
+/// Starts `perfetto` with a config of `more`, into the file `name`, and waits until its session
+/// runs.
 fn recording(harness: &Harness, name: &str, more: &str) -> Program {
     let config = config(harness, &format!("{name}.cfg"), more);
     let running = harness.state().sessions_started;

@@ -1,5 +1,5 @@
-//! `priority_boost`: the kernel schedules the service sooner while the session exists. Where that is not allowed, the config is
-//! refused with the reason.
+//! `priority_boost`: the kernel schedules the service sooner while the session exists. Where that
+//! is not allowed, the config is refused with the reason.
 
 use crate::{config, path, recording, require};
 use esatto_tests::{Harness, Implementation, Program, Signal, Skip, wait_until};

@@ -1,5 +1,5 @@
-//! A session is cloned: by id, by name, for a bug report, and when it streams into a file. The clone holds everything, and so
-//! does the session.
+//! A session is cloned: by id, by name, for a bug report, and when it streams into a file. The
+//! clone holds everything, and so does the session.
 
 use crate::{assert_whole, path, recording, require, run_application, run_application_in};
 use esatto_tests::{Harness, Implementation, Signal, Skip};

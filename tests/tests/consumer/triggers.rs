@@ -10,7 +10,8 @@ fn trigger(harness: &Harness) {
     assert_eq!(code, 0, "{log}");
 }
 
-/// A session with a trigger of this mode, which is configured or runs, and ends after this time without a trigger.
+/// A session with a trigger of this mode, which is configured or runs, and ends after this time
+/// without a trigger.
 fn waiting(harness: &Harness, mode: &str, timeout_ms: u32) -> Program {
     let more = format!(
         r#"unique_session_name: "triggered"
@@ -132,7 +133,8 @@ trigger_config {
         let sender = "activate_triggers: \"one\"\nactivate_triggers: \"two\"\n";
         let sender = harness.write("send.cfg", sender).display().to_string();
         assert_eq!(harness.run_perfetto(&["--txt", "-c", &sender]).0, 0);
-        // Perfetto's service tells of one hit per message, and once in a while of the last only: two hits that wait are one.
+        // Perfetto's service tells of one hit per message, and once in a while of the last only:
+        // two hits that wait are one.
         let told = if service == Implementation::Ours { "trace.1" } else { "trace.0" };
         session.wait_for_log(told);
         session.signal(Signal::INT);

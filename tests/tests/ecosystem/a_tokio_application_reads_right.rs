@@ -1,4 +1,5 @@
-//! Hundreds of tasks with nested spans across awaits, select, spawn, join and cancellation, recorded by the layer and by the subscriber.
+//! Hundreds of tasks with nested spans across awaits, select, spawn, join and cancellation,
+//! recorded by the layer and by the subscriber.
 
 use std::time::Duration;
 
@@ -113,7 +114,8 @@ fn check(trace: &Trace) {
             count(distinct extract_arg(args, 'debug.request')) as requests,
             count(extract_arg(args, 'debug.status')) as answered, category
         from lanes group by name order by name";
-    // Arrows that lead to a lifetime: from a poll of the parent, or from a mark on the lane of the parent.
+    // Arrows that lead to a lifetime: from a poll of the parent, or from a mark on the lane of the
+    // parent.
     let origins = "
         create table origins as
         select lanes.name as name, lanes.id as lane, origin.name as parent, origin.ts <= lanes.ts as is_earlier,
@@ -161,7 +163,8 @@ fn check(trace: &Trace) {
     assert_eq!((of("request").int("number"), of("request").int("ids")), (requests, requests));
     assert_eq!(of("request").int("answered"), requests - requests / 50, "recorded later, by those that do not panic");
     for (name, each) in [("parse", 1), ("query", 2), ("fetch", 2), ("race", 2), ("audit", 1)] {
-        // A task that is cancelled before its first poll is entered once, to be dropped: that is a slice of the thread.
+        // A task that is cancelled before its first poll is entered once, to be dropped: that is a
+        // slice of the thread.
         let cancelled = alone.iter().filter(|row| row.text("name") == name).map(|row| row.int("number")).sum::<i64>();
         assert!(cancelled == 0 || name == "audit", "{name}: {alone:#?}");
         assert_eq!(of(name).int("number") + cancelled, requests * each, "{name}");

@@ -1,5 +1,6 @@
-//! Programs that reach the SDK through something else: `tracing`, `log`, attributes, the panic hook; with each backend, before Perfetto's trace
-//! processor. How to write one: `esatto_tests::sdk`.
+//! Programs that reach the SDK through something else: `tracing`, `log`, attributes, the panic
+//! hook; with each backend, before Perfetto's trace processor. How to write one:
+//! `esatto_tests::sdk`.
 
 mod a_tokio_application_reads_right;
 mod log_messages_are_in_the_log;
@@ -20,7 +21,8 @@ fn everything() -> TraceConfig {
     config
 }
 
-/// Threads of a runtime; more than the machine has processors, so that tasks are interrupted anywhere.
+/// Threads of a runtime; more than the machine has processors, so that tasks are interrupted
+/// anywhere.
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_time().build().expect("threads can be started")
 }

@@ -1,5 +1,5 @@
-//! The disk is full: the session ends, the consumer is told why, and what is in the file is whole. Perfetto's own service ends the
-//! session in silence, with half a packet at the end of the file.
+//! The disk is full: the session ends, the consumer is told why, and what is in the file is whole.
+//! Perfetto's own service ends the session in silence, with half a packet at the end of the file.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

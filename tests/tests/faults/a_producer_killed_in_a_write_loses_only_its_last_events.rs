@@ -1,5 +1,5 @@
-//! SIGKILL in the middle of a write: what the victim wrote before is there without a gap, and all of
-//! another application that emits at the same time.
+//! SIGKILL in the middle of a write: what the victim wrote before is there without a gap, and all
+//! of another application that emits at the same time.
 
 use esatto_tests::workload::{Expected, Trace, Workload};
 use esatto_tests::{Conversation, Harness, Signal, Skip, wait_until};

@@ -1,5 +1,6 @@
-//! A producer writes packets that are made up, a service, ours or Perfetto's, records them with a filter that our compiler made, and the
-//! trace has of each what our interpreter leaves of it. Inside, some packets are malformed.
+//! A producer writes packets that are made up, a service, ours or Perfetto's, records them with a
+//! filter that our compiler made, and the trace has of each what our interpreter leaves of it.
+//! Inside, some packets are malformed.
 
 use std::fmt::Write as _;
 
@@ -125,8 +126,8 @@ fn scenario(service: Implementation, consumer: Implementation, writes_file: bool
     Ok(())
 }
 
-/// What goes into a packet: fields that are allowed and fields that are not, messages, strings, and now and then a mistake below
-/// the top (a service drops a packet with one at the top).
+/// What goes into a packet: fields that are allowed and fields that are not, messages, strings, and
+/// now and then a mistake below the top (a service drops a packet with one at the top).
 fn packet(random: &mut Random) -> Proto {
     fields(random, &FIELDS, 3)
 }

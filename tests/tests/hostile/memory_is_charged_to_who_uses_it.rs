@@ -6,7 +6,8 @@ use esatto_tests::raw::{self, RawChunk, RawConsumer, RawProducer, moved};
 use esatto_tests::wire::{Peer, Proto};
 use esatto_tests::{Program, Skip, bystander, skip};
 
-/// Buffers of connections, the buffer of the bystander as far as it is used, and what the allocator keeps.
+/// Buffers of connections, the buffer of the bystander as far as it is used, and what the allocator
+/// keeps.
 const SLACK_KB: u64 = 16 << 10;
 
 #[track_caller]

@@ -1,6 +1,7 @@
 //! Very many data sources, with names that others have and with names that nobody else has, and a
 //! config that wants very many: each registration and each start of a session costs what it is
-//! about, not what there is. How much work it is, is counted in `crates/service/tests/service/bounds.rs`.
+//! about, not what there is. How much work it is, is counted in
+//! `crates/service/tests/service/bounds.rs`.
 
 use esatto_tests::Signal;
 use esatto_tests::bystander;

@@ -1,4 +1,5 @@
-//! Our service compresses what it gives to a consumer or writes into a file; others find everything in it.
+//! Our service compresses what it gives to a consumer or writes into a file; others find everything
+//! in it.
 
 use std::path::Path;
 
@@ -56,7 +57,8 @@ fn zstd_into_a_file() {
     skip(|| is_whole_when_decompressed(INTO_FILE));
 }
 
-/// The reference library decompresses it; a trace processor that does it itself is younger than the one here.
+/// The reference library decompresses it; a trace processor that does it itself is younger than the
+/// one here.
 fn is_whole_when_decompressed(more: &str) -> Result<(), Skip> {
     Peer::TraceProcessor.require()?;
     let harness = Harness::new();

@@ -1,6 +1,7 @@
-//! The same config, the same producer byte by byte, and the same program that records: Perfetto's service and ours leave the same
-//! packets in the same order, but for what [`DIFFERENCES`] lists. Here the way out counts: the socket, a file, compression; the tests of
-//! `parity` look at what happens before.
+//! The same config, the same producer byte by byte, and the same program that records: Perfetto's
+//! service and ours leave the same packets in the same order, but for what [`DIFFERENCES`] lists.
+//! Here the way out counts: the socket, a file, compression; the tests of `parity` look at what
+//! happens before.
 
 use esatto_tests::wire::{self, Proto};
 use esatto_tests::{Implementation, Peer, Skip, by_hand, skip};
@@ -64,7 +65,8 @@ fn packet(number: u64) -> Vec<u8> {
     Proto::new().int(8, 1_000_000 + number).message(900, &Proto::new().bytes(1, text)).0
 }
 
-/// Every packet as text, without what may differ. Of snapshots in a row, the first: how many there are depends on the time.
+/// Every packet as text, without what may differ. Of snapshots in a row, the first: how many there
+/// are depends on the time.
 fn outline(trace: &[u8]) -> Vec<String> {
     let pool = DescriptorPool::decode(esatto_schema::FILE_DESCRIPTOR_SET).expect("our own schema");
     let message = pool.get_message_by_name("perfetto.protos.TracePacket").expect("a message of it");

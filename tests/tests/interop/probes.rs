@@ -88,7 +88,8 @@ mod kernel_events_arrive {
         harness.wait_for_data_source("linux.ftrace");
         let mut recording = harness.record(service, "trace", FTRACE);
         harness.wait_for_sessions(1);
-        // Runs to the end of the recording: a session counts as started before the kernel's events are on.
+        // Runs to the end of the recording: a session counts as started before the kernel's events
+        // are on.
         let mut child = harness.start("sh", harness.command("sh").args(["-c", "while :; do sleep 0.05; done"]));
         let trace = recording.finish();
         child.kill();

@@ -1,6 +1,8 @@
-//! Without a relay: chunks come inside of messages, and the service takes the producer for one of its own machine.
+//! Without a relay: chunks come inside of messages, and the service takes the producer for one of
+//! its own machine.
 //!
-//! Our service alone: Perfetto's (v56) loses what a producer sent last over TCP before it ended, its own SDK's, too.
+//! Our service alone: Perfetto's (v56) loses what a producer sent last over TCP before it ended,
+//! its own SDK's, too.
 
 use crate::guest::{host, loopback_address};
 use esatto_tests::workload::{self, CONFIG, Expected, Workload};
@@ -53,7 +55,8 @@ fn theirs_recorded_by_theirs() {
     record(Implementation::Theirs, Implementation::Theirs);
 }
 
-/// What threads have not committed yet comes with a flush, because producers scrape themselves where the service cannot.
+/// What threads have not committed yet comes with a flush, because producers scrape themselves
+/// where the service cannot.
 fn scrape(producer: Implementation, service: Implementation) -> Result<(), Skip> {
     Conversation { producer, service, consumer: Implementation::Ours }.require()?;
     let harness = Harness::new();

@@ -1,5 +1,5 @@
-//! A time namespace makes a machine that was booted at another time: its clocks differ from ours by more than a day, and still
-//! the events of both are on one axis.
+//! A time namespace makes a machine that was booted at another time: its clocks differ from ours by
+//! more than a day, and still the events of both are on one axis.
 
 use crate::guest::{Guest, host, loopback_address};
 use esatto_tests::workload::{self, CONFIG, Expected, Workload};
@@ -14,7 +14,8 @@ const SHORT: Workload = Workload { threads: 1, rounds: 20, pause_us: 1000 };
 const BOOTTIME_S: u64 = 200_000;
 const MONOTONIC_S: u64 = 100_000;
 
-/// What the estimate may be wrong by, on a machine that is busy with other things: a round trip takes microseconds.
+/// What the estimate may be wrong by, on a machine that is busy with other things: a round trip
+/// takes microseconds.
 const TOLERANCE_NS: i64 = 1_000_000_000;
 
 /// Something that is in the other time namespace, as long as it lives.

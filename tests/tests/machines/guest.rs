@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The first text of an address, on this machine, that nobody else uses: all of 127.0.0.0/8 is here.
+/// The first text of an address, on this machine, that nobody else uses: all of 127.0.0.0/8 is
+/// here.
 pub(crate) fn loopback_address() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let (pid, n) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -39,7 +40,8 @@ pub(crate) fn host_inside(
 pub(crate) struct Guest<'l> {
     harness: &'l Harness,
     pub(crate) name: String,
-    /// The program, with its first arguments, that starts others inside of what separates this machine from the host.
+    /// The program, with its first arguments, that starts others inside of what separates this
+    /// machine from the host.
     wrapper: Vec<OsString>,
 }
 

@@ -1,4 +1,5 @@
-//! Several machines: relays, producers behind them, and services that know which machine a packet is from.
+//! Several machines: relays, producers behind them, and services that know which machine a packet
+//! is from.
 
 mod a_producer_over_tcp_loses_nothing;
 mod a_relay_is_a_daemon;

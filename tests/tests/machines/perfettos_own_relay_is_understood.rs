@@ -1,4 +1,5 @@
-//! What Perfetto's `traced_relay` and a producer behind it once sent, played to our daemon over TCP: the trace is theirs.
+//! What Perfetto's `traced_relay` and a producer behind it once sent, played to our daemon over
+//! TCP: the trace is theirs.
 
 use crate::guest::{host, loopback_address};
 use esatto_protozero::Owned as _;
@@ -70,7 +71,8 @@ impl Conversation {
 const COMMANDS: u64 = 3;
 const SYNC: u64 = 5;
 
-/// Where the producer waited for the service: after Sync, for the start; after RegisterTraceWriter, for the flush; then for the stop.
+/// Where the producer waited for the service: after Sync, for the start; after RegisterTraceWriter,
+/// for the flush; then for the stop.
 const BEFORE_START: usize = 6;
 const BEFORE_FLUSH: usize = 8;
 const BEFORE_STOP: usize = 10;
@@ -115,7 +117,8 @@ fn and_leaves_the_same_trace() {
     });
 }
 
-/// What a trace holds from the other machine: the texts that the producer wrote, and how often the clocks were read.
+/// What a trace holds from the other machine: the texts that the producer wrote, and how often the
+/// clocks were read.
 fn remote_packets(trace: &Path) -> Vec<String> {
     let bytes = std::fs::read(trace).expect("a trace");
     let packets =

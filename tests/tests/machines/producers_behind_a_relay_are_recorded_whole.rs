@@ -1,4 +1,5 @@
-//! Applications of both SDKs behind our relay, and one beside the service: all they emitted is in the trace, and whose it is.
+//! Applications of both SDKs behind our relay, and one beside the service: all they emitted is in
+//! the trace, and whose it is.
 
 use crate::guest::{Found, Guest, host, loopback_address};
 use esatto_tests::workload::{self, CONFIG, Expected, Workload};

@@ -1,5 +1,5 @@
-//! What clients of v15 really sent, byte by byte, to our service and as a control to Perfetto's: the trace has the packets that it had
-//! then.
+//! What clients of v15 really sent, byte by byte, to our service and as a control to Perfetto's:
+//! the trace has the packets that it had then.
 
 use esatto_tests::raw::PAGE_SIZE;
 use esatto_tests::wire::{self, Peer, Proto};
@@ -118,7 +118,8 @@ fn replay(implementation: Implementation, capture: &str) -> Result<(), Skip> {
     Ok(())
 }
 
-/// Waits until the service has handled what was sent, before the memory changes; what it said meanwhile.
+/// Waits until the service has handled what was sent, before the memory changes; what it said
+/// meanwhile.
 fn handled(producer: &mut Peer) -> Vec<Vec<u8>> {
     // A Sync, with a number that no captured call has.
     const ID: u64 = 1 << 40;

@@ -191,7 +191,8 @@ mod incremental_state_is_cleared_only_if_announced {
     }
 }
 
-/// Before v41 no fragment was announced in advance: a chunk may have 1023 packets, and of an open one the last is not taken.
+/// Before v41 no fragment was announced in advance: a chunk may have 1023 packets, and of an open
+/// one the last is not taken.
 mod chunks_of_old_writers_are_read {
     use super::*;
 

@@ -9,7 +9,8 @@ use std::os::unix::net::UnixListener;
 
 /// Three rounds of one thread.
 const WORKLOAD: Workload = Workload { threads: 1, rounds: 3, pause_us: 0 };
-/// Track events of that: a frame, a drawing and an upload, each begun and ended, a tick and a count; and the last one.
+/// Track events of that: a frame, a drawing and an upload, each begun and ended, a tick and a
+/// count; and the last one.
 const EVENTS: usize = 3 * 8 + 1;
 
 /// What a service of some age does.

@@ -1,4 +1,5 @@
-//! The restrictions of `traced.service` without systemd: namespaces, a user, no capabilities, and a filter of system calls.
+//! The restrictions of `traced.service` without systemd: namespaces, a user, no capabilities, and a
+//! filter of system calls.
 
 use crate::unit::{Unit, output, systemd};
 use esatto_tests::{Harness, Program, Skip, beside_this_test};
@@ -11,11 +12,12 @@ use std::process::Command;
 /// Stands in for the user of the unit, who may not exist here.
 const NOBODY: u32 = 65534;
 
-/// As `traced.service` has it. `$1` is the state folder outside, `$2` the sandbox program, `$3` the daemon; `$4` and `$5` are allowed calls
-/// and families of sockets.
+/// As `traced.service` has it. `$1` is the state folder outside, `$2` the sandbox program, `$3` the
+/// daemon; `$4` and `$5` are allowed calls and families of sockets.
 ///
-/// ProtectSystem=strict, StateDirectory, InaccessiblePaths, ProtectHome; then NoNewPrivileges, User and the empty set
-/// of capabilities; then the two filters. PrivateNetwork, PrivateIPC and ProtectHostname are the namespaces around it.
+/// ProtectSystem=strict, StateDirectory, InaccessiblePaths, ProtectHome; then NoNewPrivileges, User
+/// and the empty set of capabilities; then the two filters. PrivateNetwork, PrivateIPC and
+/// ProtectHostname are the namespaces around it.
 const ENTER: &str = r#"
 set -e
 mount --make-rprivate /
@@ -50,7 +52,8 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// There is no systemd that could tell what its groups of calls contain, or no right to make namespaces.
+    /// There is no systemd that could tell what its groups of calls contain, or no right to make
+    /// namespaces.
     pub(crate) fn start() -> Result<Self, Skip> {
         let unit = Unit::read("traced.service");
         let calls = allowed_calls(&unit)?;

@@ -4,7 +4,8 @@ use crate::unit::{Unit, folder, output, systemd};
 use esatto_tests::{Harness, Signal, beside_this_test, esatto_bin, skip, wait_until, wire};
 use std::os::unix::fs::MetadataExt;
 
-/// Tenths of what systemd calls the exposure, from 0 to 10; a service without any restriction has 9.6.
+/// Tenths of what systemd calls the exposure, from 0 to 10; a service without any restriction has
+/// 9.6.
 const MOST_EXPOSURE: &str = "10";
 
 #[test]

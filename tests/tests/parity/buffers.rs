@@ -1,4 +1,5 @@
-//! What goes into a buffer comes out of it: every kind of chunk, in both fill policies, with V1 and V2.
+//! What goes into a buffer comes out of it: every kind of chunk, in both fill policies, with V1 and
+//! V2.
 
 use crate::compare;
 use crate::outcome::Rules::{V1, V2, V2WithoutMarks};
@@ -30,8 +31,8 @@ fn start(players: &mut Players<'_>, size_kb: u64, policy: u64, mode: u64) -> u64
     players.await_start().buffer
 }
 
-/// Each scenario with buffers of V1 and of V2, or of V2 alone where V1 differs by design: it keeps chunks whole, not trimmed to what is
-/// in them, and a chunk that is missing holds up its sequence.
+/// Each scenario with buffers of V1 and of V2, or of V2 alone where V1 differs by design: it keeps
+/// chunks whole, not trimmed to what is in them, and a chunk that is missing holds up its sequence.
 macro_rules! scenarios {
     ($($name:ident: $modes:ident),* $(,)?) => {$(
         mod $name {
@@ -210,7 +211,8 @@ fn chunks_that_come_twice(players: &mut Players<'_>, mode: u64) {
     players.stop_and_read();
 }
 
-/// Scraping: a chunk that is complete, one that is being written, one of a writer that nobody knows.
+/// Scraping: a chunk that is complete, one that is being written, one of a writer that nobody
+/// knows.
 fn chunks_that_were_not_committed(players: &mut Players<'_>, mode: u64) {
     let buffer = start(players, 256, RING, mode);
     for writer in 1..3 {
@@ -243,7 +245,8 @@ fn chunks_that_were_not_committed(players: &mut Players<'_>, mode: u64) {
     players.read();
 }
 
-/// Empty fragments, packets with fields that only the service may write, and such that are no protobuf.
+/// Empty fragments, packets with fields that only the service may write, and such that are no
+/// protobuf.
 fn packets_that_are_none(players: &mut Players<'_>, mode: u64) {
     let buffer = start(players, 256, RING, mode);
     let good = players.packet(30);

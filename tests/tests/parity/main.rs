@@ -1,5 +1,6 @@
-//! The same config and the same deterministic producer with two services, Perfetto's `traced` (v56) and ours: the traces have the same
-//! packets in the same order, the statistics the same counters, the producer gets the same commands.
+//! The same config and the same deterministic producer with two services, Perfetto's `traced` (v56)
+//! and ours: the traces have the same packets in the same order, the statistics the same counters,
+//! the producer gets the same commands.
 //!
 //! What differs rightly is listed, and nothing else is left out of the comparison:
 //!

@@ -1,4 +1,5 @@
-//! A producer and a consumer that do what a scenario says, each step finished before the next begins.
+//! A producer and a consumer that do what a scenario says, each step finished before the next
+//! begins.
 
 use crate::outcome::Outcome;
 use esatto_tests::Harness;
@@ -77,8 +78,8 @@ impl<'a> Players<'a> {
         packet(self.number, &letter.to_string().repeat(len))
     }
 
-    /// The next chunk of a writer, with these fragments. Its first packet says that it is, or ours would mark it
-    /// (`docs/spec/trace-buffer.md` §19).
+    /// The next chunk of a writer, with these fragments. Its first packet says that it is, or ours
+    /// would mark it (`docs/spec/trace-buffer.md` §19).
     pub(crate) fn chunk(&mut self, writer: u16, fragments: &[impl AsRef<[u8]>]) -> RawChunk {
         let is_first = !self.chunk_ids.contains_key(&writer);
         let id = self.chunk_ids.entry(writer).or_default();
@@ -114,7 +115,8 @@ impl<'a> Players<'a> {
         ids
     }
 
-    /// Commits a packet of which the last four bytes of the text wait for a patch; the chunk's id and the offset.
+    /// Commits a packet of which the last four bytes of the text wait for a patch; the chunk's id
+    /// and the offset.
     pub(crate) fn commit_unpatched(&mut self, buffer: u64, writer: u16, size: usize) -> (u32, u64) {
         let packet = self.packet(size);
         let chunk = self.chunk(writer, &[&packet]).flags(NEEDS_PATCHING);
@@ -147,8 +149,8 @@ impl<'a> Players<'a> {
         self.outcome.read(&packets);
     }
 
-    /// Another consumer clones a session, for which the producer acknowledges so many flushes; notes what it reads, and its
-    /// statistics before and after.
+    /// Another consumer clones a session, for which the producer acknowledges so many flushes;
+    /// notes what it reads, and its statistics before and after.
     pub(crate) fn clone_session(&mut self, request: &Proto, flushes: usize) {
         let mut cloner = RawConsumer::connect(self.harness);
         let (id, frame) = cloner.peer.call_frame("CloneSession", request);
@@ -219,7 +221,8 @@ impl<'a> Players<'a> {
         let _ = self.await_command(2);
     }
 
-    /// The producer goes; a session without anybody to flush is ended by [`disable_alone`](Self::disable_alone).
+    /// The producer goes; a session without anybody to flush is ended by
+    /// [`disable_alone`](Self::disable_alone).
     pub(crate) fn leave(&mut self) {
         self.producer = RawProducer::connect(self.harness, "another");
         self.harness.wait_for_producers(1);

@@ -1,4 +1,5 @@
-//! What a session's config asks of the service: what it says itself, when it flushes, starts, stops and writes.
+//! What a session's config asks of the service: what it says itself, when it flushes, starts, stops
+//! and writes.
 
 use crate::compare;
 use crate::outcome::Rules::V2;

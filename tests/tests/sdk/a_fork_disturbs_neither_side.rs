@@ -1,4 +1,5 @@
-//! A process that forks in the middle of tracing loses nothing; the child traces nothing of its own accord, and can connect anew.
+//! A process that forks in the middle of tracing loses nothing; the child traces nothing of its own
+//! accord, and can connect anew.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeSet;
@@ -35,7 +36,8 @@ fn in_child(child: impl FnOnce() -> bool) -> bool {
     }
 }
 
-/// The sockets that this process has open. In the child of a fork: what it has from its parent, which services would take for the parent itself.
+/// The sockets that this process has open. In the child of a fork: what it has from its parent,
+/// which services would take for the parent itself.
 fn sockets() -> Vec<PathBuf> {
     let descriptors = std::fs::read_dir("/proc/self/fd").expect("there is /proc");
     let targets = descriptors.filter_map(|descriptor| std::fs::read_link(descriptor.ok()?.path()).ok());

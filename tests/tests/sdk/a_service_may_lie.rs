@@ -1,4 +1,5 @@
-//! Services that say what makes no sense, played by hand. The program goes on, and so do its other sessions.
+//! Services that say what makes no sense, played by hand. The program goes on, and so do its other
+//! sessions.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -70,7 +71,8 @@ fn set_up(port: &mut FakeProducerPort, command: u32, id: u64, config: &Proto) {
     port.command(command, &Proto::new().int(1, id).message(2, config));
 }
 
-/// Serves until it is told that this instance has ended, and returns how often it was told that one has started.
+/// Serves until it is told that this instance has ended, and returns how often it was told that one
+/// has started.
 fn until_stopped(port: &mut FakeProducerPort, id: u64) -> usize {
     port.command(STOP, &Proto::new().int(1, id));
     let before = count(port, "NotifyDataSourceStopped");
@@ -205,7 +207,8 @@ fn case_05_a_service_may_be_lost_more_than_a_hundred_times() {
         let listener = UnixListener::bind(&socket).expect("a socket");
         let accepted = AtomicBool::new(false);
         let mut port = std::thread::scope(|scope| {
-            // What appears in the folder is connected to at once: here it may be there before anybody looks for it.
+            // What appears in the folder is connected to at once: here it may be there before
+            // anybody looks for it.
             scope.spawn(|| {
                 while !accepted.load(Ordering::SeqCst) {
                     drop(harness.write("poke", ""));
@@ -299,7 +302,8 @@ fn case_04_sockets_can_be_delivered() {
     let harness = Harness::new();
     let listener = UnixListener::bind(harness.producer_socket()).expect("a socket");
 
-    // What is no socket, and a request that nobody answers, lead to another one, a second later each.
+    // What is no socket, and a request that nobody answers, lead to another one, a second later
+    // each.
     next().deliver(std::fs::File::open("/dev/null").expect("is there"));
     drop(next());
     next().deliver(UnixStream::connect(harness.producer_socket()).expect("connects"));

@@ -1,4 +1,5 @@
-//! One line in `main`, or a variable in the environment, and the whole program is in a file that is complete however the program ends.
+//! One line in `main`, or a variable in the environment, and the whole program is in a file that is
+//! complete however the program ends.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

@@ -1,4 +1,5 @@
-//! Initialised twice with different backends, both work; twice with the same, nothing happens: each session gets each event once.
+//! Initialised twice with different backends, both work; twice with the same, nothing happens: each
+//! session gets each event once.
 
 use esatto::{Backend, Session, Tracing};
 use esatto_tests::sdk::{Recorder, Trace};

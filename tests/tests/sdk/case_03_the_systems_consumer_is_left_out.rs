@@ -1,4 +1,5 @@
-//! Where sessions of the system are left out, a session in any backend is one in the process; one that asks for the system by name still works.
+//! Where sessions of the system are left out, a session in any backend is one in the process; one
+//! that asks for the system by name still works.
 
 use esatto::{Backend, Session, Tracing};
 use esatto_tests::sdk::{Recorder, Trace};

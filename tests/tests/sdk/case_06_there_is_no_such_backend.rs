@@ -1,5 +1,5 @@
-//! A backend that is not there, and (case 7) one that the program's policy forbids: the error callback, then start and stop complete, and so
-//! does whatever else is asked for.
+//! A backend that is not there, and (case 7) one that the program's policy forbids: the error
+//! callback, then start and stop complete, and so does whatever else is asked for.
 
 use std::sync::mpsc;
 

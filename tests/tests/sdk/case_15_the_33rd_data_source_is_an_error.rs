@@ -27,7 +27,8 @@ fn name(number: usize) -> String {
 
 esatto_tests::scenario!(record, check);
 
-/// All of the 32 others are known to the service, beside that of track events, and record at the same time.
+/// All of the 32 others are known to the service, beside that of track events, and record at the
+/// same time.
 fn record(recorder: &Recorder) {
     let _tracing = recorder.builder().start().expect("the control thread starts");
     let sources: Vec<&'static Source<Nothing>> =

@@ -1,4 +1,5 @@
-//! The start callback comes after the last data source has started, and also if there is none. What a callback is told, and what it must not do.
+//! The start callback comes after the last data source has started, and also if there is none. What
+//! a callback is told, and what it must not do.
 
 use std::sync::mpsc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! A configuration that makes no sense: the error callback is told so, with the service's words, and everything that waits fails with it.
+//! A configuration that makes no sense: the error callback is told so, with the service's words,
+//! and everything that waits fails with it.
 
 use std::sync::mpsc;
 

@@ -1,4 +1,5 @@
-//! The service writes the trace into a file: one that is handed to it, one that it creates. There is nothing left to read.
+//! The service writes the trace into a file: one that is handed to it, one that it creates. There
+//! is nothing left to read.
 
 use std::time::Duration;
 

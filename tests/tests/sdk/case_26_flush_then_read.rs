@@ -1,5 +1,6 @@
-//! What was recorded before a flush can be read after it, while the session goes on; the parts make up one file.
-//! Case 30: also the last event of another thread that sleeps, which does nothing about it.
+//! What was recorded before a flush can be read after it, while the session goes on; the parts make
+//! up one file. Case 30: also the last event of another thread that sleeps, which does nothing
+//! about it.
 
 use std::sync::mpsc;
 

@@ -1,4 +1,5 @@
-//! Statistics and the state of the service are told as messages; several requests at once are answered one after the other.
+//! Statistics and the state of the service are told as messages; several requests at once are
+//! answered one after the other.
 
 use esatto::{ErrorKind, Session, SessionConfig};
 use esatto_tests::sdk::{Backend, Recorder, Scenario};
@@ -27,7 +28,8 @@ fn record(recorder: &Recorder) {
         assert!(stats.buffer_stats[0].bytes_written > Some(0));
         let state = state.wait().expect("told");
         assert_eq!((state.num_sessions, state.num_sessions_started), (Some(1), Some(1)));
-        // The service in the process knows nothing else, and does not say with every packet which process that is.
+        // The service in the process knows nothing else, and does not say with every packet which
+        // process that is.
         let me = i32::try_from(std::process::id()).ok().filter(|_| recorder.on() != Backend::InProcess);
         assert_eq!(state.producers.iter().filter(|producer| producer.pid == me).count(), 1);
         let named = |source: &&esatto::schema::tracing_service_state::DataSource| {

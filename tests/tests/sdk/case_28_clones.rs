@@ -1,4 +1,5 @@
-//! A clone by name is a snapshot with the uuid of its session, which goes on; an unknown name is an error that says so.
+//! A clone by name is a snapshot with the uuid of its session, which goes on; an unknown name is an
+//! error that says so.
 
 use esatto::{CloneOf, ErrorKind, Session, SessionConfig};
 use esatto_tests::sdk::{Recorder, Trace};

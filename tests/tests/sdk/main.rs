@@ -1,5 +1,5 @@
-//! Promises of the SDK, with each backend, before Perfetto's trace processor; `case_NN_…` are the rows of
-//! `docs/spec/client-library.md` §20. How to write one: `esatto_tests::sdk`.
+//! Promises of the SDK, with each backend, before Perfetto's trace processor; `case_NN_…` are the
+//! rows of `docs/spec/client-library.md` §20. How to write one: `esatto_tests::sdk`.
 
 mod a_fork_disturbs_neither_side;
 mod a_ninth_session_gets_nothing;

@@ -1,4 +1,5 @@
-//! NUL is a character as any other; what is not UTF-8 cannot be said in Rust's texts, but by the system: in the names of threads and files.
+//! NUL is a character as any other; what is not UTF-8 cannot be said in Rust's texts, but by the
+//! system: in the names of threads and files.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

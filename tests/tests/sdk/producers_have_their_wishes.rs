@@ -1,4 +1,5 @@
-//! What [`esatto::Builder`] says about a producer: batched commits (row 29), direct patching, the process's track.
+//! What [`esatto::Builder`] says about a producer: batched commits (row 29), direct patching, the
+//! process's track.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Everything that a session does can be awaited without a runtime, also by several tasks of one thread; dropping a future changes nothing.
+//! Everything that a session does can be awaited without a runtime, also by several tasks of one
+//! thread; dropping a future changes nothing.
 
 use core::future::Future;
 use core::pin::pin;

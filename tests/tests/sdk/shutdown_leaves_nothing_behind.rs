@@ -1,4 +1,5 @@
-//! After `shutdown` there is no thread and no connection, what was recorded is in the trace, and one can begin anew.
+//! After `shutdown` there is no thread and no connection, what was recorded is in the trace, and
+//! one can begin anew.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 

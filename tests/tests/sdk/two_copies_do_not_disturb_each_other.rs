@@ -1,5 +1,5 @@
-//! A program and a library that it loads, each with a copy of the SDK: one process in the trace, whose threads are described alike by both, and
-//! whose sequences are each copy's own.
+//! A program and a library that it loads, each with a copy of the SDK: one process in the trace,
+//! whose threads are described alike by both, and whose sequences are each copy's own.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::collections::BTreeSet;
@@ -53,7 +53,8 @@ fn record(recorder: &Recorder) {
     let _tracing = recorder.connect(CATEGORIES);
     let session = recorder.start(esatto::track_events(4096));
     let path = CString::new(plugin().into_os_string().into_encoded_bytes()).expect("no 0 in it");
-    // SAFETY: a string that ends with 0; the library's initialisers are those of Rust's standard library.
+    // SAFETY: a string that ends with 0; the library's initialisers are those of Rust's standard
+    // library.
     let library = unsafe { dlopen(path.as_ptr(), NOW) };
     assert!(!library.is_null(), "{path:?}");
     let (trace, end) = (function(library, c"plugin_trace"), function(library, c"plugin_end"));

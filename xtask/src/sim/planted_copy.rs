@@ -10,8 +10,8 @@ const LEFT_OUT: &[&str] = &[".git", "target"];
 /// The manifest line that gives a crate the switch of the bugs.
 const DEPENDENCY: &str = "esatto-planted.workspace = true";
 
-/// Makes `copy` a copy of the workspace at `root` that contains the planted bugs. Files that are up to
-/// date are not written, so that Cargo compiles only changed crates.
+/// Makes `copy` a copy of the workspace at `root` that contains the planted bugs. Files that are up
+/// to date are not written, so that Cargo compiles only changed crates.
 ///
 /// # Errors
 ///
@@ -36,8 +36,8 @@ pub(crate) fn write(root: &Path, copy: &Path) -> Result<(), String> {
     remove_others(copy, &wanted)
 }
 
-/// The files that differ from those of the workspace: sources with bugs in them, and the manifests of
-/// their crates.
+/// The files that differ from those of the workspace: sources with bugs in them, and the manifests
+/// of their crates.
 fn planted_files(root: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
     let bugs = Bug::all(&root.join("tests/sim/planted/bugs"))?;
     let mut by_file = BTreeMap::<&str, Vec<&Bug>>::new();

@@ -1,5 +1,5 @@
-//! Measures the reading of traces, with Esatto and with prost in turn, and prints one JSON object per line for the runner:
-//! `bench-protozero-decode ROUNDS TRACE...`; see bench/README.md.
+//! Measures the reading of traces, with Esatto and with prost in turn, and prints one JSON object
+//! per line for the runner: `bench-protozero-decode ROUNDS TRACE...`; see bench/README.md.
 
 mod walk;
 

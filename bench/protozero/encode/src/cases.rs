@@ -1,6 +1,7 @@
 //! What is measured, and with what.
 //!
-//! An operation is a function that is not inlined and whose arguments the compiler does not know, whoever encodes.
+//! An operation is a function that is not inlined and whose arguments the compiler does not know,
+//! whoever encodes.
 
 use std::hint::black_box;
 

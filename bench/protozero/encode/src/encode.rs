@@ -42,7 +42,8 @@ impl Kind for Packet {
 
 /// From values to bytes.
 ///
-/// Implementations read the values through `black_box` on each level of nesting, so that none of them is a constant.
+/// Implementations read the values through `black_box` on each level of nesting, so that none of
+/// them is a constant.
 pub(crate) trait Encode<M: Kind>: Default {
     const NAME: &'static str;
 

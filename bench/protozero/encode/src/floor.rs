@@ -1,7 +1,8 @@
 //! The speed of light: the bytes that Esatto writes, copied in the same pieces.
 //!
-//! Each field is one piece (tag, value and, of a string, the length), each nested message has one for its tag and length. Nothing is
-//! encoded, sizes are constants, nothing is checked. The pieces lie apart, so that the compiler cannot copy several at once.
+//! Each field is one piece (tag, value and, of a string, the length), each nested message has one
+//! for its tag and length. Nothing is encoded, sizes are constants, nothing is checked. The pieces
+//! lie apart, so that the compiler cannot copy several at once.
 //!
 //! Two more, for comparison: [`unknown`] and [`words`].
 

@@ -1,5 +1,5 @@
-//! Measures every encoder on the same values, interleaved, and prints one JSON object per line for the runner:
-//! `bench-protozero-encode ROUNDS`; see bench/README.md.
+//! Measures every encoder on the same values, interleaved, and prints one JSON object per line for
+//! the runner: `bench-protozero-encode ROUNDS`; see bench/README.md.
 
 mod cases;
 mod check;

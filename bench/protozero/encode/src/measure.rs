@@ -19,7 +19,8 @@ pub(crate) fn all(rounds: usize) {
     let mut cases = cases::all();
     for round in 1..=rounds {
         eprintln!("bench: protozero, round {round} of {rounds}");
-        // Encoders are new in each round, and lie elsewhere: where their buffers happen to be makes some of the difference.
+        // Encoders are new in each round, and lie elsewhere: where their buffers happen to be makes
+        // some of the difference.
         let pad = black_box(vec![0_u8; 1 + round * 1040]);
         for case in &mut cases {
             case.round(&mut ring);

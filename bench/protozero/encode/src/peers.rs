@@ -9,7 +9,8 @@ pub(crate) mod rust_protobuf;
 use crate::encode::{Encode, Flat, Nested, Packet, Prebuilt};
 use crate::values;
 
-/// An encoder as its crate is best used: messages, and with them their strings and vectors, are kept.
+/// An encoder as its crate is best used: messages, and with them their strings and vectors, are
+/// kept.
 pub(crate) trait Peer: Sized {
     const NAME: &'static str;
     /// `bench.EveryField`

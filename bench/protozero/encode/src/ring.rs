@@ -21,7 +21,8 @@ pub(crate) struct Ring {
 
 impl Ring {
     pub(crate) fn new() -> Self {
-        // Not zeros: pages that were never written cost when they are, and whoever comes first would pay.
+        // Not zeros: pages that were never written cost when they are, and whoever comes first
+        // would pay.
         Self { slots: vec![Slot([1; SLOT]); WORKING_SET / SLOT], next: 0 }
     }
 

@@ -1,7 +1,8 @@
 //! What the call sites have in common.
 //!
-//! A call site is a function `site_KIND::<N>` that is not inlined, one for each of the [`SITES`] sets of values: they differ in an address,
-//! so that the compiler cannot make one of them all. The runner looks for their symbols.
+//! A call site is a function `site_KIND::<N>` that is not inlined, one for each of the [`SITES`]
+//! sets of values: they differ in an address, so that the compiler cannot make one of them all. The
+//! runner looks for their symbols.
 
 use std::hint::black_box;
 
@@ -30,7 +31,8 @@ pub fn values() -> &'static [Values; SITES] {
     black_box(&VALUES)
 }
 
-/// Calls `$function::<N>($($arg),*)` for all `N`, through pointers, so that the functions take what they say they take.
+/// Calls `$function::<N>($($arg),*)` for all `N`, through pointers, so that the functions take what
+/// they say they take.
 #[macro_export]
 macro_rules! all_sites {
     ($function:ident($($arg:expr),*)) => {

@@ -1,5 +1,6 @@
-//! The first packets of a sequence have the fields that those of Perfetto's own library have. `tests/traces` holds a trace of it, by the C
-//! interface, which says less of tracks: `docs/spec/track-event.md` §12.
+//! The first packets of a sequence have the fields that those of Perfetto's own library have.
+//! `tests/traces` holds a trace of it, by the C interface, which says less of tracks:
+//! `docs/spec/track-event.md` §12.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +34,8 @@ fn record(recorder: &Recorder) {
     recorder.finish(session);
 }
 
-/// The numbers of all fields, with those of the messages that they are in. What the service adds is left out.
+/// The numbers of all fields, with those of the messages that they are in. What the service adds is
+/// left out.
 fn shape(packet: &[u8]) -> BTreeSet<Vec<u32>> {
     const MESSAGES: &[&[u32]] = &[
         &[59],

@@ -1,4 +1,5 @@
-//! `docs/spec/track-event.md` §11: the emitter's clock may be another than boot time; the service's snapshots connect them.
+//! `docs/spec/track-event.md` §11: the emitter's clock may be another than boot time; the service's
+//! snapshots connect them.
 
 use esatto::Clock;
 use esatto_tests::sdk::{Recorder, Trace};

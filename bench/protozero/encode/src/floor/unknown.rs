@@ -1,4 +1,5 @@
-//! The same pieces, but how long they are is known only when they are copied, as it is for every encoder.
+//! The same pieces, but how long they are is known only when they are copied, as it is for every
+//! encoder.
 
 use std::hint::black_box;
 

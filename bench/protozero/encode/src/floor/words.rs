@@ -1,5 +1,5 @@
-//! The floor of upstream's benchmark: no protobuf at all. Each integer takes a word of eight bytes, the string is copied with the zero at its
-//! end, and the next level begins at a fixed distance.
+//! The floor of upstream's benchmark: no protobuf at all. Each integer takes a word of eight bytes,
+//! the string is copied with the zero at its end, and the next level begins at a fixed distance.
 
 use std::hint::black_box;
 
@@ -49,7 +49,8 @@ fn levels<const N: usize>(values: &values::Flat, out: &mut [u8; 512]) -> usize {
     for level in 0..N {
         let values = black_box(values);
         let at = level * STRIDE;
-        // Of the smaller integers only the value is written; the rest of the word stays what it was.
+        // Of the smaller integers only the value is written; the rest of the word stays what it
+        // was.
         out[at..at + 4].copy_from_slice(&values.int32.to_le_bytes());
         out[at + 8..at + 12].copy_from_slice(&values.uint32.to_le_bytes());
         out[at + 16..at + 24].copy_from_slice(&values.int64.to_le_bytes());

@@ -1,4 +1,5 @@
-//! Writing into chunks, as a tracing writer does: a message goes on in the next chunk, and lengths left behind become patches.
+//! Writing into chunks, as a tracing writer does: a message goes on in the next chunk, and lengths
+//! left behind become patches.
 
 #![allow(unsafe_code, reason = "handing out one's own memory is what the raw cursor is for")]
 
@@ -12,10 +13,12 @@ use esatto_protozero::cursor::{OpenSlots, Range, RawDelegate, Slot, Stream};
 /// All memory, whatever it is cut into: a shared memory buffer of usual size.
 const MEMORY: usize = 256 << 10;
 
-/// Patches that are remembered: more than a pass over the memory can make (64 chunks, up to three open messages at each end).
+/// Patches that are remembered: more than a pass over the memory can make (64 chunks, up to three
+/// open messages at each end).
 const PATCHES: usize = 1024;
 
-/// A stream over chunks that are used in turn. Nobody reads them; what was there before is overwritten.
+/// A stream over chunks that are used in turn. Nobody reads them; what was there before is
+/// overwritten.
 pub(crate) struct Chunks {
     stream: Stream,
     delegate: NonNull<Delegate>,
@@ -32,7 +35,8 @@ impl Chunks {
             patched: 0,
         };
         let delegate = NonNull::from(Box::leak(Box::new(delegate)));
-        // SAFETY: the delegate lives until drop, and is otherwise only looked at by methods that borrow this, not during a call.
+        // SAFETY: the delegate lives until drop, and is otherwise only looked at by methods that
+        // borrow this, not during a call.
         Self { stream: unsafe { Stream::new(delegate) }, delegate }
     }
 
@@ -100,8 +104,8 @@ struct Patch {
     value: Option<[u8; 4]>,
 }
 
-// SAFETY: a chunk is handed out until the next one is, and the slots in it become patches then. Chunks are longer than anything that
-// must be contiguous.
+// SAFETY: a chunk is handed out until the next one is, and the slots in it become patches then.
+// Chunks are longer than anything that must be contiguous.
 unsafe impl RawDelegate for Delegate {
     fn next_range(&mut self, used: usize, mut open: OpenSlots<'_>, min_len: usize) -> Range {
         assert!(min_len <= self.chunk_size, "no field needs more than a chunk");

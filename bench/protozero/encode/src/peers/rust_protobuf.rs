@@ -1,4 +1,5 @@
-//! rust-protobuf: sizes are computed and cached in the messages, which are then written without the checks of `write_to`.
+//! rust-protobuf: sizes are computed and cached in the messages, which are then written without the
+//! checks of `write_to`.
 
 use std::hint::black_box;
 
