@@ -20,13 +20,13 @@ pub(crate) struct Row {
     ratio: Option<f64>,
     /// All of them, in the order of the table; without a value where it could not be measured.
     peers: Vec<Peer>,
-    /// What nothing can be faster than.
+    /// Value of the floor: no implementation can be faster.
     floor: Option<f64>,
     floor_ratio: Option<f64>,
-    /// What an issue asks for, and of which.
+    /// Reach, and the value to which it applies.
     reach: Option<f64>,
     reach_of: Option<Of>,
-    /// Whether it is reached. One to a floor asks for no peer being better, too.
+    /// True if the reach holds. A reach relative to a floor also holds if no peer is better.
     holds: Option<bool>,
 }
 
@@ -36,7 +36,7 @@ struct Peer {
     value: Option<f64>,
 }
 
-/// What is to be at most as large (or, where more is better, at least).
+/// The value that a reach limits (from below if more is better).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Of {
@@ -96,7 +96,7 @@ impl Row {
         self
     }
 
-    /// What is asked for; after the values.
+    /// Sets the reach. Call it after the values are set.
     pub(crate) fn reach(mut self, of: Of, reach: f64) -> Self {
         self.reach = Some(reach);
         self.reach_of = Some(of);

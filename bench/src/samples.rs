@@ -1,4 +1,4 @@
-//! What measured programs print, and what is made of it.
+//! Samples that measured programs print, and their statistics.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Minimum and median.
 
-/// What the tables show of samples: the median, and the minimum, which other load on the machine
-/// disturbs least.
+/// Statistics in the tables: the median, and the minimum, which other load on the machine disturbs
+/// least.
 pub(crate) const BOTH: [(&str, Statistic); 2] = [("median", median), ("min", min)];
 
 /// A number that stands for many.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind};
 
-/// What is looked at of a program.
+/// Symbols and sections of a program.
 #[derive(Debug)]
 pub(crate) struct Program {
     /// Functions and their sizes in bytes.

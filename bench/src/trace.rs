@@ -1,4 +1,4 @@
-//! What a trace says about its track events.
+//! Track events of a trace.
 
 use esatto_protozero::{Fields, wire};
 use esatto_schema::{TracePacketReader, trace, trace_packet};

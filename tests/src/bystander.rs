@@ -19,7 +19,7 @@ const WORKLOAD: Workload = Workload { threads: 2, rounds: 800, pause_us: 1000 };
 ///
 /// # Errors
 ///
-/// What `attack` returns, or there is no trace processor.
+/// Returns the skip of `attack`, or of a missing trace processor.
 ///
 /// # Panics
 ///
@@ -169,7 +169,7 @@ impl Drop for Done<'_> {
     }
 }
 
-/// Whether an attack leaves a line in the service's log.
+/// Lines that an attack leaves in the service's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Logged {
     /// It must.

@@ -55,7 +55,7 @@ pub fn first(count: usize, methods: &[&'static str]) -> Methods {
 /// A call.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// What to answer with.
+    /// Request id for the reply.
     pub id: u64,
     /// The name behind its number.
     pub method: &'static str,
@@ -146,7 +146,7 @@ type Chunk = (u16, u16, Vec<u8>);
 pub struct FakeProducerPort {
     /// The connection.
     pub service: FakeService,
-    /// What is answered to InitializeConnection.
+    /// Reply to InitializeConnection.
     pub introduction: Proto,
     commands: Option<u64>,
     memory: OwnedFd,

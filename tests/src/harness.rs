@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub struct Harness {
     folder: PathBuf,
     programs: AtomicU32,
-    /// Whether the folder goes with it.
+    /// The folder is removed with it.
     owned: bool,
 }
 
@@ -249,7 +249,7 @@ impl Harness {
         });
     }
 
-    /// What the service says of itself, asked over a connection of its own.
+    /// Queries the service's state over a connection of its own.
     #[must_use]
     pub fn state(&self) -> wire::State {
         wire::Peer::consumer(self).state()

@@ -1,9 +1,9 @@
-//! Whose program plays a part.
+//! The implementation that a program belongs to: ours or Perfetto's.
 
 use crate::{Peer, Skip};
 use std::fmt;
 
-/// Whose program it is.
+/// Implementation of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Implementation {
     /// Esatto's.
@@ -13,8 +13,8 @@ pub enum Implementation {
 }
 
 impl Implementation {
-    /// Whose programs the tests of a single service are about: ours, unless `ESATTO_UNDER_TEST` is
-    /// `theirs`, to see what the reference does (of some nonsense it dies).
+    /// Implementation that tests of a single service run: ours, or Perfetto's if
+    /// `ESATTO_UNDER_TEST` is `theirs`. That shows what the reference does; some nonsense kills it.
     ///
     /// # Panics
     ///
@@ -38,7 +38,7 @@ impl fmt::Display for Implementation {
     }
 }
 
-/// Who talks to whom.
+/// Implementations of the three programs of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conversation {
     /// The application.

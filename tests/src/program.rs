@@ -40,7 +40,7 @@ impl Program {
         self.child.id()
     }
 
-    /// What it has printed so far.
+    /// Output so far.
     #[must_use]
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.log).unwrap_or_default()).into_owned()
@@ -60,7 +60,7 @@ impl Program {
         self.wait();
     }
 
-    /// Whether it still runs.
+    /// True while the program runs.
     pub fn is_running(&mut self) -> bool {
         self.poll().is_none()
     }

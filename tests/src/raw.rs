@@ -33,7 +33,7 @@ pub struct RawChunk {
     pub count: u16,
     /// The flags, from bit 0.
     pub flags: u16,
-    /// What follows the header.
+    /// Bytes after the header.
     pub payload: Vec<u8>,
 }
 
@@ -80,7 +80,7 @@ pub struct Started {
 pub struct RawProducer {
     /// The connection.
     pub peer: Peer,
-    /// What InitializeConnection returned.
+    /// Reply to InitializeConnection.
     pub answer: Vec<u8>,
     commands: u64,
     /// Commands that came while another answer was waited for.
@@ -201,7 +201,7 @@ impl RawProducer {
         self.memory.as_ref().expect("setup_tracing brings a descriptor").as_fd()
     }
 
-    /// Whether the service has sent shared memory.
+    /// True if the service has sent shared memory.
     #[must_use]
     pub fn has_memory(&self) -> bool {
         self.memory.is_some()

@@ -37,7 +37,7 @@ impl Row {
         self.0[column].as_str().unwrap_or_default()
     }
 
-    /// Whether `column` holds NULL.
+    /// True if `column` holds NULL.
     #[must_use]
     pub fn is_null(&self, column: &str) -> bool {
         self.0[column].is_null()

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// What the UI says it shows.
+/// Content that the UI reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown(BTreeMap<String, String>);
 

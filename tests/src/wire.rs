@@ -169,7 +169,7 @@ pub(crate) fn take_varint(bytes: &mut &[u8]) -> u64 {
     value
 }
 
-/// What a service answered.
+/// Reply of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// Which request it belongs to.
@@ -186,7 +186,7 @@ pub struct Reply {
     pub frame: Vec<u8>,
 }
 
-/// What a service says of itself.
+/// State of a service, as it reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The names of the producers.
@@ -372,7 +372,7 @@ impl Peer {
         Some(Reply { request_id, success, has_more, body, error, frame })
     }
 
-    /// Whether the service closes the connection before it says anything more.
+    /// True if the service closes the connection before it sends anything more.
     pub fn is_closed(&mut self) -> bool {
         self.read_frame().is_none()
     }

@@ -1,4 +1,4 @@
-//! What the applications emit, and whether all of it is in a trace.
+//! Events that the applications emit, and the check that a trace has all of them.
 //!
 //! `official-producer` (`xtask/peers/producer`, on Perfetto's SDK) and `esatto-producer`
 //! (`tests/src/bin`, on ours) do the same: every thread emits rounds of
@@ -48,14 +48,14 @@ data_sources { config {
 } }
 "#;
 
-/// What must be in the trace of one application.
+/// Expected content of the trace of one application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// Its process id.
     pub pid: u32,
-    /// What it emitted.
+    /// Emitted workload.
     pub workload: Workload,
-    /// Whether category "debug" was recorded.
+    /// True if category "debug" was recorded.
     pub details: bool,
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn run() -> Result<(), String> {
     }
 }
 
-/// Whether a constant with this name must be on the page.
+/// True if a constant with this name must be on the page.
 fn is_bound(name: &str) -> bool {
     name.starts_with("MAX_") || name.contains("_BUDGET") || name.contains("_PER_")
 }
@@ -191,7 +191,7 @@ impl Evaluation<'_> {
         Some(first)
     }
 
-    /// What operators that bind at least so strongly join.
+    /// Parses operands joined by operators that bind at least so strongly.
     fn operation(&mut self, least: u32) -> Option<u128> {
         let mut left = self.operand()?;
         while let Some(operator) = self.tokens.first().cloned() {

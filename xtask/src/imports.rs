@@ -170,7 +170,7 @@ impl Paths {
                     test_only = false;
                 }
                 TokenTree::Punct(punct) if punct.as_char() == ';' => test_only = false,
-                // What a macro expands to lies in the user's crate.
+                // A macro expands in the user's crate.
                 TokenTree::Punct(punct) if punct.as_char() == '$' => drop(tokens.pop()),
                 TokenTree::Ident(word) if word == "mod" => self.inner(&mut tokens, module, test_only),
                 TokenTree::Ident(word) if word == "use" && !test_only => {

@@ -26,7 +26,7 @@ The prefix can be moved afterwards. Perfetto's own headers (include/perfetto) ca
 
 /// The headers, in the workspace.
 const HEADERS: &str = "crates/capi/include";
-/// What is installed with changes or without, in the workspace.
+/// Folder of the files that are installed, as they are or with changes.
 const PACKAGING: &str = "packaging/c";
 
 /// Installs, or tells how to.
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         return Ok(());
     }
     let plan = Plan::parse(args)?;
-    // Whoever may not write learns it before the build.
+    // Report a folder that cannot be written before the build.
     for folder in plan.folders() {
         probe(&folder)?;
     }

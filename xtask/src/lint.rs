@@ -1,4 +1,4 @@
-//! What CI checks before it tests.
+//! The checks that CI runs before the tests.
 
 use crate::{bounds, codegen, layers, peers, shell};
 use std::process::Command;

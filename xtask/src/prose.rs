@@ -1,4 +1,4 @@
-//! What a machine can keep of how we write: the width of comments and pages, and how they begin.
+//! Machine-checked rules of our prose: the width of comments and pages, and how they begin.
 
 use crate::shell;
 use std::fs;

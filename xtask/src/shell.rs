@@ -30,7 +30,7 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// Whether this runs in CI, where nothing may be skipped that could be installed.
+/// True in CI, where a check may not be skipped if its peer could be installed.
 pub(crate) fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
 }

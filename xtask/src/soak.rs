@@ -83,7 +83,7 @@ fn loom(tally: &mut Tally, _: &Skips) -> Result<(), String> {
 
 fn asan(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     const HOST: &str = "x86_64-unknown-linux-gnu";
-    // What a child of a fork has from its parent's other threads is lost there.
+    // A forked child leaks the memory of its parent's other threads: skip leak checks there.
     for (tests, options) in [(&["stress", "signals"][..], ""), (&["forks"], "detect_leaks=0")] {
         let mut cargo = shell::cargo();
         cargo.args(["test", "--release", "--target", HOST, "-p", "esatto"]);

@@ -1,4 +1,5 @@
-/* Timing in batches, as `bench/harness` does it for programs in Rust, with the same results on stdout. */
+/* Times operations in batches, as `bench/harness` does for programs in Rust, and prints the same
+ * results. */
 
 #ifndef HARNESS_H_
 #define HARNESS_H_
@@ -74,7 +75,8 @@ static inline void bench_pin(int index) {
   sched_setaffinity(0, sizeof set, &set);
 }
 
-/* All threads begin a batch at the same time: it is shorter than it takes to wake a thread, so that they spin. */
+/* Lets all threads begin a batch at the same time. They spin, because a batch is shorter than waking
+ * a thread. */
 static inline void bench_meet(atomic_int* arrived, int threads) {
   int before = atomic_fetch_add(arrived, 1);
   int all = (before / threads + 1) * threads;

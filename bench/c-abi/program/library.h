@@ -1,4 +1,5 @@
-/* The library of v58, or of v59 with -DPERFETTO_C_V59, as far as a program can tell them apart (docs/spec/c-abi.md §18). */
+/* Differences between the libraries of v58 and v59 that a program sees (docs/spec/c-abi.md §18).
+ * -DPERFETTO_C_V59 selects v59. */
 
 #ifndef LIBRARY_H_
 #define LIBRARY_H_
@@ -23,11 +24,12 @@ typedef struct PerfettoStreamWriter library_writer;
 #define PATCH_SIZE 4
 #define MAX_DEPTH 4
 
-/* A packet that is written as the inline functions of headers do it: into the room that there is; and through the library where that is not enough. */
+/* A packet that is written as the inline functions of headers do: in place while there is space,
+ * otherwise through the library. */
 struct packet {
   library_writer writer;
   struct PerfettoDsTracerImpl* tracer;
-  /* Messages in messages that are open: where their lengths go, and how much was written before them. */
+  /* Open nested messages: the place of each length, and the bytes written before each message. */
   int depth;
   uint8_t* size_field[MAX_DEPTH];
   size_t begin[MAX_DEPTH];

@@ -1,9 +1,11 @@
-/* Trace points of the C ABI, each as a macro of a header would expand it. The program runs with any library that has the ABI.
+/* Trace points of the C ABI, each as a macro of a header would expand it. The program runs with any
+ * library that has the ABI.
  *
  * trace_points TRACE BATCHES PAUSE_US [CASE OPERATIONS]
  *
- * Measures every case on one thread and on two: a line of JSON for each; the last line says how many events there were. The trace of them goes to a
- * file. With a case it does so many operations of that one only, on one thread and without pause: for profilers that count instructions. */
+ * Measures every case on one thread and on two, and prints a line of JSON for each. The last line
+ * holds the number of events. Their trace goes to a file. With a case, it only runs that case, on one
+ * thread and without a pause, for profilers that count instructions. */
 
 #define _GNU_SOURCE
 
@@ -19,7 +21,7 @@
 
 static struct PerfettoTeCategoryDescriptor bench_desc = {"bench", NULL, NULL, 0};
 static struct PerfettoTeCategoryDescriptor off_desc = {"off", NULL, NULL, 0};
-/* What is defined statically begins as this. */
+/* The initial value of a category with static storage. */
 static struct category {
   PERFETTO_ATOMIC(bool)* enabled;
   struct PerfettoTeCategoryImpl* impl;
@@ -159,7 +161,8 @@ static void dynamic_category(uint64_t operations) {
   }
 }
 
-/* The number of a string in a table of the sequence, which is announced in the packet if it is new. */
+/* Returns the number of a string in a table of the sequence. Announces it in the packet if it is
+ * new. */
 static inline uint64_t intern(struct PerfettoTeLlImplIterator* it, struct packet* p, int32_t table, const char* text,
                               const void* key, size_t size) {
   bool seen;

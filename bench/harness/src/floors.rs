@@ -1,4 +1,4 @@
-//! What nothing can be faster than.
+//! Floors: loops that do the least possible work for an operation.
 
 use core::hint::black_box;
 use core::sync::atomic::{AtomicU32, Ordering};

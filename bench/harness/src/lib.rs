@@ -1,4 +1,4 @@
-//! What the measured programs share.
+//! Shared code of the measured programs.
 //!
 //! A measured program is a list of [`Case`]s. [`run`] times them in *batches*: so many operations
 //! that what they write fits into the shared memory buffer, then a pause in which the service

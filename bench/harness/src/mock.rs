@@ -53,7 +53,7 @@ const MAX_EVENT: usize = 96;
 const FREE: u32 = 0;
 const BEING_WRITTEN: u32 = 1;
 
-/// Whether the category is recorded.
+/// Non-zero while the category is recorded.
 static CATEGORY: AtomicU32 = AtomicU32::new(1);
 /// Full chunks.
 static FINISHED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
@@ -139,7 +139,7 @@ fn arguments<C: Clock>(batch: &mut Batch) {
     drain();
 }
 
-/// What a thread keeps.
+/// State of a thread.
 struct Writer {
     chunk: Cell<*mut u8>,
     at: Cell<*mut u8>,

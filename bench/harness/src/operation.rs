@@ -1,4 +1,4 @@
-//! What every side is asked to do.
+//! The operations that every measured library performs.
 
 /// An operation that is measured, the same with every library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::batch::{Batch, Case, Plan, Samples, sample, sample_flood};
 use crate::operation::Operation;
 
-/// What a measured program does.
+/// A measured program.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
     /// All cases.
@@ -23,14 +23,14 @@ pub struct Program {
 pub struct Options(BTreeMap<String, String>);
 
 impl Options {
-    /// What follows `--NAME`, if that was given.
+    /// The argument after `--NAME`, if it was given.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 }
 
-/// What a library has at the end.
+/// Result of a library at the end of a run.
 #[derive(Debug, Default)]
 pub struct Finished {
     /// Events that `finish` recorded itself.

@@ -23,7 +23,7 @@ pub(crate) struct Link {
     writer: TraceWriter,
 }
 
-/// What the service gave it.
+/// Shared memory from the service.
 struct Shared {
     arbiter: Arc<Arbiter>,
     pages: Smb<Arc<dyn Memory>>,

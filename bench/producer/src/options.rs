@@ -2,7 +2,7 @@
 
 use esatto_shm::ExhaustedPolicy;
 
-/// What to do.
+/// The workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     Flood,

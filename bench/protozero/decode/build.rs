@@ -61,7 +61,7 @@ impl Tables {
         )
     }
 
-    /// What the bytes of a field are; `None` if they are just bytes, or if it has none.
+    /// Kind of a length-delimited field; `None` for plain bytes and for other wire types.
     fn field(&mut self, field: &FieldDescriptor) -> Option<String> {
         let kind = match field.kind() {
             Kind::Message(message) => format!("Nested(&M{})", self.number(&message)),

@@ -22,7 +22,7 @@ const CASES: &[Case] = &[
     Case::new(Operation::Counter, counter),
 ];
 
-/// What was recorded last.
+/// The last recording.
 static LAST: Mutex<Option<ThreadTraceData>> = Mutex::new(None);
 
 fn disabled(batch: &mut Batch) {

@@ -1,5 +1,5 @@
-//! What `tracing` costs when nobody records: `--subscriber no-op` is one that does nothing,
-//! `--subscriber registry` a `Registry` with a layer that does nothing.
+//! Cost of `tracing` without a recording. `--subscriber no-op` installs a subscriber that does
+//! nothing, `--subscriber registry` a `Registry` with a layer that does nothing.
 
 #![forbid(unsafe_code)]
 

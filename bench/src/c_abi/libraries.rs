@@ -7,11 +7,11 @@ use serde::Deserialize;
 
 use crate::cargo;
 
-/// What upstream's own build compiles a release with.
+/// Flags with which upstream's own build compiles a release.
 const UPSTREAM_CXXFLAGS: &str = "-fvisibility=hidden -fno-exceptions -fno-rtti -ffunction-sections -fdata-sections \
                                  -DPERFETTO_SDK_SHLIB_IMPLEMENTATION";
 
-/// What upstream's library exports.
+/// Exports of upstream's library.
 const EXPORTS: &str = "{ global: Perfetto*; perfetto_*; local: *; };\n";
 
 /// Which ABI.

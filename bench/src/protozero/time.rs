@@ -1,4 +1,4 @@
-//! What encoding and decoding take.
+//! Time of encoding and decoding.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ const ENCODING: [(&str, Option<(Of, f64)>); 9] = [
 /// encodes does.
 const FAIR_FLOOR: &str = "lengths unknown";
 
-/// What is measured with the feature `compact`, too.
+/// Cases that are also measured with the feature `compact`.
 const COMPACT: [&str; 3] = ["flat, reused buffer", "nested, reused buffer", "packet, reused buffer"];
 
 /// The same of decoding.

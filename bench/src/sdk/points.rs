@@ -130,7 +130,7 @@ impl Results {
         rows
     }
 
-    /// What operations leave in a trace.
+    /// Bytes of each operation in a trace.
     fn bytes(&mut self) -> Result<Vec<Row>, String> {
         let mut rows = Vec::new();
         for operation in RECORDED {
@@ -150,7 +150,7 @@ impl Results {
         Ok(rows)
     }
 
-    /// What issue 5 asks for.
+    /// The reaches of trace points.
     fn reaches(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         for (statistic, of) in stats::BOTH {
@@ -178,7 +178,7 @@ impl Results {
                     reach(limit),
                 ));
             }
-            // What two threads cost each other on this machine without any library.
+            // The cost of a second thread on this machine without any library.
             for mock in MOCKS {
                 let of_threads = |threads| self.floors.value(mock.name, threads, Time::Cpu, of);
                 let case = format!("{}, CPU time, two threads ÷ one, {statistic}", mock.name);

@@ -33,7 +33,7 @@ pub(crate) struct Side {
     folder: tempfile::TempDir,
 }
 
-/// What one run recorded, and what of it is in the trace; nothing if the program has none.
+/// Events that one run recorded, and events in its trace; empty for a program without a trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Recorded {
     pub(crate) emitted: u64,

@@ -76,7 +76,7 @@ pub(super) fn rows(options: &Options) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// What issue 5 asks for.
+/// The reaches of spans.
 fn reaches(ours: &[Side], peers: &[Side]) -> Vec<Row> {
     let mut rows = Vec::new();
     for (statistic, of) in stats::BOTH {
@@ -91,7 +91,7 @@ fn reaches(ours: &[Side], peers: &[Side]) -> Vec<Row> {
             }
         }
         for (operation, what) in OPERATIONS {
-            // What the registry costs is not the layer's.
+            // The registry's own cost does not count for the layer.
             for (name, floor) in [(SUBSCRIBER_IDLE, NO_OP), (LAYER_IDLE, REGISTRY), (LAYER_IDLE, NO_OP)] {
                 let values = value(ours, name, operation, of).zip(value(peers, floor, operation, of));
                 let Some((ours, theirs)) = values else { continue };

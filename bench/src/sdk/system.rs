@@ -97,7 +97,7 @@ fn costs(ours: &[Party], peer: Option<&Party>) -> Vec<Row> {
     rows
 }
 
-/// What issue 5 asks for.
+/// The reaches of whole programs.
 fn reaches(ours: &[Party], peer: Option<&Party>) -> Vec<Row> {
     let mut rows = Vec::new();
     for (operation, reaches) in OPERATIONS {

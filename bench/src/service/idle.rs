@@ -1,4 +1,4 @@
-//! What a service takes that nobody uses.
+//! Memory and wake-ups of an idle service.
 
 use std::path::Path;
 use std::time::Duration;

@@ -28,7 +28,7 @@ const SOURCE: &str = "bench.latency";
 /// Of each measurement, in a round.
 const REPETITIONS: usize = 20;
 const FLUSHED_PRODUCERS: usize = 100;
-/// What is in the buffer when a session is stopped.
+/// Packets in the buffer when a session is stopped.
 const TRACE_PACKETS: usize = 256;
 const PACKET_BYTES: usize = 4000;
 
@@ -178,7 +178,7 @@ impl Session {
     }
 }
 
-/// Whether a packet is one of these producers.
+/// Tests if a packet comes from the producers of this benchmark.
 fn is_from_here(packet: &[u8]) -> bool {
     /// Tag of `TracePacket.for_testing` (900).
     const FOR_TESTING: [u8; 2] = [0xa2, 0x38];

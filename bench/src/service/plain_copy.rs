@@ -11,7 +11,7 @@ use super::write::RING_BYTES;
 /// A page, and the payload of its one chunk.
 const PAGE_BYTES: usize = 4096;
 const PAYLOAD: std::ops::Range<usize> = 16..PAGE_BYTES;
-/// What a producer without wishes gets.
+/// Default size of a producer's shared memory.
 const DEFAULT_SMB_KB: usize = 256;
 
 /// Bytes per second of CPU time of the thread that copies; memory is handed over in halves, as

@@ -1,4 +1,4 @@
-//! What the kernel knows of a process.
+//! Figures of a process, from the kernel.
 
 use std::time::Duration;
 
@@ -46,10 +46,10 @@ pub(super) fn memory(pid: u32) -> Result<Memory, String> {
     Ok(Memory { anonymous: status.number("RssAnon")? * 1024, shared: status.number("RssShmem")? * 1024 })
 }
 
-/// What a process takes while it does nothing; memory in bytes.
+/// Resources of a process at rest. Memory is in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest {
-    /// Whatever it is: code, libraries, heap.
+    /// Code, libraries and heap together.
     pub(super) resident: u64,
     pub(super) anonymous: u64,
     /// Resident, but of what several processes have in common (the C library) only its part.
@@ -59,7 +59,7 @@ pub(super) struct Rest {
     pub(super) switches: u64,
 }
 
-/// What it takes now.
+/// Reads the current figures.
 pub(super) fn rest(pid: u32) -> Result<Rest, String> {
     let status = Status::of(pid)?;
     let folder = format!("/proc/{pid}/task");

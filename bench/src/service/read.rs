@@ -48,7 +48,7 @@ impl Way {
     }
 }
 
-/// What one way out took.
+/// Cost of reading in one way.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     /// Bytes of packets.
@@ -137,7 +137,7 @@ fn measure(kind: &Kind, program: &Path, way: Way, packet: usize, folder: &Path) 
             let wall = begin.elapsed();
             let cpu = service.cpu_time_of_all()? - cpu;
             let bytes = std::fs::metadata(&path).map_err(|error| format!("{}: {error}", path.display()))?.len();
-            // What was read is as much as what fits.
+            // The read bytes fill the buffer.
             if bytes < u64::from(BUFFER_MIB) << 19 {
                 return Err(format!("{}: a file of {bytes} bytes", kind.name));
             }

@@ -1,5 +1,5 @@
-//! What it costs the service to take chunks in: bytes per second of its CPU time, its memory
-//! meanwhile, how soon a chunk is free again, and what a producer loses that does not wait.
+//! Cost of writing to the service: bytes per second of its CPU time, its memory meanwhile, the time
+//! until a chunk is free again, and the losses of a producer that does not wait.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,7 +32,7 @@ struct Flood {
     by_chunk: bool,
 }
 
-/// What is to be reached: over the peer's, over the plain copy's.
+/// Reaches, as ratios to the peer and to the plain copy.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
     peer: f64,
@@ -56,7 +56,7 @@ const fn flood(packet_bytes: usize, producers: usize, smb_kb: usize) -> Flood {
     Flood { packet_bytes, producers, smb_kb, by_chunk: false }
 }
 
-/// What a run of a flood showed.
+/// Result of a flood.
 #[derive(Clone, Copy, Debug)]
 struct Flooded {
     bytes_per_cpu_s: f64,
@@ -65,7 +65,7 @@ struct Flooded {
     shared: f64,
 }
 
-/// What `bench-producer flood` says at its end.
+/// Last line of `bench-producer flood`.
 #[derive(Debug, Deserialize)]
 struct FloodResult {
     packets: u64,

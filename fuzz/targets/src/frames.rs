@@ -346,7 +346,7 @@ impl World {
         let body = reply.body.as_bytes();
         match reply.call.client {
             HOSTILE => {
-                // Whatever the service says fits in a frame.
+                // Every reply of the service fits in a frame.
                 if let Some(&id) = self.pending.get(&reply.call.request) {
                     let host = Host::new(Arc::new([PRODUCER_PORT]), remote());
                     host.reply_ok(id, body, reply.has_more, &mut self.replies).expect("it fits");
@@ -373,7 +373,7 @@ impl World {
     }
 }
 
-/// What would rightly be noticed by others, or only make the fuzzer slow.
+/// Calls that other clients may notice, or that only slow the fuzzer down.
 fn is_left_out(method: &ConsumerCall<'_>, args: &[u8]) -> bool {
     let config: Option<TraceConfig> = match method {
         ConsumerCall::EnableTracing(_) => {
@@ -410,7 +410,7 @@ fn region(size_bytes: usize, page_size_bytes: usize, content: &[u8]) -> Option<B
     Some(Box::new(ServiceRegion::new(Arc::new(PrivateRegion::from_bytes(&bytes)), page_size).ok()?))
 }
 
-/// Whatever is answered is a stream of whole frames.
+/// The answers must be a stream of whole frames.
 fn check_frames(mut bytes: &[u8]) {
     let mut decoder = FrameDecoder::new();
     loop {

@@ -1,4 +1,4 @@
-//! What the fuzzers call: one function per parser of foreign bytes.
+//! Entry points of the fuzzers: one function per parser of foreign bytes.
 //!
 //! None of them may panic or grow without bound, whatever the bytes are. `tests/replay.rs` calls
 //! them with the files of `fuzz/corpus/`, so that seeds and findings stay tested without a fuzzer.

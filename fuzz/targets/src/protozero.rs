@@ -181,7 +181,7 @@ pub fn protozero_framing(bytes: &[u8]) {
     pieces.push(left);
     assert_eq!(frames(&pieces), whole);
 
-    // What is not read at once is the same later.
+    // A frame is the same if it is read in parts.
     let mut reader = FrameReader::new();
     pieces.iter().for_each(|piece| drop(reader.feed(piece)));
     assert_eq!(drain(&mut reader, &[]), whole.0);

@@ -26,7 +26,7 @@ pub fn service(bytes: &[u8]) {
     while !world.script.is_empty() {
         world.step();
     }
-    // Whoever is left goes, and nothing may stay behind.
+    // All remaining clients disconnect. The service must not keep anything of them.
     for client in core::mem::take(&mut world.producers) {
         world.feed(Input::ProducerDisconnected(client));
     }

@@ -13,8 +13,8 @@ const MAX_DEPTH: u32 = 24;
 /// Operations of one script.
 const OPERATIONS: usize = 400;
 
-/// Whatever is written: sinks of every kind agree on what it says, and those that are too small say
-/// so.
+/// Writes the same fields to every kind of sink: all must agree, and a sink that is too small must
+/// say so.
 pub fn protozero_write(bytes: &[u8]) {
     let size = 9 + usize::from(bytes.first().copied().unwrap_or(0));
     let bytes = bytes.get(1..).unwrap_or_default();
@@ -86,7 +86,7 @@ impl Interpreter<'_> {
     }
 }
 
-/// What a message says, whatever its lengths take.
+/// Values of a message, independent of the width of its lengths.
 fn values(bytes: &[u8], depth: u32) -> Vec<(u32, Said)> {
     let mut fields = Fields::new(bytes);
     let values = fields

@@ -60,7 +60,7 @@ fn pair(file: &File, message: &Message) -> String {
     )
 }
 
-/// What a field or a oneof adds to the four methods.
+/// Lines that a field or a oneof adds to the four methods.
 trait Lines {
     fn random(&self) -> String;
     fn write(&self) -> String;

@@ -85,7 +85,7 @@ pub(crate) fn files(rng: &mut Rng, count: usize) -> Vec<File> {
     let mut files: Vec<File> = Vec::new();
     for index in 0..count {
         let package = rng.pick(&[vec!["pa"], vec!["pa", "pb"], vec!["pc"], vec!["pa", "pb", "pd"]]).clone();
-        // What a file may refer to is what it imports, and what it declares.
+        // A file may refer to its imports and its own declarations.
         let own = types.count;
         let proto3 = index % 2 == 1;
         let imports: Vec<String> = files.iter().filter(|_| !rng.one_in(3)).map(|file| file.name.clone()).collect();

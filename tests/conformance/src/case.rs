@@ -1,4 +1,4 @@
-//! What is tried with every message.
+//! The checks that every message passes.
 
 use esatto_protozero::{HeapBuffer, Lookup, MAX_DECODE_DEPTH, Message, Owned, ScatteredBuffer};
 
@@ -94,9 +94,8 @@ fn both_ways<P: Pair>(seed: u64) {
     assert_same(&twice.encode(), &prost_twice, "what prost writes, merged into itself");
 }
 
-/// What our writer makes of `value`: in a buffer that grows and one that was used before, and in
-/// slices of various sizes that are never moved, of which the shortest hold no more than a length
-/// and a tag.
+/// Encodes `value` with our writer: into a buffer that grows, into a used buffer, and into fixed
+/// slices of various sizes. The shortest slices hold only a length and a tag.
 fn written<P: Pair>(value: &P) -> Vec<Vec<u8>> {
     let mut buffer = HeapBuffer::new();
     value.write(&mut buffer.message().into());

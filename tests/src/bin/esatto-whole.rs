@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         "exit-elsewhere" => drop(thread::spawn(|| std::process::exit(0)).join()),
         "panic" => panic!("on purpose"),
         "killed" => {
-            // What is written of itself, in a second or so.
+            // The trace file so far, written by the periodic flush within about a second.
             let path = trace.path().expect("a file");
             while !std::fs::read(path).is_ok_and(|bytes| bytes.windows(4).any(|bytes| bytes == b"last")) {
                 thread::sleep(std::time::Duration::from_millis(50));

@@ -11,13 +11,13 @@ use std::sync::{Arc, LazyLock};
 /// One parser.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// What it is called.
+    /// Name of the target.
     pub name: &'static str,
     /// Takes any bytes; panics if something is wrong with the parser.
     pub run: fn(&[u8]),
-    /// Whether a file of the captures or traces is a good beginning.
+    /// Selects the captures and traces that are good seeds.
     pub is_seed: fn(&str) -> bool,
-    /// What of such a file is.
+    /// Takes the seeds from such a file.
     pub seeds: fn(&[u8]) -> Vec<Vec<u8>>,
 }
 
@@ -100,7 +100,7 @@ fn fields(bytes: &[u8]) {
     walk(bytes, 0);
 }
 
-/// What decodes is equal to what its own encoding decodes to.
+/// A decoded message equals the decoding of its own encoding.
 fn owned<M: Owned>(bytes: &[u8]) {
     if let Ok(message) = M::decode(bytes) {
         let encoded = message.encode();

@@ -31,7 +31,7 @@ impl Backend {
         }
     }
 
-    /// Whose daemon it is.
+    /// Implementation of the daemon, if there is one.
     const fn implementation(self) -> Option<Implementation> {
         match self {
             Self::InProcess => None,
@@ -41,7 +41,7 @@ impl Backend {
     }
 }
 
-/// What a program does, and what its trace must hold.
+/// A program that records, and the check of its trace.
 #[derive(Debug)]
 pub struct Scenario {
     record: fn(&Recorder),

@@ -70,7 +70,7 @@ impl Trace {
         Self::new(&self.folder, name, self.tolerated)
     }
 
-    /// What the scenario has [noted](super::Recorder::note).
+    /// Value that the scenario has [noted](super::Recorder::note).
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! What the attacks have in common: memory to offer, and a session that the attacker writes to.
+//! Shared parts of the attacks: memory to offer, and a session that the attacker writes to.
 
 use esatto_tests::Harness;
 use esatto_tests::raw::{self, RawChunk, RawConsumer, RawProducer, packet};
@@ -59,8 +59,8 @@ impl Attacker {
         assert!(self.producer.commit(request).success, "bad entries never fail the call");
     }
 
-    /// Whoever was attacked with nonsense still takes what makes sense: the texts in the buffer
-    /// after one more packet.
+    /// After nonsense the service still takes valid packets: returns the texts in the buffer after
+    /// one more packet.
     pub(crate) fn texts_and_one_more(&mut self, writer_id: u16) -> Vec<String> {
         self.producer.commit_chunk(self.buffer, &RawChunk::new(writer_id, 1000, &[packet(0, "one more")]));
         self.texts()

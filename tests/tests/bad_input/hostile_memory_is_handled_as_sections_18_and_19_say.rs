@@ -225,8 +225,8 @@ fn row_18_11_a_flush_is_acknowledged_for_its_own_producer_only() {
     });
 }
 
-/// What a page word is changed to while the service may hold its chunk: layouts, states, nothing at
-/// all.
+/// Values that a page word is changed to while the service may hold its chunk: layouts, states,
+/// zero.
 const WORDS: [u32; 7] = [0, ONE_COMPLETE, ONE_BEING_WRITTEN, 0x2000_000f, 0x5fff_ffff, 0x6000_0003, 0xffff_ffff];
 /// The word of a page with one chunk that the service holds.
 const BEING_READ: u32 = 0x1000_0002;

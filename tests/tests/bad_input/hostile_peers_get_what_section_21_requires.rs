@@ -147,7 +147,7 @@ fn row_21_06_memory_that_is_no_memfd_or_not_sealed_is_not_adopted() {
             let fd = memory(16384, seals);
             let (producer, adopted) = offer(harness, 4096, fd.as_fd());
             assert!(!adopted, "{seals:?}");
-            // What was not adopted is not mapped either.
+            // The service does not map memory that it refused.
             if !seals.contains(SealFlags::SHRINK) {
                 rustix::fs::ftruncate(&fd, 0).expect("nothing forbids it");
             }
@@ -168,7 +168,7 @@ fn commit_by_value(harness: &Harness, port: u16, sizes: &[usize]) -> u64 {
         data.resize(*size, 0);
         attacker.commit(&Proto::new().message(1, &moved(0, 0, attacker.buffer).bytes(4, data)));
     }
-    // What makes sense is still taken.
+    // The service still takes valid packets.
     attacker.producer.commit_data(attacker.buffer, &RawChunk::new(2, 0, &[packet(0, "one more")]));
     assert_eq!(attacker.texts(), ["one more"]);
     attacker.buffer_stat(CHUNKS_WRITTEN) - 1
@@ -328,7 +328,7 @@ fn identity(pid: i64, uid: i64) -> Vec<u8> {
     Proto::new().message(8, &identity).frame()
 }
 
-/// What the service appended to the packets of an attacker: uid and pid.
+/// Fields that the service appended to the packets of an attacker: uid and pid.
 fn stamped(attacker: &mut Attacker) -> Vec<(i32, i32)> {
     let packets = attacker.consumer.read();
     let own = packets.iter().filter(|packet| raw::text_of(packet).is_some());

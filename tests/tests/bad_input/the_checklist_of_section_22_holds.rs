@@ -1,7 +1,8 @@
 //! `docs/spec/wire-protocol.md` §22: what a service has to do, row by row, over real sockets, ours
 //! and as a control Perfetto's.
 //!
-//! What a client has to do, and what cannot be seen from outside, is tested [elsewhere](ELSEWHERE).
+//! Duties of a client, and rows that cannot be seen from outside, are tested
+//! [elsewhere](ELSEWHERE).
 
 use esatto_tests::raw::{self, ONE_COMPLETE, RawChunk, RawConsumer, RawProducer, moved, packet};
 use esatto_tests::wire::{self, MAX_PAYLOAD, Peer, Proto, Reply};

@@ -85,7 +85,7 @@ fn cut(implementation: Implementation, options: &[&str], end: impl FnOnce(&Harne
     Ok(())
 }
 
-/// Whether some process has `threads` threads named `worker-…`: the application emits.
+/// True if some process has `threads` threads named `worker-…`: then the application emits.
 fn emits(record: &Program) -> bool {
     let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", record.pid())).unwrap_or_default();
     children.split_whitespace().any(|child| {

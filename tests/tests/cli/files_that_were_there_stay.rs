@@ -138,7 +138,7 @@ fn a_terminal_is_refused() {
 #[test]
 fn a_full_disk_leaves_what_the_shell_had_written() {
     let harness = Harness::new();
-    // What the process may write ends within the trace: 1 KiB blocks.
+    // The limit of the file size (blocks of 1 KiB) lies within the trace.
     let script = "{ head -c 1500 /dev/zero; ulimit -f 2; trap '' XFSZ; $ESATTO record -o - -- true; } > log";
     let mut command: Command = harness.command("bash");
     let output = command.env("ESATTO", esatto_bin()).args(["-c", script]).output().expect("it runs");

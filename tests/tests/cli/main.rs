@@ -1,4 +1,4 @@
-//! What a user types, and what comes of it.
+//! Commands as a user types them, and their effects.
 
 mod a_command_is_recorded_until_it_ends;
 mod a_trace_is_summed_up;

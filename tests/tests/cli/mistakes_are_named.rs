@@ -1,4 +1,4 @@
-//! What is wrong, why, and where: in one line, and nothing is recorded.
+//! A mistake is reported in one line: what is wrong, why, and where. Nothing is recorded.
 
 use esatto_tests::{Harness, Implementation, esatto_bin};
 use std::path::Path;

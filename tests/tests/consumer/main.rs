@@ -28,7 +28,7 @@ data_sources { config {
 } }
 "#;
 
-/// What all tests here need.
+/// Requirements of all tests here.
 fn require() -> Result<(), Skip> {
     Peer::Official.require()?;
     Peer::TraceProcessor.require()

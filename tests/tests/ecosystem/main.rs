@@ -47,7 +47,7 @@ const CHAINS: &str = "
         join lanes on lanes.id = chain.lane where polls.name = lanes.name)
     select * from chain;";
 
-/// What holds of every application that consists of lanes and polls.
+/// Checks every application that consists of lanes and polls.
 fn assert_lanes_read_right(trace: &Trace) {
     let polls_outside = "select polls.name, polls.ts, polls.dur, lanes.ts as lane_ts, lanes.dur as lane_dur
         from chain join lanes on lane = lanes.id join polls on poll = polls.id

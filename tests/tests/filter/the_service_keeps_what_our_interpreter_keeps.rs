@@ -121,13 +121,13 @@ fn scenario(service: Implementation, consumer: Implementation, writes_file: bool
         // Of v56, they are taken before the last packets go through the filter.
         Implementation::Theirs => assert!(errors <= refused as u64, "{errors} errors, {refused} malformed packets"),
     }
-    // What is left of a malformed packet is no packet for a consumer, and an empty one in a file.
+    // A consumer gets no packet in place of a malformed one; a file gets an empty packet.
     assert_eq!(empty, if writes_file { refused } else { 0 });
     Ok(())
 }
 
-/// What goes into a packet: fields that are allowed and fields that are not, messages, strings, and
-/// now and then a mistake below the top (a service drops a packet with one at the top).
+/// Makes a packet of allowed and other fields, messages and strings. Sometimes a nested message is
+/// malformed (a service drops a packet that is malformed at the top level).
 fn packet(random: &mut Random) -> Proto {
     fields(random, &FIELDS, 3)
 }

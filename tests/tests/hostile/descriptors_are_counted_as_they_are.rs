@@ -89,7 +89,7 @@ fn there_are_some_left_when_connections_hold_all_of_theirs() {
             wait_for_more(service, before + 1 + holders.len() * OF_CONNECTION);
             assert!(service.descriptors() < LIMIT, "{} descriptors", service.descriptors());
 
-            // Whoever is connected gets memory and files.
+            // A connected producer gets memory and files.
             bob.offer("wanted");
             assert!(bob.await_start().instance > 0 && bob.has_memory());
             let path = harness.path("trace");

@@ -1,4 +1,4 @@
-//! What the service must remember of producers beside their packets is bounded for all connections
+//! The service bounds the memory that producers cost it besides their packets: for all connections
 //! of a user together, and for a buffer by its size.
 
 use crate::users::{ALICE, BOB, as_user, open_to_all, require_root};

@@ -1,5 +1,5 @@
-//! What there is a limited number of is shared by users: one who takes all that is allowed leaves
-//! the others theirs.
+//! Users share limited resources: a user who takes everything that the service allows leaves the
+//! shares of other users.
 
 use crate::users::{ALICE, BOB, as_user, open_to_all, require_root};
 use esatto_tests::bystander::{watch, watch_behind_relay};

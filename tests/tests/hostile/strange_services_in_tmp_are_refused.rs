@@ -113,7 +113,7 @@ fn accepts(listen: impl Fn(&Path) -> UnixListener) {
     speaks(&consumers);
 }
 
-/// What the next client says before it goes.
+/// Reads everything that the next client sends before it disconnects.
 fn all_it_says(listener: &UnixListener) -> Vec<u8> {
     let mut said = Vec::new();
     accept(listener).read_to_end(&mut said).expect("it says something, or goes");

@@ -9,11 +9,11 @@ use esatto_tests::raw::{self, RawConsumer, RawProducer};
 use esatto_tests::wire::{self, Proto};
 
 const PRODUCERS: u64 = 32;
-/// What each of them may register.
+/// Data sources that each of them may register.
 const REGISTRATIONS: u64 = 1024;
-/// What a config may ask for.
+/// Data sources that a config may ask for.
 const WANTED: u64 = 1024;
-/// What a session may make for all, beyond what each producer may have.
+/// Instances of a session for all producers, beyond the share of each.
 const INSTANCES: u64 = 16_384;
 
 /// The names of one producer: some that all of its data sources have, some that all producers have,

@@ -55,8 +55,8 @@ fn theirs_recorded_by_theirs() {
     record(Implementation::Theirs, Implementation::Theirs);
 }
 
-/// What threads have not committed yet comes with a flush, because producers scrape themselves
-/// where the service cannot.
+/// A flush brings packets that threads have not committed yet: producers scrape themselves where
+/// the service cannot.
 fn scrape(producer: Implementation, service: Implementation) -> Result<(), Skip> {
     Conversation { producer, service, consumer: Implementation::Ours }.require()?;
     let harness = Harness::new();
@@ -73,7 +73,7 @@ fn scrape(producer: Implementation, service: Implementation) -> Result<(), Skip>
     Ok(())
 }
 
-/// Whether the kernel says that the thread which emits is in the sleep that follows.
+/// True if the emitting thread sleeps, as the kernel reports: it has emitted.
 fn sleeps(application: &Program) -> bool {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", application.pid())).expect("it runs");
     let text = |path| std::fs::read_to_string(path).unwrap_or_default();

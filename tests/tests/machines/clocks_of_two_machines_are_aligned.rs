@@ -14,8 +14,7 @@ const SHORT: Workload = Workload { threads: 1, rounds: 20, pause_us: 1000 };
 const BOOTTIME_S: u64 = 200_000;
 const MONOTONIC_S: u64 = 100_000;
 
-/// What the estimate may be wrong by, on a machine that is busy with other things: a round trip
-/// takes microseconds.
+/// Tolerance of the estimate on a busy machine. A round trip takes microseconds.
 const TOLERANCE_NS: i64 = 1_000_000_000;
 
 /// Something that is in the other time namespace, as long as it lives.

@@ -113,7 +113,7 @@ fn wrap(wrapper: &[OsString], command: &mut Command) {
     *command = outer;
 }
 
-/// What the trace processor finds in a trace: the machines, and on which of them each process was.
+/// Machines in a trace, and the machine of each process, from the trace processor.
 pub(crate) struct Found {
     /// The ids; the host's is 0.
     pub(crate) machines: Vec<i64>,

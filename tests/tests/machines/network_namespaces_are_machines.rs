@@ -19,7 +19,7 @@ impl Namespace {
         Ok(this)
     }
 
-    /// What starts programs inside.
+    /// Command that starts programs inside.
     fn wrapper(&self) -> Vec<OsString> {
         ["ip", "netns", "exec", &self.0].map(OsString::from).to_vec()
     }

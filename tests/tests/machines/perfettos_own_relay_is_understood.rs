@@ -1,5 +1,5 @@
-//! What Perfetto's `traced_relay` and a producer behind it once sent, played to our daemon over
-//! TCP: the trace is theirs.
+//! Plays bytes to our daemon over TCP that Perfetto's `traced_relay` and a producer behind it once
+//! sent. The trace has their packets.
 
 use crate::guest::{host, loopback_address};
 use esatto_protozero::Owned as _;
@@ -117,8 +117,7 @@ fn and_leaves_the_same_trace() {
     });
 }
 
-/// What a trace holds from the other machine: the texts that the producer wrote, and how often the
-/// clocks were read.
+/// Packets from the other machine: the producer's texts, and the number of clock readings.
 fn remote_packets(trace: &Path) -> Vec<String> {
     let bytes = std::fs::read(trace).expect("a trace");
     let packets =

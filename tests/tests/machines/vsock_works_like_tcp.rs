@@ -33,7 +33,7 @@ fn through_a_relay() {
     });
 }
 
-/// Whether this machine can connect to itself.
+/// Tests if this machine can connect to itself.
 fn loopback(port: u32) -> Result<(), Skip> {
     let no = |e: esatto_ipc::Error| Skip(format!("no vsock loopback: {e}"));
     let address = Address::Vsock { cid: LOCAL, port };

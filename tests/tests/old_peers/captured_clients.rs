@@ -1,5 +1,5 @@
-//! What clients of v15 really sent, byte by byte, to our service and as a control to Perfetto's:
-//! the trace has the packets that it had then.
+//! Plays the bytes of real v15 clients to our service, and as a control to Perfetto's. The trace
+//! has the same packets as then.
 
 use esatto_tests::raw::PAGE_SIZE;
 use esatto_tests::wire::{self, Peer, Proto};

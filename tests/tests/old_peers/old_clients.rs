@@ -160,7 +160,8 @@ mod acknowledgements_are_waited_for_only_if_announced {
     }
 }
 
-/// Who did not announce that it can is not asked to clear its state: it would not know the command.
+/// The service asks only clients that announced it to clear their state. Others do not know the
+/// command.
 mod incremental_state_is_cleared_only_if_announced {
     use super::*;
 

@@ -13,12 +13,12 @@ const WORKLOAD: Workload = Workload { threads: 1, rounds: 3, pause_us: 0 };
 /// count; and the last one.
 const EVENTS: usize = 3 * 8 + 1;
 
-/// What a service of some age does.
+/// Behaviour of a service of a certain age.
 struct Age {
     methods: Methods,
     /// The answer to InitializeConnection.
     introduction: Proto,
-    /// Whether it sends setup_data_source.
+    /// True if it sends setup_data_source.
     sets_up: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a distribution installs: `packaging/`, and the C library.
+//! Tests of the files that a distribution installs: `packaging/`, and the C library.
 
 mod c_library;
 mod sandbox;

@@ -43,7 +43,7 @@ pub(crate) const STATE: &str = "/var/lib/perfetto";
 pub(crate) struct Sandbox {
     pub(crate) harness: Harness,
     pub(crate) traced: Program,
-    /// What the daemon tells the service manager arrives here.
+    /// Receives the daemon's messages to the service manager.
     pub(crate) manager: UnixDatagram,
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn allowed_calls(unit: &Unit) -> Result<Vec<String>, Skip> {
     let (groups, mut names): (Vec<String>, Vec<String>) =
         unit.words("SystemCallFilter").into_iter().map(str::to_owned).partition(|word| word.starts_with('@'));
     assert!(!names.iter().any(|name| name.starts_with('~')), "this test cannot subtract");
-    // What systemd allows in any case is a group of its own.
+    // The calls that systemd always allows are a group of their own.
     let listing = output(systemd("systemd-analyze")?.arg("syscall-filter").arg("@default").args(groups));
     let mut calls: Vec<String> =
         listing.lines().map(str::trim).filter(|line| !line.starts_with(['#', '@'])).map(str::to_owned).collect();

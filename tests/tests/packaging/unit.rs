@@ -56,7 +56,7 @@ pub(crate) fn tool(program: &str, part: &str) -> Result<Command, Skip> {
     if found { Ok(Command::new(program)) } else { Err(Skip(format!("no peers: run 'cargo xtask peers {part}'"))) }
 }
 
-/// What the command prints, complaints first; it must succeed.
+/// Output of the command, its complaints first. It must succeed.
 pub(crate) fn output(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
     let both = [output.stderr, output.stdout].concat();

@@ -1,5 +1,4 @@
-//! What goes into a buffer comes out of it: every kind of chunk, in both fill policies, with V1 and
-//! V2.
+//! Every kind of chunk comes out of a buffer as it went in, in both fill policies, with V1 and V2.
 
 use crate::compare;
 use crate::outcome::Rules::{V1, V2, V2WithoutMarks};

@@ -1,6 +1,5 @@
-//! What consumers do beside configuring, ending and reading: flushes of every kind, detaching and
-//! attaching, changes of a running config, acknowledgements that come or not, several sessions at
-//! once.
+//! Calls of consumers besides configuring, ending and reading: flushes of every kind, detaching and
+//! attaching, changes of a running config, late acknowledgements, several sessions at once.
 
 use crate::compare;
 use crate::outcome::Rules::V2;

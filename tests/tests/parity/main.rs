@@ -2,7 +2,7 @@
 //! and ours: the traces have the same packets in the same order, the statistics the same counters,
 //! the producer gets the same commands.
 //!
-//! What differs rightly is listed, and nothing else is left out of the comparison:
+//! This table lists the differences that are right. The comparison leaves out nothing else:
 //!
 //! | field | reason |
 //! | --- | --- |

@@ -1,10 +1,10 @@
-//! What came of a scenario, without what may differ.
+//! Outcome of a scenario, without the parts that may differ.
 
 use esatto_tests::wire::{self, Proto, Value};
 use std::collections::BTreeSet;
 use std::io::Read as _;
 
-/// What is compared beside the packets.
+/// Parts that are compared besides the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rules {
     /// Buffers with V2: the packets of each sequence, the marks of losses, and all statistics that
@@ -92,7 +92,7 @@ impl Outcome {
         self.stats.push(stats.to_vec());
     }
 
-    /// What a consumer is told, in its place among the commands that were noted.
+    /// Notes a message to a consumer, in its place among the commands.
     pub(crate) fn told(&mut self, text: &str) {
         self.commands.push(format!("told {text}"));
     }
@@ -167,7 +167,7 @@ fn counters(stats: &[u8], rules: Rules) -> Vec<String> {
 impl Packet {
     fn new(packet: &[u8]) -> Self {
         let mut fields = wire::fields(packet);
-        // What the service appends may come in any order.
+        // The service may append its fields in any order.
         fields.sort_by_key(|(field, _)| *field);
         let sequence = wire::int(packet, 10);
         let is_of_service = sequence <= 1;

@@ -7,7 +7,7 @@ use esatto_tests::raw::{NEEDS_PATCHING, RawChunk, RawConsumer, RawProducer, Star
 use esatto_tests::wire::{self, Proto};
 use std::collections::BTreeMap;
 
-/// Who plays.
+/// The producer and the consumer of a scenario.
 pub(crate) struct Players<'a> {
     pub(crate) harness: &'a Harness,
     pub(crate) producer: RawProducer,

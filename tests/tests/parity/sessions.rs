@@ -1,5 +1,4 @@
-//! What a session's config asks of the service: what it says itself, when it flushes, starts, stops
-//! and writes.
+//! Requests of a session's config: service packets, flushes, starts, stops and written files.
 
 use crate::compare;
 use crate::outcome::Rules::V2;

@@ -207,8 +207,8 @@ fn case_05_a_service_may_be_lost_more_than_a_hundred_times() {
         let listener = UnixListener::bind(&socket).expect("a socket");
         let accepted = AtomicBool::new(false);
         let mut port = std::thread::scope(|scope| {
-            // What appears in the folder is connected to at once: here it may be there before
-            // anybody looks for it.
+            // The SDK connects at once to a socket that appears in the folder. Here it may appear
+            // before the SDK watches the folder.
             scope.spawn(|| {
                 while !accepted.load(Ordering::SeqCst) {
                     drop(harness.write("poke", ""));
@@ -302,8 +302,8 @@ fn case_04_sockets_can_be_delivered() {
     let harness = Harness::new();
     let listener = UnixListener::bind(harness.producer_socket()).expect("a socket");
 
-    // What is no socket, and a request that nobody answers, lead to another one, a second later
-    // each.
+    // After a descriptor that is no socket, and after a request without an answer, the SDK asks
+    // again a second later.
     next().deliver(std::fs::File::open("/dev/null").expect("is there"));
     drop(next());
     next().deliver(UnixStream::connect(harness.producer_socket()).expect("connects"));

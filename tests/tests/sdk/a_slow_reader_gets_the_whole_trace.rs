@@ -12,7 +12,7 @@ esatto_tests::scenario!(record, check);
 
 const EVENTS: usize = 48 << 10;
 
-/// What the process has in use, in KiB.
+/// Memory of the process in KiB.
 fn memory_kb() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it has memory");

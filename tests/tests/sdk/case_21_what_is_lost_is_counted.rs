@@ -4,7 +4,7 @@ esatto::categories! {
     static APP = "app";
 }
 
-/// What the trace processor has to say of it, and this only.
+/// The only statistics that the trace processor may report.
 const LOSSES: &[&str] = &["traced_buf_trace_writer_packet_loss", "traced_buf_sequence_packet_loss"];
 
 esatto_tests::scenario!(Scenario::new(record).check(check).tolerating(LOSSES));
@@ -19,7 +19,7 @@ fn record(recorder: &Recorder) {
     for n in 0..BURST {
         esatto::instant!(APP, "burst", n = n);
     }
-    // What follows finds memory again, as soon as the service has taken what there was.
+    // Later packets find free memory when the service has taken the earlier ones.
     session.flush(None).wait().expect("is flushed");
     for n in 0..10_u32 {
         esatto::instant!(APP, "afterwards", n = n);

@@ -1,6 +1,6 @@
-//! What was recorded before a flush can be read after it, while the session goes on; the parts make
-//! up one file. Case 30: also the last event of another thread that sleeps, which does nothing
-//! about it.
+//! After a flush, a running session can read all packets that were recorded before it; the parts
+//! make up one file. Case 30: this includes the last event of another thread, even if that thread
+//! sleeps.
 
 use std::sync::mpsc;
 

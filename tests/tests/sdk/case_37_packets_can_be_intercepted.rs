@@ -29,7 +29,7 @@ impl Interceptor for Keeper {
     }
 }
 
-/// What the interceptor gets is a trace by itself.
+/// The intercepted packets are a trace by themselves.
 fn record(recorder: &Recorder) {
     esatto::interceptor::register::<Keeper>("test_interceptor").expect("may be called this");
     let _tracing = recorder.connect(CATEGORIES);

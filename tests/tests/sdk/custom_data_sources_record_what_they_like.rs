@@ -17,7 +17,7 @@ struct Sampler {
     number: u32,
 }
 
-/// What was called.
+/// The callbacks, in order.
 static CALLS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Ends and flushes that are put off.
 static STOPS: Mutex<Vec<Stop>> = Mutex::new(Vec::new());

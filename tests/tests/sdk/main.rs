@@ -36,7 +36,7 @@ mod wrong_permissions_are_explained;
 use esatto::schema::TracePacketReader;
 use esatto_tests::sdk::Trace;
 
-/// What test events of a trace say, in the order of the trace.
+/// Texts of the test events, in the order of the trace.
 fn texts(trace: &Trace) -> Vec<String> {
     let text = |packet: &[u8]| {
         let text = TracePacketReader::new(packet).for_testing()?.str()?.to_vec();

@@ -35,7 +35,7 @@ fn record(recorder: &Recorder) {
     });
     named.join().expect("ends");
     let odd = std::thread::spawn(|| {
-        // What the system calls the thread: 15 bytes, whichever.
+        // The system's name of the thread: any 15 bytes.
         std::fs::write("/proc/thread-self/comm", b"odd \xff\xc3 name").expect("it is this thread's own");
         esatto::instant!(APP, "in an odd thread");
     });

@@ -26,7 +26,7 @@ fn write(writer: &mut TraceWriter, text: &str) {
     packet.typed::<TracePacketWriter<'_>>().for_testing().str(text);
 }
 
-/// What the service asked for, until the instance has ended.
+/// Commands of the service until the instance has ended.
 fn drive(mut endpoint: Endpoint) -> Vec<&'static str> {
     let descriptor = DataSourceDescriptor {
         name: Some("com.example.driven".into()),

@@ -1,4 +1,4 @@
-//! What [`esatto::Builder`] says about a producer: batched commits (row 29), direct patching, the
+//! Settings of a producer in [`esatto::Builder`]: batched commits (row 29), direct patching, the
 //! process's track.
 
 use std::time::Duration;

@@ -12,7 +12,7 @@ pub(crate) struct Run {
     pub(crate) label: &'static str,
 }
 
-/// What a run of `cargo test` came to.
+/// Outcome of a run of `cargo test`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) passed: usize,

@@ -61,7 +61,7 @@ impl Skips {
             .map_err(|error| format!("cannot write {}: {error}", self.file.display()))
     }
 
-    /// What was skipped since [`Skips::new`].
+    /// Checks that were skipped since [`Skips::new`].
     pub(crate) fn collect(&self) -> Result<Vec<Skip>, String> {
         let text = std::fs::read_to_string(&self.file).map_err(|error| format!("{}: {error}", self.file.display()))?;
         Ok(text.lines().map(|line| self.judge(line)).collect())

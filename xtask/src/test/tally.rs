@@ -4,7 +4,7 @@ use super::libtest::Outcome;
 use super::skips::Skip;
 use std::time::Duration;
 
-/// What `cargo xtask test` has seen so far.
+/// Results of `cargo xtask test` so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     passed: usize,
@@ -37,7 +37,7 @@ impl Tally {
         self.skips.extend(skips);
     }
 
-    /// Whether nothing failed and nothing was skipped that may not be.
+    /// True if nothing failed and every skip is allowed.
     pub(crate) fn is_good(&self) -> bool {
         self.failed.is_empty() && self.skips.iter().all(|skip| skip.allowed)
     }

@@ -2,11 +2,11 @@
 
 use esatto_protozero::{DecodeError, Fields, Value, wire};
 
-/// What is known of a message type: what the bytes of its fields are, by their numbers.
+/// Table of a message type: the payload of each field, by field number.
 #[derive(Debug)]
 pub(crate) struct Message(&'static [Payload]);
 
-/// What the bytes of a field are.
+/// Payload of a length-delimited field.
 #[derive(Clone, Copy, Debug)]
 #[allow(dead_code, reason = "a schema need not have all of them")]
 pub(crate) enum Payload {
@@ -30,7 +30,7 @@ mod tables {
 
 pub(crate) use tables::TRACE;
 
-/// What was seen: enough for every value to count, in whatever order.
+/// Checksum of a walk: every value changes it, the order does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// Nested messages, numbers (of packed ones each) and pieces of bytes.

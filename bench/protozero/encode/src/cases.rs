@@ -1,4 +1,4 @@
-//! What is measured, and with what.
+//! The measured cases and their encoders.
 //!
 //! An operation is a function that is not inlined and whose arguments the compiler does not know,
 //! whoever encodes.

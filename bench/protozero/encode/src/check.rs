@@ -17,7 +17,7 @@ use crate::peers::quick_protobuf::QuickProtobuf;
 use crate::peers::rust_protobuf::RustProtobuf;
 use crate::ring::SLOT;
 
-/// What prost reads each of them as.
+/// The type as which prost reads each kind.
 trait Decoded: Kind {
     type Message: Message + Default + PartialEq + Debug;
 }

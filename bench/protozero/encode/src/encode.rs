@@ -1,10 +1,10 @@
-//! What an encoder is asked for.
+//! The interface of a measured encoder.
 
 use crate::values;
 
 /// A message of the table.
 pub(crate) trait Kind {
-    /// What goes into it.
+    /// Values that it encodes.
     type Values: 'static;
     const NAME: &'static str;
     const VALUES: &'static Self::Values;

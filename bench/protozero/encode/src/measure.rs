@@ -35,7 +35,7 @@ pub(crate) fn all(rounds: usize) {
     }
 }
 
-/// What is measured in turn.
+/// A case, measured in turn with the others.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) sides: Vec<Side>,

@@ -17,7 +17,7 @@ pub(crate) trait Peer: Sized {
     type EveryField: Default + Wire<Self>;
     /// `bench.Trace`
     type Trace: Default + Wire<Self>;
-    /// What else is worth keeping.
+    /// State that is kept between operations.
     type Keep: Default;
 
     fn flat(message: &mut Self::EveryField, values: &values::Flat);

@@ -1,4 +1,4 @@
-//! What is written.
+//! The values that the cases write.
 
 /// Of the flat message, and of every level of the nested one: upstream's values.
 #[derive(Clone, Copy, Debug)]

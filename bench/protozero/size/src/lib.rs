@@ -1,4 +1,4 @@
-//! What the call sites have in common.
+//! Shared code of the call sites.
 //!
 //! A call site is a function `site_KIND::<N>` that is not inlined, one for each of the [`SITES`]
 //! sets of values: they differ in an address, so that the compiler cannot make one of them all. The
@@ -9,7 +9,7 @@ use std::hint::black_box;
 /// Copies of each kind of call site.
 pub const SITES: usize = 16;
 
-/// What a call site sets fields to.
+/// Field values of a call site.
 #[derive(Clone, Copy, Debug)]
 pub struct Values {
     /// `field_int32`

@@ -58,7 +58,7 @@ macro_rules! sites {
 
 sites!(site_a site_b site_c site_d);
 
-/// What a function takes that does nothing.
+/// Size of a function that does nothing.
 mod site_none {
     #[inline(never)]
     pub(super) fn nothing(_: u64, _: &str) {}

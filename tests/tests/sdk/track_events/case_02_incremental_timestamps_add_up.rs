@@ -4,7 +4,7 @@ use super::{all, boot_ns, sequences};
 
 esatto::categories! { static APP = "app"; }
 
-/// What the clock of the events may differ from the system's.
+/// Tolerance between the clock of the events and the system's.
 const ERROR_NS: i64 = 1000;
 
 mod in_nanoseconds {

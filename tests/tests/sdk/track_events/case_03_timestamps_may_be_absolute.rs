@@ -41,7 +41,7 @@ fn check(trace: &Trace, unit_ns: u64, clock: u32) {
     assert_eq!(clocks.is_some(), unit_ns != 1, "the trace clock needs no snapshot");
     let ids: Vec<_> = clocks.iter().flat_map(|snapshot| snapshot.clocks()).filter_map(|c| c.clock_id()).collect();
     assert!(ids.is_empty() || ids == [6, 65], "{ids:?}");
-    // What the reader adds to the product: the part of a unit that the snapshot was taken at.
+    // The reader adds this to the product: the fraction of a unit at the time of the snapshot.
     let rest = clocks.map_or(0, |snapshot| snapshot.clocks().next().and_then(|c| c.timestamp()).unwrap_or(0) % unit_ns);
     let events = packets.iter().filter(|packet| packet.track_event().is_some());
     for (event, tick) in events.zip(&ticks) {

@@ -26,7 +26,7 @@ mod other {
 
 esatto_tests::scenario!(record, check);
 
-/// What sessions want, and which events they get.
+/// Configs of sessions, and the events that each gets.
 fn sessions() -> Vec<(&'static str, TrackEventConfig, &'static [&'static str])> {
     let strings = |texts: &[&str]| texts.iter().map(|&t| t.into()).collect();
     let events =

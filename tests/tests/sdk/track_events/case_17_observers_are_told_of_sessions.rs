@@ -12,7 +12,7 @@ use super::all;
 esatto::categories! { static APP = "app"; }
 esatto_tests::scenario!(record, check);
 
-/// What was called, in which instance, and whether the category was on.
+/// The calls: name, instance, and true if the category was on.
 static CALLS: Mutex<Vec<(&str, usize, bool)>> = Mutex::new(Vec::new());
 static WRITERS: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 

@@ -52,7 +52,7 @@ impl Chunks {
         unsafe { self.delegate.as_ref() }.patched
     }
 
-    /// What was written, patches applied; as long as no chunk was used twice.
+    /// The written bytes with their patches applied. No chunk may have been used twice.
     pub(crate) fn read(&self) -> Vec<u8> {
         // SAFETY: as in `patched`.
         let delegate = unsafe { self.delegate.as_ref() };
