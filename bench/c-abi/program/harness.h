@@ -75,8 +75,8 @@ static inline void bench_pin(int index) {
   sched_setaffinity(0, sizeof set, &set);
 }
 
-/* Lets all threads begin a batch at the same time. They spin, because a batch is shorter than waking
- * a thread. */
+/* Lets all threads begin a batch at the same time. They spin, because a batch is shorter than
+ * waking a thread. */
 static inline void bench_meet(atomic_int* arrived, int threads) {
   int before = atomic_fetch_add(arrived, 1);
   int all = (before / threads + 1) * threads;

@@ -4,8 +4,8 @@
  * trace_points TRACE BATCHES PAUSE_US [CASE OPERATIONS]
  *
  * Measures every case on one thread and on two, and prints a line of JSON for each. The last line
- * holds the number of events. Their trace goes to a file. With a case, it only runs that case, on one
- * thread and without a pause, for profilers that count instructions. */
+ * holds the number of events. Their trace goes to a file. With a case, it only runs that case, on
+ * one thread and without a pause, for profilers that count instructions. */
 
 #define _GNU_SOURCE
 

@@ -120,8 +120,8 @@ fn programs_of_the_guide_compile() {
     for page in ["docs/how-to/c-and-cxx-program.md", "README.md"] {
         let text = std::fs::read_to_string(root().join(page)).expect("it is there");
         let (_, rest) = text.split_once("```c\n").expect("a program in C");
-        let lab = Lab::new();
-        let source = lab.write("first.c", rest.split_once("```").expect("its end").0);
+        let harness = Harness::new();
+        let source = harness.write("first.c", rest.split_once("```").expect("its end").0);
         let mut check = Command::new("gcc");
         check.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I"]);
         output(check.arg(root().join("crates/capi/include")).arg(source));
