@@ -7,16 +7,16 @@
 //! packets: 10–15 flags | 0–9 count
 //! ```
 //!
-//! Nothing here touches memory: these are the values, their checks and their arithmetic. The state
+//! This module accesses no memory: it has the values, their checks and their arithmetic. The state
 //! machine over them is [`crate::Smb`].
 
 use core::fmt;
 
 use crate::error::Error;
 
-/// Bytes in front of the first chunk of a page: the page word and a reserved word.
+/// Bytes before the first chunk of a page: the page word and a reserved word.
 pub const PAGE_HEADER_SIZE: usize = 8;
-/// Bytes in front of a chunk's payload.
+/// Bytes before a chunk's payload.
 pub const CHUNK_HEADER_SIZE: usize = 8;
 /// Offset of `chunk_id` in a chunk.
 pub const CHUNK_ID_OFFSET: usize = 0;
@@ -24,19 +24,19 @@ pub const CHUNK_ID_OFFSET: usize = 0;
 pub const WRITER_ID_OFFSET: usize = 4;
 /// Offset of `packets` (count and flags) in a chunk.
 pub const PACKETS_OFFSET: usize = 6;
-/// Most chunks a page can be divided into.
+/// Largest number of chunks in a page.
 pub const MAX_CHUNKS_PER_PAGE: usize = 14;
 /// Chunks start at multiples of this.
 pub const CHUNK_ALIGNMENT: usize = 4;
 /// Largest value of a chunk's fragment count (10 bits).
 pub const MAX_PACKET_COUNT: u16 = 0x3ff;
-/// Bytes of the size field in front of a fragment when it is written (readers take 1 to 4).
+/// Bytes of the size field before a fragment. Writers use 4 bytes, readers accept 1 to 4.
 pub const FRAGMENT_SIZE_LEN: usize = 4;
-/// The size value that means "the writer gave up on this packet" (§6).
+/// Size value that means "the writer gave up on this packet" (§6).
 pub const DROP_MARKER: u32 = 0x0fff_ffff;
-/// The drop marker as it stands in memory.
+/// Bytes of the drop marker in memory.
 pub const DROP_MARKER_BYTES: [u8; 4] = [0xff, 0xff, 0xff, 0x7f];
-/// Largest writer id a producer hands out (§8; since v53, 1023 before).
+/// Largest writer id that a producer assigns (§8). Before v53 it was 1023.
 pub const MAX_WRITER_ID: u16 = 32767;
 /// Largest chunk the ABI knows: a Div1 page of 64 KiB.
 pub const MAX_CHUNK_SIZE: usize = PageSize::MAX_ABI - PAGE_HEADER_SIZE;
@@ -55,7 +55,7 @@ const _: () = assert!(PageSize::MAX_ABI <= 1 << 16, "offsets in a chunk are sent
 
 /// Size of a page in bytes: a multiple of 4096, at most 65536 (`docs/spec/shared-memory.md` §3).
 ///
-/// These are the limits of the ABI; what a service agrees to is narrower, see [`crate::size`].
+/// These are the limits of the ABI. A service accepts fewer sizes: see [`crate::size`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PageSize(u32);
 
@@ -64,7 +64,7 @@ impl PageSize {
     pub const MIN: usize = 4096;
     /// Largest page of the ABI.
     pub const MAX_ABI: usize = 65536;
-    /// 4 KiB, what everybody uses unless told otherwise.
+    /// 4 KiB, the default of all producers and services.
     pub const DEFAULT: Self = Self(4096);
 
     /// Checks a size in bytes.
@@ -78,16 +78,16 @@ impl PageSize {
         Ok(Self(bytes as u32))
     }
 
-    /// Checks a size in KiB, as `setup_tracing` carries it.
+    /// Checks a size in KiB, the unit in `setup_tracing`.
     ///
     /// # Errors
     /// [`Error::PageSize`], as [`PageSize::new`].
     pub const fn from_kib(kib: u32) -> Result<Self, Error> {
-        // Saturating: an absurd number stays absurd on 32-bit machines too.
+        // Saturating: a number that is too large stays too large on 32-bit machines.
         Self::new((kib as usize).saturating_mul(1024))
     }
 
-    /// The size in bytes.
+    /// Returns the size in bytes.
     #[inline]
     pub const fn bytes(self) -> usize {
         self.0 as usize
@@ -96,7 +96,7 @@ impl PageSize {
 
 /// How a page is divided (`docs/spec/shared-memory.md` §4).
 ///
-/// Every shipping producer uses [`PageLayout::Div1`] only; a service takes all five.
+/// Every shipping producer uses only [`PageLayout::Div1`]. A service accepts all five.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum PageLayout {
@@ -116,7 +116,8 @@ impl PageLayout {
     /// All layouts, in the order of their numbers.
     pub const ALL: [Self; 5] = [Self::Div1, Self::Div2, Self::Div4, Self::Div7, Self::Div14];
 
-    /// The layout with this number; `None` for 0 (not partitioned) and the reserved 6 and 7.
+    /// Returns the layout with this number; `None` for 0 (not partitioned) and the reserved 6 and
+    /// 7.
     #[inline]
     pub const fn from_bits(bits: u32) -> Option<Self> {
         match bits {
@@ -129,7 +130,7 @@ impl PageLayout {
         }
     }
 
-    /// Number of chunks in a page.
+    /// Returns the number of chunks in a page.
     #[inline]
     pub const fn chunks(self) -> usize {
         match self {
@@ -141,7 +142,7 @@ impl PageLayout {
         }
     }
 
-    /// Bytes of one chunk, header included.
+    /// Returns the size of one chunk in bytes, header included.
     #[inline]
     pub const fn chunk_size(self, page: PageSize) -> usize {
         let size = (page.bytes() - PAGE_HEADER_SIZE) / self.chunks();
@@ -153,13 +154,13 @@ impl PageLayout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ChunkState {
-    /// Nobody's; its header is zero.
+    /// Free: the chunk has no owner, and its header is zero.
     Free = 0,
-    /// The producer's writer fills it.
+    /// A writer of the producer fills it.
     BeingWritten = 1,
     /// The service copies it.
     BeingRead = 2,
-    /// Finished by the producer, waiting for the service.
+    /// The producer has finished it, and it waits for the service.
     Complete = 3,
 }
 
@@ -174,27 +175,28 @@ impl ChunkState {
     }
 }
 
-/// A page word, read once (`docs/spec/shared-memory.md` §4).
+/// Page word, read once (`docs/spec/shared-memory.md` §4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PageWord(pub u32);
 
 impl PageWord {
-    /// The word of a page that is not partitioned: the whole page is free.
+    /// Word of a page that is not partitioned: the whole page is free.
     pub const FREE: Self = Self(0);
 
-    /// The word of a page just partitioned, all chunks free.
+    /// Returns the word of a page that was just partitioned: all chunks are free.
     #[inline]
     pub const fn partitioned(layout: PageLayout) -> Self {
         Self((layout as u32) << LAYOUT_SHIFT)
     }
 
-    /// The layout; `None` if not partitioned or reserved. Bit 31 is ignored.
+    /// Returns the layout; `None` if the page is not partitioned or the layout is reserved. Bit 31
+    /// is ignored.
     #[inline]
     pub const fn layout(self) -> Option<PageLayout> {
         PageLayout::from_bits((self.0 >> LAYOUT_SHIFT) & LAYOUT_MASK)
     }
 
-    /// Number of chunks the layout has, 0 if there is no valid layout.
+    /// Returns the number of chunks of the layout; 0 if there is no valid layout.
     #[inline]
     pub const fn chunks(self) -> usize {
         match self.layout() {
@@ -203,7 +205,7 @@ impl PageWord {
         }
     }
 
-    /// State of chunk `index`; `None` if the layout has no such chunk.
+    /// Returns the state of chunk `index`; `None` if the layout has no such chunk.
     #[inline]
     pub const fn state(self, index: usize) -> Option<ChunkState> {
         if index >= self.chunks() {
@@ -212,10 +214,10 @@ impl PageWord {
         Some(ChunkState::from_bits(self.0 >> (2 * index)))
     }
 
-    /// The word after chunk `index` went to `state`.
+    /// Returns the word after chunk `index` went to `state`.
     ///
-    /// Freeing the last chunk that was not free gives [`PageWord::FREE`]: the page is
-    /// un-partitioned by the same store.
+    /// Freeing the last chunk that was not free gives [`PageWord::FREE`]: the same store ends the
+    /// partition of the page.
     #[inline]
     pub const fn with_state(self, index: usize, state: ChunkState) -> Self {
         debug_assert!(index < MAX_CHUNKS_PER_PAGE);
@@ -227,7 +229,7 @@ impl PageWord {
         Self(word)
     }
 
-    /// Index of the lowest free chunk of a partitioned page.
+    /// Returns the index of the lowest free chunk of a partitioned page.
     #[inline]
     pub fn first_free_chunk(self) -> Option<usize> {
         (0..self.chunks()).find(|&i| self.state(i) == Some(ChunkState::Free))
@@ -247,7 +249,8 @@ impl fmt::Debug for PageWord {
     }
 }
 
-/// Flags of a chunk (`docs/spec/shared-memory.md` §5): a set of bits, unknown ones kept.
+/// Flags of a chunk (`docs/spec/shared-memory.md` §5): a set of bits, in which unknown bits are
+/// kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ChunkFlags(pub u8);
 
@@ -258,23 +261,23 @@ impl ChunkFlags {
     pub const FIRST_CONTINUES: Self = Self(1);
     /// The last fragment continues in the writer's next chunk.
     pub const LAST_CONTINUES: Self = Self(2);
-    /// Length fields in the chunk are still zero; their values come as patches.
+    /// Length fields in the chunk are still zero. Their values come as patches.
     pub const NEEDS_PATCHING: Self = Self(4);
 
-    /// Whether all bits of `other` are set.
+    /// Returns true if all bits of `other` are set.
     #[inline]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Both sets together.
+    /// Returns the bits of both sets.
     #[inline]
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// This set without the bits of `other`.
+    /// Returns this set without the bits of `other`.
     #[inline]
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
@@ -294,13 +297,14 @@ impl Packets {
         Self((count & MAX_PACKET_COUNT) | ((flags.0 as u16) << FLAGS_SHIFT))
     }
 
-    /// Fragments in the chunk, the one being written and a trailing empty one included.
+    /// Returns the number of fragments in the chunk, including one being written and a trailing
+    /// empty one.
     #[inline]
     pub const fn count(self) -> u16 {
         self.0 & MAX_PACKET_COUNT
     }
 
-    /// The flags.
+    /// Returns the flags.
     #[inline]
     pub const fn flags(self) -> ChunkFlags {
         ChunkFlags((self.0 >> FLAGS_SHIFT) as u8)
@@ -310,7 +314,7 @@ impl Packets {
 /// A chunk header, read once or about to be stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ChunkHeader {
-    /// Number of the chunk in its writer's sequence; wraps.
+    /// Number of the chunk in its writer's sequence. It wraps.
     pub chunk_id: u32,
     /// The writer, 0 if none.
     pub writer_id: u16,
@@ -329,7 +333,7 @@ impl ChunkHeader {
         }
     }
 
-    /// The header as it stands in memory.
+    /// Returns the bytes of the header in memory.
     pub fn to_bytes(self) -> [u8; CHUNK_HEADER_SIZE] {
         let [a, b, c, d] = self.chunk_id.to_ne_bytes();
         let [e, f] = self.writer_id.to_ne_bytes();

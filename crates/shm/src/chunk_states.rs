@@ -6,14 +6,14 @@
 //!          acquire_for_writing            complete        acquire_for_reading         free
 //! ```
 //!
-//! Each state that belongs to somebody is a type: holding a [`Chunk<BeingWritten>`] *is* the right to
-//! write into it, and the transitions consume one and return the next. A free chunk belongs to nobody and has no value;
-//! neither has a complete one on the service's side, which only learns of it by two numbers in a
-//! message.
+//! Each state with an owner is a type. Holding a [`Chunk<BeingWritten>`] *is* the right to write
+//! into it. A transition consumes one state and returns the next. A free chunk has no owner and no
+//! value. On the service's side a complete chunk has no value either: the service learns of it by
+//! two numbers in a message.
 //!
-//! All transitions are compare-exchanges on the page word, because other chunks of the same page change at the
-//! same time. Each one is a release for what its side did before (payload, header) and an acquire for
-//! what the other side did (clearing the header):
+//! All transitions are compare-exchanges on the page word, because other chunks of the same page
+//! change at the same time. Each exchange releases what its side did before (payload, header) and
+//! acquires what the other side did (clearing the header):
 //!
 //! | store | makes visible | to the load |
 //! |---|---|---|
@@ -21,9 +21,10 @@
 //! | free (AcqRel) | the cleared header, and that the copy is done | acquire for writing |
 //! | `packets` (Release) | all fragments but the last one announced | scraping |
 //!
-//! Every ordering is that of an [`Access`], so that the models can do without it and see what breaks.
+//! Every ordering has a name in [`Access`], so that the models can remove it and see which model
+//! fails.
 //!
-//! Where a process dies between two of these stores, the chunk stays in the state it had: the service frees
+//! If a process dies between two of these stores, the chunk stays in its state. The service frees
 //! the whole region with the connection, so nothing has to be recovered.
 
 use core::{fmt, marker::PhantomData};
@@ -39,30 +40,30 @@ use crate::{
     sync::{AtomicU16, AtomicU32, Ordering},
 };
 
-/// Attempts of the service to change a page word. The other chunks of a page, 13 at most, each
-/// change twice at most until the service comes to them: an honest producer cannot make more of its
-/// attempts fail than that. One that changes the word without a pause wins, and keeps its chunk.
+/// Attempts of the service to change a page word. Each of the other chunks of a page, at most 13,
+/// changes at most twice before the service reaches it. An honest producer cannot make more
+/// attempts fail. A producer that changes the word without a pause keeps its chunk.
 pub(crate) const MAX_SERVICE_ATTEMPTS: u32 = 2 * MAX_CHUNKS_PER_PAGE as u32;
 
-/// Attempts of a writer to change a page word: far more than its siblings and a service that is
-/// sane make fail. Without a bound a service that changes the word without a pause would keep a
-/// thread of the program for ever; at the bound the chunk is lost.
+/// Attempts of a writer to change a page word. Other writers and a correct service make far fewer
+/// attempts fail. Without a bound, a service that changes the word without a pause would hold a
+/// thread of the program for ever. At the bound the chunk is lost.
 pub(crate) const MAX_WRITER_ATTEMPTS: u32 = 1024;
 
-/// The states of a chunk that somebody owns, as types.
+/// States of a chunk that has an owner, as types.
 pub mod state {
     use crate::abi::ChunkState;
 
     /// A state as a type.
     pub trait Owned {
-        /// The same as a value.
+        /// The state as a value.
         const STATE: ChunkState;
     }
 
     /// Owned by a writer.
     #[derive(Debug)]
     pub enum BeingWritten {}
-    /// Finished by its writer; nobody writes to it any more.
+    /// Finished by its writer, which writes to it no more.
     #[derive(Debug)]
     pub enum Complete {}
     /// Owned by the reader.
@@ -82,9 +83,10 @@ pub mod state {
 
 use state::{BeingRead, BeingWritten, Complete, Owned};
 
-/// A chunk in state `S`, and the right to move it to the next one.
+/// Chunk in state `S`, and the right to move it to the next state.
 ///
-/// Dropping it leaves the chunk in its state. All numbers in it were computed from one load of the page word.
+/// Dropping it leaves the chunk in its state. All its numbers were computed from one load of the
+/// page word.
 pub struct Chunk<S> {
     page: u32,
     index: u8,
@@ -95,32 +97,32 @@ pub struct Chunk<S> {
 }
 
 impl<S> Chunk<S> {
-    /// Index of the page.
+    /// Returns the index of the page.
     pub fn page(&self) -> u32 {
         self.page
     }
 
-    /// Index of the chunk in its page.
+    /// Returns the index of the chunk in its page.
     pub fn index(&self) -> u32 {
         u32::from(self.index)
     }
 
-    /// Offset of the chunk (its header) in the region.
+    /// Returns the offset of the chunk (its header) in the region.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Bytes of the chunk, header included.
+    /// Returns the size of the chunk in bytes, header included.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Offset of the payload in the region.
+    /// Returns the offset of the payload in the region.
     pub fn payload_offset(&self) -> usize {
         self.offset + CHUNK_HEADER_SIZE
     }
 
-    /// Bytes of payload.
+    /// Returns the size of the payload in bytes.
     pub fn payload_size(&self) -> usize {
         self.size - CHUNK_HEADER_SIZE
     }
@@ -137,7 +139,7 @@ impl<S: Owned> fmt::Debug for Chunk<S> {
     }
 }
 
-/// Why an access to a chunk did not happen.
+/// Reason why an access to a chunk did not happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Skip {
@@ -148,7 +150,7 @@ pub enum Skip {
         /// Pages the region has.
         pages: u32,
     },
-    /// The page is not divided into that many chunks.
+    /// The page has fewer chunks.
     NoSuchChunk {
         /// The chunk index that was named.
         chunk: u32,
@@ -160,23 +162,23 @@ pub enum Skip {
         /// The state it is in.
         state: ChunkState,
     },
-    /// The peer changed the layout or the state while the chunk was ours.
+    /// The peer changed the layout or the state while this side owned the chunk.
     Changed {
         /// The page word found.
         word: PageWord,
     },
     /// The peer changes the page without a pause: the bound of attempts was reached.
     Contended {
-        /// How often it was tried.
+        /// Number of attempts.
         attempts: u32,
     },
-    /// The pages of the memory went away; see [`Lost`](crate::Lost).
+    /// The pages of the memory were taken away: see [`Lost`](crate::Lost).
     Lost,
-    /// The header names writer 0, which is nobody. The chunk was freed.
+    /// The header names writer 0, which does not exist. The chunk was freed.
     NoWriter,
     /// The chunk bytes of an emulated commit are too short or too long.
     DataSize {
-        /// Their length.
+        /// Their number.
         len: usize,
     },
 }
@@ -198,7 +200,7 @@ impl fmt::Display for Skip {
 
 impl std::error::Error for Skip {}
 
-/// A region seen as pages and chunks.
+/// Shared memory buffer: a region, divided into pages and chunks.
 #[derive(Clone, Debug)]
 pub struct Smb<R> {
     region: R,
@@ -207,7 +209,7 @@ pub struct Smb<R> {
 }
 
 impl<R: Region> Smb<R> {
-    /// Divides a region into pages. A rest that is no whole page stays unused.
+    /// Divides a region into pages. Bytes after the last whole page stay unused.
     ///
     /// # Errors
     /// [`Error::Size`] if there is not a single page, or so many that their index does not fit.
@@ -219,17 +221,17 @@ impl<R: Region> Smb<R> {
         }
     }
 
-    /// The memory.
+    /// Returns the memory.
     pub fn region(&self) -> &R {
         &self.region
     }
 
-    /// Size of a page.
+    /// Returns the size of a page.
     pub fn page_size(&self) -> PageSize {
         self.page_size
     }
 
-    /// Number of pages.
+    /// Returns the number of pages.
     pub fn pages(&self) -> u32 {
         self.pages
     }
@@ -242,8 +244,8 @@ impl<R: Region> Smb<R> {
         PageWord(self.region.atomic_u32(self.page_offset(page)).load(Access::LoadPageWord.ordering()))
     }
 
-    /// Whether the word of a page can be anything but that of a free page. Unlike loading the word
-    /// it allocates no memory for a page that nobody ever used.
+    /// Returns false if the word of a page is that of a free page. Unlike loading the word, it
+    /// allocates no memory for a page that was never used.
     ///
     /// # Panics
     /// If there is no such page.
@@ -251,7 +253,7 @@ impl<R: Region> Smb<R> {
         self.region.is_written(self.page_offset(page))
     }
 
-    /// Divides a free page; false if it is not free.
+    /// Divides a free page. Returns false if it is not free.
     ///
     /// # Panics
     /// If there is no such page.
@@ -266,12 +268,12 @@ impl<R: Region> Smb<R> {
     /// Takes a free chunk to write into, and stores its header.
     ///
     /// # Errors
-    /// [`Skip`], saying why it cannot be had; nothing is changed then.
+    /// [`Skip`] with the reason. Nothing is changed then.
     pub fn acquire_for_writing(&self, page: u32, index: u32, header: ChunkHeader) -> Result<Chunk<BeingWritten>, Skip> {
         let chunk = self.acquire(page, index, ChunkState::Free, Access::AcquireForWriting, MAX_WRITER_ATTEMPTS)?;
         self.region.atomic_u32(chunk.offset + CHUNK_ID_OFFSET).store(header.chunk_id, Ordering::Relaxed);
         self.region.atomic_u16(chunk.offset + WRITER_ID_OFFSET).store(header.writer_id, Ordering::Relaxed);
-        // Release: whoever sees this count sees the two ids (§7, scraping).
+        // Release: a reader that sees this count sees the two ids (§7, scraping).
         self.packets_field(&chunk).store(header.packets.0, Access::StoreHeader.ordering());
         Ok(chunk)
     }
@@ -279,7 +281,7 @@ impl<R: Region> Smb<R> {
     /// Takes a complete chunk to copy it.
     ///
     /// # Errors
-    /// [`Skip`], saying why it cannot be had; nothing is changed then.
+    /// [`Skip`] with the reason. Nothing is changed then.
     pub fn acquire_for_reading(&self, page: u32, index: u32) -> Result<Chunk<BeingRead>, Skip> {
         if page < self.pages && !self.is_page_used(page) {
             return Err(Skip::NoSuchChunk { chunk: index, chunks: 0 });
@@ -287,7 +289,7 @@ impl<R: Region> Smb<R> {
         self.acquire(page, index, ChunkState::Complete, Access::AcquireForReading, MAX_SERVICE_ATTEMPTS)
     }
 
-    /// The count and flags of a chunk. Only its writer stores to them, with [`announce`].
+    /// Returns the count and flags of a chunk. Only its writer stores to them, with [`announce`].
     pub fn packets_field<S>(&self, chunk: &Chunk<S>) -> &AtomicU16 {
         self.region.atomic_u16(chunk.offset + PACKETS_OFFSET)
     }
@@ -300,24 +302,25 @@ impl<R: Region> Smb<R> {
     /// Publishes a chunk.
     ///
     /// # Errors
-    /// [`Skip::Changed`] if the page word no longer says that we write it, [`Skip::Contended`] if
-    /// it changes all the time; the chunk is lost then.
+    /// [`Skip::Changed`] if the page word no longer says that this side writes the chunk,
+    /// [`Skip::Contended`] if the word changes all the time. The chunk is lost then.
     pub fn complete(&self, chunk: Chunk<BeingWritten>) -> Result<Chunk<Complete>, Skip> {
         self.transition(&chunk, ChunkState::Complete, Access::Complete, MAX_WRITER_ATTEMPTS)?;
         Ok(chunk.into_state())
     }
 
-    /// Gives a chunk back that was read.
+    /// Frees a chunk that was read.
     ///
     /// # Errors
     /// [`Skip::Changed`] if the peer changed layout or state meanwhile, [`Skip::Contended`] if it
-    /// does so all the time. Its page is left as it is.
+    /// does so all the time. The page stays as the peer made it.
     pub fn free(&self, chunk: Chunk<BeingRead>) -> Result<(), Skip> {
         self.clear_header(&chunk);
         self.transition(&chunk, ChunkState::Free, Access::Free, MAX_SERVICE_ATTEMPTS)
     }
 
-    /// Gives a complete chunk back without a reader. Only for emulation, where the producer frees (§17).
+    /// Frees a complete chunk without a reader. Only for emulation, where the producer frees chunks
+    /// (§17).
     ///
     /// # Errors
     /// [`Skip::Changed`], as [`Smb::free`].
@@ -326,7 +329,8 @@ impl<R: Region> Smb<R> {
         self.transition(&chunk, ChunkState::Free, Access::Free, MAX_WRITER_ATTEMPTS)
     }
 
-    /// A chunk as seen by a reader that does not own it, for scraping: `word` is the reader's own copy of the page word.
+    /// Returns where a chunk lies that the caller does not own, for scraping. `word` is the
+    /// caller's copy of the page word.
     pub(crate) fn observe(&self, page: u32, index: usize, word: PageWord) -> Option<Observed> {
         let layout = word.layout()?;
         let state = word.state(index)?;
@@ -336,7 +340,7 @@ impl<R: Region> Smb<R> {
     }
 
     pub(crate) fn header_at(&self, offset: usize) -> ChunkHeader {
-        // `packets` first: its acquire makes the ids behind it those of this chunk.
+        // `packets` first: after its acquire, the ids are those of this chunk.
         let packets = self.region.atomic_u16(offset + PACKETS_OFFSET).load(Access::LoadPackets.ordering());
         ChunkHeader {
             chunk_id: self.region.atomic_u32(offset + CHUNK_ID_OFFSET).load(Ordering::Relaxed),
@@ -401,7 +405,8 @@ impl<R: Region> Smb<R> {
     }
 }
 
-/// Changes a page word to what `next` makes of it, as often as that takes, but for a bound.
+/// Changes a page word to the result of `next`. Tries again if another thread changed the word, up
+/// to a bound.
 fn exchange<T>(
     field: &AtomicU32,
     access: Access,
@@ -419,13 +424,14 @@ fn exchange<T>(
     Err(Skip::Contended { attempts })
 }
 
-/// Publishes count and flags of a chunk being written, whose field this is: all fragments but the last one counted are in place.
+/// Publishes count and flags of a chunk being written. All counted fragments except the last are
+/// complete.
 #[inline]
 pub fn announce(field: &AtomicU16, packets: Packets) {
     field.store(packets.0, Access::Announce.ordering());
 }
 
-/// Where a chunk is that somebody else owns.
+/// Place of a chunk that the reader does not own.
 pub(crate) struct Observed {
     pub(crate) state: ChunkState,
     pub(crate) offset: usize,
@@ -436,7 +442,7 @@ pub(crate) struct Observed {
 mod tests {
     use super::*;
 
-    /// Changes the word once more at each look, as a hostile peer's thread may.
+    /// Changes the word before each of the first attempts, as a thread of a hostile peer may.
     fn attempts_against_a_peer(changes: u32) -> (u32, Result<(), Skip>) {
         let field = AtomicU32::new(0);
         let mut looks = 0;
@@ -451,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_changes_the_word_all_the_time_is_given_up() {
+    fn a_word_that_a_peer_keeps_changing_is_given_up() {
         let contended = Skip::Contended { attempts: MAX_SERVICE_ATTEMPTS };
         assert_eq!(attempts_against_a_peer(u32::MAX), (MAX_SERVICE_ATTEMPTS, Err(contended)));
     }

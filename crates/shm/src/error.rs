@@ -2,20 +2,20 @@
 
 use core::fmt;
 
-/// Why a piece of memory cannot serve as shared memory buffer.
+/// Reason why memory cannot serve as a shared memory buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// A page size outside the ABI, or one a service does not use.
     PageSize {
-        /// What was asked for.
+        /// The size that was asked for.
         bytes: usize,
     },
-    /// A size that is 0, over 32 MiB, smaller than a page or no multiple of it.
+    /// A size that is 0, more than 32 MiB, less than a page, or no multiple of a page.
     Size {
         /// The size of the memory.
         bytes: usize,
-        /// The page size it was to be divided by.
+        /// The page size in bytes.
         page_size: usize,
     },
     /// The descriptor is not a memfd: it has no seals at all.
@@ -23,22 +23,22 @@ pub enum Error {
         /// `errno` of `F_GET_SEALS`.
         errno: i32,
     },
-    /// The descriptor is a file whose pages can be taken away despite its seals: of huge pages, for
-    /// instance.
+    /// The descriptor is a file whose pages can be taken away despite its seals, for instance one
+    /// of huge pages.
     NotPlainMemory {
         /// The kind of its file system (`*_MAGIC`).
         kind: i64,
         /// Bytes of a block of it.
         block_size: i64,
     },
-    /// Without these seals the peer could shrink the file under our feet.
+    /// The file lacks seals, so that the peer could shrink it while this process uses it.
     MissingSeals {
         /// The seals it has (`F_SEAL_*` bits).
         seals: u32,
         /// The ones that were required and are missing.
         missing: u32,
     },
-    /// A write seal: nobody could write into the buffer.
+    /// The file is sealed against writing, so that no process could write into the buffer.
     WriteSealed {
         /// The seals it has (`F_SEAL_*` bits).
         seals: u32,
@@ -56,7 +56,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::PageSize { bytes } => {
-                write!(f, "shared memory page size {bytes} is not 4 KiB times a power of two up to 32 KiB")
+                write!(f, "shared memory page size {bytes} is not a power of two from 4096 to 32768")
             }
             Self::Size { bytes, page_size } => write!(
                 f,
@@ -87,13 +87,13 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// The pages of a mapping went away while it was accessed: what was copied from it means nothing.
+/// The pages of a mapping were taken away during an access. The bytes copied from it are worthless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost;
 
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the pages of the shared memory went away")
+        f.write_str("the pages of the shared memory were taken away")
     }
 }
 

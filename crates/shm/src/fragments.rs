@@ -2,21 +2,22 @@
 
 use crate::abi::{DROP_MARKER, FRAGMENT_SIZE_LEN};
 
-/// What a chunk's payload holds, fragment by fragment.
+/// Fragment in a chunk's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fragment<'a> {
-    /// Bytes of a packet, whole or a part; empty ones are no packet.
+    /// Bytes of a packet, or of a part of one. An empty fragment is no packet.
     Data(&'a [u8]),
-    /// The writer gave up on this packet; nothing behind it in this chunk counts.
+    /// The writer gave up on this packet. Readers ignore everything after it in this chunk.
     Dropped,
-    /// The size field is broken or points behind the end: an ABI violation; nothing behind it counts.
+    /// The size field is broken or points beyond the end, which is an ABI violation. Readers ignore
+    /// everything after it.
     Invalid,
 }
 
 /// Iterates over the fragments of a copied payload.
 ///
-/// Takes any bytes and any count. Ends after the announced number of fragments, or after the first
-/// [`Fragment::Dropped`] or [`Fragment::Invalid`].
+/// Accepts any bytes and any count. Ends after the announced number of fragments, or after the
+/// first [`Fragment::Dropped`] or [`Fragment::Invalid`].
 ///
 /// ```
 /// use esatto_shm::{Fragment, Fragments};
@@ -35,12 +36,12 @@ pub struct Fragments<'a> {
 }
 
 impl<'a> Fragments<'a> {
-    /// Over the first `count` fragments of `payload`.
+    /// Iterates over the first `count` fragments of `payload`.
     pub fn new(payload: &'a [u8], count: u16) -> Self {
         Self { payload, at: 0, left: count }
     }
 
-    /// Offset in the payload of what comes next (a size field), or where reading stopped.
+    /// Returns the offset in the payload of the next size field, or where reading stopped.
     pub fn offset(&self) -> usize {
         self.at
     }
@@ -72,13 +73,13 @@ impl<'a> Iterator for Fragments<'a> {
     }
 }
 
-/// The varint in front of a fragment.
+/// Varint before a fragment.
 pub(crate) enum SizeField {
-    /// The value, and the bytes it takes.
+    /// The value, and its length in bytes.
     Whole { size: u32, used: usize },
-    /// The bytes end before it does.
+    /// The bytes end before the varint does.
     Torn,
-    /// It does not end after four bytes.
+    /// The varint does not end after four bytes.
     TooLong,
 }
 

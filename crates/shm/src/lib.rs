@@ -1,9 +1,9 @@
 //! The shared memory buffer between a producer and the tracing service.
 //!
-//! A producer and the service share one piece of memory, divided into pages and these into chunks
-//! ([`abi`]). A [`TraceWriter`] encodes packets straight into its chunk; when the chunk is full, the
-//! [`Arbiter`] marks it complete and queues it. The thread of the connection polls the arbiter and
-//! tells the service, which copies the chunk ([`ServiceRegion`]) and frees it.
+//! A producer and the service share one piece of memory. It is divided into pages, and each page
+//! into chunks ([`abi`]). A [`TraceWriter`] encodes packets directly into its chunk. When the chunk
+//! is full, the [`Arbiter`] marks it complete and queues it. The thread of the connection polls the
+//! arbiter and tells the service, which copies the chunk ([`ServiceRegion`]) and frees it.
 //!
 //! ```text
 //! producer                                      service
@@ -11,18 +11,18 @@
 //!                  Arbiter ─► Outgoing ─ ─ ─ ─ ─ ─►  (page, chunk, buffer)
 //! ```
 //!
-//! The two sides meet in the page words only, whose states are types here ([`Smb`], [`Chunk`]). The memory is a
-//! [`MappedRegion`] between processes, a [`PrivateRegion`] within one, or a model of loom atomics in
-//! `tests/loom/`.
+//! The two sides synchronize only through the page words, whose states are types here ([`Smb`],
+//! [`Chunk`]). The memory is a [`MappedRegion`] between processes, a [`PrivateRegion`] within one
+//! process, or a model of loom atomics in `tests/loom/`.
 //!
-//! What it does not know: sockets, sessions, and what is in a packet, but for the two fields that a writer adds
-//! itself. The contract is `docs/spec/shared-memory.md`.
+//! This crate knows no sockets and no sessions. Of the content of packets it knows only the two
+//! fields that a writer adds itself. The contract is `docs/spec/shared-memory.md`.
 //!
-//! # What a test of the memory orderings needs
+//! # How to test the memory orderings
 //!
 //! `RUSTFLAGS="--cfg esatto_loom" cargo test -p esatto-shm --test 'loom*' --release`
 
-// What models have no use for.
+// The models do not use all of this crate.
 #![cfg_attr(esatto_loom, allow(dead_code))]
 
 pub mod abi;

@@ -1,38 +1,40 @@
-//! The memory orderings of `docs/spec/shared-memory.md` §7, each under the name of the access that has it.
+//! Memory orderings of `docs/spec/shared-memory.md` §7, named after the accesses that have them.
 //!
-//! A model that passes proves nothing if it would pass without the ordering too. So under loom any half of any of them can be
-//! taken away (`Weakened`), and `tests/loom/orderings.rs` holds for each half what then becomes of the models: one named
-//! model fails, or none, for here and there the spec asks for more than the proof needs.
+//! A model proves nothing about an ordering if it passes without it. So under loom any half of any
+//! ordering can be removed (`Weakened`). `tests/loom/orderings.rs` lists the result for each half:
+//! one named model fails, or none does, because in some places the spec asks for more than the
+//! proof needs.
 
 use crate::sync::Ordering;
 
-/// An access whose ordering the spec fixes.
+/// Access whose ordering the spec fixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// The exchange of a free page's word for a layout.
+    /// Exchange of a free page's word for a layout.
     Partition,
-    /// The exchange of Free for BeingWritten.
+    /// Exchange of Free for BeingWritten.
     AcquireForWriting,
-    /// The store of count and flags when a chunk is acquired, behind those of its ids.
+    /// Store of count and flags when a chunk is acquired, after the stores of its ids.
     StoreHeader,
-    /// The store of count and flags while a chunk is being written, behind the fragments it announces.
+    /// Store of count and flags while a chunk is being written, after the fragments that it
+    /// announces.
     Announce,
-    /// The exchange of BeingWritten for Complete.
+    /// Exchange of BeingWritten for Complete.
     Complete,
-    /// The exchange of Complete for BeingRead.
+    /// Exchange of Complete for BeingRead.
     AcquireForReading,
-    /// The store of count and flags when a chunk's header is cleared, behind those of its ids.
+    /// Store of count and flags when a chunk's header is cleared, after the stores of its ids.
     ClearHeader,
-    /// The exchange of BeingRead (with emulation: Complete) for Free.
+    /// Exchange of BeingRead (with emulation: Complete) for Free.
     Free,
-    /// The load of a page word by a reader that owns no chunk of it.
+    /// Load of a page word by a reader that owns no chunk of the page.
     LoadPageWord,
-    /// The load of count and flags, before the ids and the payload.
+    /// Load of count and flags, before the ids and the payload.
     LoadPackets,
 }
 
 impl Access {
-    /// All of them.
+    /// All accesses.
     pub const ALL: [Self; 10] = [
         Self::Partition,
         Self::AcquireForWriting,
@@ -46,7 +48,8 @@ impl Access {
         Self::LoadPackets,
     ];
 
-    /// What the spec asks for. The exchanges load relaxed where they fail: then nothing follows but another try.
+    /// Returns the ordering that the spec asks for. A failed exchange loads relaxed, because only
+    /// another attempt follows.
     pub const fn specified(self) -> Ordering {
         match self {
             Self::Partition | Self::AcquireForWriting | Self::Complete | Self::AcquireForReading | Self::Free => {
@@ -57,7 +60,7 @@ impl Access {
         }
     }
 
-    /// What this access uses.
+    /// Returns the ordering that this access uses.
     #[cfg(not(esatto_loom))]
     #[inline(always)]
     pub(crate) const fn ordering(self) -> Ordering {
@@ -86,21 +89,21 @@ mod weakened {
     use crate::sync::Ordering;
 
     std::thread_local! {
-        /// Loom runs all threads of a model on the thread that checks it.
+        /// Thread-local, because loom runs all threads of a model on the thread that checks it.
         pub(super) static WEAKENED: Cell<Option<(Access, Half)>> = const { Cell::new(None) };
     }
 
-    /// One of the two promises of an ordering.
+    /// Half of an ordering.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Half {
-        /// What comes later is not done earlier.
+        /// Later accesses are not moved before this one.
         Acquire,
-        /// What came earlier is done.
+        /// Earlier accesses are not moved after this one.
         Release,
     }
 
     impl Half {
-        /// Whether the spec gives it to an access.
+        /// Returns true if the ordering of this access, as the spec has it, includes this half.
         pub fn is_specified(self, access: Access) -> bool {
             self.taken_from(access.specified()) != access.specified()
         }
@@ -115,12 +118,12 @@ mod weakened {
         }
     }
 
-    /// While it lives, an access lacks half of its ordering in all models checked by this thread.
+    /// Guard that removes half of an access's ordering from all models that this thread checks.
     #[derive(Debug)]
     pub struct Weakened(());
 
     impl Weakened {
-        /// Takes it away.
+        /// Removes this half from the access until the guard is dropped.
         pub fn new(access: Access, half: Half) -> Self {
             WEAKENED.set(Some((access, half)));
             Self(())

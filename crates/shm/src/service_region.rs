@@ -1,10 +1,10 @@
-//! The service's side: copy chunks out of memory that a stranger writes to
-//! (`docs/spec/shared-memory.md` §16, §18, §19).
+//! [`ServiceRegion`]: the service's side, which copies chunks out of memory that a stranger writes
+//! to (`docs/spec/shared-memory.md` §16, §18, §19).
 //!
-//! Nothing here trusts the region. Page and chunk indices are checked against the region and against
-//! *one* load of the page word; bounds are computed from that load alone; each header field is
-//! loaded once; payload is copied and only the copy is looked at. What a producer can achieve by changing the memory
-//! under our feet is a wrong copy of its own data, or a chunk that is not freed.
+//! Nothing here trusts the region. Page and chunk indices are checked against the region and
+//! against *one* load of the page word. Bounds are computed from that load alone. Each header field
+//! is loaded once. Payload is copied, and only the copy is read. If a producer changes the memory
+//! meanwhile, the result is a wrong copy of its own data, or a chunk that is not freed.
 
 use core::fmt;
 use std::sync::Arc;
@@ -17,30 +17,32 @@ use crate::{
     memory::Region,
 };
 
-/// Longest `data` of an emulated commit that is taken; longer ones are skipped.
+/// Largest `data` of an emulated commit that is accepted. Longer data are skipped.
 pub const MAX_CHUNK_DATA: usize = 65535;
 
-/// What a chunk's header said when it was copied.
+/// Content of a chunk's header when it was copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkInfo {
-    /// Page it was found in; for emulated chunks whatever the producer said.
+    /// Page of the chunk. For emulated chunks, the number that the producer sent.
     pub page: u32,
-    /// Chunk in that page.
+    /// Index of the chunk in that page.
     pub chunk: u32,
-    /// The writer; never 0.
+    /// Id of the writer; never 0.
     pub writer_id: u16,
-    /// Number of the chunk in its writer's sequence; wraps.
+    /// Number of the chunk in its writer's sequence. It wraps.
     pub chunk_id: u32,
-    /// Fragments announced, at most 1023. If not `complete`, the last one must not be trusted.
+    /// Number of fragments announced, at most 1023. If not `complete`, the last one must not be
+    /// trusted.
     pub count: u16,
-    /// The flags as found. If not `complete`, only [`ChunkFlags::FIRST_CONTINUES`] means something.
+    /// Flags of the chunk. If not `complete`, only [`ChunkFlags::FIRST_CONTINUES`] has a meaning.
     pub flags: ChunkFlags,
-    /// False if its writer had not finished the chunk: it will come again, with more in it.
+    /// False if its writer had not finished the chunk. The chunk will be read again, with more
+    /// content.
     pub complete: bool,
 }
 
 impl ChunkInfo {
-    /// Fragments that are known to be finished.
+    /// Returns the number of fragments that are known to be finished.
     pub fn finished_count(&self) -> u16 {
         if self.complete { self.count } else { self.count.saturating_sub(1) }
     }
@@ -62,7 +64,7 @@ impl ChunkInfo {
         }
     }
 
-    /// The header as it stood in memory.
+    /// Returns the header as it was in memory.
     pub fn header(&self) -> ChunkHeader {
         ChunkHeader {
             chunk_id: self.chunk_id,
@@ -84,8 +86,8 @@ impl ChunkInfo {
     }
 }
 
-/// The payload of a chunk that the service holds, in memory that a stranger writes to: to be copied, once, and looked at in the
-/// copy.
+/// Payload of a chunk that the service holds, in memory that a stranger writes to. The caller
+/// copies it once, and reads only the copy.
 #[derive(Debug)]
 pub struct HeldPayload<'a> {
     region: &'a dyn Region,
@@ -94,7 +96,7 @@ pub struct HeldPayload<'a> {
 }
 
 impl HeldPayload<'_> {
-    /// Bytes of the payload, used or not.
+    /// Returns the size of the payload in bytes, used or not.
     pub fn size_bytes(&self) -> usize {
         self.len
     }
@@ -102,20 +104,21 @@ impl HeldPayload<'_> {
     /// Copies the first `out.len()` bytes.
     ///
     /// # Errors
-    /// [`Lost`] if the pages of the memory went away.
+    /// [`Lost`] if the pages of the memory were taken away.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the payload has fewer bytes.
     pub fn copy_to(&self, out: &mut [u8]) -> Result<(), Lost> {
         assert!(out.len() <= self.len, "{} bytes of a payload of {}", out.len(), self.len);
         self.region.read_into(self.offset, out);
         self.check()
     }
 
-    /// Appends a copy of all of it. Allocates only if there is no room left.
+    /// Appends a copy of the payload. Allocates only if there is no room left.
     ///
     /// # Errors
-    /// [`Lost`] if the pages of the memory went away. As many bytes are appended then, too.
+    /// [`Lost`] if the pages of the memory were taken away. As many bytes are appended in that
+    /// case.
     pub fn append_to(&self, out: &mut Vec<u8>) -> Result<(), Lost> {
         self.region.append_to(self.offset, self.len, out);
         self.check()
@@ -126,79 +129,81 @@ impl HeldPayload<'_> {
     }
 }
 
-/// A producer's region, as the service may use it.
+/// Region of a producer, for the service.
 ///
-/// Over memory of any kind: what is mapped, or (the other parameters) what a test wants to watch.
+/// The memory is mapped. Tests use other parameters for memory that they watch.
 #[derive(Clone)]
 pub struct ServiceRegion<R = Arc<dyn RegionObject>> {
     smb: Smb<R>,
 }
 
-/// What a region has to be to live in a [`ServiceRegion`].
+/// Trait of the regions in a [`ServiceRegion`].
 #[cfg(not(esatto_loom))]
 use crate::memory::Memory as RegionObject;
 #[cfg(esatto_loom)]
 use crate::memory::Region as RegionObject;
 
 impl ServiceRegion {
-    /// Looks at a region in pages of this size.
+    /// Makes a view of a region with pages of this size.
     ///
     /// # Errors
-    /// [`Error::Size`] if it has no page. Whether the sizes are acceptable otherwise is a matter of
-    /// [`crate::size::Geometry`].
+    /// [`Error::Size`] if it has no page. [`crate::size::Geometry`] decides which sizes a service
+    /// accepts.
     pub fn new(region: Arc<dyn RegionObject>, page_size: PageSize) -> Result<Self, Error> {
         Self::over(region, page_size)
     }
 }
 
 impl<R: Region> ServiceRegion<R> {
-    /// As [`new`](ServiceRegion::new), over memory of any kind.
+    /// As [`new`](ServiceRegion::new), for memory of any kind.
     ///
     /// # Errors
-    /// As there.
+    /// As [`new`](ServiceRegion::new).
     pub fn over(region: R, page_size: PageSize) -> Result<Self, Error> {
         Ok(Self { smb: Smb::new(region, page_size)? })
     }
 
-    /// The memory.
+    /// Returns the memory.
     pub fn region(&self) -> &R {
         self.smb.region()
     }
 
-    /// Size of the region in bytes.
+    /// Returns the size of the region in bytes.
     pub fn size(&self) -> usize {
         self.smb.region().len()
     }
 
-    /// Size of a page.
+    /// Returns the size of a page.
     pub fn page_size(&self) -> PageSize {
         self.smb.page_size()
     }
 
-    /// Number of pages.
+    /// Returns the number of pages.
     pub fn pages(&self) -> u32 {
         self.smb.pages()
     }
 
-    /// Copies the payload of a complete chunk into `out` (replacing what was there) and frees the chunk.
+    /// Copies the payload of a complete chunk into `out`, replacing its content, and frees the
+    /// chunk.
     ///
     /// The numbers are those of the producer's message, unchecked. Allocates only if `out` has
     /// not grown to a chunk's size (at most 64 KiB) yet.
     ///
     /// # Errors
-    /// [`Skip`] if there is nothing to take; `out` is then unspecified, and the memory as it was, except for
-    /// [`Skip::NoWriter`], where the chunk was freed, and [`Skip::Lost`], where it is gone.
+    /// [`Skip`] if there is nothing to take. `out` is unspecified then. The memory is unchanged,
+    /// except for [`Skip::NoWriter`], where the chunk was freed, and [`Skip::Lost`], where the
+    /// memory is gone.
     pub fn take_chunk(&self, page: u32, chunk: u32, out: &mut Vec<u8>) -> Result<ChunkInfo, Skip> {
         take_chunk(&self.smb, page, chunk, out)
     }
 
-    /// Shows a complete chunk to `take`, which may copy its payload, and frees it then.
+    /// Passes a complete chunk to `take`, which may copy its payload, and then frees the chunk.
     ///
     /// The numbers are those of the producer's message, unchecked.
     ///
     /// # Errors
-    /// [`Skip`] if there is nothing to take: `take` was not called, and the memory is as it was, except for
-    /// [`Skip::NoWriter`], where the chunk was freed.
+    /// [`Skip`] if there is nothing to take. `take` was not called, and the memory is unchanged,
+    /// except for [`Skip::NoWriter`], where the chunk was freed.
     pub fn take_chunk_with<T>(
         &self,
         page: u32,
@@ -208,8 +213,8 @@ impl<R: Region> ServiceRegion<R> {
         take_chunk_with(&self.smb, page, chunk, take)
     }
 
-    /// Says that a chunk of this page will be taken soon, so that its words may come from the other processor's cache
-    /// meanwhile. A hint; the number is the producer's, unchecked.
+    /// Hints that a chunk of this page will be taken soon, so that its words can be fetched from
+    /// the other processor's cache meanwhile. The number is the producer's, unchecked.
     pub fn expect_chunk(&self, page: u32) {
         if page < self.smb.pages() {
             self.smb.region().prefetch_for_write(page as usize * self.smb.page_size().bytes());
@@ -225,13 +230,13 @@ impl<R: Region> ServiceRegion<R> {
         self.smb.free(held)
     }
 
-    /// Copies chunks that nobody committed yet, and leaves them as they are (§16).
+    /// Copies chunks that were not committed yet, without changing them (§16).
     ///
-    /// For each chunk with something in it `wanted` says from the header whether it is of interest
-    /// (the writer is registered, its buffer belongs to the session); if so its payload is copied
-    /// to `scratch` and shown to `found`. Pages that were never used are not touched, which would
-    /// allocate them. Of a chunk that is still being written only the finished fragments are
-    /// copied, the rest of the payload reads as zero.
+    /// For each chunk with content, `wanted` decides from the header if it is wanted (the writer is
+    /// registered, and its buffer belongs to the session). If it is, its payload is copied to
+    /// `scratch` and passed to `found`. Pages that were never used are not read, because a read
+    /// would allocate them. Of a chunk that is still being written, only the finished fragments are
+    /// copied. The rest of the payload reads as zero.
     pub fn scrape(
         &self,
         scratch: &mut Vec<u8>,
@@ -248,7 +253,7 @@ impl<R: Region> fmt::Debug for ServiceRegion<R> {
     }
 }
 
-/// [`ServiceRegion::take_chunk`], of any kind of region.
+/// [`ServiceRegion::take_chunk`], for any region.
 pub(crate) fn take_chunk<R: Region>(smb: &Smb<R>, page: u32, chunk: u32, out: &mut Vec<u8>) -> Result<ChunkInfo, Skip> {
     take_chunk_with(smb, page, chunk, |info, payload| {
         out.clear();
@@ -256,7 +261,7 @@ pub(crate) fn take_chunk<R: Region>(smb: &Smb<R>, page: u32, chunk: u32, out: &m
     })?
 }
 
-/// [`ServiceRegion::take_chunk_with`], for whatever memory.
+/// [`ServiceRegion::take_chunk_with`], for any region.
 fn take_chunk_with<R: Region, T>(
     smb: &Smb<R>,
     page: u32,
@@ -269,12 +274,13 @@ fn take_chunk_with<R: Region, T>(
         let payload = HeldPayload { region: smb.region(), offset: held.payload_offset(), len: held.payload_size() };
         take(&ChunkInfo::new(page, chunk, header, true), payload)
     });
-    // A producer that changed the page meanwhile keeps its chunk as it made it; the copy is as good as any.
+    // If the producer changed the page meanwhile, the chunk stays as the producer made it. The copy
+    // is used anyway.
     let _ = smb.free(held);
     taken.ok_or(Skip::NoWriter)
 }
 
-/// [`ServiceRegion::scrape`], for emulated producers too, which scrape themselves.
+/// [`ServiceRegion::scrape`], also for emulated producers, which scrape their own chunks.
 pub(crate) fn scrape<R: Region>(
     smb: &Smb<R>,
     scratch: &mut Vec<u8>,
@@ -308,8 +314,8 @@ fn scrape_chunk<R: Region>(
     let complete = chunk.state == ChunkState::Complete;
     let header = smb.header_at(chunk.offset);
     let info = ChunkInfo::new(page, index as u32, header, complete);
-    // With a count of 2 or more the header is known to be initialised and one fragment finished. A complete chunk counts even if
-    // there is nothing in it: without it the next one would seem to come after a gap.
+    // If the count is 2 or more, the header is initialised and one fragment is finished. A complete
+    // chunk counts even if it is empty: without it, the next chunk would seem to come after a gap.
     if info.writer_id == 0 || (!complete && info.finished_count() == 0) || !wanted(&info) {
         return;
     }
@@ -324,9 +330,10 @@ fn scrape_chunk<R: Region>(
     }
 }
 
-/// Length of the first `count` fragments in a payload that is still growing: only bytes of finished fragments are looked at.
+/// Returns the length of the first `count` fragments in a payload that is still growing. Only bytes
+/// of finished fragments are read.
 ///
-/// A hostile producer can make this any number up to `payload_len`, which harms nobody.
+/// A hostile producer can make this any number up to `payload_len`, which does no harm.
 fn finished_len<R: Region>(region: &R, begin: usize, payload_len: usize, count: u16) -> usize {
     let mut at = 0;
     for _ in 0..count {

@@ -1,20 +1,20 @@
-//! What sizes a service gives, and which ones it adopts (`docs/spec/shared-memory.md` §3).
+//! Sizes of buffers that a service makes or accepts (`docs/spec/shared-memory.md` §3).
 
 use crate::{abi::PageSize, error::Error};
 
-/// Size of a buffer nobody had wishes about: 256 KiB.
+/// Size of a buffer if the producer names none: 256 KiB.
 pub const DEFAULT_SIZE: usize = 256 * 1024;
 /// Largest buffer: 32 MiB.
 pub const MAX_SIZE: usize = 32 * 1024 * 1024;
-/// Largest page a service uses: 32 KiB (the ABI would allow 64).
+/// Largest page that a service uses: 32 KiB. The ABI allows 64 KiB.
 pub const MAX_PAGE_SIZE: usize = 32 * 1024;
 
 /// Size of a buffer and of its pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Whole buffer in bytes, a multiple of the page size.
+    /// Size of the buffer in bytes, a multiple of the page size.
     pub size: usize,
-    /// One page.
+    /// Size of a page.
     pub page_size: PageSize,
 }
 
@@ -22,9 +22,11 @@ impl Geometry {
     /// 256 KiB in pages of 4 KiB.
     pub const DEFAULT: Self = Self { size: DEFAULT_SIZE, page_size: PageSize::DEFAULT };
 
-    /// What a service makes of the wanted values, in bytes; 0 means "no wish".
+    /// Returns the sizes that a service chooses if a producer wants these, in bytes. 0 means "no
+    /// wish".
     ///
-    /// Too large values are clamped; a combination that does not fit gives the defaults for both.
+    /// Values that are too large are clamped. If the two do not fit together, both get their
+    /// defaults.
     ///
     /// ```
     /// use esatto_shm::size::Geometry;
@@ -38,8 +40,8 @@ impl Geometry {
         Self::exact(size.min(MAX_SIZE), page.min(MAX_PAGE_SIZE)).unwrap_or(Self::DEFAULT)
     }
 
-    /// Takes the values as they are: the rule for memory that a producer brings along, where 0 is
-    /// never acceptable.
+    /// Checks the values without changing them. This is the rule for memory that a producer
+    /// provides, where 0 is not accepted.
     ///
     /// # Errors
     /// [`Error::PageSize`] or [`Error::Size`], with the value that does not fit.
@@ -54,7 +56,7 @@ impl Geometry {
         Ok(Self { size, page_size: page })
     }
 
-    /// Number of pages.
+    /// Returns the number of pages.
     pub fn pages(self) -> usize {
         self.size / self.page_size.bytes()
     }

@@ -1,7 +1,8 @@
-//! The only place that names an atomic type or a lock: those of the standard library, or loom's under `--cfg esatto_loom`.
+//! Atomic types and locks of this crate: those of the standard library, or loom's under `--cfg
+//! esatto_loom`. No other module names one.
 //!
-//! Loom's atomics are wider than real ones, so under loom only the model region (`LoomRegion`) exists;
-//! mapped and heap memory are compiled out, and the writer is a small one.
+//! Loom's atomics are wider than real ones. So under loom only the model region (`LoomRegion`)
+//! exists. Mapped and heap memory are compiled out, and the writer is a smaller one.
 
 #[cfg(not(esatto_loom))]
 pub use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering};

@@ -1,9 +1,10 @@
-//! The producer's side of a region: hands out chunks to writers, collects finished ones
-//! (`docs/spec/shared-memory.md` §8–§15).
+//! [`Arbiter`]: the producer's side of a region, which gives chunks to writers and collects
+//! finished ones (`docs/spec/shared-memory.md` §8–§15).
 //!
-//! One arbiter per connection. Writers come to it only at chunk boundaries, where one short lock
-//! is taken; the compare-exchanges on the page words would suffice for correctness, the lock is for the search position
-//! and the pending request. The thread that owns the connection polls the calls to make:
+//! There is one arbiter per connection. Writers use it only at chunk boundaries, where they take
+//! one short lock. The compare-exchanges on the page words would suffice for correctness. The lock
+//! protects the search position and the queue. The thread that owns the connection polls the calls
+//! to make:
 //!
 //! ```text
 //! writer thread                                     connection's thread
@@ -40,45 +41,49 @@ use crate::{
     sync::{AtomicBool, Mutex, MutexGuard, Ordering},
 };
 
-/// Attempts of a stalling writer before it gives up: about 29 seconds (§12).
+/// Number of attempts of a stalling writer before it gives up: about 29 seconds (§12).
 const STALL_ATTEMPTS: u32 = 300;
-/// Longest wait between two attempts.
+/// Longest wait between two attempts to get a chunk.
 const MAX_STALL: Duration = Duration::from_millis(100);
-/// Once chunks are scarce, that is said again each time another one of this many parts of them is taken.
+/// While chunks are scarce, [`Notify::on_scarce`] is called again each time that writers take
+/// another such part of all chunks: one of this many.
 const SCARCITY_PARTS: u32 = 16;
-/// Pages that a writer which is dropping already looks at for each packet. Keeps dropping cheap in a large
-/// buffer; the search goes on where it stopped, so each page is looked at in turn.
+/// Number of pages that a dropping writer searches for each packet. The bound keeps dropping cheap
+/// in a large buffer. The search continues where it stopped, so that it reaches each page in turn.
 const PROBES_WHILE_DROPPING: u32 = 64;
 
-/// What a writer does when it needs a chunk and none is free (§12).
+/// Behaviour of a writer that needs a chunk when none is free (§12).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExhaustedPolicy {
     /// Drops packets until a chunk is free.
     #[default]
     Drop,
-    /// Waits up to 29 seconds, or until the [stall budget](Arbiter::stall_budget) with the service ends.
-    /// Then drops without waiting again until a chunk is free.
+    /// Waits up to 29 seconds, or until the [stall budget](Arbiter::stall_budget) is used up. Then
+    /// drops without waiting again until a chunk is free.
     StallThenDrop,
 }
 
-/// What an arbiter does beyond the ordinary.
+/// Options of an arbiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// How pages are divided. Everybody uses [`PageLayout::Div1`].
+    /// Number of chunks in a page. Programs use [`PageLayout::Div1`]; tests of a service use the
+    /// others.
     pub layout: PageLayout,
-    /// How long the first finished chunk may wait for others (§10).
+    /// Time that the first finished chunk may wait for others (§10).
     pub batch_delay: Duration,
-    /// What is pending is sent without that delay when it takes one part of this many of the memory; not 0.
+    /// Pending chunks are sent without that delay when they fill one of this many parts of the
+    /// memory. Not 0.
     pub batch_parts: usize,
-    /// Write length fields in place while their chunk was not sent yet (§11). Only if the service said
-    /// that it knows this, and useful only with a delay.
+    /// Writes length fields in place as long as their chunk was not sent (§11). Set this only if
+    /// the service said that it supports it. It is useful only with a delay.
     pub direct_patching: bool,
-    /// Memory is not shared: send the bytes of each chunk (§17).
+    /// The memory is not shared: commits carry the bytes of each chunk (§17).
     pub emulation: bool,
-    /// With `emulation`: send unfinished chunks before a flush is acknowledged, as a service would scrape them.
+    /// With `emulation`: the arbiter sends unfinished chunks before it acknowledges a flush, as a
+    /// service would scrape them.
     pub self_scraping: bool,
-    /// How long writers still wait for this service, as another connection to it
+    /// Time that writers may still wait for this service, as an earlier connection to it
     /// [left](Arbiter::stall_budget) it.
     pub stall_budget: Duration,
 }
@@ -97,7 +102,7 @@ impl Default for Options {
     }
 }
 
-/// Hands out the chunks of one region to the writers of one connection.
+/// Gives the chunks of one region to the writers of one connection.
 pub struct Arbiter {
     smb: Smb<SharedMemory>,
     notify: Arc<dyn Notify>,
@@ -107,13 +112,13 @@ pub struct Arbiter {
 }
 
 struct State {
-    /// Where the search for a free chunk begins.
+    /// Page at which the search for a free chunk begins.
     next_page: u32,
-    /// Chunks that writers have.
+    /// Number of chunks that writers hold.
     held: u32,
     stall_budget: StallBudget,
     ids: WriterIds,
-    /// Buffer of each writer that the service was told of.
+    /// Buffer of each registered writer.
     registered: Map<u16, u16>,
     reservations: Reservations,
     pending: CommitQueue,
@@ -122,7 +127,7 @@ struct State {
 }
 
 impl Arbiter {
-    /// Takes over a region. Chunks that are in use in it stay so.
+    /// Makes an arbiter for a region. Chunks that are in use stay in use.
     ///
     /// # Errors
     /// [`Error::Size`] if the region has not a single page.
@@ -130,7 +135,7 @@ impl Arbiter {
         Self::with_options(region, page_size, notify, Options::default())
     }
 
-    /// Like [`Arbiter::new`], for those with wishes.
+    /// Like [`Arbiter::new`], with explicit options.
     ///
     /// # Errors
     /// [`Error::Size`] if the region has not a single page.
@@ -160,32 +165,34 @@ impl Arbiter {
         }))
     }
 
-    /// The memory.
+    /// Returns the memory.
     pub fn region(&self) -> &SharedMemory {
         self.smb.region()
     }
 
-    /// Size of a page.
+    /// Returns the size of a page.
     pub fn page_size(&self) -> PageSize {
         self.smb.page_size()
     }
 
-    /// Tells the buffer of a reservation. Its writers are registered, and what was held back is sent.
+    /// Assigns a buffer to a reservation. Its writers are registered, and the chunks that were held
+    /// back are sent.
     ///
     /// Only the first call for a reservation has an effect.
     pub fn bind_reservation(&self, reservation: u16, target_buffer: u16) {
         self.resolve(reservation, target_buffer);
     }
 
-    /// The session of a reservation never came: what was written for it is given to the service to be discarded.
+    /// Ends a reservation whose session did not start. The service gets its chunks in order to
+    /// discard them.
     pub fn abort_reservation(&self, reservation: u16) {
         self.resolve(reservation, 0);
     }
 
     /// Returns the next call to make, if there is one. The caller makes the calls in this order.
     ///
-    /// Call this on the connection's thread until it returns `None`, soon after [`Notify::wake`]. If
-    /// several threads poll, they must keep the order of the calls themselves.
+    /// Call this on the connection's thread until it returns `None`, soon after [`Notify::wake`].
+    /// If several threads poll, they must keep the order of the calls themselves.
     pub fn poll_outgoing(&self) -> Option<Outgoing> {
         let mut lost = 0;
         let next = {
@@ -210,7 +217,8 @@ impl Arbiter {
 
     /// Acknowledges flush requests up to `flush_request_id`, after everything queued so far.
     ///
-    /// Call this on the connection's thread, after the writers concerned were flushed, and poll then.
+    /// Call this on the connection's thread, after the writers concerned were flushed, and poll
+    /// then.
     pub fn acknowledge_flush(&self, flush_request_id: u64) {
         self.queue_unfinished();
         self.state().pending.acknowledge_flush(flush_request_id);
@@ -218,9 +226,9 @@ impl Arbiter {
 
     /// Queues copies of the chunks that threads are still writing, after everything queued so far.
     ///
-    /// This has an effect only with [`Options::emulation`] and [`Options::self_scraping`], where the
-    /// service cannot look for these chunks itself. Call it on the connection's thread before a process
-    /// ends whose threads may not all have ended, and poll then.
+    /// This has an effect only with [`Options::emulation`] and [`Options::self_scraping`], where
+    /// the service cannot look for these chunks itself. Call it on the connection's thread before a
+    /// process ends whose threads may not all have ended, and poll then.
     pub fn queue_unfinished(&self) {
         if !(self.options.emulation && self.options.self_scraping) || self.is_shutdown() {
             return;
@@ -256,10 +264,10 @@ impl Arbiter {
         }
     }
 
-    /// The connection is gone: nothing is sent any more, and writers drop everything from their next
-    /// packet on. The memory stays mapped as long as one of them lives.
+    /// Ends the connection: the arbiter sends nothing more, and writers drop everything from their
+    /// next packet on. The memory stays mapped as long as a writer lives.
     ///
-    /// Flush callbacks that did not run yet are dropped.
+    /// Flush callbacks that have not run are dropped.
     pub fn shutdown(&self) {
         self.shutdown.store(true, Ordering::Relaxed);
         let dropped = {
@@ -270,13 +278,13 @@ impl Arbiter {
         drop(dropped);
     }
 
-    /// How long writers still wait for a service that hands back no chunk: the budget that all of
-    /// them share, and each chunk that comes back adds to.
+    /// Returns how long writers may still wait for a service that frees no chunk. All writers share
+    /// this budget, and each chunk that the service frees adds to it.
     pub fn stall_budget(&self) -> Duration {
         self.state().stall_budget.left()
     }
 
-    /// True after [`Arbiter::shutdown`].
+    /// Returns true after [`Arbiter::shutdown`].
     #[inline]
     pub fn is_shutdown(&self) -> bool {
         self.shutdown.load(Ordering::Relaxed)
@@ -286,7 +294,8 @@ impl Arbiter {
         &self.smb
     }
 
-    /// A chunk with this header, or none according to the policy. `dropping` writers neither wait nor search long.
+    /// Returns a chunk with this header, or `None` according to the policy. `dropping` writers do
+    /// not wait, and search only a few pages.
     pub(crate) fn acquire_chunk(
         &self,
         header: ChunkHeader,
@@ -313,9 +322,9 @@ impl Arbiter {
         }
     }
 
-    /// Queues a finished chunk, and what is ready of its writer's patches. One to be kept back
-    /// waits for patches, as long as it is not sent, if that is wished (§11, direct patching).
-    /// `false`: the peer has taken the chunk away, and what is in it is lost.
+    /// Queues a finished chunk, and those patches of its writer that are ready. With direct
+    /// patching (§11), a chunk with `keep_back` waits for patches until it is sent. Returns `false`
+    /// if the peer has taken the chunk away; its content is lost.
     pub(crate) fn return_chunk(
         &self,
         chunk: Chunk<BeingWritten>,
@@ -350,7 +359,7 @@ impl Arbiter {
         is_there
     }
 
-    /// Queues what is ready of a writer's patches.
+    /// Queues those patches of a writer that are ready.
     pub(crate) fn send_patches(&self, writer: WriterRef, patches: &mut PatchList) {
         if self.is_shutdown() {
             patches.clear();
@@ -363,7 +372,7 @@ impl Arbiter {
         }
     }
 
-    /// Sends everything soon; `callback` runs when the service has it.
+    /// Has everything sent soon. `callback` runs when the service has copied it.
     pub(crate) fn flush_writer(&self, callback: Option<FlushCallback>) {
         if self.is_shutdown() {
             return;
@@ -377,7 +386,7 @@ impl Arbiter {
         }
     }
 
-    /// A writer is gone. The service is told after its last chunk was sent.
+    /// Removes a writer. It is unregistered after its last chunk was sent.
     pub(crate) fn retire_writer(&self, writer: WriterRef) {
         if self.is_shutdown() {
             return;
@@ -390,7 +399,8 @@ impl Arbiter {
         self.announce(state, Urgency::Now);
     }
 
-    /// Adds a writer; `None` if the arbiter was shut down, or the largest number of writers are alive.
+    /// Adds a writer. Returns `None` if the arbiter was shut down, or if the largest number of
+    /// writers are alive.
     pub(crate) fn add_writer(&self, target: Target) -> Option<WriterRef> {
         if self.is_shutdown() {
             return None;
@@ -427,7 +437,7 @@ impl Arbiter {
         self.announce(state, Urgency::Now);
     }
 
-    /// One round over the pages, beginning where the last one ended.
+    /// Searches the pages once, from where the last search ended.
     fn search(&self, header: ChunkHeader, probes: u32) -> Search {
         let mut state = self.state();
         let pages = self.smb.pages();
@@ -497,7 +507,7 @@ impl Arbiter {
         }
     }
 
-    /// Enough that what is pending is sent without waiting for the batching delay.
+    /// Returns true if so much is pending that it is sent without the batching delay.
     fn much_pending(&self, state: &State) -> bool {
         state.pending.bytes >= self.smb.region().len() / self.options.batch_parts
     }
@@ -506,7 +516,7 @@ impl Arbiter {
         state.pending.bytes >= self.smb.region().len() / 2
     }
 
-    /// Wakes the connection's thread if it does not know yet. Takes the lock away first.
+    /// Wakes the connection's thread if it was not woken yet. Releases the lock first.
     fn announce(&self, mut state: MutexGuard<'_, State>, urgency: Urgency) {
         let urgency = match urgency {
             Urgency::Batched if self.options.batch_delay.is_zero() => Urgency::Now,
@@ -529,17 +539,18 @@ impl Arbiter {
     }
 }
 
-/// What a look for a free chunk found.
+/// Result of a search for a free chunk.
 struct Search {
     found: Option<Chunk<BeingWritten>>,
-    /// Half of the memory waits to be sent.
+    /// Half of the memory is pending.
     half_pending: bool,
     /// See [`Notify::on_scarce`].
     scarce: bool,
 }
 
 impl State {
-    /// Moves everything that may be sent to `outgoing`. Returns how many chunks the peer has taken away while they waited.
+    /// Moves everything that may be sent to `outgoing`. Returns the number of chunks that the peer
+    /// has taken away while they waited.
     fn take_pending(&mut self, smb: &Smb<SharedMemory>, emulation: bool) -> usize {
         let held = self.reservations.hold();
         let Batch { registrations, requests, retired, lost } = self.pending.take(smb, held, emulation);
@@ -564,7 +575,7 @@ impl State {
     }
 }
 
-/// Who a writer is.
+/// Identity of a writer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WriterRef {
     pub(crate) writer_id: u16,
@@ -581,7 +592,7 @@ impl fmt::Debug for Arbiter {
     }
 }
 
-/// A panic elsewhere leaves nothing half done here.
+/// Locks, also after a panic: no panic leaves this state half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -26,9 +26,9 @@ pub trait Notify: Send + Sync {
 
     /// Sends what is pending if this is the thread of the connection, and returns whether it is.
     ///
-    /// A writer makes this call before it waits for a free chunk, and when half of the memory waits to
-    /// be sent. On the thread of the connection nothing else would send those chunks meanwhile. The
-    /// default returns false.
+    /// A writer makes this call before it waits for a free chunk, and when half of the memory waits
+    /// to be sent. On the thread of the connection nothing else would send those chunks meanwhile.
+    /// The default returns false.
     fn send_on_connection_thread(&self) -> bool {
         false
     }
@@ -41,18 +41,20 @@ pub trait Notify: Send + Sync {
 
     /// Writers hold more than half of the chunks, or, if `exhausted`, no chunk is left.
     ///
-    /// Each writer keeps one chunk as long as it lives, even if it never writes again. If the program
-    /// can flush idle writers, it should do so now. The arbiter repeats the call while writers take
-    /// more chunks.
+    /// Each writer keeps one chunk as long as it lives, even if it never writes again. If the
+    /// program can flush idle writers, it should do so now. The arbiter repeats the call while
+    /// writers take more chunks.
     fn on_scarce(&self, exhausted: bool) {
         let _ = exhausted;
     }
 
     /// The arbiter made no writer because [`MAX_WRITER_ID`](crate::abi::MAX_WRITER_ID) of them are
-    /// alive. The program gets a null writer, which drops everything and leaves no mark in the data.
+    /// alive. The program gets a null writer, which drops everything and leaves no mark in the
+    /// data.
     fn on_writer_refused(&self) {}
 
-    /// The peer has changed the state of a chunk that a writer had. The content of the chunk is lost.
+    /// The peer has changed the state of a chunk that a writer had. The content of the chunk is
+    /// lost.
     fn on_chunk_lost(&self) {}
 }
 

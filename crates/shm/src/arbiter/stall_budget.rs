@@ -1,30 +1,33 @@
-//! How long the writers of an arbiter still wait for a service that hands back no chunk (§12).
+//! [`StallBudget`]: how long the writers of an arbiter may still wait for a service that frees no
+//! chunk (§12).
 //!
-//! Without this, a service that is dead or hostile would hold up each writer for 29 seconds, and
-//! again after each chunk that it hands back. So writers that stall share one budget. Each chunk
-//! that the service hands back adds to it, and an ordinary service hands back so many that the
-//! budget stays full. Without budget, writers drop at once.
+//! Without this bound, a dead or hostile service would stop each writer for 29 seconds, and again
+//! after each chunk that it frees. So writers that stall share one budget. Each chunk that the
+//! service frees adds to it. An ordinary service frees so many that the budget stays full. When the
+//! budget is used up, writers drop at once.
 
 use core::time::Duration;
 
-/// The whole budget: a bit more than one writer waits for one chunk.
+/// Full budget: a little more than one writer waits for one chunk.
 pub(crate) const MAX_STALL_BUDGET: Duration = Duration::from_millis(30_000);
-/// What each chunk adds: the longest wait between two attempts.
+/// Time that each freed chunk adds: the longest wait between two attempts.
 const STALL_BUDGET_PER_CHUNK: Duration = Duration::from_millis(100);
-/// What there is at least when a connection begins.
+/// Smallest budget at the beginning of a connection.
 const STALL_BUDGET_PER_CONNECTION: Duration = Duration::from_millis(1000);
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StallBudget {
     left: Duration,
-    /// Writers that stall now. They wait at the same time, so they share what it costs.
+    /// Number of writers that stall now. They wait at the same time, so they share the cost.
     stalled: u32,
-    /// Chunks that nobody has had yet: they do not come from the service.
+    /// Number of chunks that no writer has used yet. The service did not free them, so they add
+    /// nothing.
     fresh: u32,
 }
 
 impl StallBudget {
-    /// For a connection with so many chunks, of what another connection left.
+    /// Makes the budget of a connection with this many chunks from the rest that another connection
+    /// left.
     pub(crate) fn new(left: Duration, chunks: u32) -> Self {
         Self { left: left.clamp(STALL_BUDGET_PER_CONNECTION, MAX_STALL_BUDGET), stalled: 0, fresh: chunks }
     }
@@ -33,7 +36,7 @@ impl StallBudget {
         self.left
     }
 
-    /// A writer got a chunk.
+    /// Notes that a writer got a chunk.
     #[inline]
     pub(crate) fn acquired(&mut self) {
         match self.fresh.checked_sub(1) {
@@ -42,17 +45,17 @@ impl StallBudget {
         }
     }
 
-    /// A writer begins to stall.
+    /// Notes that a writer begins to stall.
     pub(crate) const fn begin(&mut self) {
         self.stalled += 1;
     }
 
-    /// A writer stalls no longer.
+    /// Notes that a writer no longer stalls.
     pub(crate) const fn end(&mut self) {
         self.stalled -= 1;
     }
 
-    /// A writer wants to wait for so long. `false`: it may not.
+    /// Takes the cost of a pause. Returns `false` if the writer may not wait for so long.
     pub(crate) fn spend(&mut self, pause: Duration) -> bool {
         let left = self.left.checked_sub(pause / self.stalled.max(1));
         self.left = left.unwrap_or_default();

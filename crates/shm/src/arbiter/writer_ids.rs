@@ -4,11 +4,11 @@ use crate::abi::MAX_WRITER_ID;
 
 const WORDS: usize = (MAX_WRITER_ID as usize + 1) / 64;
 
-/// The writer ids of one producer: 1 to 32767, one bit each.
+/// Writer ids of one producer: 1 to 32767, one bit each.
 ///
-/// The next id is the next free one after the last one given out, wrapping. A freed id is thus reused as late as
-/// possible: with an early reuse the service's buffer would take the first chunks of the new writer
-/// for repetitions of the old one's.
+/// The next id is the first free one after the last one assigned, and wraps. So a freed id is
+/// reused as late as possible. After an early reuse, the service's buffer would take the first
+/// chunks of the new writer for repetitions of the old writer's chunks.
 #[derive(Debug)]
 pub(crate) struct WriterIds {
     used: Box<[u64; WORDS]>,
@@ -21,7 +21,7 @@ impl WriterIds {
         Self { used: Box::new([0; WORDS]), last: 0, live: 0 }
     }
 
-    /// The next id; `None` if all are in use.
+    /// Assigns the next id. Returns `None` if all are in use.
     pub(crate) fn allocate(&mut self) -> Option<u16> {
         if self.live == MAX_WRITER_ID {
             return None;
@@ -39,7 +39,7 @@ impl WriterIds {
         }
     }
 
-    /// Gives an id back.
+    /// Frees an id.
     pub(crate) fn release(&mut self, id: u16) {
         let (word, bit) = place(id);
         if self.used[word] & bit != 0 {

@@ -1,32 +1,34 @@
-//! The patch list of a writer (`docs/spec/shared-memory.md` §11).
+//! [`PatchList`]: the values that a writer still owes to chunks that it has given away
+//! (`docs/spec/shared-memory.md` §11).
 
 use std::collections::VecDeque;
 
 use crate::abi::PATCH_SIZE;
 
-/// A value, mostly a length, that stands in a chunk which its writer has given away already.
+/// Value, mostly a length, in a chunk that its writer has given away.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PatchRecord {
     pub(crate) chunk_id: u32,
     /// From the start of the payload.
     pub(crate) offset: u16,
-    /// The redundant varint. Its first byte has bit 7 set, so zero means "not known yet".
+    /// The redundant varint. Its first byte has bit 7 set, so 0 means "not known yet".
     value: [u8; PATCH_SIZE],
-    /// Not the length of a message of the packet being written, but told by the application, whenever that is.
+    /// True if the application tells the value later. False for the length of a message in the
+    /// packet being written.
     deferred: bool,
 }
 
 impl PatchRecord {
-    /// The value, if it is known.
+    /// Returns the value, if it is known.
     pub(crate) fn value(&self) -> Option<[u8; PATCH_SIZE]> {
         (self.value[0] != 0).then_some(self.value)
     }
 }
 
-/// The records of one writer in the order in which they were made: by chunk, then by offset.
+/// Records of one writer in the order in which they were made: by chunk, then by offset.
 ///
-/// They are sent in that order too, so a record with a value waits for those before it. Numbers
-/// of records ([`PatchList::push`]) stay valid while others are taken from the front.
+/// They are sent in the same order, so a record with a value waits for the records before it.
+/// Numbers of records ([`PatchList::push`]) stay valid while others are taken from the front.
 #[derive(Debug, Default)]
 pub(crate) struct PatchList {
     records: VecDeque<PatchRecord>,
@@ -39,18 +41,18 @@ impl PatchList {
         self.records.len()
     }
 
-    /// True if there is something to be sent.
+    /// Returns true if the first record can be sent.
     #[inline]
     pub(crate) fn is_ready(&self) -> bool {
         self.records.front().is_some_and(|record| record.value().is_some())
     }
 
-    /// Adds a record without value, and returns its number.
+    /// Adds a record without a value, and returns its number.
     pub(crate) fn push(&mut self, chunk_id: u32, offset: u16) -> u32 {
         self.push_record(PatchRecord { chunk_id, offset, value: [0; PATCH_SIZE], deferred: false })
     }
 
-    /// As [`push`](Self::push), for a value that [`fill_lengths`](Self::fill_lengths) leaves alone.
+    /// As [`push`](Self::push), for a value that [`fill_lengths`](Self::fill_lengths) does not set.
     pub(crate) fn push_deferred(&mut self, chunk_id: u32, offset: u16) -> u32 {
         self.push_record(PatchRecord { chunk_id, offset, value: [0; PATCH_SIZE], deferred: true })
     }
@@ -63,7 +65,7 @@ impl PatchList {
         }
     }
 
-    /// Gives every length that has none this value.
+    /// Gives this value to every length that has none.
     pub(crate) fn fill_lengths(&mut self, value: [u8; PATCH_SIZE]) {
         for record in &mut self.records {
             if record.value().is_none() && !record.deferred {
@@ -72,7 +74,7 @@ impl PatchList {
         }
     }
 
-    /// The record at the front, if its value is known.
+    /// Returns the record at the front, if its value is known.
     pub(crate) fn ready(&self) -> Option<(PatchRecord, [u8; PATCH_SIZE])> {
         let record = *self.records.front()?;
         Some((record, record.value()?))
@@ -85,7 +87,7 @@ impl PatchList {
         }
     }
 
-    /// Chunk of the record at the front, with or without value.
+    /// Returns the chunk of the record at the front, with or without a value.
     pub(crate) fn front_chunk(&self) -> Option<u32> {
         self.records.front().map(|r| r.chunk_id)
     }

@@ -1,4 +1,4 @@
-//! What waits to be sent: the one pending request of an arbiter.
+//! [`CommitQueue`]: the finished chunks and patches of an arbiter that wait to be sent.
 
 use super::{
     patch_list::PatchList,
@@ -16,7 +16,7 @@ use crate::{
     sync::Ordering,
 };
 
-/// A finished chunk.
+/// Finished chunk.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) chunk: FinishedChunk,
@@ -30,11 +30,11 @@ pub(crate) enum FinishedChunk {
     Complete(Chunk<Complete>),
     /// Kept back so that length fields can be written in place (§11, direct patching).
     Unpatched(Chunk<BeingWritten>),
-    /// The peer changed the page word: there is nothing to send.
+    /// The peer changed the page word, so there is nothing to send.
     Lost,
 }
 
-/// How soon something has to be sent.
+/// Urgency of something to be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Urgency {
     #[default]
@@ -46,8 +46,8 @@ pub(crate) enum Urgency {
 
 /// Entries that were not sent yet, in the order in which they came.
 ///
-/// Bounded by the memory: a chunk that is not sent is not freed, each chunk has a bounded number of
-/// length fields, and writers without chunks add nothing.
+/// The memory bounds their number: a chunk that is not sent is not freed, each chunk has a bounded
+/// number of length fields, and writers without chunks add nothing.
 #[derive(Default)]
 pub(crate) struct CommitQueue {
     moves: Vec<Finished>,
@@ -58,16 +58,16 @@ pub(crate) struct CommitQueue {
     pub(crate) retired: Vec<u16>,
     /// Bytes of the chunks in `moves`.
     pub(crate) bytes: usize,
-    /// What was asked of the sink already.
+    /// Urgency that [`Notify`](crate::Notify) was told already.
     pub(crate) announced: Urgency,
 }
 
-/// Something taken out to be sent.
+/// Content of the queue that was taken out to be sent.
 pub(crate) struct Batch {
     pub(crate) registrations: Vec<(u16, u16)>,
     pub(crate) requests: Vec<CommitRequest>,
     pub(crate) retired: Vec<u16>,
-    /// Chunks that the peer has taken away while they waited.
+    /// Number of chunks that the peer has taken away while they waited.
     pub(crate) lost: usize,
 }
 
@@ -93,8 +93,8 @@ impl CommitQueue {
         self.callbacks.push(callback);
     }
 
-    /// Takes the records at the head of a writer's list that have values: into chunks that are still kept back, or as
-    /// patches to be sent. True if there are some to be sent.
+    /// Takes the records with values from the head of a writer's list. Writes them into chunks that
+    /// are still kept back, or queues them as patches. Returns true if it queued any.
     pub(crate) fn take_ready<R: Region>(
         &mut self,
         smb: &Smb<R>,
@@ -118,7 +118,7 @@ impl CommitQueue {
         sent
     }
 
-    /// The last entry if it is for this chunk and has room, else a new one.
+    /// Returns the last entry if it is for this chunk and has room, else a new one.
     fn patch_entry(&mut self, target: Target, writer_id: u16, chunk_id: u32) -> &mut ChunkToPatch {
         let fits = self.patches.last().is_some_and(|(_, e)| {
             e.writer_id == writer_id && e.chunk_id == chunk_id && e.patches.len() < MAX_PATCHES_PER_ENTRY
@@ -146,7 +146,7 @@ impl CommitQueue {
         });
         let Some(finished) = found else { return false };
         let FinishedChunk::Unpatched(chunk) = &finished.chunk else { return false };
-        // SAFETY: an unpatched chunk is BeingWritten, and its writer gave it to us.
+        // SAFETY: an unpatched chunk is BeingWritten, and its writer gave it to this queue.
         unsafe { smb.region().write_from(chunk.payload_offset() + usize::from(offset), &value) };
         if last {
             let field = smb.packets_field(chunk);
@@ -158,7 +158,7 @@ impl CommitQueue {
         true
     }
 
-    /// Gives the entries of a reservation their buffer.
+    /// Assigns a buffer to the entries of a reservation.
     pub(crate) fn resolve(&mut self, reservation: u16, buffer: u16) {
         let targets =
             (self.moves.iter_mut().map(|m| &mut m.target)).chain(self.patches.iter_mut().map(|(target, _)| target));
@@ -169,8 +169,8 @@ impl CommitQueue {
         }
     }
 
-    /// Takes out what can be sent. With `held`, that is only registrations. With `emulation`, chunks are
-    /// copied into the requests and freed.
+    /// Takes out everything that can be sent. With `held`, only registrations can. With
+    /// `emulation`, chunks are copied into the requests and freed.
     pub(crate) fn take<R: Region>(&mut self, smb: &Smb<R>, held: bool, emulation: bool) -> Batch {
         self.announced = Urgency::Idle;
         let registrations = std::mem::take(&mut self.registrations);
@@ -199,7 +199,7 @@ impl CommitQueue {
             };
             if emulation {
                 entry.data = Some(copy_chunk(smb, &chunk));
-                // Only we touch this memory, so it cannot fail.
+                // Only this process uses the memory, so this cannot fail.
                 let _ = smb.free_unread(chunk);
             }
             splitter.push_move(entry);
@@ -226,7 +226,7 @@ impl FinishedChunk {
     }
 }
 
-/// The whole chunk, header included.
+/// Copies the whole chunk, header included.
 fn copy_chunk<R: Region>(smb: &Smb<R>, chunk: &Chunk<Complete>) -> Vec<u8> {
     let mut data = vec![0; chunk.size()];
     data[..CHUNK_HEADER_SIZE].copy_from_slice(&smb.header(chunk).to_bytes());

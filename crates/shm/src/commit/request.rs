@@ -1,5 +1,5 @@
-//! What leaves an arbiter: commits, and the trait through which they leave
-//! (`docs/spec/shared-memory.md` §10, §11, `docs/spec/wire-protocol.md` §10).
+//! [`CommitRequest`]: the chunks and patches that a producer commits (`docs/spec/shared-memory.md`
+//! §10, §11, `docs/spec/wire-protocol.md` §10).
 
 use core::fmt;
 
@@ -7,41 +7,42 @@ use esatto_protozero::Message;
 
 use crate::abi::PATCH_SIZE;
 
-/// Most patches in one [`ChunkToPatch`]; what is more goes into another one.
+/// Largest number of patches in one [`ChunkToPatch`]. Further patches go into another one.
 pub const MAX_PATCHES_PER_ENTRY: usize = 1024;
 
-/// Runs when the service has copied everything that a flush covers.
+/// Callback that runs when the service has copied everything that a flush covers.
 pub type FlushCallback = Box<dyn FnOnce() + Send>;
 
-/// One CommitData request.
+/// Request of the CommitData method.
 #[derive(Default)]
 pub struct CommitRequest {
     /// Finished chunks, in the order in which they were finished.
     pub moves: Vec<ChunkToMove>,
-    /// Length fields for chunks that were sent before or are in `moves`.
+    /// Values for chunks that were sent before, or are in `moves`.
     pub patches: Vec<ChunkToPatch>,
-    /// Acknowledges flush requests up to this one; 0 for none.
+    /// The request acknowledges flush requests up to this one; 0 for none.
     pub flush_request_id: u64,
-    /// To be run when the service has replied. Empty: no reply is needed (`drop_reply`).
+    /// Callbacks to run when the service has replied. If there are none, no reply is needed
+    /// (`drop_reply`).
     pub callbacks: Vec<FlushCallback>,
 }
 
-/// A chunk for the service to copy.
+/// Chunk that the service is to copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkToMove {
     /// Page index.
     pub page: u32,
     /// Chunk index in the page.
     pub chunk: u32,
-    /// Global id of the buffer; 0 to have the chunk discarded.
+    /// Global id of the buffer. With 0 the service discards the chunk.
     pub target_buffer: u16,
-    /// The whole chunk with its header, if memory is not shared (§17).
+    /// Bytes of the whole chunk with its header, if the memory is not shared (§17).
     pub data: Option<Vec<u8>>,
-    /// Only with `data`: the chunk is still being written and will come again.
+    /// Only with `data`: the chunk is still being written, and will be sent again.
     pub incomplete: bool,
 }
 
-/// Values for length fields of one chunk.
+/// Values for fields of one chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkToPatch {
     /// Global id of the buffer.
@@ -50,23 +51,23 @@ pub struct ChunkToPatch {
     pub writer_id: u16,
     /// The chunk's number in its writer's sequence.
     pub chunk_id: u32,
-    /// Ascending offsets.
+    /// Patches with ascending offsets.
     pub patches: Vec<Patch>,
-    /// More will follow for the same chunk.
+    /// More patches will follow for the same chunk.
     pub has_more_patches: bool,
 }
 
-/// Four bytes to be overwritten in a chunk.
+/// New value for four bytes of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patch {
-    /// From the start of the payload.
+    /// Offset from the start of the payload.
     pub offset: u16,
-    /// A length as 4-byte redundant varint.
+    /// Length as a 4-byte redundant varint, or another value that the application deferred.
     pub data: [u8; PATCH_SIZE],
 }
 
 impl CommitRequest {
-    /// True if somebody waits for the reply.
+    /// Returns true if a callback waits for the reply.
     pub fn wants_reply(&self) -> bool {
         !self.callbacks.is_empty()
     }

@@ -2,12 +2,12 @@
 
 use esatto_map::Map;
 
-/// Where a writer's chunks go.
+/// Destination of a writer's chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// A buffer of the service; 0 has the chunks discarded.
+    /// A buffer of the service. Chunks for buffer 0 are discarded.
     Buffer(u16),
-    /// A reservation made before the buffer is known (§14). Never sent.
+    /// A reservation for a buffer that is not known yet (§14). Never sent.
     Reservation(u16),
 }
 
@@ -15,7 +15,8 @@ impl Target {
     pub(crate) fn buffer(self) -> u16 {
         match self {
             Self::Buffer(id) => id,
-            // Nothing is taken while a reservation is unresolved; 0 would have the chunk discarded.
+            // Nothing is sent while a reservation is unresolved. The service would discard a chunk
+            // for buffer 0.
             Self::Reservation(_) => 0,
         }
     }
@@ -30,18 +31,18 @@ pub(crate) struct Reservations {
 
 #[derive(Debug)]
 enum Reservation {
-    /// The writers that were made for it.
+    /// Writers that were made for it.
     Open(Vec<u16>),
     Resolved(u16),
 }
 
 impl Reservations {
-    /// True while nothing may be sent.
+    /// Returns true while nothing may be sent.
     pub(crate) fn hold(&self) -> bool {
         self.unresolved > 0
     }
 
-    /// Notes a writer for a reservation; returns its buffer if that is known already.
+    /// Adds a writer to a reservation. Returns its buffer if that is known already.
     pub(crate) fn add_writer(&mut self, reservation: u16, writer_id: u16) -> Option<u16> {
         let unresolved = &mut self.unresolved;
         let entry = self.known.get_or_insert_with(reservation, || {
@@ -63,7 +64,7 @@ impl Reservations {
         }
     }
 
-    /// What is to be sent for a target.
+    /// Returns the target, with the buffer in place of a resolved reservation.
     pub(crate) fn resolved(&self, target: Target) -> Target {
         match target {
             Target::Reservation(number) => match self.known.get(&number) {
@@ -74,7 +75,7 @@ impl Reservations {
         }
     }
 
-    /// Resolves a reservation, once; returns its writers.
+    /// Resolves a reservation and returns its writers. Returns `None` if it was resolved before.
     pub(crate) fn resolve(&mut self, reservation: u16, buffer: u16) -> Option<Vec<u16>> {
         match self.known.insert(reservation, Reservation::Resolved(buffer)) {
             Some(Reservation::Open(writers)) => {

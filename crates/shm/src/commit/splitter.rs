@@ -3,14 +3,14 @@
 use super::request::{ChunkToMove, ChunkToPatch, CommitRequest, FlushCallback};
 use crate::abi::PATCH_SIZE;
 
-/// Largest estimate of an emulated request; one that would reach it is split (§17).
+/// Largest estimated size of an emulated request. A request that would reach it is split (§17).
 const EMULATED_REQUEST_LIMIT: usize = 131072 - 512;
-/// What a chunk adds to the estimate beside its data, and a patch entry beside its patches.
+/// Bytes that a chunk adds to the estimate beside its data, and a patch entry beside its patches.
 const ENTRY_OVERHEAD: usize = 32;
-/// What a patch adds.
+/// Bytes that a patch adds to the estimate.
 const PATCH_OVERHEAD: usize = PATCH_SIZE + 16;
 
-/// Puts entries into one request, or for emulation into as many as it takes.
+/// Puts entries into one request, or for emulation into as many as are necessary.
 pub(crate) struct RequestSplitter {
     done: Vec<CommitRequest>,
     current: CommitRequest,
@@ -34,7 +34,7 @@ impl RequestSplitter {
         self.current.patches.push(entry);
     }
 
-    /// The flush id and the callbacks go into the last part.
+    /// Returns the requests. The last one has the flush id and the callbacks.
     pub(crate) fn finish(mut self, flush_request_id: u64, callbacks: Vec<FlushCallback>) -> Vec<CommitRequest> {
         self.current.flush_request_id = flush_request_id;
         self.current.callbacks = callbacks;

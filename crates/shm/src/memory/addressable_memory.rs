@@ -6,17 +6,18 @@ use std::sync::Arc;
 use super::{racing_copy::copy_racing, region::Region};
 use crate::sync::{AtomicU16, AtomicU32};
 
-/// A region that is real memory: everything but a model.
+/// Region that is real memory, in contrast to a model.
 ///
 /// # Safety
 /// [`base`](Self::base) always returns the same address, a multiple of 4096, and
-/// [`size`](Self::size) bytes from there on are readable and writable as long as the value lives (for an `Arc`: as
-/// long as a clone lives). No reference to any of them exists, other than to atomics.
+/// [`size`](Self::size) bytes from there on are readable and writable as long as the value lives
+/// (for an `Arc`: as long as a clone lives). No reference to any of them exists, other than to
+/// atomics.
 pub unsafe trait Memory: Send + Sync + fmt::Debug {
-    /// The first byte.
+    /// Returns the address of the first byte.
     fn base(&self) -> NonNull<u8>;
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     fn size(&self) -> usize;
 
     /// See [`Region::is_lost`].
@@ -50,7 +51,7 @@ unsafe impl<M: Memory + ?Sized> Memory for Arc<M> {
     }
 }
 
-/// Address of `len` bytes at `offset`, which is a multiple of `align`.
+/// Returns the address of `len` bytes at `offset`, which is a multiple of `align`.
 #[inline]
 #[track_caller]
 fn at<M: Memory + ?Sized>(memory: &M, offset: usize, len: usize, align: usize) -> *mut u8 {
@@ -72,8 +73,8 @@ unsafe impl<M: Memory + ?Sized> Region for M {
     #[inline]
     fn atomic_u32(&self, offset: usize) -> &AtomicU32 {
         let address = at(self, offset, 4, 4).cast();
-        // SAFETY: in bounds and aligned (the base is page aligned), valid as long as `self`; all other accesses are
-        // atomic, except those of a peer, for whom this is ordinary memory anyway.
+        // SAFETY: in bounds and aligned (the base is page aligned), valid as long as `self`; all
+        // other accesses are atomic, except those of a peer in another process.
         unsafe { AtomicU32::from_ptr(address) }
     }
 
@@ -86,8 +87,8 @@ unsafe impl<M: Memory + ?Sized> Region for M {
 
     fn read_into(&self, offset: usize, out: &mut [u8]) {
         let begin = at(self, offset, out.len(), 1);
-        // SAFETY: so many bytes are in bounds, as long as `self`; `out` cannot lie in memory to which no references
-        // exist.
+        // SAFETY: so many bytes are in bounds, as long as `self`; `out` cannot lie in memory to
+        // which no references exist.
         unsafe { copy_racing(begin, out.as_mut_ptr(), out.len()) };
     }
 
@@ -117,8 +118,8 @@ unsafe impl<M: Memory + ?Sized> Region for M {
 
     unsafe fn write_from(&self, offset: usize, bytes: &[u8]) {
         let address = at(self, offset, bytes.len(), 1);
-        // SAFETY: in bounds; the caller owns these bytes, and `bytes` cannot lie in memory to which no
-        // references exist.
+        // SAFETY: in bounds; the caller owns these bytes, and `bytes` cannot lie in memory to which
+        // no references exist.
         unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), address, bytes.len()) };
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::region::Region;
 use crate::sync::{AtomicU8, AtomicU16, AtomicU32, Ordering};
 
-/// A model of a region of one-chunk or two-chunk pages over loom's atomics.
+/// Model of a region with one-chunk or two-chunk pages over loom's atomics.
 ///
-/// Loom's atomics are objects of their own, so each field of the ABI gets one, found by its
-/// offset. Payload bytes are relaxed atomics: stale values are exactly what loom will
-/// produce for them unless some acquire/release pair forbids it. Only the first
-/// [`LoomRegion::MODELLED`] payload bytes of a chunk exist; others read as 0.
+/// Loom's atomics are objects, so each field of the ABI gets one, which is found by its offset.
+/// Payload bytes are relaxed atomics, for which loom produces stale values unless an
+/// acquire/release pair forbids it. Only the first [`LoomRegion::MODELLED`] payload bytes of a
+/// chunk exist. Others read as 0.
 #[derive(Debug)]
 pub struct LoomRegion {
     len: usize,
@@ -29,10 +29,10 @@ struct Header {
 }
 
 impl LoomRegion {
-    /// Payload bytes of a chunk that exist.
+    /// Number of payload bytes of a chunk that exist.
     pub const MODELLED: usize = 4;
 
-    /// `pages` pages, to be divided by `layout` only.
+    /// Makes a region of `pages` pages, which are divided only by `layout`.
     pub fn new(pages: usize, page_size: crate::abi::PageSize, layout: crate::abi::PageLayout) -> Self {
         let header = |_| Header {
             chunk_id: AtomicU32::new(0),

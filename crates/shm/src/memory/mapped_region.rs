@@ -1,4 +1,5 @@
-//! Shared memory proper: a sealed memfd, mapped whole (`docs/spec/shared-memory.md` §2).
+//! [`MappedRegion`]: shared memory, which is a sealed memfd, mapped whole
+//! (`docs/spec/shared-memory.md` §2).
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -28,16 +29,17 @@ pub const MEMFD_NAME: &str = match NAME.to_str() {
 
 const NAME: &CStr = c"perfetto_shmem";
 
-/// Seals of a shared buffer: nobody may resize it, or add seals.
+/// Seals of a shared buffer: no process can resize it or add seals.
 const SEALS: u32 = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW;
 
-/// A memfd and its mapping. Unmapped and closed on drop.
+/// Memfd and its mapping. Unmapped and closed on drop.
 pub struct MappedRegion {
     base: NonNull<u8>,
     size: usize,
     file: File,
     mapping: Option<&'static Mapping>,
-    /// A bit for each page of the smallest size: it is known to have been written.
+    /// One bit for each page of the smallest size. It is set if the page is known to have been
+    /// written.
     written: Box<[AtomicU32]>,
 }
 
@@ -59,20 +61,21 @@ impl MappedRegion {
         Self::map(file, size)
     }
 
-    /// Maps what the *service* sent, if it is acceptable: as for
-    /// [`from_producer`](Self::from_producer), but for the page size, which comes separately.
-    /// Whoever plays the service could otherwise take the memory away and end this process.
+    /// Maps memory that the *service* sent, if it is acceptable. The checks are those of
+    /// [`from_producer`](Self::from_producer), except for the page size, which comes separately.
+    /// Without them a process that poses as the service could take the memory away and end this
+    /// process.
     ///
     /// # Errors
-    /// [`Error`], naming what is wrong.
+    /// [`Error`] with the reason.
     pub fn from_service(fd: OwnedFd) -> Result<Self, Error> {
         check(fd.as_fd())?;
         Self::from_trusted_service(fd)
     }
 
-    /// Maps what a service sent that runs as root or as the user of this process. Seals are not
+    /// Maps memory of a service that runs as root or as the user of this process. Seals are not
     /// required: services of 2018, and those on kernels without memfd, send an unlinked file. Such
-    /// a service can end this process, as it could by a signal.
+    /// a service can end this process, as it could with a signal.
     ///
     /// # Errors
     /// [`Error::Size`] for 0 or more than 32 MiB, [`Error::System`] if it cannot be mapped.
@@ -83,12 +86,12 @@ impl MappedRegion {
         Self::map(file, size)
     }
 
-    /// Maps what a *producer* sent, if it is acceptable: a memfd of plain memory with the three
-    /// seals against resizing and none against writing, whose size fits the page size in bytes that
-    /// the producer named (`docs/spec/shared-memory.md` §2, §3, §19).
+    /// Maps memory that a *producer* sent, if it is acceptable: a memfd of plain memory with the
+    /// three seals against resizing and none against writing. Its size must fit the page size in
+    /// bytes that the producer named (`docs/spec/shared-memory.md` §2, §3, §19).
     ///
     /// # Errors
-    /// [`Error`], naming what is wrong.
+    /// [`Error`] with the reason.
     pub fn from_producer(fd: OwnedFd, page_size_hint: usize) -> Result<(Self, Geometry), Error> {
         check(fd.as_fd())?;
         // With the seals in place the size cannot change after this.
@@ -98,10 +101,10 @@ impl MappedRegion {
         Ok((Self::map(file, size)?, geometry))
     }
 
-    /// Maps whatever this is, so that tests can take its pages away.
+    /// Maps any file, so that tests can take its pages away.
     ///
     /// # Errors
-    /// [`Error`], naming what is wrong.
+    /// [`Error`] with the reason.
     #[doc(hidden)]
     pub fn unchecked(fd: OwnedFd) -> Result<Self, Error> {
         let file = File::from(fd);
@@ -111,14 +114,15 @@ impl MappedRegion {
     }
 
     fn map(file: File, size: usize) -> Result<Self, Error> {
-        // What is mapped is only ever accessed as `Memory` demands.
+        // The mapping is accessed only as `Memory` requires.
         let base = memfd::map(&file, size).map_err(system("mmap"))?;
         let mapping = Mapping::add(base, size, &file);
         let words = size.div_ceil(PageSize::MIN).div_ceil(32);
         Ok(Self { base, size, file, mapping, written: (0..words).map(|_| AtomicU32::new(0)).collect() })
     }
 
-    /// In the child of a fork: the mappings that it has from its parent become copies. What it still writes, because it forked while it did, nobody else sees.
+    /// Replaces the mappings of a forked child by copies. Other processes do not see what the child
+    /// writes after that, for instance because it was forked during a write.
     ///
     /// # Safety
     ///
@@ -131,15 +135,15 @@ impl MappedRegion {
         }
     }
 
-    /// The descriptor, to be sent to the peer.
+    /// Returns the descriptor, which the caller sends to the peer.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 }
 
-// SAFETY: the mapping is page aligned, spans `size` bytes and lives until drop. That the file
-// behind it keeps its pages is granted by its kind and its seals (`create`, `check`). Where that
-// fails, an access ends the process, or, with `faults`, finds zeros.
+// SAFETY: the mapping is page aligned, spans `size` bytes and lives until drop. The kind and the
+// seals of the file grant that it keeps its pages (`create`, `check`). If that fails, an access
+// ends the process, or, with `faults`, reads zeros.
 unsafe impl Memory for MappedRegion {
     fn base(&self) -> NonNull<u8> {
         self.base
@@ -160,7 +164,7 @@ unsafe impl Memory for MappedRegion {
         if written.load(Ordering::Relaxed) & bit != 0 {
             return true;
         }
-        // Where it cannot be read, whoever looks at it finds that out.
+        // If the page cannot be read, the next access to it finds out.
         let is_written = memfd::read_word(self.file.as_fd(), offset).map_or(true, |word| word != 0);
         if is_written {
             written.fetch_or(bit, Ordering::Relaxed);
@@ -174,7 +178,7 @@ impl Drop for MappedRegion {
         if let Some(mapping) = self.mapping {
             mapping.remove();
         }
-        // SAFETY: mapped in `map` with this size, and nobody borrows the value any more.
+        // SAFETY: mapped in `map` with this size, and no borrow of the value is left.
         let unmapped = unsafe { memfd::unmap(self.base, self.size) };
         debug_assert!(unmapped.is_ok());
     }
@@ -186,7 +190,8 @@ impl fmt::Debug for MappedRegion {
     }
 }
 
-/// Accepts files in memory: no call on one waits for another process, and this one does not either.
+/// Accepts files in memory. No call on such a file waits for another process, and neither does this
+/// check.
 ///
 /// # Errors
 /// [`Error::NotMemfd`].
@@ -194,15 +199,14 @@ pub fn require_memory(fd: BorrowedFd<'_>) -> Result<(), Error> {
     memfd::seals(fd).map(drop).map_err(|error| Error::NotMemfd { errno: errno(&error) })
 }
 
-/// Accepts memory whose pages stay, whatever the process does that it comes from: plain memory of a
-/// memfd that is sealed.
+/// Accepts memory that the sending process cannot take away: plain memory of a sealed memfd.
 ///
 /// The order matters, because none of these calls may wait for a stranger. Only files in memory
-/// have seals, so that the first call fails at once on files of other kinds, those of a stranger's
-/// FUSE file system included. Of files in memory, those of huge pages pass it; but a hole that is
-/// punched into them gives away the reservation of its pages, and the next access faults if no huge
-/// page is free. The size of a page is no criterion: plain memory may be made of huge pages, too,
-/// which the kernel replaces by small ones when it must.
+/// have seals. So the first call fails at once on other files, including those of a stranger's FUSE
+/// file system. Files of huge pages pass it. But a hole that is punched into such a file releases
+/// the reservation of its pages, and the next access faults if no huge page is free. The size of a
+/// page is no criterion: plain memory may also consist of huge pages, which the kernel can replace
+/// by small ones.
 fn check(fd: BorrowedFd<'_>) -> Result<(), Error> {
     let seals = memfd::seals(fd).map_err(|error| Error::NotMemfd { errno: errno(&error) })?;
     let (kind, block_size) = memfd::file_system(fd).map_err(system("fstatfs"))?;
@@ -228,7 +232,7 @@ fn check_size(size: usize) -> Result<(), Error> {
 
 fn file_size(file: &File) -> Result<usize, Error> {
     let size = file.metadata().map_err(system("fstat"))?.len();
-    // What does not fit is too large anyway.
+    // A size that does not fit is too large anyway.
     Ok(usize::try_from(size).unwrap_or(usize::MAX))
 }
 

@@ -1,32 +1,33 @@
-//! List of the mappings of this process, for code that cannot be handed a reference: children of a
-//! fork, handlers of signals.
+//! List of the mappings of this process, for code that cannot get a reference: children of a fork,
+//! and signal handlers.
 
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 
-/// Most mappings that are listed: two for each of the 8192 connections of a service. Those beyond
-/// it work, but stay shared in children of a fork, and a fault in them ends the process.
+/// Largest number of mappings in the list: two for each of the 8192 connections of a service.
+/// Further mappings work, but stay shared in children of a fork, and a fault in them ends the
+/// process.
 pub(crate) const MAX_MAPPINGS: usize = 16384;
 
-/// A mapping of this process.
+/// Mapping of this process.
 pub(crate) struct Mapping {
-    /// Where it begins; 0: nowhere. Set last and cleared first.
+    /// Address of its first byte; 0 if there is no mapping. Set last and cleared first.
     base: AtomicUsize,
     size: AtomicUsize,
     fd: AtomicI32,
-    /// Its pages went away, and others, empty ones, have taken their place.
+    /// Its pages were taken away, and zeroed pages have replaced them.
     lost: AtomicBool,
 }
 
-/// All zero, so that it takes no space in programs, and no memory until it is used.
+/// All zero, so that it takes no space in programs, and no memory before its first use.
 static MAPPINGS: [Mapping; MAX_MAPPINGS] = [const { Mapping::none() }; MAX_MAPPINGS];
 
-/// No mapping was ever listed from here on.
+/// Index of the first place that was never used.
 static END: AtomicUsize = AtomicUsize::new(0);
 
-/// Its place is being filled in.
+/// Address while the place is being filled in.
 const TAKEN: usize = usize::MAX;
 
 impl Mapping {
@@ -39,7 +40,7 @@ impl Mapping {
         }
     }
 
-    /// Lists a mapping, until [`remove`](Self::remove) is called.
+    /// Adds a mapping to the list, until [`remove`](Self::remove) is called.
     pub(crate) fn add(base: NonNull<u8>, size: usize, file: &File) -> Option<&'static Self> {
         let is_free = |mapping: &Self| {
             mapping.base.load(Ordering::Relaxed) == 0
@@ -54,17 +55,17 @@ impl Mapping {
         Some(mapping)
     }
 
-    /// To be called before it is unmapped.
+    /// Removes the mapping from the list. Call this before unmapping it.
     pub(crate) fn remove(&self) {
         self.base.store(0, Ordering::Release);
     }
 
-    /// Whether its pages went away.
+    /// Returns true if its pages were taken away.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Acquire)
     }
 
-    /// Its first byte and its size, if there is one.
+    /// Returns its first byte and its size, if there is a mapping.
     fn place(&self) -> Option<(NonNull<u8>, usize)> {
         let base = self.base.load(Ordering::Acquire);
         let base = NonNull::new(ptr::with_exposed_provenance_mut(base)).filter(|_| base != TAKEN)?;
@@ -76,7 +77,7 @@ fn listed() -> &'static [Mapping] {
     &MAPPINGS[..END.load(Ordering::Relaxed).min(MAX_MAPPINGS)]
 }
 
-/// All mappings: first byte, size, file.
+/// Iterates over all mappings: first byte, size, file.
 pub(crate) fn all() -> impl Iterator<Item = (NonNull<u8>, usize, RawFd)> {
     listed().iter().filter_map(|mapping| {
         let (base, size) = mapping.place()?;
@@ -84,8 +85,7 @@ pub(crate) fn all() -> impl Iterator<Item = (NonNull<u8>, usize, RawFd)> {
     })
 }
 
-/// The mapping in which an address lies, and where that begins and how large it is. It is lost from
-/// now on.
+/// Marks the mapping in which an address lies as lost. Returns its first byte and its size.
 #[cfg(feature = "faults")]
 pub(crate) fn lose(address: usize) -> Option<(NonNull<u8>, usize)> {
     listed().iter().find_map(|mapping| {

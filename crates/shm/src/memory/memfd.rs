@@ -1,5 +1,5 @@
-//! Files in memory, their seals and mappings, by way of the C library, which std links anyway: the part of `rustix` that has them takes longer to compile than
-//! this crate.
+//! System calls for files in memory, their seals and their mappings. They use the C library, which
+//! std links anyway: the part of `rustix` that has them takes longer to compile than this crate.
 
 use core::ffi::{CStr, c_int, c_long, c_void};
 use core::ptr::{self, NonNull};
@@ -24,9 +24,10 @@ unsafe extern "C" {
     fn pread64(fd: c_int, to: *mut c_void, size: usize, offset: i64) -> isize;
 }
 
-/// Maps the first `size` bytes of a file at an address of the kernel's choice, shared with whoever else does, to be read and written.
+/// Maps the first `size` bytes of a file for reading and writing, shared with other processes, at
+/// an address that the kernel chooses.
 pub(crate) fn map(file: &File, size: usize) -> Result<NonNull<u8>> {
-    // SAFETY: a new mapping touches no memory of ours.
+    // SAFETY: a new mapping changes no memory of this process.
     unsafe { map_at(ptr::null_mut(), file.as_raw_fd(), size, MAP_SHARED) }
 }
 
@@ -34,18 +35,19 @@ pub(crate) fn map(file: &File, size: usize) -> Result<NonNull<u8>> {
 ///
 /// # Safety
 ///
-/// `base` is a mapping of the same bytes of the same file, and `fd` that file. Nobody else uses it meanwhile.
+/// `base` is a mapping of the same bytes of the same file, and `fd` is that file. No other thread
+/// uses it meanwhile.
 pub(crate) unsafe fn map_copy_over(base: NonNull<u8>, fd: RawFd, size: usize) -> Result<()> {
-    // SAFETY: the same bytes take the place of what is there.
+    // SAFETY: the same bytes replace the mapping.
     unsafe { map_at(base.as_ptr().cast(), fd, size, MAP_PRIVATE | MAP_FIXED) }.map(drop)
 }
 
-/// Maps zeroed memory over what is mapped at `base`. For handlers of signals: it takes no lock and
+/// Maps zeroed memory over the mapping at `base`. Signal handlers may call it: it takes no lock and
 /// allocates nothing.
 ///
 /// # Safety
 ///
-/// `base` is a mapping of `size` bytes, of which nobody relies on what is in it.
+/// `base` is a mapping of `size` bytes, and no code relies on its content.
 #[cfg(feature = "faults")]
 pub(crate) unsafe fn map_zeros_over(base: *mut u8, size: usize) -> Result<()> {
     use linux_raw_sys::general::{MAP_ANONYMOUS, MAP_NORESERVE};
@@ -55,13 +57,13 @@ pub(crate) unsafe fn map_zeros_over(base: *mut u8, size: usize) -> Result<()> {
 
 /// # Safety
 ///
-/// `at` is null, or `flags` say what becomes of what is there, which is as its users like it.
+/// `at` is null, or the users of the memory at `at` accept that it is replaced as `flags` say.
 unsafe fn map_at(at: *mut c_void, fd: RawFd, size: usize, flags: u32) -> Result<NonNull<u8>> {
     let (access, flags) = ((PROT_READ | PROT_WRITE) as c_int, flags as c_int);
     // SAFETY: the caller's promise.
     #[cfg(target_pointer_width = "64")]
     let address = unsafe { mmap(at, size, access, flags, fd, 0) };
-    // SAFETY: as above. The offset of `mmap` has as many bits as the C library likes.
+    // SAFETY: as above. The width of the offset of `mmap` depends on the C library.
     #[cfg(target_pointer_width = "32")]
     let address = unsafe {
         let number = linux_raw_sys::general::__NR_mmap2 as c_long;
@@ -77,37 +79,37 @@ unsafe fn map_at(at: *mut c_void, fd: RawFd, size: usize, flags: u32) -> Result<
 ///
 /// # Safety
 ///
-/// `base` is a mapping of `size` bytes, and nobody uses it any more.
+/// `base` is a mapping of `size` bytes that is no longer used.
 pub(crate) unsafe fn unmap(base: NonNull<u8>, size: usize) -> Result<()> {
     // SAFETY: as the caller grants.
     let result = unsafe { munmap(base.as_ptr().cast(), size) };
     if result < 0 { Err(Error::last_os_error()) } else { Ok(()) }
 }
 
-/// An empty file that can be sealed; close-on-exec.
+/// Makes an empty file that can be sealed; it is close-on-exec.
 pub(crate) fn create(name: &CStr) -> Result<File> {
-    // Not by the function of that name: C libraries of 2018 do not have it.
-    // SAFETY: `memfd_create` takes a string that ends with a zero, which it copies, and an `unsigned int`.
+    // A raw system call, because C libraries of 2018 have no such function. SAFETY: `memfd_create`
+    // takes a string that ends with a zero, which it copies, and an `unsigned int`.
     let fd = unsafe { syscall(__NR_memfd_create as c_long, name.as_ptr(), MFD_CLOEXEC | MFD_ALLOW_SEALING) };
     if fd < 0 {
         return Err(Error::last_os_error());
     }
-    // SAFETY: a new descriptor, which nobody else knows of.
+    // SAFETY: a new descriptor, which no other code knows.
     Ok(unsafe { File::from_raw_fd(fd as c_int) })
 }
 
-/// The seals of a file (`F_SEAL_*`).
+/// Returns the seals of a file (`F_SEAL_*`).
 pub(crate) fn seals(fd: BorrowedFd<'_>) -> Result<u32> {
     // SAFETY: the descriptor is open, as it is borrowed; the command takes no argument.
     let seals = unsafe { fcntl(fd.as_raw_fd(), F_GET_SEALS as c_int) };
     if seals < 0 { Err(Error::last_os_error()) } else { Ok(seals as u32) }
 }
 
-/// Number of the file system of a file (`*_MAGIC`), and the size of its blocks in bytes.
+/// Returns the number of a file's file system (`*_MAGIC`), and the size of its blocks in bytes.
 pub(crate) fn file_system(fd: BorrowedFd<'_>) -> Result<(i64, i64)> {
     let mut found = core::mem::MaybeUninit::<statfs>::zeroed();
-    // SAFETY: the descriptor is open, as it is borrowed. The kernel writes its own `struct statfs`,
-    // which this is, and nothing else.
+    // SAFETY: the descriptor is open, as it is borrowed. The kernel writes its `struct statfs`,
+    // which is the type of `found`, and nothing else.
     let result = unsafe { syscall(__NR_fstatfs as c_long, fd.as_raw_fd(), found.as_mut_ptr()) };
     if result < 0 {
         return Err(Error::last_os_error());
@@ -118,11 +120,12 @@ pub(crate) fn file_system(fd: BorrowedFd<'_>) -> Result<(i64, i64)> {
     Ok((found.f_type as i64, found.f_bsize as i64))
 }
 
-/// Reads a word at an offset of a file. Unlike a look through a mapping it allocates no memory for
-/// a page that was never written, and waits for nobody who holds the file.
+/// Reads a word at an offset of a file. Unlike a read through a mapping, it allocates no memory for
+/// a page that was never written, and does not wait for a process that holds the file.
 pub(crate) fn read_word(fd: BorrowedFd<'_>, offset: usize) -> Result<u32> {
     let mut word = [0; 4];
-    // SAFETY: the descriptor is open, as it is borrowed; as many bytes may be written as are said.
+    // SAFETY: the descriptor is open, as it is borrowed; the buffer has as many bytes as the call
+    // may write.
     #[cfg(target_pointer_width = "64")]
     let read = unsafe { pread(fd.as_raw_fd(), word.as_mut_ptr().cast(), word.len(), offset as i64) };
     // SAFETY: as above.

@@ -6,7 +6,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use super::{addressable_memory::Memory, region::Region};
 use crate::abi::PageSize;
 
-/// Zeroed heap memory in place of shared memory: for a service in the same process, for
+/// Zeroed heap memory in place of shared memory. It is for a service in the same process, for
 /// emulation (`docs/spec/shared-memory.md` §17) and for tests.
 pub struct PrivateRegion {
     base: NonNull<u8>,
@@ -32,13 +32,13 @@ impl PrivateRegion {
         Self { base, layout }
     }
 
-    /// Allocates memory with this content.
+    /// Allocates memory and copies these bytes into it.
     ///
     /// # Panics
     /// As [`PrivateRegion::new`].
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let region = Self::new(bytes.len());
-        // SAFETY: nobody else knows the memory yet.
+        // SAFETY: no other code knows the memory yet.
         unsafe { region.write_from(0, bytes) };
         region
     }

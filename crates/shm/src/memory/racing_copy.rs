@@ -3,23 +3,24 @@
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 use crate::sync::{AtomicU8, AtomicUsize, Ordering};
 
-/// Copies bytes that somebody may write meanwhile, one relaxed load of each.
+/// Copies bytes that another process may write meanwhile, with one relaxed load of each byte.
 ///
 /// # Safety
-/// `from` is the first of `len` readable bytes to which only atomic references exist, `to` of as many writable ones that are
-/// the caller's; they do not overlap.
+/// `from` is the first of `len` readable bytes to which only atomic references exist. `to` is the
+/// first of as many writable bytes that the caller owns. They do not overlap.
 ///
-/// Whoever may write the bytes at `from` in this process has handed them over (acquire of the state, or of the count, that
-/// covers them); a store of another process is no data race of ours, and an atomic load is defined in face of it.
+/// If code of this process may write the bytes at `from`, it has handed them over (acquire of the
+/// state, or of the count, that covers them). A store of another process is no data race in this
+/// one, and an atomic load beside it is defined.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) unsafe fn copy_racing(from: *const u8, to: *mut u8, len: usize) {
     const STEP: usize = 16;
     let rest = len % STEP;
     let steps = len - rest;
     if steps != 0 {
-        // SAFETY: both ends of what is copied in steps are within the caller's bytes. Every byte is loaded once, by an
-        // instruction of which the compiler knows nothing: to the machine that is what a relaxed atomic load is. Word
-        // by word, as below, takes twice as long for a chunk.
+        // SAFETY: all steps lie within the caller's bytes. Every byte is loaded once, by an
+        // instruction that the compiler does not analyse: for the machine this is a relaxed atomic
+        // load. A copy word by word, as below, takes twice as long for a chunk.
         unsafe {
             core::arch::asm!(
                 "2:",
@@ -36,7 +37,7 @@ pub(super) unsafe fn copy_racing(from: *const u8, to: *mut u8, len: usize) {
         }
     }
     if rest != 0 {
-        // SAFETY: as above, of the last bytes. The direction flag is clear, as the ABI has it.
+        // SAFETY: as above, for the last bytes. The direction flag is clear, as the ABI requires.
         unsafe {
             core::arch::asm!(
                 "rep movsb",
@@ -49,7 +50,7 @@ pub(super) unsafe fn copy_racing(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// See above; for other machines.
+/// See above; this version is for other machines.
 ///
 /// # Safety
 /// As above.

@@ -1,4 +1,4 @@
-//! Reserving four bytes whose value is told later.
+//! Reservations of four bytes in a packet, whose value is told later.
 
 use super::{
     deferred_list::{Deferred, DeferredValue},
@@ -8,20 +8,22 @@ use super::{
 use crate::abi::{FRAGMENT_SIZE_LEN, PATCH_SIZE};
 
 impl TraceWriter {
-    /// Appends four bytes to the packet being written whose value is told later, during the packet or after it, by
-    /// [`fill_deferred`](Self::fill_deferred). For lengths that are not those of a [`Message`](esatto_protozero::Message): encoders in other languages have such.
+    /// Appends four bytes to the packet being written. [`fill_deferred`](Self::fill_deferred) tells
+    /// their value later, during the packet or after it. This is for lengths that are not those of
+    /// a [`Message`](esatto_protozero::Message), as encoders in other languages have them.
     ///
-    /// `None` if there is nothing to be filled: no packet was begun, or it is being dropped.
+    /// Returns `None` if no packet was begun, or it is being dropped.
     ///
-    /// The bytes are zero until then. As long as the chunk that they are in is the writer's, the value is
-    /// written into it; later it goes out as a patch (`docs/spec/shared-memory.md` §11), in its turn. Until then the service keeps the
-    /// packet, and those of the writer behind it, from readers.
+    /// The bytes are zero until then. As long as the writer has their chunk, the value is written
+    /// into it. Later it is sent as a patch (`docs/spec/shared-memory.md` §11), in its turn. Until
+    /// then the service withholds the packet, and the writer's later packets, from readers.
     ///
-    /// Reservations are given up, which means that they get [`DeferredValue::EMPTY`], when the writer is dropped; when a packet asks for more
-    /// while 1024 are open, which drops that packet; and when 16384 patches wait behind one. The latter two are counted
+    /// A reservation that is given up gets [`DeferredValue::EMPTY`]. This happens when the writer
+    /// is dropped, when a packet asks for more while 1024 are open, which drops that packet, and
+    /// when 16384 patches wait for one reservation. The latter two are counted
     /// ([`abandoned_count`](Self::abandoned_count)).
     ///
-    /// Allocates, unless one was open before.
+    /// Allocates, unless a reservation was open before.
     ///
     /// ```
     /// # use esatto_shm::{DeferredValue, TraceWriter};
@@ -41,13 +43,16 @@ impl TraceWriter {
         let at = self.stream.reserve(PATCH_SIZE).as_ptr();
         // `None` if the chunk was full, and there was no other.
         self.chunk().size_field()?;
-        // SAFETY: just reserved in the current range, which is in the chunk as long as there is a fragment.
+        // SAFETY: just reserved in the current range, which is in the chunk as long as there is a
+        // fragment.
         Some(unsafe { self.chunk().open_deferred(at) })
     }
 
-    /// As [`reserve_deferred`](Self::reserve_deferred), for four bytes that are in the packet already: those that begin `back` bytes before its end.
+    /// As [`reserve_deferred`](Self::reserve_deferred), for four bytes that the packet has already:
+    /// they begin `back` bytes before its end.
     ///
-    /// `None`, too, if they are not all in the chunk that the packet has reached. To be called between messages.
+    /// Returns `None` also if they are not all in the chunk that the packet has reached. Call it
+    /// between messages.
     pub fn defer_bytes(&mut self, back: usize) -> Option<Deferred> {
         if !self.can_defer() {
             return None;
@@ -63,10 +68,11 @@ impl TraceWriter {
         Some(unsafe { self.chunk().open_deferred(at) })
     }
 
-    /// Tells the value of a reservation. Nothing happens if the packet was dropped, the reservation given up, the connection lost,
-    /// or if it is another writer's.
+    /// Tells the value of a reservation. Does nothing if the packet was dropped, the reservation
+    /// was given up or belongs to another writer, or the connection was lost.
     ///
-    /// A value that goes out as a patch is queued at once between packets, else with the next chunk or the end of the packet.
+    /// Between packets, a value that is sent as a patch is queued at once. In a packet, it is
+    /// queued with the next chunk or at the end of the packet.
     pub fn fill_deferred(&mut self, deferred: Deferred, value: DeferredValue) {
         let chunk = self.chunk();
         chunk.fill_deferred(&deferred, value);
@@ -75,7 +81,7 @@ impl TraceWriter {
         }
     }
 
-    /// Whether the packet being written, if any, can have another reservation.
+    /// Returns true if there is a packet that can have another reservation.
     fn can_defer(&mut self) -> bool {
         if self.chunk().size_field().is_none() || self.stream.is_poisoned() {
             return false;

@@ -1,4 +1,4 @@
-//! Values in a packet that are told later: the four bytes are reserved, and filled in when they are known
+//! [`Deferred`] values of packets: four bytes are reserved, and filled in when their value is known
 //! (`docs/spec/protozero.md` §3, `docs/spec/shared-memory.md` §11).
 //!
 //! ```text
@@ -6,7 +6,7 @@
 //!                      └ fill_deferred: written into the chunk
 //! ```
 //!
-//! This is about the list of those that are open; where they stand is the business of `writer/chunk`.
+//! This module holds the list of open reservations. `writer/chunk` knows where they are in memory.
 
 use esatto_protozero::wire;
 
@@ -15,22 +15,25 @@ use crate::{
     sync::{AtomicUsize, Ordering},
 };
 
-/// Open reservations of one writer. A packet that asks for more is dropped, and the older ones are given up.
+/// Largest number of open reservations of one writer. A packet that asks for more is dropped, and
+/// the open reservations are given up.
 pub(crate) const MAX_OPEN_DEFERRED: usize = 1024;
 
-/// A reservation of four bytes, to be filled by [`TraceWriter::fill_deferred`](crate::TraceWriter::fill_deferred).
+/// Reservation of four bytes. [`TraceWriter::fill_deferred`](crate::TraceWriter::fill_deferred)
+/// tells their value.
 ///
-/// It names the place, and keeps nothing alive. If it is never used the service waits for the packet, and for those behind it,
-/// until the writer is dropped or gives it up.
+/// It names the place, and keeps nothing alive. If it is never used, the service withholds the
+/// packet and the writer's later packets, until the writer is dropped or gives the reservation up.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "the service waits for the value"]
 pub struct Deferred {
-    /// Of whom.
+    /// Number of the writer.
     writer: usize,
     number: u64,
 }
 
-/// Four bytes, the first of them not zero: a patch that begins with zero counts as not told yet.
+/// Value of four bytes. The first is not zero, because a patch that begins with zero counts as not
+/// known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeferredValue([u8; PATCH_SIZE]);
 
@@ -38,48 +41,48 @@ impl DeferredValue {
     /// The length of an empty message.
     pub const EMPTY: Self = Self(wire::redundant_varint4(0));
 
-    /// These bytes; `None` if the first one is zero.
+    /// Returns these bytes as a value; `None` if the first one is zero.
     #[must_use]
     pub const fn new(bytes: [u8; PATCH_SIZE]) -> Option<Self> {
         if bytes[0] != 0 { Some(Self(bytes)) } else { None }
     }
 
-    /// A length, as a varint of four bytes; `None` above 2^28 − 1.
+    /// Returns a length as a varint of four bytes; `None` above 2^28 − 1.
     #[must_use]
     pub const fn length(len: usize) -> Option<Self> {
         if len <= wire::MAX_MESSAGE_LENGTH { Some(Self(wire::redundant_varint4(len as u32))) } else { None }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[must_use]
     pub const fn bytes(self) -> [u8; PATCH_SIZE] {
         self.0
     }
 }
 
-/// Where the value of an open reservation goes.
+/// Place of an open reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Into the writer's chunk, at this offset in the payload.
+    /// In the writer's chunk, at this offset in the payload.
     Chunk(u16),
-    /// Into this record of the patch list.
+    /// In this record of the patch list.
     Patch(u32),
 }
 
-/// The open reservations of one writer.
+/// Open reservations of one writer.
 #[derive(Debug)]
 pub(crate) struct DeferredList {
     writer: usize,
     next: u64,
-    /// Those from this number on were made in the packet being written, if any was.
+    /// Number of the first reservation of the packet being written, if it has any.
     packet: u64,
     open: Vec<(u64, Place)>,
-    /// How many of `open` are in the chunk.
+    /// Number of reservations of `open` that are in the chunk.
     in_place: usize,
 }
 
 impl DeferredList {
-    /// None. Does not allocate.
+    /// Makes an empty list. Does not allocate.
     pub(crate) fn new() -> Self {
         static WRITERS: AtomicUsize = AtomicUsize::new(0);
         let writer = WRITERS.fetch_add(1, Ordering::Relaxed);
@@ -98,12 +101,12 @@ impl DeferredList {
         self.in_place != 0
     }
 
-    /// The next reservation is the first of its packet.
+    /// Marks the next reservation as the first of its packet.
     pub(crate) fn begin_packet(&mut self) {
         self.packet = self.next;
     }
 
-    /// Adds one at this offset in the chunk.
+    /// Adds a reservation at this offset in the chunk.
     pub(crate) fn push(&mut self, offset: u16) -> Deferred {
         let number = self.next;
         self.next += 1;
@@ -112,7 +115,8 @@ impl DeferredList {
         Deferred { writer: self.writer, number }
     }
 
-    /// Removes one that is told now, and says where it stands; `None` if it is not open, or another writer's.
+    /// Removes a reservation, and returns its place; `None` if it is not open, or belongs to
+    /// another writer.
     pub(crate) fn take(&mut self, deferred: &Deferred) -> Option<Place> {
         if deferred.writer != self.writer {
             return None;
@@ -123,7 +127,8 @@ impl DeferredList {
         Some(place)
     }
 
-    /// The chunk is given away: makes patches of those in it, by ascending offset.
+    /// Turns the reservations in the chunk into patches, by ascending offset, before the chunk is
+    /// given away.
     pub(crate) fn part(&mut self, mut patch: impl FnMut(u16) -> u32) {
         sort_by_place(&mut self.open);
         for (_, place) in &mut self.open {
@@ -134,18 +139,18 @@ impl DeferredList {
         self.in_place = 0;
     }
 
-    /// Removes those of the packet being written, and says where each stood.
+    /// Removes the reservations of the packet being written, and reports the place of each.
     pub(crate) fn abandon_packet(&mut self, abandoned: impl FnMut(Place)) {
         let packet = self.packet;
         self.remove(|number, _| number >= packet, abandoned);
     }
 
-    /// Removes those that became patches, and says where each stood.
+    /// Removes the reservations that became patches, and reports the place of each.
     pub(crate) fn give_up_patches(&mut self, given_up: impl FnMut(Place)) {
         self.remove(|_, place| matches!(place, Place::Patch(_)), given_up);
     }
 
-    /// Removes all, and says where each stood.
+    /// Removes all reservations, and reports the place of each.
     pub(crate) fn give_up(&mut self, given_up: impl FnMut(Place)) {
         self.remove(|_, _| true, given_up);
     }
@@ -162,7 +167,8 @@ impl DeferredList {
     }
 }
 
-/// Those in patches first, then those in the chunk, by their offsets. There are few, and mostly they are in order.
+/// Sorts patches before the reservations in the chunk, and these by their offsets. There are few,
+/// and mostly they are in order.
 fn sort_by_place(open: &mut [(u64, Place)]) {
     let rank = |place: &Place| match place {
         Place::Patch(_) => (0, 0),

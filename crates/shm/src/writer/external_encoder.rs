@@ -1,27 +1,30 @@
-//! Packets written by code that brings its own encoder, in whatever language, and stores bytes itself.
+//! Access to a packet's memory for programs that have their own encoder, in any language, and store
+//! bytes themselves.
 
 use super::trace_writer::TraceWriter;
 
-/// Room that [`TraceWriter::make_room`] can make in one piece: every chunk has it.
+/// Largest room that [`TraceWriter::make_room`] makes in one piece. Every chunk has so much.
 pub const MAX_ROOM: usize = 256;
 
-/// The memory that a packet is being written to.
+/// Memory to which a packet is being written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Where the memory begins that the packet has reached. What is between here and `next` is written.
+    /// First byte of the memory that the packet has reached. The bytes from here to `next` are
+    /// written.
     pub begin: *mut u8,
-    /// Where the next byte goes.
+    /// Address of the next byte.
     pub next: *mut u8,
-    /// Where the memory ends.
+    /// End of the memory.
     pub end: *mut u8,
-    /// Bytes that the writer has written elsewhere before those at `begin`.
+    /// Number of bytes that the writer has written elsewhere before those at `begin`.
     pub written_before: usize,
 }
 
 impl TraceWriter {
-    /// Where the bytes of the packet go that was begun by [`begin_packet`](Self::begin_packet).
+    /// Returns the memory for the packet that was begun by [`begin_packet`](Self::begin_packet).
     ///
-    /// Valid until the next call on the writer. A packet that is being dropped has memory, too.
+    /// It is valid until the next call on the writer. A packet that is being dropped also has
+    /// memory.
     ///
     /// ```
     /// # use esatto_shm::TraceWriter;
@@ -46,11 +49,12 @@ impl TraceWriter {
         }
     }
 
-    /// Makes bytes that were stored in the [`room`](Self::room) part of the packet.
+    /// Adds bytes to the packet that were stored in the [`room`](Self::room).
     ///
     /// # Safety
     ///
-    /// - A packet was begun and has not ended, and no [`Message`](esatto_protozero::Message) of it was leaked.
+    /// - A packet was begun and has not ended, and no [`Message`](esatto_protozero::Message) of it
+    ///   was leaked.
     /// - The first `n` bytes from `next` are written, and are not beyond `end`.
     #[inline]
     pub unsafe fn advance(&mut self, n: usize) {
@@ -58,7 +62,8 @@ impl TraceWriter {
         unsafe { self.stream.advance(n) };
     }
 
-    /// Makes room for `n` bytes in one piece, in the next chunk if this one has less. Only in a packet.
+    /// Makes room for `n` bytes in one piece, in the next chunk if this one has less. Call it only
+    /// in a packet.
     ///
     /// # Panics
     ///
@@ -71,7 +76,7 @@ impl TraceWriter {
         }
     }
 
-    /// Gives up the packet being written: it is dropped, and counted, when it ends.
+    /// Gives up the packet being written. It is dropped and counted when it ends.
     pub fn void_packet(&mut self) {
         // A message that is leaked voids its packet.
         core::mem::forget(self.message());

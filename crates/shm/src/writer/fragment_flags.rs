@@ -6,9 +6,9 @@ pub(super) struct FragmentFlags(u8);
 
 impl FragmentFlags {
     pub(super) const NONE: Self = Self(0);
-    /// It continues a packet.
+    /// The fragment continues a packet.
     pub(super) const CONTINUES: Self = Self(1);
-    /// Its packet has a reservation, so what is written stays where it is.
+    /// Its packet has a reservation, so its bytes must not be moved.
     pub(super) const DEFERRED: Self = Self(2);
 
     pub(super) fn contains(self, other: Self) -> bool {

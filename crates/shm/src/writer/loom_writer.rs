@@ -1,5 +1,5 @@
-//! The writer of models: packets of one byte, and the same steps at the boundaries of chunks as the real one takes
-//! (`trace_writer.rs`, `chunk/`). The arbiter that it gets its chunks from is the real one.
+//! Writer for loom models. Its packets have one byte. At chunk boundaries it takes the same steps
+//! as the real writer (`trace_writer.rs`, `chunk/`). Its chunks come from the real arbiter.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
     memory::{LoomRegion, Region},
 };
 
-/// Bytes of a fragment: its size and its content.
+/// Bytes of a fragment: size and content.
 const FRAGMENT: usize = 2;
 
 /// Writes the packets of one sequence.
@@ -27,12 +27,13 @@ pub struct TraceWriter {
     written: u64,
 }
 
-/// A chunk under the writer's hands.
+/// Chunk that the writer fills.
 #[derive(Debug)]
 struct Current {
     chunk: Chunk<BeingWritten>,
     chunk_id: u32,
-    /// Fragments in it. The count in its header is one more, in advance, as soon as there is one.
+    /// Number of fragments. As soon as there is one, the count in the header is one more, in
+    /// advance.
     fragments: u16,
 }
 
@@ -42,12 +43,12 @@ impl TraceWriter {
         Self { arbiter, writer, policy, current, next_chunk_id, dropping: false, drop_count: 0, written: 0 }
     }
 
-    /// A writer that drops everything has no model.
+    /// Panics: a writer that drops everything has no model.
     pub fn null() -> Self {
         unreachable!("models end before their writers run out")
     }
 
-    /// Writes a packet. `false`: there is no chunk.
+    /// Writes a packet. Returns `false` if there is no chunk.
     pub fn write(&mut self, byte: u8) -> bool {
         if self.current.is_none() {
             self.current = self.acquire();
@@ -60,7 +61,7 @@ impl TraceWriter {
         if current.fragments == 1 {
             announce(field, Packets::new(1, ChunkFlags::NONE));
         }
-        // SAFETY: the chunk is ours.
+        // SAFETY: this writer owns the chunk.
         unsafe { smb.region().write_from(current.chunk.payload_offset() + at, &[1, byte]) };
         self.written += FRAGMENT as u64;
         if at + 2 * FRAGMENT > LoomRegion::MODELLED {
@@ -77,17 +78,17 @@ impl TraceWriter {
         self.arbiter.flush_writer(None);
     }
 
-    /// Bytes written since the writer was made.
+    /// Returns the bytes written since the writer was made.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Times that the writer began to drop packets for want of a chunk.
+    /// Returns how often the writer began to drop packets because no chunk was free.
     pub fn drop_count(&self) -> u64 {
         self.drop_count
     }
 
-    /// Whether the writer has no chunk because none was free when it last looked.
+    /// Returns true if the writer has no chunk because none was free at its last attempt.
     pub fn is_dropping(&self) -> bool {
         self.dropping
     }
@@ -109,8 +110,8 @@ impl TraceWriter {
         let Some(Current { chunk, chunk_id, fragments }) = self.current.take() else { return };
         let end = usize::from(fragments) * FRAGMENT;
         if end < LoomRegion::MODELLED {
-            // The fragment that was announced in advance becomes an empty one.
-            // SAFETY: the chunk is ours.
+            // The fragment that was counted in advance becomes an empty one. SAFETY: this writer
+            // owns the chunk.
             unsafe { self.arbiter.smb().region().write_from(chunk.payload_offset() + end, &[0]) };
         }
         self.arbiter.return_chunk(chunk, false, self.writer, chunk_id, &mut PatchList::default());

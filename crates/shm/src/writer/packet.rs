@@ -1,20 +1,21 @@
-//! The guard of a packet.
+//! [`Packet`]: the guard of a packet being written.
 
 use esatto_protozero::Message;
 
 use super::trace_writer::TraceWriter;
 
-/// A packet being written; ends when it is dropped.
+/// Packet being written. It ends when the guard is dropped.
 ///
-/// If it, or a message in it, is leaked (`core::mem::forget`), the packet is dropped and counted
-/// ([`TraceWriter::abandoned_count`]); nothing wrong gets into the trace.
+/// If the guard, or a message in the packet, is leaked (`core::mem::forget`), the packet is dropped
+/// and counted ([`TraceWriter::abandoned_count`]). The trace stays correct.
 #[derive(Debug)]
 pub struct Packet<'w> {
     pub(super) writer: &'w mut TraceWriter,
 }
 
 impl TraceWriter {
-    /// Begins a packet. The previous one has ended, by the borrow; if it was leaked it is dropped.
+    /// Begins a packet. The borrow ensures that the previous packet has ended. If its guard was
+    /// leaked, that packet is dropped.
     #[inline]
     pub fn new_packet(&mut self) -> Packet<'_> {
         self.begin_packet();
@@ -23,13 +24,14 @@ impl TraceWriter {
 }
 
 impl Packet<'_> {
-    /// The packet's fields. May be called again when the message was dropped; what is written then is appended.
+    /// Returns the packet's fields. It may be called again when the message was dropped, and
+    /// appends fields then.
     #[inline]
     pub fn message(&mut self) -> Message<'_> {
         self.writer.stream.root()
     }
 
-    /// The packet as a generated writer, such as `TracePacketWriter`.
+    /// Returns the packet as a generated writer, such as `TracePacketWriter`.
     #[inline]
     pub fn typed<'a, W: From<Message<'a>>>(&'a mut self) -> W {
         W::from(self.message())

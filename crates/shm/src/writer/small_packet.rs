@@ -1,8 +1,9 @@
-//! The short way to write a small packet: with plain stores, in one piece.
+//! [`SmallPacket`]: a small packet, written in one piece with plain stores.
 //!
-//! An ordinary packet may be of any length and continue in the next chunk. Most packets of a trace are a dozen bytes
-//! long, and nothing of that is needed. A [`SmallPacket`] is written behind one byte for its size; if it does not fit, or anything else is
-//! out of the ordinary, the caller writes an ordinary packet instead. Both leave the same bytes.
+//! An ordinary packet may have any length and continue in the next chunk. Most packets of a trace
+//! are a dozen bytes long and need none of that. A [`SmallPacket`] is written after one byte for
+//! its size. If it does not fit, or anything else does not qualify, the caller writes an ordinary
+//! packet instead. Both produce the same bytes.
 
 use core::ptr::{self, NonNull};
 
@@ -13,14 +14,14 @@ use super::{
     trace_writer::{ONE_BYTE_SIZE_LIMIT, TraceWriter},
 };
 
-/// Bytes for the size of the packet.
+/// Bytes of the packet's size field.
 const SIZE_LEN: usize = 1;
-/// A byte is left behind a small packet, so that the next one can be announced in advance.
+/// Bytes left after a small packet, so that the next one can be counted in advance.
 const NEXT_SIZE_LEN: usize = 1;
-/// What has to be left in the chunk behind the content.
+/// Bytes that must be left in the chunk after the content.
 const SLACK: usize = NEXT_SIZE_LEN + Strip::SLACK;
 
-/// A packet of at most 126 bytes being written; made by [`TraceWriter::small_packet`].
+/// Packet of at most 126 bytes being written; made by [`TraceWriter::small_packet`].
 ///
 /// It is written like a [`Strip`]. Dropping it without [`finish`](Self::finish) takes it back.
 #[derive(Debug)]
@@ -32,11 +33,11 @@ pub struct SmallPacket<'w> {
 }
 
 impl TraceWriter {
-    /// Begins a packet that is written in one piece, if the chunk has room for `min` bytes and nothing else is to be done first: there is a chunk, and the writer
-    /// owes no mark of a loss or of the begin of its sequence.
+    /// Begins a packet that is written in one piece, if the writer's chunk has room for `min`
+    /// bytes, and the writer owes no mark of a loss or of the begin of its sequence.
     ///
-    /// If it is `None`, or [`SmallPacket::finish`] says that the packet did not fit, the packet is to be written by
-    /// [`new_packet`](Self::new_packet).
+    /// If this returns `None`, or [`SmallPacket::finish`] returns that the packet did not fit,
+    /// write the packet with [`new_packet`](Self::new_packet).
     ///
     /// ```
     /// # use esatto_shm::TraceWriter;
@@ -52,7 +53,7 @@ impl TraceWriter {
     #[inline(always)]
     pub fn small_packet(&mut self, min: usize) -> Option<SmallPacket<'_>> {
         let begin = self.stream.next();
-        // Null lies before everything.
+        // Null lies before every address.
         let has_room = begin.addr() + SIZE_LEN + min <= self.small_end.addr();
         if !has_room || self.chunk().begun >= MAX_PACKETS_PER_CHUNK {
             return None;
@@ -62,14 +63,17 @@ impl TraceWriter {
         let len = (room - SIZE_LEN).min(ONE_BYTE_SIZE_LIMIT - 1);
         // SAFETY: more bytes than `SIZE_LEN` of the chunk that we hold follow `begin`.
         let content = unsafe { NonNull::new_unchecked(begin.add(SIZE_LEN)) };
-        // SAFETY: `len` and `Strip::SLACK` bytes follow, see `small_end`. Nobody else accesses them: the chunk is ours, and the
-        // stream is not used while the packet borrows the writer.
+        // SAFETY: `len` and `Strip::SLACK` bytes follow, see `small_end`. No other code accesses
+        // them: this writer owns the chunk, and the stream is not used while the packet borrows the
+        // writer.
         let strip = unsafe { Strip::new(content, len) };
         Some(SmallPacket { writer: self, begin, strip })
     }
 
-    /// Writes a packet of a few bytes: the first ones of the word `head`, at most 7, and the first ones of the words `tail`, at most 16. `false`: the
-    /// caller may try [`small_packet`](Self::small_packet), and has to write it otherwise in the end.
+    /// Writes a packet of a few bytes: the first bytes of the word `head`, at most 7, and the first
+    /// bytes of the words `tail`, at most 16. If it returns `false`, nothing was written. The
+    /// caller then writes the packet with [`small_packet`](Self::small_packet) or
+    /// [`new_packet`](Self::new_packet).
     ///
     /// ```
     /// # use esatto_shm::TraceWriter;
@@ -89,7 +93,8 @@ impl TraceWriter {
         }
         let size = (head_len + tail_len) as u64;
         let end_of_head = begin.wrapping_add(SIZE_LEN + head_len);
-        // SAFETY: as many bytes as the longest packet has lie before `small_end`, in the chunk that we hold.
+        // SAFETY: as many bytes as the longest packet has lie before `small_end`, in the chunk that
+        // we hold.
         unsafe { begin.cast::<[u8; 8]>().write((size | head << 8).to_le_bytes()) };
         // SAFETY: as above.
         unsafe { end_of_head.cast::<[u8; 8]>().write(tail[0].to_le_bytes()) };
@@ -100,28 +105,29 @@ impl TraceWriter {
         true
     }
 
-    /// Makes a small packet of the next bytes.
+    /// Ends a small packet that consists of the next bytes.
     ///
     /// # Safety
     ///
-    /// So many bytes were written where small packets can be.
+    /// So many bytes were written before `small_end`.
     #[inline(always)]
     unsafe fn end_small_packet(&mut self, total: usize) {
         // SAFETY: as many bytes were available, and no message is open.
         unsafe { self.stream.advance(total) };
         let chunk = self.chunk();
         chunk.begun += 1;
-        // As behind an ordinary packet: the next one is counted already, and a byte is there for it.
+        // As after an ordinary packet, the next one is counted already, and a byte is left for it.
         chunk.position = Position::BetweenCounted;
         chunk.publish_count();
     }
 
-    /// After something that small packets leave alone: finds out whether they can be written from here on.
+    /// Finds out if the next packet can be a small one. Small packets themselves need not call
+    /// this.
     #[inline]
     pub(super) fn allow_small_packets(&mut self) {
         let available = self.stream.available();
         let can = available > SLACK && self.chunk().is_plain();
-        // SAFETY: not beyond the bytes that are available.
+        // SAFETY: not beyond the available bytes.
         self.small_end = if can { unsafe { self.stream.next().add(available - SLACK) } } else { ptr::null_mut() };
     }
 }
@@ -169,7 +175,8 @@ impl SmallPacket<'_> {
         self.strip.close(nested);
     }
 
-    /// Ends the packet, after which a service may read it. `false`: it did not fit, and it is as if it had never begun.
+    /// Ends the packet, after which a service may read it. Returns `false` if it did not fit;
+    /// nothing was written then.
     #[inline(always)]
     pub fn finish(self) -> bool {
         let Some(end) = self.strip.end() else { return false };

@@ -1,4 +1,4 @@
-//! What applications write packets with (`docs/spec/shared-memory.md` §9).
+//! [`TraceWriter`]: writes the packets of one sequence (`docs/spec/shared-memory.md` §9).
 
 use core::{
     fmt,
@@ -22,9 +22,9 @@ use crate::{
     commit::FlushCallback,
 };
 
-/// A packet is not begun where fewer bytes are left (§9).
+/// A packet begins in the next chunk if fewer bytes are left (§9).
 const MIN_BYTES_FOR_PACKET: usize = 12;
-/// Fragments shorter than this get a one-byte size.
+/// Fragments shorter than this get a size field of one byte.
 pub(super) const ONE_BYTE_SIZE_LIMIT: usize = 127;
 /// `TracePacket.previous_packet_dropped`.
 const PREVIOUS_PACKET_DROPPED: u32 = 42;
@@ -33,13 +33,14 @@ const FIRST_PACKET_ON_SEQUENCE: u32 = 87;
 
 const _: () = assert!(MIN_BYTES_FOR_PACKET > FRAGMENT_SIZE_LEN);
 
-/// Writes the packets of one sequence, straight into shared memory.
+/// Writes the packets of one sequence directly into shared memory.
 ///
-/// Used by one thread at a time. A packet is written between [`new_packet`](Self::new_packet) and the end of the [`Packet`](crate::Packet). Between
-/// chunk boundaries nothing allocates, locks or calls the kernel; at a boundary one short lock is taken.
+/// One thread at a time uses it. A packet is written between [`new_packet`](Self::new_packet) and
+/// the drop of the [`Packet`](crate::Packet). Between chunk boundaries nothing allocates, locks or
+/// calls the kernel. At a boundary the writer takes one short lock.
 ///
-/// A writer never fails: without memory it drops packets, and says so in the first one that gets through
-/// (`previous_packet_dropped`).
+/// A writer never fails. Without memory it drops packets, and marks the loss in the next packet
+/// that gets through (`previous_packet_dropped`).
 ///
 /// Dropping the writer flushes it.
 ///
@@ -57,14 +58,16 @@ const _: () = assert!(MIN_BYTES_FOR_PACKET > FRAGMENT_SIZE_LEN);
 /// ```
 pub struct TraceWriter {
     pub(super) stream: Stream,
-    /// The stream's delegate. From `Box::leak`, freed on drop. Accessed here only between calls on the stream.
+    /// The stream's delegate. It comes from `Box::leak`, is freed on drop, and is accessed here
+    /// only between calls on the stream.
     chunk: NonNull<ChunkWriter>,
-    /// Where the content of a small packet has to end at the latest, in the chunk that the writer has; null if the next packet cannot be a small one.
+    /// Latest end of a small packet's content in the writer's chunk. Null if the next packet cannot
+    /// be a small one.
     pub(super) small_end: *mut u8,
 }
 
-// SAFETY: a writer owns all it points to, or shares it through `Arc<Arbiter>`, which is `Send` and `Sync`; its chunk is
-// its own, whichever thread it lives on.
+// SAFETY: a writer owns all that it points to, or shares it through `Arc<Arbiter>`, which is `Send`
+// and `Sync`; the writer owns its chunk on any thread.
 unsafe impl Send for TraceWriter {}
 
 impl TraceWriter {
@@ -72,24 +75,27 @@ impl TraceWriter {
         Self::from_chunk_writer(ChunkWriter::new(Some((arbiter, writer)), policy))
     }
 
-    /// A writer that drops everything: for the time when there is no connection.
+    /// Makes a writer that drops everything, for the time when there is no connection.
     pub fn null() -> Self {
         Self::from_chunk_writer(ChunkWriter::new(None, ExhaustedPolicy::Drop))
     }
 
     fn from_chunk_writer(chunk: ChunkWriter) -> Self {
         let chunk = NonNull::from(Box::leak(Box::new(chunk)));
-        // SAFETY: the chunk writer lives until the writer is dropped, and is never accessed during a call on the stream: the
-        // methods here take care, and `Packet` and `Message` borrow the writer.
+        // SAFETY: the chunk writer lives until the writer is dropped, and is never accessed during
+        // a call on the stream: the methods here ensure that, and `Packet` and `Message` borrow the
+        // writer.
         let stream = unsafe { Stream::new(chunk) };
         Self { stream, chunk, small_end: ptr::null_mut() }
     }
 
-    /// Begins a packet without a guard: for code that cannot hold one, such as encoders in other languages.
+    /// Begins a packet without a guard, for code that cannot hold one, such as encoders in other
+    /// languages.
     ///
-    /// The packet is written by [`message`](Self::message), as often as it takes, and becomes readable by
-    /// [`end_packet`](Self::end_packet) only. If another one is begun before, or the writer is flushed or dropped, it is dropped
-    /// and counted ([`abandoned_count`](Self::abandoned_count)).
+    /// Call [`message`](Self::message) to write the packet, as often as necessary. The packet
+    /// becomes readable only by [`end_packet`](Self::end_packet). If another packet begins before,
+    /// or the writer is flushed or dropped, this packet is dropped and counted
+    /// ([`abandoned_count`](Self::abandoned_count)).
     ///
     /// ```
     /// # use esatto_shm::TraceWriter;
@@ -114,7 +120,8 @@ impl TraceWriter {
         }
         if self.chunk().has_chunk() {
             let size_field = self.stream.reserve(FRAGMENT_SIZE_LEN);
-            // SAFETY: `prepare` left at least 12 bytes in the range, which is the payload of our chunk.
+            // SAFETY: `prepare` left at least 12 bytes in the range, which is the payload of our
+            // chunk.
             unsafe { write_size(size_field.as_ptr(), [0; FRAGMENT_SIZE_LEN]) };
             let chunk = self.chunk();
             chunk.begun += 1;
@@ -131,13 +138,15 @@ impl TraceWriter {
         }
     }
 
-    /// The fields of the packet that was begun; `None` if there is none. What is written later is appended.
+    /// Returns the fields of the packet that was begun; `None` if there is none. Each call appends
+    /// fields.
     #[inline]
     pub fn message(&mut self) -> Option<Message<'_>> {
         if self.chunk().is_in_packet() { Some(self.stream.root()) } else { None }
     }
 
-    /// Ends the packet that was begun by [`begin_packet`](Self::begin_packet); nothing happens if there is none.
+    /// Ends the packet that was begun by [`begin_packet`](Self::begin_packet). Does nothing if
+    /// there is none.
     #[inline]
     pub fn end_packet(&mut self) {
         if self.chunk().is_in_packet() {
@@ -145,8 +154,9 @@ impl TraceWriter {
         }
     }
 
-    /// As [`end_packet`](Self::end_packet), without moving the packet to where a shorter size field would end: it is three bytes longer. For who has just written it byte by
-    /// byte, as a copy would have to wait for that.
+    /// As [`end_packet`](Self::end_packet), but keeps the size field of four bytes, so that the
+    /// packet is not moved. It is three bytes longer. Use this after byte-wise writes, where the
+    /// copy would stall until they are done.
     #[inline]
     pub fn end_packet_in_place(&mut self) {
         if self.chunk().is_in_packet() {
@@ -154,19 +164,21 @@ impl TraceWriter {
         }
     }
 
-    /// Gives the current chunk to the service, even if it is not full, and has everything sent soon.
+    /// Gives the current chunk to the service, even if it is not full, and has everything sent
+    /// soon.
     pub fn flush(&mut self) {
         self.flush_inner(None);
     }
 
-    /// As [`flush`](Self::flush); `callback` runs when the service has copied the data. It never runs if the connection ends before, or if
-    /// this writer is a null writer.
+    /// As [`flush`](Self::flush). `callback` runs when the service has copied the data. It never
+    /// runs if the connection ends before, or if this is a null writer.
     pub fn flush_with(&mut self, callback: impl FnOnce() + Send + 'static) {
         self.flush_inner(Some(Box::new(callback)));
     }
 
-    /// Between packets: begins the next chunk, if the current one has no more than `left` bytes left, so that a small packet does not have to be
-    /// written in two pieces, whose first length would have to be sent behind. Returns whether it did, and there is a chunk.
+    /// Between packets, begins the next chunk if the current one has at most `left` bytes left.
+    /// Then a small packet need not be split into two fragments, whose first length would be sent
+    /// as a patch. Returns true if the writer began a chunk.
     #[cold]
     #[inline(never)]
     pub fn begin_next_chunk(&mut self, left: usize) -> bool {
@@ -182,40 +194,42 @@ impl TraceWriter {
         self.chunk().has_chunk()
     }
 
-    /// Bytes written since the writer was made, those of dropped packets included.
+    /// Returns the bytes written since the writer was made, including those of dropped packets.
     pub fn written(&self) -> u64 {
         self.stream.position() as u64
     }
 
-    /// Times that the writer began to drop packets for want of a chunk.
+    /// Returns how often the writer began to drop packets because no chunk was free.
     pub fn drop_count(&self) -> u64 {
         self.chunk_ref().drop_count
     }
 
-    /// Packets that were dropped because they were not ended, a guard of theirs was leaked, or a length exceeded 2^28 − 1.
+    /// Returns the number of packets that were dropped because they were not ended, a guard was
+    /// leaked, or a length exceeded 2^28 − 1.
     pub fn abandoned_count(&self) -> u64 {
         self.chunk_ref().abandoned_count
     }
 
-    /// Whether the writer has no chunk because none was free when it last looked.
+    /// Returns true if the writer has no chunk because none was free at its last attempt.
     pub fn is_dropping(&self) -> bool {
         self.chunk_ref().is_dropping()
     }
 
-    /// The id in the chunk headers; 0 for a null writer.
+    /// Returns the id in the chunk headers; 0 for a null writer.
     pub fn writer_id(&self) -> u16 {
         self.chunk_ref().writer.writer_id
     }
 
-    /// True if nothing written here will ever leave: there was no connection when the writer was made, or it is gone.
+    /// Returns true if nothing written here will ever be sent: there was no connection when the
+    /// writer was made, or it has ended.
     pub fn is_null(&self) -> bool {
         self.chunk_ref().is_null()
     }
 
     #[inline]
     pub(super) fn chunk(&mut self) -> &mut ChunkWriter {
-        // SAFETY: valid until drop. The stream's calls are over when we are here, and `self` is borrowed while the
-        // reference lives, so that no other can begin.
+        // SAFETY: valid until drop. No call on the stream runs here, and none can begin while the
+        // reference borrows `self`.
         unsafe { self.chunk.as_mut() }
     }
 
@@ -224,7 +238,8 @@ impl TraceWriter {
         unsafe { self.chunk.as_ref() }
     }
 
-    /// What is rare at the begin of a packet: a chunk is full, missing, or a packet was leaked.
+    /// Handles the rare cases at the begin of a packet: a chunk is full or missing, or a packet was
+    /// leaked.
     #[cold]
     #[inline(never)]
     fn prepare(&mut self) {
@@ -246,7 +261,7 @@ impl TraceWriter {
         unsafe { self.stream.reset(range) };
     }
 
-    /// The fields that the writer itself puts into a packet (§9).
+    /// Writes the fields that the writer itself adds to a packet (§9).
     #[cold]
     #[inline(never)]
     fn write_owed(&mut self) {
@@ -260,7 +275,7 @@ impl TraceWriter {
         }
     }
 
-    /// Ends the packet; there is one.
+    /// Ends the packet that was begun.
     #[inline]
     pub(super) fn finish(&mut self) {
         self.finish_with(true);
@@ -275,7 +290,7 @@ impl TraceWriter {
         let chunk = self.chunk();
         let position = core::mem::replace(&mut chunk.position, Position::Between);
         let Position::InFragment(size_field) = position else {
-            // Dropped. Its parts in earlier chunks still wait for lengths.
+            // The packet is dropped. Its parts in earlier chunks still wait for lengths.
             if chunk.patches.is_ready() {
                 chunk.send_patches();
             }
@@ -284,8 +299,8 @@ impl TraceWriter {
         let header = size_field.as_ptr();
         let size = end.addr() - header.addr() - FRAGMENT_SIZE_LEN;
         if may_move && size < ONE_BYTE_SIZE_LIMIT && chunk.fragment == FragmentFlags::NONE {
-            // SAFETY: the size field is in the current range, as the packet began there, and `size` bytes follow it up to
-            // the write position.
+            // SAFETY: the size field is in the current range, as the packet began there, and `size`
+            // bytes follow it up to the write position.
             unsafe { self.stream.compact(header, size) };
         } else {
             // SAFETY: the size field of the fragment being written, in the chunk that we hold.
@@ -309,7 +324,8 @@ impl TraceWriter {
         }
     }
 
-    /// The packet being written is void: as if it had never begun, or, if parts of it are gone already, marked as dropped.
+    /// Drops the packet being written. It is taken back, or, if parts of it were given away, marked
+    /// as dropped.
     #[cold]
     #[inline(never)]
     fn abandon(&mut self) {
@@ -320,7 +336,7 @@ impl TraceWriter {
         let position = core::mem::replace(&mut chunk.position, Position::Between);
         let Position::InFragment(size_field) = position else {
             if !chunk.is_dropping() {
-                // A sink panicked between two chunks of the packet.
+                // A call of `Notify` panicked between two chunks of the packet.
                 chunk.note_abandoned();
                 self.detach();
             }
@@ -328,7 +344,8 @@ impl TraceWriter {
             return;
         };
         chunk.note_abandoned();
-        // If a sink panicked in the middle of the packet the stream has lost the chunk.
+        // If a call of `Notify` panicked in the middle of the packet, the stream has lost the
+        // chunk.
         let is_lost = size_field.addr().get().wrapping_sub(begin) > used;
         if chunk.fragment.contains(FragmentFlags::CONTINUES) || is_lost {
             self.detach();
@@ -339,7 +356,7 @@ impl TraceWriter {
             if chunk.patches.is_ready() {
                 chunk.send_patches();
             }
-            // The count stays: it now announces the next packet.
+            // The count stays and now announces the next packet.
             chunk.begun -= 1;
             chunk.position = Position::BetweenCounted;
             self.stream.rewind_to(size_field.addr().get() - begin);
@@ -357,12 +374,12 @@ impl TraceWriter {
         }
     }
 
-    /// The stream's memory will be given away, which may call a sink, which may panic: takes it from the stream first, and returns
-    /// where the stream was.
+    /// Takes the memory from the stream, and returns the stream's position. This comes before the
+    /// chunk is given away, because that calls [`Notify`](crate::Notify), which may panic.
     fn detach(&mut self) -> *mut u8 {
         self.small_end = ptr::null_mut();
         let end = self.stream.ptr();
-        // SAFETY: nothing can be written to no bytes; no message is open.
+        // SAFETY: an empty range cannot be written to; no message is open.
         unsafe { self.stream.reset(Range::EMPTY) };
         end
     }
@@ -377,7 +394,7 @@ impl Drop for TraceWriter {
         if let Some(arbiter) = chunk.arbiter() {
             arbiter.retire_writer(writer);
         }
-        // SAFETY: leaked from a box in `from_chunk_writer`; the stream is not used any more.
+        // SAFETY: leaked from a box in `from_chunk_writer`; the stream is not used after this.
         drop(unsafe { Box::from_raw(self.chunk.as_ptr()) });
     }
 }

@@ -1,8 +1,9 @@
-//! Reservations in the chunk under the writer's hands (`super::super::deferred_list`).
+//! Reservations ([`Deferred`]) in the chunk that a writer fills.
 //!
-//! A scraper takes a finished packet of an unfinished chunk for whole, whatever the flags say (§16). So as long as a
-//! value in the chunk is missing its count is *held back*: it is published where nobody looks, and the last
-//! packet that a scraper sees, and therefore ignores, is the one with the missing value.
+//! A scraper takes a finished packet of an unfinished chunk for whole, without regard to the flags
+//! (§16). So as long as a value in the chunk is missing, the count is *held back*: it is written to
+//! memory that no reader sees. Then the packet with the missing value is the last one that a
+//! scraper sees, which it ignores.
 
 use super::{ChunkWriter, EMPTY_LENGTH, Supply, write_size};
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
     },
 };
 
-/// Patches that may wait for one that stands before them. Reached only if a value is never told.
+/// Largest number of patches that wait for an earlier one. Reached only if a value is never told.
 const MAX_WAITING_PATCHES: usize = 16384;
 
 const _: () = assert!(PATCH_SIZE == FRAGMENT_SIZE_LEN);
@@ -22,7 +23,7 @@ impl ChunkWriter {
     /// Makes a reservation of the four bytes at `at`.
     ///
     /// # Safety
-    /// They lie in the fragment being written, in the chunk that we hold.
+    /// They lie in the fragment being written, in the chunk that this writer holds.
     pub(in crate::writer) unsafe fn open_deferred(&mut self, at: *mut u8) -> Deferred {
         // SAFETY: the caller's promise.
         unsafe { write_size(at, [0; PATCH_SIZE]) };
@@ -30,16 +31,17 @@ impl ChunkWriter {
             self.fragment = self.fragment.with(FragmentFlags::DEFERRED);
             self.deferred.begin_packet();
         }
-        // The count in the chunk ends with this packet, or an earlier one that misses a value.
+        // The count in the chunk ends with this packet, or with an earlier one that misses a value.
         self.packets = self.scratch.as_ptr().cast();
         self.deferred.push((at.addr() - self.payload.addr()) as u16)
     }
 
-    /// The value is known now.
+    /// Stores the value of a reservation.
     pub(in crate::writer) fn fill_deferred(&mut self, deferred: &Deferred, value: DeferredValue) {
         match self.deferred.take(deferred) {
             Some(Place::Chunk(offset)) => {
-                // SAFETY: reservations in place are in the chunk that we hold, or they would be patches or forgotten.
+                // SAFETY: reservations in place are in the chunk that this writer holds, or they
+                // would be patches or forgotten.
                 let at = unsafe { self.payload.add(usize::from(offset)) };
                 // SAFETY: as above.
                 unsafe { write_size(at, value.bytes()) };
@@ -50,7 +52,7 @@ impl ChunkWriter {
         }
     }
 
-    /// The packet being written is dropped: nobody needs its values.
+    /// Removes the reservations of the packet being written, which is dropped.
     pub(in crate::writer) fn abandon_deferred(&mut self) {
         if self.fragment.contains(FragmentFlags::DEFERRED) {
             self.fragment = self.fragment.without(FragmentFlags::DEFERRED);
@@ -64,7 +66,7 @@ impl ChunkWriter {
         }
     }
 
-    /// What was not told until now never will be.
+    /// Gives up all open reservations.
     #[cold]
     pub(in crate::writer) fn give_up_deferred(&mut self) {
         if self.deferred.is_empty() {
@@ -84,7 +86,7 @@ impl ChunkWriter {
         self.send_patches();
     }
 
-    /// The chunk will be given away: what it misses has to be a patch.
+    /// Turns the values that the chunk misses into patches, before the chunk is given away.
     #[cold]
     #[inline(never)]
     pub(super) fn part_with_deferred(&mut self) {
@@ -106,7 +108,7 @@ impl ChunkWriter {
         }
     }
 
-    /// If no value is missing in the chunk any more, its count is the true one again.
+    /// Publishes the true count again if no value in the chunk is missing any more.
     fn show_count(&mut self) {
         if self.deferred.any_in_place() {
             return;

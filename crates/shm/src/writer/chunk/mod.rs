@@ -1,8 +1,9 @@
-//! The chunk under a writer's hands: what happens at its boundaries
+//! [`ChunkWriter`]: the chunk that a writer fills, and the steps at its boundaries
 //! (`docs/spec/shared-memory.md` §9, §12).
 //!
-//! [`ChunkWriter`] is the delegate of a writer's [`Stream`](esatto_protozero::cursor::Stream). The stream writes into the
-//! payload; the chunk writer acts when the payload is full, and keeps the fragment count.
+//! [`ChunkWriter`] is the delegate of a writer's [`Stream`](esatto_protozero::cursor::Stream). The
+//! stream writes into the payload. The chunk writer acts when the payload is full, and keeps the
+//! fragment count.
 //!
 //! ```text
 //!  payload                    header          stream
@@ -36,24 +37,26 @@ use crate::{
     sync::AtomicU16,
 };
 
-/// Packets that begin in one chunk at most; one less than the count could say, for the increment in advance.
+/// Largest number of packets that begin in one chunk. It is one less than the count can hold,
+/// because the next packet is counted in advance.
 pub(super) const MAX_PACKETS_PER_CHUNK: u16 = MAX_PACKET_COUNT - 1;
 
-/// Where packets go that are dropped. Enough for any reservation of the stream.
+/// Size of the memory for dropped packets: enough for any reservation of the stream.
 pub(super) const SCRATCH_SIZE: usize = 1024;
-/// Aligned, as counts go there that nobody shall see yet.
+/// Memory for dropped packets, and for counts that the service must not see yet. Hence its
+/// alignment.
 type Scratch = [u16; SCRATCH_SIZE / size_of::<u16>()];
 
 const _: () = assert!(size_of::<Scratch>() == SCRATCH_SIZE && align_of::<Scratch>() >= align_of::<AtomicU16>());
 
-/// Something was lost (`previous_packet_dropped`, bit 0).
+/// Bit of `previous_packet_dropped`: something was lost.
 const LOSS_PRESENT: u16 = 1;
-/// … because the writer could not finish a packet.
+/// Bit of `previous_packet_dropped`: the writer could not finish a packet.
 const LOSS_WRITER_ABORT: u16 = 128;
-/// … because the shared memory was full.
+/// Bit of `previous_packet_dropped`: the shared memory was full.
 const LOSS_SMB_FULL: u16 = 256;
 
-/// The length of an empty message, as a patch: for messages whose length nobody will ever tell.
+/// Length of an empty message as a patch, for messages whose length will never be known.
 const EMPTY_LENGTH: [u8; 4] = DeferredValue::EMPTY.bytes();
 
 /// Position of a writer in its sequence of packets.
@@ -202,17 +205,20 @@ impl ChunkWriter {
         self.has_chunk() && !self.is_in_packet() && self.owed.is_nothing() && !self.patches.is_ready()
     }
 
-    /// Publishes the fragment count, `begun` and the one in advance, if any. The fragments before the last are in place.
+    /// Publishes the fragment count: `begun`, and the next packet if it is counted in advance. The
+    /// fragments before the last are in place.
     #[inline]
     pub(super) fn publish_count(&self) {
         debug_assert!(self.has_chunk());
         let next = u16::from(matches!(self.position, Position::BetweenCounted));
         let packets = Packets::new(self.begun + next, self.flags);
-        // SAFETY: points into the chunk that we hold, in a region that the arbiter keeps alive, or to our scratch memory.
+        // SAFETY: points into the chunk that this writer holds, in a region that the arbiter keeps
+        // alive, or to its scratch memory.
         announce(unsafe { &*self.packets }, packets);
     }
 
-    /// Between packets: exchanges the chunk, which was filled up to `end`, for a new one, or scratch memory.
+    /// Between packets, exchanges the chunk, which was filled up to `end`, for a new one or for
+    /// scratch memory.
     pub(super) fn next_packet_range(&mut self, end: *mut u8) -> Range {
         debug_assert!(!self.is_in_packet());
         if self.is_null() {
@@ -234,26 +240,27 @@ impl ChunkWriter {
         }
     }
 
-    /// Between packets: gives the chunk away, which was filled up to `end`. The stream has no memory then.
+    /// Between packets, gives the chunk away, which was filled up to `end`. The caller has taken
+    /// the memory from the stream.
     pub(super) fn close(&mut self, end: *mut u8) {
         if self.has_chunk() {
             if self.position == Position::BetweenCounted {
-                // The fragment that was announced in advance becomes an empty one.
-                // SAFETY: the count was advanced because at least one byte was left behind the last packet, and
-                // `end` is where that ended.
+                // The fragment that was counted in advance becomes an empty one. SAFETY: the next
+                // packet was counted because at least one byte was left after the last packet,
+                // which ended at `end`.
                 unsafe { end.write(0) };
             }
             self.give_back();
         }
     }
 
-    /// The packet being written will not be finished, and cannot be taken back.
+    /// Gives the chunk away with the packet being written, which cannot be finished or taken back.
     pub(super) fn give_back_dropped(&mut self, size_field: NonNull<u8>) {
         self.mark_dropped(size_field);
         self.give_back();
     }
 
-    /// The lengths that nobody told will not be told.
+    /// Gives all unknown lengths the value of an empty message.
     pub(super) fn settle_patches(&mut self) {
         self.patches.fill_lengths(EMPTY_LENGTH);
         self.send_patches();
@@ -284,12 +291,12 @@ impl ChunkWriter {
         let arbiter = self.arbiter.as_ref()?;
         let header = ChunkHeader { chunk_id: self.next_chunk_id, writer_id: self.writer.writer_id, packets };
         let chunk = arbiter.acquire_chunk(header, self.policy, self.is_dropping())?;
-        // Only an acquired chunk uses a number.
+        // Only an acquired chunk uses up a number.
         self.next_chunk_id = self.next_chunk_id.wrapping_add(1);
         Some(chunk)
     }
 
-    /// Makes `chunk` the current one: no fragment begun, no flags.
+    /// Makes `chunk` the current one, without fragments and flags.
     fn install(&mut self, chunk: Chunk<BeingWritten>) -> Range {
         let arbiter = self.arbiter.as_ref().expect("chunks come from an arbiter");
         let smb = arbiter.smb();
@@ -305,7 +312,7 @@ impl ChunkWriter {
         self.range(self.payload, len)
     }
 
-    /// Completes the chunk and queues it, as it is.
+    /// Completes the chunk and queues it.
     fn give_back(&mut self) {
         if !self.deferred.is_empty() {
             self.part_with_deferred();
@@ -321,7 +328,7 @@ impl ChunkWriter {
             }
         };
         let Some(arbiter) = &self.arbiter else { return };
-        // A chunk that is kept back may be scraped, but for its last packet.
+        // The service may scrape a chunk that is kept back, except its last packet.
         let keep_back = self.flags.contains(ChunkFlags::NEEDS_PATCHING) && !self.misses_deferred;
         if !arbiter.return_chunk(chunk, keep_back, self.writer, self.chunk_id, &mut self.patches) {
             self.owed.loss |= LOSS_PRESENT;
@@ -338,7 +345,8 @@ impl ChunkWriter {
 
     /// Sets the size of the fragment being written to the drop marker.
     fn mark_dropped(&mut self, size_field: NonNull<u8>) {
-        // SAFETY: the size field of the fragment being written, in the chunk that we hold.
+        // SAFETY: the size field of the fragment being written, in the chunk that this writer
+        // holds.
         unsafe { write_size(size_field.as_ptr(), DROP_MARKER_BYTES) };
     }
 
@@ -360,10 +368,11 @@ impl ChunkWriter {
         mut open: OpenSlots<'_>,
     ) -> Range {
         let size = end.addr() - size_field.addr().get() - FRAGMENT_SIZE_LEN;
-        // SAFETY: the size field of the fragment being written, in the chunk that we hold.
+        // SAFETY: the size field of the fragment being written, in the chunk that this writer
+        // holds.
         unsafe { write_size(size_field.as_ptr(), wire::redundant_varint4(size as u32)) };
         if !self.deferred.is_empty() {
-            // In front of the open lengths, as they are in the chunk.
+            // Before the open lengths, as in the chunk.
             self.part_with_deferred();
         }
         self.flags = self.flags.with(ChunkFlags::LAST_CONTINUES);
@@ -371,8 +380,8 @@ impl ChunkWriter {
         let (patches, flags) = (&mut self.patches, &mut self.flags);
         open.redirect(|slot| {
             *flags = flags.with(ChunkFlags::NEEDS_PATCHING);
-            // The stream left old bytes there; whoever looks should see that the value is missing.
-            // SAFETY: a slot in place is four bytes of this chunk (invariant 2 of the stream).
+            // The stream left old bytes there. A reader must see that the value is missing. SAFETY:
+            // a slot in place is four bytes of this chunk (invariant 2 of the stream).
             unsafe { write_size(slot.as_ptr(), [0; FRAGMENT_SIZE_LEN]) };
             let offset = slot.as_ptr().addr() - payload;
             Slot::Patch(patches.push(chunk_id, offset as u16))
@@ -391,10 +400,10 @@ impl ChunkWriter {
         self.range(begin, payload.len - FRAGMENT_SIZE_LEN)
     }
 
-    /// Nowhere to continue: the packet is dropped.
+    /// Drops the packet because there is no chunk in which to continue it.
     fn drop_packet(&mut self, size_field: NonNull<u8>, mut open: OpenSlots<'_>) -> Range {
         self.mark_dropped(size_field);
-        // All slots in place lie in this chunk, which is given away now.
+        // All slots that are still in place lie in this chunk, which is given away now.
         open.redirect(|_| Slot::Abandoned);
         self.abandon_deferred();
         self.give_back();
@@ -403,21 +412,24 @@ impl ChunkWriter {
     }
 }
 
-// SAFETY: ranges lie in the payload of a chunk in state BeingWritten that this writer holds until it hands over the next range, or in its
-// scratch memory; both stay mapped until the writer is dropped, and nobody forms references to them. Both are longer than any
-// reservation of a stream (the smallest payload is 284 bytes). Slots in a chunk that is given away are redirected to patches or abandoned.
+// SAFETY: ranges lie in the payload of a chunk in state BeingWritten that this writer holds until
+// it hands over the next range, or in its scratch memory; both stay mapped until the writer is
+// dropped, and no references to them exist. Both are longer than any reservation of a stream (the
+// smallest payload is 284 bytes). Slots in a chunk that is given away are redirected to patches or
+// abandoned.
 unsafe impl RawDelegate for ChunkWriter {
     #[cold]
     fn next_range(&mut self, used: usize, mut open: OpenSlots<'_>, _min_len: usize) -> Range {
         let Position::InFragment(size_field) = self.position else {
-            // Dropping already: over and over the same scratch memory.
+            // The packet is dropped already: use the same scratch memory again.
             open.redirect(|_| Slot::Abandoned);
             return self.scratch_range();
         };
         // SAFETY: `used` bytes of the range that begins there were written.
         let end = unsafe { self.range_begin.add(used) };
         if end.addr() < size_field.addr().get() + FRAGMENT_SIZE_LEN {
-            // The sink panicked when the packet was here before, and how far it had come is not known.
+            // A call of `Notify` panicked at an earlier boundary of this packet, and its end is not
+            // known.
             return self.drop_packet(size_field, open);
         }
         match self.acquire(Packets::new(1, ChunkFlags::FIRST_CONTINUES)) {
@@ -438,7 +450,7 @@ impl Drop for ChunkWriter {
     }
 }
 
-/// Stores the size of a fragment, or any length field.
+/// Stores the size of a fragment, or another length field.
 ///
 /// # Safety
 /// `at` points to four bytes of a chunk that the caller holds in state BeingWritten.
