@@ -1,4 +1,5 @@
-# Versions are those of Perfetto's C ABI: v58's, and v59's in targets of its own. There is none before that is the same.
+# Versions are those of Perfetto's C ABI. v58 and v59 have targets of their own. Older versions have
+# another ABI.
 if(PACKAGE_FIND_VERSION_MAJOR STREQUAL "59")
   set(PACKAGE_VERSION "59.0")
 else()
