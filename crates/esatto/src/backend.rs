@@ -1,12 +1,14 @@
 //! The tracing services that a program can name.
 
-/// Which tracing service a session runs in.
+/// The tracing service in which a session runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Backend {
-    /// The first that this process is connected to of these: the system's, the one inside the process.
+    /// The first of these that this process is connected to: the system's service, the one inside
+    /// the process.
     Any,
-    /// The service of the system, over its consumer socket (`PERFETTO_CONSUMER_SOCK_NAME` or the standard one).
+    /// The system's service, over its consumer socket (`PERFETTO_CONSUMER_SOCK_NAME` or the
+    /// standard one).
     System,
     /// The service with this consumer socket: a path, `@name` or `host:port`.
     Socket(String),
@@ -16,7 +18,8 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// The service inside this process. Without the feature `in-process` there is none, and nothing calls this.
+    /// Returns the service inside this process. Without the feature `in-process` there is none, and
+    /// nothing calls this function.
     pub(crate) const fn in_process() -> Self {
         #[cfg(feature = "in-process")]
         let backend = Self::InProcess;

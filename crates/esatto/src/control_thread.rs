@@ -1,8 +1,9 @@
-//! What the rooms below `connection` ask of the control thread.
+//! Entry points of the control thread for the rooms below `connection`.
 
 use std::sync::OnceLock;
 
-/// The functions that answer them. `connection` sets them when it starts the control thread for the first time.
+/// The functions behind the entry points. `connection` sets them when it starts the control thread
+/// for the first time.
 pub(crate) struct Entry {
     pub(crate) is_current: fn() -> bool,
     pub(crate) wake: fn(),
@@ -11,25 +12,25 @@ pub(crate) struct Entry {
 
 static ENTRY: OnceLock<Entry> = OnceLock::new();
 
-/// Only the first call has an effect.
+/// Sets the functions. Only the first call has an effect.
 pub(crate) fn set_entry(entry: Entry) {
     let _ = ENTRY.set(entry);
 }
 
-/// Whether the caller is the control thread, which must not wait for itself.
+/// Returns whether the caller is the control thread, which must not wait for itself.
 pub(crate) fn is_current() -> bool {
     ENTRY.get().is_some_and(|entry| (entry.is_current)())
 }
 
-/// Lets the control thread look for work, if it runs: it compares the categories and the data sources with what the
-/// services know.
+/// Wakes the control thread, if it runs. It then compares the categories and the data sources with
+/// what the services know.
 pub(crate) fn wake() {
     if let Some(entry) = ENTRY.get() {
         (entry.wake)();
     }
 }
 
-/// Calls a function on the control thread; here, if there is none.
+/// Calls a function on the control thread, or on this thread if there is no control thread.
 pub(crate) fn run(function: Box<dyn FnOnce() + Send>) {
     match ENTRY.get() {
         Some(entry) => (entry.run)(function),

@@ -1,14 +1,14 @@
-//! What the library has to say and nobody asked for.
+//! Messages of this library to the program's author or user.
 //!
-//! A library that prints is a nuisance, and one that fails in silence is worse. So each line is said once in a process: to the program's own
-//! function, or on stderr.
+//! A library that prints is a nuisance, and one that fails silently is worse. So each line is
+//! reported once per process: to the program's own function, or to stderr.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Hears what the library has to say.
+/// A function of the program that receives the messages.
 pub(crate) type Listener = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Lines that are remembered; more are not said.
+/// Lines that are remembered; further lines are not reported.
 const MAX_LINES: usize = 64;
 
 static LISTENER: OnceLock<Listener> = OnceLock::new();
@@ -18,17 +18,17 @@ fn said() -> MutexGuard<'static, Vec<String>> {
     SAID.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps the lines locked, while the process forks.
+/// Locks the remembered lines while the process forks.
 pub(crate) fn hold_for_fork() -> impl Sized {
     said()
 }
 
-/// The first listener of a process stays.
+/// Sets the function that receives the messages. The first one of a process stays.
 pub(crate) fn listen(listener: Listener) {
     let _ = LISTENER.set(listener);
 }
 
-/// Says a line, unless it was said before.
+/// Reports a line, unless it was reported before.
 pub(crate) fn say_once(line: String) {
     {
         let mut said = said();
@@ -39,7 +39,7 @@ pub(crate) fn say_once(line: String) {
     }
     match LISTENER.get() {
         Some(listener) => crate::callbacks::shielded(|| listener(&line)),
-        // Nobody can be told that there is no stderr.
+        // If stderr is closed, the line is lost.
         None => drop(std::io::Write::write_all(&mut std::io::stderr(), format!("esatto: {line}\n").as_bytes())),
     }
 }

@@ -1,18 +1,19 @@
-//! What can go wrong.
+//! The error of this crate.
 
 use core::fmt;
 use std::io;
 use std::sync::Arc;
 
-/// Why something could not be set up, or how a session failed: a [kind](Error::kind) to act on and a line to show.
+/// The reason why something could not be set up or why a session failed: a [kind](Error::kind) for
+/// code and a line for people.
 ///
-/// Cheap to clone: one failure may have several who want to know.
+/// Cheap to clone: several callers may receive the same failure.
 #[derive(Clone)]
 pub struct Error {
     inner: Arc<Inner>,
 }
 
-/// What sort of failure an [`Error`] is.
+/// The sort of failure that an [`Error`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -22,21 +23,22 @@ pub enum ErrorKind {
     Thread,
     /// The service cannot be reached, went away, or the program's own policy forbids its use.
     Disconnected,
-    /// This user may not use the service's socket: the text says whose it is and what helps.
+    /// This user may not use the service's socket. The text names the socket's owner and a remedy.
     Denied,
-    /// The service refused the configuration or ended the session, for the reason that the text tells.
+    /// The service refused the configuration or ended the session. The text gives the reason.
     Session,
     /// The service did not answer in time.
     TimedOut,
-    /// The operation makes no sense now: to start what was not set up, to flush what does not run, to read twice at once.
+    /// The operation is not possible in this state: starting without a set-up, flushing while
+    /// nothing runs, two reads at once.
     State,
-    /// A call that waits was made on the thread that would have to do the work: from a callback.
+    /// A callback made a call that waits, on the thread that would have to do the work.
     WouldDeadlock,
     /// A file could not be opened or written.
     File,
-    /// An environment variable makes no sense.
+    /// An environment variable has a value that is not allowed.
     Variable,
-    /// The service is too old for it.
+    /// The service is too old for the operation.
     Unsupported,
     /// A data source cannot be registered or described like this.
     DataSource,
@@ -118,7 +120,7 @@ impl Error {
         Self::caused(ErrorKind::File, format!("{what}: {error}"), error)
     }
 
-    /// What sort of failure it is.
+    /// Returns the sort of failure.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.inner.kind
@@ -137,13 +139,13 @@ impl Error {
         Self::new(ErrorKind::State, format!("startup tracing {why}"))
     }
 
-    /// True if the service could not be reached or went away.
+    /// Returns true if the service could not be reached or went away.
     #[must_use]
     pub fn is_disconnected(&self) -> bool {
         matches!(self.kind(), ErrorKind::Disconnected | ErrorKind::Denied)
     }
 
-    /// True if the service did not answer in time.
+    /// Returns true if the service did not answer in time.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         self.kind() == ErrorKind::TimedOut
@@ -152,7 +154,7 @@ impl Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What `main` shows when it returns it.
+        // `main` shows this when it returns the error.
         f.debug_tuple("Error").field(&self.inner.kind).field(&self.inner.text).finish()
     }
 }

@@ -1,5 +1,5 @@
-//! Perfetto tracing for Rust programs: slices, instants, counters and flows, recorded by the tracing service of the system
-//! or inside the process, without a C++ toolchain.
+//! Perfetto tracing for Rust programs: slices, instants, counters and flows. The system's tracing
+//! service records them, or a service inside the process. No C++ toolchain is needed.
 //!
 //! ```
 //! use esatto::{CounterTrack, Flow, Session, Tracing};
@@ -27,103 +27,117 @@
 //! # Ok::<(), esatto::Error>(())
 //! ```
 //!
-//! Look at traces with <https://ui.perfetto.dev>. A program is recorded by `esatto record -o FILE -- PROGRAM`, or
-//! by Perfetto's own tools: the sockets, the shared memory and the bytes are the same.
+//! Open traces in <https://ui.perfetto.dev>. `esatto record -o FILE -- PROGRAM` records a program,
+//! and so do Perfetto's own tools: the sockets, the shared memory and the bytes are the same.
 //!
 //! # How a program is recorded
 //!
-//! | wish | way |
+//! | goal | API |
 //! | --- | --- |
-//! | all of it, into a file | [`trace_to_file`], [`trace_from_env`]: `ESATTO_TRACE=out.pftrace ./app` |
-//! | some of it, when the program says so | [`Session`] with [`Backend::InProcess`], after [`Builder::in_process`] |
-//! | together with the system and other programs | [`Builder::system`], and `esatto record`, Perfetto's own tools, or a [`Session`] with [`Backend::System`] |
+//! | record the whole program into a file | [`trace_to_file`], [`trace_from_env`]: `ESATTO_TRACE=out.pftrace ./app` |
+//! | record a part of it, controlled by the program | [`Session`] with [`Backend::InProcess`], after [`Builder::in_process`] |
+//! | record it together with the system and other programs | [`Builder::system`], and `esatto record`, Perfetto's own tools, or a [`Session`] with [`Backend::System`] |
 //!
-//! What a session records is a [`SessionConfig`], or any [`TraceConfig`].
+//! A [`SessionConfig`], or any [`TraceConfig`], says what a session records.
 //!
-//! # Which tier
+//! # Which API to use
 //!
-//! | there is | for | begin with |
+//! | API | use it for | start with |
 //! | --- | --- | --- |
-//! | trace points | what a program does and when: nearly always this | [`slice!`], [`instant!`], [`counter!`], [`state!`], [`Track`], [`Flow`], [`Value`] |
-//! | data sources | packets of one's own, with their own configuration and life cycle: samplers, statistics, records in one's own schema | [`DataSource`], [`Source`] |
+//! | trace points | what a program does and when: almost always the right choice | [`slice!`], [`instant!`], [`counter!`], [`state!`], [`Track`], [`Flow`], [`Value`] |
+//! | data sources | custom packets with their own configuration and life cycle: samplers, statistics, records in a custom schema | [`DataSource`], [`Source`] |
 //! | endpoints and writers | programs that have their own transport or event loop | [`producer`] |
 //!
-//! Programs that use `tracing` or `log` keep it: `esatto-tracing` makes slices of spans. Coming from another tracing library? `docs/migrating.md` of the
-//! repository says what is called what.
+//! Programs that use `tracing` or `log` keep it: `esatto-tracing` turns spans into slices. If you
+//! come from another tracing library, `docs/migrating.md` in the repository maps its terms to
+//! these.
 //!
-//! # What can be said
+//! # What an event can record
 //!
-//! | wish | way |
+//! | what | API |
 //! | --- | --- |
-//! | something takes time: in a scope, from here to there, while a future lives | [`slice!`]; [`begin!`], [`end!`]; [`async_slice!`] |
-//! | something happens; a number changes; something is in a state | [`instant!`]; [`counter!`] and [`CounterTrack`]; [`state!`] and [`StateTrack`] |
-//! | it happens beside the thread: per request, per connection, per device | `track:` with a [`Track`]; [`Lanes`] |
-//! | one leads to another; many belong together | `flow:` with a [`Flow`]; [`Event::correlate`] |
-//! | with what values | `key = value`: every [`Value`]; [`debug`], [`display`], [`dict`], [`TraceArgs`] |
-//! | it was at another time | `at:` with a [`Timestamp`], of a [`CustomClock`], an `Instant` |
-//! | where in the source; what was logged; by which call | [`Event::location`] and [`here!`]; [`Event::log`]; [`Event::callstack`] |
-//! | fields of one's own schema | [`Event::fields`] |
-//! | what can be switched on and off | [`categories!`], [`Category::group`], [`Category::dynamic`] |
+//! | a duration: of a scope, between two calls, of a future | [`slice!`]; [`begin!`], [`end!`]; [`async_slice!`] |
+//! | a moment; a changing number; a state | [`instant!`]; [`counter!`] and [`CounterTrack`]; [`state!`] and [`StateTrack`] |
+//! | work that does not belong to a thread: a request, a connection, a device | `track:` with a [`Track`]; [`Lanes`] |
+//! | cause and effect; events that belong together | `flow:` with a [`Flow`]; [`Event::correlate`] |
+//! | values | `key = value`: every [`Value`]; [`debug`], [`display`], [`dict`], [`TraceArgs`] |
+//! | another time than now | `at:` with a [`Timestamp`], of a [`CustomClock`], an `Instant` |
+//! | the place in the source; a log message; a call stack | [`Event::location`] and [`here!`]; [`Event::log`]; [`Event::callstack`] |
+//! | fields of a custom schema | [`Event::fields`] |
+//! | categories that can be switched on and off | [`categories!`], [`Category::group`], [`Category::dynamic`] |
 //!
-//! Names and texts may hold any character. The trace processor shows those with NUL in them up to there.
+//! Names and texts may contain any character. The trace processor shows a text only up to its first
+//! NUL.
 //!
-//! [`slice!`](crate::slice!) lists all arguments of trace points; the folder `examples` has a program for each.
+//! [`slice!`](crate::slice!) lists all arguments of trace points. The folder `examples` has a
+//! program for each topic.
 //!
 //! # What a trace point costs
 //!
-//! Figures are nanoseconds on a virtual machine with 2.7 GHz where reading the counter alone takes 9 to 12; `cargo xtask bench sdk` measures them beside other
-//! libraries.
+//! Figures are nanoseconds on a virtual machine with 2.7 GHz, where reading the counter alone takes
+//! 9 to 12. `cargo xtask bench sdk` measures them and those of other libraries.
 //!
 //! | | cost |
 //! | --- | --- |
 //! | off | a relaxed load and a branch; arguments are not evaluated |
-//! | an event with a name known beforehand | a reading of the clock and 1 to 5 ns: a dozen bytes are stored into memory that the service reads. No lock, no allocation, no system call |
-//! | an argument | 2 to 5 ns for a number or a short text; texts of more than about 80 bytes, nested values and closures take an ordinary way of some 50 ns |
+//! | an event with a static name | a reading of the clock and 1 to 5 ns: the thread stores a dozen bytes into memory that the service reads. No lock, no allocation, no system call |
+//! | an argument | 2 to 5 ns for a number or a short text; about 50 ns for texts of more than about 80 bytes, nested values and closures |
 //! | an event on another track, a flow, a counter | 3 to 8 ns more |
-//! | every 4 KiB | the next chunk: one short lock; a wake-up of the control thread once in 5 ms, or for each quarter of the memory |
+//! | every 4 KiB | the next chunk: one short lock; the control thread wakes once in 5 ms, or for each quarter of the memory |
 //! | the first event of a thread in a session, or with a new name | microseconds: the thread, the process and the name are described |
 //! | the clock | [`Clock::Counter`] 9 to 12; [`Clock::BootTime`] 20 |
 //! | machine code | 60 bytes for a pair, 140 with two arguments |
 //!
-//! Each session that records a category writes its own copy of the event.
+//! Each session that records a category gets its own copy of the event.
 //!
 //! # Losing nothing
 //!
-//! Trace points never fail and never panic. When the shared memory is full they drop events, by default: the service was slower than the program. A loss
-//! is marked in the trace where it happened, and counted (`traced_buf_sequence_packet_loss` in the trace processor's `stats` is the number of gaps, `traced_buf_trace_writer_packet_loss` that of packets that
-//! broke off); names are announced again behind it, so
-//! that what follows is readable. To lose nothing
+//! Trace points never fail and never panic. If the shared memory is full because the service was
+//! slower than the program, they drop events by default. The trace marks the loss where it
+//! happened. The trace processor's `stats` count losses: `traced_buf_sequence_packet_loss` is the
+//! number of gaps, `traced_buf_trace_writer_packet_loss` the number of packets that broke off.
+//! After a loss, names are announced again, so the rest of the trace is readable. To lose nothing
 //!
 //! - give more memory: [`Builder::shared_memory`];
 //! - or let threads wait for the service: [`SessionConfig::stall`];
 //! - give the session a buffer that holds all of it, or [a file](SessionConfig::write_into);
-//! - let [`losses`] tell you that nothing was lost where a trace cannot say it;
-//! - keep the [`Tracing`] until the end of `main`. It hands over the last events, as does [`exit`](std::process::exit); services that share memory
-//!   with the process find them there even after `SIGKILL`, but for the one being written.
+//! - check [`losses`] for losses that a trace cannot show;
+//! - keep the [`Tracing`] until the end of `main`. It hands over the last events, and so does
+//!   [`exit`](std::process::exit). Services that share memory with the process find these events
+//!   even after `SIGKILL`, except the one that was being written.
 //!
 //! # Threads and processes
 //!
-//! Everything may be used from any thread. One thread named `esatto` talks to the services. Threads that sleep give their memory back when it becomes
-//! scarce. A process may `fork`: the child is off until it connects anew. [`shutdown`] ends all of it. A trace point inside of a trace point (in an
-//! argument's [`Value`]) does nothing. Neither does one in the destructor of a thread-local, if that is older than the thread's first trace point: such destructors run last.
+//! Everything may be used from any thread. One thread named `esatto` talks to the services.
+//! Sleeping threads give their memory back when memory becomes scarce. A process may `fork`:
+//! tracing is off in the child until the child connects again. [`shutdown`] ends tracing. A trace
+//! point inside a trace point (in an argument's [`Value`]) does nothing. A trace point in the
+//! destructor of a thread-local does nothing if the thread-local is older than the thread's first
+//! trace point, because such destructors run last.
 //!
-//! A signal handler may trace, with care. If it interrupts a trace point, or the crate with a lock that trace points take, its own trace points do nothing, and
-//! [`record`] says so; otherwise they are recorded as any other. Threads of the crate get no signals, but for their own faults. What is left is the
-//! allocator: a thread's first event in a session, its first with some name, and one that needs a new chunk allocate. So a handler may trace if its signal never comes while the program
-//! allocates: one that a thread raises itself, or one that is blocked elsewhere. As before any other call, it saves `errno`.
+//! A signal handler may trace, with care. If it interrupts a trace point, or code of this crate
+//! that holds a lock which trace points take, its trace points do nothing, and [`record`] returns
+//! 0. Otherwise they are recorded like any other. Threads of this crate block all signals except
+//! those of their own faults. The remaining risk is the allocator: these events allocate: a
+//! thread's first event in a session, its first event with a given name, and an event that needs a
+//! new chunk. So a handler may trace only if its signal never arrives while the program allocates:
+//! a signal that a thread raises itself, or one that is blocked elsewhere. As before any other
+//! call, the handler must save `errno`.
 //!
-//! In a container the process has the pid that the system's own probes see, if the service is Esatto's; the main thread has the same number. The numbers of
-//! other threads are those inside of the container, because nobody can tell there what they are called outside. With another service all numbers are those inside.
+//! If the process runs in a container and the service is Esatto's, the trace shows the pid that the
+//! system's own probes see. The main thread has the same number. All other threads have the numbers
+//! that the container gives them, because nothing in the container knows their outer numbers. With
+//! another service, all numbers are the container's.
 //!
 //! # Platforms and features
 //!
-//! Linux and Android have everything. On macOS and Windows there is the service inside of the process: [`Builder::system`] fails to start there with an
-//! [`Error`] that says so.
+//! Linux and Android support everything. On macOS and Windows only the service inside the process
+//! works: with [`Builder::system`], [`Builder::start`] returns an [`Error`] that says so.
 //!
 //! | feature | default | |
 //! | --- | --- | --- |
-//! | `in-process` | yes | a service inside of the process. Programs that do not ask for it do not contain it either way |
-//! | `compact` | yes | what writes protobuf by hand is small rather than fast; slices, instants and counters with ordinary arguments take another way |
+//! | `in-process` | yes | a service inside the process. Programs that do not ask for it do not contain its code |
+//! | `compact` | yes | code that writes protobuf by hand is small instead of fast; slices, instants and counters with ordinary arguments use another path |
 //! | `macros` | no | `#[esatto::trace]` and `#[derive(TraceArgs)]` |
 //! | `full-schema`, `ftrace-schema` | no | every message in [`schema`] |
 
@@ -196,12 +210,14 @@ pub use session::{
 };
 pub use thread::{SliceGuard, empty_event, record, record_only};
 
-/// The messages of the protocol, for configurations and for fields that have no method of their own.
+/// The messages of the protocol, for configurations and for fields that have no method of their
+/// own.
 ///
-/// Those of data sources other than track events need the feature `full-schema`, the kernel's events `ftrace-schema`.
+/// Messages of data sources other than track events need the feature `full-schema`, those of kernel
+/// events `ftrace-schema`.
 pub use esatto_schema as schema;
 
-/// For the macros; not part of the interface.
+/// Items for the macros; not part of the interface.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::event::Place;
@@ -209,7 +225,7 @@ pub mod __private {
     pub use crate::record::async_slice::{AsyncSite, call};
     pub use crate::thread::{SliceGuard, record_enabled, record_enabled_as, record_plain};
 
-    /// Number of names, as a constant.
+    /// Returns the number of names, as a constant.
     #[must_use]
     pub const fn count(names: &[&str]) -> usize {
         names.len()

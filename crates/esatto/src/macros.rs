@@ -1,12 +1,15 @@
-//! Trace points.
+//! The macros for trace points.
 //!
-//! A macro makes a static [`Site`](crate::Site) of what is known beforehand, and calls one function with it and an array of the rest. So a trace point is a
-//! load, a branch, and out of line as few instructions as can be.
+//! A macro makes a static [`Site`](crate::Site) of everything that is known at compile time. It
+//! then calls one function with the site and an array of the other arguments. So a disabled trace
+//! point is a load and a branch, and an enabled one adds as few instructions as possible, out of
+//! line.
 
 /// Records a slice that lasts until the returned guard is dropped.
 ///
-/// `slice!(CATEGORY, [track: &track,] "name" [, argument]… [, |event| …])`. Bind the guard to a variable (`let _slice = …`), or the slice ends at
-/// once. It borrows the track, which therefore is a `static` or a variable, too.
+/// `slice!(CATEGORY, [track: &track,] "name" [, argument]… [, |event| …])`. Bind the guard to a
+/// variable (`let _slice = …`), or the slice ends at once. The guard borrows the track, which must
+/// therefore be a `static` or a variable.
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }
@@ -18,26 +21,28 @@
 ///
 /// # Categories
 ///
-/// A category is a static; one that is known at run time only stands behind `category:`, see [`Category::dynamic`](crate::Category::dynamic).
+/// A category is a static. Pass a category that is known only at run time as `category:`; see
+/// [`Category::dynamic`](crate::Category::dynamic).
 ///
 /// # Names
 ///
-/// A literal. In its place, `dynamic: text` takes one that is made at run time, which is written in full each time.
+/// The name is a literal. `dynamic: text` instead takes a name made at run time, which each event
+/// contains in full.
 ///
 /// # Arguments
 ///
-/// They are evaluated only while the category is recorded, and then once per event.
+/// Arguments are evaluated only while the category is recorded, and then once per event.
 ///
 /// | argument | |
 /// | --- | --- |
-/// | `key = value`, `"any key" = value` | a debug annotation, of anything that is a [`Value`](crate::Value) |
-/// | `flow: flow`, `end_flow: flow` | puts the event on a [`Flow`](crate::Flow), or ends it |
+/// | `key = value`, `"any key" = value` | a debug annotation with any [`Value`](crate::Value) |
+/// | `flow: flow`, `end_flow: flow` | puts the event on a [`Flow`](crate::Flow), or ends the flow |
 /// | `at: time` | the time of the event, if it is not now: a [`Timestamp`](crate::Timestamp), or an `Instant` or `SystemTime` |
 /// | `counter: &COUNTER => value` | a value of a [`CounterTrack`](crate::CounterTrack), sampled at the same time; up to eight |
-/// | <code>&#124;event&#124; …</code>, the last one | whatever else an [`Event`](crate::Event) can hold; runs once per session |
+/// | <code>&#124;event&#124; …</code>, as the last one | anything else that an [`Event`](crate::Event) can hold; runs once per session |
 ///
-/// Numbers, texts, flows and tracks are written the short way ([what it costs](crate#what-a-trace-point-costs)); other things take two to
-/// three times as long.
+/// Numbers, texts, flows and tracks take the fast path ([what it
+/// costs](crate#what-a-trace-point-costs)). Other arguments take two to three times as long.
 #[macro_export]
 macro_rules! slice {
     (category: $category:expr, track: $track:expr, $($rest:tt)*) => {{
@@ -62,9 +67,11 @@ macro_rules! slice {
     }};
 }
 
-/// Begins a slice that [`end!`](crate::process::shutdown) ends, on the same track but possibly elsewhere in the program.
+/// Begins a slice that [`end!`](crate::end!) ends, on the same track but possibly elsewhere in the
+/// program.
 ///
-/// `begin!(CATEGORY, [track: &track,] "name" [, argument]… [, |event| …])`; see [`slice!`](crate::slice!).
+/// `begin!(CATEGORY, [track: &track,] "name" [, argument]… [, |event| …])`; see
+/// [`slice!`](crate::slice!).
 #[macro_export]
 macro_rules! begin {
     ($($rest:tt)*) => {{
@@ -72,8 +79,8 @@ macro_rules! begin {
     }};
 }
 
-/// Ends the innermost slice of the track: `end!(CATEGORY [, track: &track] [, argument]… [, |event| …])`. Arguments are those of
-/// [`slice!`](crate::slice!); they go to the slice.
+/// Ends the innermost slice of the track: `end!(CATEGORY [, track: &track] [, argument]… [, |event|
+/// …])`. The arguments are those of [`slice!`](crate::slice!) and are added to the slice.
 #[macro_export]
 macro_rules! end {
     (category: $category:expr, track: $track:expr $(, $($rest:tt)*)?) => {{
@@ -92,7 +99,8 @@ macro_rules! end {
     }};
 }
 
-/// Records a moment: `instant!(CATEGORY, [track: &track,] "name" [, argument]… [, |event| …])`; see [`slice!`](crate::slice!).
+/// Records a moment: `instant!(CATEGORY, [track: &track,] "name" [, argument]… [, |event| …])`; see
+/// [`slice!`](crate::slice!).
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }
@@ -146,7 +154,8 @@ macro_rules! counter {
     }};
 }
 
-/// Sets the state of a track: `state!(CATEGORY, &STATE, "name" [, argument]… [, |event| …])`; without a name it is in no state from then on.
+/// Sets the state of a track: `state!(CATEGORY, &STATE, "name" [, argument]… [, |event| …])`.
+/// Without a name, the track has no state from then on.
 ///
 /// ```
 /// # esatto::categories! { static NET = "net"; }
@@ -175,9 +184,11 @@ macro_rules! state {
     }};
 }
 
-/// Records an event of the JSON format's age: `legacy!(CATEGORY, "name" [, argument]…, |event| event.legacy(phase)…)`.
+/// Records an event in the style of the JSON trace format: `legacy!(CATEGORY, "name" [, argument]…,
+/// |event| event.legacy(phase)…)`.
 ///
-/// For programs that have such events; new ones have slices, [tracks](crate::Track) and [flows](crate::Flow).
+/// Use it for programs that have such events. New programs use slices, [tracks](crate::Track) and
+/// [flows](crate::Flow).
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }
@@ -211,8 +222,8 @@ macro_rules! __event {
     };
 }
 
-/// The name of an event: `(kind, category, [arguments so far], name [, arguments])`. The kind is a [`Kind`](crate::Kind), or one with the variable that has
-/// the category, in parentheses.
+/// The name of an event: `(kind, category, [arguments so far], name [, arguments])`. The kind is a
+/// [`Kind`](crate::Kind), or, in parentheses, a kind with the variable that holds the category.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __named {
@@ -231,7 +242,8 @@ macro_rules! __named {
     };
 }
 
-/// The arguments of an event, one after the other: `(kind, category, name, [names so far], [arguments so far], arguments)`.
+/// The arguments of an event, one after the other: `(kind, category, name, [names so far],
+/// [arguments so far], arguments)`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __arguments {
@@ -305,7 +317,7 @@ macro_rules! __arguments {
     };
 }
 
-/// The trace point itself. Its value says which instances record the event.
+/// The trace point itself. Its value is a bit mask of the instances that record the event.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __record {

@@ -1,4 +1,4 @@
-//! Names that are written once per sequence.
+//! Names that each sequence writes once.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::collections::HashMap;
@@ -6,8 +6,9 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// A text that trace points refer to by number.
 ///
-/// The number is the same for equal texts in the whole process and is given out at the first use; a sequence
-/// announces the text the first time it uses the number (`docs/spec/track-event.md` §10).
+/// Equal texts have the same number in the whole process. The process assigns the number at the
+/// first use. A sequence announces the text the first time it uses the number
+/// (`docs/spec/track-event.md` §10).
 #[derive(Debug)]
 pub struct Name {
     iid: AtomicU32,
@@ -15,19 +16,19 @@ pub struct Name {
 }
 
 impl Name {
-    /// Makes a name; costs nothing until it is used in a trace.
+    /// Makes a name. It costs nothing until it is used in a trace.
     #[must_use]
     pub const fn new(text: &'static str) -> Self {
         Self { iid: AtomicU32::new(0), text }
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub const fn text(&self) -> &'static str {
         self.text
     }
 
-    /// The number, never 0.
+    /// Returns the number, never 0.
     #[inline(always)]
     pub(crate) fn iid(&self) -> u32 {
         match self.iid.load(Ordering::Relaxed) {
@@ -52,32 +53,33 @@ fn lock() -> MutexGuard<'static, Texts> {
     TEXTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps the names locked, while the process forks.
+/// Locks the names while the process forks.
 pub(crate) fn hold_for_fork() -> impl Sized {
     lock()
 }
 
-/// The number of `text`, the same for each call. Takes a lock and may allocate.
+/// Returns the number of `text`, the same for each call. Takes a lock and may allocate.
 fn intern(text: &'static str) -> u32 {
     let mut texts = lock();
     let next = u32::try_from(texts.len() + 1).unwrap_or(u32::MAX);
     *texts.entry(text).or_insert(next)
 }
 
-/// The numbers that one sequence has announced, of one kind of name.
+/// The numbers of one kind of name that one sequence has announced.
 #[derive(Debug, Default)]
 pub(crate) struct Announced {
     bits: Vec<u64>,
 }
 
 impl Announced {
-    /// True if the number was announced.
+    /// Returns true if the number was announced.
     #[inline(always)]
     pub(crate) fn contains(&self, number: u32) -> bool {
         self.bits.get(number as usize / 64).is_some_and(|word| word & (1 << (number % 64)) != 0)
     }
 
-    /// True if the number was announced already; it is from now on. Allocates when a new number is the largest so far.
+    /// Marks the number as announced. Returns true if it was already. Allocates if the number is
+    /// the largest so far.
     #[inline]
     pub(crate) fn check_and_set(&mut self, iid: u32) -> bool {
         let (word, bit) = (iid as usize / 64, 1 << (iid % 64));

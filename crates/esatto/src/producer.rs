@@ -1,11 +1,14 @@
-//! Producers of one's own: for programs that embed tracing in an event loop, a protocol or a transport that they have already.
+//! Producers that the program drives itself: for programs that already have an event loop, a
+//! protocol or a transport.
 //!
-//! The rest of this crate has a thread that talks to services, calls data sources back and keeps a writer for each thread. Here are the
-//! parts that it is made of:
+//! The rest of this crate has a thread that talks to services, calls data sources back and keeps a
+//! writer for each thread. This module offers the parts behind it:
 //!
-//! - [`Endpoint`]: a connection to a service as a producer, driven by the program. What the service wants comes as [`Event`]s.
-//! - [`TraceWriter`]: writes the packets of one sequence into shared memory. Made by an endpoint, or by an [`shm::Arbiter`].
-//! - [`shm`]: the memory and its arbiter, for programs that bring their own way to the service.
+//! - [`Endpoint`]: a connection to a service as a producer, driven by the program. [`Event`]s tell
+//!   what the service wants.
+//! - [`TraceWriter`]: writes the packets of one sequence into shared memory. An endpoint or an
+//!   [`shm::Arbiter`] makes it.
+//! - [`shm`]: the memory and its arbiter, for programs with their own way to the service.
 //!
 //! # An endpoint
 //!
@@ -49,7 +52,7 @@
 //! # Ok::<(), esatto::Error>(())
 //! ```
 //!
-//! # A transport of one's own
+//! # A custom transport
 //!
 //! The arbiter says which calls of the service to make. Where memory is not shared, commits carry
 //! whole chunks:
@@ -100,22 +103,23 @@ pub use esatto_shm::{Packet, TraceWriter};
 
 /// A connection to a service as a producer.
 ///
-/// It does nothing by itself: [`pump`](Self::pump), or [`wait`](Self::wait), sends and receives. Its methods queue what they have to tell the
-/// service until then. Dropping it ends the connection; writers that are left over drop what is written.
+/// It does nothing by itself: [`pump`](Self::pump) or [`wait`](Self::wait) sends and receives. All
+/// other methods queue their messages to the service until then. Dropping it ends the connection.
+/// Writers that outlive it drop what is written.
 pub struct Endpoint {
     link: SocketTransport<Tag>,
     protocol: Protocol,
     waker: Waker,
-    /// Calls can be made.
+    /// The service accepts calls.
     bound: bool,
     /// The service knows this producer.
     accepted: bool,
-    /// Descriptors for the time when it does.
+    /// Descriptors to send when the service has accepted this producer.
     held: Vec<Vec<u8>>,
     failed: bool,
 }
 
-/// Where to connect an [`Endpoint`], and with which wishes.
+/// The address and the options of an [`Endpoint`] to connect.
 #[derive(Debug)]
 #[must_use = "nothing is connected before `connect`"]
 pub struct EndpointBuilder {
@@ -125,54 +129,55 @@ pub struct EndpointBuilder {
 }
 
 impl EndpointBuilder {
-    /// Uses another address than that of the system's service: a path, `@name` or `host:port`.
+    /// Uses another address than the system service's: a path, `@name` or `host:port`.
     pub fn socket(mut self, address: impl Into<String>) -> Self {
         self.socket = Some(address.into());
         self
     }
 
-    /// Wishes for the shared memory buffer, in KiB; 0 leaves the choice to the service.
+    /// Requests a size for the shared memory buffer, in KiB. 0 leaves the choice to the service.
     pub fn shared_memory(mut self, size_kb: u32, page_size_kb: u32) -> Self {
         self.identity.shm_size_hint_bytes = size_kb.saturating_mul(1024);
         self.identity.page_size_hint_bytes = page_size_kb.saturating_mul(1024);
         self
     }
 
-    /// As [`Builder::batch_commits`](crate::Builder::batch_commits).
+    /// See [`Builder::batch_commits`](crate::Builder::batch_commits).
     pub fn batch_commits(mut self, delay: Duration) -> Self {
         self.identity.batch_delay = delay;
         self
     }
 
-    /// As [`Builder::direct_patching`](crate::Builder::direct_patching).
+    /// See [`Builder::direct_patching`](crate::Builder::direct_patching).
     pub fn direct_patching(mut self) -> Self {
         self.identity.direct_patching = true;
         self
     }
 
-    /// Makes the shared memory here and offers it to the service, so that it can be written to before anybody answers:
-    /// [`Endpoint::arbiter`] is there at once, and makes writers for reservations. A service that does not take it ends the connection.
+    /// Makes the shared memory here and offers it to the service, so that the program can write
+    /// before the service answers. [`Endpoint::arbiter`] returns the arbiter at once, which makes
+    /// writers for reservations. A service that refuses the memory ends the connection.
     pub fn offer_memory(mut self) -> Self {
         self.offers_memory = true;
         self
     }
 
-    /// Connects. Returns before the service has answered: [`Event::Connected`] tells that it has.
+    /// Connects. Returns before the service has answered; [`Event::Connected`] reports its answer.
     ///
     /// # Errors
     ///
-    /// If the address does not parse, nobody listens, or memory cannot be had.
+    /// If the address does not parse, no service listens, or memory cannot be allocated.
     pub fn connect(self) -> Result<Endpoint, Error> {
         let socket = SocketPlace::of_producers(self.socket.as_deref())?;
         let link = SocketTransport::connect(&socket, producer_port::SERVICE);
         self.finish(link.map_err(|error| Error::disconnected(&error.to_string()))?)
     }
 
-    /// Takes over a stream socket that is connected to a service.
+    /// Uses a stream socket that is already connected to a service.
     ///
     /// # Errors
     ///
-    /// If it is something else, or memory cannot be had.
+    /// If it is not such a socket, or memory cannot be allocated.
     pub fn over(self, socket: impl Into<OwnedFd>) -> Result<Endpoint, Error> {
         let link = SocketTransport::adopt(socket.into(), producer_port::SERVICE);
         self.finish(link.map_err(|error| Error::disconnected(&error.to_string()))?)
@@ -189,19 +194,23 @@ impl EndpointBuilder {
 }
 
 impl Endpoint {
-    /// Describes a connection. The name is that of the producer, as others see it.
+    /// Describes a connection. Others see the producer under this name.
     pub fn builder(name: impl Into<String>) -> EndpointBuilder {
         let identity = Identity { name: name.into(), ..Identity::default() };
         EndpointBuilder { identity, socket: None, offers_memory: false }
     }
 
-    /// Sends and receives what can be at once, and returns what the service wants. To be called when the socket
-    /// ([`AsFd`]) can be read, or written if [`wants_write`](Self::wants_write), when [`waker`](Self::waker) can be read, at [`deadline`](Self::deadline),
-    /// and after methods of this endpoint were called.
+    /// Sends and receives as much as possible without waiting, and returns what the service wants.
+    /// Call it
+    ///
+    /// - when the socket ([`AsFd`]) can be read, or written if [`wants_write`](Self::wants_write);
+    /// - when [`waker`](Self::waker) can be read;
+    /// - at [`deadline`](Self::deadline);
+    /// - after calls of this endpoint's methods.
     ///
     /// # Errors
     ///
-    /// If the connection is over; what the service shares ends with it.
+    /// If the connection is over. The shared memory ends with it.
     pub fn pump(&mut self) -> Result<Vec<Event>, Error> {
         if self.failed {
             return Err(Error::disconnected("it has ended before"));
@@ -214,13 +223,13 @@ impl Endpoint {
         result
     }
 
-    /// Waits until something happens, at most for `timeout`, and [pumps](Self::pump).
+    /// Waits at most `timeout` until something happens, and [pumps](Self::pump).
     ///
     /// # Errors
     ///
-    /// As [`pump`](Self::pump).
+    /// As for [`pump`](Self::pump).
     pub fn wait(&mut self, timeout: Option<Duration>) -> Result<Vec<Event>, Error> {
-        // What was asked for since the last time is sent first.
+        // Requests since the last call are sent first.
         let events = self.pump()?;
         if !events.is_empty() {
             return Ok(events);
@@ -231,25 +240,27 @@ impl Endpoint {
         self.pump()
     }
 
-    /// Whether something waits to be written to the socket.
+    /// Returns whether the socket has to become writable before everything is sent.
     #[must_use]
     pub fn wants_write(&self) -> bool {
         self.link.interest().wants_write()
     }
 
-    /// Becomes readable when writers, on whatever thread, have something to be sent.
+    /// Returns a descriptor that becomes readable when a writer on any thread has something to
+    /// send.
     #[must_use]
     pub fn waker(&self) -> BorrowedFd<'_> {
         self.waker.fd()
     }
 
-    /// When something has to be sent, with [batched commits](EndpointBuilder::batch_commits).
+    /// Returns when the next [batched commits](EndpointBuilder::batch_commits) have to be sent.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.protocol.deadline()
     }
 
-    /// Registers a data source, now or when the service has accepted this producer. Services want an `id`, not 0, to update it later.
+    /// Registers a data source, at once or when the service has accepted this producer. To update
+    /// it later, services need an `id` other than 0.
     pub fn register(&mut self, descriptor: &DataSourceDescriptor) {
         let descriptor = descriptor.encode();
         if self.accepted {
@@ -259,20 +270,21 @@ impl Endpoint {
         }
     }
 
-    /// Renews the descriptor of a data source that was registered with the same name and id.
+    /// Updates the descriptor of a data source that was registered with the same name and id.
     pub fn update(&mut self, descriptor: &DataSourceDescriptor) {
         self.protocol.update(&descriptor.encode());
     }
 
-    /// Takes back the registration of all data sources of this name.
+    /// Unregisters all data sources of this name.
     pub fn unregister(&mut self, name: &str) {
         self.protocol.unregister(name);
     }
 
-    /// Makes a writer for a buffer: `target_buffer` of the config of an instance. A writer for buffer 0, or made before
-    /// the service has shared memory, [drops everything](TraceWriter::is_null).
+    /// Makes a writer for a buffer: the `target_buffer` of an instance's config. A writer for
+    /// buffer 0, or one made before the service has shared memory, [drops
+    /// everything](TraceWriter::is_null).
     ///
-    /// Writers may be used on any thread, each by one at a time.
+    /// Writers may be used on any thread, each by one thread at a time.
     #[must_use]
     pub fn create_writer(&self, target_buffer: u16, exhausted: BufferExhausted) -> TraceWriter {
         match self.protocol.arbiter() {
@@ -281,35 +293,39 @@ impl Endpoint {
         }
     }
 
-    /// What makes writers, once there is shared memory: for other threads, and for startup tracing.
+    /// Returns the arbiter, once there is shared memory. It makes writers for other threads and for
+    /// startup tracing.
     #[must_use]
     pub fn arbiter(&self) -> Option<&Arc<Arbiter>> {
         self.protocol.arbiter()
     }
 
-    /// Tells that an instance records. Expected if its descriptor says `will_notify_on_start`.
+    /// Tells the service that an instance records. The service expects it if the descriptor says
+    /// `will_notify_on_start`.
     pub fn notify_started(&mut self, id: u64) {
         self.protocol.notify_started(id);
     }
 
-    /// Tells that an instance has ended, behind everything that its writers have flushed. Expected if its descriptor says `will_notify_on_stop`.
+    /// Tells the service that an instance has ended, after everything that its writers have
+    /// flushed. The service expects it if the descriptor says `will_notify_on_stop`.
     pub fn notify_stopped(&mut self, id: u64) {
         self.protocol.commit();
         self.protocol.notify_stopped(id);
     }
 
-    /// Answers this flush request and all before it, behind everything that writers have flushed.
+    /// Answers this flush request and all earlier ones, after everything that writers have flushed.
     pub fn acknowledge_flush(&mut self, request: u64) {
         self.protocol.acknowledge_flush(request);
     }
 
-    /// Tells that something happened that sessions may wait for.
+    /// Activates triggers: names of happenings that sessions may wait for.
     pub fn activate_triggers(&mut self, names: &[&str]) {
         let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
         self.protocol.activate_triggers(&names);
     }
 
-    /// Runs `done` when the service has handled everything that was asked for before. If the connection ends before, it is dropped.
+    /// Runs `done` when the service has handled everything that was requested before. If the
+    /// connection ends first, `done` is dropped.
     pub fn sync(&mut self, done: impl FnOnce() + Send + 'static) {
         self.protocol.sync(Box::new(done));
     }

@@ -1,4 +1,4 @@
-//! Identifiers that several libraries of one process agree on (`docs/spec/track-event.md` §8).
+//! Track ids on which several libraries of one process agree (`docs/spec/track-event.md` §8).
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ pub(crate) const STATE_MAGIC: u64 = 0x2e23_98ec_92e8_9138;
 const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// 64-bit FNV-1a.
+/// Returns the 64-bit FNV-1a hash.
 pub(crate) const fn fnv(bytes: &[u8]) -> u64 {
     fnv_from(FNV_BASIS, bytes)
 }
@@ -26,12 +26,12 @@ const fn fnv_from(mut hash: u64, bytes: &[u8]) -> u64 {
 /// 0: not known yet.
 static PROCESS_UUID: AtomicU64 = AtomicU64::new(0);
 
-/// Chooses the track of this process, if it is not in use yet.
+/// Sets the track id of this process, unless it is in use already.
 pub(crate) fn set_process_uuid(uuid: u64) {
     let _ = PROCESS_UUID.compare_exchange(0, uuid, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// The track of this process.
+/// Returns the track id of this process.
 #[inline]
 pub(crate) fn process_uuid() -> u64 {
     match PROCESS_UUID.load(Ordering::Relaxed) {
@@ -43,19 +43,19 @@ pub(crate) fn process_uuid() -> u64 {
 #[cold]
 fn find_process_uuid() -> u64 {
     let uuid = uuid_of_process(process_start_ticks(), std::process::id()).max(1);
-    // Without a start time it is a random number: the first one counts.
+    // If the start time is unknown, the id is random: the first one counts.
     match PROCESS_UUID.compare_exchange(0, uuid, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => uuid,
         Err(first) => first,
     }
 }
 
-/// In the child of a fork, which is another process.
+/// Forgets the id in the child of a fork, which is another process.
 pub(crate) fn forget_process() {
     PROCESS_UUID.store(0, Ordering::Relaxed);
 }
 
-/// The track of a thread of this process.
+/// Returns the track id of a thread of this process.
 pub(crate) fn thread_uuid(tid: u32) -> u64 {
     process_uuid() ^ u64::from(tid)
 }
@@ -64,19 +64,21 @@ const fn uuid_of_process(start_ticks: u64, pid: u32) -> u64 {
     fnv_from(fnv(&start_ticks.to_le_bytes()), &pid.to_le_bytes())
 }
 
-/// When this process started, in clock ticks since boot; a random number where `/proc` cannot tell.
+/// Returns when this process started, in clock ticks since boot; a random number if `/proc` does
+/// not say.
 fn process_start_ticks() -> u64 {
     std::fs::read("/proc/self/stat").ok().and_then(|stat| start_ticks(&stat)).unwrap_or_else(random)
 }
 
-/// Field 22 of a stat line. The second field is a name in parentheses that may hold anything.
+/// Returns field 22 of a stat line. The second field is a name in parentheses that may contain
+/// anything.
 fn start_ticks(stat: &[u8]) -> Option<u64> {
     let after_name = stat.windows(2).rposition(|w| w == b") ")? + 2;
     let field = stat[after_name..].split(|&b| b == b' ').nth(22 - 3)?;
     core::str::from_utf8(field).ok()?.trim().parse().ok().filter(|&ticks| ticks != 0)
 }
 
-/// A random number, as good as the hasher of the standard library.
+/// Returns a random number, as random as the standard library's hasher keys.
 pub(crate) fn random() -> u64 {
     use core::hash::{BuildHasher, Hasher};
     std::collections::hash_map::RandomState::new().build_hasher().finish()

@@ -1,4 +1,4 @@
-//! What the control thread knows of a type of data source.
+//! The control thread's view of a data source.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use super::{Done, Flush};
 use crate::backend::Backend;
 use crate::instance::{Destination, Ticket};
 
-/// A registered type. Those methods that speak of instances are called on the control thread, but
-/// for [`close`](Self::close), and none of them panics.
+/// A registered data source. The methods about instances are called on the control thread, except
+/// [`close`](Self::close). None of them panics.
 pub(crate) trait AnySource: Sync {
-    /// What configs call it.
+    /// Returns the name that configs use.
     fn name(&self) -> &'static str;
 
     /// Changes whenever [`descriptor`](Self::descriptor) does.
     fn version(&'static self) -> u64;
 
-    /// What services are told: an encoded `DataSourceDescriptor`.
+    /// Returns the encoded `DataSourceDescriptor` for services.
     fn descriptor(&'static self) -> Vec<u8>;
 
-    /// The policy of an instance with this config.
+    /// Returns the policy of an instance with this config.
     fn policy(&self, config: &[u8]) -> ExhaustedPolicy;
 
     /// Makes an instance; `None`: refused.
@@ -35,40 +35,41 @@ pub(crate) trait AnySource: Sync {
     /// [end](Self::end). Called on any thread.
     fn close(&self, ticket: Ticket);
 
-    /// The instance is over.
+    /// Ends the instance.
     fn end(&self, ticket: Ticket);
 
-    /// The instances that there are.
+    /// Returns the current instances.
     fn tickets(&self) -> Vec<Ticket>;
 
-    /// Locks the instances, while the process forks.
+    /// Locks the instances while the process forks.
     fn hold(&'static self) -> Box<dyn HeldInstances>;
 
-    /// Asks for what an instance has not written yet.
+    /// Asks an instance to write what it has kept back.
     fn flush(&self, ticket: Ticket, flush: Flush);
 
     fn clear_incremental_state(&self, ticket: Ticket);
 
-    /// Whether an instance that was set up for `startup` can serve a session that wants `session`.
+    /// Returns whether an instance that was set up for `startup` can serve a session that wants
+    /// `session`.
     fn can_adopt(&self, startup: &[u8], session: &[u8]) -> bool;
 
-    /// An instance of startup tracing now belongs to a session.
+    /// Assigns an instance of startup tracing to a session.
     fn adopt(&self, ticket: Ticket, buffer: u16, policy: ExhaustedPolicy);
 }
 
-/// The instances of a type, locked while the process forks.
+/// The instances of a data source, locked while the process forks.
 pub(crate) trait HeldInstances {
-    /// In the child: there are none.
+    /// Forgets the instances, in the child.
     fn forget(&mut self);
 }
 
-/// What an instance is made for.
+/// The order for a new instance.
 #[derive(Debug)]
 pub(crate) struct Assignment {
     /// Encoded `DataSourceConfig`.
     pub(crate) config: Arc<[u8]>,
     pub(crate) destination: Destination,
     pub(crate) backend: Backend,
-    /// There is no session yet.
+    /// No session exists yet.
     pub(crate) startup: bool,
 }

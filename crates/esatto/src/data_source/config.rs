@@ -1,14 +1,15 @@
-//! What a data source reads of a session's config.
+//! The part of a session's config that a data source reads.
 
 use std::collections::BinaryHeap;
 
 use esatto_protozero::{Fields, MAX_DECODE_DEPTH, Owned, Value};
 use esatto_schema::DataSourceConfig;
 
-/// What a data source makes of the encoded `DataSourceConfig` that a session has for it.
+/// A value that a data source reads from the encoded `DataSourceConfig` of a session.
 ///
-/// Implemented for `()` (nothing of it), `Vec<u8>` (the bytes as they are), [`DataSourceConfig`](crate::schema::DataSourceConfig) (the whole message),
-/// and [`Field`] (one message in it).
+/// Implemented for `()` (reads nothing), `Vec<u8>` (the bytes as they are),
+/// [`DataSourceConfig`](crate::schema::DataSourceConfig) (the whole message), and [`Field`] (one
+/// message in it).
 pub trait SourceConfig: Sized + Send + Sync + 'static {
     /// Reads a config; `None` if it cannot be used, which refuses the instance.
     fn read(config: &[u8]) -> Option<Self>;
@@ -32,10 +33,12 @@ impl SourceConfig for DataSourceConfig {
     }
 }
 
-/// One field of `DataSourceConfig`: the message `M` in field `N`, which may be one that Perfetto's schema does not know.
+/// One field of `DataSourceConfig`: the message `M` in field `N`, which Perfetto's schema need not
+/// know.
 ///
-/// Services pass on what they do not know. Fields from 2000 on are free for programs. A field that is absent reads as the message's default; one
-/// that does not decode refuses the instance.
+/// Services pass on fields that they do not know. Fields from 2000 on are free for programs. A
+/// field that is absent reads as the message's default. A field that does not decode refuses the
+/// instance.
 ///
 /// ```
 /// use esatto::schema::TestConfig;
@@ -77,13 +80,16 @@ impl<M, const N: u32> core::ops::Deref for Field<M, N> {
     }
 }
 
-/// Fields of `DataSourceConfig` that say nothing of what is to be recorded: `target_buffer`, `trace_duration_ms`, `tracing_session_id`,
-/// `enable_extra_guardrails`, `stop_timeout_ms`, `session_initiator` (`docs/spec/client-library.md` §12).
+/// Fields of `DataSourceConfig` that do not affect what is recorded: `target_buffer`,
+/// `trace_duration_ms`, `tracing_session_id`, `enable_extra_guardrails`, `stop_timeout_ms`,
+/// `session_initiator` (`docs/spec/client-library.md` §12).
 const OF_THE_SESSION: [u32; 6] = [2, 3, 4, 6, 7, 8];
 
-/// The fields of a `DataSourceConfig` that say what is to be recorded, in an order of their own: equal for configs that want the same.
+/// Returns the fields of a `DataSourceConfig` that affect what is recorded, in a fixed order: equal
+/// for configs that want the same.
 pub(crate) fn canonical(config: &[u8]) -> Vec<(u32, &[u8])> {
-    // A heap sorts in little code. With their places, because the order of repeated fields has a meaning.
+    // A heap sorts in little code. Positions are included, because the order of repeated fields has
+    // a meaning.
     let mut kept = BinaryHeap::new();
     let mut fields = Fields::new(config);
     while let Some((field, encoded)) = fields.next_with_bytes() {

@@ -1,7 +1,8 @@
 //! Custom data sources: packets of any kind, recorded when a session asks for them by name.
 //!
-//! Track events suffice for most programs. A data source of its own is for what has its own configuration, its own
-//! life cycle or its own packets: a sampler, statistics of a subsystem, a stream of records in the program's own schema.
+//! Track events suffice for most programs. Write a data source if you need a custom configuration,
+//! life cycle or packet: a sampler, statistics of a subsystem, a stream of records in the program's
+//! own schema.
 //!
 //! ```
 //! use esatto::{DataSource, Setup, Source, SourceConfig};
@@ -38,16 +39,18 @@
 //!
 //! # Life of an instance
 //!
-//! A session whose config names the data source makes an *instance* of it, in each process that registered it. Up to 8 instances of a type live
-//! at the same time; one more, or one whose config cannot be used, is *refused*: it records nothing, and the session starts and stops
-//! as if it were not there ([`Source::refused`] counts).
+//! A session whose config names the data source makes an *instance* of it, in each process that
+//! registered it. Up to 8 instances of a type live at the same time. Further ones, and those whose
+//! config cannot be used, are *refused*: they record nothing, and the session starts and stops as
+//! if they did not exist ([`Source::refused`] counts them).
 //!
 //! ```text
 //! setup ─► start ─► trace points record ─► stop ─ (until `Stop` is dropped, trace points still record) ─► gone
 //! ```
 //!
-//! All of these are called on the library's control thread and must not block. No lock is held meanwhile: they may trace, and the
-//! data source is shared (`&self`) with trace points that ask for it ([`Context::source`]). A panic in one of them is caught.
+//! The library's control thread calls all of these, and they must not block. No lock is held during
+//! the calls, so they may trace. The data source is shared (`&self`) with trace points that ask for
+//! it ([`Context::source`]). A panic in one of them is caught.
 //!
 //! The contract is `docs/spec/client-library.md` §§5-10.
 

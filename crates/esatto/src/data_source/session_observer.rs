@@ -1,4 +1,4 @@
-//! Being told when sessions record track events (`docs/spec/track-event.md` §23).
+//! Observers of sessions that record track events (`docs/spec/track-event.md` §23).
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -9,11 +9,12 @@ use esatto_schema::TrackEventConfig;
 
 use super::{Done, Stop};
 
-/// What a program does when sessions that record track events come and go: dump what it knows when one starts, flush its own buffers when
-/// one stops.
+/// Callbacks for the start and the end of sessions that record track events. For example, a program
+/// writes its state when one starts, or flushes its own buffers when one stops.
 ///
-/// Each session makes an instance, or more if its config lists track events more than once; instances have numbers from 0 to 7. Everything is
-/// called on the thread that talks to the services, so it should not take long; a panic is caught and ignored.
+/// Each session makes an instance, or more if its config lists track events more than once.
+/// Instances have numbers from 0 to 7. The control thread makes all calls, so they should not take
+/// long. Panics are caught and ignored.
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }
@@ -32,23 +33,24 @@ use super::{Done, Stop};
 /// drop(observing);
 /// ```
 pub trait SessionObserver: Send + Sync + 'static {
-    /// A session is about to start; nothing is recorded for it yet.
+    /// A session is about to start. Nothing is recorded for it yet.
     fn on_setup(&self, session: &Started<'_>) {
         let _ = session;
     }
 
-    /// A session has started: trace points record, and already in this call.
+    /// A session has started. Trace points record, including those in this call.
     fn on_start(&self, session: &Started<'_>) {
         let _ = session;
     }
 
-    /// A session ends. Trace points record until all observers have dropped their [`Stop`], which they may do later, and on another thread.
+    /// A session ends. Trace points record until all observers have dropped their [`Stop`]. They
+    /// may do so later, and on another thread.
     fn on_stop(&self, stop: Stop) {
         stop.complete();
     }
 
-    /// All threads will begin the incremental state of a session anew, each at its next event: what readers know of names and
-    /// tracks is written again.
+    /// All threads will restart the incremental state of a session, each at its next event: they
+    /// write again what readers know of names and tracks.
     fn will_clear_incremental_state(&self, instance: usize) {
         let _ = instance;
     }
@@ -62,21 +64,21 @@ pub struct Started<'a> {
 }
 
 impl Started<'_> {
-    /// The number of the instance, 0 to 7, until it ends.
+    /// Returns the number of the instance, 0 to 7, until it ends.
     #[must_use]
     pub const fn instance(&self) -> usize {
         self.instance
     }
 
-    /// What the session wants.
+    /// Returns what the session wants.
     #[must_use]
     pub const fn config(&self) -> &TrackEventConfig {
         self.config
     }
 }
 
-/// Lets `observer` know of all sessions that are set up from now on, until the result is dropped. A call that has begun by then
-/// goes on.
+/// Calls `observer` for all sessions that are set up from now on, until the result is dropped. A
+/// call that has begun by then goes on.
 pub fn observe_sessions(observer: impl SessionObserver) -> Observation {
     static IDS: AtomicU64 = AtomicU64::new(0);
     let id = IDS.fetch_add(1, Ordering::Relaxed);
@@ -84,7 +86,7 @@ pub fn observe_sessions(observer: impl SessionObserver) -> Observation {
     Observation { id }
 }
 
-/// Keeps an observer; made by [`observe_sessions`].
+/// Keeps an observer registered; made by [`observe_sessions`].
 #[must_use = "the observer is forgotten when this is dropped"]
 pub struct Observation {
     id: u64,
@@ -107,8 +109,8 @@ impl fmt::Debug for Observation {
     }
 }
 
-/// How many times a session has started to record track events in this process. Never decreases, so a program that keeps the number sees that there
-/// was a new one.
+/// Returns how many times a session has started to record track events in this process. The number
+/// never decreases: a program that remembers it notices a new session.
 #[must_use]
 pub fn session_count() -> u64 {
     SESSIONS.load(Ordering::Relaxed)
@@ -123,12 +125,12 @@ fn observers() -> std::sync::MutexGuard<'static, Observers> {
     OBSERVERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps the list locked, while the process forks.
+/// Locks the list while the process forks.
 pub(crate) fn hold_for_fork() -> impl Sized {
     observers()
 }
 
-/// Calls every observer, without a lock, so that observers may come and go meanwhile.
+/// Calls every observer, without a lock, so that observers may be added and removed meanwhile.
 fn each(call: &dyn Fn(&dyn SessionObserver)) {
     let all = observers().clone();
     for (_, observer) in all {
@@ -145,7 +147,7 @@ pub(crate) fn started(instance: usize, config: &TrackEventConfig) {
     each(&|observer| observer.on_start(&Started { instance, config }));
 }
 
-/// The instance ends when all observers have let go of it.
+/// Tells the observers. The instance ends when all of them have dropped their [`Stop`].
 pub(crate) fn stopping(instance: usize, done: Done) {
     let done = Arc::new(done);
     each(&|observer| observer.on_stop(Stop::shared(instance, Arc::clone(&done))));

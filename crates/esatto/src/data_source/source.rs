@@ -1,4 +1,4 @@
-//! A type of data source: what the program declares once.
+//! The declaration of a data source.
 
 use core::fmt;
 use core::panic::AssertUnwindSafe;
@@ -18,57 +18,64 @@ use crate::os::fork::StaticMutex;
 use crate::sys::threads;
 use crate::{control_thread, thread, track_uuid};
 
-/// What a data source does when sessions come and go; the value is the state of one instance.
+/// Callbacks of a data source for the life of an instance; the value is the state of one instance.
 ///
 /// See the [module](crate::data_source) for the order of the calls, and [`Source`] for the rest.
 pub trait DataSource: Send + Sync + Sized + 'static {
-    /// What [`setup`](Self::setup) gets of the session's config. `()` if that does not matter.
+    /// The part of the session's config that [`setup`](Self::setup) receives. `()` if it does not
+    /// need any.
     type Config: SourceConfig;
 
-    /// State of each writer, that is, of each thread and instance; made with the writer, dropped with it: by the thread, or,
-    /// while that is elsewhere, by the control thread, which must not have to wait for another one.
+    /// State of each writer, that is, of each thread and instance. It is made with the writer and
+    /// dropped with it: by the thread, or, while the thread is not in a trace point, by the control
+    /// thread. Its destructor must therefore not wait for another thread.
     type ThreadState: Default + Send + 'static;
 
-    /// State of each writer that what it has written builds on, such as names that were announced; made anew when readers of the
-    /// trace may have lost what came before.
+    /// State of each writer on which later packets build, such as announced names. It is made again
+    /// when readers of the trace may have lost earlier packets.
     type IncrementalState: Default + Send + 'static;
 
-    /// Only the thread that made a [`ThreadState`](Self::ThreadState) or [`IncrementalState`](Self::IncrementalState) drops it: at a later trace point, or when it ends.
+    /// Only the thread that made a [`ThreadState`](Self::ThreadState) or
+    /// [`IncrementalState`](Self::IncrementalState) drops it: at a later trace point, or when it
+    /// ends.
     #[doc(hidden)]
     const STATE_IS_BOUND: bool = false;
 
     /// Makes an instance. It records nothing yet.
     fn setup(setup: &Setup<'_, Self::Config>) -> Self;
 
-    /// The session begins; trace points record from now on, and already in this call.
+    /// Starts the instance. Trace points record from now on, including those in this call.
     fn start(&self) {}
 
-    /// The session ends. Trace points record until `stop` is dropped, by default at once.
+    /// Stops the instance. Trace points record until `stop` is dropped, by default at once.
     fn stop(&self, stop: Stop) {
         stop.complete();
     }
 
-    /// The session wants every thread to begin its incremental state anew; each does at its next trace point.
+    /// Announces that every thread will restart its incremental state, each at its next trace
+    /// point.
     fn will_clear_incremental_state(&self) {}
 
-    /// The instance has ended: nothing is recorded into it any more. It is dropped when nobody has it.
+    /// Reports that the instance has ended: nothing is recorded into it any more. It is dropped
+    /// with its last reference.
     #[doc(hidden)]
     fn ended(&self) {}
 
-    /// Brings the incremental state of one writer back to its beginning; by default it is replaced. One that is expensive to make may be emptied
-    /// instead.
+    /// Resets the incremental state of one writer. The default replaces it. Override it to empty a
+    /// state that is expensive to make.
     fn clear_incremental_state(state: &mut Self::IncrementalState) {
         *state = Self::IncrementalState::default();
     }
 
-    /// Whether an instance of startup tracing that was set up for one encoded `DataSourceConfig` may serve a session that has the other one. By
-    /// default, if they want the same (`docs/spec/client-library.md` §12).
+    /// Returns whether an instance of startup tracing that was set up for one encoded
+    /// `DataSourceConfig` may serve a session with the other one. The default requires that both
+    /// want the same (`docs/spec/client-library.md` §12).
     fn can_adopt(startup: &[u8], session: &[u8]) -> bool {
         canonical(startup) == canonical(session)
     }
 }
 
-/// What an instance is made for.
+/// The order for a new instance.
 #[derive(Debug)]
 pub struct Setup<'a, C> {
     config: &'a C,
@@ -80,59 +87,59 @@ pub struct Setup<'a, C> {
 }
 
 impl<C> Setup<'_, C> {
-    /// The config.
+    /// Returns the config.
     #[must_use]
     pub const fn config(&self) -> &C {
         self.config
     }
 
-    /// The whole config, encoded.
+    /// Returns the whole config, encoded.
     #[must_use]
     pub const fn config_bytes(&self) -> &[u8] {
         self.bytes
     }
 
-    /// A field of the whole config.
+    /// Returns a reader for the fields of the whole config.
     #[must_use]
     pub fn common(&self) -> DataSourceConfigReader<'_> {
         DataSourceConfigReader::new(self.bytes)
     }
 
-    /// The number of the instance, 0 to 7, until it ends.
+    /// Returns the number of the instance, 0 to 7, until it ends.
     #[must_use]
     pub const fn instance(&self) -> usize {
         self.instance
     }
 
-    /// Whose session it is for.
+    /// Returns the service whose session wants the instance.
     #[must_use]
     pub const fn backend(&self) -> &Backend {
         &self.backend
     }
 
-    /// What the source was [tagged](Source::tagged) with.
+    /// Returns the number with which the source was [tagged](Source::tagged).
     #[doc(hidden)]
     #[must_use]
     pub const fn tag(&self) -> usize {
         self.tag
     }
 
-    /// True if no session has come yet: [startup tracing](crate::Startup).
+    /// Returns true if no session exists yet: [startup tracing](crate::Startup).
     #[must_use]
     pub const fn is_startup(&self) -> bool {
         self.startup
     }
 }
 
-/// What trace points do when the memory shared with the service is full.
+/// The behaviour of trace points when the memory shared with the service is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BufferExhausted {
-    /// They drop packets until there is room; the next packet says that some are missing.
+    /// They drop packets until there is room. The next packet marks the loss.
     #[default]
     Drop,
-    /// They wait for room, up to 29 seconds, and then drop. All threads together wait 30 seconds
-    /// for a service that makes no room, and 0.1 seconds longer for each chunk of memory that it
+    /// They wait for room, up to 29 seconds, and then drop. If the service makes no room, all
+    /// threads together wait 30 seconds, and 0.1 seconds longer for each chunk of memory that it
     /// hands back.
     Stall,
 }
@@ -145,9 +152,9 @@ impl BufferExhausted {
         }
     }
 
-    /// What a config wants, if it wants something.
+    /// Returns the policy that a config asks for, if it does.
     ///
-    /// A library does not abort its host: `STALL_THEN_ABORT`, too, ends in dropping.
+    /// A library does not abort its host: `STALL_THEN_ABORT` ends in dropping.
     pub(crate) fn of_config(config: &[u8]) -> Option<Self> {
         use data_source_config::BufferExhaustedPolicy as Policy;
         match DataSourceConfigReader::new(config).buffer_exhausted_policy()? {
@@ -182,7 +189,7 @@ impl BufferExhausted {
 pub struct Source<T: DataSource> {
     /// The instances that record, one bit each.
     enabled: Recording,
-    /// Where threads keep their writers; `UNREGISTERED` before registration.
+    /// The index of the threads' writers; `UNREGISTERED` before registration.
     index: AtomicU32,
     slots: Slots<Instance<T>>,
     name: &'static str,
@@ -203,10 +210,10 @@ struct Registration {
     version: u64,
 }
 
-/// An instance that sessions have made.
+/// An instance that a session has made.
 pub(super) struct Instance<T> {
     pub(super) destination: Destination,
-    /// `None` when the instance has ended.
+    /// `None` after the end of the instance.
     object: Mutex<Option<Arc<T>>>,
 }
 
@@ -221,7 +228,7 @@ impl<T> Instance<T> {
 }
 
 impl<T: DataSource> Source<T> {
-    /// Declares a data source by the name that configs know it by, such as `com.example.samples`.
+    /// Declares a data source with the name that configs use, such as `com.example.samples`.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {
@@ -246,7 +253,8 @@ impl<T: DataSource> Source<T> {
         self
     }
 
-    /// Lets sessions choose that (`DataSourceConfig.buffer_exhausted_policy`); by default they cannot, as a program that waits is another program.
+    /// Lets sessions choose that (`DataSourceConfig.buffer_exhausted_policy`); by default they
+    /// cannot, as a program that waits is another program.
     #[must_use]
     pub const fn buffer_exhausted_by_config(mut self) -> Self {
         self.exhausted_from_config = true;
@@ -268,7 +276,8 @@ impl<T: DataSource> Source<T> {
         self
     }
 
-    /// Writes, when a session is flushed, what has been kept back until then. Called on the control thread, like the methods of [`DataSource`].
+    /// Writes, when a session is flushed, what has been kept back until then. Called on the control
+    /// thread, like the methods of [`DataSource`].
     ///
     /// A data source without it is registered as one that services need not ask (`no_flush`).
     #[must_use]
@@ -294,9 +303,9 @@ impl<T: DataSource> Source<T> {
         self.register_with(&DataSourceDescriptor::default())
     }
 
-    /// Registers with more to say than a name. The name, the id, and what the library itself takes care of
-    /// (`will_notify_on_start`, `handles_incremental_state_clear`) are filled in; `will_notify_on_stop` and `no_flush`
-    /// unless they are set.
+    /// Registers with more to say than a name. The name, the id, and what the library itself takes
+    /// care of (`will_notify_on_start`, `handles_incremental_state_clear`) are filled in;
+    /// `will_notify_on_stop` and `no_flush` unless they are set.
     ///
     /// # Errors
     ///
@@ -317,7 +326,8 @@ impl<T: DataSource> Source<T> {
         Ok(())
     }
 
-    /// Replaces the descriptor, for what can change at run time. Services before v22 take no notice.
+    /// Replaces the descriptor, for what can change at run time. Services before v22 take no
+    /// notice.
     ///
     /// # Errors
     ///
@@ -343,9 +353,11 @@ impl<T: DataSource> Source<T> {
         self.enabled.glance() != 0
     }
 
-    /// Calls `body` once for each instance that records; each call writes into a sequence of packets of its own.
+    /// Calls `body` once for each instance that records; each call writes into a sequence of
+    /// packets of its own.
     ///
-    /// While nobody records this is one relaxed load and a branch. A trace point inside of a trace point, of whatever kind, does nothing.
+    /// While nobody records this is one relaxed load and a branch. A trace point inside of a trace
+    /// point, of whatever kind, does nothing.
     #[inline(always)]
     pub fn trace(&'static self, mut body: impl FnMut(&mut Context<'_, T>)) {
         if self.is_enabled() {
@@ -368,8 +380,8 @@ impl<T: DataSource> Source<T> {
         });
     }
 
-    /// The instances there are, with their numbers; for other threads than those that trace. Instances that end meanwhile live
-    /// on until what is returned is dropped. Takes locks.
+    /// The instances there are, with their numbers; for other threads than those that trace.
+    /// Instances that end meanwhile live on until what is returned is dropped. Takes locks.
     pub fn instances(&self) -> impl Iterator<Item = (usize, Arc<T>)> + '_ {
         (0..MAX_INSTANCES).filter_map(|slot| Some((slot, self.slots.get(slot).1?.object()?)))
     }
@@ -394,8 +406,8 @@ impl<T: DataSource> Source<T> {
         self.index.load(Ordering::Acquire) as usize
     }
 
-    /// How many instances were refused so far: the ninth of those at a time, those whose config cannot be used, those
-    /// whose set-up panicked.
+    /// How many instances were refused so far: the ninth of those at a time, those whose config
+    /// cannot be used, those whose set-up panicked.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
@@ -431,7 +443,8 @@ impl<T: DataSource> Source<T> {
         descriptor.encode()
     }
 
-    /// The same for all registrations of this process, and different from those of other data sources and processes.
+    /// The same for all registrations of this process, and different from those of other data
+    /// sources and processes.
     fn id(&'static self) -> u64 {
         let address = core::ptr::from_ref(self).addr() as u64;
         let mut bytes = [0; 16];

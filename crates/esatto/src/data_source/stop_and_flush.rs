@@ -7,15 +7,15 @@ use std::sync::{Arc, OnceLock};
 use super::AnySource;
 use crate::instance::Ticket;
 
-/// The end of an instance, which may be put off.
+/// The end of an instance, which a data source may delay.
 ///
-/// The instance ends, and the session goes on to its own end, when this is dropped. A data source
-/// that has something left to write moves it to whichever thread writes that, and drops it there.
-/// Trace points record until then, and those that begin afterwards do not. A thread other than the
-/// one that drops it should [flush](crate::Context::flush) what it wrote.
+/// Dropping it ends the instance, so that the session can end. A data source that has something
+/// left to write moves it to the thread that writes, and drops it there. Until then, trace points
+/// that have begun record; later ones do not. A thread other than the one that drops it should
+/// [flush](crate::Context::flush) what it wrote.
 ///
-/// The service waits for a time that the session's config says (`data_source_stop_timeout_ms`, by default 5 seconds), then reads the
-/// trace without what is missing.
+/// The service waits as long as the session's config says (`data_source_stop_timeout_ms`, by
+/// default 5 seconds). It then reads the trace without the missing part.
 #[must_use = "the instance ends when it is dropped"]
 pub struct Stop {
     instance: usize,
@@ -27,12 +27,12 @@ impl Stop {
         Self::shared(instance, Arc::new(done))
     }
 
-    /// One of several that all have to be dropped.
+    /// Makes one of several, which all have to be dropped.
     pub(crate) const fn shared(instance: usize, done: Arc<Done>) -> Self {
         Self { instance, done }
     }
 
-    /// The number of the instance, as in [`Context::instance`](crate::Context::instance).
+    /// Returns the number of the instance, as in [`Context::instance`](crate::Context::instance).
     #[must_use]
     pub const fn instance(&self) -> usize {
         self.instance
@@ -53,8 +53,8 @@ impl Stop {
 
 /// A request to write what a data source has kept back so far.
 ///
-/// The service is told that everything is there when this is dropped, which may be later and on another thread. Threads that wrote in answer
-/// to it should [flush](crate::Context::flush) before.
+/// Dropping it tells the service that everything is written. That may happen later and on another
+/// thread. Threads that wrote in answer to it should [flush](crate::Context::flush) first.
 #[must_use = "the flush is acknowledged when it is dropped"]
 pub struct Flush {
     instance: usize,
@@ -62,41 +62,41 @@ pub struct Flush {
     done: Done,
 }
 
-/// Why a service asks for a flush (`docs/spec/wire-protocol.md` §9).
+/// The reason for a flush (`docs/spec/wire-protocol.md` §9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FlushReason {
-    /// Nobody said.
+    /// Not given.
     Unknown,
-    /// The session's config wants one regularly.
+    /// The session's config asks for regular flushes.
     Periodic,
     /// The session ends.
     TraceStop,
     /// The session is being cloned.
     TraceClone,
-    /// A consumer asked.
+    /// A consumer has asked for it.
     Explicit,
 }
 
-/// Who asked for a flush.
+/// The program that asked for a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FlushInitiator {
-    /// Nobody said.
+    /// Not given.
     Unknown,
     /// The service itself.
     Service,
     /// A command line tool.
     CommandLine,
-    /// A program, by a library such as this one.
+    /// A program, through a library such as this one.
     Consumer,
 }
 
-/// What a clone is for.
+/// The purpose of a clone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CloneTarget {
-    /// Nobody said, or it is no clone.
+    /// Not given, or no clone.
     Unknown,
     /// A bug report.
     Bugreport,
@@ -107,13 +107,13 @@ impl Flush {
         Self { instance, flags, done }
     }
 
-    /// The number of the instance, as in [`Context::instance`](crate::Context::instance).
+    /// Returns the number of the instance, as in [`Context::instance`](crate::Context::instance).
     #[must_use]
     pub const fn instance(&self) -> usize {
         self.instance
     }
 
-    /// Why.
+    /// Returns the reason.
     #[must_use]
     pub const fn reason(&self) -> FlushReason {
         match self.flags & 0xf {
@@ -125,7 +125,7 @@ impl Flush {
         }
     }
 
-    /// By whom.
+    /// Returns which program asked.
     #[must_use]
     pub const fn initiator(&self) -> FlushInitiator {
         match self.flags >> 4 & 0xf {
@@ -136,7 +136,7 @@ impl Flush {
         }
     }
 
-    /// For which kind of clone.
+    /// Returns the purpose of the clone.
     #[must_use]
     pub const fn clone_target(&self) -> CloneTarget {
         match self.flags >> 8 & 0xf {
@@ -145,7 +145,7 @@ impl Flush {
         }
     }
 
-    /// The flags as they came.
+    /// Returns the flags as the service sent them.
     #[must_use]
     pub const fn flags(&self) -> u64 {
         self.flags
@@ -160,10 +160,10 @@ impl Flush {
 /// Tells the control thread when it is dropped.
 pub(crate) struct Done(Completion);
 
-/// What was waited for.
+/// An answer of a data source.
 #[derive(Clone, Copy)]
 pub(crate) enum Completion {
-    /// Nothing any more.
+    /// None: it has been sent.
     Told,
     Stopped {
         source: &'static dyn AnySource,
@@ -180,7 +180,8 @@ type Send = fn(Completion) -> Option<Completion>;
 
 static SEND: OnceLock<Send> = OnceLock::new();
 
-/// Sets the function that hands completions to the control thread. Only the first call has an effect.
+/// Sets the function that hands completions to the control thread. Only the first call has an
+/// effect.
 pub(crate) fn send_completions_by(send: Send) {
     let _ = SEND.set(send);
 }
@@ -203,8 +204,8 @@ impl Done {
 
 impl Drop for Done {
     fn drop(&mut self) {
-        // Not by the control thread, which may be busy: from here on no trace point begins to
-        // record.
+        // Done here, because the control thread may be busy: trace points that begin from here on
+        // do not record.
         self.close();
         let completion = mem::replace(&mut self.0, Completion::Told);
         if matches!(completion, Completion::Told) {
@@ -214,7 +215,8 @@ impl Drop for Done {
             Some(send) => send(completion),
             None => Some(completion),
         };
-        // After the end of the control thread nobody else ends the instance, and no other comes in its place meanwhile.
+        // After the end of the control thread nothing else ends the instance, and no other instance
+        // takes its slot meanwhile.
         if let Some(Completion::Stopped { source, ticket }) = unsent {
             source.end(ticket);
         }

@@ -1,4 +1,4 @@
-//! What a trace point adds to its site when it runs.
+//! Arguments that a trace point adds to its site at run time.
 
 use core::fmt;
 
@@ -7,9 +7,9 @@ use crate::event::timestamp::Timestamp;
 use crate::event::track::Track;
 use crate::event::{CounterValue, Event, Value};
 
-/// One thing that a trace point says about its event.
+/// One argument of a trace point.
 ///
-/// The values that become debug annotations take the names of the [`Site`](crate::Site), in order.
+/// Values that become debug annotations take the names of the [`Site`](crate::Site), in order.
 #[non_exhaustive]
 pub enum Arg<'a> {
     /// An annotation: an unsigned integer.
@@ -18,13 +18,13 @@ pub enum Arg<'a> {
     I64(i64),
     /// An annotation: a float.
     F64(f64),
-    /// An annotation: yes or no.
+    /// An annotation: a boolean.
     Bool(bool),
     /// An annotation: text.
     Str(&'a str),
     /// An annotation: an address.
     Pointer(u64),
-    /// An annotation: anything else.
+    /// An annotation: any other value.
     Value(&'a dyn Value),
     /// The track of the event, if it is not the thread's.
     Track(&'a Track),
@@ -32,9 +32,10 @@ pub enum Arg<'a> {
     Name(&'a str),
     /// The value of a counter.
     Counter(CounterValue),
-    /// The value of a counter that is not the event's own, sampled at the same time. Readers take up to eight of an event.
+    /// The value of a counter other than the event's own, sampled at the same time. Readers accept
+    /// up to eight per event.
     Extra(&'a (&'a Track, CounterValue)),
-    /// When the event was, if it is not now.
+    /// The time of the event, if it is not now.
     At(&'a Timestamp),
     /// The category, if the site's is [`Category::of_argument`].
     Category(&'static Category),
@@ -46,7 +47,7 @@ pub enum Arg<'a> {
     With(&'a mut dyn FnMut(&mut Event<'_>)),
 }
 
-/// Trace points make arrays of them.
+/// Trace points make arrays of arguments.
 const _: () = assert!(size_of::<Arg<'_>>() <= 24);
 
 impl fmt::Debug for Arg<'_> {
@@ -72,7 +73,7 @@ impl fmt::Debug for Arg<'_> {
     }
 }
 
-/// The argument that a value becomes; for the macros.
+/// Returns the argument that a value becomes; for the macros.
 #[inline(always)]
 pub fn arg<T: Value>(value: &T) -> Arg<'_> {
     value.plain().unwrap_or(Arg::Value(value))

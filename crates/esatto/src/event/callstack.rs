@@ -1,4 +1,4 @@
-//! Call stacks that the program brings along.
+//! Call stacks that the program provides.
 
 /// A function in a call stack, for [`Event::callstack`](crate::Event::callstack).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,13 +9,13 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// A function of this name.
+    /// Makes a function with this name.
     #[must_use]
     pub const fn new(function: &'a str) -> Self {
         Self { function, file: None, line: None }
     }
 
-    /// The same function with the place in its source.
+    /// Adds the place in the source.
     #[must_use]
     pub const fn at(self, file: &'a str, line: u32) -> Self {
         Self { file: Some(file), line: Some(line), ..self }

@@ -1,4 +1,4 @@
-//! What a trace point says about its event.
+//! The open event of a trace point.
 
 use esatto_protozero::Message;
 use esatto_schema::track_event::LegacyEventWriter;
@@ -11,22 +11,22 @@ use crate::name::{Announced, Name};
 /// The kind of an event (`docs/spec/track-event.md` §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Opens a slice.
+    /// Begins a slice.
     SliceBegin,
-    /// Closes the innermost open slice of the track.
+    /// Ends the innermost open slice of the track.
     SliceEnd,
     /// A moment.
     Instant,
     /// A new value of a counter.
     Counter,
-    /// A new state of a state track; without a name: none.
+    /// A new state of a state track. Without a name, the track has no state from then on.
     State,
-    /// What its legacy fields say ([`Event::legacy`]).
+    /// An event that its legacy fields describe ([`Event::legacy`]).
     Legacy,
 }
 
 impl Kind {
-    /// `TrackEvent.type`; `None`: it is left out.
+    /// Returns `TrackEvent.type`; `None` if the field is left out.
     pub(crate) const fn number(self) -> Option<track_event::Type> {
         match self {
             Self::SliceBegin => Some(track_event::Type::TYPE_SLICE_BEGIN),
@@ -39,9 +39,10 @@ impl Kind {
     }
 }
 
-/// The open event of a trace point: annotations, flows and typed fields are added here.
+/// The open event of a trace point. Its methods add annotations, flows and typed fields.
 ///
-/// What may be there once only (a location, a correlation id, a log message, a call stack) is replaced by a second call.
+/// A second call replaces a part that an event has only once: a location, a correlation id, a log
+/// message, a call stack.
 #[derive(Debug)]
 pub struct Event<'e> {
     track_event: TrackEventWriter<'e>,
@@ -49,8 +50,8 @@ pub struct Event<'e> {
     annotate: bool,
 }
 
-/// What events of one sequence refer to by number, apart from their own names and categories: which names of annotations were
-/// announced, and which this event has to announce.
+/// The names of annotations that one sequence has announced, and those that the current event has
+/// to announce.
 #[derive(Debug, Default)]
 pub(crate) struct AnnotationNames {
     pub(crate) announced: Announced,
@@ -59,7 +60,7 @@ pub(crate) struct AnnotationNames {
 }
 
 impl AnnotationNames {
-    /// The number of a name, which the event announces if it was not yet.
+    /// Returns the number of a name. The event announces the name if the sequence has not done so.
     #[inline]
     pub(crate) fn number(&mut self, name: &'static Name) -> u64 {
         let iid = name.iid();
@@ -75,7 +76,8 @@ impl<'e> Event<'e> {
         Self { track_event: TrackEventWriter::from(message), names, annotate }
     }
 
-    /// Adds what a trace point says of its event, but for what stands before the annotations. Annotations take the next name.
+    /// Adds an argument of the trace point, except those that are written before the annotations.
+    /// Annotations take the next name.
     pub(crate) fn add(&mut self, arg: &mut Arg<'_>, names: &mut core::slice::Iter<'static, Name>) {
         let value: &dyn Value = match arg {
             Arg::Track(_) | Arg::Name(_) | Arg::Counter(_) | Arg::Extra(_) | Arg::At(_) | Arg::Category(_) => return,
@@ -104,7 +106,8 @@ impl<'e> Event<'e> {
         }
     }
 
-    /// Adds a debug annotation. The name is written in full each time; what the macros do with `key = value` is shorter.
+    /// Adds a debug annotation. The name is written in full each time; `key = value` in a macro
+    /// takes less space.
     pub fn annotate(&mut self, name: &str, value: impl Value) {
         if self.annotate {
             let mut annotation = self.track_event.debug_annotations();
@@ -113,7 +116,7 @@ impl<'e> Event<'e> {
         }
     }
 
-    /// Adds a debug annotation that has no name; for other languages.
+    /// Adds a debug annotation without a name; for bindings of other languages.
     #[doc(hidden)]
     pub fn annotate_nameless(&mut self, value: impl Value) {
         if self.annotate {
@@ -121,7 +124,8 @@ impl<'e> Event<'e> {
         }
     }
 
-    /// Adds a debug annotation whose name is written once per sequence; what the macros do with `key = value`.
+    /// Adds a debug annotation whose name is written once per sequence, like `key = value` in a
+    /// macro.
     #[doc(hidden)]
     #[inline]
     pub fn annotate_static(&mut self, name: &'static Name, value: impl Value) {
@@ -133,33 +137,34 @@ impl<'e> Event<'e> {
         }
     }
 
-    /// Adds each part of a value as a debug annotation of its own.
+    /// Adds each part of a value as a separate debug annotation.
     pub fn args(&mut self, args: &(impl TraceArgs + ?Sized)) {
         if self.annotate {
             args.write_args(&mut DictWriter::of_event(&mut self.track_event, self.names));
         }
     }
 
-    /// Puts the event on a flow: an arrow comes from the event that carried it before.
+    /// Puts the event on a flow: an arrow leads here from the previous event of the flow.
     #[inline]
     pub fn flow(&mut self, flow: Flow) {
         self.track_event.flow_ids(flow.id());
     }
 
-    /// Ends a flow here, so that its id can be used for another one.
+    /// Ends a flow here, so that another flow can use its id.
     #[inline]
     pub fn end_flow(&mut self, flow: Flow) {
         self.track_event.terminating_flow_ids(flow.id());
     }
 
-    /// Says where in the source code the event comes from: [`here!`](crate::here), or another [`Location`]. Places are written once per
-    /// sequence.
+    /// Adds the place in the source code from which the event comes: [`here!`](crate::here), or
+    /// another [`Location`]. Places are written once per sequence.
     pub fn location<'l>(&mut self, location: impl Into<Location<'l>>) {
         let iid = self.names.tables.location(&location.into());
         self.track_event.source_location_iid(iid);
     }
 
-    /// Makes the event a log message, which readers also list apart from the timeline, with its place in the source code if it is known.
+    /// Makes the event a log message, with its place in the source code if it is known. Readers
+    /// also list log messages apart from the timeline.
     ///
     /// ```
     /// # esatto::categories! { static APP = "app"; }
@@ -175,13 +180,15 @@ impl<'e> Event<'e> {
         }
     }
 
-    /// Says that the event is the execution of a task, and where in the source code that was posted.
+    /// Marks the event as the execution of a task, and adds the place in the source code that
+    /// posted the task.
     pub fn task_posted_from<'l>(&mut self, location: impl Into<Location<'l>>) {
         let iid = self.names.tables.location(&location.into());
         self.track_event.task_execution().posted_from_iid(iid);
     }
 
-    /// Marks the event as part of an operation; readers find all events with an equal id, without arrows between them.
+    /// Marks the event as part of an operation. Readers find all events with an equal id; no arrows
+    /// connect them.
     ///
     /// ```
     /// # esatto::categories! { static NET = "net"; }
@@ -224,33 +231,35 @@ impl<'e> Event<'e> {
         }
     }
 
-    /// Adds a call stack, outermost caller first, whose parts are written once per sequence: for stacks that repeat.
+    /// Adds a call stack, outermost caller first, whose parts are written once per sequence: for
+    /// stacks that repeat.
     pub fn interned_callstack(&mut self, frames: &[Frame<'_>]) {
         let iid = self.names.tables.callstack(frames);
         self.track_event.callstack_iid(iid);
     }
 
-    /// Says how much the call stack of this event counts among others.
+    /// Sets the weight of this event's call stack relative to others.
     pub fn callstack_weight(&mut self, weight: f64) {
         self.track_event.callstack_weight(weight);
     }
 
-    /// Begins the fields of an event of the JSON format's age, with its phase (`'b'`, `'X'` and so on), for programs that have such events
-    /// already; see [`legacy!`](crate::legacy!).
+    /// Begins the fields of an event in the style of the JSON trace format, with its phase (`'b'`,
+    /// `'X'` and so on). For programs that have such events; see [`legacy!`](crate::legacy!).
     pub fn legacy(&mut self, phase: char) -> LegacyEventWriter<'_> {
         let mut legacy = self.track_event.legacy_event();
         legacy.phase(phase as i32);
         legacy
     }
 
-    /// The number of a text in a table of `InternedData` whose entries have the text as field 2, which is announced with the event if it was not yet.
+    /// Returns the number of a text in a table of `InternedData` whose entries have the text as
+    /// field 2. The event announces the text if the sequence has not done so.
     #[doc(hidden)]
     pub fn intern(&mut self, table: u32, text: &[u8]) -> u64 {
         self.names.tables.foreign_text(table, text)
     }
 
-    /// Every other field of `TrackEvent`, and extensions: the traits that `esatto-protozero-codegen` generates for `extend TrackEvent` have
-    /// their methods here:
+    /// Returns the writer for all other fields of `TrackEvent`, and for extensions: the traits that
+    /// `esatto-protozero-codegen` generates for `extend TrackEvent` have their methods here:
     ///
     /// ```text
     /// // build.rs, with `esatto-protozero-codegen`. The files that shop.proto imports are in the folder crates/schema/proto of the repository;
@@ -280,7 +289,7 @@ impl<'e> Event<'e> {
     }
 }
 
-/// What names the operation that an event is part of, for [`Event::correlate`].
+/// The id of the operation that an event belongs to, for [`Event::correlate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Correlation<'a> {
     /// A number.
@@ -309,20 +318,20 @@ impl<'a> From<Interned<'a>> for Correlation<'a> {
     }
 }
 
-/// How urgent a log message is.
+/// The urgency of a log message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LogPriority {
-    /// Of interest to nobody but its author.
+    /// Details that only the author needs.
     Verbose,
-    /// For the search for a mistake.
+    /// Helps to find a mistake.
     Debug,
-    /// For those who watch.
+    /// Informs about normal operation.
     Info,
     /// Something may go wrong.
     Warn,
-    /// Something went wrong.
+    /// Something has failed.
     Error,
-    /// Nothing goes on.
+    /// The program cannot continue.
     Fatal,
 }
 

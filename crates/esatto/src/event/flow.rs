@@ -5,7 +5,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::track_uuid;
 
-/// Connects the slices and instants that carry it, in the order of their times (`docs/spec/track-event.md` §15).
+/// Connects the slices and instants that carry it, in the order of their times
+/// (`docs/spec/track-event.md` §15).
 ///
 /// ```
 /// # esatto::categories! { static NET = "net"; }
@@ -19,25 +20,27 @@ use crate::track_uuid;
 pub struct Flow(u64);
 
 impl Flow {
-    /// A flow with the same meaning in every process, such as a request id that travels along.
+    /// Makes a flow with the same meaning in every process, such as a request id that is passed
+    /// along.
     #[must_use]
     pub const fn global(id: u64) -> Self {
         Self(id)
     }
 
-    /// A flow inside this process: equal ids of other processes are other flows.
+    /// Makes a flow of this process. Equal ids of other processes are other flows.
     #[must_use]
     pub fn process(id: u64) -> Self {
         Self(id ^ track_uuid::process_uuid())
     }
 
-    /// A flow inside this process that is named by the address of a value.
+    /// Makes a flow of this process from the address of a value.
     #[must_use]
     pub fn pointer<T: ?Sized>(value: *const T) -> Self {
         Self::process(value.cast::<u8>().addr() as u64)
     }
 
-    /// A flow with the same meaning in every process, in a name space of its own: equal ids of other scopes are other flows.
+    /// Makes a flow with the same meaning in every process, in a separate name space: equal ids of
+    /// other scopes are other flows.
     ///
     /// ```
     /// # use esatto::Flow;
@@ -48,16 +51,17 @@ impl Flow {
         Self(id ^ track_uuid::fnv(scope.as_bytes()))
     }
 
-    /// A flow that is like no other of this process: one for each request or message.
+    /// Makes a flow that differs from all others of this process: one for each request or message.
     #[must_use]
     pub fn unique() -> Self {
-        /// Away from small numbers and addresses.
+        /// Apart from small numbers and addresses.
         const FIRST: u64 = 0xf10e_0000_0000_0000;
-        /// How many numbers a thread takes at once, so that threads do not fight for the counter.
+        /// Numbers that a thread takes at once, so that threads do not compete for the counter.
         const PER_THREAD: u64 = 1024;
         static NEXT: AtomicU64 = AtomicU64::new(FIRST);
         thread_local! {
-            /// The next number of this thread; a multiple of `PER_THREAD`: it has none.
+            /// The next number of this thread. A multiple of `PER_THREAD` means that the thread has
+            /// none.
             static OWN: Cell<u64> = const { Cell::new(0) };
         }
         let take = || NEXT.fetch_add(PER_THREAD, Ordering::Relaxed);
@@ -69,7 +73,8 @@ impl Flow {
         Self::process(number.unwrap_or_else(|_| take()))
     }
 
-    /// The id as it is written, to hand it to another process for [`global`](Self::global).
+    /// Returns the id as it is written, so that another process can pass it to
+    /// [`global`](Self::global).
     #[must_use]
     pub const fn id(self) -> u64 {
         self.0

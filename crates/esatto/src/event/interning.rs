@@ -1,8 +1,9 @@
-//! What a sequence writes once and refers to by number afterwards, apart from the names of trace points
-//! (`docs/spec/track-event.md` §10): texts, source locations and stack frames that are known at run time only.
+//! Tables of what a sequence writes once and then refers to by number (`docs/spec/track-event.md`
+//! §10): texts, source locations and stack frames that are known only at run time. Names of trace
+//! points are not among them.
 //!
-//! An entry gets its number at the first use; its definition waits in [`Tables::pending`] until the event ends, because it belongs
-//! into the same packet behind it.
+//! An entry gets its number at the first use. Its definition waits in [`Tables::pending`] until the
+//! event ends, because it follows the event in the same packet.
 
 use std::collections::HashMap;
 
@@ -12,22 +13,24 @@ use esatto_schema::InternedDataWriter;
 use crate::event::text_hash::QuickState;
 use crate::event::{Frame, Location};
 
-/// Entries that one table remembers. What comes later is written in full, or anew each time.
+/// Entries that one table remembers. Later ones are written in full, or defined again each time.
 const MAX_ENTRIES: usize = 4096;
 
-/// Longer texts are not remembered: they are rarely seen twice.
+/// Longer texts are not remembered, because they are rarely seen twice.
 const MAX_TEXT_BYTES: usize = 1024;
 
-/// Numbers of locations that have a place in the program are the same in all sequences and begin at 1; those of others begin here.
+/// The first number of locations that are known only at run time. Locations that are constants of
+/// the program have the same numbers, from 1, in all sequences.
 const FIRST_DYNAMIC_LOCATION: u64 = 1 << 20;
 
-/// Numbers that others give out begin here: below are those of the crate, in the same tables.
+/// The first number that other libraries assign in these tables. This crate assigns the numbers
+/// below.
 pub(crate) const FIRST_FOREIGN: u64 = 1 << 24;
 
-/// The tables of one sequence. Empty ones take no memory beyond their own size.
+/// The tables of one sequence. Empty tables take no memory beyond their own size.
 #[derive(Default)]
 pub(crate) struct Tables {
-    /// Fields of `InternedData` that the current event has to bring along.
+    /// Fields of `InternedData` that the current event has to define.
     pending: HeapBuffer<InternedDataWriter<'static>>,
     string_values: Table,
     type_names: Table,
@@ -44,7 +47,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// The number of a string value; `None`: write it in full.
+    /// Returns the number of a string value; `None`: write it in full.
     pub(crate) fn string_value(&mut self, text: &str) -> Option<u64> {
         match self.string_values.text(text.as_bytes())? {
             Found::Known(iid) => Some(iid),
@@ -55,7 +58,7 @@ impl Tables {
         }
     }
 
-    /// The number of the name of a message type; `None`: write it in full.
+    /// Returns the number of the name of a message type; `None`: write it in full.
     pub(crate) fn type_name(&mut self, name: &str) -> Option<u64> {
         match self.type_names.text(name.as_bytes())? {
             Found::Known(iid) => Some(iid),
@@ -93,7 +96,8 @@ impl Tables {
         iid
     }
 
-    /// A number for the text of a log message. Texts of messages rarely repeat, so that none is remembered.
+    /// A number for the text of a log message. Texts of messages rarely repeat, so that none is
+    /// remembered.
     pub(crate) fn log_body(&mut self, body: &str) -> u64 {
         self.log_bodies += 1;
         self.pending.message().log_message_body().iid(self.log_bodies).body(body);
@@ -152,7 +156,8 @@ impl Tables {
         }
     }
 
-    /// The number of an entry that another library names, in whatever table, and whether that was announced.
+    /// The number of an entry that another library names, in whatever table, and whether that was
+    /// announced.
     pub(crate) fn foreign(&mut self, table: u32, entry: &[u8]) -> (u64, bool) {
         let index = self.foreign.iter().position(|(number, _)| *number == table).unwrap_or_else(|| {
             self.foreign.push((table, Table::default()));
@@ -237,7 +242,8 @@ impl Table {
         Found::New(self.last)
     }
 
-    /// The number of a text that may as well be written in full: `None` if it is long, or unknown and the table full.
+    /// The number of a text that may as well be written in full: `None` if it is long, or unknown
+    /// and the table full.
     fn text(&mut self, text: &[u8]) -> Option<Found> {
         let is_full = self.numbers.len() >= MAX_ENTRIES && !self.numbers.contains_key(text);
         (text.len() <= MAX_TEXT_BYTES && !is_full).then(|| self.numbered(text))

@@ -1,9 +1,10 @@
-//! Slices of what is done in pieces: futures.
+//! Slices of futures, whose work is done in pieces.
 //!
-//! A future begins, is polled now here, now there, and ends. Two questions are asked of it: how long did it take, and what did it do to
-//! the threads? So there are two kinds of slices: one for the lifetime, on a lane of its own, because lifetimes overlap; and one per poll,
-//! on the track of the thread that polls, where what is traced inside of the poll lies below it. A flow leads from the lifetime through
-//! the polls.
+//! A future begins, is polled by several threads, and ends. A trace should show how long it took
+//! and what it did to the threads. So there are two kinds of slices. One slice spans the lifetime,
+//! on its own lane, because lifetimes overlap. One slice per poll lies on the track of the polling
+//! thread, and events recorded inside the poll appear below it. A flow leads from the lifetime
+//! through the polls.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -16,7 +17,7 @@ use crate::event::track::Track;
 use crate::event::{Arg, Event, Flow, Kind, Site};
 use crate::thread::{self, SliceGuard};
 
-/// Which slices an [`AsyncSlice`] consists of.
+/// The slices that an [`AsyncSlice`] consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AsyncSlices {
     /// One for the lifetime and one per poll, connected by a flow.
@@ -38,37 +39,39 @@ impl AsyncSlices {
     }
 }
 
-/// The slices of a future, from its creation until it is dropped; made by [`async_slice!`](super::async_slice!).
+/// The slices of a future, from its creation until it is dropped; made by
+/// [`async_slice!`](super::async_slice!).
 ///
-/// A session that starts in between gets the rest: the slice of the lifetime then begins with the next poll, without arguments.
+/// If a session starts in between, it gets the rest: the slice of the lifetime then begins with the
+/// next poll, without arguments.
 #[derive(Debug)]
 #[must_use = "the slice ends when this is dropped: let it drive a future"]
 pub struct AsyncSlice {
     site: &'static AsyncSite,
     slices: AsyncSlices,
-    /// None while no session has wanted it.
+    /// `None` while no session has recorded it.
     recorded: Option<Recorded>,
 }
 
 #[derive(Debug)]
 struct Recorded {
-    /// None if there is no slice for the lifetime.
+    /// `None` if there is no slice for the lifetime.
     lane: Option<Lane>,
     flow: Flow,
-    /// The sessions in which the slice of the lifetime was begun; only they get its end.
+    /// The sessions in which the slice of the lifetime was begun. Only they get its end.
     begun: Begun,
 }
 
 /// The place in a program that makes async slices.
 #[derive(Debug)]
 pub struct AsyncSite {
-    /// Begins of slices without arguments.
+    /// The site of begins without arguments.
     begin: Site,
     lanes: Lanes,
 }
 
 impl AsyncSite {
-    /// Makes a site; what [`async_slice!`](super::async_slice!) keeps in a static.
+    /// Makes a site, which [`async_slice!`](super::async_slice!) keeps in a static.
     #[must_use]
     pub const fn new(category: &'static Category, name: &'static str) -> Self {
         Self { begin: Site::new(category, Kind::SliceBegin, Some(name), &[]), lanes: Lanes::new(name) }
@@ -80,13 +83,14 @@ impl AsyncSite {
 }
 
 impl AsyncSlice {
-    /// Not begun.
+    /// Makes slices that have not begun.
     #[inline]
     pub const fn new(site: &'static AsyncSite, slices: AsyncSlices) -> Self {
         Self { site, slices, recorded: None }
     }
 
-    /// Begins the slice of the lifetime by `record`, which gets its track and flow and says in which instances it did so. Without such a slice
+    /// Begins the slice of the lifetime by calling `record` with its track and flow. `record`
+    /// returns the instances in which it recorded the begin. Without a slice of the lifetime,
     /// nothing is recorded before the first poll.
     #[doc(hidden)]
     pub fn begin(&mut self, record: impl FnOnce(&Track, Flow) -> u32) {
@@ -96,7 +100,7 @@ impl AsyncSlice {
         }
     }
 
-    /// The track of the lifetime, while something records it.
+    /// Returns the track of the lifetime, while a session records it.
     #[must_use]
     pub fn track(&self) -> Option<&Track> {
         self.recorded.as_ref()?.lane.as_ref().map(Lane::track)
@@ -104,7 +108,8 @@ impl AsyncSlice {
 
     /// Begins the slice of a poll, which lasts until the returned guard is dropped.
     ///
-    /// For futures written by hand; [`drive`](Self::drive) and [`run`](Self::run) do it for others.
+    /// Use it for futures written by hand. [`drive`](Self::drive) and [`run`](Self::run) call it
+    /// for other futures.
     #[inline]
     pub fn poll(&mut self) -> SliceGuard<'static> {
         let category = self.site.category();
@@ -120,7 +125,8 @@ impl AsyncSlice {
         if slices.has_polls() { thread::record_enabled(&site.begin, &mut [Arg::Flow(recorded.flow.id())]) } else { 0 }
     }
 
-    /// Lets a pinned future run inside of the slices. They end when the slice is dropped, or with [`end_with`](Self::end_with).
+    /// Runs a pinned future inside the slices. They end when the slice is dropped, or with
+    /// [`end_with`](Self::end_with).
     ///
     /// ```
     /// # esatto::categories! { static NET = "net"; }
@@ -136,10 +142,11 @@ impl AsyncSlice {
         Driven { slice: self, future }
     }
 
-    /// Lets a future run inside of the slices, which end with it.
+    /// Runs a future inside the slices, which end with it.
     ///
-    /// The result is about twice as large as `future`, because the compiler keeps room for the future where it was and where it is polled;
-    /// [`drive`](Self::drive) costs no more than a pointer.
+    /// The result is about twice as large as `future`, because the compiler reserves space for the
+    /// future both where it was and where it is polled. [`drive`](Self::drive) costs no more than a
+    /// pointer.
     pub async fn run<F: Future>(mut self, future: F) -> F::Output {
         let future = core::pin::pin!(future);
         self.drive(future).await
@@ -183,11 +190,11 @@ impl Recorded {
     fn end_lifetime(self, site: &'static AsyncSite, body: Option<&mut dyn FnMut(&mut Event<'_>)>) {
         let Some(lane) = &self.lane else { return };
         thread::end_begun(site.category(), self.begun, lane.track(), body);
-        // The lane may have another user from here on.
+        // From here on the lane may have another user.
     }
 }
 
-/// A future inside of the slices of an [`AsyncSlice`].
+/// A future inside the slices of an [`AsyncSlice`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are polled"]
 pub struct Driven<'a, F> {
@@ -206,15 +213,17 @@ impl<F: Future> Future for Driven<'_, F> {
     }
 }
 
-/// Calls a closure as one that is called once, whatever it could do: then it may return what it has taken.
+/// Calls a closure as `FnOnce`, so that it may return values that it has captured.
 #[inline(always)]
 pub fn call<R>(function: impl FnOnce() -> R) -> R {
     function()
 }
 
-/// Makes an [`AsyncSlice`](crate::AsyncSlice): `async_slice!(CATEGORY, [slices: AsyncSlices::…,] "name" [, key = value]… [, |event| …])`.
+/// Makes an [`AsyncSlice`](crate::AsyncSlice): `async_slice!(CATEGORY, [slices: AsyncSlices::…,]
+/// "name" [, key = value]… [, |event| …])`.
 ///
-/// Arguments are evaluated now, and only while the category is recorded. They belong to the slice of the lifetime, if there is one.
+/// Arguments are evaluated immediately, and only while the category is recorded. They belong to the
+/// slice of the lifetime, if there is one.
 ///
 /// ```
 /// # esatto::categories! { static NET = "net"; }

@@ -1,4 +1,4 @@
-//! Tracks for things of one kind that overlap.
+//! Tracks for overlapping things of one kind.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -7,10 +7,12 @@ use std::collections::VecDeque;
 use crate::event::track::Track;
 use crate::os::fork::StaticMutex;
 
-/// Tracks of one name for things that overlap in time: each has one for itself from [`take`](Self::take) until it is dropped.
+/// Tracks of one name for things that overlap in time. Each thing has a track for itself, from
+/// [`take`](Self::take) until the track is dropped.
 ///
-/// Slices of one track must be nested; requests that are served at the same time are not. Tracks are used again, so there are
-/// as many as there are things at the same time, and viewers show them as one.
+/// Slices of one track must be nested, but requests that are served at the same time are not.
+/// Tracks are used again, so there are only as many as things at the same time. Viewers show them
+/// as one.
 ///
 /// ```
 /// # esatto::categories! { static NET = "net"; }
@@ -28,7 +30,7 @@ use crate::os::fork::StaticMutex;
 pub struct Lanes {
     name: &'static str,
     free: StaticMutex<VecDeque<Free>>,
-    /// How many were made.
+    /// The number of lanes made so far.
     made: AtomicU32,
 }
 
@@ -39,18 +41,19 @@ struct Free {
     thread: u32,
 }
 
-/// A lane goes to another thread than the one that gave it back only when so many were given back after it: two events of different threads
-/// whose times are equal have no order.
+/// A lane goes to another thread than the one that gave it back only after this many more were
+/// given back: two events of different threads with equal times have no order.
 const SETTLING: usize = 8;
 
 impl Lanes {
-    /// Makes lanes with a name to show; lanes of equal names in one process are the same tracks, so there should be one `static` per name.
+    /// Makes lanes with a name to show. Lanes of equal names in one process are the same tracks, so
+    /// there should be one `static` per name.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self { name, free: StaticMutex::new(VecDeque::new()), made: AtomicU32::new(0) }
     }
 
-    /// A track that nobody else has. Takes a lock.
+    /// Returns a track that nothing else uses. Takes a lock.
     #[must_use]
     pub fn take(&'static self) -> Lane {
         let Some(mut free) = self.free.lock_unless_interrupting() else { return self.take_new() };
@@ -64,7 +67,8 @@ impl Lanes {
         }
     }
 
-    /// A track that nobody had before, as slices need that are recorded with a time in the past ([`Timestamp`](crate::Timestamp)).
+    /// Returns a track that nothing has used before. Slices recorded with a time in the past
+    /// ([`Timestamp`](crate::Timestamp)) need it.
     #[must_use]
     pub fn take_new(&'static self) -> Lane {
         self.lane(self.made.fetch_add(1, Ordering::Relaxed))
@@ -75,7 +79,7 @@ impl Lanes {
     }
 }
 
-/// A track for one thing; dropping it gives it back, which should happen after its last event.
+/// A track for one thing. Dropping it gives the track back; drop it after the last event.
 #[derive(Debug)]
 pub struct Lane {
     lanes: &'static Lanes,
@@ -84,7 +88,7 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// The track.
+    /// Returns the track.
     #[must_use]
     pub const fn track(&self) -> &Track {
         &self.track
@@ -94,14 +98,15 @@ impl Lane {
 impl Drop for Lane {
     fn drop(&mut self) {
         let lane = Free { number: self.number, thread: thread_number() };
-        // If it cannot be given back, one more is made some time.
+        // If the lane cannot be given back now, another one is made later.
         if let Some(mut free) = self.lanes.free.lock_unless_interrupting() {
             free.push_back(lane);
         }
     }
 }
 
-/// Tells the threads of this process apart; other than the system's, numbers are not used again. 0 in a thread that ends.
+/// Returns a number for the calling thread. Unlike the system's thread ids, numbers are not used
+/// again. 0 in a thread that ends.
 fn thread_number() -> u32 {
     static NUMBERS: AtomicU32 = AtomicU32::new(1);
     thread_local! {

@@ -1,4 +1,4 @@
-//! What to record: the pleasant way to a `TraceConfig`.
+//! The configuration of a session: a convenient way to make a `TraceConfig`.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -13,18 +13,21 @@ use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
 use crate::error::Error;
 use crate::os::OwnedFd;
 
-/// How often the service writes into a file, if nothing else is said.
+/// How often the service writes into a file, by default.
 const FILE_WRITE_PERIOD: Duration = Duration::from_millis(500);
-/// How often it fetches what producers hold back, so that it is in the file whatever becomes of them.
+/// How often the service asks producers for what they hold back, so that it reaches the file even
+/// if they crash.
 const FILE_FLUSH_PERIOD: Duration = Duration::from_secs(1);
-/// What a service grants for a flush and for a stop, if the configuration does not say (`docs/spec/client-library.md` §2).
+/// The time that a service allows for a flush and for a stop, by default
+/// (`docs/spec/client-library.md` §2).
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
-/// What the recorded threads may produce before it is read, if nothing else is said.
+/// The default buffer: how much the recorded threads may produce before it is read.
 const BUFFER_SIZE_KB: u32 = 16 * 1024;
 
 /// What a session records, for how long, and where to.
 ///
-/// Without further ado: all track events but those of categories tagged `slow` or `debug`, into one ring buffer of 16 MiB.
+/// By default it records all track events, except those of categories tagged `slow` or `debug`,
+/// into one ring buffer of 16 MiB.
 ///
 /// ```
 /// use std::time::Duration;
@@ -36,7 +39,8 @@ const BUFFER_SIZE_KB: u32 = 16 * 1024;
 /// assert_eq!(config.trace_config().duration_ms, Some(10_000));
 /// ```
 ///
-/// Everything else is a field of [`TraceConfig`]: [`edit`](Self::edit) gives access to it, and a `TraceConfig` can be used in place of this.
+/// Everything else is a field of [`TraceConfig`]: [`edit`](Self::edit) gives access to it, and a
+/// `TraceConfig` can be used in place of this.
 #[derive(Debug)]
 #[must_use = "it says what a session is to do"]
 pub struct SessionConfig {
@@ -47,7 +51,7 @@ pub struct SessionConfig {
 /// Where the service writes the trace.
 #[derive(Debug)]
 enum Target {
-    /// What the configuration says.
+    /// As the configuration says.
     AsConfigured,
     /// Into a file that this process creates.
     Path(PathBuf),
@@ -56,13 +60,13 @@ enum Target {
 }
 
 impl SessionConfig {
-    /// All track events, into a ring buffer of 16 MiB.
+    /// Makes a configuration that records all track events into a ring buffer of 16 MiB.
     pub fn new() -> Self {
         Self { config: track_events(BUFFER_SIZE_KB), file: Target::AsConfigured }
     }
 
-    /// Records these categories and no others. Patterns may end in `*`; what is tagged `slow` or `debug` is recorded only if it is named in full, or by
-    /// [`tags`](Self::tags).
+    /// Records only these categories. Patterns may end in `*`. A category tagged `slow` or `debug`
+    /// is recorded only if it is named in full, or by [`tags`](Self::tags).
     pub fn categories<S: Into<String>>(mut self, patterns: impl IntoIterator<Item = S>) -> Self {
         if let Some(events) = self.track_event_config() {
             let is_all = |patterns: &[ProtoString]| patterns.iter().any(|pattern| pattern.as_bytes() == b"*");
@@ -75,7 +79,9 @@ impl SessionConfig {
         self
     }
 
-    /// Records categories with these tags, too: [`slow` and `debug`](crate::categories) are off otherwise, unless [`categories`](Self::categories) names them in full.
+    /// Also records categories with these tags. Categories tagged [`slow` or
+    /// `debug`](crate::categories) are off otherwise, unless [`categories`](Self::categories) names
+    /// them in full.
     pub fn tags<S: Into<String>>(mut self, tags: impl IntoIterator<Item = S>) -> Self {
         if let Some(events) = self.track_event_config() {
             events.enabled_tags.extend(tags.into_iter().map(|tag| tag.into().into()));
@@ -83,7 +89,8 @@ impl SessionConfig {
         self
     }
 
-    /// Leaves out these categories. Patterns may end in `*`; the more exact one wins, of equally exact ones that which enables.
+    /// Leaves out these categories. Patterns may end in `*`. The more exact pattern wins; of
+    /// equally exact ones, the one that enables.
     pub fn without_categories<S: Into<String>>(mut self, patterns: impl IntoIterator<Item = S>) -> Self {
         if let Some(events) = self.track_event_config() {
             events.disabled_categories.extend(patterns.into_iter().map(|pattern| pattern.into().into()));
@@ -99,7 +106,7 @@ impl SessionConfig {
         self
     }
 
-    /// Keeps what came first when the buffer is full, instead of what came last.
+    /// Keeps the oldest data when the buffer is full, instead of the newest.
     pub fn discard_when_full(mut self) -> Self {
         if let Some(buffer) = self.config.buffers.first_mut() {
             buffer.fill_policy = Some(FillPolicy::DISCARD);
@@ -107,8 +114,8 @@ impl SessionConfig {
         self
     }
 
-    /// Lets threads wait when they trace faster than the service takes it, instead of losing events: at most half a minute each time
-    /// (`docs/spec/client-library.md` §10).
+    /// Lets threads wait, instead of losing events, when they trace faster than the service reads:
+    /// at most half a minute each time (`docs/spec/client-library.md` §10).
     pub fn stall(mut self) -> Self {
         if let Some(source) = self.track_event_source() {
             source.buffer_exhausted_policy = Some(BufferExhaustedPolicy::BUFFER_EXHAUSTED_STALL_THEN_DROP);
@@ -122,13 +129,14 @@ impl SessionConfig {
         self
     }
 
-    /// Names the session, so that others can [clone](crate::Session::clone_session) it.
+    /// Names the session, so that it can be [cloned](crate::Session::clone_session).
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.config.unique_session_name = Some(name.into().into());
         self
     }
 
-    /// Starts recording when a producer activates this trigger, for which the session waits `timeout`; it stops `stop_delay` later.
+    /// Starts recording when a producer activates this trigger, and stops `stop_delay` later. The
+    /// session waits `timeout` for the trigger.
     pub fn start_on_trigger(mut self, name: impl Into<String>, stop_delay: Duration, timeout: Duration) -> Self {
         let trigger = trigger_config::Trigger {
             name: Some(name.into().into()),
@@ -142,20 +150,22 @@ impl SessionConfig {
         self
     }
 
-    /// Records another data source, too.
+    /// Also records another data source.
     pub fn data_source(mut self, config: DataSourceConfig) -> Self {
         self.config.data_sources.push(DataSource { config: Some(Box::new(config)), ..Default::default() });
         self
     }
 
-    /// Has the service write the trace into this file, twice a second, and flush once a second, so that the buffer need not hold all of it. The file is created by this
-    /// process, which has to be allowed to, and replaced if it exists; with it the session has nothing to [read](crate::Session::read).
+    /// Lets the service write the trace into this file, twice a second, and flush once a second. So
+    /// the buffer need not hold all of it. This process creates the file, which needs the
+    /// permission to, and replaces a file that exists. Such a session has nothing to
+    /// [read](crate::Session::read).
     pub fn write_into(mut self, path: impl Into<PathBuf>) -> Self {
         self.file = Target::Path(path.into());
         self
     }
 
-    /// As [`write_into`](Self::write_into), a file or pipe that is open already.
+    /// As [`write_into`](Self::write_into), into a file or pipe that is open already.
     pub fn write_into_fd(mut self, file: impl Into<OwnedFd>) -> Self {
         self.file = Target::Descriptor(file.into());
         self
@@ -167,19 +177,20 @@ impl SessionConfig {
         self
     }
 
-    /// Does not start with [`Session::set_up`](crate::Session::set_up), which then brings the configuration to the service at once: a start later is quick.
+    /// Sends the configuration to the service with [`Session::set_up`](crate::Session::set_up),
+    /// without starting. The later start is then quick.
     pub fn deferred_start(mut self) -> Self {
         self.config.deferred_start = Some(true);
         self
     }
 
-    /// Changes whatever there is no method for.
+    /// Changes any field that has no method here.
     pub fn edit(mut self, change: impl FnOnce(&mut TraceConfig)) -> Self {
         change(&mut self.config);
         self
     }
 
-    /// The message.
+    /// Returns the message.
     #[must_use]
     pub const fn trace_config(&self) -> &TraceConfig {
         &self.config
@@ -195,7 +206,7 @@ impl SessionConfig {
         Some(self.track_event_source()?.track_event_config.get_or_insert_default())
     }
 
-    /// The message and the file, opened.
+    /// Returns the message and the file, opened.
     pub(crate) fn open(self) -> Result<(TraceConfig, Option<OwnedFd>), Error> {
         let Self { mut config, file } = self;
         let file: Option<OwnedFd> = match file {
@@ -211,7 +222,8 @@ impl SessionConfig {
             config.write_into_file = Some(true);
             config.output_path = None;
             config.flush_period_ms.get_or_insert_with(|| millis(FILE_FLUSH_PERIOD));
-            // Newer services would flush every 5 s, whatever the period, if they were left to choose (`docs/spec/service.md` §18).
+            // Without this, newer services flush every 5 s, whatever the period
+            // (`docs/spec/service.md` §18).
             config.write_flush_mode.get_or_insert(WriteFlushMode::WRITE_FLUSH_DISABLED);
             config.file_write_period_ms.get_or_insert_with(|| millis(FILE_WRITE_PERIOD));
         }
@@ -231,7 +243,7 @@ impl From<TraceConfig> for SessionConfig {
     }
 }
 
-/// A configuration that records all track events into one ring buffer of this many KiB.
+/// Makes a configuration that records all track events into one ring buffer of this many KiB.
 #[must_use]
 pub fn track_events(buffer_size_kb: u32) -> TraceConfig {
     let categories = TrackEventConfig { enabled_categories: vec!["*".into()], ..Default::default() };
@@ -247,13 +259,13 @@ pub fn track_events(buffer_size_kb: u32) -> TraceConfig {
     }
 }
 
-/// How long the service may flush and stop with this configuration.
+/// Returns how long the service may take to flush and to stop with this configuration.
 pub(super) fn timeouts(config: &TraceConfig) -> (Duration, Duration) {
     let of = |ms: Option<u32>| ms.filter(|&ms| ms != 0).map_or(DEFAULT_TIMEOUT, |ms| Duration::from_millis(ms.into()));
     (of(config.flush_timeout_ms), of(config.data_source_stop_timeout_ms))
 }
 
-/// Whether it is a trigger that starts the session.
+/// Returns whether a trigger starts the session.
 pub(super) fn is_armed(config: &TraceConfig) -> bool {
     use trigger_config::TriggerMode;
     config.trigger_config.as_ref().is_some_and(|t| t.trigger_mode == Some(TriggerMode::START_TRACING))

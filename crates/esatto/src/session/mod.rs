@@ -33,7 +33,8 @@ use crate::connection::pending::{Completer, Listener};
 
 /// A recording that this program controls, in a service of its choice.
 ///
-/// The short way is [`start`](Self::start), which waits until everything records, and [`stop`](Self::stop), which returns the trace:
+/// In the simplest case, [`start`](Self::start) waits until everything records, and
+/// [`stop`](Self::stop) returns the trace:
 ///
 /// ```
 /// esatto::categories! { static APP = "app"; }
@@ -46,8 +47,9 @@ use crate::connection::pending::{Completer, Listener};
 /// # Ok::<(), esatto::Error>(())
 /// ```
 ///
-/// Everything else goes step by step. Each step is asked for at once, in order, also before the connection has come about, and returns a
-/// [`Pending`], which can be waited for, awaited in any runtime or none, or told to a function:
+/// For more control there is a method for each step. Steps may be requested at once, in order, even
+/// before the connection is established. Each returns a [`Pending`]: the program waits for it,
+/// awaits it in any runtime or none, or passes a function:
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }
@@ -82,15 +84,15 @@ use crate::connection::pending::{Completer, Listener};
 /// # }
 /// ```
 ///
-/// A session has a connection of its own. After it has stopped it can be set up and started again. Dropping it ends the session and
-/// discards what was not read.
+/// A session has its own connection. After it has stopped it can be set up and started again.
+/// Dropping it ends the session and discards what was not read.
 pub struct Session {
     id: SessionId,
     #[cfg(feature = "in-process")]
     backend: Backend,
 }
 
-/// Whose snapshot to take: see [`Session::clone_session`].
+/// The session to clone: see [`Session::clone_session`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CloneOf {
@@ -100,20 +102,22 @@ pub enum CloneOf {
     Id(u64),
 }
 
-/// What became of a clone.
+/// The result of a clone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cloned {
-    /// The uuid of this trace, of which the lower half is that of the session it was cloned from; 0 if the service is too old to tell.
+    /// The uuid of this trace. Its lower half is that of the cloned session. 0 if the service is
+    /// too old to report it.
     pub uuid: u128,
 }
 
 impl Session {
-    /// Starts recording and waits until all data sources that are connected have started.
+    /// Starts recording and waits until all connected data sources have started.
     ///
     /// # Errors
     ///
-    /// If the service cannot be reached, refuses the configuration, or does not start in time; or in a callback.
+    /// If the service cannot be reached, refuses the configuration, or does not start in time; or
+    /// in a callback.
     pub fn start(backend: Backend, config: impl Into<SessionConfig>) -> Result<Self, Error> {
         let session = Self::open(backend)?;
         session.record(config).wait()?;
@@ -122,17 +126,20 @@ impl Session {
 
     /// Ends the recording, waits for the last data and returns what was not read yet.
     ///
-    /// All of it is in memory then: for large traces rather [`stop_recording`](Self::stop_recording) and [`chunks`](Self::chunks).
+    /// The result is in memory as a whole: for large traces use
+    /// [`stop_recording`](Self::stop_recording) and [`chunks`](Self::chunks).
     ///
     /// # Errors
     ///
-    /// If the session had failed, or the service goes away or does not stop in time; or in a callback.
+    /// If the session had failed, or the service goes away or does not stop in time; or in a
+    /// callback.
     pub fn stop(self) -> Result<Vec<u8>, Error> {
         self.stop_recording().wait()?;
         self.read().wait()
     }
 
-    /// Connects, without waiting for the outcome: if the service cannot be reached, each operation says so.
+    /// Connects, without waiting for the outcome. If the service cannot be reached, each operation
+    /// fails and says so.
     ///
     /// # Errors
     ///
@@ -158,8 +165,8 @@ impl Session {
         })
     }
 
-    /// Sets up and starts: over when all data sources that are connected have started, or, if the configuration waits for a trigger, when the
-    /// service does.
+    /// Sets up and starts. It is complete when all connected data sources have started, or, if the
+    /// configuration waits for a trigger, when the service does.
     pub fn record(&self, config: impl Into<SessionConfig>) -> Pending<()> {
         let (pending, done) = Pending::new(nothing);
         let (set_up, ready) = Pending::new(nothing);
@@ -174,7 +181,8 @@ impl Session {
         pending
     }
 
-    /// Says what to record. It is sent to the service with the start, unless it has a [deferred start](SessionConfig::deferred_start): then now.
+    /// Sets what to record. The start sends it to the service. With a [deferred
+    /// start](SessionConfig::deferred_start), this method sends it.
     pub fn set_up(&self, config: impl Into<SessionConfig>) -> Pending<()> {
         let (pending, done) = Pending::new(nothing);
         match to_set_up(config.into()) {
@@ -184,15 +192,16 @@ impl Session {
         pending
     }
 
-    /// Starts what was set up; over when all data sources that are connected have started.
+    /// Starts what was set up. It is complete when all connected data sources have started.
     pub fn start_recording(&self) -> Pending<()> {
         self.ask(nothing, SessionCommand::Start)
     }
 
-    /// Stops recording; over when the service has the last data. A start under way is awaited first; what has stopped already is not a mistake.
-    /// Fails if the session had failed.
+    /// Stops recording. It is complete when the service has the last data. If a start is in
+    /// progress, the stop waits for it. Stopping twice is no error. Fails if the session had
+    /// failed.
     ///
-    /// What this thread has recorded is handed over before.
+    /// Hands over what this thread has recorded before.
     pub fn stop_recording(&self) -> Pending<()> {
         #[cfg(feature = "in-process")]
         service_choice::notice_if_unconnected(&self.backend);
@@ -200,21 +209,23 @@ impl Session {
         self.ask(nothing, SessionCommand::Stop)
     }
 
-    /// Asks all data sources to hand over what they have recorded: what was recorded before can be read afterwards. `None` waits as long as the
-    /// configuration says, else 5 s.
+    /// Asks all data sources to hand over what they have recorded, so that it can be read
+    /// afterwards. `None` waits as long as the configuration says, or else 5 s.
     pub fn flush(&self, timeout: Option<Duration>) -> Pending<()> {
         crate::thread::flush();
         self.ask(nothing, |done| SessionCommand::Flush { timeout, done })
     }
 
-    /// Changes the configuration of a session that was set up. Services only take further `producer_name_filter`s and ignore the rest.
+    /// Changes the configuration of a session that was set up. Services accept only further
+    /// `producer_name_filter`s and ignore the rest.
     pub fn change_config(&self, config: TraceConfig) -> Pending<()> {
         let request = ChangeTraceConfigRequest { trace_config: Some(Box::new(config)), ..Default::default() };
         self.ask(nothing, |done| SessionCommand::ChangeConfig { request: request.encode(), done })
     }
 
-    /// Reads what has arrived so far, as the bytes of a trace file, into memory. What was read is gone from the service's buffers; the
-    /// results of several calls make up one file. One at a time; a session that writes into a file has nothing to read.
+    /// Reads what has arrived so far, as the bytes of a trace file, into memory. This removes it
+    /// from the service's buffers: the results of several calls make up one file. Only one read at
+    /// a time is possible. A session that writes into a file has nothing to read.
     pub fn read(&self) -> Pending<Vec<u8>> {
         self.ask(Ok, |done| SessionCommand::Read(ReadSink::Answer(Vec::new()), done))
     }
@@ -224,18 +235,20 @@ impl Session {
     pub fn chunks(&self) -> Chunks {
         let id = self.id;
         Chunks::new(move |sender| {
-            // The reader is told how it ends.
+            // The reader learns about the end in another way.
             let (_, done) = Pending::new(nothing);
             send(id, SessionCommand::Read(ReadSink::Queue(sender), done));
         })
     }
 
-    /// As [`read`](Self::read), chunk by chunk, for a function that is called on the control thread: it must not take long.
+    /// As [`read`](Self::read), chunk by chunk, for a function that the control thread calls. It
+    /// must not take long.
     pub fn read_with(&self, function: impl FnMut(&[u8]) + Send + 'static) -> Pending<()> {
         self.ask(nothing, |done| SessionCommand::Read(ReadSink::Function(Box::new(function)), done))
     }
 
-    /// As [`read`](Self::read), into a file, which is replaced if it exists. Returns the number of bytes.
+    /// As [`read`](Self::read), into a file, which is replaced if it exists. Returns the number of
+    /// bytes.
     ///
     /// # Errors
     ///
@@ -247,7 +260,7 @@ impl Session {
         self.chunks().write_to(file)
     }
 
-    /// What the service has counted: bytes, chunks and losses of each buffer.
+    /// Queries what the service has counted: bytes, chunks and losses of each buffer.
     pub fn stats(&self) -> Pending<TraceStats> {
         let decode = |bytes: Vec<u8>| {
             let response = GetTraceStatsResponse::decode(&bytes).map_err(|_| bad_answer())?;
@@ -256,10 +269,11 @@ impl Session {
         self.ask(decode, SessionCommand::Stats)
     }
 
-    /// Who is connected to the service, with which data sources, and what it records. Needs no recording.
+    /// Queries which clients are connected to the service, with which data sources, and what it
+    /// records. Needs no recording.
     pub fn service_state(&self) -> Pending<TracingServiceState> {
         let decode = |bytes: Vec<u8>| {
-            // Several answers one behind the other are one: fields are merged.
+            // The concatenation of several answers is one message: fields are merged.
             let response = QueryServiceStateResponse::decode(&bytes).map_err(|_| bad_answer())?;
             Ok(response.service_state.map(|state| *state).unwrap_or_default())
         };
@@ -267,7 +281,7 @@ impl Session {
         self.ask(decode, |done| SessionCommand::ServiceState { request, done })
     }
 
-    /// What the service is able to do. Needs no recording.
+    /// Queries what the service can do. Needs no recording.
     pub fn capabilities(&self) -> Pending<TracingServiceCapabilities> {
         let decode = |bytes: Vec<u8>| {
             let response = QueryCapabilitiesResponse::decode(&bytes).map_err(|_| bad_answer())?;
@@ -276,28 +290,32 @@ impl Session {
         self.ask(decode, SessionCommand::Capabilities)
     }
 
-    /// Makes this the snapshot of another session, which goes on: it can be read, and nothing else. Only sessions of the same user can be cloned.
+    /// Makes this session a snapshot of another one, which goes on. The snapshot can only be read.
+    /// Only sessions of the same user can be cloned.
     pub fn clone_session(&self, of: CloneOf) -> Pending<Cloned> {
         self.clone_into(of, None)
     }
 
-    /// As [`clone_session`](Self::clone_session), of a session that writes into a file: what it has written is copied into this one.
+    /// As [`clone_session`](Self::clone_session), of a session that writes into a file: what it has
+    /// written is copied into this file.
     pub fn clone_session_into(&self, of: CloneOf, file: impl Into<OwnedFd>) -> Pending<Cloned> {
         self.clone_into(of, Some(file.into()))
     }
 
-    /// Calls `function` on the control thread when all data sources have started, or when it is certain that they will not.
+    /// Calls `function` on the control thread when all data sources have started, or when it is
+    /// certain that they will not.
     pub fn on_start(&self, function: impl FnOnce(Result<(), Error>) + Send + 'static) {
         self.send(SessionCommand::OnStart(Listener::new(function)));
     }
 
-    /// Calls `function` on the control thread when the session is over: stopped, after its time, or failed.
+    /// Calls `function` on the control thread when the session is over: stopped, timed out, or
+    /// failed.
     pub fn on_stop(&self, function: impl FnOnce(Result<(), Error>) + Send + 'static) {
         self.send(SessionCommand::OnStop(Listener::new(function)));
     }
 
-    /// Calls `function` on the control thread when the session fails or the service is gone, before those of [`on_start`](Self::on_start) and
-    /// [`on_stop`](Self::on_stop).
+    /// Calls `function` on the control thread when the session fails or the service goes away,
+    /// before the functions of [`on_start`](Self::on_start) and [`on_stop`](Self::on_stop).
     pub fn on_error(&self, function: impl FnOnce(Error) + Send + 'static) {
         let function = move |result: Result<(), Error>| {
             if let Err(error) = result {
@@ -321,7 +339,7 @@ impl Session {
         self.ask(decode, |done| SessionCommand::Clone { request, file, done })
     }
 
-    /// Sends a command whose answer can be read with `decode`.
+    /// Sends a command whose answer `decode` reads.
     fn ask<T>(
         &self,
         decode: fn(Vec<u8>) -> Result<T, Error>,

@@ -1,4 +1,4 @@
-//! Which service a session runs in, and whether it may.
+//! The service in which a session runs, and the program's policy for sessions.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 use std::sync::OnceLock;
@@ -14,7 +14,8 @@ use crate::os::Address;
 const CONSUMER_VARIABLE: &str = "PERFETTO_CONSUMER_SOCK_NAME";
 
 impl Backend {
-    /// Where the service is. The inner result is what a session fails with that cannot be.
+    /// Returns where the service is. The inner result is the error with which the session fails if
+    /// it may not or cannot run.
     pub(super) fn place(&self) -> Result<Result<Place, Error>, Error> {
         if !policy_allows(self) {
             return Ok(Err(Error::disconnected("the program does not allow this session")));
@@ -50,19 +51,20 @@ impl Backend {
     }
 }
 
-/// Bits: what this process is connected to as a producer.
+/// Bits: the services to which this process is connected as a producer.
 static CONNECTED: AtomicU8 = AtomicU8::new(0);
 pub(crate) const SYSTEM: u8 = 1;
 #[cfg(feature = "in-process")]
 pub(crate) const IN_PROCESS: u8 = 2;
-/// [`Backend::Any`] is not the system's.
+/// [`Backend::Any`] excludes the system's service.
 pub(crate) const NO_SYSTEM_SESSIONS: u8 = 4;
 
 pub(crate) fn connected(bits: u8) {
     CONNECTED.fetch_or(bits, Ordering::AcqRel);
 }
 
-/// Says, once, what was forgotten if a session inside of this process has stopped that could not record anything: it has no other producers.
+/// Reports, once, if a session inside this process stops that could not record anything because
+/// nothing was connected to its service.
 #[cfg(feature = "in-process")]
 pub(super) fn notice_if_unconnected(backend: &Backend) {
     if *backend == Backend::InProcess && CONNECTED.load(Ordering::Acquire) & IN_PROCESS == 0 {
@@ -71,12 +73,12 @@ pub(super) fn notice_if_unconnected(backend: &Backend) {
     }
 }
 
-/// Asked whether a session may be.
+/// A function of the program that decides whether a session may run.
 pub(crate) type Policy = Box<dyn Fn(&Backend) -> bool + Send + Sync>;
 
 static POLICY: OnceLock<Policy> = OnceLock::new();
 
-/// The first policy of the process stays.
+/// Sets the policy. The first one of the process stays.
 pub(crate) fn set_policy(policy: Policy) {
     let _ = POLICY.set(policy);
 }

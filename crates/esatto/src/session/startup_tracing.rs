@@ -1,4 +1,4 @@
-//! Recording before a session has come.
+//! Startup tracing: recording before a session exists.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -12,18 +12,21 @@ use super::{Backend, Pending};
 use crate::connection::{self, Command, StartupId, StartupRequest};
 use crate::error::Error;
 
-/// How long to wait for a session, unless something else is said.
+/// How long to wait for a session, by default.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Records from now on for a session that will come, so that the trace has the start of the program.
+/// Records from now on for a session that starts later, so that the trace contains the start of the
+/// program.
 ///
-/// The data sources in the config begin at once, without a service. What they write is kept in shared memory, 256 KiB if the
-/// [`Builder`](crate::Builder) says nothing else, until a session of the system's service wants them with the same config
-/// (`docs/spec/client-library.md` §12 says what "the same" is): then it gets what was recorded, and the rest as usual. When the memory is full, packets are
-/// dropped.
+/// The data sources in the config start at once, without a service. What they write stays in shared
+/// memory, 256 KiB unless the [`Builder`](crate::Builder) says otherwise, until a session of the
+/// system's service wants them with the same config (`docs/spec/client-library.md` §12 defines "the
+/// same"). That session then gets what was recorded, and everything that follows as usual. When the
+/// memory is full, packets are dropped.
 ///
-/// If the program is connected to a service already, but was never recorded, it connects anew, with memory of its own. A service
-/// that does not take that (over TCP, or before v4) ends what was begun, and later attempts begin nothing.
+/// If the program is already connected to a service but was never recorded, it connects again with
+/// its own memory. A service that refuses such memory (over TCP, or before v4) ends what was begun,
+/// and later attempts begin nothing.
 ///
 /// ```no_run
 /// use esatto::{Backend, StartupTracing, Tracing};
@@ -43,7 +46,7 @@ pub struct StartupTracing {
     on_aborted: Option<Box<dyn FnOnce() + Send>>,
 }
 
-/// What [`StartupTracing`] has begun. Dropping it changes nothing.
+/// The recording that [`StartupTracing`] has begun. Dropping it changes nothing.
 #[derive(Debug)]
 pub struct Startup {
     id: StartupId,
@@ -51,44 +54,47 @@ pub struct Startup {
 }
 
 impl StartupTracing {
-    /// Takes the data sources of a config, those of them that this program has registered. The rest of the config does not matter.
+    /// Takes the data sources of a config that this program has registered. The rest of the config
+    /// does not matter.
     pub fn new(config: &TraceConfig) -> Self {
         let configs = config.data_sources.iter().filter_map(|source| Some(source.config.as_ref()?.encode().into()));
         Self { configs: configs.collect(), timeout: Some(TIMEOUT), on_adopted: None, on_aborted: None }
     }
 
-    /// Gives up if not all of it is part of a session in this time; by default 10 seconds. Zero: never.
+    /// Gives up if not every instance belongs to a session after this time; by default 10 seconds.
+    /// Zero: never.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = (!timeout.is_zero()).then_some(timeout);
         self
     }
 
-    /// Calls back when all of it belongs to sessions. On the control thread, once at most.
+    /// Calls `call` when all instances belong to sessions. On the control thread, at most once.
     pub fn on_adopted(mut self, call: impl FnOnce() + Send + 'static) -> Self {
         self.on_adopted = Some(Box::new(call));
         self
     }
 
-    /// Calls back when what no session wanted has ended: it took too long, was aborted, or the connection broke. On the
-    /// control thread, once at most.
+    /// Calls `call` when the instances that no session wanted have ended: they timed out, were
+    /// aborted, or the connection broke. On the control thread, at most once.
     pub fn on_aborted(mut self, call: impl FnOnce() + Send + 'static) -> Self {
         self.on_aborted = Some(Box::new(call));
         self
     }
 
-    /// Begins, and waits until trace points record, which takes a few system calls of the control thread.
+    /// Starts, and waits until trace points record, which takes a few system calls of the control
+    /// thread.
     ///
     /// # Errors
     ///
-    /// If the backend is not the system's, the program is not [connecting](crate::Builder::system) to that, or this is called in a
-    /// callback, which the control thread would wait for.
+    /// If the backend is not the system's, the program is not [connecting](crate::Builder::system)
+    /// to it, or a callback calls this: it would wait for its own thread.
     pub fn start(self, backend: Backend) -> Result<Startup, Error> {
         let (mut startup, set_up) = self.start_soon(backend)?;
         startup.instances = set_up.wait()?;
         Ok(startup)
     }
 
-    /// Begins soon, which can be waited for, awaited or told to a function with the number of instances that then record.
+    /// Starts without waiting. The [`Pending`] returns the number of instances that then record.
     ///
     /// # Errors
     ///
@@ -123,13 +129,15 @@ fn instances(answer: Vec<u8>) -> Result<usize, Error> {
 }
 
 impl Startup {
-    /// How many instances of data sources record. After [`start_soon`](StartupTracing::start_soon): 0, what that returned knows.
+    /// Returns how many instances of data sources record. After
+    /// [`start_soon`](StartupTracing::start_soon) it is 0: the [`Pending`] returns the number.
     #[must_use]
     pub const fn instances(&self) -> usize {
         self.instances
     }
 
-    /// Ends what does not belong to a session yet; what was recorded for it is discarded. What is pending is that the data sources are told.
+    /// Ends the instances that do not belong to a session yet, and discards what they recorded. The
+    /// [`Pending`] is complete when the data sources have been told.
     pub fn abort(&self) -> Pending<()> {
         let (pending, done) = Pending::new(|_| Ok(()));
         if let Some(control) = connection::handle() {

@@ -8,18 +8,18 @@ use esatto_schema::counter_descriptor::Unit as UnitNumber;
 use super::{Kind, Parent, Track, appearance_methods, place_methods};
 use crate::track_uuid::{self, COUNTER_MAGIC};
 
-/// What the values of a counter count.
+/// The unit of a counter's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Nothing that is told.
+    /// Not known.
     Unspecified,
     /// Nanoseconds.
     TimeNs,
-    /// Things.
+    /// A number of things.
     Count,
     /// Bytes.
     Bytes,
-    /// Something with a name of its own, such as `"rpm"`.
+    /// Another unit, such as `"rpm"`.
     Named(&'static str),
 }
 
@@ -41,7 +41,7 @@ pub struct CounterTrack {
     track: Track,
 }
 
-/// What a descriptor says of a counter.
+/// The counter's part of a descriptor.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counter {
     unit: Unit,
@@ -61,13 +61,13 @@ macro_rules! counter_field {
 }
 
 impl CounterTrack {
-    /// A counter of this process. Counters of one process with equal names are the same.
+    /// Makes a counter of this process. Counters of one process with equal names are the same.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self::with_id(name, 0)
     }
 
-    /// One of several counters of this process with the same name.
+    /// Makes one of several counters of this process with the same name.
     #[must_use]
     pub const fn with_id(name: &'static str, id: u64) -> Self {
         let counter = Counter {
@@ -81,7 +81,7 @@ impl CounterTrack {
         Self { track: Track::new(seed, Parent::Process, name, Kind::Counter(counter)) }
     }
 
-    /// A counter of this process with a name made at run time.
+    /// Makes a counter of this process with a name known at run time.
     #[must_use]
     pub fn dynamic(name: impl Into<String>) -> Self {
         let name = name.into();
@@ -97,14 +97,16 @@ impl CounterTrack {
         counter_field!(self, unit = unit)
     }
 
-    /// Says how many units one of the value is: 1024 if it counts KiB and the unit is bytes. Below 1 it counts as 1.
+    /// Sets how many units one of the value is: 1024 if it counts KiB and the unit is bytes. A
+    /// number below 1 counts as 1.
     #[must_use]
     pub const fn multiplier(mut self, multiplier: i64) -> Self {
         counter_field!(self, multiplier = if multiplier < 1 { 1 } else { multiplier })
     }
 
-    /// Writes differences to the value before, which take less room if the counter grows slowly. The program still gives whole
-    /// values. A counter that several threads set must not be incremental: each thread knows its own last value only.
+    /// Writes differences to the previous value, which take less space if the counter grows slowly.
+    /// The program still passes whole values. A counter that several threads set must not be
+    /// incremental, because each thread knows only its own last value.
     #[must_use]
     pub const fn incremental(mut self) -> Self {
         counter_field!(self, is_incremental = true)
@@ -116,7 +118,7 @@ impl CounterTrack {
         counter_field!(self, y_axis_share_key = key)
     }
 
-    /// Names categories that the counter belongs to, for the reader.
+    /// Adds categories of the counter, for the reader.
     #[must_use]
     pub const fn categories(mut self, categories: &'static [&'static str]) -> Self {
         counter_field!(self, categories = categories)
@@ -125,7 +127,7 @@ impl CounterTrack {
     place_methods!(self.track);
     appearance_methods!(track.appearance);
 
-    /// The track that the values are drawn on.
+    /// Returns the track on which the values are drawn.
     #[must_use]
     pub const fn track(&self) -> &Track {
         &self.track
@@ -133,7 +135,7 @@ impl CounterTrack {
 }
 
 impl Track {
-    /// Whether the values on it are differences.
+    /// Returns whether the values on the track are differences.
     pub(crate) const fn is_incremental(&self) -> bool {
         matches!(self.kind, Kind::Counter(Counter { is_incremental: true, .. }))
     }

@@ -1,4 +1,4 @@
-//! What a trace says of a track (`docs/spec/track-event.md` §7).
+//! Descriptors of tracks (`docs/spec/track-event.md` §7).
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ impl Track {
         let parent = self.parent_uuid();
         let names_parent = match self.kind {
             Kind::Process => false,
-            // It counts as a child of the process.
+            // The thread's track is a child of the process.
             Kind::Thread(_) => {
                 out.parent_uuid(crate::track_uuid::process_uuid());
                 false
@@ -26,7 +26,7 @@ impl Track {
         }
         match &self.name {
             name if name.is_empty() => {}
-            // They have a name of their own.
+            // Processes and threads have their own name field.
             _ if matches!(self.kind, Kind::Process | Kind::Thread(_)) => {}
             Cow::Borrowed(name) => drop(out.static_name(name)),
             Cow::Owned(name) => drop(out.name(name)),

@@ -1,4 +1,5 @@
-//! Tracks: the lanes that slices, instants, counters and states are drawn on (`docs/spec/track-event.md` §§7, 8).
+//! Tracks: the lanes on which slices, instants, counters and states are drawn
+//! (`docs/spec/track-event.md` §§7, 8).
 
 pub(crate) mod announcement;
 mod appearance;
@@ -19,16 +20,16 @@ pub use state_track::StateTrack;
 use crate::os::process_info;
 use crate::track_uuid::{self, NAMED_TRACK_MAGIC};
 
-/// A lane of its own for events.
+/// A lane for events.
 ///
-/// Events without a track appear on the lane of their thread. A track is described in the trace by itself the
-/// first time a thread uses it, its ancestors included. Equal tracks made in different places are one.
+/// Events without a track appear on the lane of their thread. The first time a thread uses a track,
+/// the trace describes the track and its ancestors. Equal tracks made in different places are one.
 ///
-/// | which | made by |
+/// | track | made by |
 /// | --- | --- |
-/// | one lane for each thing of this process that has a number | [`Track::process`] |
+/// | one lane for each numbered thing of this process | [`Track::process`] |
 /// | one lane for each object in memory | [`Track::pointer`] |
-/// | a lane for one operation, that no other shares | [`Track::unique`] |
+/// | a lane for one operation, which no other shares | [`Track::unique`] |
 /// | a lane with a name, or several of one name | [`Track::with_name`], [`Track::dynamic`] |
 /// | the same lane for several processes | [`Track::global`], [`at_root`](Track::at_root) |
 /// | the process itself, its threads | [`Track::of_process`], [`Track::of_thread`], [`Track::of_this_thread`] |
@@ -46,11 +47,12 @@ use crate::track_uuid::{self, NAMED_TRACK_MAGIC};
 ///
 /// # Slices that overlap
 ///
-/// Slices of one track must be nested in time. Things that overlap want tracks of their own with one name and one parent, which readers
-/// draw in as few rows as possible: [`unique`](Track::unique) for each. [`merge`](Track::merge) says otherwise.
+/// Slices of one track must be nested in time. Give things that overlap separate tracks with one
+/// name and one parent: [`unique`](Track::unique) for each. Readers draw them in as few rows as
+/// possible, unless [`merge`](Track::merge) says otherwise.
 #[derive(Clone, Debug)]
 pub struct Track {
-    /// The identity, but for the parent's.
+    /// The identity, without the parent's.
     seed: u64,
     parent: Parent,
     /// The parent if `parent` is `Shared`.
@@ -64,7 +66,7 @@ pub struct Track {
 enum Parent {
     Root,
     Process,
-    /// The thread that asks.
+    /// The calling thread.
     Thread,
     Static(&'static Track),
     Shared,
@@ -74,7 +76,7 @@ enum Parent {
 enum Kind {
     Events,
     Process,
-    /// A thread by its number, or the one that asks.
+    /// A thread by its number, or the calling one.
     Thread(Option<u32>),
     Counter(Counter),
     State,
@@ -86,25 +88,27 @@ impl Track {
         Self { seed, parent, shared_parent: None, name: Cow::Borrowed(name), kind, appearance }
     }
 
-    /// A track of this process. Equal ids of one process are the same track.
+    /// Makes a track of this process. Equal ids of one process are the same track.
     #[must_use]
     pub const fn process(id: u64) -> Self {
         Self::new(id, Parent::Process, "", Kind::Events)
     }
 
-    /// A track that belongs to no process: equal ids of all processes are the same track. 0 is the default track of the trace.
+    /// Makes a track that belongs to no process: equal ids of all processes are the same track. 0
+    /// is the default track of the trace.
     #[must_use]
     pub const fn global(id: u64) -> Self {
         Self::new(id, Parent::Root, "", Kind::Events)
     }
 
-    /// A track of this process for an object, by its address.
+    /// Makes a track of this process for an object, by its address.
     #[must_use]
     pub fn pointer<T: ?Sized>(object: *const T) -> Self {
         Self::process(object.cast::<u8>().addr() as u64)
     }
 
-    /// A track of this process with a name, which is part of its identity: one per (name, id).
+    /// Makes a track of this process with a name, which is part of its identity: one per (name,
+    /// id).
     #[must_use]
     pub const fn with_name(name: &'static str, id: u64) -> Self {
         let seed = id ^ track_uuid::fnv(name.as_bytes()) ^ NAMED_TRACK_MAGIC;
@@ -121,9 +125,11 @@ impl Track {
         track
     }
 
-    /// A track of this process that is like no other: one for each request, task or connection.
+    /// Makes a track that differs from all others of this process: one for each request, task or
+    /// connection.
     ///
-    /// Such tracks of one name and one parent share as few rows as possible. Keep the track, or its clone, for the whole operation:
+    /// Such tracks of one name and one parent share as few rows as possible. Keep the track, or its
+    /// clone, for the whole operation:
     ///
     /// ```
     /// # esatto::categories! { static NET = "net"; }
@@ -136,31 +142,33 @@ impl Track {
     /// ```
     #[must_use]
     pub fn unique(name: &'static str) -> Self {
-        /// A place of their own in the space of ids, away from small numbers and addresses.
+        /// A separate range of ids, apart from small numbers and addresses.
         const FIRST: u64 = 0x5ae7_0000_0000_0000;
         static NEXT: AtomicU64 = AtomicU64::new(FIRST);
         Self::with_name(name, NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The track of this process.
+    /// Returns the track of this process.
     #[must_use]
     pub const fn of_process() -> Self {
         Self::new(0, Parent::Process, "", Kind::Process)
     }
 
-    /// The track of the thread of this process with this number, as the operating system counts.
+    /// Returns the track of the thread of this process with this number, as the operating system
+    /// counts.
     #[must_use]
     pub const fn of_thread(tid: u32) -> Self {
         Self::new(tid as u64, Parent::Process, "", Kind::Thread(Some(tid)))
     }
 
-    /// The track of the calling thread, where events are that name no track. In a `static`: of the thread that uses it.
+    /// Returns the track of the calling thread, on which events without a track appear. In a
+    /// `static`: of the thread that uses it.
     #[must_use]
     pub const fn of_this_thread() -> Self {
         Self::new(0, Parent::Thread, "", Kind::Thread(None))
     }
 
-    /// The same track with a name to show. A `&'static str` counts as a constant of the program.
+    /// Sets a name to show. A `&'static str` counts as a constant of the program.
     #[must_use]
     pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.name = name.into();
@@ -170,15 +178,16 @@ impl Track {
     place_methods!(self);
     appearance_methods!(appearance);
 
-    /// Keeps the tracks that the operating system's own events of this thread or process are on apart from this one. For
-    /// [`of_process`](Self::of_process) and [`of_thread`](Self::of_thread).
+    /// Keeps this track apart from the tracks that the operating system's own events of this thread
+    /// or process use. For [`of_process`](Self::of_process) and [`of_thread`](Self::of_thread).
     #[must_use]
     pub const fn apart_from_system_tracks(mut self) -> Self {
         self.appearance.apart_from_system_tracks = true;
         self
     }
 
-    /// The id in the trace, unique among all processes. For a track of the calling thread it depends on the thread.
+    /// Returns the id in the trace, unique among all processes. For a track of the calling thread
+    /// it depends on the thread.
     #[must_use]
     pub fn uuid(&self) -> u64 {
         self.seed ^ self.parent_uuid()
@@ -194,12 +203,13 @@ impl Track {
         }
     }
 
-    /// The parent, if it is not the process, the thread or nothing: it has to be described before this track.
     /// Whether this is the track of a process or of a thread.
     pub(crate) const fn is_process_or_thread(&self) -> bool {
         matches!(self.kind, Kind::Process | Kind::Thread(_))
     }
 
+    /// The parent, if it is not the process, the thread or nothing: it has to be described before
+    /// this track.
     pub(crate) fn parent_track(&self) -> Option<&Self> {
         match (self.parent, &self.shared_parent) {
             (Parent::Static(track), _) => Some(track),

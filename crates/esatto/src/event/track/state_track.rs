@@ -7,28 +7,28 @@ use crate::track_uuid::{self, STATE_MAGIC};
 
 /// A track that is in one state at a time, or in none.
 ///
-/// A new state ends the one before, so there is nothing to close and nothing to nest. Readers since v57 of Perfetto draw them; older ones
-/// pass over them.
+/// A new state ends the previous one, so nothing has to be closed or nested. Readers draw states
+/// since Perfetto v57; older ones skip them.
 #[derive(Clone, Debug)]
 pub struct StateTrack {
     track: Track,
 }
 
 impl StateTrack {
-    /// A state of this process. Those of one process with equal names are the same.
+    /// Makes a state of this process. States of one process with equal names are the same.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self::with_id(name, 0)
     }
 
-    /// One of several of this process with the same name.
+    /// Makes one of several states of this process with the same name.
     #[must_use]
     pub const fn with_id(name: &'static str, id: u64) -> Self {
         let seed = id ^ track_uuid::fnv(name.as_bytes()) ^ STATE_MAGIC;
         Self { track: Track::new(seed, Parent::Process, name, Kind::State) }
     }
 
-    /// One with a name made at run time.
+    /// Makes a state with a name known at run time.
     #[must_use]
     pub fn dynamic(name: impl Into<String>, id: u64) -> Self {
         let name = name.into();
@@ -41,7 +41,7 @@ impl StateTrack {
     place_methods!(self.track);
     appearance_methods!(track.appearance);
 
-    /// The track that the states are drawn on.
+    /// Returns the track on which the states are drawn.
     #[must_use]
     pub const fn track(&self) -> &Track {
         &self.track

@@ -1,4 +1,4 @@
-//! Values made of something else.
+//! Values made from other types: closures, formatted text, iterators, messages.
 
 use core::fmt::{Debug, Display};
 use core::marker::PhantomData;
@@ -7,7 +7,8 @@ use esatto_protozero::Writer;
 
 use crate::event::{AnnotationWriter, DictWriter, ListWriter, Value};
 
-/// Writes a value as `{:?}` shows it. Nothing is allocated, and nothing is formatted unless the event is recorded.
+/// Writes a value as `{:?}` shows it. Nothing is allocated, and nothing is formatted unless the
+/// event is recorded.
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }
@@ -21,12 +22,13 @@ pub const fn debug<T: Debug>(value: T) -> DebugValue<T> {
     DebugValue(value)
 }
 
-/// Writes a value as `{}` shows it. Nothing is allocated, and nothing is formatted unless the event is recorded.
+/// Writes a value as `{}` shows it. Nothing is allocated, and nothing is formatted unless the event
+/// is recorded.
 pub const fn display<T: Display>(value: T) -> DisplayValue<T> {
     DisplayValue(value)
 }
 
-/// Writes a text that repeats: defined once per sequence, and referred to by a number from then on.
+/// Writes a text that repeats. It is defined once per sequence and then referred to by a number.
 ///
 /// ```
 /// # esatto::categories! { static DB = "db"; }
@@ -38,13 +40,13 @@ pub const fn interned(text: &str) -> Interned<'_> {
     Interned(text)
 }
 
-/// Writes a text of JSON, which readers take apart.
+/// Writes JSON text, which readers parse.
 #[must_use]
 pub const fn json(text: &str) -> JsonValue<'_> {
     JsonValue(text)
 }
 
-/// Makes a dictionary of a closure.
+/// Makes a dictionary from a closure.
 ///
 /// ```
 /// # esatto::categories! { static NET = "net"; }
@@ -58,7 +60,8 @@ pub const fn dict<F: Fn(&mut DictWriter<'_>)>(write: F) -> DictValue<F> {
     DictValue(write)
 }
 
-/// Makes an array of what can be iterated over, such as a range or a chain of adaptors. It is cloned each time it is written.
+/// Makes an array from anything that can be iterated, such as a range or a chain of adaptors. The
+/// iterator is cloned each time it is written.
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }
@@ -72,7 +75,8 @@ where
     ListValue(values)
 }
 
-/// Writes a protobuf message. `type_name` is its full name with a dot in front; a reader that knows the type shows its fields.
+/// Writes a protobuf message. `type_name` is its full name with a dot in front; a reader that knows
+/// the type shows its fields.
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }
@@ -87,7 +91,7 @@ pub const fn proto<W: Writer, F: Fn(&mut W::At<'_>)>(type_name: &str, write: F) 
     ProtoValue { type_name, write, writer: PhantomData }
 }
 
-/// What [`debug`] makes.
+/// A value made by [`debug`].
 #[derive(Clone, Copy, Debug)]
 pub struct DebugValue<T>(T);
 
@@ -97,7 +101,7 @@ impl<T: Debug> Value for DebugValue<T> {
     }
 }
 
-/// What [`display`] makes.
+/// A value made by [`display`].
 #[derive(Clone, Copy, Debug)]
 pub struct DisplayValue<T>(T);
 
@@ -107,7 +111,7 @@ impl<T: Display> Value for DisplayValue<T> {
     }
 }
 
-/// What [`interned`] makes.
+/// A value made by [`interned`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Interned<'a>(pub(crate) &'a str);
 
@@ -117,7 +121,7 @@ impl Value for Interned<'_> {
     }
 }
 
-/// What [`json`] makes.
+/// A value made by [`json`].
 #[derive(Clone, Copy, Debug)]
 pub struct JsonValue<'a>(&'a str);
 
@@ -127,7 +131,7 @@ impl Value for JsonValue<'_> {
     }
 }
 
-/// What [`dict`] makes.
+/// A value made by [`dict`].
 #[derive(Clone, Copy)]
 pub struct DictValue<F>(F);
 
@@ -137,7 +141,7 @@ impl<F: Fn(&mut DictWriter<'_>)> Value for DictValue<F> {
     }
 }
 
-/// What [`list`] makes.
+/// A value made by [`list`].
 #[derive(Clone, Copy, Debug)]
 pub struct ListValue<I>(I);
 
@@ -150,7 +154,7 @@ impl<I: IntoIterator<Item: Value> + Clone> Value for ListValue<I> {
     }
 }
 
-/// What [`proto`] makes.
+/// A value made by [`proto`].
 #[derive(Clone, Copy)]
 pub struct ProtoValue<'a, W, F> {
     type_name: &'a str,

@@ -1,4 +1,4 @@
-//! What values are written to.
+//! Writers that values are written to.
 
 use core::fmt::{self, Write as _};
 
@@ -8,13 +8,13 @@ use esatto_schema::{DebugAnnotationWriter, TrackEventWriter, debug_annotation};
 use crate::event::{AnnotationNames, TraceArgs, Value};
 use crate::name::Name;
 
-/// Longest text that a formatted value may have; the rest is cut off.
+/// The longest formatted text; the rest is cut off.
 const MAX_FORMATTED_BYTES: usize = 64 * 1024;
 
 /// Takes one value: an annotation, an entry of a dictionary or an element of an array.
 ///
-/// Each method writes the value and uses the writer up, so that there is never more than one. One that is dropped unused leaves an entry
-/// without value, which a reader passes over.
+/// Each method writes the value and consumes the writer, so there is never more than one. A writer
+/// that is dropped unused leaves an entry without value, which readers skip.
 #[derive(Debug)]
 pub struct AnnotationWriter<'a> {
     out: DebugAnnotationWriter<'a>,
@@ -43,18 +43,19 @@ impl<'a> AnnotationWriter<'a> {
         int(i64) = int_value;
         /// Writes a float.
         double(f64) = double_value;
-        /// Writes a truth value.
+        /// Writes a boolean.
         bool(bool) = bool_value;
         /// Writes a text.
         text(&str) = string_value;
         /// Writes an address; 0 is the null pointer.
         pointer(u64) = pointer_value;
-        /// Writes a text of JSON, which readers take apart.
+        /// Writes JSON text, which readers parse.
         json(&str) = legacy_json_value;
     }
 
-    /// Writes a text that is defined once per sequence, and referred to by a number from then on. Costs a look-up; for texts
-    /// that repeat. Long ones, and those beyond some thousand different ones, are written in full.
+    /// Writes a text that is defined once per sequence and then referred to by a number. Use it for
+    /// texts that repeat, because it costs a look-up. Long texts, and those after some thousand
+    /// different ones, are written in full.
     pub fn interned_text(mut self, text: &str) {
         match self.names.tables.string_value(text) {
             Some(iid) => self.out.string_value_iid(iid),
@@ -62,7 +63,7 @@ impl<'a> AnnotationWriter<'a> {
         };
     }
 
-    /// Writes a formatted text, without allocating. What exceeds 64 KiB is cut off.
+    /// Writes a formatted text, without allocating. Text beyond 64 KiB is cut off.
     ///
     /// ```
     /// # use esatto::{AnnotationWriter, Value};
@@ -78,8 +79,8 @@ impl<'a> AnnotationWriter<'a> {
         format_into(self.out.message().begin(debug_annotation::field::STRING_VALUE), text);
     }
 
-    /// Writes an encoded message. `type_name` is its full name with a dot in front, such as `".perfetto.protos.SourceLocation"`; a reader that
-    /// knows the type shows its fields.
+    /// Writes an encoded message. `type_name` is its full name with a dot in front, such as
+    /// `".perfetto.protos.SourceLocation"`; a reader that knows the type shows its fields.
     pub fn proto(mut self, type_name: &str, bytes: &[u8]) {
         self.type_name(type_name);
         self.out.proto_value(bytes);
@@ -110,7 +111,7 @@ impl<'a> AnnotationWriter<'a> {
         ListWriter { out: self.out, names: self.names }
     }
 
-    /// Every field of `DebugAnnotation`, for what has no method here.
+    /// Returns the writer for every field of `DebugAnnotation` that has no method here.
     #[inline]
     pub fn fields(&mut self) -> &mut DebugAnnotationWriter<'a> {
         &mut self.out
@@ -133,9 +134,9 @@ pub struct DictWriter<'a> {
 }
 
 enum Entries<'a> {
-    /// Of a dictionary.
+    /// The entries of a dictionary.
     Dict(DebugAnnotationWriter<'a>),
-    /// Annotations of an event.
+    /// The annotations of an event.
     Event(&'a mut (dyn Annotated + 'a)),
 }
 
@@ -157,7 +158,7 @@ impl fmt::Debug for Entries<'_> {
     }
 }
 
-/// An event, whatever it borrows.
+/// An event with any lifetime.
 trait Annotated {
     fn annotation(&mut self) -> DebugAnnotationWriter<'_>;
 }
@@ -169,7 +170,7 @@ impl Annotated for TrackEventWriter<'_> {
 }
 
 impl<'a> DictWriter<'a> {
-    /// The annotations of an event.
+    /// Makes a writer for the annotations of an event.
     pub(crate) fn of_event(event: &'a mut TrackEventWriter<'_>, names: &'a mut AnnotationNames) -> Self {
         Self { out: Entries::Event(event), names }
     }
@@ -180,7 +181,8 @@ impl<'a> DictWriter<'a> {
         self
     }
 
-    /// Adds a value whose name is defined once per sequence; what `#[derive(TraceArgs)]` does for each field.
+    /// Adds a value whose name is defined once per sequence, as `#[derive(TraceArgs)]` does for
+    /// each field.
     pub fn add_static(&mut self, name: &'static Name, value: &dyn Value) -> &mut Self {
         let iid = self.names.number(name);
         let mut out = self.out.begin();
@@ -189,7 +191,7 @@ impl<'a> DictWriter<'a> {
         self
     }
 
-    /// Begins a value of this name.
+    /// Begins a value with this name.
     #[inline]
     pub fn entry(&mut self, name: &str) -> AnnotationWriter<'_> {
         let mut out = self.out.begin();
@@ -271,6 +273,7 @@ pub(crate) fn format_into(field: Message<'_>, text: fmt::Arguments<'_>) {
         }
     }
 
-    // It fails if it is too long, or if a `Display` of the program says so: what there is stays.
+    // It fails if the text is too long, or if a `Display` of the program fails. The text so far
+    // stays.
     let _ = Field { bytes: field, left: MAX_FORMATTED_BYTES }.write_fmt(text);
 }

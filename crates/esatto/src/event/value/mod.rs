@@ -1,7 +1,8 @@
 //! Values of debug annotations (`docs/spec/track-event.md` §13).
 //!
-//! [`Value`] says how a type is written, [`AnnotationWriter`] is what it is written to. `standard` has the types of the standard library,
-//! `adapters` makes values of closures, of `Debug` and `Display`, of iterators and of messages.
+//! A [`Value`] writes itself to an [`AnnotationWriter`]. `standard` implements it for the types of
+//! the standard library. `adapters` makes values from closures, `Debug` and `Display`, iterators
+//! and messages.
 
 mod adapters;
 mod annotation_writer;
@@ -24,19 +25,20 @@ pub use annotation_writer::{AnnotationWriter, DictWriter, ListWriter};
 /// | type | is written as |
 /// | --- | --- |
 /// | integers, `NonZero`, atomics; `i128` and `u128` beyond 64 bits | integer; text |
-/// | `f32`, `f64`, `bool` | themselves |
+/// | `f32`, `f64`, `bool` | float, boolean |
 /// | `str`, `String`, `char`, `Path`, `OsStr`, `fmt::Arguments`, IP and socket addresses | text |
 /// | `Duration` | nanoseconds |
 /// | raw pointers, `NonNull` | pointer |
 /// | `()` | null pointer |
 /// | `Option` | the value; `None`: an entry without value |
 /// | `Result` | the value or the error |
-/// | references, `Box`, `Arc`, `Rc`, `Cow` | what they point to |
+/// | references, `Box`, `Arc`, `Rc`, `Cow` | the value behind them |
 /// | slices, arrays, `Vec`, `VecDeque`, sets, tuples | array |
 /// | maps | dictionary |
 ///
-/// [`debug`] and [`display`] write anything as text, [`dict`] and [`list`] make nested values where they are needed,
-/// [`interned`] is for texts that repeat. `#[derive(TraceArgs)]` implements this trait for structs and enumerations. By hand:
+/// [`debug`] and [`display`] write any such value as text. [`dict`] and [`list`] make nested values
+/// in place. [`interned`] is for texts that repeat. `#[derive(TraceArgs)]` implements this trait
+/// for structs and enumerations. By hand:
 ///
 /// ```
 /// use esatto::{AnnotationWriter, Value};
@@ -54,10 +56,10 @@ pub use annotation_writer::{AnnotationWriter, DictWriter, ListWriter};
     note = "implement `esatto::Value` (or derive `TraceArgs`), or write it as text by `esatto::debug(&value)` or `esatto::display(&value)`"
 )]
 pub trait Value {
-    /// Writes the value; the name is written already.
+    /// Writes the value. The name has already been written.
     fn write(&self, out: AnnotationWriter<'_>);
 
-    /// The value, if it is a plain number, address or text: such are written the short way.
+    /// Returns the value if it is a plain number, address or text, which take the fast path.
     #[inline(always)]
     fn plain(&self) -> Option<Arg<'_>> {
         None
@@ -65,9 +67,9 @@ pub trait Value {
 }
 
 /// Something with named parts that can be attached to an event as several annotations
-/// ([`Event::args`](crate::Event::args)), or as one dictionary.
+/// ([`Event::args`](crate::Event::args)) or as one dictionary.
 ///
-/// Made by `#[derive(TraceArgs)]`, together with [`Value`]. By hand:
+/// `#[derive(TraceArgs)]` implements it together with [`Value`]. By hand:
 ///
 /// ```
 /// use esatto::{AnnotationWriter, DictWriter, TraceArgs, Value};
@@ -113,7 +115,7 @@ impl<T: TraceArgs + ?Sized> TraceArgs for Box<T> {
     }
 }
 
-/// Nothing is written for `None`.
+/// `None` writes nothing.
 impl<T: TraceArgs> TraceArgs for Option<T> {
     fn write_args(&self, out: &mut DictWriter<'_>) {
         if let Some(some) = self {

@@ -1,4 +1,4 @@
-//! The types of the standard library.
+//! Values of the standard library's types.
 
 use core::fmt::{self, Display};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
