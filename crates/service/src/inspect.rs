@@ -80,9 +80,9 @@ impl Service {
         let mut held = Vec::new();
         for session in self.sessions.values() {
             let is_exclusive = session.config.exclusive_prio.unwrap_or(0) > 0;
-            let what = match session.state {
+            let what = match session.state() {
                 State::Cloned => Shared::Clones,
-                _ if session.opening.is_some() && is_exclusive => Shared::RisingSessions,
+                _ if session.opening().is_some() && is_exclusive => Shared::RisingSessions,
                 _ => Shared::Sessions,
             };
             held.push(Held { what, peer: user(session.consumer_uid), count: 1 });
@@ -92,7 +92,7 @@ impl Service {
             let what = Shared::Instances(session.id.0);
             held.extend(of_producers.map(|(peer, count)| Held { what, peer, count }));
             let what = Shared::Sequences(session.id.0);
-            held.extend(session.sequence_ids.holders().map(|(&peer, count)| Held { what, peer, count }));
+            held.extend(session.reading.sequence_ids.holders().map(|(&peer, count)| Held { what, peer, count }));
         }
         let clones = self.sessions.clones.values().map(|pending| user(pending.charge().0));
         held.extend(clones.map(|peer| Held { what: Shared::Clones, peer, count: 1 }));
@@ -123,7 +123,7 @@ impl Service {
     pub fn session_views(&self) -> Vec<SessionView> {
         let view = |session: &crate::session::Session| SessionView {
             id: session.id.0,
-            consumer: session.consumer,
+            consumer: session.consumer(),
             buffers: session.buffers.iter().map(|buffer| buffer.0).collect(),
             is_freed: self.sessions.freed.contains_key(&session.id),
         };
@@ -143,7 +143,7 @@ impl Service {
     /// If they do not.
     pub fn assert_consistent(&self) {
         self.buffers.iter().for_each(|buffer| buffer.assert_consistent());
-        self.sessions.values().for_each(|session| session.sequence_ids.assert_consistent());
+        self.sessions.values().for_each(|session| session.reading.sequence_ids.assert_consistent());
         let instances: usize = self.sessions.values().map(|session| session.instances.len()).sum();
         assert_eq!(self.sessions.instances_of.len(), instances, "instances that no session has");
         let registrations: usize = self.producers.iter().map(|producer| producer.registrations).sum();
@@ -159,10 +159,10 @@ impl Service {
             "writers are charged that no producer has, or the reverse"
         );
         let is_charged =
-            |session: &crate::session::Session| session.instances.len() > 0 || session.instance_pool.is_empty();
+            |session: &crate::session::Session| session.instances.len() > 0 || session.members.pool.is_empty();
         assert!(self.sessions.values().all(is_charged), "instances that no session has are charged");
         let waiting = |session: &crate::session::Session| -> usize {
-            session.flushes.values().map(|flush| flush.waiting_for.len()).sum()
+            session.flushes.pending.values().map(|flush| flush.waiting_for.len()).sum()
         };
         let asked: usize = self.producers.iter().map(|producer| producer.flushes.len()).sum();
         assert_eq!(asked, self.sessions.values().map(waiting).sum::<usize>(), "flushes that nobody waits for");

@@ -32,7 +32,7 @@ pub(crate) struct ServiceState<'a> {
 impl ServiceState<'_> {
     /// Everything but producers and data sources.
     fn tell_sessions(&self, uid: i32, parts: &mut Parts, cx: &mut Context<'_>) {
-        let started = self.sessions.values().filter(|session| session.state == State::Started).count();
+        let started = self.sessions.values().filter(|session| session.state() == State::Started).count();
         let count = |len: usize| Some(i32::try_from(len).unwrap_or(i32::MAX));
         let head = TracingServiceState {
             num_sessions: count(self.sessions.len()),
@@ -192,7 +192,7 @@ fn tracing_session(session: &Session) -> TracingSession {
     TracingSession {
         id: Some(session.id.0),
         consumer_uid: Some(session.consumer_uid),
-        state: Some(session.state.name().into()),
+        state: Some(session.state().name().into()),
         unique_session_name: config.unique_session_name.clone(),
         buffer_size_kb: config.buffers.iter().map(|buffer| buffer.size_kb.unwrap_or(0)).collect(),
         duration_ms: Some(config.duration_ms.unwrap_or(0)),
@@ -200,7 +200,7 @@ fn tracing_session(session: &Session) -> TracingSession {
         start_realtime_ns: session.started_realtime_ns.map(|ns| ns as i64),
         bugreport_score: config.bugreport_score,
         bugreport_filename: config.bugreport_filename.clone(),
-        is_started: Some(session.state == State::Started),
+        is_started: Some(session.state() == State::Started),
         ..TracingSession::default()
     }
 }

@@ -7,3 +7,19 @@ pub(crate) mod read_pass;
 pub(crate) mod sequence_ids;
 pub(crate) mod trace_filter;
 pub(crate) mod trusted_fields;
+
+use compression::Codec;
+use sequence_ids::SequenceIds;
+use trace_filter::TraceFilter;
+
+/// State of a session that only read passes use.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    /// The filter of the config. A read pass takes it out and puts it back.
+    pub(crate) filter: Option<TraceFilter>,
+    /// Compression of the packets of a pass.
+    pub(crate) codec: Option<Codec>,
+    pub(crate) sequence_ids: SequenceIds,
+    /// Packets that the check refused.
+    pub(crate) invalid_packets: u64,
+}

@@ -16,16 +16,16 @@ use crate::client_text::{cut, cut_text};
 use crate::context::Context;
 use crate::ids::{BufferId, SessionId};
 use crate::probe::{self, Note};
+use crate::read::Reading;
 use crate::service::Service;
-use crate::session::Session;
 use crate::session::clone::{BufferGroup, CloneFacts, CloneId, PendingClone, Taken};
-use crate::session::flush::{AfterFlush, FlushReason, FlushStrategy};
-use crate::session::instances::Instances;
+use crate::session::flush::{AfterFlush, FlushReason, FlushStrategy, Flushes};
 use crate::session::news::Event;
-use crate::session::scrape::Scrapes;
+use crate::session::phase::Phase;
 use crate::session::state::State;
-use crate::session::trace_file::OutputFile;
+use crate::session::trace_file::{FileState, OutputFile};
 use crate::session::triggers::{Received, Triggers};
+use crate::session::{NewSession, Session};
 
 /// The session id that means: the best one for a bug report.
 const BUGREPORT_SESSION: u64 = u64::MAX;
@@ -64,12 +64,12 @@ impl Service {
         let (source, is_bugreport) = self.source_of(&request, uid)?;
         self.sessions.check_clone_limits(uid)?;
         let session = self.sessions.get(source).ok_or("the session is gone")?;
-        let bytes = session.buffer_bytes + session.sequence_ids.bytes();
+        let bytes = session.buffer_bytes + session.reading.sequence_ids.bytes();
         self.sessions.check_memory(uid, 0, bytes, self.buffers.max_bytes)?;
-        if session.opening.is_some() || session.clone.as_ref().is_some_and(|clone| clone.reply.is_some()) {
+        if session.opening().is_some() || session.clone_facts().is_some_and(|clone| clone.reply.is_some()) {
             return Err("the session is not complete yet".to_owned());
         }
-        let streams = session.file.is_some();
+        let streams = session.file.open().is_some();
         if streams && !file_attached {
             return Err("the session streams into a file: a file descriptor is needed to copy it to".to_owned());
         }
@@ -123,7 +123,7 @@ impl Service {
         let id = request.session_id().unwrap_or(0);
         if id == BUGREPORT_SESSION {
             let score = |session: &&Session| session.config.bugreport_score.unwrap_or(0);
-            let is_candidate = |session: &&Session| session.state == State::Started && score(session) > 0;
+            let is_candidate = |session: &&Session| session.state() == State::Started && score(session) > 0;
             // Of equal scores the oldest session.
             let best = self.sessions.values().filter(is_candidate).filter(is_allowed).rev().max_by_key(score);
             let best = best.ok_or("there is no session with a bugreport_score to clone")?;
@@ -133,7 +133,7 @@ impl Service {
         let source = if id != 0 {
             self.sessions.get(SessionId(id))
         } else {
-            let is_named = |session: &&Session| session.state != State::Cloned && session.unique_name() == name;
+            let is_named = |session: &&Session| session.state() != State::Cloned && session.unique_name() == name;
             self.sessions.values().find(is_named).filter(|_| !name.is_empty())
         };
         let source = source.ok_or("there is no such session to clone")?;
@@ -228,8 +228,7 @@ impl Service {
             return self.abandon_clone(id, Some("this consumer has a session already"), cx);
         }
         let Some(pending) = self.sessions.clones.remove(&id) else { return };
-        let copy =
-            pending.file.map(|to| (self.sessions.get(pending.source).and_then(|source| source.file.as_ref()), to));
+        let copy = pending.file.map(|to| (self.sessions.get(pending.source).and_then(|source| source.file.open()), to));
         let copy = copy.map(|(from, to)| (from.map(|from| from.id), to));
         let Some(id) = self.make_clone(id, pending, cx) else { return };
         match copy {
@@ -251,7 +250,7 @@ impl Service {
     fn make_clone(&mut self, clone: CloneId, pending: PendingClone, cx: &mut Context<'_>) -> Option<SessionId> {
         let mut events = Vec::new();
         let mut buffers = Vec::with_capacity(pending.buffers.len());
-        let sequence_ids = &self.sessions.get(pending.source)?.sequence_ids;
+        let sequence_ids = &self.sessions.get(pending.source)?.reading.sequence_ids;
         // In the same file the sequences go on, in one of its own they begin.
         let sequence_ids = if pending.file.is_some() { sequence_ids.clone() } else { sequence_ids.restarted() };
         let mut buffer_bytes = sequence_ids.bytes();
@@ -269,62 +268,45 @@ impl Service {
 
         let mut news = source.news.for_clone(pending.started_ns);
         news.events.append(&mut events);
-        let bytes_written = source.file.as_ref().map_or(0, |file| file.bytes_written);
-        let file = pending.file.map(|id| OutputFile { id, is_opening: true, bytes_written, writes: 0, pass: None });
-        let session = Session {
+        let bytes_written = source.file.open().map_or(0, |file| file.bytes_written);
+        let mut session = Session::new(NewSession {
             id,
-            consumer: Some(pending.call.client),
+            consumer: pending.call.client,
             consumer_uid: pending.uid,
-            detach_key: None,
-            // As good as a clone, which nothing else needs: code is what it would cost.
+            // TraceConfig implements no Clone, because only clones need it and the code would be large.
             config: TraceConfig::decode(&source.config.encode()).unwrap_or_default(),
             config_bytes: source.config_bytes.clone(),
-            source_configs: Vec::new(),
-            patterns: Vec::new(),
             uuid: (uuid_msb, source.uuid.1),
-            state: State::Cloned,
-            state_since_ns: cx.now.boottime_ns,
-            started_realtime_ns: source.started_realtime_ns,
+            phase: Phase::Cloned(CloneFacts { trigger: pending.trigger, reply: Some(pending.call) }),
             buffers,
             buffer_bytes,
-            instances: Instances::default(),
-            entries_by_name: Default::default(),
-            instance_configs: Default::default(),
-            members: Default::default(),
-            instance_pool: Default::default(),
-            flush_strategy: FlushStrategy::Never,
-            flushes: Default::default(),
-            scrapes: Scrapes::default(),
-            streams_to_file: file.is_some(),
-            sequence_ids,
-            file,
-            trace_filter: source.trace_filter.clone().filter(|_| !pending.skips_filter),
-            codec: source.codec,
-            end_error: None,
-            all_started_reported: false,
-            triggers: Triggers::of_clone(&mut source.triggers),
-            boost: None,
-            opening: None,
-            clone: Some(CloneFacts { trigger: pending.trigger, reply: Some(pending.call) }),
-            news,
-            invalid_packets: source.invalid_packets,
-            instances_refused: source.instances_refused,
-            triggers_lost: source.triggers_lost,
-            concurrent_lost: source.concurrent_lost,
-            flushes_requested: source.flushes_requested,
-            flushes_succeeded: source.flushes_succeeded,
-            flushes_failed: source.flushes_failed,
-            final_flush_outcome: Some(match pending.is_flushed {
+            file: pending.file.map(|id| OutputFile::opening(id, bytes_written)),
+            reading: Reading {
+                filter: source.reading.filter.clone().filter(|_| !pending.skips_filter),
+                codec: source.reading.codec,
+                sequence_ids,
+                invalid_packets: source.reading.invalid_packets,
+            },
+        });
+        session.started_realtime_ns = source.started_realtime_ns;
+        session.triggers = Triggers::of_clone(&mut source.triggers);
+        session.news = news;
+        session.flushes = Flushes {
+            requested: source.flushes.requested,
+            succeeded: source.flushes.succeeded,
+            failed: source.flushes.failed,
+            final_outcome: Some(match pending.is_flushed {
                 true => FinalFlushOutcome::FINAL_FLUSH_SUCCEEDED,
                 false => FinalFlushOutcome::FINAL_FLUSH_FAILED,
             }),
+            ..Flushes::new(FlushStrategy::Never)
         };
         self.sessions.insert(session);
         probe::note(Note::CloneMade { clone: clone.0, session: id.0 });
         let (uid, source) = (pending.uid, pending.source.0);
         let unfiltered = if pending.skips_filter { ", not filtered" } else { "" };
         cx.info(format!("session {} of uid {uid} is a clone of session {source}{unfiltered}", id.0));
-        self.sessions.enter(id, State::Cloned, cx);
+        self.sessions.announce(id, cx);
         self.sessions.get_mut(id)?.record(Event::TracingDisabled, true, cx.now);
         self.consumers.get_mut(pending.call.client)?.session = Some(id);
         Some(id)
@@ -340,13 +322,13 @@ impl Service {
         let id = session.id;
         match result {
             Ok(()) => {
-                if let Some(file) = &mut session.file {
-                    file.is_opening = false;
+                if let Some(file) = session.file.open_mut() {
+                    file.state = FileState::Idle;
                 }
                 self.write_file(id, true, cx);
             }
             Err(error) => {
-                session.file = None;
+                session.file.close();
                 self.sessions.files.remove(&file);
                 cx.push(Output::CloseFile(file));
                 self.clone_is_complete(id, Some(format!("the trace file cannot be copied: {error}")), cx);
@@ -361,9 +343,9 @@ impl Service {
     pub(crate) fn clone_is_complete(&mut self, id: SessionId, error: Option<String>, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.end_error.clone_from(&error);
-        let made = Made { uuid: session.uuid, is_in_file: session.streams_to_file };
-        let is_left = session.consumer.is_none() && session.detach_key.is_some() && session.streams_to_file;
-        let call = session.clone.as_mut().and_then(|clone| clone.reply.take());
+        let made = Made { uuid: session.uuid, is_in_file: session.file.is_used() };
+        let is_left = session.is_detached() && session.file.is_used();
+        let call = session.clone_facts_mut().and_then(|clone| clone.reply.take());
         let is_over = call.is_some() && (error.is_some() || is_left);
         if let Some(call) = call {
             self.reply_clone(call, error.map_or(Ok(made), Err), cx);
@@ -382,7 +364,7 @@ impl Service {
     /// A session goes: nothing more can be taken from it, nor given by it.
     pub(crate) fn abandon_clones_of(&mut self, session: SessionId, cx: &mut Context<'_>) {
         self.abandon_clones(|pending| pending.source == session, Some("the session ended"), cx);
-        let reply = self.sessions.get_mut(session).and_then(|session| session.clone.as_mut()?.reply.take());
+        let reply = self.sessions.get_mut(session).and_then(|session| session.clone_facts_mut()?.reply.take());
         if let Some(call) = reply {
             self.reply_clone(call, Err("the clone was freed before its file was complete".to_owned()), cx);
         }

@@ -15,6 +15,7 @@ use crate::encode::{put_message, put_varint};
 use crate::frame_limits::FULL_BODY_BYTES;
 use crate::ids::{InstanceId, SessionId};
 use crate::service::Service;
+use crate::session::ConsumerLink;
 use crate::session::flush::{AfterFlush, FlushReason};
 
 impl Service {
@@ -102,7 +103,7 @@ impl Service {
     fn get_trace_stats(&mut self, call: CallId, session: Option<SessionId>, cx: &mut Context<'_>) {
         let totals = self.totals();
         let Some(session) = session.and_then(|session| self.sessions.get_mut(session)) else { return cx.reject(call) };
-        let filter_stats = session.trace_filter.as_ref().map(|filter| Box::new(filter.stats()));
+        let filter_stats = session.reading.filter.as_ref().map(|filter| Box::new(filter.stats()));
         let stats = session.encode_stats(filter_stats, FULL_BODY_BYTES - 8, &totals, &self.buffers, &mut self.work);
         // GetTraceStatsResponse { trace_stats = 1 }
         let mut reply = Vec::with_capacity(stats.len() + 8);
@@ -116,7 +117,7 @@ impl Service {
         let Some(session) = consumer.session.and_then(|session| self.sessions.get(session)) else { return };
         let id = session.id;
         let instances = if observes.instances { session.instances.ids() } else { Vec::new() };
-        if observes.all_started && session.all_started_reported {
+        if observes.all_started && session.instances.is_start_reported {
             self.consumers.notify_all_started(call.client);
         }
         cx.charge(instances.len());
@@ -141,7 +142,7 @@ impl Service {
         self.abandon_clones_for(client, cx);
         if let Some(session) = consumer.session {
             if let Some(session) = self.sessions.get_mut(session) {
-                session.consumer = None;
+                session.link = ConsumerLink::Absent;
             }
             self.free_for_consumer(session, cx);
         }
@@ -151,7 +152,7 @@ impl Service {
     /// a clone.
     pub(crate) fn notify_disabled(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if session.clone.is_some() {
+        if session.clone_facts().is_some() {
             let error = session.end_error.clone();
             return self.clone_is_complete(id, error, cx);
         }
@@ -159,7 +160,7 @@ impl Service {
             return;
         }
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if session.consumer.is_none() && session.detach_key.is_some() && session.end_error.is_none() {
+        if session.is_detached() && session.end_error.is_none() {
             // What a detached session recorded is in its file, or lost. Only an error waits for a
             // consumer to be told.
             self.free(id, None, cx);
@@ -170,7 +171,7 @@ impl Service {
     /// keeps its error, for a consumer that attaches later.
     pub(crate) fn answer_end(&mut self, id: SessionId, cx: &mut Context<'_>) -> bool {
         let Some(session) = self.sessions.get(id) else { return false };
-        let consumer = session.consumer.and_then(|client| self.consumers.get_mut(client));
+        let consumer = session.consumer().and_then(|client| self.consumers.get_mut(client));
         let Some(call) = consumer.and_then(|consumer| consumer.enable_call.take()) else { return false };
         reply_disabled(call, session.end_error.clone(), cx);
         true
@@ -179,16 +180,13 @@ impl Service {
     fn detach(&mut self, call: CallId, key: &[u8], cx: &mut Context<'_>) {
         let Some(consumer) = self.consumers.get_mut(call.client) else { return cx.reject(call) };
         let uid = consumer.uid;
-        let is_taken = self
-            .sessions
-            .values()
-            .any(|session| session.consumer_uid == uid && session.detach_key.as_deref() == Some(key));
+        let is_taken =
+            self.sessions.values().any(|session| session.consumer_uid == uid && session.is_detached_with(key));
         let session = consumer.session.and_then(|session| self.sessions.get_mut(session));
         let Some(session) = session.filter(|_| !key.is_empty() && key.len() <= MAX_NAME_BYTES && !is_taken) else {
             return cx.reject(call);
         };
-        session.detach_key = Some(key.to_vec());
-        session.consumer = None;
+        session.link = ConsumerLink::Detached { key: key.to_vec() };
         consumer.session = None;
         if let Some(earlier) = consumer.enable_call.take().and_then(|call| consumer.detached_call.replace(call)) {
             cx.reject(earlier);
@@ -202,18 +200,16 @@ impl Service {
     fn attach(&mut self, call: CallId, key: &[u8], cx: &mut Context<'_>) {
         let Some(consumer) = self.consumers.get_mut(call.client) else { return cx.reject(call) };
         let uid = consumer.uid;
-        let detached = self.sessions.values_mut().find(|session| {
-            session.consumer.is_none() && session.consumer_uid == uid && session.detach_key.as_deref() == Some(key)
-        });
+        let detached =
+            self.sessions.values_mut().find(|session| session.consumer_uid == uid && session.is_detached_with(key));
         let Some(session) = detached.filter(|_| consumer.session.is_none()) else { return cx.reject(call) };
-        session.detach_key = None;
-        session.consumer = Some(call.client);
+        session.link = ConsumerLink::Attached(call.client);
         consumer.session = Some(session.id);
         // AttachResponse { trace_config = 1 }
         let mut response = vec![1 << 3 | 2];
         put_varint(&mut response, session.config_bytes.len() as u64);
         response.extend_from_slice(&session.config_bytes);
-        let are_started = session.all_started_reported;
+        let are_started = session.instances.is_start_reported;
         cx.reply(call, response);
         if are_started {
             self.consumers.notify_all_started(call.client);

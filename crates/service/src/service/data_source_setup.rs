@@ -32,7 +32,7 @@ impl Service {
     /// producers. They are started if the session is.
     pub(crate) fn set_up_all(&mut self, id: SessionId, is_left_out: impl Fn(ProducerId) -> bool, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get(id) else { return };
-        let is_started = session.state == State::Started;
+        let is_started = session.state() == State::Started;
         for entry in 0..session.config.data_sources.len() {
             let mut from = (ProducerId(0), FIRST);
             loop {
@@ -98,8 +98,8 @@ impl Service {
             cx.warn(format!("session {}: data source entry {entry} has no buffer", session_id.0));
             return None;
         };
-        let member = session.members.get_mut(&producer.id)?;
-        if !session.instance_pool.take(INSTANCES, &producer.peer, member.instances, 1) {
+        let member = session.members.by_producer.get_mut(&producer.id)?;
+        if !session.members.pool.take(INSTANCES, &producer.peer, member.instances, 1) {
             if !core::mem::replace(&mut member.is_refused, true) {
                 cx.warn(format!(
                     "session {}: data source {:?} of producer {} of uid {} is refused: the share of this producer are \
@@ -194,8 +194,10 @@ impl Service {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         let Some(instance) = session.instances.remove(id) else { return };
         let producer = instance.producer;
-        if let (Some(member), Some(producer)) = (session.members.get_mut(&producer), self.producers.get(producer)) {
-            session.instance_pool.give_back(INSTANCES, &producer.peer, member.instances, 1);
+        if let (Some(member), Some(producer)) =
+            (session.members.by_producer.get_mut(&producer), self.producers.get(producer))
+        {
+            session.members.pool.give_back(INSTANCES, &producer.peer, member.instances, 1);
             member.instances -= 1;
         }
         self.sessions.instances_of.remove(&(producer, instance.name, session_id, id));

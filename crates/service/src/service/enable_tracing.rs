@@ -5,28 +5,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use esatto_protozero::Owned;
 use esatto_schema::{EnableTracingRequestReader, TraceConfig};
 
-use crate::api::{CallId, FileId, Output};
+use crate::api::{CallId, Output};
 use crate::client_text::cut_text;
 use crate::consumer::reply_disabled;
 use crate::context::Context;
-use crate::ids::{BufferId, SessionId};
-use crate::name_pattern::{NamePattern, Quota};
+use crate::ids::SessionId;
+use crate::name_pattern::Quota;
 use crate::priority_boost;
+use crate::read::Reading;
 use crate::read::compression::Codec;
-use crate::read::sequence_ids::SequenceIds;
 use crate::read::trace_filter::TraceFilter;
 use crate::service::Service;
-use crate::session::Session;
 use crate::session::config_check;
-use crate::session::flush::FlushStrategy;
-use crate::session::instances::Instances;
-use crate::session::members::{Entries, Member, raw_source_configs};
-use crate::session::news::News;
+use crate::session::flush::{FlushStrategy, Flushes};
+use crate::session::members::{ConfigEntries, Member, raw_source_configs};
 use crate::session::pending_resources::PendingResources;
-use crate::session::scrape::Scrapes;
+use crate::session::phase::Phase;
 use crate::session::state::State;
 use crate::session::trace_file::OutputFile;
 use crate::session::triggers;
+use crate::session::{NewSession, Session};
 
 impl Service {
     pub(crate) fn enable_tracing_call(
@@ -76,8 +74,7 @@ impl Service {
         let patterns = config_check::compile_patterns(config, &quota)?;
         let trigger_patterns = triggers::compile_patterns(config, &quota)?;
         self.sessions.check_against_sessions(config, uid, self.producers.is_locked_down, cx)?;
-        let trace_filter =
-            config.trace_filter.as_deref().map(|filter| TraceFilter::load(filter, &quota)).transpose()?;
+        let filter = config.trace_filter.as_deref().map(|filter| TraceFilter::load(filter, &quota)).transpose()?;
         let codec = Codec::of(config)?;
         let boost = priority_boost::boost_of(config)?;
         let path = file_path(config, request.file_attached)?;
@@ -100,16 +97,27 @@ impl Service {
                 cx.push(Output::AdoptFile { file, call: request.call });
             }
         }
-        let session = self.new_session(id, uid, (buffers, patterns), request, file);
-        let session = Session {
-            triggers: triggers::Triggers::new(trigger_patterns),
-            trace_filter,
-            codec,
-            boost,
-            opening: Some(opening),
-            ..session
-        };
-        if let Some(consumer) = session.consumer.and_then(|client| self.consumers.get_mut(client)) {
+        let given = (config.trace_uuid_msb.unwrap_or(0), config.trace_uuid_lsb.unwrap_or(0));
+        let entries = ConfigEntries::new(config, request.source_configs, patterns);
+        let flushes = Flushes::new(FlushStrategy::of(config));
+        let mut session = Session::new(NewSession {
+            id,
+            consumer: request.call.client,
+            consumer_uid: uid,
+            buffer_bytes: bytes_of_buffers(config),
+            config: request.config,
+            config_bytes: request.config_bytes,
+            uuid: if given == (0, 0) { self.random.uuid() } else { given },
+            phase: Phase::Opening(opening),
+            buffers,
+            file: file.map(|id| OutputFile::opening(id, 0)),
+            reading: Reading { filter, codec, ..Reading::default() },
+        });
+        session.entries = entries;
+        session.flushes = flushes;
+        session.triggers = triggers::Triggers::new(trigger_patterns);
+        session.boost = boost;
+        if let Some(consumer) = session.consumer().and_then(|client| self.consumers.get_mut(client)) {
             consumer.session = Some(id);
         }
         self.sessions.listeners.add(&session);
@@ -119,68 +127,10 @@ impl Service {
         Ok(())
     }
 
-    fn new_session(
-        &mut self,
-        id: SessionId,
-        consumer_uid: i32,
-        (buffers, patterns): (Vec<BufferId>, Vec<Vec<NamePattern>>),
-        request: Request,
-        file: Option<FileId>,
-    ) -> Session {
-        let config = request.config;
-        let buffer_bytes = bytes_of_buffers(&config);
-        let entries_by_name = Entries::by_name(&config);
-        let given = (config.trace_uuid_msb.unwrap_or(0), config.trace_uuid_lsb.unwrap_or(0));
-        Session {
-            id,
-            consumer: Some(request.call.client),
-            consumer_uid,
-            detach_key: None,
-            flush_strategy: FlushStrategy::of(&config),
-            config,
-            config_bytes: request.config_bytes,
-            source_configs: request.source_configs,
-            uuid: if given == (0, 0) { self.random.uuid() } else { given },
-            state: State::Disabled,
-            state_since_ns: 0,
-            started_realtime_ns: None,
-            patterns,
-            buffers,
-            buffer_bytes,
-            instances: Instances::default(),
-            entries_by_name,
-            instance_configs: BTreeMap::new(),
-            members: BTreeMap::new(),
-            instance_pool: Default::default(),
-            flushes: Default::default(),
-            scrapes: Scrapes::default(),
-            streams_to_file: file.is_some(),
-            file: file.map(|id| OutputFile { id, is_opening: true, bytes_written: 0, writes: 0, pass: None }),
-            trace_filter: None,
-            codec: None,
-            end_error: None,
-            all_started_reported: false,
-            triggers: triggers::Triggers::default(),
-            clone: None,
-            news: News::default(),
-            sequence_ids: SequenceIds::default(),
-            invalid_packets: 0,
-            instances_refused: 0,
-            triggers_lost: 0,
-            concurrent_lost: 0,
-            flushes_requested: 0,
-            flushes_succeeded: 0,
-            flushes_failed: 0,
-            final_flush_outcome: None,
-            boost: None,
-            opening: None,
-        }
-    }
-
     /// ChangeTraceConfig: only the producer name filters are taken over.
     pub(crate) fn change_config(&mut self, id: SessionId, config: TraceConfig, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if !matches!(session.state, State::Configured | State::Started) {
+        if !matches!(session.state(), State::Configured | State::Started) {
             return cx.warn(format!("session {} is over, its config cannot change", id.0));
         }
         let patterns = match config_check::compile_patterns(&config, &Quota::default()) {
@@ -196,7 +146,7 @@ impl Service {
         cx.charge(config.data_sources.len() + session.config.data_sources.len());
         // As good as a clone, which nothing else needs: code is what it would cost.
         let Ok(mut changed) = TraceConfig::decode(&session.config.encode()) else { return };
-        let mut compiled = session.patterns.clone();
+        let mut compiled = session.entries.patterns.clone();
         let mut is_changed = false;
         for (source, compiled) in changed.data_sources.iter_mut().zip(&mut compiled) {
             let name = source.config.as_ref().and_then(|config| config.name.as_deref()).unwrap_or_default();
@@ -218,9 +168,9 @@ impl Service {
             return cx.warn(format!("session {}: its config cannot change: {error}", id.0));
         }
         session.config = changed;
-        session.patterns = compiled;
+        session.entries.patterns = compiled;
         session.config_bytes = config_bytes;
-        session.members.values_mut().for_each(Member::forget_filters);
+        session.members.by_producer.values_mut().for_each(Member::forget_filters);
         let known: BTreeSet<_> = session.instances.iter().map(|instance| instance.producer).collect();
         cx.charge(session.instances.len());
         self.set_up_all(id, |producer| known.contains(&producer), cx);

@@ -12,7 +12,7 @@ use crate::read::packet_sink::FileSink;
 use crate::service::Service;
 use crate::session::flush::{AfterFlush, FlushReason, FlushStrategy};
 use crate::session::state::State;
-use crate::session::trace_file::FilePass;
+use crate::session::trace_file::{FilePass, FileState};
 use crate::timers::Purpose;
 
 /// Bytes collected before a batch is handed to the owner.
@@ -27,11 +27,11 @@ const MAX_WRITES: usize = 2;
 impl Service {
     /// The write period is over.
     pub(crate) fn write_file_period(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get(session_id).filter(|session| session.state == State::Started) else {
+        let Some(session) = self.sessions.get(session_id).filter(|session| session.state() == State::Started) else {
             return;
         };
         let period_ms = session.file_write_period_ms();
-        let flushes_first = session.flush_strategy == FlushStrategy::BeforeFileWrites;
+        let flushes_first = session.flushes.strategy == FlushStrategy::BeforeFileWrites;
         self.timers.set_periodic(session_id, Purpose::WriteFile, TimerClock::Monotonic, period_ms, cx);
         if flushes_first {
             self.flush(session_id, 0, FlushReason::Periodic, AfterFlush::WriteFile, cx);
@@ -43,9 +43,9 @@ impl Service {
     /// Begins a write pass, or lets the one under way go on to what came since.
     pub(crate) fn write_file(&mut self, session_id: SessionId, is_final: bool, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
-        let Some(file) = session.file.as_mut().filter(|file| !file.is_opening) else { return };
-        let is_final = is_final || file.pass.is_some_and(|pass| pass.is_final);
-        file.pass = Some(FilePass { is_final, has_more: true });
+        let Some(file) = session.file.open_mut().filter(|file| file.state != FileState::Opening) else { return };
+        let is_final = is_final || file.pass().is_some_and(|pass| pass.is_final);
+        file.state = FileState::Writing(FilePass { is_final, has_more: true });
         if is_final {
             session.news.stats = true;
         }
@@ -58,7 +58,7 @@ impl Service {
             return self.continue_drain(id, result, cx);
         }
         let session = self.sessions.of_file(file);
-        let Some((session, file)) = session.and_then(|session| session.file.take().map(|file| (session, file))) else {
+        let Some(session) = session.filter(|session| session.file.open().is_some()) else {
             // What was handed over when its session went.
             if let Err(error) = result {
                 cx.error(format!("the end of a trace file could not be written: {error}"));
@@ -66,8 +66,9 @@ impl Service {
             return;
         };
         let session_id = session.id;
-        let file = session.file.insert(file);
-        file.writes = file.writes.saturating_sub(1);
+        if let Some(file) = session.file.open_mut() {
+            file.writes = file.writes.saturating_sub(1);
+        }
         if let Err(error) = result {
             let path = session.config.output_path.as_ref().map(|path| format!(" {path}")).unwrap_or_default();
             let error = format!("the trace file{path} cannot be written: {error}");
@@ -81,8 +82,8 @@ impl Service {
     /// Keeps the owner busy, and ends the pass when everything is written.
     fn write_batches(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         loop {
-            let file = self.sessions.get(session_id).and_then(|session| session.file.as_ref());
-            let Some((file, pass)) = file.and_then(|file| Some((file, file.pass?))) else { return };
+            let file = self.sessions.get(session_id).and_then(|session| session.file.open());
+            let Some((file, pass)) = file.and_then(|file| Some((file, file.pass()?))) else { return };
             match file.writes {
                 0 if !pass.has_more => return self.finish_pass(session_id, cx),
                 MAX_WRITES.. => return,
@@ -95,7 +96,7 @@ impl Service {
     /// Hands the next batch of the pass to the owner.
     fn write_batch(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get(session_id) else { return };
-        let Some(file) = &session.file else { return };
+        let Some(file) = session.file.open() else { return };
         let id = file.id;
         let max = session.config.max_file_size_bytes.filter(|&max| max != 0);
         let mut sink = FileSink::new(
@@ -105,9 +106,9 @@ impl Service {
         let has_more = self.read_session(session_id, BATCH_BYTES, &mut sink, cx.now);
 
         let (bytes, is_full) = sink.into_bytes();
-        let Some(file) = self.sessions.get_mut(session_id).and_then(|session| session.file.as_mut()) else { return };
+        let Some(file) = self.sessions.get_mut(session_id).and_then(|session| session.file.open_mut()) else { return };
         file.bytes_written += bytes.len() as u64;
-        if let Some(pass) = &mut file.pass {
+        if let FileState::Writing(pass) = &mut file.state {
             pass.has_more = has_more && !is_full;
         }
         // A batch without bytes that used up the work of its turn is written all the same: the next
@@ -125,8 +126,9 @@ impl Service {
     fn finish_pass(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         let syncs = session.config.fflush_post_write == Some(FFlushMode::FFLUSH_ENABLED);
-        let Some(file) = &mut session.file else { return };
-        let pass = file.pass.take();
+        let Some(file) = session.file.open_mut() else { return };
+        let pass = file.pass();
+        file.state = FileState::Idle;
         cx.out.forget_buffers();
         if pass.is_some_and(|pass| pass.is_final) {
             self.close_file(session_id, cx);
@@ -137,7 +139,7 @@ impl Service {
 
     /// Nothing more can be written: the session ends.
     fn end_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let is_over = |session: &crate::session::Session| matches!(session.state, State::Disabled | State::Cloned);
+        let is_over = |session: &crate::session::Session| matches!(session.state(), State::Disabled | State::Cloned);
         let is_over = self.sessions.get(session_id).is_some_and(is_over);
         if is_over {
             return self.close_file(session_id, cx);
@@ -153,7 +155,7 @@ impl Service {
     }
 
     fn sync_and_forget_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(file) = self.sessions.get_mut(session_id).and_then(|session| session.file.take()) else { return };
+        let Some(file) = self.sessions.get_mut(session_id).and_then(|session| session.file.close()) else { return };
         self.sessions.files.remove(&file.id);
         cx.push(Output::SyncFile(file.id));
         cx.push(Output::CloseFile(file.id));
@@ -164,16 +166,16 @@ impl Service {
     pub(crate) fn complete_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) -> bool {
         loop {
             let Some(session) = self.sessions.get_mut(session_id) else { return true };
-            let Some(file) = &mut session.file else { return true };
-            if file.is_opening {
+            let Some(file) = session.file.open() else { return true };
+            if file.state == FileState::Opening {
                 // Never opened as far as the service knows; closed when the owner says so.
                 let id = file.id;
-                session.file = None;
+                session.file.close();
                 self.sessions.files.remove(&id);
                 self.notify_disabled(session_id, cx);
                 return true;
             }
-            match file.pass {
+            match file.pass() {
                 Some(pass) if pass.has_more && file.writes >= MAX_WRITES => return false,
                 Some(pass) if pass.has_more => self.write_batch(session_id, cx),
                 Some(pass) if pass.is_final => self.close_file(session_id, cx),

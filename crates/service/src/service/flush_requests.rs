@@ -71,7 +71,7 @@ impl Service {
         while let Some(entry) = found.flushes.first_entry().filter(|entry| *entry.key() <= up_to) {
             cx.charge(1);
             let (id, session) = entry.remove_entry();
-            let flush = sessions.get_mut(session).and_then(|session| session.flushes.get_mut(&id));
+            let flush = sessions.get_mut(session).and_then(|session| session.flushes.pending.get_mut(&id));
             let Some(flush) = flush else { continue };
             if flush.waiting_for.remove(&producer) && flush.waiting_for.is_empty() && !flush.is_over {
                 complete.entry(session).or_default().push((id, true));
@@ -86,7 +86,7 @@ impl Service {
 
     /// A flush is over: every producer answered, or the time is.
     pub(crate) fn finish_flush(&mut self, session_id: SessionId, id: u64, succeeded: bool, cx: &mut Context<'_>) {
-        let flush = self.sessions.get(session_id).and_then(|session| session.flushes.get(&id));
+        let flush = self.sessions.get(session_id).and_then(|session| session.flushes.pending.get(&id));
         if flush.is_some_and(|flush| !flush.is_over) {
             self.scrape_flushed(session_id, vec![(id, succeeded)], cx);
         }
@@ -96,7 +96,7 @@ impl Service {
     fn scrape_flushed(&mut self, session_id: SessionId, flushes: Vec<(u64, bool)>, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         for (id, _) in &flushes {
-            if let Some(flush) = session.flushes.get_mut(id) {
+            if let Some(flush) = session.flushes.pending.get_mut(id) {
                 flush.is_over = true;
             }
         }
@@ -109,7 +109,7 @@ impl Service {
     /// A flush is over, and what was not committed is copied.
     pub(crate) fn end_flush(&mut self, session_id: SessionId, id: u64, succeeded: bool, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
-        let Some(flush) = session.flushes.remove(&id) else { return };
+        let Some(flush) = session.flushes.pending.remove(&id) else { return };
         for producer in &flush.waiting_for {
             cx.charge(1);
             if let Some(producer) = self.producers.get_mut(*producer) {
@@ -130,9 +130,9 @@ impl Service {
         }
         session.record(Event::AllDataSourcesFlushed, true, cx.now);
         if succeeded {
-            session.flushes_succeeded += 1;
+            session.flushes.succeeded += 1;
         } else {
-            session.flushes_failed += 1;
+            session.flushes.failed += 1;
             cx.warn(format!("session {}: flush {id} timed out", session_id.0));
         }
         self.after_flush(session_id, flush.then, succeeded, cx);
@@ -147,11 +147,11 @@ impl Service {
             AfterFlush::Clone(clone, group) => self.take_group(clone, group, succeeded, cx),
             AfterFlush::StopSession => {
                 let Some(session) = self.sessions.get_mut(session_id) else { return };
-                session.final_flush_outcome = Some(match succeeded {
+                session.flushes.final_outcome = Some(match succeeded {
                     true => FinalFlushOutcome::FINAL_FLUSH_SUCCEEDED,
                     false => FinalFlushOutcome::FINAL_FLUSH_FAILED,
                 });
-                if session.consumer.is_some() {
+                if session.consumer().is_some() {
                     self.disable(session_id, false, None, cx);
                 } else {
                     self.free(session_id, None, cx);
@@ -161,10 +161,10 @@ impl Service {
     }
 
     pub(crate) fn periodic_flush(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get(session_id).filter(|session| session.state == State::Started) else {
+        let Some(session) = self.sessions.get(session_id).filter(|session| session.state() == State::Started) else {
             return;
         };
-        if let FlushStrategy::Periodic { period_ms } = session.flush_strategy {
+        if let FlushStrategy::Periodic { period_ms } = session.flushes.strategy {
             self.timers.set_periodic(session_id, Purpose::PeriodicFlush, TimerClock::Monotonic, period_ms, cx);
             self.flush(session_id, 0, FlushReason::Periodic, AfterFlush::Nothing, cx);
         }
@@ -182,7 +182,7 @@ impl Service {
     }
 
     pub(crate) fn clear_incremental_state(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get(session_id).filter(|session| session.state == State::Started) else {
+        let Some(session) = self.sessions.get(session_id).filter(|session| session.state() == State::Started) else {
             return;
         };
         let mut requests: BTreeMap<ProducerId, Vec<InstanceId>> = BTreeMap::new();
@@ -209,7 +209,7 @@ impl Service {
     pub(crate) fn record_slow_start(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let slow = self.names_of(session_id, |instance| instance.state != InstanceState::Started, cx);
         if let Some(session) = self.sessions.get_mut(session_id) {
-            if !session.all_started_reported && session.state == State::Started {
+            if !session.instances.is_start_reported && session.state() == State::Started {
                 session.record(Event::SlowStartingDataSources(slow), false, cx.now);
             }
         }

@@ -14,8 +14,8 @@ use crate::consumer::reply_disabled;
 use crate::context::Context;
 use crate::ids::SessionId;
 use crate::service::Service;
-use crate::session::Session;
 use crate::session::freed::FreedSession;
+use crate::session::{ConsumerLink, Session};
 use crate::timers::Purpose;
 
 /// Milliseconds that a drain may last without a batch being written. Protects the buffers and the
@@ -32,9 +32,7 @@ impl Service {
 
     /// Keeps a session that was freed until its file is complete.
     pub(crate) fn begin_drain(&mut self, mut session: Session, notice: Option<CallId>, cx: &mut Context<'_>) {
-        session.consumer = None;
-        session.detach_key = None;
-        session.clone = None;
+        session.link = ConsumerLink::Absent;
         cx.info(format!("session {} is freed, its file is being completed", session.id.0));
         self.arm_drain_stall(session.id, cx);
         self.sessions.freed.insert(session.id, FreedSession { session, notice });
@@ -64,7 +62,7 @@ impl Service {
     /// The owner wrote a batch of a freed session, or could not.
     pub(crate) fn continue_drain(&mut self, id: SessionId, result: Result<(), String>, cx: &mut Context<'_>) {
         let Some(FreedSession { mut session, notice }) = self.sessions.freed.remove(&id) else { return };
-        if let Some(file) = &mut session.file {
+        if let Some(file) = session.file.open_mut() {
             file.writes = file.writes.saturating_sub(1);
         }
         if let Err(error) = &result {

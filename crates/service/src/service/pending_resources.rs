@@ -13,21 +13,23 @@ use crate::context::Context;
 use crate::ids::SessionId;
 use crate::priority_boost::ChangeId;
 use crate::service::Service;
-use crate::session::Session;
 use crate::session::config_check;
 use crate::session::flush::FlushStrategy;
-use crate::session::state::State;
+use crate::session::phase::Phase;
+use crate::session::trace_file::FileState;
 use crate::session::triggers;
+use crate::session::{ConsumerLink, Session};
 
 impl Service {
     /// The next thing that a session lacks; with everything there, it is configured.
     pub(crate) fn open(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(opening) = &mut session.opening else { return };
+        let Some(opening) = session.opening_mut() else { return };
         if opening.priority.is_some() {
             return;
         }
-        match (&session.file, opening.path.take()) {
+        let path = opening.path.take();
+        match (session.file.open(), path) {
             // Goes on when the file is there.
             (Some(file), Some(path)) => cx.push(Output::CreateFile { file: file.id, path }),
             _ => self.accept(id, cx),
@@ -66,8 +68,8 @@ impl Service {
     /// A session that is being freed was still opening: its consumer is told, its file is not written to.
     pub(crate) fn stop_opening(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(opening) = session.opening.take() else { return };
-        let (file, end_error) = (session.file.take(), session.end_error.clone());
+        let Some(opening) = session.finish_opening() else { return };
+        let (file, end_error) = (session.file.close(), session.end_error.clone());
         if let Some(file) = file {
             self.sessions.files.remove(&file.id);
             // One that is being created is closed when the owner says so.
@@ -86,14 +88,16 @@ impl Service {
     /// and to stop, however long the owner takes.
     pub(crate) fn free_for_consumer(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let consumer = session.consumer.take();
-        let Some(opening) = &mut session.opening else {
-            session.consumer = consumer;
-            return self.free(id, None, cx);
-        };
+        let consumer = session.consumer();
+        let Some(opening) = session.opening_mut() else { return self.free(id, None, cx) };
         opening.frees = true;
-        let Some(consumer) = consumer.and_then(|client| self.consumers.get_mut(client)) else { return };
-        opening.enable_call = consumer.enable_call.take();
+        let consumer = consumer.and_then(|client| self.consumers.get_mut(client));
+        if let Some(consumer) = &consumer {
+            opening.enable_call = consumer.enable_call;
+        }
+        session.link = ConsumerLink::Absent;
+        let Some(consumer) = consumer else { return };
+        consumer.enable_call = None;
         consumer.session = None;
         if let Some(call) = consumer.read_call.take() {
             cx.reply_empty(call);
@@ -103,9 +107,9 @@ impl Service {
     /// Nothing is lacking: the config has its effects, and the session is configured.
     fn accept(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let Some(opening) = session.opening.take() else { return };
-        if let Some(file) = &mut session.file {
-            file.is_opening = false;
+        let Some(opening) = session.finish_opening() else { return };
+        if let Some(file) = session.file.open_mut() {
+            file.state = FileState::Idle;
         }
         match session.config.lockdown_mode {
             Some(LockdownModeOperation::LOCKDOWN_SET) => self.producers.is_locked_down = true,
@@ -161,14 +165,14 @@ impl Service {
     fn configure(&mut self, id: SessionId, cx: &mut Context<'_>) {
         self.set_up_all(id, |_| false, cx);
         self.arm_triggers(id, cx);
-        self.sessions.enter(id, State::Configured, cx);
+        self.sessions.enter(id, Phase::Configured, cx);
         self.sessions.tell_of_others(id);
         let Some(session) = self.sessions.get(id) else { return };
         let (uid, buffers) = (session.consumer_uid, session.buffers.len());
         cx.info(format!("session {} of uid {uid} configured, {buffers} buffers", id.0));
         let flush_period_ms = session.config.flush_period_ms.unwrap_or(0);
-        let ignores_flush_period =
-            flush_period_ms != 0 && session.flush_strategy != (FlushStrategy::Periodic { period_ms: flush_period_ms });
+        let ignores_flush_period = flush_period_ms != 0
+            && session.flushes.strategy != (FlushStrategy::Periodic { period_ms: flush_period_ms });
         let is_deferred = session.config.deferred_start.unwrap_or(false)
             || triggers::mode_of(&session.config) == Some(TriggerMode::START_TRACING);
         if ignores_flush_period {
@@ -185,7 +189,7 @@ impl Service {
         let change = self.priorities.ask(boost, cx);
         let opening = opens.and_then(|id| self.sessions.get_mut(id)).and_then(|session| {
             let id = session.id;
-            session.opening.as_mut().map(|opening| (id, opening))
+            session.opening_mut().map(|opening| (id, opening))
         });
         if let Some((id, opening)) = opening {
             if self.priorities.wait(change, id) {
@@ -199,7 +203,7 @@ impl Service {
         for id in self.priorities.answered(change, &result, cx) {
             match &result {
                 Ok(()) => {
-                    if let Some(opening) = self.sessions.get_mut(id).and_then(|session| session.opening.as_mut()) {
+                    if let Some(opening) = self.sessions.get_mut(id).and_then(|session| session.opening_mut()) {
                         opening.priority = None;
                     }
                     self.open(id, cx);

@@ -179,7 +179,7 @@ impl Service {
         // by another producer that gets this number.
         for drain in self.sessions.freed.values_mut() {
             cx.charge(1);
-            if drain.session.members.remove(&id).is_none() {
+            if drain.session.members.by_producer.remove(&id).is_none() {
                 continue;
             }
             for buffer in &drain.session.buffers {
@@ -191,8 +191,8 @@ impl Service {
         }
         for session in self.sessions.values_mut() {
             cx.charge(1);
-            session.members.remove(&id);
-            cx.charge(session.sequence_ids.prune(|id| self.producers.contains(id)));
+            session.members.by_producer.remove(&id);
+            cx.charge(session.reading.sequence_ids.prune(|id| self.producers.contains(id)));
         }
     }
 
@@ -227,9 +227,9 @@ impl Service {
         let mut matches = Vec::new();
         for session in sessions.values_mut() {
             cx.charge(1);
-            if matches!(session.state, State::Configured | State::Started) {
+            if matches!(session.state(), State::Configured | State::Started) {
                 let entries = session.wanted_entries(name, producer, &config.system, cx);
-                matches.push((session.id, session.state == State::Started, entries));
+                matches.push((session.id, session.state() == State::Started, entries));
             }
         }
         for (session, is_started, entries) in matches {
@@ -255,7 +255,7 @@ impl Service {
             return cx.warn(format!("producer {} started unknown data source instance {}", producer.0, id.0));
         };
         let Some(found) = self.sessions.get(session) else { return };
-        if found.state != State::Started || state != InstanceState::Starting {
+        if found.state() != State::Started || state != InstanceState::Starting {
             return cx.warn(format!("producer {} started data source instance {} unasked", producer.0, id.0));
         }
         self.set_instance_state(session, id, InstanceState::Started);

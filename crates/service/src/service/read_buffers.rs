@@ -20,7 +20,7 @@ impl Service {
         let Some(consumer) = self.consumers.get_mut(client) else { return };
         let Some(call) = consumer.read_call else { return };
         let session = consumer.session.and_then(|id| self.sessions.get(id));
-        let Some(session) = session.filter(|session| !session.streams_to_file).map(|session| session.id) else {
+        let Some(session) = session.filter(|session| !session.file.is_used()).map(|session| session.id) else {
             consumer.read_call = None;
             return cx.reply_empty(call);
         };

@@ -64,7 +64,7 @@ impl Service {
             probe::note(Note::ScrapeBeginsAnew(session_id.0));
         }
         // Nobody sees the buffers of a session without a file any more.
-        let has_file = session.file.is_some();
+        let has_file = session.file.open().is_some();
         if has_file && !self.scrape_members(session_id, WORK_PER_LAST_SCRAPE, cx) {
             cx.warn(format!(
                 "session {} is freed before all shared memory was looked at: its file lacks some of what was not committed",
@@ -87,7 +87,7 @@ impl Service {
         let mut wanted = session.buffers.clone();
         wanted.sort_unstable();
         let end = cx.work.saturating_add(work);
-        for (id, _) in session.members.range(under_way.from..) {
+        for (id, _) in session.members.by_producer.range(under_way.from..) {
             if cx.work > end {
                 under_way.from = *id;
                 return false;

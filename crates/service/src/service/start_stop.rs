@@ -9,6 +9,7 @@ use crate::session::Session;
 use crate::session::flush::{AfterFlush, FlushStrategy};
 use crate::session::instances::InstanceState;
 use crate::session::news::Event;
+use crate::session::phase::Phase;
 use crate::session::state::State;
 use crate::timers::Purpose;
 
@@ -19,14 +20,14 @@ impl Service {
     /// CONFIGURED → STARTED; anything else is ignored.
     pub(crate) fn start(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
-        if let Some(opening) = &mut session.opening {
+        if let Some(opening) = session.opening_mut() {
             opening.starts = true;
             return;
         }
-        if session.state != State::Configured {
+        if session.state() != State::Configured {
             return cx.warn(format!("session {} is not configured, it cannot start", session_id.0));
         }
-        self.sessions.enter(session_id, State::Started, cx);
+        self.sessions.enter(session_id, Phase::Started, cx);
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         session.started_realtime_ns = Some(cx.now.realtime_ns);
         if session.takes_snapshots() {
@@ -38,8 +39,8 @@ impl Service {
             Some(true) => TimerClock::Boottime,
             _ => TimerClock::Monotonic,
         };
-        let file_period_ms = session.streams_to_file.then(|| session.file_write_period_ms());
-        let flush_strategy = session.flush_strategy;
+        let file_period_ms = session.file.is_used().then(|| session.file_write_period_ms());
+        let flush_strategy = session.flushes.strategy;
         let instances = session.instances.ids();
 
         self.run_snapshot_task(session_id, cx);
@@ -84,7 +85,7 @@ impl Service {
     /// Every `snapshot_interval_ms` while started: sync marker, stats, clocks.
     pub(crate) fn run_snapshot_task(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
-        if session.state != State::Started {
+        if session.state() != State::Started {
             return;
         }
         session.news.sync_marker = true;
@@ -101,12 +102,15 @@ impl Service {
     /// If the session runs and every instance is started: tells the trace and the consumer, once.
     pub(crate) fn report_all_started(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
-        if session.all_started_reported || session.state != State::Started || !session.instances.are_all_started() {
+        if session.instances.is_start_reported
+            || session.state() != State::Started
+            || !session.instances.are_all_started()
+        {
             return;
         }
-        session.all_started_reported = true;
+        session.instances.is_start_reported = true;
         session.record(Event::AllDataSourcesStarted, true, cx.now);
-        if let Some(client) = session.consumer {
+        if let Some(client) = session.consumer() {
             self.consumers.notify_all_started(client);
         }
     }
@@ -123,11 +127,11 @@ impl Service {
         if error.is_some() {
             session.end_error = error;
         }
-        if let Some(opening) = &mut session.opening {
+        if let Some(opening) = session.opening_mut() {
             opening.stops = true;
             return;
         }
-        let immediately = match session.state {
+        let immediately = match session.state() {
             State::Disabled | State::Cloned => return,
             State::WaitingForStop if immediately => return self.finish_stopping(session_id, cx),
             State::WaitingForStop => return,
@@ -144,7 +148,7 @@ impl Service {
             return self.finish_stopping(session_id, cx);
         }
         let timeout_ms = session.stop_timeout_ms();
-        self.sessions.enter(session_id, State::WaitingForStop, cx);
+        self.sessions.enter(session_id, Phase::WaitingForStop, cx);
         self.timers.set(session_id, Purpose::StopTimeout, TimerClock::Monotonic, timeout_ms, cx);
     }
 
@@ -169,7 +173,7 @@ impl Service {
 
     /// A stop was acknowledged, or an instance vanished.
     pub(crate) fn finish_if_all_stopped(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let done = |session: &&Session| session.state == State::WaitingForStop && session.instances.are_all_stopped();
+        let done = |session: &&Session| session.state() == State::WaitingForStop && session.instances.are_all_stopped();
         if self.sessions.get(session_id).filter(done).is_some() {
             self.finish_stopping(session_id, cx);
         }
@@ -178,7 +182,7 @@ impl Service {
     /// No data source is waited for any more: the session becomes DISABLED when it is scraped.
     pub(crate) fn finish_stopping(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
-        if session.state == State::Disabled || session.scrapes.are_last() {
+        if session.state() == State::Disabled || session.scrapes.are_last() {
             return;
         }
         for instance in session.instances.ids() {
@@ -187,20 +191,20 @@ impl Service {
         }
         self.timers.cancel(session_id, Purpose::StopTimeout, cx);
         self.scrape_session(session_id, Vec::new(), true, cx);
-        let is_early = |session: &Session| matches!(session.state, State::Configured | State::Started);
+        let is_early = |session: &Session| matches!(session.state(), State::Configured | State::Started);
         if self.sessions.get(session_id).is_some_and(is_early) {
-            self.sessions.enter(session_id, State::WaitingForStop, cx);
+            self.sessions.enter(session_id, Phase::WaitingForStop, cx);
         }
     }
 
     /// The session is scraped: it becomes DISABLED.
     pub(crate) fn complete_stop(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        self.sessions.enter(session_id, State::Disabled, cx);
+        self.sessions.enter(session_id, Phase::Disabled, cx);
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         session.record(Event::TracingDisabled, true, cx.now);
         let reason = session.end_error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
         cx.info(format!("session {} is disabled{reason}", session_id.0));
-        if session.file.is_some() {
+        if session.file.open().is_some() {
             // The consumer is told when the file is complete.
             self.write_file(session_id, true, cx);
         } else {
@@ -216,19 +220,19 @@ impl Service {
         self.abandon_clones_of(session_id, cx);
         let is_complete = self.complete_file(session_id, cx);
         self.timers.cancel_matching(session_id, |_| true, cx);
-        if self.sessions.get(session_id).is_some_and(|session| session.state == State::Cloned) {
-            self.sessions.enter(session_id, State::Disabled, cx);
+        if self.sessions.get(session_id).is_some_and(|session| session.state() == State::Cloned) {
+            self.sessions.enter(session_id, Phase::Disabled, cx);
         }
         let Some(mut session) = self.sessions.remove(session_id) else { return };
         self.forget_members_of(&session, cx);
-        for (id, flush) in core::mem::take(&mut session.flushes) {
+        for (id, flush) in core::mem::take(&mut session.flushes.pending) {
             self.producers.forget_flush(&flush.waiting_for, id);
             if let AfterFlush::Reply(call) = flush.then {
                 cx.reject(call);
             }
         }
         let mut notice = None;
-        if let Some(consumer) = session.consumer.and_then(|client| self.consumers.get_mut(client)) {
+        if let Some(consumer) = session.consumer().and_then(|client| self.consumers.get_mut(client)) {
             consumer.session = None;
             if let Some(call) = consumer.read_call.take() {
                 cx.reply_empty(call);
@@ -254,7 +258,7 @@ impl Service {
                 overwritten += buffer.stats().bytes_overwritten;
             }
         }
-        if let Some(file) = session.file {
+        if let Some(file) = session.file.open() {
             self.sessions.files.remove(&file.id);
             cx.push(Output::CloseFile(file.id));
         }
@@ -266,7 +270,7 @@ impl Service {
 
     /// The producers of a session that is no more have nothing to do with its buffers.
     fn forget_members_of(&mut self, session: &Session, cx: &mut Context<'_>) {
-        for &id in session.members.keys() {
+        for &id in session.members.by_producer.keys() {
             self.producers.forbid_buffers(id, &session.buffers, cx);
         }
         for instance in session.instances.iter() {
@@ -280,7 +284,7 @@ impl Service {
     pub(crate) fn set_instance_state(&mut self, session_id: SessionId, id: InstanceId, state: InstanceState) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         if session.instances.set_state(id, state) {
-            if let Some(client) = session.consumer {
+            if let Some(client) = session.consumer() {
                 self.notify_instance_state(client, session_id, id);
             }
         }

@@ -9,6 +9,7 @@ use crate::client_text::{MAX_NAME_BYTES, Name};
 use crate::context::Context;
 use crate::ids::{ProducerId, SessionId};
 use crate::service::Service;
+use crate::session::Session;
 use crate::session::flush::{AfterFlush, FlushReason};
 use crate::session::state::State;
 use crate::session::trigger_history::MAX_NAMES;
@@ -109,7 +110,7 @@ impl Service {
         before: usize,
         cx: &mut Context<'_>,
     ) -> Option<u32> {
-        let session = self.sessions.get(id).filter(|session| session.state != State::Cloned)?;
+        let session = self.sessions.get(id).filter(|session| session.state() != State::Cloned)?;
         let trigger = session.config.trigger_config.as_ref()?.triggers.get(index)?;
         let pattern = session.triggers.patterns.get(index)?;
         if pattern.as_ref().is_some_and(|pattern| !pattern.matches(id, producer_name, cx)) {
@@ -131,15 +132,15 @@ impl Service {
         if session.triggers.received.len() < MAX_RECEIVED {
             session.triggers.received.push(received.clone());
         } else {
-            session.triggers_lost += 1;
+            session.news.lost.triggers += 1;
         }
         match mode_of(&session.config) {
-            Some(TriggerMode::START_TRACING) if session.state == State::Configured => {
+            Some(TriggerMode::START_TRACING) if session.state() == State::Configured => {
                 session.set_duration(delay_ms);
                 self.start(id, cx);
             }
             Some(TriggerMode::STOP_TRACING)
-                if is_first && matches!(session.state, State::Configured | State::Started) =>
+                if is_first && matches!(session.state(), State::Configured | State::Started) =>
             {
                 self.timers.set(id, Purpose::TriggerStop, TimerClock::Monotonic, delay_ms, cx);
             }
@@ -151,7 +152,7 @@ impl Service {
                 self.timers.set(id, Purpose::CloneTrigger(number), TimerClock::Monotonic, delay_ms, cx);
             }
             Some(TriggerMode::CLONE_SNAPSHOT) => {
-                session.triggers_lost += 1;
+                session.news.lost.triggers += 1;
                 return false;
             }
             _ => {}
@@ -169,14 +170,14 @@ impl Service {
 
     /// Tells the consumer of a session that a trigger asks for a clone.
     fn notify_clone_trigger(&mut self, id: SessionId, received: Received) {
-        if let Some(client) = self.sessions.get(id).and_then(|session| session.consumer) {
+        if let Some(client) = self.sessions.get(id).and_then(Session::consumer) {
             self.consumers.notify_clone_trigger(client, id, received);
         }
     }
 
     /// The time for a start trigger is over.
     pub(crate) fn trigger_timeout(&mut self, id: SessionId, cx: &mut Context<'_>) {
-        if self.sessions.get(id).is_some_and(|session| session.state == State::Configured) {
+        if self.sessions.get(id).is_some_and(|session| session.state() == State::Configured) {
             self.disable(id, true, None, cx);
         }
     }

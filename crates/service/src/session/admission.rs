@@ -72,7 +72,7 @@ impl Sessions {
         let is_ended = |other: &Session| wanted > 0 && self.gives_way(other, uid, wanted);
         let staying: Vec<&Session> = self.values().filter(|other| !is_ended(other)).collect();
         let name = config.unique_session_name.as_deref().unwrap_or_default();
-        let has_name = |session: &&Session| session.state != State::Cloned && session.unique_name() == name;
+        let has_name = |session: &&Session| session.state() != State::Cloned && session.unique_name() == name;
         if !name.is_empty() && staying.iter().any(has_name) {
             return Err(format!("a session with unique_session_name {:?} exists", String::from_utf8_lossy(name)));
         }
@@ -117,7 +117,7 @@ impl Sessions {
 
     /// Checks that a user can have one clone more.
     pub(crate) fn check_clone_limits(&self, uid: i32) -> Result<(), String> {
-        let made = self.values().filter(|session| session.state == State::Cloned);
+        let made = self.values().filter(|session| session.state() == State::Cloned);
         let owners = || made.clone().map(|session| session.consumer_uid).chain(self.clones.values().map(|p| p.uid));
         let of_uid = owners().filter(|&owner| owner == uid).count();
         if of_uid >= MAX_CLONES_PER_UID && uid != 0 {
@@ -170,7 +170,7 @@ impl Sessions {
     /// exclusive). Of those that the other one ends, exclusive ones that are still opening do:
     /// otherwise a user could have any number of these, each stronger than the one before.
     fn counts_beside(&self, session: &Session, uid: i32, wanted: u32) -> bool {
-        let is_rising = session.opening.is_some() && session.config.exclusive_prio.unwrap_or(0) > 0;
+        let is_rising = session.opening().is_some() && session.config.exclusive_prio.unwrap_or(0) > 0;
         wanted == 0 || is_rising || !self.gives_way(session, uid, wanted)
     }
 
@@ -194,7 +194,7 @@ impl Sessions {
             return Err(format!("uid {uid} has {of_uid} sessions, at most {MAX_SESSIONS_PER_UID} are possible"));
         }
         // Clones have a limit of their own. They do not count against the reserves.
-        let without_clones = || all().filter(|session| session.state != State::Cloned).count();
+        let without_clones = || all().filter(|session| session.state() != State::Cloned).count();
         let (count, max, whose) = match of_uid {
             _ if self.is_trusted(uid) => (without_clones(), MAX_SESSIONS_FOR_TRUSTED, ""),
             0 => (without_clones(), MAX_SESSIONS_FOR_NEWCOMERS, "; the rest is for root"),
@@ -207,7 +207,7 @@ impl Sessions {
     }
 
     fn check_guarded_name(&mut self, name: &[u8], uid: i32, cx: &mut Context<'_>) -> Result<(), String> {
-        let opens = |session: &Session| session.opening.is_some() && config_check::is_guarded(&session.config);
+        let opens = |session: &Session| session.opening().is_some() && config_check::is_guarded(&session.config);
         if self.values().any(|session| opens(session) && session.unique_name() == name) {
             return Err(guarded_names::too_early());
         }
@@ -233,7 +233,7 @@ fn check_semaphores(config: &TraceConfig, sessions: &[&Session], cx: &mut Contex
     }
     cx.charge(config.session_semaphores.len());
     let holds =
-        |session: &&Session| session.opening.is_some() || !matches!(session.state, State::Disabled | State::Cloned);
+        |session: &&Session| session.opening().is_some() || !matches!(session.state(), State::Disabled | State::Cloned);
     for session in sessions.iter().copied().filter(holds) {
         cx.charge(1 + session.config.session_semaphores.len());
         for semaphore in &session.config.session_semaphores {

@@ -8,6 +8,7 @@ use crate::client_text::Name;
 use crate::context::Context;
 use crate::ids::SessionId;
 use crate::session::Session;
+use crate::session::phase::Phase;
 use crate::session::state::State;
 
 /// Events kept between reads. Later ones are dropped, and counted in the statistics.
@@ -15,13 +16,19 @@ const MAX_CONCURRENT_SESSION_EVENTS: usize = 4096;
 
 impl Sessions {
     /// Changes the state of a session, and tells the sessions that watch others.
-    pub(crate) fn enter(&mut self, id: SessionId, state: State, cx: &mut Context<'_>) {
+    pub(crate) fn enter(&mut self, id: SessionId, phase: Phase, cx: &mut Context<'_>) {
         let Some(session) = self.get_mut(id) else { return };
-        session.state = state;
+        session.phase = phase;
+        self.announce(id, cx);
+    }
+
+    /// Tells the sessions that watch others that a session has entered its state.
+    pub(crate) fn announce(&mut self, id: SessionId, cx: &mut Context<'_>) {
+        let Some(session) = self.get_mut(id) else { return };
         session.state_since_ns = cx.now.boottime_ns;
         let event: Name = event_of(session).into();
         for observer in self.values_mut().filter(|observer| observer.id != id) {
-            if !matches!(observer.state, State::Disabled | State::Cloned) {
+            if !matches!(observer.state(), State::Disabled | State::Cloned) {
                 observer.tell(cx.now.boottime_ns, &event);
             }
         }
@@ -49,7 +56,7 @@ impl Session {
         if self.news.concurrent.len() < MAX_CONCURRENT_SESSION_EVENTS {
             self.news.concurrent.push((boottime_ns, Name::clone(event)));
         } else {
-            self.concurrent_lost += 1;
+            self.news.lost.session_events += 1;
         }
     }
 }
@@ -57,7 +64,7 @@ impl Session {
 /// The encoded event.
 fn event_of(session: &Session) -> Vec<u8> {
     use concurrent_session_event::State as EventState;
-    let state = match session.state {
+    let state = match session.state() {
         State::Disabled => EventState::STATE_DISABLED,
         State::Configured => EventState::STATE_CONFIGURED,
         State::Started => EventState::STATE_STARTED,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::WriteFlushMode;
+use esatto_schema::trace_stats::FinalFlushOutcome;
 
 use super::clone::{BufferGroup, CloneId};
 use super::instances::Instance;
@@ -124,10 +125,28 @@ impl FlushStrategy {
     }
 }
 
+/// The flushes of a session.
+#[derive(Debug)]
+pub(crate) struct Flushes {
+    pub(crate) strategy: FlushStrategy,
+    /// Flushes that producers have not answered yet, by their numbers.
+    pub(crate) pending: BTreeMap<u64, PendingFlush>,
+    pub(crate) requested: u64,
+    pub(crate) succeeded: u64,
+    pub(crate) failed: u64,
+    pub(crate) final_outcome: Option<FinalFlushOutcome>,
+}
+
+impl Flushes {
+    pub(crate) fn new(strategy: FlushStrategy) -> Self {
+        Self { strategy, pending: BTreeMap::new(), requested: 0, succeeded: 0, failed: 0, final_outcome: None }
+    }
+}
+
 impl Session {
     /// Tells whether a flush can begin: the session runs, and not too many flushes wait.
     pub(crate) fn can_flush(&self) -> bool {
-        self.flushes.len() <= MAX_PENDING_FLUSHES && self.state == State::Started
+        self.flushes.pending.len() <= MAX_PENDING_FLUSHES && self.state() == State::Started
     }
 
     /// Sends a flush to the producers of the instances that it is for. Returns false if there are none.
@@ -152,7 +171,7 @@ impl Session {
             }
         }
         self.news.forget_slow_flush();
-        self.flushes_requested += 1;
+        self.flushes.requested += 1;
         for (producer, instances) in &requests {
             if let Some(producer) = producers.get_mut(*producer) {
                 producer.flushes.insert(id, self.id);
@@ -161,7 +180,7 @@ impl Session {
         }
         let waiting_for: BTreeSet<ProducerId> = requests.into_keys().collect();
         let is_asked = !waiting_for.is_empty();
-        self.flushes.insert(id, PendingFlush { waiting_for, is_over: false, asked, reason, then });
+        self.flushes.pending.insert(id, PendingFlush { waiting_for, is_over: false, asked, reason, then });
         is_asked
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct Instance {
 #[derive(Debug, Default)]
 pub(crate) struct Instances {
     by_id: BTreeMap<InstanceId, Instance>,
+    /// The trace says that all instances have started.
+    pub(crate) is_start_reported: bool,
     started: usize,
     stopped: usize,
 }

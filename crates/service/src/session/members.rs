@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esatto_protozero::Fields;
-use esatto_schema::DataSourceConfigReader;
+use esatto_schema::{DataSourceConfigReader, TraceConfig};
 
 use super::{Session, config_check};
 use crate::api::SystemFacts;
 use crate::client_text::{MAX_NAME_BYTES, Name};
 use crate::context::Context;
-use crate::fair_share::Bounds;
-use crate::ids::{BufferId, SessionId};
+use crate::fair_share::{Bounds, Pool};
+use crate::ids::{BufferId, ProducerId, SessionId};
 use crate::name_pattern::NamePattern;
 use crate::producer::Producer;
 
@@ -91,7 +91,7 @@ impl Entries {
     }
 
     /// The entries of a config by the name of their data source.
-    pub(crate) fn by_name(config: &esatto_schema::TraceConfig) -> BTreeMap<Name, Self> {
+    pub(crate) fn by_name(config: &TraceConfig) -> BTreeMap<Name, Self> {
         let mut by_name: BTreeMap<Name, Self> = BTreeMap::new();
         let sources = &config.data_sources;
         for (entry, source) in sources.iter().enumerate() {
@@ -113,6 +113,35 @@ impl Entries {
     }
 }
 
+/// The producers that take part in a session.
+#[derive(Debug, Default)]
+pub(crate) struct Members {
+    /// Producers that offer a data source of the config. Only they were ever told to write to the
+    /// buffers of the session.
+    pub(crate) by_producer: BTreeMap<ProducerId, Member>,
+    /// Instances of all members.
+    pub(crate) pool: Pool,
+}
+
+/// The data source entries of a config, in the forms that the service needs.
+#[derive(Debug, Default)]
+pub(crate) struct ConfigEntries {
+    /// The config of each entry as it came, with fields that the schema does not know.
+    configs: Vec<Vec<u8>>,
+    /// The compiled `producer_name_regex_filter` of each entry.
+    pub(crate) patterns: Vec<Vec<NamePattern>>,
+    /// Entries by the name of their data source.
+    by_name: BTreeMap<Name, Entries>,
+    /// Configs of instances by entry, made when they are needed.
+    pub(super) instance_configs: BTreeMap<usize, Arc<[u8]>>,
+}
+
+impl ConfigEntries {
+    pub(crate) fn new(config: &TraceConfig, configs: Vec<Vec<u8>>, patterns: Vec<Vec<NamePattern>>) -> Self {
+        Self { configs, patterns, by_name: Entries::by_name(config), instance_configs: BTreeMap::new() }
+    }
+}
+
 impl Session {
     /// Whether an entry's filters let a producer pass; found out once for each of both.
     pub(crate) fn wants(
@@ -124,9 +153,9 @@ impl Session {
     ) -> bool {
         let Some(source) = self.config.data_sources.get(entry) else { return false };
         let entries = self.config.data_sources.len();
-        let member = self.members.entry(producer.id).or_insert_with(|| Member::new(entries));
+        let member = self.members.by_producer.entry(producer.id).or_insert_with(|| Member::new(entries));
         if !member.is_known.contains(entry) {
-            let patterns = self.patterns.get(entry).map_or(&[][..], Vec::as_slice);
+            let patterns = self.entries.patterns.get(entry).map_or(&[][..], Vec::as_slice);
             cx.charge(source.machine_name_filter.len() + source.producer_name_filter.len() + patterns.len());
             let all_machines = self.config.trace_all_machines.unwrap_or(false);
             let is_wanted = is_on_wanted_machine(source, all_machines, producer, host)
@@ -145,13 +174,13 @@ impl Session {
         host: &SystemFacts,
         cx: &mut Context<'_>,
     ) -> Vec<usize> {
-        let Some(named) = self.entries_by_name.get(name).cloned() else { return Vec::new() };
+        let Some(named) = self.entries.by_name.get(name).cloned() else { return Vec::new() };
         let entries = self.config.data_sources.len();
-        let member = self.members.entry(producer.id).or_insert_with(|| Member::new(entries));
+        let member = self.members.by_producer.entry(producer.id).or_insert_with(|| Member::new(entries));
         for entry in named.filtered(&member.is_known, false) {
             self.wants(entry, producer, host, cx);
         }
-        let wanted = self.members.get(&producer.id).map(|member| named.filtered(&member.is_wanted, true));
+        let wanted = self.members.by_producer.get(&producer.id).map(|member| named.filtered(&member.is_wanted, true));
         cx.charge(named.0.len());
         wanted.unwrap_or_default()
     }
@@ -165,13 +194,13 @@ impl Session {
 
     /// The config of an entry's instances, made once.
     pub(crate) fn config_of(&mut self, entry: usize, buffer: BufferId, cx: &mut Context<'_>) -> Arc<[u8]> {
-        if let Some(made) = self.instance_configs.get(&entry) {
+        if let Some(made) = self.entries.instance_configs.get(&entry) {
             return Arc::clone(made);
         }
-        let config = self.source_configs.get(entry).map_or(&[][..], Vec::as_slice);
+        let config = self.entries.configs.get(entry).map_or(&[][..], Vec::as_slice);
         let made: Arc<[u8]> = instance_config(self, config, buffer).into();
         cx.charge_bytes(made.len());
-        self.instance_configs.insert(entry, Arc::clone(&made));
+        self.entries.instance_configs.insert(entry, Arc::clone(&made));
         made
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod instances;
 pub(crate) mod members;
 pub(crate) mod news;
 pub(crate) mod pending_resources;
+pub(crate) mod phase;
 pub(crate) mod read;
 pub(crate) mod scrape;
 pub(crate) mod service_packets;
@@ -21,29 +22,22 @@ pub(crate) mod trace_file;
 pub(crate) mod trigger_history;
 pub(crate) mod triggers;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use esatto_schema::TraceConfig;
-use esatto_schema::trace_stats::FinalFlushOutcome;
 
 use crate::api::{ClientId, Now, PriorityBoost};
 use crate::client_text::Name;
-use crate::fair_share::Pool;
-use crate::ids::{BufferId, ProducerId, SessionId};
-use crate::name_pattern::NamePattern;
-use crate::read::compression::Codec;
-use crate::read::sequence_ids::SequenceIds;
-use crate::read::trace_filter::TraceFilter;
+use crate::ids::{BufferId, SessionId};
+use crate::read::Reading;
 use clone::CloneFacts;
-use flush::{FlushStrategy, PendingFlush};
+use flush::{FlushStrategy, Flushes};
 use instances::Instances;
-use members::{Entries, Member};
+use members::{ConfigEntries, Members};
 use news::{Event, News};
 use pending_resources::PendingResources;
+use phase::Phase;
 use scrape::Scrapes;
 use state::State;
-use trace_file::OutputFile;
+use trace_file::{OutputFile, TraceFile};
 use triggers::Triggers;
 
 /// Milliseconds that data sources may take to acknowledge their stop.
@@ -51,77 +45,158 @@ const DEFAULT_STOP_TIMEOUT_MS: u32 = 5000;
 
 const DEFAULT_SNAPSHOT_INTERVAL_MS: u32 = 10_000;
 
-/// One session.
+/// A session.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) id: SessionId,
-    pub(crate) consumer: Option<ClientId>,
+    pub(crate) link: ConsumerLink,
+    /// User id of the consumer that made the session.
     pub(crate) consumer_uid: i32,
-    pub(crate) detach_key: Option<Vec<u8>>,
     pub(crate) config: TraceConfig,
-    /// The config as it came, with everything the schema does not know.
+    /// The config as it came, with fields that the schema does not know.
     pub(crate) config_bytes: Vec<u8>,
-    /// The same for each data source.
-    pub(crate) source_configs: Vec<Vec<u8>>,
-    /// The compiled `producer_name_regex_filter` of each data source.
-    pub(crate) patterns: Vec<Vec<NamePattern>>,
+    pub(crate) entries: ConfigEntries,
     pub(crate) uuid: (i64, i64),
-    pub(crate) state: State,
-    /// BOOTTIME at which the state was entered.
+    phase: Phase,
+    /// BOOTTIME at which the session entered its state.
     pub(crate) state_since_ns: u64,
     /// REALTIME of the start.
     pub(crate) started_realtime_ns: Option<u64>,
     pub(crate) buffers: Vec<BufferId>,
-    /// What they can take of the memory; of a clone, what it has taken, with its sequence ids.
+    /// Bytes that are charged for the buffers: their capacity, or the bytes that a clone has taken,
+    /// with its sequence ids.
     pub(crate) buffer_bytes: u64,
     pub(crate) instances: Instances,
-    /// The entries of the config by the names of their data sources.
-    pub(crate) entries_by_name: BTreeMap<Name, Entries>,
-    /// The configs of the instances of an entry, as far as they were made.
-    pub(crate) instance_configs: BTreeMap<usize, Arc<[u8]>>,
-    /// The producers that offer what the session asks for. Only these were ever told to write to
-    /// its buffers.
-    pub(crate) members: BTreeMap<ProducerId, Member>,
-    /// What the members took of the instances that a session can have.
-    pub(crate) instance_pool: Pool,
-    pub(crate) flush_strategy: FlushStrategy,
-    pub(crate) flushes: BTreeMap<u64, PendingFlush>,
+    pub(crate) members: Members,
+    pub(crate) flushes: Flushes,
     pub(crate) scrapes: Scrapes,
-    pub(crate) file: Option<OutputFile>,
-    /// What a consumer reads is to be had from the file.
-    pub(crate) streams_to_file: bool,
-    /// What everything that is read goes through; a reading pass takes it out and puts it back.
-    pub(crate) trace_filter: Option<TraceFilter>,
-    /// How a pass is compressed.
-    pub(crate) codec: Option<Codec>,
-    /// The text of the "tracing disabled" that is owed to the consumer once the file is complete.
+    pub(crate) file: TraceFile,
+    pub(crate) reading: Reading,
+    /// Error of the "tracing disabled" that the consumer gets when the file is complete.
     pub(crate) end_error: Option<String>,
-    /// All instances were started at some time, and the trace says so.
-    pub(crate) all_started_reported: bool,
     pub(crate) triggers: Triggers,
-    /// What the service's process is to have while the session exists.
+    /// Priority that the process of the service has while the session exists.
     pub(crate) boost: Option<PriorityBoost>,
-    /// Set until the owner has done what the config needs.
-    pub(crate) opening: Option<PendingResources>,
-    /// Set if this is a snapshot of another session.
-    pub(crate) clone: Option<CloneFacts>,
-    /// What the next read has to say.
+    /// Events that the next read tells.
     pub(crate) news: News,
-    pub(crate) sequence_ids: SequenceIds,
-    pub(crate) invalid_packets: u64,
-    /// Data source instances that were refused, because their producers had their share.
-    pub(crate) instances_refused: u64,
-    /// Triggers that acted, but are not told in the trace, and delayed ones that did not act.
-    pub(crate) triggers_lost: u64,
-    /// Events of other sessions that are not told in the trace.
-    pub(crate) concurrent_lost: u64,
-    pub(crate) flushes_requested: u64,
-    pub(crate) flushes_succeeded: u64,
-    pub(crate) flushes_failed: u64,
-    pub(crate) final_flush_outcome: Option<FinalFlushOutcome>,
+}
+
+/// The consumer that a session belongs to.
+#[derive(Debug)]
+pub(crate) enum ConsumerLink {
+    Attached(ClientId),
+    /// A consumer of the same user can attach with this key.
+    Detached {
+        key: Vec<u8>,
+    },
+    Absent,
+}
+
+/// The parts of a session that differ from the start.
+pub(crate) struct NewSession {
+    pub(crate) id: SessionId,
+    pub(crate) consumer: ClientId,
+    pub(crate) consumer_uid: i32,
+    pub(crate) config: TraceConfig,
+    pub(crate) config_bytes: Vec<u8>,
+    pub(crate) uuid: (i64, i64),
+    pub(crate) phase: Phase,
+    pub(crate) buffers: Vec<BufferId>,
+    pub(crate) buffer_bytes: u64,
+    pub(crate) file: Option<OutputFile>,
+    pub(crate) reading: Reading,
 }
 
 impl Session {
+    /// Creates a session that has recorded nothing.
+    pub(crate) fn new(new: NewSession) -> Self {
+        Self {
+            id: new.id,
+            link: ConsumerLink::Attached(new.consumer),
+            consumer_uid: new.consumer_uid,
+            config: new.config,
+            config_bytes: new.config_bytes,
+            entries: ConfigEntries::default(),
+            uuid: new.uuid,
+            phase: new.phase,
+            state_since_ns: 0,
+            started_realtime_ns: None,
+            buffers: new.buffers,
+            buffer_bytes: new.buffer_bytes,
+            instances: Instances::default(),
+            members: Members::default(),
+            flushes: Flushes::new(FlushStrategy::Never),
+            scrapes: Scrapes::default(),
+            file: new.file.map_or(TraceFile::Unused, TraceFile::Open),
+            reading: new.reading,
+            end_error: None,
+            triggers: Triggers::default(),
+            boost: None,
+            news: News::default(),
+        }
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.phase.state()
+    }
+
+    /// Returns what the session waits for before it is configured.
+    pub(crate) fn opening(&self) -> Option<&PendingResources> {
+        match &self.phase {
+            Phase::Opening(pending) => Some(pending),
+            _ => None,
+        }
+    }
+
+    /// Returns what the session waits for before it is configured.
+    pub(crate) fn opening_mut(&mut self) -> Option<&mut PendingResources> {
+        match &mut self.phase {
+            Phase::Opening(pending) => Some(pending),
+            _ => None,
+        }
+    }
+
+    /// Ends the wait for resources.
+    pub(crate) fn finish_opening(&mut self) -> Option<PendingResources> {
+        self.opening()?;
+        match core::mem::replace(&mut self.phase, Phase::Disabled) {
+            Phase::Opening(pending) => Some(pending),
+            _ => None,
+        }
+    }
+
+    /// Returns how the session was cloned, if it is a clone.
+    pub(crate) fn clone_facts(&self) -> Option<&CloneFacts> {
+        match &self.phase {
+            Phase::Cloned(facts) => Some(facts),
+            _ => None,
+        }
+    }
+
+    /// Returns how the session was cloned, if it is a clone.
+    pub(crate) fn clone_facts_mut(&mut self) -> Option<&mut CloneFacts> {
+        match &mut self.phase {
+            Phase::Cloned(facts) => Some(facts),
+            _ => None,
+        }
+    }
+
+    /// Returns the consumer, unless the session is detached or its consumer is gone.
+    pub(crate) fn consumer(&self) -> Option<ClientId> {
+        match self.link {
+            ConsumerLink::Attached(client) => Some(client),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_detached(&self) -> bool {
+        matches!(self.link, ConsumerLink::Detached { .. })
+    }
+
+    pub(crate) fn is_detached_with(&self, wanted: &[u8]) -> bool {
+        matches!(&self.link, ConsumerLink::Detached { key } if key == wanted)
+    }
+
     pub(crate) fn flush_timeout_ms(&self) -> u32 {
         or_default(self.config.flush_timeout_ms, flush::DEFAULT_FLUSH_TIMEOUT_MS)
     }
@@ -157,12 +232,14 @@ impl Session {
 
     /// Nothing more is recorded, and the file, if there is one, is complete.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(self.state, State::Disabled | State::Cloned) && self.opening.is_none() && self.file.is_none()
+        matches!(self.state(), State::Disabled | State::Cloned)
+            && self.opening().is_none()
+            && self.file.open().is_none()
     }
 
     /// Keeps the name of a data source that was refused for the next read, if there is room.
     pub(crate) fn record_refusal(&mut self, producer: &Name, data_source: &Name, now: &Now) {
-        self.instances_refused += 1;
+        self.news.lost.instances += 1;
         self.news.add_refusal(producer, data_source, now);
     }
 

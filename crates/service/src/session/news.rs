@@ -54,6 +54,18 @@ pub(crate) struct News {
     pub(crate) concurrent: Vec<(u64, Name)>,
     /// What was said of other machines.
     pub(crate) told: Told,
+    pub(crate) lost: Lost,
+}
+
+/// Counters of what the trace does not tell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lost {
+    /// Instances that were refused, because their producers had their share.
+    pub(crate) instances: u64,
+    /// Triggers that acted without a packet, and delayed ones that did not act.
+    pub(crate) triggers: u64,
+    /// Events of other sessions.
+    pub(crate) session_events: u64,
 }
 
 impl News {

@@ -57,10 +57,11 @@ impl Session {
         if self.is_hidden() {
             return false;
         }
-        let threshold_bytes = self.codec.map_or(threshold_bytes, |codec| codec.batch_bytes().min(threshold_bytes));
-        let mut pass = ReadPass::new(self.trace_filter.take(), self.codec, sink);
+        let threshold_bytes =
+            self.reading.codec.map_or(threshold_bytes, |codec| codec.batch_bytes().min(threshold_bytes));
+        let mut pass = ReadPass::new(self.reading.filter.take(), self.reading.codec, sink);
         let has_more = self.fill(threshold_bytes, &mut pass, from);
-        self.trace_filter = pass.finish();
+        self.reading.filter = pass.finish();
         has_more
     }
 
@@ -121,11 +122,11 @@ impl Session {
                     Next::OutOfWork => return Contents::OutOfWork,
                 };
                 let Some(found) = check(packet.slices()) else {
-                    self.invalid_packets += 1;
+                    self.reading.invalid_packets += 1;
                     left = left.saturating_sub(1 + packet.size_bytes() as u64 / CHECKED_BYTES_PER_UNIT);
                     continue;
                 };
-                let stamp = stamper.stamp(&packet, found, &mut self.sequence_ids);
+                let stamp = stamper.stamp(&packet, found, &mut self.reading.sequence_ids);
                 let filtered = pass.work();
                 if !pass.put_buffered(index, packet.slices(), stamp) {
                     return Contents::Refused;

@@ -190,7 +190,7 @@ fn put_triggers(session: &mut Session, emitter: &mut Emitter<'_>) {
 }
 
 fn put_clone_trigger(session: &Session, emitter: &mut Emitter<'_>) {
-    if let Some(trigger) = session.clone.as_ref().and_then(|clone| clone.trigger.as_ref()) {
+    if let Some(trigger) = session.clone_facts().and_then(|clone| clone.trigger.as_ref()) {
         emitter.put(|packet| put_trigger(packet.timestamp(trigger.boottime_ns).clone_snapshot_trigger(), trigger));
     }
 }
@@ -208,7 +208,7 @@ fn put_provenance(session: &mut Session, buffers: &Buffers, emitter: &mut Emitte
         for buffer in session.buffers.iter().filter_map(|id| buffers.get(*id)) {
             let mut entry = provenance.buffers();
             for writer in buffer.writers() {
-                let id = session.sequence_ids.of(&writer.identity, writer.producer.0, writer.writer.0);
+                let id = session.reading.sequence_ids.of(&writer.identity, writer.producer.0, writer.writer.0);
                 entry.sequences().id(id).producer_id(writer.producer.0.into());
             }
         }

@@ -1,18 +1,18 @@
 //! States of a session (`docs/spec/service.md §4`).
 
-/// Where a session is in its life.
+/// State of a session, as clients see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Disabled,
     Configured,
     Started,
     WaitingForStop,
-    /// A snapshot of another session.
+    /// A clone of another session. It records nothing.
     Cloned,
 }
 
 impl State {
-    /// The name in queries.
+    /// Returns the name that queries show.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Disabled => "DISABLED",

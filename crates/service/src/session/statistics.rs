@@ -50,11 +50,11 @@ impl Session {
             ..TraceStats::default()
         };
         let session = self;
-        stats.invalid_packets = Some(session.invalid_packets);
-        stats.flushes_requested = Some(session.flushes_requested);
-        stats.flushes_succeeded = Some(session.flushes_succeeded);
-        stats.flushes_failed = Some(session.flushes_failed);
-        stats.final_flush_outcome = Some(session.final_flush_outcome.unwrap_or_default());
+        stats.invalid_packets = Some(session.reading.invalid_packets);
+        stats.flushes_requested = Some(session.flushes.requested);
+        stats.flushes_succeeded = Some(session.flushes.succeeded);
+        stats.flushes_failed = Some(session.flushes.failed);
+        stats.final_flush_outcome = Some(session.flushes.final_outcome.unwrap_or_default());
         stats.filter_stats = filter_stats;
         let buffers = session.buffers.iter().filter_map(|&buffer| all_buffers.get(buffer));
         stats.buffer_stats.extend(buffers.clone().map(buffer_stats));
@@ -67,17 +67,17 @@ impl Session {
             stats.chunk_payload_histogram_def = HISTOGRAM_LIMITS.iter().map(|&limit| limit as i64).collect();
         }
         for (field, lost) in [
-            (INSTANCES_REFUSED_FIELD, session.instances_refused),
-            (TRIGGERS_LOST_FIELD, session.triggers_lost),
-            (SESSION_EVENTS_LOST_FIELD, session.concurrent_lost),
-            (SEQUENCES_RENAMED_FIELD, session.sequence_ids.forgotten()),
+            (INSTANCES_REFUSED_FIELD, session.news.lost.instances),
+            (TRIGGERS_LOST_FIELD, session.news.lost.triggers),
+            (SESSION_EVENTS_LOST_FIELD, session.news.lost.session_events),
+            (SEQUENCES_RENAMED_FIELD, session.reading.sequence_ids.forgotten()),
         ] {
             if lost > 0 {
                 put(&mut stats.unknown_fields, field, lost);
             }
         }
         let mut out = stats.encode();
-        let sequence_ids = &mut session.sequence_ids;
+        let sequence_ids = &mut session.reading.sequence_ids;
         // Room for what is left out.
         let max_bytes = max_bytes - 16;
         while let Some((index, writer)) = next.take() {

@@ -8,26 +8,92 @@ use crate::api::FileId;
 const DEFAULT_FILE_WRITE_PERIOD_MS: u32 = 5000;
 const MIN_FILE_WRITE_PERIOD_MS: u32 = 100;
 
-/// The file a session streams into.
+/// The trace file of a session, if its config asks for one.
+#[derive(Debug, Default)]
+pub(crate) enum TraceFile {
+    /// The session keeps its data in the buffers.
+    #[default]
+    Unused,
+    /// The session streams into this file.
+    Open(OutputFile),
+    /// The file is complete, or cannot be written any more.
+    Closed,
+}
+
+impl TraceFile {
+    /// Tells whether the data of the session are in a file, so that consumers cannot read them.
+    pub(crate) fn is_used(&self) -> bool {
+        !matches!(self, Self::Unused)
+    }
+
+    /// Returns the file while the session streams into it.
+    pub(crate) fn open(&self) -> Option<&OutputFile> {
+        match self {
+            Self::Open(file) => Some(file),
+            Self::Unused | Self::Closed => None,
+        }
+    }
+
+    /// Returns the file while the session streams into it.
+    pub(crate) fn open_mut(&mut self) -> Option<&mut OutputFile> {
+        match self {
+            Self::Open(file) => Some(file),
+            Self::Unused | Self::Closed => None,
+        }
+    }
+
+    /// Ends the stream, and returns the file.
+    pub(crate) fn close(&mut self) -> Option<OutputFile> {
+        self.open()?;
+        match core::mem::replace(self, Self::Closed) {
+            Self::Open(file) => Some(file),
+            Self::Unused | Self::Closed => None,
+        }
+    }
+}
+
+/// A file that a session streams into.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     pub(crate) id: FileId,
-    /// The owner has not said yet whether it could be created.
-    pub(crate) is_opening: bool,
+    pub(crate) state: FileState,
     pub(crate) bytes_written: u64,
-    /// Batches whose result is not known yet.
+    /// Batches that the owner has not confirmed yet.
     pub(crate) writes: usize,
-    /// The write pass under way.
-    pub(crate) pass: Option<FilePass>,
 }
 
-/// A write pass: everything that is in the buffers, batch by batch.
+/// State of a file that a session streams into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileState {
+    /// The owner has not yet said if it could create the file.
+    Opening,
+    Idle,
+    /// A write pass is under way.
+    Writing(FilePass),
+}
+
+/// A write pass: it writes everything that is in the buffers, batch by batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FilePass {
-    /// The file is closed afterwards.
+    /// The service closes the file afterwards.
     pub(crate) is_final: bool,
     /// The last batch did not hold everything.
     pub(crate) has_more: bool,
+}
+
+impl OutputFile {
+    /// Creates a file that the owner has yet to open, after this many bytes.
+    pub(crate) fn opening(id: FileId, bytes_written: u64) -> Self {
+        Self { id, state: FileState::Opening, bytes_written, writes: 0 }
+    }
+
+    /// Returns the write pass under way.
+    pub(crate) fn pass(&self) -> Option<FilePass> {
+        match self.state {
+            FileState::Writing(pass) => Some(pass),
+            FileState::Opening | FileState::Idle => None,
+        }
+    }
 }
 
 /// Returns the milliseconds between two write passes.

@@ -153,7 +153,7 @@ impl Listeners {
 
 /// The names of the triggers of a session that is no clone.
 fn names_of(session: &Session) -> impl Iterator<Item = &[u8]> {
-    let triggers = session.config.trigger_config.as_ref().filter(|_| session.clone.is_none());
+    let triggers = session.config.trigger_config.as_ref().filter(|_| session.clone_facts().is_none());
     let triggers = triggers.map_or(&[][..], |config| &config.triggers);
     triggers.iter().map(|trigger| trigger.name.as_deref().unwrap_or_default())
 }
@@ -163,13 +163,13 @@ impl Session {
     pub(crate) fn is_hidden(&self) -> bool {
         let has_triggers = || self.config.trigger_config.as_ref().is_some_and(|config| !config.triggers.is_empty());
         let is_for_clones = || mode_of(&self.config) == Some(TriggerMode::CLONE_SNAPSHOT);
-        self.state != State::Cloned && (is_for_clones() || has_triggers() && !self.triggers.is_hit)
+        self.state() != State::Cloned && (is_for_clones() || has_triggers() && !self.triggers.is_hit)
     }
 
     pub(crate) fn set_duration(&mut self, duration_ms: u32) {
         self.config.duration_ms = Some(duration_ms);
         self.config_bytes = self.config.encode();
         // Instances to come are told.
-        self.instance_configs.clear();
+        self.entries.instance_configs.clear();
     }
 }
