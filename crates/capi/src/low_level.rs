@@ -7,124 +7,108 @@ use esatto::raw::{self, Sequence};
 
 use crate::abi::{CategoryDescriptor, LlIterator, Timestamp, TracerIterator};
 use crate::category::{self, CategoryImpl};
-use crate::guard::{Nothing, guard};
-use crate::text;
-use crate::tracer::{Iteration, Tracer};
+use crate::ffi::{Mut, Out, Ref, Slice};
+use crate::panic_guard::{Fallback, guard};
+use crate::tracer::{Iteration, Tracer, Turn};
 
-impl Nothing for LlIterator {
-    const NOTHING: Self = Self::end();
+impl Fallback for LlIterator {
+    const FALLBACK: Self = Self::END;
 }
 
 impl LlIterator {
-    const fn end() -> Self {
-        Self { ds: TracerIterator::end(), incr: ptr::null_mut(), tls: ptr::null_mut() }
-    }
+    /// The end of an iteration.
+    const END: Self = Self { ds: TracerIterator::END, incr: ptr::null_mut(), tls: ptr::null_mut() };
 
-    /// The turn of the next instance.
+    /// Gives the turn to the next instance.
     fn next(category: &'static CategoryImpl, iteration: Iteration, ts: Timestamp) -> Self {
-        let tracer = iteration.tracer();
-        // SAFETY: of this thread, which is in the trace point; nothing of the program's runs here.
-        let here = unsafe { &mut *tracer };
-        // What a sequence begins with is of the trace clock; a time of another one is the event's only.
+        // A sequence begins with a time of the trace clock. A time of another clock is that of the
+        // event only.
         let now = if ts.clock_id == raw::clock_id() { ts.value } else { raw::now_ns() };
-        while let Some(slot) = here.next_instance() {
+        while let Some(slot) = iteration.next_instance() {
             let open = raw::sequence(slot as usize, &|| category.category().instances(), |sequence| {
                 let is_ready = sequence.begin(now);
                 is_ready.then(|| (NonNull::from(sequence.packets()), ptr::from_mut(sequence)))
             });
             if let Some((writer, sequence)) = open.flatten() {
-                here.writer = Some(writer);
-                here.sequence = sequence;
-                iteration.goes_on();
-                return Self { ds: TracerIterator::at(slot, tracer), incr: sequence, tls: tracer.cast() };
+                iteration.set_turn(Turn::TrackEvents { writer: Some(writer) });
+                let ds = iteration.begin_turn(slot);
+                return Self { incr: sequence, tls: ds.tls, ds };
             }
         }
-        Self::end()
+        Self::END
+    }
+
+    /// Takes the iteration from the program, as [`TracerIterator::take`]. The program's iterator is
+    /// then at its end.
+    fn take(&mut self) -> Option<Iteration> {
+        let (_, iteration) = self.ds.take()?;
+        *self = Self::END;
+        Some(iteration)
     }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoTeLlImplBegin(cat: *const CategoryImpl, ts: Timestamp) -> LlIterator {
+unsafe extern "C" fn PerfettoTeLlImplBegin(cat: Ref<'static, CategoryImpl>, ts: Timestamp) -> LlIterator {
     guard(|| {
-        // SAFETY: the contract: from create; categories live for ever.
-        let category: Option<&'static CategoryImpl> = unsafe { cat.as_ref() };
-        let recording = category.map(|category| (category, category.category().instances()));
+        let recording = cat.get().map(|category| (category, category.category().instances()));
         let Some((category, instances)) = recording.filter(|&(_, instances)| instances != 0) else {
-            return LlIterator::end();
+            return LlIterator::END;
         };
         match Tracer::enter(instances) {
             Some(iteration) => LlIterator::next(category, iteration, ts),
-            None => LlIterator::end(),
+            None => LlIterator::END,
         }
     })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoTeLlImplNext(cat: *const CategoryImpl, ts: Timestamp, iterator: *mut LlIterator) {
+unsafe extern "C" fn PerfettoTeLlImplNext(
+    cat: Ref<'static, CategoryImpl>,
+    ts: Timestamp,
+    iterator: Mut<'_, LlIterator>,
+) {
     guard(|| {
-        // SAFETY: the contract: from create; categories live for ever.
-        let category: Option<&'static CategoryImpl> = unsafe { cat.as_ref() };
-        // SAFETY: the contract: from begin.
-        let iterator = unsafe { iterator.as_mut() }.filter(|iterator| !iterator.ds.tracer.is_null());
-        let (Some(category), Some(iterator)) = (category, iterator) else { return };
-        // SAFETY: as above, and not at its end: the thread is in the trace point.
-        let iteration = unsafe { Iteration::of(iterator.ds.tracer) };
-        // Also if what follows panics.
-        *iterator = LlIterator::end();
-        *iterator = LlIterator::next(category, iteration, ts);
+        let (Some(category), Some(iterator)) = (cat.get(), iterator.get()) else { return };
+        if let Some(iteration) = iterator.take() {
+            *iterator = LlIterator::next(category, iteration, ts);
+        }
     });
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoTeLlImplBreak(_cat: *const CategoryImpl, iterator: *mut LlIterator) {
+unsafe extern "C" fn PerfettoTeLlImplBreak(_cat: Ref<'static, CategoryImpl>, iterator: Mut<'_, LlIterator>) {
     guard(|| {
-        // SAFETY: the contract: from begin.
-        let Some(iterator) = (unsafe { iterator.as_mut() }).filter(|iterator| !iterator.ds.tracer.is_null()) else {
-            return;
-        };
-        // SAFETY: as above, and not at its end: the thread is in the trace point.
-        drop(unsafe { Iteration::of(iterator.ds.tracer) });
-        *iterator = LlIterator::end();
+        drop(iterator.get().and_then(LlIterator::take));
     });
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTeLlImplDynCatEnabled(
-    _tracer: *mut Tracer,
+    _tracer: Ref<'_, Tracer>,
     inst_id: u32,
-    desc: *const CategoryDescriptor,
+    desc: Ref<'_, CategoryDescriptor<'_>>,
 ) -> bool {
-    guard(|| {
-        // SAFETY: the contract.
-        inst_id < u32::BITS && unsafe { category::dynamic_instances(desc) } & 1 << inst_id != 0
-    })
+    guard(|| inst_id < u32::BITS && category::dynamic_instances(desc) & 1 << inst_id != 0)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoTeLlImplTrackSeen(incr: *mut Sequence, uuid: u64) -> bool {
-    guard(|| {
-        // SAFETY: the contract: of an iteration of this thread that goes on.
-        unsafe { incr.as_mut() }.is_some_and(|sequence| sequence.track_seen(uuid))
-    })
+unsafe extern "C" fn PerfettoTeLlImplTrackSeen(incr: Mut<'_, Sequence>, uuid: u64) -> bool {
+    guard(|| incr.get().is_some_and(|sequence| sequence.track_seen(uuid)))
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoTeLlImplIntern(
-    incr: *mut Sequence,
+    incr: Mut<'_, Sequence>,
     table: c_int,
     data: *const u8,
     data_size: usize,
-    seen: *mut bool,
+    seen: Out<'_, bool>,
 ) -> u64 {
     guard(|| {
-        // SAFETY: the contract: as many bytes, or null.
-        let entry = unsafe { text::block(data, data_size) };
-        // SAFETY: the contract: of an iteration of this thread that goes on.
-        let (iid, known) = unsafe { incr.as_mut() }.map_or((0, true), |sequence| sequence.intern(table as u32, entry));
-        if !seen.is_null() {
-            // SAFETY: the contract: a variable of the program.
-            unsafe { seen.write(known) };
-        }
+        // SAFETY: the contract: `data` has `data_size` bytes, or is null.
+        let entry = unsafe { Slice::new(data, data_size) }.get();
+        let (iid, known) = incr.get().map_or((0, true), |sequence| sequence.intern(table as u32, entry));
+        seen.write(known);
         iid
     })
 }

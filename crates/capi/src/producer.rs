@@ -1,94 +1,75 @@
-//! Connecting to services (`docs/spec/c-abi.md` §4).
+//! Connections to services (`docs/spec/c-abi.md` §4).
 
-use core::ffi::c_char;
-use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
 use esatto::raw::{self, StaticMutex};
 use esatto::{Builder, Tracing};
 
-use crate::guard::guard;
+use crate::ffi::{Array, Mut, Owned, Ref, Str};
+use crate::initialised::{require_initialised, set_initialised};
+use crate::panic_guard::guard;
 use crate::tracer::Tracer;
-use crate::{data_source, text};
+use crate::{data_source, diagnostics};
 
 /// `PerfettoProducerBackendInitArgs`.
 #[derive(Default)]
-pub(crate) struct InitArgs {
+struct InitArgs {
     shmem_size_hint_kb: u32,
     machine_id: u32,
 }
 
-/// Never dropped: what is left at the end of the process is handed over by the SDK.
+/// Never dropped, because the SDK hands over the last events itself when the process ends.
 static TRACING: StaticMutex<Option<Tracing>> = StaticMutex::new(None);
 
-/// In the child of a fork, where tracing is off: what is the library's is, too.
+/// Switches the library off in the child of a fork, where tracing is off.
 fn forked() {
     Tracer::forked();
     data_source::forked();
 }
 
-/// A backend was initialised, in this process or in that which forked it.
-static IS_INITIALISED: AtomicBool = AtomicBool::new(false);
-
-/// Ends the process unless a backend was initialised. In the child of a fork, where none is any more, there is nothing to record, but no reason to end it either.
-pub(crate) fn require_init(what: &str) {
-    if !IS_INITIALISED.load(Ordering::Relaxed) {
-        text::die(format_args!("{what} needs PerfettoProducerInProcessInit or PerfettoProducerSystemInit before"));
-    }
-}
-
-fn init(args: *const InitArgs, backend: impl FnOnce(Builder) -> Builder) {
-    // SAFETY: the contract: from create, and not destroyed; null means defaults.
-    let size_kb = unsafe { args.as_ref() }.map_or(0, |args| args.shmem_size_hint_kb);
+fn init(args: Ref<'_, InitArgs>, backend: impl FnOnce(Builder) -> Builder) {
+    let size_kb = args.get().map_or(0, |args| args.shmem_size_hint_kb);
     raw::in_child(forked);
-    // Also if it fails: the program has done what it can.
-    IS_INITIALISED.store(true, Ordering::Relaxed);
+    // Also if the start fails below, because the program has done its part.
+    set_initialised();
     match backend(Tracing::builder().shared_memory(size_kb, 0)).start() {
         Ok(tracing) => core::mem::forget(TRACING.lock().replace(tracing)),
-        Err(error) => text::say(error),
+        Err(error) => diagnostics::say(error),
     }
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn PerfettoProducerBackendInitArgsCreate() -> *mut InitArgs {
-    guard(|| Box::into_raw(Box::default()))
+extern "C" fn PerfettoProducerBackendInitArgsCreate() -> Owned<InitArgs> {
+    guard(|| Owned::new(InitArgs::default()))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoProducerBackendInitArgsSetShmemSizeHintKb(args: *mut InitArgs, size: u32) {
+unsafe extern "C" fn PerfettoProducerBackendInitArgsSetShmemSizeHintKb(args: Mut<'_, InitArgs>, size: u32) {
     guard(|| {
-        // SAFETY: the contract: from create, and not destroyed.
-        if let Some(args) = unsafe { args.as_mut() } {
+        if let Some(args) = args.get() {
             args.shmem_size_hint_kb = size;
         }
     })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoProducerBackendInitArgsSetMachineId(args: *mut InitArgs, machine_id: u32) {
+unsafe extern "C" fn PerfettoProducerBackendInitArgsSetMachineId(args: Mut<'_, InitArgs>, machine_id: u32) {
     guard(|| {
-        // SAFETY: the contract: from create, and not destroyed.
-        if let Some(args) = unsafe { args.as_mut() } {
+        if let Some(args) = args.get() {
             args.machine_id = machine_id;
         }
     })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoProducerBackendInitArgsDestroy(args: *mut InitArgs) {
-    guard(|| {
-        if !args.is_null() {
-            // SAFETY: the contract: from create, and not destroyed.
-            drop(unsafe { Box::from_raw(args) });
-        }
-    })
+unsafe extern "C" fn PerfettoProducerBackendInitArgsDestroy(args: Owned<InitArgs>) {
+    guard(|| drop(args.take()))
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoProducerInProcessInit(args: *const InitArgs) {
+unsafe extern "C" fn PerfettoProducerInProcessInit(args: Ref<'_, InitArgs>) {
     guard(|| {
-        // SAFETY: as in `init`.
-        if let Some(args) = unsafe { args.as_ref() } {
+        if let Some(args) = args.get() {
             raw::set_machine_id(args.machine_id);
         }
         init(args, Builder::in_process);
@@ -96,20 +77,17 @@ unsafe extern "C" fn PerfettoProducerInProcessInit(args: *const InitArgs) {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoProducerSystemInit(args: *const InitArgs) {
+unsafe extern "C" fn PerfettoProducerSystemInit(args: Ref<'_, InitArgs>) {
     guard(|| {
         init(args, Builder::system);
     })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoProducerActivateTriggers(trigger_names: *const *const c_char, ttl_ms: u32) {
+unsafe extern "C" fn PerfettoProducerActivateTriggers(trigger_names: Array<'_, Str<'_>>, ttl_ms: u32) {
     guard(|| {
-        require_init("PerfettoProducerActivateTriggers");
-        // SAFETY: the contract: an array of strings that ends with null.
-        let names = unsafe { text::pointers(trigger_names) };
-        // SAFETY: as above.
-        let names: Vec<String> = names.map(|name| unsafe { text::owned(name) }).collect();
+        require_initialised("PerfettoProducerActivateTriggers");
+        let names: Vec<String> = trigger_names.iter().map(Str::to_string_lossy).collect();
         let names: Vec<&str> = names.iter().map(|name| &**name).collect();
         if let Some(tracing) = &*TRACING.lock() {
             tracing.activate_triggers(&names, Duration::from_millis(ttl_ms.into()));

@@ -1,43 +1,50 @@
-//! Every exported function meets a panic and has done nothing.
+//! Every exported function returns its fallback if a panic happens in it.
 
 #![allow(
     clashing_extern_declarations,
     improper_ctypes,
-    reason = "pointers of all kinds are one type here, and point to what C does not see"
+    reason = "all pointers have one type here, and point to types that C does not see"
 )]
 
 use core::ffi::c_void;
 
-use crate::abi::{LlIterator, PbDecoderField, Timestamp, TracerIterator, status};
-use crate::flavour;
-use crate::guard::Nothing;
+use crate::abi::numbers::status;
+use crate::abi::{LlIterator, PbDecoderField, Timestamp, TracerIterator};
+use crate::panic_guard::Fallback;
+#[cfg(not(perfetto_v59))]
+use crate::v58 as version;
+#[cfg(perfetto_v59)]
+use crate::v59 as version;
 
 pub(crate) type P = *mut c_void;
 
-impl Nothing for usize {
-    const NOTHING: Self = 0;
+impl Fallback for usize {
+    const FALLBACK: Self = 0;
 }
 
-/// Calls functions with null and 0, each with a panic under way, and sees that they return that.
-macro_rules! all_do_nothing {
+/// Calls functions with null and 0. A panic happens in each of them. Checks that they return null
+/// and 0, and returns their names.
+macro_rules! fall_back {
     ($($name:ident($($argument:ty),*) -> $result:ty;)*) => {{
         unsafe extern "C" {
             $(fn $name($(_: $argument),*) -> $result;)*
         }
         $(
-            // SAFETY: it has such arguments, and does nothing with them.
-            let result = $crate::guard::planted::in_a(|| unsafe { $name($(<$argument as $crate::guard::Nothing>::NOTHING),*) });
-            assert_eq!(result, <$result as $crate::guard::Nothing>::NOTHING, stringify!($name));
+            let result = $crate::panic_guard::test_panic::in_guard_of(|| {
+                // SAFETY: it has this type, and does nothing with its arguments.
+                unsafe { $name($(<$argument as $crate::panic_guard::Fallback>::FALLBACK),*) }
+            });
+            assert_eq!(result, <$result as $crate::panic_guard::Fallback>::FALLBACK, stringify!($name));
         )*
         [$(stringify!($name)),*]
     }};
 }
 
-pub(crate) use all_do_nothing;
+pub(crate) use fall_back;
 
 #[rustfmt::skip]
-fn simple_ones() -> impl Iterator<Item = &'static str> {
-    all_do_nothing! {
+fn with_comparable_results() -> impl Iterator<Item = &'static str> {
+    fall_back! {
         PerfettoDsFlushDone(P) -> ();
         PerfettoDsGetDefaultClockId() -> u32;
         PerfettoDsImplCreate() -> P;
@@ -107,9 +114,9 @@ fn simple_ones() -> impl Iterator<Item = &'static str> {
     .into_iter()
 }
 
-/// Those whose results cannot be compared.
-fn others() -> impl Iterator<Item = &'static str> {
-    use crate::guard::planted::in_a;
+/// The functions whose results cannot be compared with `==`.
+fn with_other_results() -> impl Iterator<Item = &'static str> {
+    use crate::panic_guard::test_panic::in_guard_of;
     unsafe extern "C" {
         fn PerfettoTeCategoryImplGetEnabled(_: P) -> *const bool;
         fn PerfettoDsImplTraceIterateBegin(_: P) -> TracerIterator;
@@ -119,15 +126,15 @@ fn others() -> impl Iterator<Item = &'static str> {
         fn PerfettoDsGetTimestamp() -> Timestamp;
         fn PerfettoTeGetTimestamp() -> Timestamp;
     }
-    // SAFETY: they have such arguments, and do nothing with them; the flag lives for ever.
+    // SAFETY: they have these types, and do nothing with their arguments. The flag lives for ever.
     unsafe {
-        assert!(!*in_a(|| PerfettoTeCategoryImplGetEnabled(P::NOTHING)));
-        assert!(in_a(|| PerfettoDsImplTraceIterateBegin(P::NOTHING)).tracer.is_null());
-        assert!(in_a(|| PerfettoTeLlImplBegin(P::NOTHING, Timestamp::NOTHING)).ds.tracer.is_null());
-        assert_eq!(in_a(|| PerfettoPbDecoderParseField(P::NOTHING)).status, status::ERROR);
-        assert_eq!(in_a(|| PerfettoPbDecoderSkipField(P::NOTHING)), status::ERROR);
-        assert_eq!(in_a(|| PerfettoDsGetTimestamp()).value, 0);
-        assert_eq!(in_a(|| PerfettoTeGetTimestamp()).value, 0);
+        assert!(!*in_guard_of(|| PerfettoTeCategoryImplGetEnabled(P::FALLBACK)));
+        assert!(in_guard_of(|| PerfettoDsImplTraceIterateBegin(P::FALLBACK)).tracer.is_null());
+        assert!(in_guard_of(|| PerfettoTeLlImplBegin(P::FALLBACK, Timestamp::FALLBACK)).ds.tracer.is_null());
+        assert_eq!(in_guard_of(|| PerfettoPbDecoderParseField(P::FALLBACK)).status, status::ERROR);
+        assert_eq!(in_guard_of(|| PerfettoPbDecoderSkipField(P::FALLBACK)), status::ERROR);
+        assert_eq!(in_guard_of(|| PerfettoDsGetTimestamp()).value, 0);
+        assert_eq!(in_guard_of(|| PerfettoTeGetTimestamp()).value, 0);
     }
     [
         "PerfettoTeCategoryImplGetEnabled",
@@ -142,10 +149,11 @@ fn others() -> impl Iterator<Item = &'static str> {
 }
 
 #[test]
-fn every_exported_function_has_a_guard() {
-    let mut tested: Vec<&str> = simple_ones().chain(others()).chain(flavour::tests::guarded()).collect();
+fn every_exported_function_stops_panics() {
+    let mut tested: Vec<&str> =
+        with_comparable_results().chain(with_other_results()).chain(version::tests::guarded()).collect();
     tested.sort_unstable();
-    let mut expected = flavour::tests::exported();
+    let mut expected = version::tests::exported();
     expected.sort_unstable();
     assert_eq!(tested, expected);
 }

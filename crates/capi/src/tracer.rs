@@ -1,271 +1,302 @@
-//! The trace point that a thread is in, as long as the program iterates over instances.
+//! The trace point that a thread is in while the program iterates over instances
+//! (`docs/spec/c-abi.md` §§5, 6, 12).
 
-use core::ffi::c_void;
+use core::cell::UnsafeCell;
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
-use std::cell::UnsafeCell;
 
-use esatto::raw::{self, Sequence};
+use esatto::raw;
 use esatto_shm::TraceWriter;
 
-use crate::abi::{StreamWriter, TracerIterator};
-use crate::guard::{Nothing, guard};
-use crate::packet::Packet;
+use crate::abi::{DsOnFlushed, StreamWriter, TracerIterator};
+use crate::ffi::{Argument, Mut, Ref};
+use crate::on_flushed::{self, OnFlushed};
+use crate::panic_guard::{Fallback, guard};
+use crate::program_state::{CustomState, IncrementalState};
 use crate::stream::Target;
 
 thread_local! {
-    /// Never dropped, so that a program that still has its address when the thread ends finds it [empty](Tracer::empty).
+    /// Never dropped. A program that still has its address when the thread ends finds it
+    /// [cleared](Tracer::clear).
     static TRACER: UnsafeCell<ManuallyDrop<Tracer>> = const { UnsafeCell::new(ManuallyDrop::new(Tracer::new())) };
 }
 
 thread_local! {
-    static END: End = const { End };
+    static AT_THREAD_END: AtThreadEnd = const { AtThreadEnd };
 }
 
-/// Empties the thread's tracer when the thread ends.
-struct End;
+/// Clears the thread's tracer when the thread ends.
+struct AtThreadEnd;
 
-impl Drop for End {
+impl Drop for AtThreadEnd {
     fn drop(&mut self) {
-        Tracer::empty();
+        Tracer::clear();
     }
 }
 
-/// `PerfettoDsTracerImpl`: one per thread, because a thread is in one trace point at a time.
+/// `PerfettoDsTracerImpl`. One per thread is enough, because a thread is in one trace point at a
+/// time.
 pub(crate) struct Tracer {
     /// A [`Target::Packet`].
     target: Target,
-    /// Of the instance that it is the turn of; valid as long as it is.
-    pub(crate) writer: Option<NonNull<TraceWriter>>,
-    /// Likewise, if it is an instance of track events.
-    pub(crate) sequence: *mut Sequence,
-    /// Likewise, if it is one of a data source: its `CustomState`.
-    pub(crate) thread_state: *mut c_void,
-    /// Likewise, its `IncrementalState`.
-    pub(crate) incremental_state: *mut c_void,
-    /// Likewise, whether the SDK wants to know of the end of the turn.
-    pub(crate) has_end: bool,
-    /// The instances whose turn is still to come, one bit each.
-    pub(crate) rest: u32,
+    turn: Turn,
+    /// The instances whose turn has not come yet, one bit each.
+    rest: u32,
+}
+
+/// The instance that the program writes for at present. The pointers are valid as long as it has
+/// the turn.
+pub(crate) enum Turn {
+    /// No instance has the turn.
+    None,
+    TrackEvents {
+        writer: Writer,
+    },
+    DataSource {
+        writer: Writer,
+        thread_state: NonNull<CustomState>,
+        incremental_state: NonNull<IncrementalState>,
+        /// True if the SDK must be told when the turn ends.
+        has_end: bool,
+    },
+}
+
+/// `None` in the child of a fork, where the writer is the parent's.
+type Writer = Option<NonNull<TraceWriter>>;
+
+impl Turn {
+    #[inline(always)]
+    const fn writer(&self) -> Writer {
+        match self {
+            Self::None => None,
+            Self::TrackEvents { writer } | Self::DataSource { writer, .. } => *writer,
+        }
+    }
 }
 
 impl Tracer {
     const fn new() -> Self {
-        Self {
-            target: Target::Packet(Packet::new()),
-            writer: None,
-            sequence: ptr::null_mut(),
-            thread_state: ptr::null_mut(),
-            incremental_state: ptr::null_mut(),
-            has_end: false,
-            rest: 0,
-        }
+        Self { target: Target::PACKET, turn: Turn::None, rest: 0 }
     }
 
-    /// Enters a trace point for these instances. `None`: the thread is in one already, or about to end.
+    /// Enters a trace point for these instances. Returns `None` if the thread is in one already, or
+    /// about to end.
     #[inline(always)]
     pub(crate) fn enter(instances: u32) -> Option<Iteration> {
-        // Before the SDK's state of the thread, and so dropped after it.
-        END.try_with(|_| ()).ok()?;
+        // Before the SDK makes the state of the thread, so that this one is dropped after it.
+        AT_THREAD_END.try_with(|_| ()).ok()?;
         if !raw::enter() {
             return None;
         }
         let tracer = TRACER.with(UnsafeCell::get).cast::<Self>();
-        // SAFETY: of this thread, which was in no trace point, so that nobody uses it.
+        // SAFETY: of this thread, which was in no trace point. So nothing else uses it.
         unsafe { (*tracer).rest = instances };
-        // SAFETY: as above; it was entered just now.
-        Some(unsafe { Iteration::of(tracer) })
+        Some(Iteration { tracer })
     }
 
-    /// The next instance, whose turn it is.
+    /// Returns the object that the program keeps for the thread; null if there is none.
+    pub(crate) fn thread_state(&self) -> *mut CustomState {
+        match self.turn {
+            Turn::DataSource { thread_state, .. } => thread_state.as_ptr(),
+            _ => ptr::null_mut(),
+        }
+    }
+
+    /// As [`thread_state`](Self::thread_state), of the incremental state.
+    pub(crate) fn incremental_state(&self) -> *mut IncrementalState {
+        match self.turn {
+            Turn::DataSource { incremental_state, .. } => incremental_state.as_ptr(),
+            _ => ptr::null_mut(),
+        }
+    }
+
+    /// Forgets the parent's writer in the child of a fork, on the thread that forked. Objects of
+    /// the program stay valid.
+    pub(crate) fn forked() {
+        TRACER.with(|tracer| {
+            // SAFETY: of this thread, which is in `fork`. So it is in none of our functions except
+            // those that call the program, and they hold no reference meanwhile.
+            let tracer = unsafe { &mut *tracer.get() };
+            tracer.target.abandon_packet();
+            match &mut tracer.turn {
+                Turn::None => {}
+                Turn::TrackEvents { writer } | Turn::DataSource { writer, .. } => *writer = None,
+            }
+            tracer.rest = 0;
+        });
+    }
+
+    /// Ends the turn when the thread ends, after its writers have. A packet that was not ended is
+    /// lost with them.
+    fn clear() {
+        TRACER.with(|tracer| {
+            // SAFETY: of this thread, which is in a destructor, and so in none of our functions.
+            let tracer = unsafe { &mut *tracer.get() };
+            tracer.target.abandon_packet();
+            tracer.rest = 0;
+            tracer.end_turn();
+        });
+    }
+
+    /// Returns the next instance, which then has the turn.
     #[inline(always)]
-    pub(crate) fn next_instance(&mut self) -> Option<u32> {
-        self.forget_instance();
+    fn next_instance(&mut self) -> Option<u32> {
+        self.end_turn();
         let slot = self.rest.trailing_zeros();
         self.rest &= self.rest.wrapping_sub(1);
         (slot < u32::BITS).then_some(slot)
     }
 
-    /// In the child of a fork, of the thread that forked: the instance is the parent's. What the program has made for it stays valid.
-    pub(crate) fn forked() {
-        TRACER.with(|tracer| {
-            // SAFETY: of this thread, which is in `fork`, and so in none of our functions but for those that call the program, which hold no reference meanwhile.
-            let tracer = unsafe { &mut *tracer.get() };
-            if let Target::Packet(packet) = &mut tracer.target {
-                packet.abandon();
-            }
-            tracer.writer = None;
-            tracer.rest = 0;
-        });
-    }
-
-    /// The thread ends, and its writers have. A packet that was not ended is lost with them.
-    fn empty() {
-        TRACER.with(|tracer| {
-            // SAFETY: of this thread, which is in a destructor, and so in none of our functions.
-            let tracer = unsafe { &mut *tracer.get() };
-            if let Target::Packet(packet) = &mut tracer.target {
-                packet.abandon();
-            }
-            tracer.rest = 0;
-            tracer.forget_instance();
-        });
-    }
-
-    /// The turn of an instance is over. A packet that was not ended is dropped.
+    /// Ends the turn of an instance. A packet that was not ended is dropped.
     #[inline(always)]
-    pub(crate) fn forget_instance(&mut self) {
-        let has_one = self.writer.is_some() || !self.sequence.is_null() || !self.thread_state.is_null();
-        if has_one {
-            self.forget();
+    fn end_turn(&mut self) {
+        if !matches!(self.turn, Turn::None) {
+            self.drop_turn();
         }
     }
 
-    fn forget(&mut self) {
-        if let Target::Packet(packet) = &mut self.target {
-            packet.finish(false);
-        }
-        self.writer = None;
-        self.sequence = ptr::null_mut();
-        self.thread_state = ptr::null_mut();
-        self.incremental_state = ptr::null_mut();
+    fn drop_turn(&mut self) {
+        self.target.drop_packet();
+        self.turn = Turn::None;
     }
 }
 
-/// An iteration: leaves the trace point when it is dropped, unless it [goes on](Self::goes_on) with the turn of an instance.
+/// An iteration over instances. If it is dropped, the thread leaves the trace point, unless a turn
+/// [begins](Self::begin_turn).
+///
+/// It belongs to its thread, which is in the trace point, and the tracer is the thread's. None of
+/// the functions here keeps a reference to the tracer, because the program has its address.
 pub(crate) struct Iteration {
     tracer: *mut Tracer,
 }
 
 impl Iteration {
-    /// # Safety
-    ///
-    /// Of this thread, which is in the trace point.
-    pub(crate) const unsafe fn of(tracer: *mut Tracer) -> Self {
-        Self { tracer }
-    }
-
-    /// The program has the turn; the iteration is to be taken up again by [`of`](Self::of).
-    pub(crate) fn goes_on(self) {
-        core::mem::forget(self);
-    }
-
     pub(crate) const fn tracer(&self) -> *mut Tracer {
         self.tracer
+    }
+
+    /// Returns the next instance, which then has the turn.
+    #[inline(always)]
+    pub(crate) fn next_instance(&self) -> Option<u32> {
+        // SAFETY: see the type. Nothing of the program's runs meanwhile.
+        unsafe { (*self.tracer).next_instance() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_turn(&self, turn: Turn) {
+        // SAFETY: as above.
+        unsafe { (*self.tracer).turn = turn };
+    }
+
+    /// Ends the turn of an instance. Returns true if the SDK must be told.
+    #[inline(always)]
+    pub(crate) fn end_turn(&self) -> bool {
+        // SAFETY: as above.
+        let tracer = unsafe { &mut *self.tracer };
+        let has_end = matches!(tracer.turn, Turn::DataSource { has_end: true, .. });
+        tracer.end_turn();
+        has_end
+    }
+
+    /// Gives the turn to the program, for an instance. [`TracerIterator::take`] takes the iteration
+    /// up again.
+    #[inline(always)]
+    pub(crate) fn begin_turn(self, inst_id: u32) -> TracerIterator {
+        let tracer = self.tracer;
+        core::mem::forget(self);
+        TracerIterator { inst_id, padding: 0, tls: tracer.cast(), tracer: tracer.cast() }
     }
 }
 
 impl Drop for Iteration {
     fn drop(&mut self) {
-        // SAFETY: see `of`. No reference to it is kept while anything else runs.
-        unsafe { (*self.tracer).forget_instance() };
+        // SAFETY: see the type. No reference to it is kept while anything else runs.
+        unsafe { (*self.tracer).end_turn() };
         raw::leave();
     }
 }
 
-impl Nothing for TracerIterator {
-    const NOTHING: Self = Self::end();
-}
-
 impl TracerIterator {
-    /// No instance.
-    pub(crate) const fn end() -> Self {
-        Self { inst_id: 0, padding: 0, tls: ptr::null_mut(), tracer: ptr::null_mut() }
-    }
+    /// The end of an iteration.
+    pub(crate) const END: Self = Self { inst_id: 0, padding: 0, tls: ptr::null_mut(), tracer: ptr::null_mut() };
 
-    pub(crate) const fn at(inst_id: u32, tracer: *mut Tracer) -> Self {
-        Self { inst_id, padding: 0, tls: tracer.cast(), tracer }
+    /// Takes the iteration from the program, with the instance that has the turn. Returns `None` at
+    /// the end.
+    ///
+    /// The program's iterator is then at its end, even if a panic follows. By the contract it is
+    /// from the function that begins an iteration, and the program passes it on the same thread,
+    /// which is still in the trace point.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> Option<(u32, Iteration)> {
+        if self.tracer.is_null() {
+            return None;
+        }
+        let taken = (self.inst_id, Iteration { tracer: self.tracer.cast() });
+        *self = Self::END;
+        Some(taken)
     }
 }
 
-/// Begins a packet of the instance whose turn it is.
+impl Fallback for TracerIterator {
+    const FALLBACK: Self = Self::END;
+}
+
+/// Begins a packet of the instance that has the turn.
 ///
-/// # Safety
-///
-/// Of an iteration of this thread that goes on, or null.
-pub(crate) unsafe fn begin_packet(tracer: *mut Tracer) -> StreamWriter {
-    // SAFETY: the caller's promise.
-    let Some(writer) = unsafe { tracer.as_ref() }.and_then(|tracer| tracer.writer) else {
-        return StreamWriter::NOTHING;
+/// The tracer is of an iteration that goes on, on this thread.
+pub(crate) fn begin_packet(tracer: Mut<'_, Tracer>) -> StreamWriter {
+    // Not by a reference to the tracer, because the program keeps the address of its target while
+    // the tracer is used.
+    let tracer = tracer.as_ptr();
+    // SAFETY: null or valid, because it is of an iteration that goes on.
+    let Some(writer) = unsafe { tracer.as_ref() }.and_then(|tracer| tracer.turn.writer()) else {
+        return StreamWriter::EMPTY;
     };
-    // Not by way of a reference, as the program keeps it while the tracer is used otherwise.
-    // SAFETY: as above; not null.
-    let address = unsafe { &raw mut (*tracer).target };
+    // SAFETY: as above, and not null.
+    let target = unsafe { &raw mut (*tracer).target };
     // SAFETY: as above.
-    let target = unsafe { &mut *address };
-    if let Target::Packet(packet) = target {
-        packet.begin(writer);
-    }
-    let window = target.window();
-    StreamWriter::new(address, window)
+    unsafe { &mut *target }.begin_packet(writer);
+    // SAFETY: as above.
+    unsafe { StreamWriter::of(target) }
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoDsTracerImplPacketEnd(_tracer: *mut Tracer, writer: *mut StreamWriter) {
+unsafe extern "C" fn PerfettoDsTracerImplPacketEnd(_tracer: Mut<'_, Tracer>, writer: Mut<'_, StreamWriter>) {
     guard(|| {
-        // SAFETY: the contract: from packet begin.
-        let Some(writer) = (unsafe { writer.as_mut() }) else { return };
-        // SAFETY: as above.
-        if let Some(Target::Packet(packet)) = unsafe { writer.synced() } {
-            packet.finish(true);
+        let Some(writer) = writer.get() else { return };
+        if let Some(target) = writer.sync() {
+            target.end_packet();
         }
-        // Who ends twice finds nothing the second time.
+        // A second end does nothing.
         writer.target = ptr::null_mut();
     })
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsTracerImplFlush(
-    tracer: *mut Tracer,
-    callback: Option<unsafe extern "C-unwind" fn(*mut c_void)>,
-    user_arg: *mut c_void,
+    tracer: Mut<'_, Tracer>,
+    callback: Option<DsOnFlushed>,
+    user_arg: Argument,
 ) {
     guard(|| {
-        // SAFETY: the contract: of an iteration of this thread that goes on.
-        let Some(tracer) = (unsafe { tracer.as_mut() }) else { return };
-        let Some(mut writer) = tracer.writer else { return };
-        let callback = callback.map(|callback| OnFlushed { callback, argument: Argument(user_arg) });
-        match &mut tracer.target {
-            // Its memory must not be given away yet.
-            Target::Packet(packet) if packet.is_open() => packet.flush_later(callback),
-            // SAFETY: as above.
-            _ => flush(unsafe { writer.as_mut() }, callback),
+        let Some(tracer) = tracer.get() else { return };
+        let Some(mut writer) = tracer.turn.writer() else { return };
+        let callback = callback.map(|callback| OnFlushed { callback, argument: user_arg });
+        // The memory of an open packet must not be handed over yet.
+        if let Some(packet) = tracer.target.open_packet() {
+            packet.flush_later(callback);
+        } else {
+            // SAFETY: the instance has the turn, so the writer is valid.
+            on_flushed::flush(unsafe { writer.as_mut() }, callback);
         }
     })
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoDsTracerImplGetDropCount(tracer: *mut Tracer) -> u64 {
+unsafe extern "C" fn PerfettoDsTracerImplGetDropCount(tracer: Ref<'_, Tracer>) -> u64 {
     guard(|| {
-        // SAFETY: the contract: of an iteration of this thread that goes on.
-        let writer = unsafe { tracer.as_ref() }.and_then(|tracer| tracer.writer);
-        // SAFETY: as above.
+        let writer = tracer.get().and_then(|tracer| tracer.turn.writer());
+        // SAFETY: the instance has the turn, so the writer is valid.
         writer.map_or(0, |writer| unsafe { writer.as_ref() }.drop_count())
     })
 }
-
-/// Whom to tell that what was written is in the service's hands.
-pub(crate) struct OnFlushed {
-    callback: unsafe extern "C-unwind" fn(*mut c_void),
-    argument: Argument,
-}
-
-pub(crate) fn flush(writer: &mut TraceWriter, callback: Option<OnFlushed>) {
-    match callback {
-        None => writer.flush(),
-        Some(OnFlushed { callback, argument }) => writer.flush_with(move || {
-            let argument = argument;
-            // SAFETY: the contract: it may be called with the argument on any thread.
-            unsafe { callback(argument.0) };
-        }),
-    }
-}
-
-/// What the program wants its callback to be called with.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Argument(pub(crate) *mut c_void);
-
-// SAFETY: it is only handed on; programs say by the contract that any thread may have it.
-unsafe impl Send for Argument {}
-// SAFETY: as above.
-unsafe impl Sync for Argument {}

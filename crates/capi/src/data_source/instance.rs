@@ -1,40 +1,66 @@
-//! The life of an instance.
+//! An instance of a data source, and the registered type that it belongs to.
 
-use core::ffi::c_void;
 use core::ptr;
-use core::sync::atomic::Ordering;
-use std::cell::RefCell;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use esatto::data_source::FlushReason;
-use esatto::{DataSource, Flush, Setup, Stop, raw};
+use esatto::raw::{self, StaticMutex};
+use esatto::{DataSource, Flush, Setup, Source, Stop};
 
-use super::state::{CustomState, IncrementalState};
-use super::{DataSourceType, Registered, TYPES};
-use crate::guard::guard;
-use crate::tracer::Argument;
+use super::settings::Settings;
+use crate::abi::DsImpl;
+use crate::ffi::Argument;
+use crate::program_state::{CustomState, IncrementalState};
+
+/// A type of data source that is registered. It lives for ever.
+pub(super) struct Registered {
+    /// The program's pointer to the type.
+    pub(super) ds: Argument<DsImpl>,
+    pub(super) source: &'static Source<Instance>,
+    /// The settings at the time of registration. They do not change any more.
+    pub(super) settings: Settings,
+    /// The flag that trace points read: there are instances.
+    pub(super) is_enabled: &'static AtomicBool,
+}
+
+/// The registered types. An instance finds its own by the index, which is the tag of the SDK's
+/// source.
+///
+/// A thread that reads or changes the settings of a type that is not registered has this locked.
+pub(super) static REGISTERED: StaticMutex<Vec<&'static Registered>> = StaticMutex::new(Vec::new());
 
 /// One instance of a type, with the context that the program has made for it.
-pub(crate) struct Instance {
-    ds: &'static DataSourceType,
-    slot: u32,
-    context: Argument,
+pub(super) struct Instance {
+    pub(super) registered: &'static Registered,
+    pub(super) slot: u32,
+    pub(super) context: Argument,
     lock: Mutex<Lock>,
     unlocked: Condvar,
 }
 
-/// A lock that a thread may take several times, and others wait for.
+/// A lock that one thread may take several times.
 struct Lock {
     owner: u32,
     depth: u32,
-    /// The instance ends when it is unlocked.
+    /// Set if the instance ends when it is unlocked.
     stop: Option<Stop>,
-    /// It ends: nobody can lock it any more.
+    /// True if the instance ends. No thread can lock it any more.
     is_over: bool,
 }
 
+/// `PerfettoDsOnStopArgs`.
+pub(super) struct StopArgs {
+    pub(super) stop: Option<Stop>,
+    pub(super) instance: *const Instance,
+}
+
+/// `PerfettoDsOnFlushArgs`.
+pub(crate) struct FlushArgs {
+    pub(super) flush: Option<Flush>,
+}
+
 impl DataSource for Instance {
-    /// The bytes.
+    /// The program gets the bytes of the config.
     type Config = ();
     type ThreadState = CustomState;
     type IncrementalState = IncrementalState;
@@ -42,50 +68,52 @@ impl DataSource for Instance {
     const STATE_IS_BOUND: bool = true;
 
     fn setup(setup: &Setup<'_, ()>) -> Self {
-        let ds = TYPES.lock()[setup.tag()];
+        let registered = REGISTERED.lock()[setup.tag()];
         let slot = setup.instance() as u32;
         let mut instance = Self {
-            ds,
+            registered,
             slot,
             context: Argument(ptr::null_mut()),
             lock: Mutex::new(Lock { owner: 0, depth: 0, stop: None, is_over: false }),
             unlocked: Condvar::new(),
         };
-        let settings = &instance.registered().settings;
+        let settings = &registered.settings;
         if let Some(on_setup) = settings.on_setup {
             let config = setup.config_bytes();
-            // SAFETY: the contract of the callback; the config is there during the call.
-            let context = unsafe {
-                on_setup(ds, slot, config.as_ptr().cast(), config.len(), settings.user_arg.0, ptr::null_mut())
-            };
+            let (begin, len) = (config.as_ptr().cast(), config.len());
+            // SAFETY: the contract of the callback. The config exists during the call.
+            let context = unsafe { on_setup(registered.ds.0, slot, begin, len, settings.user_arg.0, ptr::null_mut()) };
             instance.context = Argument(context);
         }
-        ds.enabled.store(true, Ordering::Release);
+        registered.is_enabled.store(true, Ordering::Release);
         instance
     }
 
     fn start(&self) {
-        // Another instance that ended meanwhile may have cleared it.
+        // Another instance that ended meanwhile may have cleared the flag.
         self.update_enabled();
-        let settings = &self.registered().settings;
+        let settings = &self.registered.settings;
         if let Some(on_start) = settings.on_start {
             // SAFETY: the contract of the callback.
-            unsafe { on_start(self.ds, self.slot, settings.user_arg.0, self.context.0, ptr::null_mut()) };
+            unsafe {
+                on_start(self.registered.ds.0, self.slot, settings.user_arg.0, self.context.0, ptr::null_mut());
+            };
         }
     }
 
     fn stop(&self, stop: Stop) {
-        let settings = &self.registered().settings;
-        let mut args = OnStopArgs { stop: Some(stop), instance: self };
+        let settings = &self.registered.settings;
+        let mut args = StopArgs { stop: Some(stop), instance: self };
         if let Some(on_stop) = settings.on_stop {
-            // SAFETY: the contract of the callback; the arguments are there during the call.
-            unsafe { on_stop(self.ds, self.slot, settings.user_arg.0, self.context.0, &raw mut args) };
+            let pointer = (&raw mut args).cast();
+            // SAFETY: the contract of the callback. The arguments exist during the call.
+            unsafe { on_stop(self.registered.ds.0, self.slot, settings.user_arg.0, self.context.0, pointer) };
         }
         drop(args.stop.and_then(|stop| self.let_end(stop)));
     }
 
     fn ended(&self) {
-        // Also where nobody was asked, because tracing ends as a whole.
+        // Also if `stop` was not called, because tracing as a whole ends.
         self.locked().is_over = true;
         self.unlocked.notify_all();
         self.update_enabled();
@@ -98,38 +126,36 @@ impl DataSource for Instance {
 
 impl Instance {
     pub(super) fn flush(&self, flush: Flush) {
-        let settings = &self.registered().settings;
-        let mut args = OnFlushArgs { flush: Some(flush) };
+        let settings = &self.registered.settings;
+        let mut args = FlushArgs { flush: Some(flush) };
         if let Some(on_flush) = settings.on_flush {
-            // SAFETY: the contract of the callback; the arguments are there during the call.
-            unsafe { on_flush(self.ds, self.slot, settings.user_arg.0, self.context.0, &raw mut args) };
+            let pointer = (&raw mut args).cast();
+            // SAFETY: the contract of the callback. The arguments exist during the call.
+            unsafe { on_flush(self.registered.ds.0, self.slot, settings.user_arg.0, self.context.0, pointer) };
         }
     }
 
-    fn registered(&self) -> &'static Registered {
-        self.ds.registered.get().expect("only registered types have instances")
-    }
-
-    /// Tells the program whether there are instances that record. Whoever starts or stops one calls
-    /// this afterwards, on any thread.
+    /// Tells the program whether there are instances that record. A thread that starts or stops one
+    /// calls this afterwards.
     fn update_enabled(&self) {
-        let source = self.registered().source;
+        let Registered { source, is_enabled: flag, .. } = self.registered;
         loop {
             let is_enabled = source.recording() != 0;
-            // Acquires what the last thread that did this had seen. So of two threads, the later
-            // one sees both changes.
-            self.ds.enabled.swap(is_enabled, Ordering::AcqRel);
+            // Acquires the changes that the last thread has seen that did this. So of two threads,
+            // the later one sees both changes.
+            flag.swap(is_enabled, Ordering::AcqRel);
             if (source.recording() != 0) == is_enabled {
                 return;
             }
         }
     }
 
-    /// The instance ends: nobody can lock it any more, and it has no more turns. Returns what has
-    /// to be completed now. If a thread has it locked, that thread completes the stop when it
-    /// unlocks.
+    /// Lets the instance end: no thread can lock it any more, and it gets no more turns.
+    ///
+    /// Returns the stop if it must be completed now. If a thread has locked the instance, that
+    /// thread completes the stop when it unlocks.
     #[must_use]
-    fn let_end(&self, stop: Stop) -> Option<Stop> {
+    pub(super) fn let_end(&self, stop: Stop) -> Option<Stop> {
         stop.close();
         self.update_enabled();
         let mut lock = self.locked();
@@ -146,12 +172,12 @@ impl Instance {
         complete
     }
 
-    /// Locks. `false`: the instance has ended.
-    fn acquire(&self) -> bool {
+    /// Locks the instance for this thread. Returns false if the instance has ended.
+    pub(super) fn acquire(&self) -> bool {
         let tid = raw::tid();
         let lock = self.locked();
-        let others = |lock: &mut Lock| lock.depth != 0 && lock.owner != tid && !lock.is_over;
-        let mut lock = self.unlocked.wait_while(lock, others).unwrap_or_else(PoisonError::into_inner);
+        let is_busy = |lock: &mut Lock| lock.depth != 0 && lock.owner != tid && !lock.is_over;
+        let mut lock = self.unlocked.wait_while(lock, is_busy).unwrap_or_else(PoisonError::into_inner);
         if lock.is_over {
             return false;
         }
@@ -160,9 +186,9 @@ impl Instance {
         true
     }
 
-    /// Unlocks, and returns what has to be completed now.
+    /// Unlocks the instance. Returns the stop if it must be completed now.
     #[must_use]
-    fn release(&self) -> Option<Stop> {
+    pub(super) fn release(&self) -> Option<Stop> {
         let mut lock = self.locked();
         lock.depth -= 1;
         if lock.depth != 0 {
@@ -181,164 +207,17 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        let settings = &self.registered().settings;
+        let settings = &self.registered.settings;
         if let Some(on_destroy) = settings.on_destroy {
             // SAFETY: the contract of the callback.
-            unsafe { on_destroy(self.ds, settings.user_arg.0, self.context.0) };
+            unsafe { on_destroy(self.registered.ds.0, settings.user_arg.0, self.context.0) };
         }
     }
 }
 
-/// `PerfettoDsOnStopArgs`.
-pub(crate) struct OnStopArgs {
-    stop: Option<Stop>,
-    instance: *const Instance,
-}
-
-/// `PerfettoDsAsyncStopper`.
-pub(crate) struct AsyncStopper {
-    stop: Stop,
-    instance: Arc<Instance>,
-    process: u32,
-}
-
-/// `PerfettoDsOnFlushArgs`.
-pub(crate) struct OnFlushArgs {
-    flush: Option<Flush>,
-}
-
-impl OnFlushArgs {
-    /// Why the flush is asked for; for v59.
-    #[allow(dead_code, reason = "not in v58")]
-    pub(crate) fn reason(&self) -> u64 {
-        self.flush.as_ref().map_or(0, |flush| match flush.reason() {
-            FlushReason::Periodic => 1,
-            FlushReason::TraceStop => 2,
-            FlushReason::TraceClone => 3,
-            FlushReason::Explicit => 4,
-            _ => 0,
-        })
-    }
-}
-
-/// `PerfettoDsAsyncFlusher`.
-pub(crate) struct AsyncFlusher(Flush);
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoDsOnStopArgsPostpone(args: *mut OnStopArgs) -> *mut AsyncStopper {
-    guard(|| {
-        // SAFETY: the contract: in the callback that has them.
-        let Some(args) = (unsafe { args.as_mut() }) else { return ptr::null_mut() };
-        // SAFETY: as above: the instance is calling.
-        let instance = unsafe { &*args.instance };
-        let shared = instance.registered().source.instance(instance.slot as usize);
-        match (shared, args.stop.take()) {
-            (Some(instance), Some(stop)) => {
-                Box::into_raw(Box::new(AsyncStopper { stop, instance, process: raw::forks() }))
-            }
-            (_, stop) => {
-                args.stop = stop;
-                ptr::null_mut()
-            }
-        }
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoDsStopDone(stopper: *mut AsyncStopper) {
-    guard(|| {
-        if !stopper.is_null() {
-            // SAFETY: the contract: from postpone, and this is the first time.
-            let stopper = unsafe { Box::from_raw(stopper) };
-            if stopper.process != raw::forks() {
-                // Of the parent's, whose other threads may have it locked for ever.
-                core::mem::forget(stopper);
-                return;
-            }
-            let AsyncStopper { stop, instance, .. } = *stopper;
-            let stop = instance.let_end(stop);
-            // First: so it is the control thread that destroys the instance, before it tells the session.
-            drop(instance);
-            drop(stop);
-        }
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoDsOnFlushArgsPostpone(args: *mut OnFlushArgs) -> *mut AsyncFlusher {
-    guard(|| {
-        // SAFETY: the contract: in the callback that has them.
-        let flush = unsafe { args.as_mut() }.and_then(|args| args.flush.take());
-        flush.map_or(ptr::null_mut(), |flush| Box::into_raw(Box::new(AsyncFlusher(flush))))
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoDsFlushDone(flusher: *mut AsyncFlusher) {
-    guard(|| {
-        if !flusher.is_null() {
-            // SAFETY: the contract: from postpone, and this is the first time.
-            unsafe { Box::from_raw(flusher) }.0.complete();
-        }
-    })
-}
-
-thread_local! {
-    /// What this thread has locked.
-    static LOCKED: RefCell<Vec<Hold>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Has an instance locked; a thread that ends lets go of all.
-struct Hold(Option<Arc<Instance>>);
-
-impl Hold {
-    fn is_of(&self, ds: *const DataSourceType, slot: u32) -> bool {
-        self.0.as_ref().is_some_and(|instance| ptr::eq(instance.ds, ds) && instance.slot == slot)
-    }
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        let stop = self.0.as_ref().and_then(|instance| instance.release());
-        // First: see `PerfettoDsStopDone`.
-        drop(self.0.take());
-        drop(stop);
-    }
-}
-
-/// In the child of a fork, of the thread that forked: what it has locked is the parent's.
+/// Switches all types off in the child of a fork, where no instance exists.
 pub(super) fn forked() {
-    let _ = LOCKED
-        .try_with(|locked| locked.try_borrow_mut().map(|mut locked| core::mem::forget(core::mem::take(&mut *locked))));
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoDsImplGetInstanceLocked(ds_impl: *const DataSourceType, inst_id: u32) -> *mut c_void {
-    guard(|| {
-        // SAFETY: the contract: from create, and registration has not failed.
-        let registered = unsafe { ds_impl.as_ref() }.and_then(|ds| ds.registered.get());
-        let Some(instance) = registered.and_then(|registered| registered.source.instance(inst_id as usize)) else {
-            return ptr::null_mut();
-        };
-        let context = instance.context.0;
-        if context.is_null() || !instance.acquire() {
-            return ptr::null_mut();
-        }
-        let hold = Hold(Some(instance));
-        // Otherwise this thread ends, and lets go at once.
-        let is_kept = LOCKED.try_with(|locked| locked.try_borrow_mut().map(|mut locked| locked.push(hold)).is_ok());
-        if is_kept == Ok(true) { context } else { ptr::null_mut() }
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoDsImplReleaseInstanceLocked(ds_impl: *const DataSourceType, inst_id: u32) {
-    guard(|| {
-        let hold = LOCKED.try_with(|locked| {
-            let mut locked = locked.borrow_mut();
-            locked.iter().rposition(|hold| hold.is_of(ds_impl, inst_id)).map(|at| locked.remove(at))
-        });
-        // Not while the list is borrowed: it may destroy the instance, which calls the program.
-        drop(hold);
-    });
+    for registered in REGISTERED.lock().iter() {
+        registered.is_enabled.store(false, Ordering::Release);
+    }
 }

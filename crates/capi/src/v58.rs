@@ -1,14 +1,11 @@
-//! What v58 has and other versions have otherwise (`docs/spec/c-abi.md` §18).
+//! Functions of v58 that v59 has under another name or with other arguments (`docs/spec/c-abi.md`
+//! §18).
 
 use crate::abi::StreamWriter;
-use crate::guard::guard;
-use crate::stream::{self, export_writer};
+use crate::ffi::Mut;
+use crate::panic_guard::guard;
+use crate::stream::export_writer;
 use crate::tracer::{self, Tracer};
-
-/// The stream writer ends where v59 tells the encoding.
-pub(crate) const ENCODING_WORDS: usize = 0;
-#[cfg(target_pointer_width = "64")]
-pub(crate) const STREAM_WRITER_BYTES: usize = 40;
 
 export_writer!(
     PerfettoStreamWriterUpdateWritePtr,
@@ -19,41 +16,38 @@ export_writer!(
 );
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoDsTracerImplPacketBegin(tracer: *mut Tracer) -> StreamWriter {
-    guard(|| {
-        // SAFETY: the contract.
-        unsafe { tracer::begin_packet(tracer) }
-    })
+unsafe extern "C" fn PerfettoDsTracerImplPacketBegin(tracer: Mut<'_, Tracer>) -> StreamWriter {
+    guard(|| tracer::begin_packet(tracer))
 }
 
 #[cfg(test)]
 #[allow(clashing_extern_declarations, improper_ctypes, reason = "as in `crate::tests`")]
 pub(crate) mod tests {
     use super::StreamWriter;
-    use crate::guard::Nothing;
-    use crate::guard::planted::in_a;
-    use crate::tests::{P, all_do_nothing};
+    use crate::panic_guard::Fallback;
+    use crate::panic_guard::test_panic::in_guard_of;
+    use crate::tests::{P, fall_back};
 
-    /// The functions, of those in `symbols.txt`.
+    /// Returns the functions of this version: those in `symbols.txt`.
     pub(crate) fn exported() -> Vec<&'static str> {
         let lines = include_str!("../tests/c_abi/symbols.txt").lines();
         lines.filter(|line| line.starts_with("Perfetto")).collect()
     }
 
-    /// Sees that those of this flavour do nothing.
+    /// Checks that the functions of this file return their fallbacks, and returns their names.
     pub(crate) fn guarded() -> impl Iterator<Item = &'static str> {
         unsafe extern "C" {
             fn PerfettoDsTracerImplPacketBegin(_: P) -> StreamWriter;
         }
-        // SAFETY: it has such an argument, and does nothing with it.
-        assert!(in_a(|| unsafe { PerfettoDsTracerImplPacketBegin(P::NOTHING) }).target.is_null());
-        let others = all_do_nothing! {
+        // SAFETY: it has this type, and does nothing with its argument.
+        assert!(in_guard_of(|| unsafe { PerfettoDsTracerImplPacketBegin(P::FALLBACK) }).target.is_null());
+        let names = fall_back! {
             PerfettoStreamWriterUpdateWritePtr(P) -> ();
             PerfettoStreamWriterNewChunk(P) -> ();
             PerfettoStreamWriterAppendBytesSlowpath(P, P, usize) -> ();
             PerfettoStreamWriterReserveBytesSlowpath(P, usize) -> ();
             PerfettoStreamWriterAnnotatePatch(P, P) -> P;
         };
-        others.into_iter().chain(["PerfettoDsTracerImplPacketBegin"])
+        names.into_iter().chain(["PerfettoDsTracerImplPacketBegin"])
     }
 }

@@ -1,45 +1,50 @@
-//! What the program keeps for each thread and instance.
+//! Objects that a program keeps for each thread and instance of a data source (`docs/spec/c-abi.md`
+//! §5).
+//!
+//! Callbacks of the program make, clear and delete an object, and they may ask for it meanwhile. So
+//! no reference to the state is held while one runs.
 
 use core::ffi::c_void;
 use core::ptr;
 
-use super::{DataSourceType, OnClear, OnCreate, OnDelete};
-use crate::tracer::{Argument, Tracer};
+use crate::abi::{DsImpl, DsOnClearState, DsOnCreateState, DsOnDeleteState, DsTracerImpl};
+use crate::ffi::Argument;
 
-/// "TLS": made at the first trace point, and deleted by the thread that has made it.
+/// Object for the thread ("TLS"). It is made at the first trace point, and deleted by the thread
+/// that has made it.
 #[derive(Default)]
 pub(crate) struct CustomState(Object);
 
-/// As [`CustomState`]; and made anew when readers of the trace may have lost what it stands for.
+/// Object that is made again when readers of the trace may have lost the packets that it stands
+/// for. Else as [`CustomState`].
 #[derive(Default)]
 pub(crate) struct IncrementalState {
     object: Object,
     clear: bool,
 }
 
-/// How objects are made and deleted. Without both of these there are none.
+/// The callbacks that make and delete an object, and their arguments. If one of both is missing,
+/// there is no object.
 #[derive(Clone, Copy)]
-pub(super) struct Maker {
-    pub(super) ds: &'static DataSourceType,
-    pub(super) slot: u32,
-    pub(super) tracer: *mut Tracer,
-    pub(super) create: Option<OnCreate>,
-    pub(super) delete: Option<OnDelete>,
-    pub(super) user_arg: Argument,
+pub(crate) struct Maker {
+    pub(crate) ds: Argument<DsImpl>,
+    pub(crate) slot: u32,
+    pub(crate) tracer: *mut DsTracerImpl,
+    pub(crate) create: Option<DsOnCreateState>,
+    pub(crate) delete: Option<DsOnDeleteState>,
+    pub(crate) user_arg: Argument,
 }
 
-/// Something that the program has made.
-///
-/// What makes, clears and deletes it is the program's, which may ask for it meanwhile: so no reference is held then.
+/// An object that the program has made.
 #[derive(Default)]
-struct Object(Option<(Argument, OnDelete)>);
+struct Object(Option<(Argument, DsOnDeleteState)>);
 
 impl Maker {
-    /// Makes an object, if the program wants any.
+    /// Makes an object, if the program wants one.
     fn make(&self) -> Object {
         let (Some(create), Some(delete)) = (self.create, self.delete) else { return Object(None) };
         // SAFETY: the contract of the callback.
-        let object = unsafe { create(self.ds, self.slot, self.tracer, self.user_arg.0) };
+        let object = unsafe { create(self.ds.0, self.slot, self.tracer, self.user_arg.0) };
         Object(Some((Argument(object), delete)))
     }
 }
@@ -57,19 +62,19 @@ impl Object {
 impl Drop for Object {
     fn drop(&mut self) {
         if let Some((object, delete)) = self.0.take() {
-            // SAFETY: the contract of the callback: once, with what was created.
+            // SAFETY: the contract of the callback: once, with the object that was created.
             unsafe { delete(object.0) };
         }
     }
 }
 
 impl CustomState {
-    /// Makes the object, unless there is one.
+    /// Makes the object, if there is none.
     ///
     /// # Safety
     ///
     /// Valid, and used by this thread only.
-    pub(super) unsafe fn make(this: *mut Self, maker: &Maker) {
+    pub(crate) unsafe fn make(this: *mut Self, maker: &Maker) {
         // SAFETY: the caller's promise.
         if unsafe { !(*this).0.is_made() } {
             let object = maker.make();
@@ -78,24 +83,24 @@ impl CustomState {
         }
     }
 
-    /// The object; null if there is none.
+    /// Returns the object; null if there is none.
     ///
     /// # Safety
     ///
     /// Null, or valid and used by this thread only.
-    pub(super) unsafe fn get(this: *const Self) -> *mut c_void {
+    pub(crate) unsafe fn get(this: *const Self) -> *mut c_void {
         // SAFETY: the caller's promise.
         unsafe { this.as_ref() }.map_or(ptr::null_mut(), |this| this.0.get())
     }
 }
 
 impl IncrementalState {
-    /// Makes the object, unless there is one.
+    /// Makes the object, if there is none.
     ///
     /// # Safety
     ///
     /// Valid, and used by this thread only.
-    pub(super) unsafe fn make(this: *mut Self, maker: &Maker) {
+    pub(crate) unsafe fn make(this: *mut Self, maker: &Maker) {
         // SAFETY: the caller's promise.
         if unsafe { !(*this).object.is_made() } {
             let object = maker.make();
@@ -104,17 +109,17 @@ impl IncrementalState {
         }
     }
 
-    /// The next [`get`](Self::get) clears.
-    pub(super) fn clear_later(&mut self) {
+    /// Makes the next [`get`](Self::get) clear the object.
+    pub(crate) fn clear_later(&mut self) {
         self.clear = self.object.is_made();
     }
 
-    /// The object, cleared if it has to be; null if there is none.
+    /// Returns the object, which it clears if it has to; null if there is none.
     ///
     /// # Safety
     ///
     /// Null, or valid and used by this thread only.
-    pub(super) unsafe fn get(this: *mut Self, maker: &Maker, clear: Option<OnClear>) -> *mut c_void {
+    pub(crate) unsafe fn get(this: *mut Self, maker: &Maker, clear: Option<DsOnClearState>) -> *mut c_void {
         // SAFETY: the caller's promise.
         let Some(here) = (unsafe { this.as_mut() }) else { return ptr::null_mut() };
         if core::mem::take(&mut here.clear) {

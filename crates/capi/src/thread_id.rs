@@ -1,6 +1,6 @@
-//! Threads (`docs/spec/c-abi.md` §13).
+//! Ids of threads (`docs/spec/c-abi.md` §13).
 
-use crate::guard::guard;
+use crate::panic_guard::guard;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[unsafe(no_mangle)]

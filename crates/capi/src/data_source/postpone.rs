@@ -1,0 +1,87 @@
+//! Stops and flushes that the program completes later.
+
+use std::sync::Arc;
+
+use esatto::{Flush, Stop, raw};
+
+use super::instance::{FlushArgs, Instance, StopArgs};
+use crate::ffi::{Mut, Owned};
+use crate::panic_guard::guard;
+
+#[cfg(perfetto_v59)]
+impl FlushArgs {
+    /// Returns the number of the reason for the flush.
+    pub(crate) fn reason(&self) -> u64 {
+        use esatto::data_source::FlushReason;
+        self.flush.as_ref().map_or(0, |flush| match flush.reason() {
+            FlushReason::Periodic => 1,
+            FlushReason::TraceStop => 2,
+            FlushReason::TraceClone => 3,
+            FlushReason::Explicit => 4,
+            _ => 0,
+        })
+    }
+}
+
+/// `PerfettoDsAsyncStopper`.
+struct AsyncStopper {
+    stop: Stop,
+    instance: Arc<Instance>,
+    process: u32,
+}
+
+/// `PerfettoDsAsyncFlusher`.
+struct AsyncFlusher(Flush);
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsOnStopArgsPostpone(args: Mut<'_, StopArgs>) -> Owned<AsyncStopper> {
+    guard(|| {
+        let Some(args) = args.get() else { return Owned::NULL };
+        // SAFETY: the instance runs the callback that has these arguments.
+        let instance = unsafe { &*args.instance };
+        let shared = instance.registered.source.instance(instance.slot as usize);
+        match (shared, args.stop.take()) {
+            (Some(instance), Some(stop)) => Owned::new(AsyncStopper { stop, instance, process: raw::forks() }),
+            (_, stop) => {
+                args.stop = stop;
+                Owned::NULL
+            }
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsStopDone(stopper: Owned<AsyncStopper>) {
+    guard(|| {
+        let Some(stopper) = stopper.take() else { return };
+        if stopper.process != raw::forks() {
+            // It is the parent's, and another thread of the parent may have locked its mutexes. It
+            // is leaked.
+            core::mem::forget(stopper);
+            return;
+        }
+        let AsyncStopper { stop, instance, .. } = *stopper;
+        let stop = instance.let_end(stop);
+        // In this order, so that the control thread destroys the instance before it tells the
+        // session.
+        drop(instance);
+        drop(stop);
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsOnFlushArgsPostpone(args: Mut<'_, FlushArgs>) -> Owned<AsyncFlusher> {
+    guard(|| {
+        let flush = args.get().and_then(|args| args.flush.take());
+        flush.map_or(Owned::NULL, |flush| Owned::new(AsyncFlusher(flush)))
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn PerfettoDsFlushDone(flusher: Owned<AsyncFlusher>) {
+    guard(|| {
+        if let Some(flusher) = flusher.take() {
+            flusher.0.complete();
+        }
+    })
+}
