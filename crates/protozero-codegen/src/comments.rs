@@ -1,13 +1,13 @@
 //! Comments of `.proto` files as doc comments.
 //!
-//! An element is documented by the comment before it and the one behind it. Comments that are detached from everything by
-//! blank lines describe nothing in particular (headings, licenses, things commented out) and are left behind.
+//! The comments before and after an element document it. Comments between blank lines belong to no element (headings, licenses,
+//! code that is commented out) and are dropped.
 
 use std::collections::HashMap;
 
 use prost_reflect::FileDescriptor;
 
-/// The comments of a file by the path of what they describe.
+/// The comments of a file, by the path of the element.
 #[derive(Debug, Default)]
 pub(crate) struct Comments(HashMap<Vec<i32>, String>);
 
@@ -24,13 +24,13 @@ impl Comments {
         Self(described.collect())
     }
 
-    /// The comment on the element at `path`, or nothing.
+    /// Returns the comment on the element at `path`; empty if there is none.
     pub(crate) fn at(&self, path: &[i32]) -> &str {
         self.0.get(path).map(String::as_str).unwrap_or_default()
     }
 }
 
-/// A comment as Markdown that rustdoc neither runs nor takes for links, tags or headings.
+/// Returns a comment as Markdown. rustdoc must not run it, and must not find links, tags or headings in it.
 fn markdown(comment: &str) -> String {
     comment.trim_end().lines().map(line).collect::<Vec<_>>().join("\n").trim_matches('\n').to_owned()
 }
@@ -39,16 +39,16 @@ fn line(line: &str) -> String {
     let line: String = line.trim_end().chars().filter(|c| !is_control(*c)).collect();
     let mut line = line.strip_prefix(' ').unwrap_or(&line);
     if line.starts_with("    ") || line.starts_with('\t') {
-        // Would be a block of code.
+        // This would be a block of code.
         line = line.trim_start();
     }
     let mut out = String::new();
     let start = line.trim_start();
     if ["#", "~~~", "---", "===", "***"].iter().any(|mark| start.starts_with(mark)) {
-        // Would be a heading, code or a rule.
+        // This would be a heading, code or a rule.
         out.push('\\');
     }
-    // With an odd one out it is not clear what is code.
+    // With an odd number of marks it is not clear which part is code.
     let has_code = line.matches('`').count() % 2 == 0 && !line.contains("```");
     for (index, part) in line.replace("```", "``").split('`').enumerate() {
         if index > 0 {
@@ -59,7 +59,7 @@ fn line(line: &str) -> String {
     out
 }
 
-/// Appends what is not code: addresses become links, and nothing else does.
+/// Appends text that is not code. Addresses become links, and nothing else does.
 fn text(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(start) = ["http://", "https://"].iter().filter_map(|scheme| rest.find(scheme)).min() {
@@ -84,8 +84,8 @@ fn escape(text: &str, out: &mut String) {
     }
 }
 
-/// Characters that the Rust compiler does not allow in comments: a bare carriage return, and those that turn the direction
-/// of text.
+/// Returns true for characters that the Rust compiler does not allow in comments: a bare carriage return, and those that
+/// change the direction of text.
 fn is_control(c: char) -> bool {
     matches!(c, '\r' | '\0' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -1,42 +1,38 @@
-use std::path::Path;
+//! What to generate, and how.
 
-use prost::Message as _;
-use prost_reflect::{DescriptorPool, MessageDescriptor};
+use prost_reflect::FileDescriptor;
 
-use crate::generator::Generator;
-use crate::{Error, Output};
-
-/// How generated items are arranged.
+/// Arrangement of the generated items in modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Layout {
-    /// A module for each package, inside those of the packages around it: `message Foo` of package `a.b` is
+    /// A module for each package, inside the modules of the packages around it: `message Foo` of package `a.b` is
     /// `a::b::Foo`.
     #[default]
     Packages,
-    /// One module for everything, whatever its package.
+    /// One module for the items of all packages.
     Flat,
 }
 
-/// What becomes of a `oneof` in a value type.
+/// Type of a `oneof` in a value type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OneofStyle {
-    /// One field, an `Option` of an enumeration: there is one member at most, the last one that was decoded.
+    /// One field, an `Option` of an enumeration. It holds at most one member: the last one that was decoded.
     #[default]
     Enum,
-    /// A field for each member, as if there were no `oneof`: many may be set, and whoever reads decides.
+    /// A field for each member, as if there were no `oneof`. Several may be set, and the reader decides which one counts.
     Fields,
 }
 
-/// What to generate and how the result is placed.
+/// What to generate, and where the generated items lie.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub(crate) layout: Layout,
     pub(crate) oneofs: OneofStyle,
     pub(crate) deprecated: bool,
     pub(crate) imports: bool,
-    /// Empty: paths are relative.
+    /// Paths are relative if this is empty.
     pub(crate) root: String,
     pub(crate) runtime: String,
     pub(crate) strip: String,
@@ -53,7 +49,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Writers, readers, enumerations and services, for a module that may lie anywhere.
+    /// Generates writers, readers, enumerations and services, for a module at any place.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -71,72 +67,74 @@ impl Config {
         }
     }
 
-    /// How items are arranged; in a module for each package unless told otherwise.
+    /// Sets the arrangement of items. The default is a module for each package.
     #[must_use]
     pub fn layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// What becomes of a `oneof` in a value type; an enumeration unless told otherwise.
+    /// Sets the type of a `oneof` in a value type. The default is an enumeration.
     #[must_use]
     pub fn oneofs(mut self, style: OneofStyle) -> Self {
         self.oneofs = style;
         self
     }
 
-    /// Whether what the schema says is deprecated gets the attribute `#[deprecated]` (which is the default), or only
-    /// a remark in its documentation.
+    /// Selects whether deprecated items get the attribute `#[deprecated]`, which is the default. Otherwise only their
+    /// documentation says so.
     #[must_use]
     pub fn deprecated(mut self, attribute: bool) -> Self {
         self.deprecated = attribute;
         self
     }
 
-    /// Whether imported files are generated as well, unless they are [`external`](Self::external); the default.
+    /// Selects whether code is also generated for imported files that are not [`external`](Self::external). This is the
+    /// default.
     ///
-    /// Without, they must be among the files to be compiled, or nothing of them be used. `google/protobuf/descriptor.proto`,
-    /// which is imported for options of the schema language, is generated only if one of its messages is a field's.
+    /// If it is off, each imported file whose types are used must be among the files to compile.
+    /// `google/protobuf/descriptor.proto` is imported for options of the schema language. Code for it is generated only if a
+    /// field has the type of one of its messages.
     #[must_use]
     pub fn imports(mut self, generate: bool) -> Self {
         self.imports = generate;
         self
     }
 
-    /// The module in which all generated items will be found, such as `crate::protos`. Without, paths are relative
-    /// (`super::…`), and the module may lie anywhere.
+    /// Sets the module that will hold all generated items, such as `crate::protos`. Without it, paths are relative
+    /// (`super::…`), and the module may lie at any place.
     #[must_use]
     pub fn root(mut self, path: impl Into<String>) -> Self {
         self.root = path.into();
         self
     }
 
-    /// Where generated code finds `esatto-protozero`; `::esatto_protozero` unless it was renamed.
+    /// Sets the path at which generated code finds `esatto-protozero`. The default is `::esatto_protozero`.
     #[must_use]
     pub fn runtime(mut self, path: impl Into<String>) -> Self {
         self.runtime = path.into();
         self
     }
 
-    /// A leading part of the `.proto` paths that the generated paths leave out.
+    /// Sets a leading part of the `.proto` paths that the generated paths leave out.
     #[must_use]
     pub fn strip_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.strip = prefix.into();
         self
     }
 
-    /// Also makes value types of messages, and of all messages these refer to.
+    /// Also generates value types for messages, and for all messages that they refer to.
     ///
-    /// `pattern` selects files by their path (`shop/*.proto`) or messages by their full name (`.shop.Order`);
-    /// `*` stands for anything but a slash, `**` for anything. Nested values that are large (128 bytes) or recursive are
-    /// boxed. A map is a `BTreeMap`; for a `oneof` see [`oneofs`](Self::oneofs).
+    /// `pattern` selects files by their path (`shop/*.proto`) or messages by their full name (`.shop.Order`). `*` stands for
+    /// any text without a slash, `**` for any text. Nested values that are large (128 bytes) or recursive are boxed. A map is
+    /// a `BTreeMap`. For a `oneof` see [`oneofs`](Self::oneofs).
     #[must_use]
     pub fn owned(mut self, pattern: impl Into<String>) -> Self {
         self.owned.push(pattern.into());
         self
     }
 
-    /// Puts what the files that match `pattern` declare, and the fields of that type, behind a cargo feature.
+    /// Puts the items of files that match `pattern`, and the fields of their types, behind a cargo feature.
     #[must_use]
     pub fn feature(mut self, feature: impl Into<String>, pattern: impl Into<String>) -> Self {
         self.features.push((feature.into(), pattern.into()));
@@ -150,62 +148,16 @@ impl Config {
         self
     }
 
-    /// Tells that the types of a proto package, where imported, were generated elsewhere: for Perfetto's own messages
-    /// `.external("perfetto.protos", "::esatto_schema")`.
+    /// Names the module with the types of an imported proto package that were generated elsewhere. For Perfetto's own
+    /// messages: `.external("perfetto.protos", "::esatto_schema")`.
     #[must_use]
     pub fn external(mut self, package: impl Into<String>, path: impl Into<String>) -> Self {
         self.external.push((package.into(), path.into()));
         self
     }
 
-    /// Compiles `.proto` files, given by their paths relative to one of the folders `includes`.
-    ///
-    /// # Errors
-    ///
-    /// If the files do not compile or use what cannot be generated, or a pattern of this configuration selects nothing.
-    pub fn compile(&self, files: &[impl AsRef<Path>], includes: &[impl AsRef<Path>]) -> Result<Output, Error> {
-        let mut compiler = protox::Compiler::new(includes)?;
-        compiler.include_imports(true).include_source_info(true);
-        for path in files.iter().map(AsRef::as_ref) {
-            compiler.open_file(path).map_err(|error| match error.file() {
-                None if error.is_file_not_found() => {
-                    let includes = includes.iter().map(|folder| folder.as_ref().to_owned()).collect();
-                    Error::NotFound { path: path.to_owned(), includes }
-                }
-                _ => Error::Proto(error),
-            })?;
-        }
-        let wanted: Vec<String> = compiler.files().filter(|f| !f.is_import()).map(|f| f.name().to_owned()).collect();
-        let sources = compiler.files().filter_map(|file| file.path().map(Path::to_owned)).collect();
-        // A pool of our own, because the compiler's was built before the options of fields were known.
-        let pool = DescriptorPool::decode(compiler.encode_file_descriptor_set().as_slice())?;
-        let output = self.generate(&pool, &wanted)?;
-        Ok(Output { sources, ..output })
+    /// Returns the index of the [`external`](Self::external) module that has the types of `file`.
+    pub(crate) fn external_of(&self, file: &FileDescriptor) -> Option<usize> {
+        self.external.iter().position(|(package, _)| package == file.package_name())
     }
-
-    /// Generates code for the files named `wanted` out of a pool of descriptors.
-    pub(crate) fn generate(&self, pool: &DescriptorPool, wanted: &[String]) -> Result<Output, Error> {
-        check_maps(pool)?;
-        let (files, bundle) = Generator::new(self, pool, wanted)?.run()?;
-        Ok(Output { files, bundle, descriptor_set: descriptor_set(pool), sources: Vec::new() })
-    }
-}
-
-/// Makes sure that each map has keys and values, which no compiler leaves out but nobody checks, and everybody relies on.
-fn check_maps(pool: &DescriptorPool) -> Result<(), Error> {
-    let is_broken = |message: &MessageDescriptor| {
-        message.is_map_entry() && (message.get_field(1).is_none() || message.get_field(2).is_none())
-    };
-    match pool.all_messages().find(is_broken) {
-        Some(entry) => {
-            Err(Error::Unsupported { what: "a map without keys or values", proto: entry.full_name().to_owned() })
-        }
-        None => Ok(()),
-    }
-}
-
-fn descriptor_set(pool: &DescriptorPool) -> Vec<u8> {
-    let mut file: Vec<_> = pool.file_descriptor_protos().cloned().collect();
-    file.iter_mut().for_each(|file| file.source_code_info = None);
-    prost_types::FileDescriptorSet { file }.encode_to_vec()
 }

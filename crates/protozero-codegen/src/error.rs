@@ -1,16 +1,18 @@
+//! The error of this crate.
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Why no code could be generated.
+/// An error of the generator.
 ///
-/// `Debug` prints the same as `Display`, because that is what a build script shows of the error that its `main` returns.
+/// `Debug` prints the same as `Display`, because cargo shows the `Debug` text of an error that a build script returns.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The `.proto` files do not compile: the message begins with the file and, where known, line and column.
     #[error("{0:?}")]
     Proto(#[from] protox::Error),
-    /// A `.proto` file to be compiled is in none of the folders.
+    /// A `.proto` file to compile is in none of the folders.
     #[error("`{}` is in none of the folders {}", path.display(), list(includes))]
     NotFound {
         /// The file, as it was named.
@@ -21,10 +23,10 @@ pub enum Error {
     /// The descriptors handed over are not consistent.
     #[error("bad descriptors: {0}")]
     Descriptors(#[from] prost_reflect::DescriptorError),
-    /// A feature of the schema language that has no counterpart.
+    /// A feature of the schema language that the generator does not support.
     #[error("{what} of `{proto}` is not supported")]
     Unsupported {
-        /// What is not supported.
+        /// The feature.
         what: &'static str,
         /// The full proto name.
         proto: String,
@@ -37,12 +39,12 @@ pub enum Error {
         /// The second `.proto` file.
         proto: String,
     },
-    /// A name that is not one, in descriptors that no compiler has checked.
+    /// A string that is no name, in descriptors that no compiler has checked.
     #[error("`{0}` is not a name")]
     Name(String),
-    /// A type of an imported file is used, and neither is that file to be generated nor was it elsewhere.
+    /// A type of an imported file is used. That file is not among the files to generate, and the code for it is not elsewhere.
     #[error(
-        "`{user}` uses `{target}` of `{file}`, which is not among the files to generate: add it, switch `imports` on, or tell where its code is (`external`)"
+        "`{user}` uses `{target}` of `{file}`, which is not among the files to generate: add it, switch `imports` on, or name the module of its code (`external`)"
     )]
     Imported {
         /// The field, extension or message.
@@ -52,16 +54,16 @@ pub enum Error {
         /// The file that declares that type.
         file: String,
     },
-    /// A generated file would lie outside of its folder.
-    #[error("`{0}` is not a path inside of a folder")]
+    /// A generated file would lie outside its folder.
+    #[error("`{0}` is not a path inside a folder")]
     Outside(String),
     /// Cargo's `OUT_DIR` is not set.
     #[error("OUT_DIR is not set: this is not a build script")]
     NoOutDir,
-    /// An option that is not known, or its value is not.
+    /// An unknown option, or an unknown value of one.
     #[error("{0}")]
     Option(String),
-    /// A line of a configuration file that means nothing.
+    /// A line of a configuration file that is no directive.
     #[error("{}:{line}: unknown directive or wrong number of words: `{text}`", path.display())]
     Directive {
         /// The configuration file.
@@ -82,7 +84,7 @@ pub enum Error {
         /// What went wrong.
         source: std::io::Error,
     },
-    /// What protoc sent is not a request for a plugin.
+    /// The input of the plugin is not a request of protoc.
     #[error("not a code generator request: {0}")]
     Request(#[from] prost::DecodeError),
 }

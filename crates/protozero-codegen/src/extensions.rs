@@ -1,28 +1,31 @@
-//! Extensions: methods added to the extended message's writer and reader by a trait.
+//! Extensions: a trait adds methods to the writer and the reader of the extended message.
 
 use std::collections::{BTreeMap, HashSet};
 
 use prost_reflect::{ExtensionDescriptor, MessageDescriptor};
 
-use crate::generator::Generator;
-use crate::message::{Getter, READER_METHODS, Setter, WRITER_METHODS, make_unique};
-use crate::model::Field;
-use crate::print::Printer;
-use crate::resolve::extension_module;
-use crate::{Error, check, names};
+use crate::accessors::{Getter, Setter};
+use crate::context::Context;
+use crate::descriptors::is_option;
+use crate::error::Error;
+use crate::field::Field;
+use crate::identifiers;
+use crate::method_names::{READER_METHODS, WRITER_METHODS, make_unique};
+use crate::names::extension_module;
+use crate::printer::Printer;
 
-/// Prints the extensions that one scope declares, a pair of traits for each message they extend.
-pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, declared: &[ExtensionDescriptor]) -> Result<(), Error> {
+/// Prints the extensions that one scope declares: a pair of traits for each extended message.
+pub(crate) fn print(cx: Context<'_>, p: &mut Printer, declared: &[ExtensionDescriptor]) -> Result<(), Error> {
     let mut by_message: BTreeMap<String, Extended> = BTreeMap::new();
-    for extension in declared.iter().filter(|extension| !check::is_option(extension)) {
+    for extension in declared.iter().filter(|extension| !is_option(extension)) {
         if extension.is_group() {
             return Err(Error::Unsupported { what: "a group", proto: extension.full_name().to_owned() });
         }
-        let comment = generator.comment(&extension.parent_file(), extension.path());
+        let comment = cx.comment(extension.path());
         let message = extension.containing_message();
         let extended = by_message.entry(message.full_name().to_owned()).or_insert_with(|| Extended {
-            stem: generator.names.extension(extension),
-            // Methods of the message itself would hide those of the trait.
+            stem: cx.schema.names.extension(extension),
+            // Taken, because methods of the message itself would hide those of the trait.
             taken: message.fields().map(|field| field.name().to_owned()).collect(),
             message,
             fields: Vec::new(),
@@ -33,8 +36,8 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, declared: &[Exte
     }
     for Extended { message, stem, fields, .. } in by_message.values() {
         numbers(p, message, stem, fields);
-        writer(generator, p, message, stem, fields);
-        reader(generator, p, message, stem, fields);
+        writer(cx, p, message, stem, fields);
+        reader(cx, p, message, stem, fields);
     }
     Ok(())
 }
@@ -42,7 +45,7 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, declared: &[Exte
 /// A message and the fields that one scope adds to it.
 struct Extended {
     message: MessageDescriptor,
-    /// What the names of the traits begin with.
+    /// The names of the traits begin with it.
     stem: String,
     fields: Vec<Field>,
     taken: HashSet<String>,
@@ -54,29 +57,29 @@ fn numbers(p: &mut Printer, extended: &MessageDescriptor, stem: &str, fields: &[
     p.line("#[allow(missing_docs)]");
     p.block(format!("pub mod {}", extension_module(stem)), |p| {
         for field in fields {
-            let name = names::ident(&field.name.to_ascii_uppercase());
+            let name = identifiers::ident(&field.name.to_ascii_uppercase());
             p.line(format!("pub const {name}: u32 = {};", field.number));
         }
     });
     p.gap();
 }
 
-fn writer(generator: &Generator<'_>, p: &mut Printer, extended: &MessageDescriptor, stem: &str, fields: &[Field]) {
+fn writer(cx: Context<'_>, p: &mut Printer, extended: &MessageDescriptor, stem: &str, fields: &[Field]) {
     let name = format!("{stem}WriterExt");
-    let setters = |field| Setter::all(generator, field, WRITER_METHODS);
+    let setters = |field| Setter::all(cx, field, WRITER_METHODS);
     let setters: Vec<(Setter, bool)> =
         fields.iter().flat_map(|field| setters(field).into_iter().map(|setter| (setter, field.deprecated))).collect();
     p.doc(&format!("Appends fields added to `{}`.", extended.full_name()));
     p.block(format!("pub trait {name}"), |p| {
         for (setter, deprecated) in &setters {
             p.doc(&setter.doc);
-            generator.deprecated(p, *deprecated);
+            cx.deprecated(p, *deprecated);
             p.signature(&format!("fn {}", setter.name), &setter.args, &setter.returns, ";");
             p.gap();
         }
     });
     p.gap();
-    p.block(format!("impl {name} for {}Writer<'_>", generator.message_path(extended, None)), |p| {
+    p.block(format!("impl {name} for {}Writer<'_>", cx.message_path(extended, None)), |p| {
         for (setter, _) in &setters {
             p.line("#[inline]");
             p.function(&format!("fn {}", setter.name), &setter.args, &setter.returns, &setter.body("self.message()"));
@@ -86,9 +89,9 @@ fn writer(generator: &Generator<'_>, p: &mut Printer, extended: &MessageDescript
     p.gap();
 }
 
-fn reader(generator: &Generator<'_>, p: &mut Printer, extended: &MessageDescriptor, stem: &str, fields: &[Field]) {
+fn reader(cx: Context<'_>, p: &mut Printer, extended: &MessageDescriptor, stem: &str, fields: &[Field]) {
     let name = format!("{stem}ReaderExt");
-    let getters: Vec<Getter> = fields.iter().map(|field| Getter::of(generator, field, READER_METHODS)).collect();
+    let getters: Vec<Getter> = fields.iter().map(|field| Getter::of(cx, field, READER_METHODS)).collect();
     let args = ["&self".to_owned()];
     p.doc(&format!("Finds fields added to `{}`.", extended.full_name()));
     p.block(format!("pub trait {name}<'a>"), |p| {
@@ -99,7 +102,7 @@ fn reader(generator: &Generator<'_>, p: &mut Printer, extended: &MessageDescript
         }
     });
     p.gap();
-    let extended = generator.message_path(extended, None);
+    let extended = cx.message_path(extended, None);
     p.block(format!("impl<'a, I: pz::Lookup> {name}<'a> for {extended}Reader<'a, I>"), |p| {
         for getter in &getters {
             p.line("#[inline]");

@@ -1,6 +1,6 @@
 //! Patterns over slash- or dot-separated names.
 
-/// True if `pattern` matches all of `name`: `*` stands for anything but a `/`, `**` for anything.
+/// Returns true if `pattern` matches all of `name`. `*` stands for any text without a `/`, `**` for any text.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     if let Some(rest) = pattern.strip_prefix("**") {
         return (0..=name.len()).filter(|&i| name.is_char_boundary(i)).any(|i| matches(rest, &name[i..]));
@@ -21,7 +21,7 @@ mod tests {
     use super::matches;
 
     #[test]
-    fn one_star_stays_in_a_folder_and_two_do_not() {
+    fn one_star_matches_no_slash_and_two_match_any_text() {
         assert!(matches("a/*.proto", "a/b.proto"));
         assert!(!matches("a/*.proto", "a/b/c.proto"));
         assert!(matches("a/**.proto", "a/b/c.proto"));

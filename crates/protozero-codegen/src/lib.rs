@@ -1,7 +1,7 @@
 //! Generates Rust from `.proto` files: zero-copy writers and readers, value types, service stubs.
 //!
-//! The files are compiled by `protox`, so no `protoc` is needed; generated code leans on `esatto-protozero` and nothing else, works
-//! without `std` (and, but for value types, without `alloc`), and what a program does not use of it takes no room in it.
+//! `protox` compiles the files, so no `protoc` is needed. Generated code depends on `esatto-protozero` only. It works without
+//! `std`, and without `alloc` if there are no value types. Parts that a program does not use take no room in it.
 //!
 //! # Five minutes
 //!
@@ -21,8 +21,8 @@
 //! message Card { bytes token = 1; }
 //! ```
 //!
-//! A build script, with this crate under `[build-dependencies]` (or run the command `esatto-protozero-codegen`, or `protoc` with the plugin
-//! `protoc-gen-esatto`; both explain themselves with `--help`):
+//! A build script, with this crate under `[build-dependencies]`. Instead, you can run the command `esatto-protozero-codegen`, or
+//! `protoc` with the plugin `protoc-gen-esatto`; see their `--help`.
 //!
 //! ```no_run
 //! fn main() -> Result<(), esatto_protozero_codegen::Error> {
@@ -31,7 +31,7 @@
 //! }
 //! ```
 //!
-//! And the program, with `esatto-protozero` under `[dependencies]`:
+//! The program, with `esatto-protozero` under `[dependencies]`:
 //!
 //! ```text
 //! mod protos {
@@ -40,7 +40,7 @@
 //! use esatto_protozero::{HeapBuffer, Owned};
 //! use protos::shop::{Order, OrderReader, OrderWriter, order};
 //!
-//! // A writer appends in place: fields are encoded where they stay, in the order of the calls.
+//! // A writer appends in place: it encodes fields at their final place, in the order of the calls.
 //! let mut buffer = HeapBuffer::new();
 //! let mut order = OrderWriter::from(buffer.message());
 //! order.number(17).notes_entry("door", "left");
@@ -48,13 +48,13 @@
 //! order.card().token(b"\x01\x02");
 //! drop(order);
 //!
-//! // A reader is a view: nothing is copied, and what is not asked for is passed over.
+//! // A reader is a view: it copies nothing, and skips fields that the program does not ask for.
 //! let order = OrderReader::parse(buffer.as_slice())?;
 //! assert_eq!(order.number(), Some(17));
 //! assert_eq!(order.items().next().unwrap().name(), Some(&b"shirt"[..]));
-//! assert_eq!(order.payment().map(|field| field.id), Some(order::field::CARD)); // so order.card() is the one that counts
+//! assert_eq!(order.payment().map(|field| field.id), Some(order::field::CARD)); // order.card() counts
 //!
-//! // A value is for what is kept, compared and passed on; fields it does not know survive.
+//! // A value is for data that a program keeps, compares and passes on. Unknown fields survive.
 //! let mut order = Order::decode(buffer.as_slice())?;
 //! order.payment = Some(order::Payment::Voucher("hello".into()));
 //! assert_eq!(Order::decode(&order.encode()), Ok(order));
@@ -62,59 +62,67 @@
 //!
 //! `examples/protozero-own-schema` in the repository is a whole program.
 //!
-//! # What becomes of what
+//! # Generated items
 //!
-//! | in the schema | writer | reader | value, where asked for ([`Config::owned`]) |
+//! | in the schema | writer | reader | value, on request ([`Config::owned`]) |
 //! |---|---|---|---|
 //! | package `a.b` | module `a::b`, see [`Layout`] | | |
 //! | `message Foo` | `FooWriter` | `FooReader` | `Foo` |
-//! | what is nested in `Foo`, numbers of its fields | module `foo`, `foo::field` | | |
+//! | types nested in `Foo`; numbers of its fields | module `foo`; `foo::field` | | |
 //! | number, `bool` | `x(value)`, again for each of `repeated` | `Option<T>`, or an iterator | `Option<T>`, `Vec<T>` |
-//! | packed | `x(values)`: whatever gives values, not references, and can be iterated over twice; `x_begin()` for values one by one | an iterator | `Vec<T>` |
-//! | `string` | `x(value)`: `&str`, `&[u8]` and what holds them | `&[u8]` | `ProtoString` |
+//! | packed | `x(values)`: an iterable of values, not references, whose iterator can be cloned; `x_begin()` for values one by one | an iterator | `Vec<T>` |
+//! | `string` | `x(value)`: any `AsRef<[u8]>`, such as `&str` and `String` | `&[u8]` | `ProtoString` |
 //! | `bytes` | `x(value)`: `&[u8]` | `&[u8]` | `Vec<u8>` |
 //! | message | `x()` begins it | its reader | its value, in a `Box` if large or recursive |
-//! | message with `[lazy = true]` | also `x_raw(bytes)`: encoded already | | |
-//! | map | `x()` begins an entry; `x_entry(key, value)` unless of messages | entries | `BTreeMap` |
-//! | oneof | as its members; the last one written counts | as its members; `x()`: the field of the one that counts | enumeration in an `Option`, see [`OneofStyle`] |
-//! | enumeration | newtype around the number, so that unknown ones pass through | | |
-//! | extension | traits `FooWriterExt`, `FooReaderExt` beside what declares it | | unknown field |
+//! | message with `[lazy = true]` | also `x_raw(bytes)`, which takes the encoded message | | |
+//! | map | `x()` begins an entry; `x_entry(key, value)` unless values are messages | entries | `BTreeMap` |
+//! | oneof | as its members; the last one written counts | as its members; `x()`: the field that counts | enumeration in an `Option`, see [`OneofStyle`] |
+//! | enumeration | newtype around the number, so that unknown numbers pass through | | |
+//! | extension | traits `FooWriterExt`, `FooReaderExt` in the module of its declaration | | unknown field |
 //! | service | module with its name and an enumeration of its methods | | |
 //! | `[deprecated = true]` | `#[deprecated]`, see [`Config::deprecated`] | | |
-//! | comment before or behind | documentation | | |
+//! | comment before or after | documentation | | |
 //!
-//! Presence is explicit everywhere, in proto3 as well: what is written is there, though it be 0, and `None` tells what is not. Defaults of proto2
-//! are shown in the documentation and applied by nobody. `required` is not enforced. Groups, weak imports and editions are
-//! refused. Text that is not UTF-8 is passed on. Nested writers take the borrow of their parent, so that writing to a message while one
-//! inside of it is open does not compile.
+//! Presence is explicit everywhere, also in proto3. A field that was written is present, even with the value 0. `None` stands
+//! for an absent field. Defaults of proto2 appear in the documentation, and no code applies them. `required` is not enforced.
+//! Groups, weak imports and editions are refused. Text that is not UTF-8 is passed on. A nested writer borrows its parent, so
+//! code that writes to the outer message while the inner one is open does not compile.
 //!
-//! Names are those of the schema. Where two of them would meet, or one means something to Rust, the later one gets an underscore, or is a
-//! raw identifier (`r#type`). Text is formatted as rustfmt would (with `max_width = 120` and `use_small_heuristics = "Max"`) and the
-//! same for the same input, so it can be checked in; [`sync`] keeps it true to its `.proto` files.
+//! Names are those of the schema. If two would be equal, or if one means something to Rust, the later one gets an underscore, or
+//! is a raw identifier (`r#type`). The format is that of rustfmt with `max_width = 120` and `use_small_heuristics = "Max"`. The
+//! same input always gives the same code, so it can be checked in. [`sync`] compares checked-in code with its `.proto` files.
 
 #![forbid(unsafe_code)]
 
+mod accessors;
+mod boxing;
 mod check;
 mod comments;
+mod compile;
 mod config;
+mod context;
+mod descriptors;
+mod element;
 mod enums;
 mod error;
 mod extensions;
-mod generator;
+mod field;
+mod file;
 mod glob;
-mod index;
-mod message;
-mod model;
+mod identifiers;
+mod messages;
+mod method_names;
+mod module_tree;
 mod names;
-mod oneof;
+mod oneofs;
 mod options;
 mod output;
-mod owned;
 mod plugin;
-mod print;
-mod resolve;
-mod service;
+mod printer;
+mod schema;
+mod services;
 mod sync;
+mod values;
 
 pub use config::{Config, Layout, OneofStyle};
 pub use error::Error;

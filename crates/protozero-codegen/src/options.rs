@@ -1,42 +1,42 @@
-//! Options by name, as the command, the plugin and `codegen.conf` take them.
+//! Options by name, for the command, the plugin and `codegen.conf`.
 
 use std::fmt::Write as _;
 
-use crate::config::{Layout, OneofStyle};
-use crate::{Config, Error};
+use crate::config::{Config, Layout, OneofStyle};
+use crate::error::Error;
 
-/// An option: its name, what its value stands for, what it does.
+/// An option: its name, its value, its effect.
 type Row = (&'static str, &'static str, &'static str);
 
-/// All options. One that is no on or off may be given many times if its value is a pattern or a pair.
+/// All options. One whose value is a pattern or a pair may be given many times.
 const OPTIONS: &[Row] = &[
     ("layout", "packages|flat", "modules: one for each package (default), or one for everything"),
     ("root", "PATH", "module of the generated items, like crate::protos (default: paths are relative)"),
-    ("runtime", "PATH", "where esatto-protozero is found (default: ::esatto_protozero)"),
+    ("runtime", "PATH", "path of esatto-protozero (default: ::esatto_protozero)"),
     ("strip", "PREFIX", "leading part of .proto paths that generated paths leave out"),
-    ("owned", "PATTERN", "also value types, of files (shop/*.proto) or messages (.shop.Order); all: **"),
+    ("owned", "PATTERN", "also generate value types, for files (shop/*.proto) or messages (.shop.Order); all: **"),
     ("oneof", "enum|fields", "a oneof of a value type: an enumeration (default), or a field for each member"),
-    ("imports", "on|off", "whether imported files are generated, too"),
-    ("external", "PACKAGE:PATH", "the types of a package, if imported, are found in that module"),
-    ("deprecated", "on|off", "whether deprecated things get the attribute #[deprecated] (default: on)"),
-    ("feature", "NAME:PATTERN", "puts what these files declare behind a cargo feature"),
-    ("ungated", "PATTERN", "exempts files from feature"),
+    ("imports", "on|off", "generate code for imported files"),
+    ("external", "PACKAGE:PATH", "use this module for the types of an imported package"),
+    ("deprecated", "on|off", "mark deprecated items with #[deprecated] (default: on)"),
+    ("feature", "NAME:PATTERN", "put the items of these files behind a cargo feature"),
+    ("ungated", "PATTERN", "exempt files from feature"),
 ];
 
 impl Config {
-    /// The names that [`option`](Self::option) takes.
+    /// Returns the names that [`option`](Self::option) takes.
     pub fn option_names() -> impl Iterator<Item = &'static str> {
         OPTIONS.iter().map(|(name, ..)| *name)
     }
 
-    /// Sets an option by its name: what the command takes as `--NAME VALUE`, the plugin as `NAME=VALUE` and
-    /// `codegen.conf` as a line.
+    /// Sets an option by its name. The command takes it as `--NAME VALUE`, the plugin as `NAME=VALUE`, and `codegen.conf` as a
+    /// line.
     ///
-    /// [`option_help`] lists them.
+    /// [`option_help`] lists all options.
     ///
     /// # Errors
     ///
-    /// If there is no such option, or it takes no such value.
+    /// If there is no option of this name, or it does not take this value.
     pub fn option(self, name: &str, value: &str) -> Result<Self, Error> {
         let Some((_, wanted, _)) = OPTIONS.iter().find(|(known, ..)| *known == name) else {
             let known: Vec<_> = Self::option_names().collect();
@@ -73,7 +73,7 @@ impl Config {
     }
 }
 
-/// The options of [`Config::option`], one a line: `NAME` and `VALUE` with `separator` in between, and what it does.
+/// Returns a list of the options of [`Config::option`], one per line: `NAME`, `separator`, `VALUE`, and the effect.
 #[must_use]
 pub fn option_help(prefix: &str, separator: &str) -> String {
     let heads: Vec<_> = OPTIONS.iter().map(|(name, value, _)| format!("{prefix}{name}{separator}{value}")).collect();
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_option_of_the_table_is_understood() {
+    fn every_option_of_the_help_works() {
         for (name, value, _) in OPTIONS {
             let value = value.split('|').next().unwrap_or_default();
             Config::new().option(name, value).unwrap();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn an_unknown_option_or_value_is_an_error_that_names_the_valid_ones() {
         for (name, value, message) in [
             ("rot", "crate", "unknown option `rot`; known are layout, root,"),
             ("layout", "deep", "option `layout` takes packages|flat, not `deep`"),

@@ -1,8 +1,10 @@
+//! Generated code, and ways to write it.
+
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::{env, fs};
 
-use crate::Error;
+use crate::error::Error;
 
 /// Generated code.
 #[derive(Clone, Debug)]
@@ -14,39 +16,39 @@ pub struct Output {
 }
 
 impl Output {
-    /// The text of every generated file by its path: one per `.proto` file, and `mod.rs`, which declares the others
+    /// Returns the text of every generated file, by its path: one per `.proto` file, and `mod.rs`, which declares the others
     /// and the modules of the packages.
     #[must_use]
     pub fn files(&self) -> &BTreeMap<String, String> {
         &self.files
     }
 
-    /// Everything in one text, to be pulled in by `include!`.
+    /// Returns all code in one text, for `include!`.
     #[must_use]
     pub fn bundle(&self) -> &str {
         &self.bundle
     }
 
-    /// A serialized `FileDescriptorSet` of the files and all they import, without comments.
+    /// Returns a serialized `FileDescriptorSet` of the files and all their imports, without comments.
     #[must_use]
     pub fn descriptor_set(&self) -> &[u8] {
         &self.descriptor_set
     }
 
-    /// The `.proto` files that were read, imported ones included. Empty for those that came from elsewhere, as with protoc.
+    /// Returns the `.proto` files that were read, with the imported ones. Empty if protoc has read them.
     #[must_use]
     pub fn sources(&self) -> &[PathBuf] {
         &self.sources
     }
 
-    /// For build scripts: writes [`bundle`](Self::bundle) to `name` in cargo's `OUT_DIR`, and tells cargo to run the script
-    /// again when a `.proto` file has changed.
+    /// Writes [`bundle`](Self::bundle) to `name` in cargo's `OUT_DIR`, for build scripts. It also tells cargo to run the script
+    /// again when a `.proto` file changes.
     ///
-    /// A file that is up to date is left alone.
+    /// It does not write a file that is up to date.
     ///
     /// # Errors
     ///
-    /// If there is no `OUT_DIR`, because this is no build script, or the file cannot be written.
+    /// If there is no `OUT_DIR`, because this is no build script, or if the file cannot be written.
     pub fn write_to_out_dir(&self, name: &str) -> Result<(), Error> {
         let folder = env::var_os("OUT_DIR").ok_or(Error::NoOutDir)?;
         for source in &self.sources {
@@ -55,13 +57,13 @@ impl Output {
         write(&Path::new(&folder).join(name), &self.bundle)
     }
 
-    /// Writes all [`files`](Self::files) below `folder`, which is made if there is none, and returns their paths.
+    /// Writes all [`files`](Self::files) below `folder`, which it creates if needed, and returns their paths.
     ///
-    /// Files that are up to date are left alone; what else lies there stays.
+    /// It does not write files that are up to date, and removes nothing.
     ///
     /// # Errors
     ///
-    /// If a file cannot be written, or would not lie in `folder`.
+    /// If a file cannot be written, or would lie outside `folder`.
     pub fn write_to(&self, folder: impl AsRef<Path>) -> Result<Vec<PathBuf>, Error> {
         let mut written = Vec::new();
         for (name, text) in &self.files {

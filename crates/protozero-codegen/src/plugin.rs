@@ -1,4 +1,4 @@
-//! The protocol between protoc and its plugins.
+//! The plugin of protoc.
 
 use prost::Message as _;
 use prost_reflect::DescriptorPool;
@@ -6,13 +6,14 @@ use prost_types::compiler::code_generator_response::{Feature, File};
 use prost_types::compiler::{CodeGeneratorRequest, CodeGeneratorResponse};
 use prost_types::{FileDescriptorProto, FileDescriptorSet};
 
-use crate::{Config, Error};
+use crate::config::Config;
+use crate::error::Error;
 
 /// Answers one request of protoc (`CodeGeneratorRequest` in, `CodeGeneratorResponse` out).
 ///
-/// Parameters are a comma-separated list of `NAME=VALUE`, see [`Config::option`]. Imported files are not generated unless
-/// asked for (`imports=on`), as protoc's users expect; `.proto` files that are to be generated belong into one call. What is wrong
-/// with the files or the parameters is told in the response.
+/// Parameters are a comma-separated list of `NAME=VALUE`, see [`Config::option`]. Code for imported files is generated only with
+/// `imports=on`, as protoc's users expect. Name all `.proto` files in one call. If the files or the parameters are wrong, the
+/// response has the error.
 ///
 /// # Errors
 ///
@@ -29,7 +30,7 @@ pub fn run_plugin(request: &[u8]) -> Result<Vec<u8>, Error> {
 
 fn answer(request: CodeGeneratorRequest) -> Result<Vec<File>, String> {
     let config = parameters(request.parameter())?;
-    // What comes next takes no other for granted: it panics.
+    // `DescriptorPool` panics on any other syntax.
     let known = |file: &&FileDescriptorProto| matches!(file.syntax(), "" | "proto2" | "proto3");
     if let Some(file) = request.proto_file.iter().find(|file| !known(file)) {
         return Err(format!("{}: syntax `{}` is not supported, only proto2 and proto3", file.name(), file.syntax()));

@@ -1,28 +1,28 @@
-//! Keeping checked-in code true to its `.proto` files.
+//! Comparison of checked-in code with its `.proto` files.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Config, Error};
+use crate::config::Config;
+use crate::error::Error;
 
-/// The file that says what to generate, in the folder handed to [`sync`].
+/// The configuration file in the folder that [`sync`] takes.
 const CONFIG_FILE: &str = "codegen.conf";
 
-/// Regenerates the code of a crate as its `codegen.conf` says, and returns the files that were not up to date.
+/// Generates the code of a crate again, with the options of its `codegen.conf`. Returns the files that were not up to date.
 ///
-/// With `check` nothing is written. Files in the output folder that the generator would not make count as out of date
-/// and are removed.
+/// With `check` it writes nothing. Other files in the output folder count as out of date and are removed.
 ///
-/// The configuration has one directive a line; `#` begins a comment, paths are relative to `root`, patterns are as for
+/// The configuration has one directive per line. `#` begins a comment. Paths are relative to `root`. Patterns are those of
 /// [`Config::owned`]:
 ///
 /// | directive | meaning |
 /// |---|---|
-/// | `proto DIR` | folder that `.proto` paths and imports are relative to |
+/// | `proto DIR` | folder of the `.proto` files; their paths and imports are relative to it |
 /// | `out DIR` | folder of the generated files |
-/// | `descriptor FILE` | where to put the serialized descriptors |
-/// | `NAME VALUE`, `feature NAME PATTERN`, … | see [`Config::option`]; the parts of a pair are words of their own |
+/// | `descriptor FILE` | file for the serialized descriptors |
+/// | `NAME VALUE`, `feature NAME PATTERN`, … | see [`Config::option`]; a pair is two words |
 ///
 /// # Errors
 ///
@@ -61,7 +61,7 @@ pub fn sync(root: &Path, check: bool) -> Result<Vec<PathBuf>, Error> {
     Ok(stale)
 }
 
-/// What a configuration file asks for.
+/// The content of a configuration file.
 #[derive(Debug)]
 struct Job {
     config: Config,
@@ -99,7 +99,8 @@ impl Job {
     }
 }
 
-/// The files below `folder` that `wanted` takes, relative to it and sorted; none if there is no such folder.
+/// Returns the files below `folder` for which `wanted` returns true. Their paths are relative to it and sorted. If there is no
+/// such folder, it returns none.
 fn list(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     let mut todo = vec![folder.to_owned()];

@@ -13,12 +13,12 @@ Generates Rust from .proto files: zero-copy writers and readers, value types, se
 
 Usage: esatto-protozero-codegen [OPTIONS] -o FOLDER FILE.proto...
 
-Files are named by their path, or relative to a folder given with -I. The folder gets a
-file for each .proto file, and mod.rs, which declares them: put it where `mod NAME;` finds it.
+Name the files by their path, or relative to a folder of -I. The output folder gets a file for
+each .proto file, and mod.rs, which declares them: put it where `mod NAME;` finds it.
 
-  -I, --include FOLDER        where imports are found; may be repeated (default: .)
-  -o, --out FOLDER            where to write
-      --bundle FILE           write everything into one file instead, for include!
+  -I, --include FOLDER        search imports here; may be repeated (default: .)
+  -o, --out FOLDER            write the files here
+      --bundle FILE           write all code into one file, for include!
       --descriptor-set FILE   also write a serialized FileDescriptorSet
       --check                 write nothing, and fail if a file is not up to date
   -h, --help                  print this
@@ -26,8 +26,8 @@ file for each .proto file, and mod.rs, which declares them: put it where `mod NA
 ";
 
 const EXIT: &str = "
-Exit status: 0 if all is well, 1 if the files do not compile, cannot be generated or written (or,
-with --check, are not up to date), 2 if the arguments make no sense.
+Exit status: 0 on success; 1 if the files do not compile, if code cannot be generated or written,
+or if a file is not up to date with --check; 2 if the arguments are wrong.
 ";
 
 fn main() -> ExitCode {
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the arguments ask for.
+/// The arguments of the command.
 #[derive(Default)]
 struct Job {
     config: Config,
@@ -62,7 +62,7 @@ struct Job {
 }
 
 impl Job {
-    /// `None` if an answer was printed already.
+    /// Returns `None` for `--help` and `--version`, which it has answered.
     fn from_args() -> Result<Option<Self>, Box<dyn std::error::Error>> {
         let mut job = Self::default();
         let mut args = lexopt::Parser::from_env();
@@ -83,7 +83,7 @@ impl Job {
                 Long("check") => job.check = true,
                 Long(name) => {
                     let name = name.to_owned();
-                    // First the name, for else a mistake in it would be told as a missing value.
+                    // The name is checked first, so that a mistake in it is not reported as a missing value.
                     if !Config::option_names().any(|known| known == name) {
                         return Err(Long(&name).unexpected().into());
                     }
@@ -98,7 +98,7 @@ impl Job {
             return Err("no .proto file".into());
         }
         if job.out.is_none() && job.bundle.is_none() {
-            return Err("neither -o nor --bundle tells where to write".into());
+            return Err("no output: add -o FOLDER or --bundle FILE".into());
         }
         if job.includes.is_empty() {
             job.includes.push(".".into());
@@ -106,7 +106,7 @@ impl Job {
         Ok(Some(job))
     }
 
-    /// False if something is not up to date.
+    /// Returns false if a file is not up to date.
     fn run(&self) -> Result<bool, Box<dyn std::error::Error>> {
         let output = self.config.compile(&self.files, &self.includes)?;
         let mut wanted: Vec<(PathBuf, &[u8])> = Vec::new();

@@ -1,4 +1,4 @@
-//! protoc plugin: `protoc --esatto_out=src/protos --esatto_opt=owned=**,imports=on shop.proto`.
+//! The generator as a plugin of protoc: `protoc --esatto_out=src/protos --esatto_opt=owned=**,imports=on shop.proto`.
 
 #![forbid(unsafe_code)]
 
@@ -6,13 +6,13 @@ use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-Generates Rust from .proto files: a plugin of protoc, which starts it.
+Generates Rust from .proto files: a plugin of protoc.
 
   protoc -I proto --esatto_out=src/protos shop.proto
   protoc -I proto --esatto_out=src/protos --esatto_opt=owned=**,imports=on shop.proto
 
-Name all files in one call: it writes the file mod.rs, which declares the others.
-Parameters, separated by commas (those with a colon only in --esatto_opt):
+Name all files in one call, because the plugin writes mod.rs, which declares the others.
+Parameters, separated by commas (with a colon in the value only in --esatto_opt):
 
 ";
 
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Some(other) => {
-            eprintln!("protoc-gen-esatto: unexpected argument '{other}': it is started by protoc (see --help)");
+            eprintln!("protoc-gen-esatto: unexpected argument '{other}': protoc starts this program (see --help)");
             return ExitCode::from(2);
         }
     }

@@ -2,16 +2,16 @@
 
 use prost_reflect::ServiceDescriptor;
 
-use crate::generator::Generator;
-use crate::names;
-use crate::print::Printer;
+use crate::context::Context;
+use crate::identifiers;
+use crate::printer::Printer;
 
-pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, service: &ServiceDescriptor) {
+pub(crate) fn print(cx: Context<'_>, p: &mut Printer, service: &ServiceDescriptor) {
     let methods: Vec<_> = service.methods().collect();
     p.gap();
     p.doc(&format!("Service `{}`.", service.full_name()));
-    p.remark(generator.comment(&service.parent_file(), service.path()));
-    p.block(format!("pub mod {}", names::ident(generator.names.other(service.full_name()))), |p| {
+    p.remark(cx.comment(service.path()));
+    p.block(format!("pub mod {}", identifiers::ident(cx.schema.names.other(service.full_name()))), |p| {
         p.doc("The name of the service, without its package.");
         p.line(format!("pub const SERVICE: &str = {:?};", service.name()));
         p.gap();
@@ -22,13 +22,13 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, service: &Servic
             for (index, method) in methods.iter().enumerate() {
                 let stream = if method.is_server_streaming() { "stream " } else { "" };
                 p.doc(&format!("`{}` → `{stream}{}`", method.input().name(), method.output().name()));
-                p.line(format!("{} = {},", names::ident(method.name()), index + 1));
+                p.line(format!("{} = {},", identifiers::ident(method.name()), index + 1));
             }
         });
         p.gap();
         p.block("impl Method", |p| {
             p.doc("All methods, in the order of their numbers.");
-            let all: Vec<_> = methods.iter().map(|m| format!("Self::{}", names::ident(m.name()))).collect();
+            let all: Vec<_> = methods.iter().map(|m| format!("Self::{}", identifiers::ident(m.name()))).collect();
             p.list("pub const ALL: &'static [Self] = &", &all, ";");
             p.gap();
             p.doc("The name of the method.");
@@ -36,7 +36,7 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, service: &Servic
             p.block("pub const fn name(self) -> &'static str", |p| {
                 p.block("match self", |p| {
                     for method in &methods {
-                        p.arm(&format!("Self::{}", names::ident(method.name())), &format!("{:?}", method.name()));
+                        p.arm(&format!("Self::{}", identifiers::ident(method.name())), &format!("{:?}", method.name()));
                     }
                 });
             });
@@ -61,7 +61,7 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, service: &Servic
             p.line("#[must_use]");
             p.block("pub const fn is_streaming(self) -> bool", |p| {
                 let streams: Vec<_> = methods.iter().filter(|method| method.is_server_streaming()).collect();
-                let names: Vec<_> = streams.iter().map(|m| format!("Self::{}", names::ident(m.name()))).collect();
+                let names: Vec<_> = streams.iter().map(|m| format!("Self::{}", identifiers::ident(m.name()))).collect();
                 if names.is_empty() {
                     p.line("false");
                 } else {

@@ -1,20 +1,17 @@
-//! `mod.rs`: declares the modules of the files and arranges what they hold in the modules of the packages.
+//! The modules of the packages: `mod.rs`, or the bundle of all files.
 
 use std::collections::BTreeMap;
 
 use prost_reflect::FileDescriptor;
 
 use crate::config::Layout;
-use crate::generator::{Generator, cfg};
-use crate::names;
-use crate::print::Printer;
-use crate::resolve::package_path;
+use crate::identifiers;
+use crate::names::package_path;
+use crate::printer::Printer;
+use crate::schema::Schema;
 
-/// The file that declares the others.
-pub(crate) const INDEX: &str = "mod.rs";
-
-/// Lints that generated code cannot heed: names come from the schema, paths are spelled in full, and no program uses all of
-/// it.
+/// Lints that generated code cannot satisfy: names come from the schema, paths are written in full, and no program uses all
+/// items.
 const ALLOW: &[&str] = &[
     "dead_code",
     "deprecated",
@@ -24,7 +21,7 @@ const ALLOW: &[&str] = &[
     "unreachable_pub",
     "unused_imports",
     "unused_qualifications",
-    // The depth of a value whose messages are all behind a feature.
+    // The depth of a value whose messages all need a feature.
     "unused_variables",
     "clippy::all",
     "clippy::nursery",
@@ -32,7 +29,7 @@ const ALLOW: &[&str] = &[
     "rustdoc::all",
 ];
 
-/// A module and what is found in it.
+/// A module of a package, and its content.
 #[derive(Default)]
 struct Node<'f> {
     files: Vec<&'f FileDescriptor>,
@@ -51,10 +48,10 @@ impl<'f> Node<'f> {
     }
 }
 
-/// The text of `mod.rs` for files at `paths`, which are in the order of the files.
-pub(crate) fn module(generator: &Generator<'_>, paths: &[String]) -> String {
+/// Returns the text of `mod.rs` for files at `paths`, which have the order of the files.
+pub(crate) fn module_file(schema: &Schema<'_>, paths: &[String]) -> String {
     let mut p = Printer::default();
-    let layout = match generator.config.layout {
+    let layout = match schema.config.layout {
         Layout::Flat => "everything of every file, in one module",
         Layout::Packages => "a module for every package",
     };
@@ -62,68 +59,67 @@ pub(crate) fn module(generator: &Generator<'_>, paths: &[String]) -> String {
     p.line("");
     ALLOW.iter().for_each(|lint| p.line(format!("#![allow({lint})]")));
     p.gap();
-    let mut index: Vec<_> = generator.files().iter().zip(paths).collect();
-    index.sort_by_key(|(file, _)| generator.names.file(file.name()));
+    let mut index: Vec<_> = schema.files().iter().zip(paths).collect();
+    index.sort_by_key(|(file, _)| schema.names.file(file.name()));
     for (file, path) in index {
-        cfg(&mut p, generator.feature(file));
+        p.cfg(schema.feature(file));
         p.line(format!("#[path = {path:?}]"));
-        p.line(format!("mod {};", generator.names.file(file.name())));
+        p.line(format!("mod {};", schema.names.file(file.name())));
     }
     p.gap();
-    node(generator, &mut p, &Node::root(generator.files(), generator.config.layout), &mut Vec::new(), "");
+    node(schema, &mut p, &Node::root(schema.files(), schema.config.layout), &mut Vec::new(), "");
     p.finish()
 }
 
-/// The text to be included: `texts` are in the order of the files.
-pub(crate) fn bundle(generator: &Generator<'_>, texts: &[String]) -> String {
+/// Returns one text with the code of all files. `texts` have the order of the files.
+pub(crate) fn bundle(schema: &Schema<'_>, texts: &[String]) -> String {
     let mut p = Printer::default();
     let allow = format!("#[allow({})]", ALLOW.join(", "));
-    for (file, text) in generator.files().iter().zip(texts) {
-        cfg(&mut p, generator.feature(file));
+    for (file, text) in schema.files().iter().zip(texts) {
+        p.cfg(schema.feature(file));
         p.line(&allow);
-        p.block(format!("mod {}", generator.names.file(file.name())), |p| {
-            text.lines().for_each(|line| p.indented(line))
-        });
+        p.block(format!("mod {}", schema.names.file(file.name())), |p| text.lines().for_each(|line| p.indented(line)));
         p.gap();
     }
-    node(generator, &mut p, &Node::root(generator.files(), generator.config.layout), &mut Vec::new(), &allow);
+    node(schema, &mut p, &Node::root(schema.files(), schema.config.layout), &mut Vec::new(), &allow);
     p.finish()
 }
 
-/// What is found in the module at `path`, each item with the attribute `allow`.
-fn node(generator: &Generator<'_>, p: &mut Printer, found: &Node<'_>, path: &mut Vec<String>, allow: &str) {
+/// Prints the content of the module at `path`. Each item gets the attribute `allow`.
+fn node(schema: &Schema<'_>, p: &mut Printer, found: &Node<'_>, path: &mut Vec<String>, allow: &str) {
     let up = "super::".repeat(path.len());
     let attribute = |p: &mut Printer| {
         if !allow.is_empty() {
             p.line(allow);
         }
     };
-    let mut modules: Vec<_> = found.files.iter().map(|file| (generator.names.file(file.name()), *file)).collect();
+    let mut modules: Vec<_> = found.files.iter().map(|file| (schema.names.file(file.name()), *file)).collect();
     modules.sort_by_key(|(module, _)| version(module));
     for (module, file) in modules {
-        cfg(p, generator.feature(file));
+        p.cfg(schema.feature(file));
         attribute(p);
         p.line(format!("pub use {up}{module}::*;"));
     }
     if let Some((file, inner)) =
-        generator.names.message_with_module(path).and_then(|name| generator.message_module_path(name))
+        schema.names.message_with_module(path).and_then(|name| schema.message_module_path(name))
     {
-        cfg(p, generator.feature(&file));
+        p.cfg(schema.feature(&file));
         attribute(p);
-        p.line(format!("pub use {up}{}::{inner}::*;", generator.names.file(file.name())));
+        p.line(format!("pub use {up}{}::{inner}::*;", schema.names.file(file.name())));
     }
     for (name, inner) in &found.packages {
         path.push(name.clone());
         p.gap();
         p.doc(&format!("Package `{}`.", proto_package(inner, path)));
-        found_comments(generator, p, inner);
+        package_comments(schema, p, inner);
         attribute(p);
-        p.block(format!("pub mod {}", names::ident(name)), |p| node(generator, p, inner, path, ""));
+        p.block(format!("pub mod {}", identifiers::ident(name)), |p| node(schema, p, inner, path, ""));
         path.pop();
     }
 }
 
-/// A key that sorts as rustfmt sorts imports (but not modules): numbers by their value, an underscore before everything.
+/// Returns a key that sorts as rustfmt sorts imports: numbers by their value, an underscore first. rustfmt sorts modules
+/// otherwise.
 fn version(name: &str) -> Vec<(u8, u64)> {
     let mut key: Vec<(u8, u64)> = Vec::new();
     for c in name.bytes() {
@@ -139,13 +135,13 @@ fn version(name: &str) -> Vec<(u8, u64)> {
     key
 }
 
-/// The comments on the `package` statements.
-fn found_comments(generator: &Generator<'_>, p: &mut Printer, found: &Node<'_>) {
+/// Prints the comments on the `package` statements.
+fn package_comments(schema: &Schema<'_>, p: &mut Printer, found: &Node<'_>) {
     const PACKAGE: i32 = 2;
-    found.files.iter().for_each(|file| p.remark(generator.comment(file, &[PACKAGE])));
+    found.files.iter().for_each(|file| p.remark(schema.comment(file, &[PACKAGE])));
 }
 
-/// The package of a module as the schema spells it.
+/// Returns the package of a module as the schema spells it.
 fn proto_package(found: &Node<'_>, path: &[String]) -> String {
     let mut node = found;
     loop {

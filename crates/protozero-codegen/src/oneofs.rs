@@ -1,33 +1,25 @@
-//! The enumeration that a `oneof` is in a value type.
+//! Enumerations for the oneofs of value types.
 
 use prost_reflect::{MessageDescriptor, OneofDescriptor};
 
-use crate::config::OneofStyle;
-use crate::generator::Generator;
-use crate::model::Field;
-use crate::names;
-use crate::owned::Element;
-use crate::print::Printer;
+use crate::context::Context;
+use crate::element::Element;
+use crate::field::Field;
+use crate::identifiers;
+use crate::printer::Printer;
 
-/// The oneofs of a message that become enumerations.
-pub(crate) fn of(generator: &Generator<'_>, message: &MessageDescriptor) -> Vec<OneofDescriptor> {
-    let enumerated = generator.config.oneofs == OneofStyle::Enum && generator.owned.contains(message.full_name());
-    message.oneofs().filter(|oneof| enumerated && !oneof.is_synthetic()).collect()
-}
-
-/// Prints one into the module of its message.
-pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &MessageDescriptor, oneof: &OneofDescriptor) {
-    let file = message.parent_file();
-    let name = names::ident(generator.names.other(oneof.full_name()));
-    let members = members(generator, message, oneof);
+/// Prints the enumeration into the module of its message.
+pub(crate) fn print(cx: Context<'_>, p: &mut Printer, message: &MessageDescriptor, oneof: &OneofDescriptor) {
+    let name = identifiers::ident(cx.schema.names.other(oneof.full_name()));
+    let members = members(cx, message, oneof);
     p.gap();
     p.doc(&format!("The `oneof {}` of a `{}`.", oneof.name(), message.full_name()));
-    p.remark(generator.comment(&file, oneof.path()));
+    p.remark(cx.comment(oneof.path()));
     p.line("#[derive(Clone, Debug, PartialEq)]");
     p.block(format!("pub enum {name}"), |p| {
         for member in &members {
             p.doc(&member.field.doc);
-            generator.cfg_for(p, &file, &member.field);
+            cx.attributes_for(p, &member.field);
             p.line(format!("{}({}),", member.variant, member.element.type_name));
         }
     });
@@ -37,7 +29,7 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
         p.function_with("fn merge_field", &args, " -> Result<bool, pz::DecodeError>", |p| {
             p.block("match field.id", |p| {
                 for member in &members {
-                    generator.cfg_for_type(p, &file, &member.field);
+                    cx.cfg_for(p, &member.field);
                     member.take(p);
                 }
                 p.line("_ => Ok(false),");
@@ -47,7 +39,7 @@ pub(crate) fn print(generator: &Generator<'_>, p: &mut Printer, message: &Messag
         p.block("fn write_to(&self, message: &mut pz::Message<'_>)", |p| {
             p.block("match self", |p| {
                 for Member { field, variant, element } in &members {
-                    generator.cfg_for_type(p, &file, field);
+                    cx.cfg_for(p, field);
                     let call = format!("pz::put::member::<{}>", element.marker);
                     let args = ["message".to_owned(), field.number.to_string(), "value".to_owned()];
                     p.arm_call(&format!("Self::{variant}(value)"), &call, &args);
@@ -81,15 +73,15 @@ impl Member {
     }
 }
 
-fn members(generator: &Generator<'_>, message: &MessageDescriptor, oneof: &OneofDescriptor) -> Vec<Member> {
+fn members(cx: Context<'_>, message: &MessageDescriptor, oneof: &OneofDescriptor) -> Vec<Member> {
     let mut taken = Vec::new();
     let fields =
-        generator.fields(message).into_iter().filter(|field| field.oneof.as_deref() == Some(oneof.full_name()));
+        cx.schema.fields(message).into_iter().filter(|field| field.oneof.as_deref() == Some(oneof.full_name()));
     fields
         .map(|field| {
-            // The enumeration lies in the module of its message, not beside it.
+            // Paths start at the module of the message, where the enumeration lies, and not beside it.
             let field = Field { owner: None, ..field };
-            let mut variant = names::ident(&names::camel_case(&field.name));
+            let mut variant = identifiers::ident(&identifiers::camel_case(&field.name));
             if variant.is_empty() || variant.starts_with(|c: char| c.is_ascii_digit()) {
                 variant.insert(0, '_');
             }
@@ -97,7 +89,7 @@ fn members(generator: &Generator<'_>, message: &MessageDescriptor, oneof: &Oneof
                 variant.push('_');
             }
             taken.push(variant.clone());
-            let element = Element::of(generator, message, &field);
+            let element = Element::of(cx, message, &field);
             Member { field, variant, element }
         })
         .collect()

@@ -1,4 +1,4 @@
-//! What the printers need to know of a field, whether declared in a message or as an extension.
+//! A field as the printers need it: of a message, or an extension.
 
 use prost_reflect::{
     Cardinality, ExtensionDescriptor, FieldDescriptor, FileDescriptor, Kind, MessageDescriptor, Syntax,
@@ -23,7 +23,7 @@ pub(crate) struct Field {
     pub(crate) lazy: bool,
     /// `[deprecated = true]`
     pub(crate) deprecated: bool,
-    /// Documentation: the declaration, then the comment if there is one.
+    /// Documentation: the declaration, and then the comment if there is one.
     pub(crate) doc: String,
 }
 
@@ -36,7 +36,7 @@ impl Field {
             Cardinality::Repeated => "repeated ",
             Cardinality::Required => "required ",
             Cardinality::Optional if oneof.is_some() => "",
-            // As the schema says it: in proto3 a message needs no label, though it can be absent.
+            // As the schema says it. In proto3 a message needs no label, although it can be absent.
             Cardinality::Optional if field.parent_file().syntax() == Syntax::Proto2 || proto.proto3_optional() => {
                 "optional "
             }
@@ -82,7 +82,7 @@ impl Field {
         }
     }
 
-    /// The file that declares the message or enumeration this field holds; of a map, its values.
+    /// Returns the file that declares the message or enumeration of this field. For a map it is that of its values.
     pub(crate) fn target_file(&self) -> Option<FileDescriptor> {
         let values = self.entry.as_ref().map(|entry| entry.map_entry_value_field().kind());
         match values.as_ref().unwrap_or(&self.kind) {
@@ -92,7 +92,7 @@ impl Field {
         }
     }
 
-    /// The runtime's name of a scalar kind; `None` for strings, bytes and messages.
+    /// Returns the runtime's name of a scalar kind; `None` for strings, bytes and messages.
     pub(crate) fn scalar_kind(&self) -> Option<&'static str> {
         Some(match self.kind {
             Kind::Double => "Double",
@@ -113,7 +113,7 @@ impl Field {
         })
     }
 
-    /// The Rust type of a number or bool; `None` for everything else.
+    /// Returns the Rust type of a number or bool; `None` for all other kinds.
     pub(crate) fn primitive(&self) -> Option<&'static str> {
         Some(match self.kind {
             Kind::Double => "f64",
@@ -128,7 +128,7 @@ impl Field {
     }
 }
 
-/// The largest number of a field that decoders report (`docs/spec/protozero.md` §1).
+/// Largest number of a field that decoders report (`docs/spec/protozero.md` §1).
 const MAX_READ_NUMBER: u32 = (1 << 24) - 1;
 
 const UNSEEN: &str = "Readers and value types do not see it, for its number is above 2^24 − 1.";

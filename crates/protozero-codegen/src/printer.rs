@@ -1,4 +1,4 @@
-//! Text that comes out as rustfmt would leave it.
+//! Text in the format of rustfmt.
 
 /// Longest line, as in the repository's `rustfmt.toml`.
 pub(crate) const WIDTH: usize = 120;
@@ -28,24 +28,24 @@ impl Printer {
         if line.is_empty() { self.text.push('\n') } else { self.line(line) }
     }
 
-    /// Asks for a blank line before whatever comes next in this block, unless that is the first.
+    /// Asks for a blank line before the next line of this block, unless that is the first.
     pub(crate) fn gap(&mut self) {
         self.gap = !self.text.ends_with("{\n");
     }
 
-    /// Appends `head {`, what `body` writes one level deeper, and `}`.
+    /// Appends `head {`, then calls `body` one level deeper, then appends `}`.
     pub(crate) fn block(&mut self, head: impl AsRef<str>, body: impl FnOnce(&mut Self)) {
         self.block_with_end(head, body, "}");
     }
 
-    /// Appends `head {`, what `body` writes one level deeper, and `end`.
+    /// As [`block`](Self::block), with `end` instead of `}`.
     pub(crate) fn block_with_end(&mut self, head: impl AsRef<str>, body: impl FnOnce(&mut Self), end: &str) {
         self.line(format!("{} {{", head.as_ref()));
         self.nested(body);
         self.line(end);
     }
 
-    /// What `body` writes, one level deeper.
+    /// Calls `body` one level deeper.
     fn nested(&mut self, body: impl FnOnce(&mut Self)) {
         self.depth += 1;
         body(self);
@@ -53,21 +53,28 @@ impl Printer {
         self.gap = false;
     }
 
-    /// Doc comment lines; nothing for no text.
+    /// Appends lines of a doc comment; none for an empty text.
     pub(crate) fn doc(&mut self, text: &str) {
         for line in text.lines() {
             self.line(if line.is_empty() { "///".to_owned() } else { format!("/// {line}") });
         }
     }
 
-    /// A further paragraph of a doc comment; nothing for no text.
+    /// Appends the `cfg` of a cargo feature, if there is one.
+    pub(crate) fn cfg(&mut self, feature: Option<&str>) {
+        if let Some(feature) = feature {
+            self.line(format!("#[cfg(feature = {feature:?})]"));
+        }
+    }
+
+    /// Appends a further paragraph of a doc comment; none for an empty text.
     pub(crate) fn remark(&mut self, text: &str) {
         if !text.is_empty() {
             self.doc(&format!("\n{text}"));
         }
     }
 
-    /// The head of a function (or its declaration, with `end` = `;`), arguments one to a line if it is too long.
+    /// Appends the head of a function, or its declaration if `end` is `;`. If it is too long, each argument gets a line.
     pub(crate) fn signature(&mut self, name: &str, args: &[String], returns: &str, end: &str) {
         let one_line = format!("{name}({}){returns}{end}", args.join(", "));
         if self.fits(&one_line) {
@@ -85,19 +92,19 @@ impl Printer {
         }
     }
 
-    /// A function with its body.
+    /// Appends a function with its body.
     pub(crate) fn function(&mut self, name: &str, args: &[String], returns: &str, body: &[String]) {
         self.function_with(name, args, returns, |p| body.iter().for_each(|line| p.line(line)));
     }
 
-    /// A function with what `body` writes.
+    /// Appends a function whose body `body` writes.
     pub(crate) fn function_with(&mut self, name: &str, args: &[String], returns: &str, body: impl FnOnce(&mut Self)) {
         self.signature(name, args, returns, " {");
         self.nested(body);
         self.line("}");
     }
 
-    /// `{before}{function}(args){after}`, arguments one to a line if it is too long.
+    /// Appends `{before}{function}(args){after}`. If it is too long, each argument gets a line.
     pub(crate) fn call(&mut self, before: &str, function: &str, args: &[String], after: &str) {
         let one_line = format!("{before}{function}({}){after}", args.join(", "));
         if self.fits(&one_line) {
@@ -114,7 +121,7 @@ impl Printer {
         self.line(format!("){after}"));
     }
 
-    /// One arm of a `match` whose value is a call: on a line of its own, or broken, if the line is too long.
+    /// Appends an arm of a `match` whose value is a call. If the line is too long, the call gets its own line or is broken.
     pub(crate) fn arm_call(&mut self, pattern: &str, function: &str, args: &[String]) {
         let call = format!("{function}({})", args.join(", "));
         if self.fits(&format!("{pattern} => {call},")) {
@@ -130,12 +137,12 @@ impl Printer {
         self.call(&format!("{pattern} => "), function, args, ",");
     }
 
-    /// Writes all lines but the last one of a pattern of many alternatives, and returns that.
+    /// Appends all lines of a pattern of many alternatives except the last one, which it returns.
     fn alternatives(&mut self, pattern: &str) -> String {
         let mut line = String::new();
         for alternative in pattern.split(" | ") {
             let bar = if line.is_empty() { "" } else { " | " };
-            // rustfmt keeps room for what ends the pattern.
+            // rustfmt keeps room for the end of the pattern.
             if self.fits(&format!("{line}{bar}{alternative} => {{")) {
                 line += &format!("{bar}{alternative}");
             } else {
@@ -145,7 +152,7 @@ impl Printer {
         line
     }
 
-    /// One arm of a `match`, its value in braces if the line is too long.
+    /// Appends an arm of a `match`. If the line is too long, its value is in braces.
     pub(crate) fn arm(&mut self, pattern: &str, value: &str) {
         let one_line = format!("{pattern} => {value},");
         if self.fits(&one_line) {
@@ -154,7 +161,7 @@ impl Printer {
         self.block(format!("{pattern} =>"), |p| p.line(value));
     }
 
-    /// `name: type`, the type on a line of its own if the line is too long.
+    /// Appends `name: type`. If the line is too long, the type gets its own line.
     pub(crate) fn field(&mut self, name: &str, type_name: &str) {
         let one_line = format!("{name}: {type_name},");
         if self.fits(&one_line) {
@@ -164,7 +171,7 @@ impl Printer {
         self.nested(|p| p.line(format!("{type_name},")));
     }
 
-    /// `head[a, b, c]tail`, elements one to a line if it is too long.
+    /// Appends `head[a, b, c]tail`. If it is too long, each element gets a line.
     pub(crate) fn list(&mut self, head: &str, elements: &[String], tail: &str) {
         let one_line = format!("{head}[{}]{tail}", elements.join(", "));
         if self.fits(&one_line) {
@@ -175,7 +182,7 @@ impl Printer {
         self.line(format!("]{tail}"));
     }
 
-    /// `head[1, 2, 3]tail`, short elements filling as many lines as it takes, as rustfmt has it.
+    /// Appends `head[1, 2, 3]tail` with short elements, which fill several lines if needed, as rustfmt does it.
     pub(crate) fn short_list(&mut self, head: &str, words: &[String], tail: &str) {
         let one_line = format!("{head}[{}]{tail}", words.join(", "));
         if self.fits(&one_line) {
@@ -197,7 +204,7 @@ impl Printer {
         self.line(format!("]{tail}"));
     }
 
-    /// `head a, b, c tail`, filling as many lines as it takes; for what rustfmt leaves alone.
+    /// Appends `head a, b, c tail`, on several lines if needed. For macros, which rustfmt does not format.
     pub(crate) fn fill(&mut self, head: &str, words: &[String], tail: &str) {
         let mut line = head.to_owned();
         for (index, word) in words.iter().enumerate() {
@@ -218,13 +225,13 @@ impl Printer {
         self.depth * 4 + line.len() <= WIDTH
     }
 
-    /// What was written.
+    /// Returns the text.
     pub(crate) fn finish(self) -> String {
         self.text
     }
 }
 
-/// The elements of a list of generic arguments, each with a comma behind it.
+/// Returns the elements of a list of generic arguments, each with a comma after it.
 fn split(generics: &str) -> Vec<String> {
     let mut depth = 0;
     let mut elements = vec![String::new()];
