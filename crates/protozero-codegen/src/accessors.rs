@@ -163,7 +163,8 @@ impl Getter {
     }
 }
 
-/// Returns the type of one value in a reader. For numbers and enumerations it is also that of a writer's argument.
+/// Returns the type of one value in a reader. For numbers and enumerations it is also that of a
+/// writer's argument.
 fn element_type(cx: Context<'_>, field: &Field) -> String {
     match &field.kind {
         Kind::Message(target) => format!("{}Reader<'a>", cx.message_path(target, field.owner.as_ref())),
@@ -173,7 +174,8 @@ fn element_type(cx: Context<'_>, field: &Field) -> String {
     }
 }
 
-/// Returns the runtime's name of the kind of a field that is not a message, with all generic arguments.
+/// Returns the runtime's name of the kind of a field that is not a message, with all generic
+/// arguments.
 fn spelled_kind(cx: Context<'_>, field: &Field) -> String {
     match field.kind {
         Kind::Enum(_) => format!("Enum<{}>", element_type(cx, field)),

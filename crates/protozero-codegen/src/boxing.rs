@@ -8,11 +8,12 @@ use crate::schema::Schema;
 
 /// Values of nested messages are boxed from this size on.
 ///
-/// The value of an empty message takes as much memory as that of a full one. Without boxes, two bytes of a configuration
-/// could make a value of kilobytes, thousands of times in one request.
+/// The value of an empty message takes as much memory as that of a full one. Without boxes, two
+/// bytes of a configuration could make a value of kilobytes, thousands of times in one request.
 const BOXED_SIZE: usize = 128;
 
-/// Returns true if the value of a `target` is boxed inside that of an `owner`, because it is large or can contain an `owner`.
+/// Returns true if the value of a `target` is boxed inside that of an `owner`, because it is large
+/// or can contain an `owner`.
 pub(crate) fn is_boxed(schema: &Schema<'_>, owner: &MessageDescriptor, target: &MessageDescriptor) -> bool {
     contains(target, owner) || size(schema, target) >= BOXED_SIZE
 }

@@ -9,7 +9,8 @@ use crate::{glob, identifiers};
 
 /// Checks that each map has keys and values.
 ///
-/// Compilers always write both, and the code that follows relies on them, but descriptors from elsewhere may lack one.
+/// Compilers always write both, and the code that follows relies on them, but descriptors from
+/// elsewhere may lack one.
 pub(crate) fn maps(pool: &DescriptorPool) -> Result<(), Error> {
     let is_broken = |message: &MessageDescriptor| {
         message.is_map_entry() && (message.get_field(1).is_none() || message.get_field(2).is_none())

@@ -1,7 +1,7 @@
 //! Comments of `.proto` files as doc comments.
 //!
-//! The comments before and after an element document it. Comments between blank lines belong to no element (headings, licenses,
-//! code that is commented out) and are dropped.
+//! The comments before and after an element document it. Comments between blank lines belong to no
+//! element (headings, licenses, code that is commented out) and are dropped.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,8 @@ impl Comments {
     }
 }
 
-/// Returns a comment as Markdown. rustdoc must not run it, and must not find links, tags or headings in it.
+/// Returns a comment as Markdown. rustdoc must not run it, and must not find links, tags or
+/// headings in it.
 fn markdown(comment: &str) -> String {
     comment.trim_end().lines().map(line).collect::<Vec<_>>().join("\n").trim_matches('\n').to_owned()
 }
@@ -84,8 +85,8 @@ fn escape(text: &str, out: &mut String) {
     }
 }
 
-/// Returns true for characters that the Rust compiler does not allow in comments: a bare carriage return, and those that
-/// change the direction of text.
+/// Returns true for characters that the Rust compiler does not allow in comments: a bare carriage
+/// return, and those that change the direction of text.
 fn is_control(c: char) -> bool {
     matches!(c, '\r' | '\0' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

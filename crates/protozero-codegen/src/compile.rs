@@ -18,8 +18,8 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// If the files do not compile, if they use a feature that is not supported, or if a pattern of this configuration
-    /// selects nothing.
+    /// If the files do not compile, if they use a feature that is not supported, or if a pattern of
+    /// this configuration selects nothing.
     pub fn compile(&self, files: &[impl AsRef<Path>], includes: &[impl AsRef<Path>]) -> Result<Output, Error> {
         let mut compiler = protox::Compiler::new(includes)?;
         compiler.include_imports(true).include_source_info(true);

@@ -6,8 +6,8 @@ use prost_reflect::FileDescriptor;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Layout {
-    /// A module for each package, inside the modules of the packages around it: `message Foo` of package `a.b` is
-    /// `a::b::Foo`.
+    /// A module for each package, inside the modules of the packages around it: `message Foo` of
+    /// package `a.b` is `a::b::Foo`.
     #[default]
     Packages,
     /// One module for the items of all packages.
@@ -18,10 +18,12 @@ pub enum Layout {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OneofStyle {
-    /// One field, an `Option` of an enumeration. It holds at most one member: the last one that was decoded.
+    /// One field, an `Option` of an enumeration. It holds at most one member: the last one that was
+    /// decoded.
     #[default]
     Enum,
-    /// A field for each member, as if there were no `oneof`. Several may be set, and the reader decides which one counts.
+    /// A field for each member, as if there were no `oneof`. Several may be set, and the reader
+    /// decides which one counts.
     Fields,
 }
 
@@ -81,35 +83,36 @@ impl Config {
         self
     }
 
-    /// Selects whether deprecated items get the attribute `#[deprecated]`, which is the default. Otherwise only their
-    /// documentation says so.
+    /// Selects whether deprecated items get the attribute `#[deprecated]`, which is the default.
+    /// Otherwise only their documentation says so.
     #[must_use]
     pub fn deprecated(mut self, attribute: bool) -> Self {
         self.deprecated = attribute;
         self
     }
 
-    /// Selects whether code is also generated for imported files that are not [`external`](Self::external). This is the
-    /// default.
+    /// Selects whether code is also generated for imported files that are not
+    /// [`external`](Self::external). This is the default.
     ///
     /// If it is off, each imported file whose types are used must be among the files to compile.
-    /// `google/protobuf/descriptor.proto` is imported for options of the schema language. Code for it is generated only if a
-    /// field has the type of one of its messages.
+    /// `google/protobuf/descriptor.proto` is imported for options of the schema language. Code for
+    /// it is generated only if a field has the type of one of its messages.
     #[must_use]
     pub fn imports(mut self, generate: bool) -> Self {
         self.imports = generate;
         self
     }
 
-    /// Sets the module that will hold all generated items, such as `crate::protos`. Without it, paths are relative
-    /// (`super::…`), and the module may lie at any place.
+    /// Sets the module that will hold all generated items, such as `crate::protos`. Without it,
+    /// paths are relative (`super::…`), and the module may lie at any place.
     #[must_use]
     pub fn root(mut self, path: impl Into<String>) -> Self {
         self.root = path.into();
         self
     }
 
-    /// Sets the path at which generated code finds `esatto-protozero`. The default is `::esatto_protozero`.
+    /// Sets the path at which generated code finds `esatto-protozero`. The default is
+    /// `::esatto_protozero`.
     #[must_use]
     pub fn runtime(mut self, path: impl Into<String>) -> Self {
         self.runtime = path.into();
@@ -125,16 +128,18 @@ impl Config {
 
     /// Also generates value types for messages, and for all messages that they refer to.
     ///
-    /// `pattern` selects files by their path (`shop/*.proto`) or messages by their full name (`.shop.Order`). `*` stands for
-    /// any text without a slash, `**` for any text. Nested values that are large (128 bytes) or recursive are boxed. A map is
-    /// a `BTreeMap`. For a `oneof` see [`oneofs`](Self::oneofs).
+    /// `pattern` selects files by their path (`shop/*.proto`) or messages by their full name
+    /// (`.shop.Order`). `*` stands for any text without a slash, `**` for any text. Nested values
+    /// that are large (128 bytes) or recursive are boxed. A map is a `BTreeMap`. For a `oneof` see
+    /// [`oneofs`](Self::oneofs).
     #[must_use]
     pub fn owned(mut self, pattern: impl Into<String>) -> Self {
         self.owned.push(pattern.into());
         self
     }
 
-    /// Puts the items of files that match `pattern`, and the fields of their types, behind a cargo feature.
+    /// Puts the items of files that match `pattern`, and the fields of their types, behind a cargo
+    /// feature.
     #[must_use]
     pub fn feature(mut self, feature: impl Into<String>, pattern: impl Into<String>) -> Self {
         self.features.push((feature.into(), pattern.into()));
@@ -148,8 +153,8 @@ impl Config {
         self
     }
 
-    /// Names the module with the types of an imported proto package that were generated elsewhere. For Perfetto's own
-    /// messages: `.external("perfetto.protos", "::esatto_schema")`.
+    /// Names the module with the types of an imported proto package that were generated elsewhere.
+    /// For Perfetto's own messages: `.external("perfetto.protos", "::esatto_schema")`.
     #[must_use]
     pub fn external(mut self, package: impl Into<String>, path: impl Into<String>) -> Self {
         self.external.push((package.into(), path.into()));

@@ -33,8 +33,8 @@ impl<'s> Context<'s> {
         self.schema.comment(self.file, path)
     }
 
-    /// Returns the Rust path of a message's types, to which `Writer` or `Reader` may be appended. It starts at the module of
-    /// `owner`'s own types, or at this module without an owner.
+    /// Returns the Rust path of a message's types, to which `Writer` or `Reader` may be appended.
+    /// It starts at the module of `owner`'s own types, or at this module without an owner.
     pub(crate) fn message_path(self, message: &MessageDescriptor, owner: Option<&MessageDescriptor>) -> String {
         self.path(&message.parent_file(), message.parent_message(), self.schema.names.message(message), owner)
     }

@@ -10,7 +10,8 @@ pub(crate) struct Reference {
     pub(crate) file: FileDescriptor,
 }
 
-/// Returns every type that the fields and extensions of `file` refer to. Those of options are left out.
+/// Returns every type that the fields and extensions of `file` refer to. Those of options are left
+/// out.
 pub(crate) fn references(file: &FileDescriptor) -> Vec<Reference> {
     let mut found = Vec::new();
     let mut add = |user: &str, kind: &Kind| {

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 /// An error of the generator.
 ///
-/// `Debug` prints the same as `Display`, because cargo shows the `Debug` text of an error that a build script returns.
+/// `Debug` prints the same as `Display`, because cargo shows the `Debug` text of an error that a
+/// build script returns.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The `.proto` files do not compile: the message begins with the file and, where known, line and column.
+    /// The `.proto` files do not compile: the message begins with the file and, where known, line
+    /// and column.
     #[error("{0:?}")]
     Proto(#[from] protox::Error),
     /// A `.proto` file to compile is in none of the folders.
@@ -42,7 +44,8 @@ pub enum Error {
     /// A string that is no name, in descriptors that no compiler has checked.
     #[error("`{0}` is not a name")]
     Name(String),
-    /// A type of an imported file is used. That file is not among the files to generate, and the code for it is not elsewhere.
+    /// A type of an imported file is used. That file is not among the files to generate, and the
+    /// code for it is not elsewhere.
     #[error(
         "`{user}` uses `{target}` of `{file}`, which is not among the files to generate: add it, switch `imports` on, or name the module of its code (`external`)"
     )]

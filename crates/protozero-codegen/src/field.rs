@@ -82,7 +82,8 @@ impl Field {
         }
     }
 
-    /// Returns the file that declares the message or enumeration of this field. For a map it is that of its values.
+    /// Returns the file that declares the message or enumeration of this field. For a map it is
+    /// that of its values.
     pub(crate) fn target_file(&self) -> Option<FileDescriptor> {
         let values = self.entry.as_ref().map(|entry| entry.map_entry_value_field().kind());
         match values.as_ref().unwrap_or(&self.kind) {

@@ -1,6 +1,7 @@
 //! Patterns over slash- or dot-separated names.
 
-/// Returns true if `pattern` matches all of `name`. `*` stands for any text without a `/`, `**` for any text.
+/// Returns true if `pattern` matches all of `name`. `*` stands for any text without a `/`, `**` for
+/// any text.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     if let Some(rest) = pattern.strip_prefix("**") {
         return (0..=name.len()).filter(|&i| name.is_char_boundary(i)).any(|i| matches(rest, &name[i..]));

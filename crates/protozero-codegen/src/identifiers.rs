@@ -27,7 +27,8 @@ pub(crate) fn method(name: &str, taken: &[&str]) -> String {
     if taken.contains(&name) { format!("{name}_") } else { ident(name) }
 }
 
-/// Returns `FooBar` for `foo_bar` (`docs/spec/protozero.md` §9): drops underscores, and makes the letter after one a capital.
+/// Returns `FooBar` for `foo_bar` (`docs/spec/protozero.md` §9): drops underscores, and makes the
+/// letter after one a capital.
 pub(crate) fn camel_case(name: &str) -> String {
     let words = name.split('_').filter(|word| !word.is_empty());
     let capitalised = words.flat_map(|word| {
@@ -49,8 +50,8 @@ pub(crate) fn is_keyword(name: &str) -> bool {
     KEYWORDS.contains(&name) || UNUSABLE.contains(&name)
 }
 
-/// Returns a type's name in the style of modules, which [`ident`] makes an identifier: `TracePacket` → `trace_packet`,
-/// `V8JsCode` → `v8_js_code`, `IPCFrame` → `ipc_frame`.
+/// Returns a type's name in the style of modules, which [`ident`] makes an identifier:
+/// `TracePacket` → `trace_packet`, `V8JsCode` → `v8_js_code`, `IPCFrame` → `ipc_frame`.
 pub(crate) fn snake_case(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut out = String::new();
@@ -67,8 +68,8 @@ pub(crate) fn snake_case(name: &str) -> String {
     out
 }
 
-/// Returns the module of a generated file: its path without the ending, with `_` for `/`. It ends in `_proto`, so that it
-/// differs from the modules of messages.
+/// Returns the module of a generated file: its path without the ending, with `_` for `/`. It ends
+/// in `_proto`, so that it differs from the modules of messages.
 pub(crate) fn file_module(path: &str) -> String {
     let stem = path.strip_suffix(".rs").unwrap_or(path);
     let mut name: String =

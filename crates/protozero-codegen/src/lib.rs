@@ -1,7 +1,8 @@
 //! Generates Rust from `.proto` files: zero-copy writers and readers, value types, service stubs.
 //!
-//! `protox` compiles the files, so no `protoc` is needed. Generated code depends on `esatto-protozero` only. It works without
-//! `std`, and without `alloc` if there are no value types. Parts that a program does not use take no room in it.
+//! `protox` compiles the files, so no `protoc` is needed. Generated code depends on
+//! `esatto-protozero` only. It works without `std`, and without `alloc` if there are no value
+//! types. Parts that a program does not use take no room in it.
 //!
 //! # Five minutes
 //!
@@ -21,8 +22,8 @@
 //! message Card { bytes token = 1; }
 //! ```
 //!
-//! A build script, with this crate under `[build-dependencies]`. Instead, you can run the command `esatto-protozero-codegen`, or
-//! `protoc` with the plugin `protoc-gen-esatto`; see their `--help`.
+//! A build script, with this crate under `[build-dependencies]`. Instead, you can run the command
+//! `esatto-protozero-codegen`, or `protoc` with the plugin `protoc-gen-esatto`; see their `--help`.
 //!
 //! ```no_run
 //! fn main() -> Result<(), esatto_protozero_codegen::Error> {
@@ -83,14 +84,16 @@
 //! | `[deprecated = true]` | `#[deprecated]`, see [`Config::deprecated`] | | |
 //! | comment before or after | documentation | | |
 //!
-//! Presence is explicit everywhere, also in proto3. A field that was written is present, even with the value 0. `None` stands
-//! for an absent field. Defaults of proto2 appear in the documentation, and no code applies them. `required` is not enforced.
-//! Groups, weak imports and editions are refused. Text that is not UTF-8 is passed on. A nested writer borrows its parent, so
-//! code that writes to the outer message while the inner one is open does not compile.
+//! Presence is explicit everywhere, also in proto3. A field that was written is present, even with
+//! the value 0. `None` stands for an absent field. Defaults of proto2 appear in the documentation,
+//! and no code applies them. `required` is not enforced. Groups, weak imports and editions are
+//! refused. Text that is not UTF-8 is passed on. A nested writer borrows its parent, so code that
+//! writes to the outer message while the inner one is open does not compile.
 //!
-//! Names are those of the schema. If two would be equal, or if one means something to Rust, the later one gets an underscore, or
-//! is a raw identifier (`r#type`). The format is that of rustfmt with `max_width = 120` and `use_small_heuristics = "Max"`. The
-//! same input always gives the same code, so it can be checked in. [`sync`] compares checked-in code with its `.proto` files.
+//! Names are those of the schema. If two would be equal, or if one means something to Rust, the
+//! later one gets an underscore, or is a raw identifier (`r#type`). The format is that of rustfmt
+//! with `max_width = 120` and `use_small_heuristics = "Max"`. The same input always gives the same
+//! code, so it can be checked in. [`sync`] compares checked-in code with its `.proto` files.
 
 #![forbid(unsafe_code)]
 

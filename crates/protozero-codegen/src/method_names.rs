@@ -20,8 +20,8 @@ pub(crate) const BEGIN: &str = "_begin";
 /// Ends the name of a method that appends an entry of a map.
 pub(crate) const ENTRY: &str = "_entry";
 
-/// Appends underscores to the name of a field until its methods, and its field of a value, have names that are not in
-/// `taken`. Then takes these names.
+/// Appends underscores to the name of a field until its methods, and its field of a value, have
+/// names that are not in `taken`. Then takes these names.
 pub(crate) fn make_unique(field: &mut Field, taken: &mut HashSet<String>) {
     loop {
         let plain =

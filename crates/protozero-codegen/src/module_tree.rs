@@ -10,8 +10,8 @@ use crate::names::package_path;
 use crate::printer::Printer;
 use crate::schema::Schema;
 
-/// Lints that generated code cannot satisfy: names come from the schema, paths are written in full, and no program uses all
-/// items.
+/// Lints that generated code cannot satisfy: names come from the schema, paths are written in full,
+/// and no program uses all items.
 const ALLOW: &[&str] = &[
     "dead_code",
     "deprecated",
@@ -118,8 +118,8 @@ fn node(schema: &Schema<'_>, p: &mut Printer, found: &Node<'_>, path: &mut Vec<S
     }
 }
 
-/// Returns a key that sorts as rustfmt sorts imports: numbers by their value, an underscore first. rustfmt sorts modules
-/// otherwise.
+/// Returns a key that sorts as rustfmt sorts imports: numbers by their value, an underscore first.
+/// rustfmt sorts modules otherwise.
 fn version(name: &str) -> Vec<(u8, u64)> {
     let mut key: Vec<(u8, u64)> = Vec::new();
     for c in name.bytes() {

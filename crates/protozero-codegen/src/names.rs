@@ -1,8 +1,10 @@
-//! Rust names of everything that a set of files declares. No two items of one module get the same name.
+//! Rust names of everything that a set of files declares. No two items of one module get the same
+//! name.
 //!
-//! Names are those of the schema. If two would be equal, or if one means something to Rust, the later one gets an underscore:
-//! for a message `Log` and a message `LogReader` the value type of the second is `LogReader_`. Files are taken in the order of
-//! their names, and their items in the order of declaration. So the result does not depend on the order of the arguments.
+//! Names are those of the schema. If two would be equal, or if one means something to Rust, the
+//! later one gets an underscore: for a message `Log` and a message `LogReader` the value type of
+//! the second is `LogReader_`. Files are taken in the order of their names, and their items in the
+//! order of declaration. So the result does not depend on the order of the arguments.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -58,11 +60,13 @@ const RESERVED_MODULES: &[&str] = &["pz"];
 /// The names of everything that a set of files declares.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    /// By full proto name: the stem that `Writer` and `Reader` are appended to, and the module, not yet an identifier.
+    /// By full proto name: the stem that `Writer` and `Reader` are appended to, and the module, not
+    /// yet an identifier.
     messages: HashMap<String, (String, String)>,
     /// Enumerations, services and oneofs by full proto name, not yet identifiers.
     others: HashMap<String, String>,
-    /// By file or enclosing message, and extended message: the stem that `WriterExt` and `ReaderExt` are appended to.
+    /// By file or enclosing message, and extended message: the stem that `WriterExt` and
+    /// `ReaderExt` are appended to.
     extensions: HashMap<(String, String), String>,
     /// Modules of files by the files' names.
     files: BTreeMap<String, String>,
@@ -71,8 +75,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Chooses names for the items of `files`. `root` is 0 for files to generate, and another number for each module elsewhere
-    /// that has the items of a file.
+    /// Chooses names for the items of `files`. `root` is 0 for files to generate, and another
+    /// number for each module elsewhere that has the items of a file.
     pub(crate) fn new(files: &[FileDescriptor], config: &Config, root: impl Fn(&FileDescriptor) -> usize) -> Self {
         let layout = config.layout;
         let mut resolver = Resolver::default();
@@ -111,7 +115,8 @@ impl Names {
         resolver.names
     }
 
-    /// Returns the stem that `Writer` and `Reader` are appended to for a message. It is also the name of its value type.
+    /// Returns the stem that `Writer` and `Reader` are appended to for a message. It is also the
+    /// name of its value type.
     pub(crate) fn message(&self, message: &MessageDescriptor) -> &str {
         self.messages.get(message.full_name()).map_or("", |(stem, _)| stem)
     }
@@ -126,7 +131,8 @@ impl Names {
         self.others.get(full_name).map_or("", String::as_str)
     }
 
-    /// Returns the stem that `WriterExt` and `ReaderExt` are appended to, for the scope and the message of an extension.
+    /// Returns the stem that `WriterExt` and `ReaderExt` are appended to, for the scope and the
+    /// message of an extension.
     pub(crate) fn extension(&self, extension: &ExtensionDescriptor) -> String {
         let extended = extension.containing_message();
         let key = (declared_in(extension), extended.full_name().to_owned());
@@ -187,7 +193,8 @@ struct Resolver {
 }
 
 impl Resolver {
-    /// Returns the shortest row of underscores with which all of `names` are free in `scope`, and takes these names.
+    /// Returns the shortest row of underscores with which all of `names` are free in `scope`, and
+    /// takes these names.
     fn claim(&mut self, scope: &Scope, names: impl Fn(&str) -> Vec<String>) -> String {
         let mut suffix = String::new();
         loop {
@@ -212,7 +219,8 @@ impl Resolver {
         if scope.root == 0 {
             self.names.modules.insert(inside.path.clone(), message.full_name().to_owned());
         }
-        // The module of a message `Field` also holds the numbers. A message `field` gets another name because of them.
+        // The module of a message `Field` also holds the numbers. A message `field` gets another
+        // name because of them.
         let is_field = |name: &str| name != FIELD_MODULE && identifiers::snake_case(name) == FIELD_MODULE;
         let field_is_a_message = message.child_messages().any(|child| is_field(child.name()));
         if message.fields().len() > 0 && !field_is_a_message {
@@ -229,8 +237,8 @@ impl Resolver {
         }
     }
 
-    /// Chooses the module of a message. It may also be that of a package: module `b` belongs to `message B` in package `a` and
-    /// to package `a.b`.
+    /// Chooses the module of a message. It may also be that of a package: module `b` belongs to
+    /// `message B` in package `a` and to package `a.b`.
     fn module(&mut self, scope: &Scope, stem: &str) -> String {
         let module = identifiers::snake_case(stem);
         let shared = scope.inside(&module);

@@ -79,7 +79,8 @@ fn members(cx: Context<'_>, message: &MessageDescriptor, oneof: &OneofDescriptor
         cx.schema.fields(message).into_iter().filter(|field| field.oneof.as_deref() == Some(oneof.full_name()));
     fields
         .map(|field| {
-            // Paths start at the module of the message, where the enumeration lies, and not beside it.
+            // Paths start at the module of the message, where the enumeration lies, and not beside
+            // it.
             let field = Field { owner: None, ..field };
             let mut variant = identifiers::ident(&identifiers::camel_case(&field.name));
             if variant.is_empty() || variant.starts_with(|c: char| c.is_ascii_digit()) {

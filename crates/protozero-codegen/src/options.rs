@@ -29,8 +29,8 @@ impl Config {
         OPTIONS.iter().map(|(name, ..)| *name)
     }
 
-    /// Sets an option by its name. The command takes it as `--NAME VALUE`, the plugin as `NAME=VALUE`, and `codegen.conf` as a
-    /// line.
+    /// Sets an option by its name. The command takes it as `--NAME VALUE`, the plugin as
+    /// `NAME=VALUE`, and `codegen.conf` as a line.
     ///
     /// [`option_help`] lists all options.
     ///
@@ -73,7 +73,8 @@ impl Config {
     }
 }
 
-/// Returns a list of the options of [`Config::option`], one per line: `NAME`, `separator`, `VALUE`, and the effect.
+/// Returns a list of the options of [`Config::option`], one per line: `NAME`, `separator`, `VALUE`,
+/// and the effect.
 #[must_use]
 pub fn option_help(prefix: &str, separator: &str) -> String {
     let heads: Vec<_> = OPTIONS.iter().map(|(name, value, _)| format!("{prefix}{name}{separator}{value}")).collect();

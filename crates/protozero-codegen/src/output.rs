@@ -16,8 +16,8 @@ pub struct Output {
 }
 
 impl Output {
-    /// Returns the text of every generated file, by its path: one per `.proto` file, and `mod.rs`, which declares the others
-    /// and the modules of the packages.
+    /// Returns the text of every generated file, by its path: one per `.proto` file, and `mod.rs`,
+    /// which declares the others and the modules of the packages.
     #[must_use]
     pub fn files(&self) -> &BTreeMap<String, String> {
         &self.files
@@ -29,20 +29,22 @@ impl Output {
         &self.bundle
     }
 
-    /// Returns a serialized `FileDescriptorSet` of the files and all their imports, without comments.
+    /// Returns a serialized `FileDescriptorSet` of the files and all their imports, without
+    /// comments.
     #[must_use]
     pub fn descriptor_set(&self) -> &[u8] {
         &self.descriptor_set
     }
 
-    /// Returns the `.proto` files that were read, with the imported ones. Empty if protoc has read them.
+    /// Returns the `.proto` files that were read, with the imported ones. Empty if protoc has read
+    /// them.
     #[must_use]
     pub fn sources(&self) -> &[PathBuf] {
         &self.sources
     }
 
-    /// Writes [`bundle`](Self::bundle) to `name` in cargo's `OUT_DIR`, for build scripts. It also tells cargo to run the script
-    /// again when a `.proto` file changes.
+    /// Writes [`bundle`](Self::bundle) to `name` in cargo's `OUT_DIR`, for build scripts. It also
+    /// tells cargo to run the script again when a `.proto` file changes.
     ///
     /// It does not write a file that is up to date.
     ///
@@ -57,7 +59,8 @@ impl Output {
         write(&Path::new(&folder).join(name), &self.bundle)
     }
 
-    /// Writes all [`files`](Self::files) below `folder`, which it creates if needed, and returns their paths.
+    /// Writes all [`files`](Self::files) below `folder`, which it creates if needed, and returns
+    /// their paths.
     ///
     /// It does not write files that are up to date, and removes nothing.
     ///

@@ -11,9 +11,9 @@ use crate::error::Error;
 
 /// Answers one request of protoc (`CodeGeneratorRequest` in, `CodeGeneratorResponse` out).
 ///
-/// Parameters are a comma-separated list of `NAME=VALUE`, see [`Config::option`]. Code for imported files is generated only with
-/// `imports=on`, as protoc's users expect. Name all `.proto` files in one call. If the files or the parameters are wrong, the
-/// response has the error.
+/// Parameters are a comma-separated list of `NAME=VALUE`, see [`Config::option`]. Code for imported
+/// files is generated only with `imports=on`, as protoc's users expect. Name all `.proto` files in
+/// one call. If the files or the parameters are wrong, the response has the error.
 ///
 /// # Errors
 ///

@@ -3,6 +3,9 @@
 /// Longest line, as in the repository's `rustfmt.toml`.
 pub(crate) const WIDTH: usize = 120;
 
+/// Longest line of a comment.
+const COMMENT_WIDTH: usize = 100;
+
 /// Lines of Rust with the indentation of the place they are written at.
 #[derive(Debug, Default)]
 pub(crate) struct Printer {
@@ -55,8 +58,14 @@ impl Printer {
 
     /// Appends lines of a doc comment; none for an empty text.
     pub(crate) fn doc(&mut self, text: &str) {
-        for line in text.lines() {
-            self.line(if line.is_empty() { "///".to_owned() } else { format!("/// {line}") });
+        self.comment("///", text);
+    }
+
+    /// Appends lines of a comment that begin with `marker`. Longer lines are wrapped.
+    pub(crate) fn comment(&mut self, marker: &str, text: &str) {
+        let width = COMMENT_WIDTH.saturating_sub(self.depth * 4 + marker.len() + 1);
+        for line in text.lines().flat_map(|line| wrap(line, width)) {
+            self.line(if line.is_empty() { marker.to_owned() } else { format!("{marker} {line}") });
         }
     }
 
@@ -74,7 +83,8 @@ impl Printer {
         }
     }
 
-    /// Appends the head of a function, or its declaration if `end` is `;`. If it is too long, each argument gets a line.
+    /// Appends the head of a function, or its declaration if `end` is `;`. If it is too long, each
+    /// argument gets a line.
     pub(crate) fn signature(&mut self, name: &str, args: &[String], returns: &str, end: &str) {
         let one_line = format!("{name}({}){returns}{end}", args.join(", "));
         if self.fits(&one_line) {
@@ -121,7 +131,8 @@ impl Printer {
         self.line(format!("){after}"));
     }
 
-    /// Appends an arm of a `match` whose value is a call. If the line is too long, the call gets its own line or is broken.
+    /// Appends an arm of a `match` whose value is a call. If the line is too long, the call gets
+    /// its own line or is broken.
     pub(crate) fn arm_call(&mut self, pattern: &str, function: &str, args: &[String]) {
         let call = format!("{function}({})", args.join(", "));
         if self.fits(&format!("{pattern} => {call},")) {
@@ -182,7 +193,8 @@ impl Printer {
         self.line(format!("]{tail}"));
     }
 
-    /// Appends `head[1, 2, 3]tail` with short elements, which fill several lines if needed, as rustfmt does it.
+    /// Appends `head[1, 2, 3]tail` with short elements, which fill several lines if needed, as
+    /// rustfmt does it.
     pub(crate) fn short_list(&mut self, head: &str, words: &[String], tail: &str) {
         let one_line = format!("{head}[{}]{tail}", words.join(", "));
         if self.fits(&one_line) {
@@ -204,7 +216,8 @@ impl Printer {
         self.line(format!("]{tail}"));
     }
 
-    /// Appends `head a, b, c tail`, on several lines if needed. For macros, which rustfmt does not format.
+    /// Appends `head a, b, c tail`, on several lines if needed. For macros, which rustfmt does not
+    /// format.
     pub(crate) fn fill(&mut self, head: &str, words: &[String], tail: &str) {
         let mut line = head.to_owned();
         for (index, word) in words.iter().enumerate() {
@@ -231,6 +244,33 @@ impl Printer {
     }
 }
 
+/// Splits a line of Markdown at spaces so that each part fits into `width` if possible. Rows of
+/// tables stay whole.
+fn wrap(line: &str, width: usize) -> Vec<String> {
+    if line.chars().count() <= width || line.starts_with('|') {
+        return vec![line.to_owned()];
+    }
+    // At the start of a line these would begin a list, a heading, a quotation or a table.
+    let begins_block = |word: &str| {
+        word.starts_with(['-', '*', '+', '#', '>', '|', '=', '~']) || word.starts_with(|c: char| c.is_ascii_digit())
+    };
+    let mut parts: Vec<String> = Vec::new();
+    for word in line.split(' ') {
+        match parts.last_mut() {
+            Some(last) if begins_block(word) => *last += &format!(" {word}"),
+            _ => parts.push(word.to_owned()),
+        }
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(last) if last.chars().count() + 1 + part.chars().count() <= width => *last += &format!(" {part}"),
+            _ => lines.push(part),
+        }
+    }
+    lines
+}
+
 /// Returns the elements of a list of generic arguments, each with a comma after it.
 fn split(generics: &str) -> Vec<String> {
     let mut depth = 0;
@@ -252,7 +292,16 @@ fn split(generics: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::split;
+    use super::{split, wrap};
+
+    #[test]
+    fn a_long_line_is_wrapped_and_begins_no_list() {
+        assert_eq!(wrap("one two three", 9), ["one two", "three"]);
+        assert_eq!(wrap("one two - three 4. five", 9), ["one two -", "three 4.", "five"]);
+        assert_eq!(wrap("one two 1. three", 7), ["one", "two 1.", "three"]);
+        assert_eq!(wrap("| one | two |", 5), ["| one | two |"]);
+        assert_eq!(wrap("", 5), [""]);
+    }
 
     #[test]
     fn generic_arguments_are_split_at_the_outermost_commas() {

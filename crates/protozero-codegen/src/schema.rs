@@ -27,11 +27,13 @@ pub(crate) struct Schema<'c> {
     pub(crate) sizes: RefCell<HashMap<String, usize>>,
 }
 
-/// The file that every schema with options of its own imports. Its messages describe schemas, and are rarely data.
+/// The file that every schema with options of its own imports. Its messages describe schemas, and
+/// are rarely data.
 const DESCRIPTOR_FILE: &str = "google/protobuf/descriptor.proto";
 
 impl<'c> Schema<'c> {
-    /// Takes the files named `wanted` out of a pool, and those they import if the configuration says so.
+    /// Takes the files named `wanted` out of a pool, and those they import if the configuration
+    /// says so.
     pub(crate) fn new(config: &'c Config, pool: &DescriptorPool, wanted: &[String]) -> Result<Self, Error> {
         let mut all: Vec<FileDescriptor> = pool.files().collect();
         all.sort_by(|a, b| a.name().cmp(b.name()));
@@ -57,7 +59,8 @@ impl<'c> Schema<'c> {
         self.owned.contains(message.full_name())
     }
 
-    /// Returns the fields of a message, renamed so that no two of its methods, or fields of its value, have the same name.
+    /// Returns the fields of a message, renamed so that no two of its methods, or fields of its
+    /// value, have the same name.
     pub(crate) fn fields(&self, message: &MessageDescriptor) -> Vec<Field> {
         let mut taken = HashSet::new();
         let field = |field: prost_reflect::FieldDescriptor| {
@@ -88,8 +91,8 @@ impl<'c> Schema<'c> {
         modules
     }
 
-    /// Returns the file of a message and the module of the message inside that of the file. Returns `None` if the message has
-    /// no module.
+    /// Returns the file of a message and the module of the message inside that of the file. Returns
+    /// `None` if the message has no module.
     pub(crate) fn message_module_path(&self, full_name: &str) -> Option<(FileDescriptor, String)> {
         let message = self.files.first()?.parent_pool().get_message_by_name(full_name)?;
         let has_module = message.fields().len() > 0
@@ -128,7 +131,8 @@ fn chosen(config: &Config, all: &[FileDescriptor], wanted: &[String]) -> HashSet
     chosen
 }
 
-/// Returns the full names of the messages that the configuration selects as owned, and of all that they refer to.
+/// Returns the full names of the messages that the configuration selects as owned, and of all that
+/// they refer to.
 fn owned_messages(config: &Config, files: &[FileDescriptor]) -> Result<BTreeSet<String>, Error> {
     let mut closed = BTreeSet::new();
     for pattern in &config.owned {

@@ -10,12 +10,14 @@ use crate::error::Error;
 /// The configuration file in the folder that [`sync`] takes.
 const CONFIG_FILE: &str = "codegen.conf";
 
-/// Generates the code of a crate again, with the options of its `codegen.conf`. Returns the files that were not up to date.
+/// Generates the code of a crate again, with the options of its `codegen.conf`. Returns the files
+/// that were not up to date.
 ///
-/// With `check` it writes nothing. Other files in the output folder count as out of date and are removed.
+/// With `check` it writes nothing. Other files in the output folder count as out of date and are
+/// removed.
 ///
-/// The configuration has one directive per line. `#` begins a comment. Paths are relative to `root`. Patterns are those of
-/// [`Config::owned`]:
+/// The configuration has one directive per line. `#` begins a comment. Paths are relative to
+/// `root`. Patterns are those of [`Config::owned`]:
 ///
 /// | directive | meaning |
 /// |---|---|
@@ -99,8 +101,8 @@ impl Job {
     }
 }
 
-/// Returns the files below `folder` for which `wanted` returns true. Their paths are relative to it and sorted. If there is no
-/// such folder, it returns none.
+/// Returns the files below `folder` for which `wanted` returns true. Their paths are relative to it
+/// and sorted. If there is no such folder, it returns none.
 fn list(folder: &Path, wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>, Error> {
     let mut found = Vec::new();
     let mut todo = vec![folder.to_owned()];

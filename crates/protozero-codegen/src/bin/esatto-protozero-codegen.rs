@@ -83,7 +83,8 @@ impl Job {
                 Long("check") => job.check = true,
                 Long(name) => {
                     let name = name.to_owned();
-                    // The name is checked first, so that a mistake in it is not reported as a missing value.
+                    // The name is checked first, so that a mistake in it is not reported as a
+                    // missing value.
                     if !Config::option_names().any(|known| known == name) {
                         return Err(Long(&name).unexpected().into());
                     }

@@ -1,4 +1,5 @@
-//! The generator as a plugin of protoc: `protoc --esatto_out=src/protos --esatto_opt=owned=**,imports=on shop.proto`.
+//! The generator as a plugin of protoc: `protoc --esatto_out=src/protos
+//! --esatto_opt=owned=**,imports=on shop.proto`.
 
 #![forbid(unsafe_code)]
 

@@ -180,7 +180,8 @@ pub mod sync_clock_request {
     }
 
     pz::open_enum! {
-        /// Enumeration `perfetto.protos.SyncClockRequest.Phase`; numbers without a name are values too.
+        /// Enumeration `perfetto.protos.SyncClockRequest.Phase`; numbers without a name are values
+        /// too.
         enum Phase, default 1 {
             PING = 1, "PING";
             UPDATE = 2, "UPDATE";

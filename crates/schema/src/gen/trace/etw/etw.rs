@@ -47,7 +47,8 @@ impl CSwitchEtwEventWriter<'_> {
         self
     }
 
-    /// `OldThreadWaitReason old_thread_wait_reason = 6`, one of `old_thread_wait_reason_enum_or_int`
+    /// `OldThreadWaitReason old_thread_wait_reason = 6`, one of
+    /// `old_thread_wait_reason_enum_or_int`
     #[inline]
     pub fn old_thread_wait_reason(&mut self, value: c_switch_etw_event::OldThreadWaitReason) -> &mut Self {
         self.0.int(6, i64::from(value.0));
@@ -135,7 +136,8 @@ impl<'a, I: pz::Lookup> CSwitchEtwEventReader<'a, I> {
         self.0.last::<pz::kind::Uint32>(5)
     }
 
-    /// `OldThreadWaitReason old_thread_wait_reason = 6`, one of `old_thread_wait_reason_enum_or_int`
+    /// `OldThreadWaitReason old_thread_wait_reason = 6`, one of
+    /// `old_thread_wait_reason_enum_or_int`
     #[inline]
     pub fn old_thread_wait_reason(&self) -> Option<c_switch_etw_event::OldThreadWaitReason> {
         self.0.last::<pz::kind::Enum<_>>(6)
@@ -183,19 +185,22 @@ impl<'a, I: pz::Lookup> CSwitchEtwEventReader<'a, I> {
         self.0.last::<pz::kind::Sint32>(13)
     }
 
-    /// The member of `oneof old_thread_wait_reason_enum_or_int` that counts, which is the one that comes last.
+    /// The member of `oneof old_thread_wait_reason_enum_or_int` that counts, which is the one that
+    /// comes last.
     #[inline]
     pub fn old_thread_wait_reason_enum_or_int(&self) -> Option<pz::Field<'a>> {
         self.0.last_of(&[6, 11])
     }
 
-    /// The member of `oneof old_thread_wait_mode_enum_or_int` that counts, which is the one that comes last.
+    /// The member of `oneof old_thread_wait_mode_enum_or_int` that counts, which is the one that
+    /// comes last.
     #[inline]
     pub fn old_thread_wait_mode_enum_or_int(&self) -> Option<pz::Field<'a>> {
         self.0.last_of(&[7, 12])
     }
 
-    /// The member of `oneof old_thread_state_enum_or_int` that counts, which is the one that comes last.
+    /// The member of `oneof old_thread_state_enum_or_int` that counts, which is the one that comes
+    /// last.
     #[inline]
     pub fn old_thread_state_enum_or_int(&self) -> Option<pz::Field<'a>> {
         self.0.last_of(&[8, 13])
@@ -225,7 +230,8 @@ pub mod c_switch_etw_event {
     }
 
     pz::open_enum! {
-        /// Enumeration `perfetto.protos.CSwitchEtwEvent.OldThreadWaitReason`; numbers without a name are values too.
+        /// Enumeration `perfetto.protos.CSwitchEtwEvent.OldThreadWaitReason`; numbers without a
+        /// name are values too.
         enum OldThreadWaitReason, default 0 {
             EXECUTIVE = 0, "EXECUTIVE";
             FREE_PAGE = 1, "FREE_PAGE";
@@ -269,7 +275,8 @@ pub mod c_switch_etw_event {
     }
 
     pz::open_enum! {
-        /// Enumeration `perfetto.protos.CSwitchEtwEvent.OldThreadWaitMode`; numbers without a name are values too.
+        /// Enumeration `perfetto.protos.CSwitchEtwEvent.OldThreadWaitMode`; numbers without a name
+        /// are values too.
         enum OldThreadWaitMode, default 0 {
             KERNEL_MODE = 0, "KERNEL_MODE";
             USER_MODE = 1, "USER_MODE";
@@ -277,7 +284,8 @@ pub mod c_switch_etw_event {
     }
 
     pz::open_enum! {
-        /// Enumeration `perfetto.protos.CSwitchEtwEvent.OldThreadState`; numbers without a name are values too.
+        /// Enumeration `perfetto.protos.CSwitchEtwEvent.OldThreadState`; numbers without a name are
+        /// values too.
         enum OldThreadState, default 0 {
             INITIALIZED = 0, "INITIALIZED";
             READY = 1, "READY";
@@ -381,7 +389,8 @@ impl<'a, I: pz::Lookup> ReadyThreadEtwEventReader<'a, I> {
         self.0.last::<pz::kind::Int32>(6)
     }
 
-    /// The member of `oneof adjust_reason_enum_or_int` that counts, which is the one that comes last.
+    /// The member of `oneof adjust_reason_enum_or_int` that counts, which is the one that comes
+    /// last.
     #[inline]
     pub fn adjust_reason_enum_or_int(&self) -> Option<pz::Field<'a>> {
         self.0.last_of(&[2, 5])
@@ -410,7 +419,8 @@ pub mod ready_thread_etw_event {
     }
 
     pz::open_enum! {
-        /// Enumeration `perfetto.protos.ReadyThreadEtwEvent.AdjustReason`; numbers without a name are values too.
+        /// Enumeration `perfetto.protos.ReadyThreadEtwEvent.AdjustReason`; numbers without a name
+        /// are values too.
         enum AdjustReason, default 0 {
             IGNORE_THE_INCREMENT = 0, "IGNORE_THE_INCREMENT";
             APPLY_INCREMENT = 1, "APPLY_INCREMENT";
@@ -419,7 +429,8 @@ pub mod ready_thread_etw_event {
     }
 
     pz::open_enum! {
-        /// Enumeration `perfetto.protos.ReadyThreadEtwEvent.TraceFlag`; numbers without a name are values too.
+        /// Enumeration `perfetto.protos.ReadyThreadEtwEvent.TraceFlag`; numbers without a name are
+        /// values too.
         enum TraceFlag, default 0 {
             TRACE_FLAG_UNSPECIFIED = 0, "TRACE_FLAG_UNSPECIFIED";
             THREAD_READIED = 1, "THREAD_READIED";
