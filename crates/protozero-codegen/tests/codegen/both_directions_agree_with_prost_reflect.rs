@@ -12,7 +12,8 @@ fn decode(name: &str, bytes: &[u8]) -> DynamicMessage {
     DynamicMessage::decode(message, bytes).unwrap()
 }
 
-/// The message in prost-reflect's own encoding: comparing `DynamicMessage`s of a recursive type does not end.
+/// Returns the message in prost-reflect's own encoding, because a comparison of `DynamicMessage`s
+/// of a recursive type never ends.
 fn canonical(bytes: &[u8]) -> Vec<u8> {
     decode("fixture.Everything", bytes).encode_to_vec()
 }
@@ -54,7 +55,7 @@ fn written() -> Vec<u8> {
 }
 
 #[test]
-fn case_56_what_a_writer_writes_is_what_prost_reflect_reads() {
+fn case_56_prost_reflect_reads_the_fields_of_a_writer() {
     let message = decode("fixture.Everything", &written());
     assert_eq!(message.unknown_fields().count(), 0);
     let get = |name: &str| message.get_field_by_name(name).unwrap().into_owned();
@@ -85,7 +86,7 @@ fn case_56_what_a_writer_writes_is_what_prost_reflect_reads() {
 }
 
 #[test]
-fn case_56_what_prost_reflect_writes_is_what_a_reader_reads() {
+fn case_56_a_reader_reads_the_fields_of_prost_reflect() {
     let bytes = decode("fixture.Everything", &written()).encode_to_vec();
     let r = EverythingReader::parse(&bytes).unwrap();
     assert_eq!((r.a_double(), r.a_float()), (Some(1.5), Some(-2.5)));
@@ -127,7 +128,7 @@ fn owned_values_decode_and_encode_the_same_message() {
 }
 
 #[test]
-fn packed_fields_are_taken_unpacked_and_the_other_way_round() {
+fn repeated_fields_are_read_packed_and_unpacked() {
     // `numbers` is packed by proto3's default, `int32s` of `Everything` is not.
     assert_eq!(Modern::decode(b"\x18\x01\x1a\x02\x02\x03\x18\x04").unwrap().numbers, [1, 2, 3, 4]);
     assert_eq!(Everything::decode(b"\x8a\x02\x02\x05\x06\x88\x02\x07").unwrap().int32s, [5, 6, 7]);

@@ -1,5 +1,6 @@
-//! Cases 57 to 63 and 66 to 70 of `docs/spec/protozero.md` §16. Case 56 is in `both_directions_agree_with_prost_reflect`
-//! and, with random schemas, in `tests/conformance`; cases 64 and 65 are in `packages_are_modules`.
+//! Cases 57 to 63 and 66 to 70 of `docs/spec/protozero.md` §16. Case 56 is in
+//! `both_directions_agree_with_prost_reflect` and, with random schemas, in `tests/conformance`;
+//! cases 64 and 65 are in `packages_are_modules`.
 
 use esatto_protozero::{HeapBuffer, Owned};
 use prost::Message as _;
@@ -42,7 +43,7 @@ fn case_57_nested_messages_are_compacted() {
 }
 
 #[test]
-fn case_58_an_extension_is_a_field_like_others_on_the_wire() {
+fn case_58_an_extension_is_encoded_like_a_field() {
     let mut buffer = HeapBuffer::new();
     let mut w = ExtendableWriter::from(buffer.message());
     w.base("base").number(-5).texts("a");
@@ -55,7 +56,7 @@ fn case_58_an_extension_is_a_field_like_others_on_the_wire() {
     assert_eq!((get("base"), get("number")), (Value::String("base".into()), Value::I32(-5)));
     assert_eq!(get("texts"), Value::List(["a", "b"].map(|text| Value::String(text.into())).into()));
     assert!(plain.has_field_by_name("nested"));
-    // A value keeps extensions as fields that it does not know.
+    // A value keeps extensions as unknown fields.
     let value = Extendable::decode(buffer.as_slice()).unwrap();
     assert_eq!(decode("cases.Extended", &value.encode()).encode_to_vec(), plain.encode_to_vec());
 }
@@ -157,7 +158,7 @@ fn case_62_many_packed_values_round_trip() {
 #[test]
 fn case_63_values_of_enumerations_have_names() {
     assert_eq!((Color::RED.name(), Color::GREEN.name()), (Some("RED"), Some("GREEN")));
-    // Where the original has "PBZERO_UNKNOWN_ENUM_VALUE".
+    // The original returns "PBZERO_UNKNOWN_ENUM_VALUE".
     assert_eq!((Color(17).name(), format!("{:?}", Color(17))), (None, "17".to_owned()));
 }
 
@@ -183,7 +184,7 @@ fn case_67_an_untouched_message_has_nothing_and_encodes_to_nothing() {
     let V1 { kept, numbers, sub, unknown_fields } = V1::default();
     assert!(kept.is_none() && numbers.is_empty() && sub.is_none() && unknown_fields.is_empty());
     assert_eq!(V1::default().encode(), b"");
-    // Not tag and 00, as the original has it: an absent packed field is not written.
+    // An absent packed field is not written. The original writes its tag and 00.
     assert_eq!(Packed::default().encode(), b"");
 }
 
@@ -195,10 +196,11 @@ fn case_68_changing_a_copy_leaves_the_original_alone() {
     assert_eq!(original.sub.unwrap().value, Some(1));
 }
 
-/// Where the original replaces repeated fields, [`Owned::merge`] appends, as every other implementation does: two
-/// encodings, one behind the other, decode to what merging the second into the first gives.
+/// [`Owned::merge`] appends to repeated fields, as every other implementation does; the original
+/// replaces them. So two encodings, one after the other, decode to the same value as the first one
+/// with the second one merged into it.
 #[test]
-fn case_69_merging_keeps_what_is_there() {
+fn case_69_merging_keeps_present_fields() {
     let first = V1 { kept: Some("first".into()), numbers: vec![1], ..V1::default() };
     let second = V1 { numbers: vec![2], sub: Some(v1::Sub::default()), ..V1::default() };
     let mut merged = first.clone();

@@ -5,12 +5,12 @@ use esatto_protozero_codegen::{Config, Output};
 
 use crate::{FIXTURES, Folder, here, protos};
 
-/// What `generated/` holds.
+/// Returns the files of `generated/`.
 pub(crate) fn output() -> Output {
     Config::new().owned("**").compile(&FIXTURES, &[protos()]).unwrap()
 }
 
-/// Set `ESATTO_BLESS` to accept what the generator makes now.
+/// Run with `ESATTO_BLESS=1` to accept the current output of the generator.
 #[test]
 fn the_fixture_is_up_to_date() {
     let output = output();
@@ -42,7 +42,7 @@ fn files_that_are_up_to_date_are_not_touched() {
 }
 
 #[test]
-fn a_crate_is_kept_in_step_with_its_protos() {
+fn sync_regenerates_the_code_of_a_crate() {
     let folder = Folder::new("sync");
     let root = &folder.0;
     std::fs::create_dir_all(root.join("proto")).unwrap();
@@ -74,7 +74,7 @@ fn a_crate_is_kept_in_step_with_its_protos() {
     }
 }
 
-/// The text of all files below a folder.
+/// Returns the text of all files below a folder.
 pub(crate) fn files(folder: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut todo = vec![folder.to_owned()];

@@ -9,7 +9,7 @@ use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Va
 use crate::fixture::{EverythingDecoder, EverythingReader};
 use crate::pool;
 
-/// One occurrence of a field: which one, its values, and whether to pack them if it is repeated.
+/// One occurrence of a field: its index, its values, and if they are packed.
 type Occurrence = (prop::sample::Index, Vec<u64>, bool);
 
 fn occurrences() -> impl Strategy<Value = Vec<Occurrence>> {
@@ -18,7 +18,8 @@ fn occurrences() -> impl Strategy<Value = Vec<Occurrence>> {
     prop::collection::vec((any::<prop::sample::Index>(), values, any::<bool>()), 0..40)
 }
 
-/// Messages are left out: of several occurrences the last one counts here, and prost merges them.
+/// Returns all fields but messages. Of several occurrences of a message our readers take the last
+/// one, and prost merges them.
 fn fields() -> Vec<FieldDescriptor> {
     EVERYTHING.fields().filter(|field| !matches!(field.kind(), Kind::Message(_))).collect()
 }
@@ -61,7 +62,7 @@ fn encode(occurrences: &[Occurrence]) -> Vec<u8> {
     buffer.to_vec()
 }
 
-/// Asserts that getters of both readers return what prost-reflect has decoded.
+/// Asserts that the getters of both readers return the values that prost-reflect has decoded.
 macro_rules! assert_same {
     ($reader:ident, $decoder:ident, $get:ident; $($name:literal $getter:ident $value:expr;)*) => {$(
         let theirs = format!("{:?}", $get($name));
@@ -128,7 +129,8 @@ proptest! {
         }
         // Its number has more than 24 bits.
         prop_assert_eq!((reader.far_away(), decoder.far_away()), (None, None));
-        // Of the members of a oneof prost keeps the last; here all can be read, and the reader says which it is.
+        // prost keeps the last member of a oneof. A reader gives access to all, and names the one
+        // that counts.
         let chosen = ["chosen_text", "chosen_number"].into_iter().find(|name| decoded.has_field_by_name(name));
         let number = chosen.map(|name| EVERYTHING.get_field_by_name(name).unwrap().number());
         prop_assert_eq!(reader.choice().map(|field| field.id), number);

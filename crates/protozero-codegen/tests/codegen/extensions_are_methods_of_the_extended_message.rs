@@ -4,7 +4,7 @@ use crate::fixture::wrapper::{EverythingReaderExt as _, EverythingWriterExt as _
 use crate::fixture::{EverythingReader, EverythingWriter};
 
 #[test]
-fn they_are_written_and_read_like_fields() {
+fn extensions_are_written_and_read_like_fields() {
     let mut buffer = HeapBuffer::new();
     let mut writer = EverythingWriter::from(buffer.message());
     writer.a_bool(true).extra_number(7).extra_text("text");
@@ -21,7 +21,7 @@ fn they_are_written_and_read_like_fields() {
 }
 
 #[test]
-fn decoders_have_them_too() {
+fn decoders_read_extensions() {
     let mut buffer = HeapBuffer::new();
     EverythingWriter::from(buffer.message()).extra_number(7).a_bool(true).extra_number(8);
     let bytes = buffer.to_vec();

@@ -3,7 +3,7 @@ use esatto_protozero_codegen::Config;
 use crate::Folder;
 
 #[test]
-fn what_needs_a_type_behind_a_feature_is_behind_it_too() {
+fn a_field_needs_the_feature_of_its_type() {
     let folder = Folder::new("feature");
     let write = |name: &str, text: &str| std::fs::write(folder.0.join(name), text).unwrap();
     write("extra.proto", "syntax = \"proto3\"; package x; message Extra {}");

@@ -1,34 +1,35 @@
-//! The generator against fixtures with everything in them, and against prost-reflect as a second opinion.
+//! The generator, tested with fixtures that use all features of the schema language, and compared
+//! with prost-reflect.
 
-// What a careful user demands of the module that includes generated code.
+// Lints that a careful user may set for the module with generated code.
 #[deny(warnings, missing_docs, unsafe_code, clippy::pedantic)]
 #[rustfmt::skip]
 mod generated;
 
-mod a_feature_takes_fields_with_it;
 mod both_directions_agree_with_prost_reflect;
+mod cases_of_the_specification;
 mod checked_in_code_is_what_is_generated;
 mod decoders_agree_with_prost_reflect_on_any_message;
 mod extensions_are_methods_of_the_extended_message;
+mod features_gate_types_and_their_fields;
 mod generated_code_is_formatted;
 mod maps_and_oneofs_are_maps_and_enumerations;
 mod names_never_collide;
-mod owned_values_keep_what_they_do_not_know;
+mod owned_values_keep_unknown_fields;
 mod packages_are_modules;
 mod services_number_their_methods;
 mod the_command_generates;
-mod the_five_minutes_hold;
+mod the_example_of_the_documentation_works;
 mod the_plugin_answers_protoc;
-mod the_section_on_generated_code;
-mod what_cannot_be_generated_is_refused;
+mod unsupported_schemas_are_refused;
 
 use generated::fixture;
 
-/// The `.proto` files that the checked-in code is made of; what they import is not named.
+/// The `.proto` files of the checked-in code, without those that they import.
 const FIXTURES: [&str; 6] =
     ["cases.proto", "fixture.proto", "imported.proto", "names.proto", "shapes.proto", "shop.proto"];
 
-/// The fixture's descriptors, compiled without our generator.
+/// Returns the fixture's descriptors, compiled without the generator.
 fn pool() -> prost_reflect::DescriptorPool {
     let set = protox::compile(FIXTURES, [protos()]).expect("the fixture compiles");
     prost_reflect::DescriptorPool::from_file_descriptor_set(set).expect("its descriptors are consistent")

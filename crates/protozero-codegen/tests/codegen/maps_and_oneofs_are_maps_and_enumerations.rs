@@ -5,7 +5,7 @@ use crate::generated::names::{Fields, FieldsWriter, Log, LogReader_, Option_, fi
 use crate::generated::shapes::{Line, LineReader, LineWriter, flat};
 
 #[test]
-fn a_map_keeps_the_last_entry_of_a_key_and_defaults_for_what_is_absent() {
+fn a_map_keeps_the_last_entry_of_a_key_and_fills_in_defaults() {
     let mut buffer = HeapBuffer::new();
     let mut w = EverythingWriter::from(buffer.message());
     w.counts_entry("k", 1).counts_entry("k", 2).counts_entry(b"\xff", -1);
@@ -40,7 +40,7 @@ fn maps_of_enumerations_bytes_and_messages() {
 }
 
 #[test]
-fn a_malformed_entry_is_an_error_and_tells_where() {
+fn a_malformed_entry_is_an_error_with_its_position() {
     // An entry whose value, a message, ends too early: field 94, 6 bytes, {1: 5, 2: {1: 9 bytes}}.
     let bytes = b"\x18\x01\xf2\x05\x06\x08\x05\x12\x02\x0a\x09";
     assert_eq!(Everything::decode(bytes).unwrap_err().offset, 9);
@@ -59,7 +59,7 @@ fn the_last_member_of_a_oneof_wins() {
 }
 
 #[test]
-fn a_message_in_a_oneof_is_merged_unless_another_member_came_between() {
+fn a_message_in_a_oneof_is_merged_unless_another_member_stands_between() {
     let log = |text: &str| Log { text: Some(text.into()), ..Log::default() };
     let mut buffer = HeapBuffer::new();
     let mut w = FieldsWriter::from(buffer.message());

@@ -14,7 +14,7 @@ fn names_of_the_prelude_and_of_primitives_get_an_underscore() {
 }
 
 #[test]
-fn values_of_an_enumeration_may_be_called_like_its_methods() {
+fn values_of_an_enumeration_may_have_names_of_its_methods() {
     let names = [Option_::name_, Option_::name__, Option_::from_, Option_::Self_, Option_::NEGATIVE, Option_::LARGEST];
     assert_eq!(names.map(Option_::name), ["name", "name_", "from", "Self", "NEGATIVE", "LARGEST"].map(Some));
     assert_eq!(Option_::r#type, Option_::Self_);
@@ -22,8 +22,9 @@ fn values_of_an_enumeration_may_be_called_like_its_methods() {
 }
 
 #[test]
-fn a_message_is_not_taken_for_what_belongs_to_another() {
-    // `LogReader` is the reader of a `Log`; the value of a message `LogReader` and those of `log` and `log.Log` are others.
+fn a_message_is_not_confused_with_the_reader_of_another() {
+    // `LogReader` is the reader of a `Log`. The value of a message `LogReader` has another name,
+    // and so have those of `log` and `log.Log`.
     let log = names::Log { text: Some("t".into()), inner: Some(names::log::Log::default()), ..Default::default() };
     let value = names::LogReader_ { log: Some(log), ..Default::default() };
     assert_eq!(names::LogReader_Reader::new(&value.encode()).log().unwrap().text(), Some(&b"t"[..]));
@@ -32,7 +33,7 @@ fn a_message_is_not_taken_for_what_belongs_to_another() {
 }
 
 #[test]
-fn fields_get_underscores_where_their_methods_would_meet() {
+fn fields_get_underscores_if_their_methods_would_have_equal_names() {
     let mut buffer = HeapBuffer::new();
     let mut w = FieldsWriter::from(buffer.message());
     w.message_(1).message__(2).fields(3).new(4).crate_(9).super_(10).Self_(11).self_(12).r#fn(13).r#async(14);
@@ -50,7 +51,7 @@ fn fields_get_underscores_where_their_methods_would_meet() {
 }
 
 #[test]
-fn an_extension_may_be_called_like_a_field_of_the_message() {
+fn an_extension_may_have_the_name_of_a_field_of_the_message() {
     let mut buffer = HeapBuffer::new();
     let mut w = FieldsWriter::from(buffer.message());
     w.foo(1).foo_(2);

@@ -37,7 +37,7 @@ fn a_second_occurrence_of_a_message_is_merged_and_of_a_scalar_replaces() {
 }
 
 #[test]
-fn errors_tell_where() {
+fn errors_name_the_position() {
     assert_eq!(Modern::decode(b"\x08\x01\x08"), Err(DecodeError { offset: 2 }));
     assert_eq!(Everything::decode(b"\x18\x01\xa2\x01\x03\x08\x01\x08"), Err(DecodeError { offset: 7 }));
 }
@@ -58,7 +58,7 @@ fn nesting_is_bounded() {
 }
 
 #[test]
-fn names_that_mean_something_to_rust_are_escaped() {
+fn keywords_of_rust_are_escaped() {
     let value = Everything {
         r#type: Some(1),
         self_: Some(2),

@@ -34,7 +34,7 @@ fn case_65_types_of_a_publicly_imported_file_are_visible() {
 
 #[test]
 fn a_message_and_a_package_share_a_module() {
-    // `Point` of the message `Flat` and `Point` of the package `flat`; the latter came later.
+    // `Point` of the message `Flat` and `Point` of the package `flat`, which was declared later.
     let mut buffer = HeapBuffer::new();
     let mut w = FlatWriter::from(buffer.message());
     w.point().to().x(4);
@@ -72,7 +72,7 @@ fn the_flat_layout_has_one_module() {
 }
 
 #[test]
-fn paths_are_absolute_if_the_root_is_told() {
+fn paths_are_absolute_if_the_root_is_set() {
     let output = Config::new().root("crate::p").compile(&FIXTURES, &[protos()]).unwrap();
     assert!(output.files()["imported.rs"].contains("-> crate::p::google::protobuf::TimestampWriter<'_>"));
 }

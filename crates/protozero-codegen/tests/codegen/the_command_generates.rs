@@ -14,7 +14,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn the_same_as_the_library() {
+fn the_command_generates_the_code_of_the_library() {
     let folder = Folder::new("command");
     let args =
         [&["--owned", "**", "-o", "out", "--bundle", "all.rs", "--descriptor-set=set.bin"][..], &FIXTURES].concat();
@@ -33,7 +33,7 @@ fn the_same_as_the_library() {
 }
 
 #[test]
-fn mistakes_in_a_file_are_told_with_their_place() {
+fn an_error_in_a_file_has_its_position() {
     let folder = Folder::new("mistake");
     std::fs::write(folder.0.join("x.proto"), "syntax = \"proto3\";\nmessage M {\n  N n = 1;\n}\n").unwrap();
     let run = command(&folder.0, &["-I.", "-oout", "x.proto"]);
@@ -43,11 +43,11 @@ fn mistakes_in_a_file_are_told_with_their_place() {
 }
 
 #[test]
-fn mistakes_in_the_arguments_are_told_and_exit_with_2() {
+fn wrong_arguments_are_an_error_with_exit_status_2() {
     let folder = Folder::new("arguments");
     for (args, message) in [
         (&["-o", "out"][..], "no .proto file"),
-        (&["fixture.proto"], "neither -o nor --bundle tells where to write"),
+        (&["fixture.proto"], "no output: add -o FOLDER or --bundle FILE"),
         (&["--rot", "crate", "fixture.proto"], "invalid option '--rot'"),
         (&["--layout", "deep", "fixture.proto"], "option `layout` takes packages|flat, not `deep`"),
         (&["-x"], "invalid option '-x'"),

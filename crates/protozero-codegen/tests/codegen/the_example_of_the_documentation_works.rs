@@ -1,11 +1,11 @@
-//! What the documentation of the crate shows.
+//! The example in the documentation of the crate.
 
 use esatto_protozero::{HeapBuffer, Owned};
 
 use crate::generated::shop::{Order, OrderReader, OrderWriter, order};
 
 #[test]
-fn the_program_runs() -> Result<(), esatto_protozero::DecodeError> {
+fn the_program_of_the_example_runs() -> Result<(), esatto_protozero::DecodeError> {
     let mut buffer = HeapBuffer::new();
     let mut order = OrderWriter::from(buffer.message());
     order.number(17).notes_entry("door", "left");
@@ -25,7 +25,7 @@ fn the_program_runs() -> Result<(), esatto_protozero::DecodeError> {
 }
 
 #[test]
-fn the_schema_is_the_one_that_is_shown() {
+fn the_schema_of_the_test_is_that_of_the_example() {
     let docs = include_str!("../../src/lib.rs").replace("//! ", "").replace("//!", "");
     assert!(docs.contains(&std::fs::read_to_string(crate::protos().join("shop.proto")).unwrap()));
 }

@@ -16,21 +16,21 @@ fn ask(files: &[&str], parameter: &str) -> CodeGeneratorResponse {
 }
 
 #[test]
-fn with_the_same_code_as_the_library() {
+fn the_plugin_answers_with_the_code_of_the_library() {
     let response = ask(&["fixture.proto"], "root=crate::fixture,owned=fixture.proto,external=fixture:::other");
     assert_eq!(response.error, None);
     let names: Vec<_> = response.file.iter().map(|file| file.name()).collect();
     assert_eq!(names, ["fixture.rs", "mod.rs"]);
     let config = Config::new().root("crate::fixture").owned("fixture.proto").external("fixture", "::other");
     let code = config.compile(&["fixture.proto"], &[protos()]).unwrap();
-    // What was compiled for `pool` has no comments.
+    // The descriptors of `pool` have no comments.
     let lines = |text: &str| text.lines().filter(|line| !line.contains("///")).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(lines(response.file[0].content()), lines(&code.files()["fixture.rs"]));
     assert!(response.file[0].content().contains("-> ::other::ModernWriter<'_>"), "imported types are elsewhere");
 }
 
 #[test]
-fn imports_are_generated_if_asked_for() {
+fn imports_are_generated_on_request() {
     let error = ask(&["shapes.proto"], "").error.unwrap();
     assert!(error.contains("which is not among the files to generate"), "{error}");
     let names: Vec<String> =
@@ -40,7 +40,7 @@ fn imports_are_generated_if_asked_for() {
 }
 
 #[test]
-fn with_an_error_it_can_print() {
+fn the_plugin_answers_with_an_error_that_protoc_prints() {
     let error = |parameter| ask(&["fixture.proto"], parameter).error.unwrap();
     assert!(error("rot=crate").starts_with("unknown option `rot`; known are layout,"));
     assert!(error("layout").starts_with("option `layout` takes packages|flat"));

@@ -12,7 +12,7 @@ fn generate(config: &Config, proto: &str) -> Result<(), Error> {
 }
 
 #[test]
-fn each_with_a_message_that_names_it() {
+fn the_error_names_the_unsupported_item() {
     let plain = Config::new();
     let alone = Config::new().imports(false);
     for (config, proto, message) in [
@@ -42,7 +42,7 @@ fn each_with_a_message_that_names_it() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_told_with_the_folders_that_were_searched() {
+fn a_missing_file_is_an_error_with_the_searched_folders() {
     let folder = Folder::new("not-there");
     let here = folder.0.display();
     let search = |includes: &[&std::path::Path]| Config::new().compile(&["x.proto"], includes).unwrap_err().to_string();
@@ -54,13 +54,13 @@ fn a_file_that_is_not_there_is_told_with_the_folders_that_were_searched() {
 }
 
 #[test]
-fn a_build_script_shows_what_a_person_can_read() {
+fn a_build_script_prints_the_error_in_plain_text() {
     let error = Config::new().option("rot", "x").unwrap_err();
     assert_eq!(format!("{error:?}"), error.to_string());
 }
 
 #[test]
-fn what_is_imported_and_not_used_need_not_be_generated() {
+fn an_import_that_is_not_used_need_not_be_generated() {
     generate(&Config::new().imports(false), "import \"other.proto\"; message M {}").unwrap();
     let elsewhere = Config::new().external("other", "::other");
     generate(&elsewhere, "import \"other.proto\"; message M { optional other.O o = 1; }").unwrap();
