@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::os::Waker;
 use crate::sys::threads::{self, Closed};
 
-/// Where commands wait, and how to wake the thread that takes them; `None` when it takes no more.
+/// The queue, and how to wake the thread that takes commands. `None` when it takes no more.
 pub(super) struct Mailbox<C>(Mutex<Option<Open<C>>>);
 
 struct Open<C> {
@@ -24,7 +24,7 @@ impl<C> Mailbox<C> {
         Self(Mutex::new(Some(Open { commands: Vec::new(), waker })))
     }
 
-    /// Leaves a command, or returns it if none are taken any more.
+    /// Leaves a command, or returns it if no more are taken.
     pub(super) fn try_send(&self, command: C) -> Option<C> {
         let mut commands = self.lock();
         let Some(open) = &mut *commands.open else { return Some(command) };
@@ -40,7 +40,7 @@ impl<C> Mailbox<C> {
         }
     }
 
-    /// The commands that have come since the last call.
+    /// Returns the commands that have arrived since the last call.
     pub(super) fn take(&self) -> Vec<C> {
         self.lock().open.as_mut().map(|open| core::mem::take(&mut open.commands)).unwrap_or_default()
     }
@@ -52,7 +52,8 @@ impl<C> Mailbox<C> {
         drop(rest);
     }
 
-    /// Threads that trace are closed meanwhile: a signal handler that registers a category wakes this thread.
+    /// Locks. Meanwhile this thread is closed to trace points, because a signal handler that
+    /// registers a category takes this lock.
     fn lock(&self) -> Locked<'_, C> {
         let closed = threads::close();
         Locked { open: self.0.lock().unwrap_or_else(PoisonError::into_inner), _closed: closed }

@@ -1,4 +1,4 @@
-//! An operation on its way: to be waited for, awaited, or told to a function.
+//! Operations in progress: a program waits for one, awaits it, or passes a function.
 
 use core::fmt;
 use core::future::Future;
@@ -12,17 +12,19 @@ use crate::control_thread;
 use crate::error::Error;
 use crate::os::fork::Generation;
 
-/// The outcome of an operation of a [`Session`](crate::Session) that is under way.
+/// The result of an operation of a [`Session`](crate::Session) that is in progress.
 ///
-/// The operation was asked for when this was made, and takes place whatever becomes of this. There are three ways to learn how it went:
+/// The operation was requested when this was made, and takes place even if this is dropped. There
+/// are three ways to get the result:
 ///
 /// - [`wait`](Self::wait) blocks the thread;
-/// - `.await`: it is a [`Future`] and needs no runtime, for the control thread wakes the task;
-/// - [`then`](Self::then) has a function called on the control thread.
+/// - `.await`: it is a [`Future`] and needs no runtime, because the control thread wakes the task;
+/// - [`then`](Self::then) lets the control thread call a function.
 ///
-/// Dropping it means that nobody wants to know. An operation that the service does not answer fails with
-/// [`TimedOut`](crate::ErrorKind::TimedOut); none is left pending for ever. In the child
-/// of a fork all operations that the parent had asked for fail with [`Disconnected`](crate::ErrorKind::Disconnected).
+/// Dropping it discards the result. An operation that the service does not answer fails with
+/// [`TimedOut`](crate::ErrorKind::TimedOut); none stays pending for ever. In the child of a fork
+/// all operations that the parent requested fail with
+/// [`Disconnected`](crate::ErrorKind::Disconnected).
 #[must_use = "nobody learns how it went: `.wait()`, `.await` or `.then(…)`, or drop it"]
 pub struct Pending<T> {
     slot: Arc<Slot>,
@@ -30,40 +32,42 @@ pub struct Pending<T> {
     made_in: Generation,
 }
 
-/// Answers travel as bytes, so that what reads them is only in programs that ask for them.
+/// Answers are bytes, so that only programs that need an answer contain the code that reads it.
 pub(crate) type Answer = Result<Vec<u8>, Error>;
 type Decode<T> = fn(Vec<u8>) -> Result<T, Error>;
-/// Why a child of a fork does not get what its parent asked for.
+/// The reason why a child of a fork does not get what its parent requested.
 pub(super) const FORKED: &str = "the process has forked: the session is its parent's";
 
 type Callback = Box<dyn FnOnce(Answer) + Send>;
 
 impl<T> Pending<T> {
-    /// A pending operation, and the end by which it is completed.
+    /// Makes a pending operation, and the end that completes it.
     pub(crate) fn new(decode: Decode<T>) -> (Self, Completer) {
         let slot = Arc::new(Slot { state: Mutex::new(State::Waiting(Interest::Nobody)), changed: Condvar::new() });
         (Self { slot: Arc::clone(&slot), decode, made_in: Generation::current() }, Completer(Some(slot)))
     }
 
-    /// Blocks until the operation is over.
+    /// Blocks until the operation is complete.
     ///
     /// # Errors
     ///
-    /// Why it failed; or [`WouldDeadlock`](crate::ErrorKind::WouldDeadlock) in a callback, whose thread does the work.
+    /// The reason if it failed; or [`WouldDeadlock`](crate::ErrorKind::WouldDeadlock) in a
+    /// callback, whose thread does the work.
     pub fn wait(self) -> Result<T, Error> {
         self.wait_until(None)
     }
 
-    /// As [`wait`](Self::wait), no longer than `timeout`. The operation goes on after that.
+    /// As [`wait`](Self::wait), but at most `timeout`. The operation goes on after that.
     ///
     /// # Errors
     ///
-    /// Why it failed; [`TimedOut`](crate::ErrorKind::TimedOut); or [`WouldDeadlock`](crate::ErrorKind::WouldDeadlock) in a callback.
+    /// The reason if it failed; [`TimedOut`](crate::ErrorKind::TimedOut); or
+    /// [`WouldDeadlock`](crate::ErrorKind::WouldDeadlock) in a callback.
     pub fn wait_timeout(self, timeout: Duration) -> Result<T, Error> {
         self.wait_until(Instant::now().checked_add(timeout))
     }
 
-    /// In the child of a fork nobody completes what was asked for before.
+    /// Fails in the child of a fork, where nothing completes what the parent requested.
     fn check(&self) -> Result<(), Error> {
         if self.made_in.is_past() { Err(Error::disconnected(FORKED)) } else { Ok(()) }
     }
@@ -88,8 +92,8 @@ impl<T> Pending<T> {
         }
     }
 
-    /// Calls `function` with the outcome, on the control thread. It must not take long, for nothing is sent or received meanwhile, and cannot
-    /// [`wait`](Self::wait).
+    /// Lets the control thread call `function` with the result. The function must not take long,
+    /// because nothing is sent or received meanwhile, and it cannot [`wait`](Self::wait).
     pub fn then(self, function: impl FnOnce(Result<T, Error>) + Send + 'static)
     where
         T: 'static,
@@ -139,7 +143,7 @@ impl<T> fmt::Debug for Pending<T> {
 pub(crate) struct Completer(Option<Arc<Slot>>);
 
 impl Completer {
-    /// Tells how the operation went.
+    /// Completes the operation.
     pub(crate) fn complete(mut self, answer: Answer) {
         if let Some(slot) = self.0.take() {
             slot.complete(answer);
@@ -148,7 +152,7 @@ impl Completer {
 }
 
 impl Drop for Completer {
-    /// Whoever waits does not do so for ever.
+    /// Fails the operation, so that no thread waits for ever.
     fn drop(&mut self) {
         if let Some(slot) = self.0.take() {
             slot.complete(Err(Error::disconnected("the session was closed")));
@@ -170,13 +174,13 @@ struct Slot {
 enum State {
     Waiting(Interest),
     Done(Answer),
-    /// Somebody has the answer.
+    /// The answer has been taken.
     Taken,
 }
 
-/// Who wants to know.
+/// The way in which the program wants to learn the result.
 enum Interest {
-    /// Nobody, or a thread that blocks.
+    /// None, or a thread that blocks.
     Nobody,
     Waker(Waker),
     Callback(Callback),
@@ -214,13 +218,13 @@ impl Slot {
                     crate::callbacks::shielded(|| waker.wake());
                 }
             }
-            // It is completed once.
+            // An operation completes once.
             State::Done(_) | State::Taken => {}
         }
     }
 }
 
-/// A function that waits for an event of a session.
+/// A function to call for an event of a session.
 pub(crate) struct Listener(Box<dyn FnOnce(Result<(), Error>) + Send>);
 
 impl Listener {

@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Whether somebody wants the control thread to rest, and whether it does.
+/// Whether a forking thread wants the control thread to rest, and whether it rests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
     No,
@@ -13,7 +13,8 @@ pub(super) enum Rest {
 pub(super) static REST: Mutex<Rest> = Mutex::new(Rest::No);
 pub(super) static RESTED: Condvar = Condvar::new();
 
-/// Rests if somebody wants that, and as long. On the control thread, between two pieces of work.
+/// Rests as long as a forking thread wants it. The control thread calls this between two pieces of
+/// work.
 pub(super) fn rest_if_wanted() {
     let mut rest = lock(&REST);
     if *rest == Rest::No {
@@ -26,7 +27,7 @@ pub(super) fn rest_if_wanted() {
     }
 }
 
-/// A panic elsewhere leaves nothing half done here.
+/// Locks. A panic elsewhere leaves nothing half done here.
 fn lock(rest: &Mutex<Rest>) -> MutexGuard<'_, Rest> {
     rest.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,25 +1,26 @@
-//! Where a service is.
+//! The addresses of services.
 
 use super::transport::{InProcessService, SocketFactory, SocketPlace};
 use crate::backend::Backend;
 use crate::os::Address;
 
-/// Where a service is.
+/// The address of a service.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
-    /// Behind a socket.
+    /// A socket.
     Socket(SocketPlace),
-    /// Behind sockets that somebody else connects.
+    /// A socket that another process connects.
     Delivered(SocketFactory),
     #[cfg_attr(not(feature = "in-process"), expect(dead_code, reason = "there is no service in this process"))]
-    /// In this process. Started by a pointer, so that programs which never ask for it do not contain it.
+    /// This process. Started by a pointer, so that programs which never ask for it do not contain
+    /// it.
     Here(StartService),
 }
 
 type StartService = fn() -> Box<dyn InProcessService>;
 
 impl Place {
-    /// The address of the socket, if it is one.
+    /// Returns the address of the socket, if it is one.
     pub(crate) const fn address(&self) -> Option<&Address> {
         match self {
             Self::Socket(socket) => Some(&socket.address),
@@ -28,7 +29,7 @@ impl Place {
         }
     }
 
-    /// What kind of service that is.
+    /// Returns the kind of the service.
     pub(crate) const fn backend(&self) -> Backend {
         match self {
             Self::Socket(_) | Self::Delivered(_) => Backend::System,
@@ -36,13 +37,13 @@ impl Place {
         }
     }
 
-    /// The service in this process.
+    /// Returns the service in this process.
     #[cfg(feature = "in-process")]
     pub(crate) fn here() -> Self {
         Self::Here(super::in_process::start)
     }
 
-    /// Whether both are the same service.
+    /// Returns whether both are the same service.
     pub(super) fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Socket(one), Self::Socket(other)) => one.address == other.address,

@@ -1,6 +1,8 @@
-//! The control thread: every connection, every command of the service and every session of the program lives on it.
+//! The control thread: it owns every connection and every session of the program, and executes the
+//! commands of services and of other threads.
 //!
-//! Threads that trace never wait for it. They leave finished chunks with the arbiter, which wakes it.
+//! Threads that trace never wait for it. They leave finished chunks with the arbiter, which wakes
+//! it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,24 +25,25 @@ use crate::data_source::Completion;
 use crate::error::Error;
 use crate::os::{self, OwnedFd, Waker};
 
-/// Names a session on the control thread.
+/// The number of a session on the control thread.
 pub(crate) type SessionId = u64;
 
-/// What other threads ask of the control thread.
+/// Commands of other threads to the control thread.
 pub(crate) enum Command {
-    /// Serve a producer backend, unless there is one for this place already.
+    /// Connect to a service as a producer, unless there is such a connection.
     Produce { place: Place, identity: Identity },
-    /// Commit everything and tell each service's answer.
+    /// Commit everything and pass on each service's answer.
     Flush(Answer),
-    /// Connect a consumer. By a function, so that what consumers are made of is only in programs that have some.
+    /// Connect a consumer. The function keeps the code for consumers out of programs that have
+    /// none.
     OpenSession { id: SessionId, open: OpenSession },
-    /// Do something with a session.
+    /// Pass a command to a session.
     Session(SessionId, SessionCommand),
     /// End a session and its connection.
     CloseSession(SessionId),
-    /// A data source has answered.
+    /// Process the answer of a data source.
     Completed(Completion),
-    /// Do something that few programs ask for. By a function, so that it is only in those that do.
+    /// Run a rare command. The function keeps its code out of programs that do not need it.
     With(Box<dyn FnOnce(&mut Control) + Send>),
     /// Call a function.
     Run(Box<dyn FnOnce() + Send>),
@@ -51,7 +54,7 @@ pub(crate) enum Command {
 /// Makes a session, on the control thread.
 pub(crate) type OpenSession = Box<dyn FnOnce(&mut InProcess) -> Box<dyn LiveSession> + Send>;
 
-/// All that lives on the control thread.
+/// Everything that the control thread owns.
 pub(crate) struct Control {
     waker: Waker,
     commands: Arc<Mailbox<Command>>,
@@ -92,7 +95,7 @@ impl Control {
         self.shut_down();
     }
 
-    /// Ends all sessions and connections. Whoever waits for an answer gets an error.
+    /// Ends all sessions and connections. Pending operations fail.
     fn shut_down(&mut self) {
         let sessions = core::mem::take(&mut self.sessions);
         for (_, session) in sessions {
@@ -102,12 +105,12 @@ impl Control {
         for producer in &mut producers {
             producer.shut_down(&mut self.in_process);
         }
-        // Instances that have stopped by now, in the way they are told to.
+        // Instances that have stopped by now end in the ordinary way.
         for command in self.commands.take() {
             self.command(command);
         }
         self.commands.close();
-        // Those that take their time have had it.
+        // The others end now.
         for source in crate::data_source::registered() {
             source.tickets().into_iter().for_each(|ticket| source.end(ticket));
         }
@@ -152,21 +155,22 @@ impl Control {
         }
     }
 
-    /// A socket for who asked for one, or the news that there is none.
+    /// Passes the socket that was asked for under a number to its connection; `None` if there is
+    /// none.
     pub(crate) fn deliver(&mut self, number: u64, mut socket: Option<OwnedFd>) {
         for producer in &mut self.producers {
             producer.deliver(number, &mut socket, Instant::now());
         }
     }
 
-    /// Tells the services of triggers, for as long as that makes sense.
+    /// Activates triggers at all services, until the time is over.
     pub(crate) fn activate_triggers(&mut self, names: &[String], until: Instant) {
         for producer in &mut self.producers {
             producer.producer().activate_triggers(names.to_vec(), until);
         }
     }
 
-    /// Ends startup tracing, as far as there is no session still.
+    /// Ends the instances of startup tracing that no session has adopted.
     pub(crate) fn abort_startup(&mut self, id: StartupId, done: Completer) {
         for producer in &mut self.producers {
             producer.producer().abort_startup(id);
@@ -174,7 +178,7 @@ impl Control {
         done.complete(Ok(Vec::new()));
     }
 
-    /// Records before there is a session.
+    /// Begins startup tracing.
     pub(crate) fn start_up(&mut self, request: StartupRequest) {
         match self.producers.iter_mut().find(|producer| producer.place().backend() == Backend::System) {
             Some(producer) => producer.start_up(request, Instant::now(), &mut self.in_process),
@@ -189,7 +193,7 @@ impl Control {
         match completion {
             Completion::Told => {}
             Completion::Stopped { source, ticket } => {
-                // The last of what threads have written for it.
+                // Includes the last packets that threads have written for it.
                 crate::thread::flush_all();
                 source.end(ticket);
                 for producer in &mut self.producers {
@@ -204,7 +208,7 @@ impl Control {
         }
     }
 
-    /// Lets every link work until none has anything left to do.
+    /// Lets every connection work until none has anything left to do.
     fn pump(&mut self) {
         if let Some(service) = &mut self.in_process {
             service.work();
@@ -213,7 +217,8 @@ impl Control {
         loop {
             let mut busy = false;
             for producer in &mut self.producers {
-                // To the end: a session that is started next finds the data sources of this process registered.
+                // Until nothing is left: a session that starts next must find the data sources of
+                // this process registered.
                 while producer.pump(now, &mut self.in_process) {
                     busy = true;
                 }
@@ -227,7 +232,7 @@ impl Control {
         }
     }
 
-    /// Sleeps until a socket, another thread or a timer wants something.
+    /// Sleeps until a socket, another thread or a timer needs the control thread.
     fn wait(&self) {
         let producers = self.producers.iter().filter_map(ReconnectingProducer::interest);
         let sessions = self.sessions.values().filter_map(|session| session.interest());

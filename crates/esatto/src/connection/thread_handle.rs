@@ -1,4 +1,4 @@
-//! The control thread as other threads see it: starting, commanding, stopping and pausing it.
+//! The handle of the control thread: other threads start, command, stop and pause it.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,33 +13,36 @@ use crate::data_source;
 use crate::os::leaked::Leaked;
 use crate::os::{OwnedFd, Waker, block_signals, spawn};
 
-/// Name of the control thread.
+/// The name of the control thread.
 const THREAD_NAME: &str = "esatto";
 
-/// How long a fork waits for the control thread to come to a rest.
+/// How long a fork waits for the control thread to rest.
 const PAUSE_PATIENCE: Duration = Duration::from_millis(200);
 
-/// The other threads' end of the control thread. Never freed: whoever got hold of one may keep it.
+/// The other threads' end of the control thread. Never freed, because any thread may keep a
+/// reference.
 pub(crate) struct Handle {
     commands: Arc<Mailbox<Command>>,
     thread: ThreadId,
     join: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// The control thread that runs.
+/// The running control thread.
 static HANDLE: Leaked<Handle> = Leaked::none();
 
 /// Keeps the control thread from being started and ended at the same time.
 static CHANGING: Mutex<()> = Mutex::new(());
 
-/// While this exists the control thread is neither started nor ended. The control thread itself gets `None`: it is there, and who ends it waits for it
-/// with the lock.
+/// Returns a guard during whose life the control thread is neither started nor ended. Returns
+/// `None` on the control thread: it runs, and a thread that ends it waits for it with the lock
+/// held.
 fn unchanging() -> Option<MutexGuard<'static, ()>> {
     (!is_current_thread()).then(|| lock(&CHANGING))
 }
 
 impl Handle {
-    /// Leaves a command. If the control thread has ended the command is dropped, and with it whatever somebody waits for.
+    /// Leaves a command. If the control thread has ended, the command is dropped, and pending
+    /// operations in it fail.
     pub(crate) fn send(&self, command: Command) {
         // Dropped here, where no lock is held.
         let _ = self.try_send(command);
@@ -55,12 +58,13 @@ impl Handle {
     }
 }
 
-/// The control thread, if it runs.
+/// Returns the control thread, if it runs.
 pub(crate) fn handle() -> Option<&'static Handle> {
     HANDLE.get()
 }
 
-/// The control thread, started now if it does not run. A function that the control thread calls while it ends gets the one that ends.
+/// Returns the control thread, and starts it if it does not run. A function that the control thread
+/// calls while it ends gets the ending one.
 pub(crate) fn start() -> io::Result<&'static Handle> {
     let _unchanging = unchanging();
     if let Some(handle) = handle() {
@@ -71,7 +75,7 @@ pub(crate) fn start() -> io::Result<&'static Handle> {
     let commands = Arc::new(Mailbox::new(waker.clone()));
     let mut control = Control::new(waker, Arc::clone(&commands));
     let run = move || {
-        // Handlers may trace, and would wait for what this thread has locked.
+        // A handler that traces would wait for the locks of this thread.
         block_signals();
         control.run();
     };
@@ -105,41 +109,43 @@ fn serve_rooms_below() {
     });
 }
 
-/// Hands the socket that was asked for under a number to its connection; `None` if there is no socket.
+/// Hands the socket that was asked for under a number to its connection; `None` if there is no
+/// socket.
 pub(crate) fn deliver_socket(number: u64, socket: Option<OwnedFd>) {
     if let Some(handle) = handle() {
         handle.send(Command::With(Box::new(move |control| control.deliver(number, socket))));
     }
 }
 
-/// Ends the control thread and waits for it. False if there is none, or this is it.
+/// Ends the control thread and waits for it. Returns false if there is none, or if this is it.
 pub(crate) fn stop() -> bool {
     let Some(_unchanging) = unchanging() else { return false };
     let Some(handle) = handle() else { return false };
     handle.send(Command::Shutdown);
     let join = lock(&handle.join).take();
-    // It catches the panics of those it calls; if it panicked all the same it is gone, too.
+    // It catches the panics of functions that it calls. If it panicked all the same, it has ended
+    // too.
     let _ = join.map(JoinHandle::join);
     HANDLE.set(None);
     true
 }
 
-/// Whether this is the control thread, which must not wait for itself.
+/// Returns whether this is the control thread, which must not wait for itself.
 fn is_current_thread() -> bool {
     handle().is_some_and(|handle| handle.thread == thread::current().id())
 }
 
-/// The control thread does nothing as long as this exists, if it came to a rest in time.
+/// Keeps the control thread at rest, if it came to rest in time.
 #[derive(Debug)]
 pub(crate) struct Pause {
     rest: Option<MutexGuard<'static, Rest>>,
     _unchanging: Option<MutexGuard<'static, ()>>,
 }
 
-/// Lets the control thread pause, so that nothing it has locked is locked.
+/// Pauses the control thread, so that it holds no locks.
 pub(crate) fn pause() -> Pause {
     let unchanging = unchanging();
-    // Itself it need not wait for.
+    // The control thread need not wait for itself.
     let Some(handle) = handle().filter(|_| unchanging.is_some()) else {
         return Pause { rest: None, _unchanging: unchanging };
     };
@@ -153,7 +159,7 @@ pub(crate) fn pause() -> Pause {
 }
 
 impl Pause {
-    /// In the child of a fork: there is no control thread.
+    /// Forgets the control thread, in the child of a fork, which has none.
     pub(crate) fn forget_thread(&self) {
         HANDLE.set(None);
     }
@@ -169,7 +175,7 @@ impl Drop for Pause {
     }
 }
 
-/// A panic elsewhere leaves nothing half done here.
+/// Locks. A panic elsewhere leaves nothing half done here.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,9 @@
-//! Waiting for as many answers as are expected: as much of a channel as is needed here, in little code.
+//! Waits for a number of answers: a channel reduced to what is needed, in little code.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// May give an answer, and may be cloned to give several; dropped without, it gives none.
+/// The answering end. Clones give further answers. A clone that is dropped gives none.
 pub(crate) struct Answer(Arc<Shared>);
 
 /// The waiting end.
@@ -17,12 +17,12 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// [`Answer`]s that there are.
+    /// The number of live [`Answer`]s.
     open: usize,
     answered: bool,
 }
 
-/// One to answer and one to wait.
+/// Makes one end to answer and one to wait.
 pub(crate) fn answers() -> (Answer, Answers) {
     let shared = Arc::<Shared>::default();
     (Answer::of(&shared), Answers(shared))
@@ -57,7 +57,8 @@ impl Drop for Answer {
 }
 
 impl Answers {
-    /// Waits until all have answered or given up, and returns whether one has answered; `None`: not in time.
+    /// Waits until all have answered or were dropped, and returns whether one has answered; `None`:
+    /// not in time.
     pub(crate) fn wait(self, timeout: Duration) -> Option<bool> {
         let waited = self.0.changed.wait_timeout_while(self.0.lock(), timeout, |state| state.open > 0);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);

@@ -69,7 +69,7 @@ impl Tables {
         }
     }
 
-    /// The number of a correlation id; `None`: write it in full.
+    /// Returns the number of a correlation id; `None`: write it in full.
     pub(crate) fn correlation(&mut self, id: &str) -> Option<u64> {
         match self.correlations.text(id.as_bytes())? {
             Found::Known(iid) => Some(iid),
@@ -80,7 +80,7 @@ impl Tables {
         }
     }
 
-    /// The number of a source location.
+    /// Returns the number of a source location.
     pub(crate) fn location(&mut self, location: &Location<'_>) -> u64 {
         let (iid, new) = match location.place_number() {
             Some(number) => (u64::from(number), !self.static_locations.check_and_set(number)),
@@ -96,7 +96,7 @@ impl Tables {
         iid
     }
 
-    /// A number for the text of a log message. Texts of messages rarely repeat, so that none is
+    /// Returns a number for the text of a log message. Such texts rarely repeat, so none is
     /// remembered.
     pub(crate) fn log_body(&mut self, body: &str) -> u64 {
         self.log_bodies += 1;
@@ -104,7 +104,7 @@ impl Tables {
         self.log_bodies
     }
 
-    /// The number of a call stack, whose outermost caller comes first.
+    /// Returns the number of a call stack, whose outermost caller comes first.
     pub(crate) fn callstack(&mut self, frames: &[Frame<'_>]) -> u64 {
         let frame_ids: Vec<u64> = frames.iter().map(|frame| self.frame(frame)).collect();
         let key: Vec<u8> = frame_ids.iter().flat_map(|id| id.to_le_bytes()).collect();
@@ -130,7 +130,7 @@ impl Tables {
                 iid
             }
         };
-        // 0, which is no number, stands for what is not known.
+        // 0 is not a valid number: the file is unknown.
         let source = frame.file.map_or(0, |file| match self.source_paths.numbered(file.as_bytes()) {
             Found::Known(iid) => iid,
             Found::New(iid) => {
@@ -156,8 +156,8 @@ impl Tables {
         }
     }
 
-    /// The number of an entry that another library names, in whatever table, and whether that was
-    /// announced.
+    /// Returns the number of an entry that another library names, in any table, and whether the
+    /// sequence has announced it.
     pub(crate) fn foreign(&mut self, table: u32, entry: &[u8]) -> (u64, bool) {
         let index = self.foreign.iter().position(|(number, _)| *number == table).unwrap_or_else(|| {
             self.foreign.push((table, Table::default()));
@@ -169,7 +169,8 @@ impl Tables {
         }
     }
 
-    /// As [`foreign`](Self::foreign), of a text that the event announces if it was not yet.
+    /// As [`foreign`](Self::foreign), for a text. The event announces the text if the sequence has
+    /// not done so.
     pub(crate) fn foreign_text(&mut self, table: u32, text: &[u8]) -> u64 {
         let (iid, known) = self.foreign(table, text);
         if !known {
@@ -181,7 +182,7 @@ impl Tables {
         iid
     }
 
-    /// Whether the event that ends has something to define.
+    /// Returns whether the event that ends has to define something.
     #[inline]
     pub(crate) fn has_pending(&self) -> bool {
         !self.pending.is_empty()
@@ -193,7 +194,7 @@ impl Tables {
         self.pending.clear();
     }
 
-    /// Forgets everything: the state of the sequence was cleared.
+    /// Forgets everything, because the state of the sequence was cleared.
     pub(crate) fn clear(&mut self) {
         self.pending.clear();
         self.string_values.clear();
@@ -218,7 +219,7 @@ impl core::fmt::Debug for Tables {
 
 enum Found {
     Known(u64),
-    /// To be defined.
+    /// Not defined yet.
     New(u64),
 }
 
@@ -230,7 +231,8 @@ struct Table {
 }
 
 impl Table {
-    /// The number of an entry. In a full table an unknown entry gets a number of its own each time.
+    /// Returns the number of an entry. In a full table, an unknown entry gets a new number each
+    /// time.
     fn numbered(&mut self, key: &[u8]) -> Found {
         if let Some(&iid) = self.numbers.get(key) {
             return Found::Known(iid);
@@ -242,8 +244,8 @@ impl Table {
         Found::New(self.last)
     }
 
-    /// The number of a text that may as well be written in full: `None` if it is long, or unknown
-    /// and the table full.
+    /// Returns the number of a text that could also be written in full; `None` if it is long, or
+    /// unknown and the table is full.
     fn text(&mut self, text: &[u8]) -> Option<Found> {
         let is_full = self.numbers.len() >= MAX_ENTRIES && !self.numbers.contains_key(text);
         (text.len() <= MAX_TEXT_BYTES && !is_full).then(|| self.numbered(text))

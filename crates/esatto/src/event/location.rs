@@ -4,10 +4,11 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use esatto_schema::SourceLocationWriter;
 
-/// A place in the source code, for [`Event::location`](crate::Event::location), log messages and tasks.
+/// A place in the source code, for [`Event::location`](crate::Event::location), log messages and
+/// tasks.
 ///
-/// [`here!`](crate::here) names the place where it stands; it costs no more than a name. Others are made at run time, and looked up by their
-/// text for each event:
+/// [`here!`](crate::here) is the place where it stands, and costs no more than a name. Other
+/// locations are made at run time. Each event looks them up by their text:
 ///
 /// ```
 /// use esatto::Location;
@@ -32,24 +33,24 @@ pub struct Location<'a> {
 }
 
 impl<'a> Location<'a> {
-    /// A line of a file, counted from 1; 0 if it is not known.
+    /// Makes a location from a file and a line, counted from 1; 0 if the line is not known.
     #[must_use]
     pub const fn new(file: &'a str, line: u32) -> Self {
         Self { file, function: "", line, place: None }
     }
 
-    /// The same place with the name of the function.
+    /// Adds the name of the function.
     #[must_use]
     pub const fn in_function(self, function: &'a str) -> Self {
         Self { function, place: None, ..self }
     }
 
-    /// The number that all sequences use for a place of the program.
+    /// Returns the number that all sequences use for a constant place of the program.
     pub(crate) fn place_number(&self) -> Option<u32> {
         self.place.map(Place::number)
     }
 
-    /// Tells locations apart.
+    /// Returns a key that differs between locations.
     pub(crate) fn key(&self) -> Vec<u8> {
         [self.file.as_bytes(), self.function.as_bytes(), &self.line.to_le_bytes()].join(&0xff)
     }
@@ -71,7 +72,7 @@ impl<'a> From<&'a core::panic::Location<'_>> for Location<'a> {
     }
 }
 
-/// A place of the program, made by [`here!`](crate::here).
+/// A constant place of the program, made by [`here!`](crate::here).
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Place {
@@ -92,7 +93,7 @@ impl Place {
         Location { file: self.file, function: self.module, line: self.line, place: Some(self) }
     }
 
-    /// Given out at the first use; never 0.
+    /// Returns the number, assigned at the first use; never 0.
     pub(crate) fn number(&self) -> u32 {
         static NUMBERS: AtomicU32 = AtomicU32::new(1);
         match self.number.load(Ordering::Relaxed) {
@@ -108,7 +109,7 @@ impl Place {
     }
 }
 
-/// The place where this stands: file, line and, as the function, the path of the module.
+/// Returns the place where it stands: file, line and, as the function, the path of the module.
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }

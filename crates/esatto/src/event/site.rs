@@ -1,4 +1,4 @@
-//! What is known of a trace point before it runs.
+//! Sites: everything about a trace point that is known before it runs.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -8,13 +8,14 @@ use crate::category::Category;
 use crate::event::{Kind, Place};
 use crate::name::Name;
 
-/// Longest encoding of the constant part of an event.
+/// The longest encoding of the constant part of an event.
 const MAX_BODY: usize = 16;
 
-/// A trace point: category, kind, name and the names of its arguments, usually a `static` made by a macro.
+/// A trace point: category, kind, name and the names of its arguments, usually a `static` made by a
+/// macro.
 ///
-/// Programs that make trace points at run time leak one ([`Box::leak`]) and hand it to [`record`](crate::record): it costs as little as one of
-/// a macro. Two sites may say the same.
+/// Programs that make trace points at run time leak a site ([`Box::leak`]) and pass it to
+/// [`record`](crate::record): it costs as little as the site of a macro. Two sites may be equal.
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }
@@ -27,10 +28,11 @@ const MAX_BODY: usize = 16;
 /// ```
 #[derive(Debug)]
 pub struct Site {
-    /// A number in the process, from 1; 0 before the first use, and then nothing below is set.
+    /// A number in the process, from 1. While it is 0, before the first use, the fields below are
+    /// not set.
     number: AtomicU32,
     body_len: AtomicU32,
-    /// The fields of the event that are always the same, encoded: type, category and name.
+    /// The encoded fields that are equal in all events: type, category and name.
     body: [AtomicU64; MAX_BODY / 8],
     category: &'static Category,
     kind: Kind,
@@ -40,7 +42,8 @@ pub struct Site {
 }
 
 impl Site {
-    /// Describes a trace point. `arguments` are the names of its debug annotations, in the order of their values.
+    /// Describes a trace point. `arguments` are the names of its debug annotations, in the order of
+    /// their values.
     #[must_use]
     pub const fn new(
         category: &'static Category,
@@ -64,7 +67,7 @@ impl Site {
         }
     }
 
-    /// The same site, whose events say where in the source code they come from.
+    /// Adds the place in the source code to all events of the site.
     #[doc(hidden)]
     #[must_use]
     pub const fn located(mut self, place: &'static Place) -> Self {
@@ -72,19 +75,19 @@ impl Site {
         self
     }
 
-    /// The category.
+    /// Returns the category.
     #[must_use]
     pub const fn category(&self) -> &'static Category {
         self.category
     }
 
-    /// The kind of the events.
+    /// Returns the kind of the events.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The name of the events, if they have one that is always the same.
+    /// Returns the name of the events, if it is constant.
     #[must_use]
     pub const fn name(&self) -> Option<&'static str> {
         match &self.name {
@@ -93,12 +96,12 @@ impl Site {
         }
     }
 
-    /// The interned name.
+    /// Returns the interned name.
     pub(crate) const fn event_name(&self) -> Option<&Name> {
         self.name.as_ref()
     }
 
-    /// The category, if it is written with events of this kind (`docs/spec/track-event.md` §4).
+    /// Returns the category, if events of this kind contain it (`docs/spec/track-event.md` §4).
     pub(crate) const fn written_category(&self) -> Option<&'static Category> {
         match self.kind {
             Kind::SliceEnd | Kind::Counter => None,
@@ -106,32 +109,32 @@ impl Site {
         }
     }
 
-    /// Whether the constant fields are all that its events have of them: one type, and at most one category.
+    /// Returns whether the body holds all constant fields: one type, and at most one category.
     pub(crate) fn is_plain(&self) -> bool {
         self.kind.number().is_some()
             && !self.category.is_group()
             && !core::ptr::eq(self.category, Category::of_argument())
     }
 
-    /// The names of the arguments.
+    /// Returns the names of the arguments.
     #[inline(always)]
     pub(crate) const fn arguments(&self) -> &'static [Name] {
         self.arguments
     }
 
-    /// Where the events come from, if the site says so.
+    /// Returns the place of the events, if the site has one.
     pub(crate) const fn place(&self) -> Option<&'static Place> {
         self.place
     }
 
-    /// The number of this site; 0 before the first call of [`number`](Self::number).
+    /// Returns the number of this site; 0 before the first call of [`number`](Self::number).
     #[inline(always)]
     pub(crate) fn known_number(&self) -> u32 {
-        // Acquire: whoever sees the number sees the body.
+        // Acquire: a thread that sees the number also sees the body.
         self.number.load(Ordering::Acquire)
     }
 
-    /// The number of this site; made at the first call.
+    /// Returns the number of this site, assigned at the first call.
     pub(crate) fn number(&'static self) -> u32 {
         match self.known_number() {
             0 => self.prepare(),
@@ -139,7 +142,7 @@ impl Site {
         }
     }
 
-    /// The constant fields and their length in bytes, once there is a number.
+    /// Returns the constant fields and their length in bytes. Valid once there is a number.
     #[inline(always)]
     pub(crate) fn body(&self) -> ([u64; MAX_BODY / 8], usize) {
         let body = [self.body[0].load(Ordering::Relaxed), self.body[1].load(Ordering::Relaxed)];
@@ -167,13 +170,13 @@ impl Site {
         self.body[1].store(body.word(8), Ordering::Relaxed);
         self.body_len.store(body.len as u32, Ordering::Relaxed);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed) + 1;
-        // If two threads come here at once both store the same body, and one number is lost.
+        // If two threads get here at once, both store the same body, and one number is lost.
         self.number.store(number, Ordering::Release);
         number
     }
 }
 
-/// Encodes the constant part.
+/// Encoder of the constant part.
 #[derive(Default)]
 struct Body {
     bytes: [u8; MAX_BODY],
@@ -196,7 +199,7 @@ impl Body {
         self.byte(rest as u8);
     }
 
-    /// Adds the location, unless its number and those of the others are so large that there is no room.
+    /// Adds the location, unless the numbers are so large that there is no space.
     fn location(&mut self, number: u32) {
         const FIELD: u32 = track_event::field::SOURCE_LOCATION_IID << 3;
         const TAG: [u8; 2] = [FIELD as u8 | 0x80, (FIELD >> 7) as u8];

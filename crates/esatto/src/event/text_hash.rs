@@ -3,8 +3,8 @@
 use core::hash::{BuildHasher, Hasher};
 use std::hash::RandomState;
 
-/// Makes hashers that take two multiplications for a short text. Two numbers that nobody knows go into them, so that who chooses the texts cannot choose
-/// their places in a table.
+/// Makes hashers that need two multiplications for a short text. Two secret numbers are part of the
+/// hash, so that an attacker who chooses the texts cannot choose their places in a table.
 #[derive(Clone, Debug)]
 pub(crate) struct QuickState {
     seed: u64,

@@ -7,7 +7,7 @@ use esatto_schema::{BuiltinClock, ClockSnapshotWriter};
 use crate::clock;
 use crate::os::fork::StaticMutex;
 
-/// When an event was, for `at:` in a trace point.
+/// The time of an event, for `at:` in a trace point.
 ///
 /// ```
 /// # esatto::categories! { static GPU = "gpu"; }
@@ -20,9 +20,10 @@ use crate::os::fork::StaticMutex;
 /// esatto::end!(GPU, track: &queue);
 /// ```
 ///
-/// Made of an [`Instant`], a [`SystemTime`], nanoseconds of a clock of the system, or ticks of a [`CustomClock`].
-/// Events of one track need not be written in the order of their times, as long as each thread writes them within the time that a
-/// session keeps data (with a file that is streamed to: within seconds).
+/// Made from an [`Instant`], a [`SystemTime`], nanoseconds of a system clock, or ticks of a
+/// [`CustomClock`]. Events of one track need not be written in the order of their times. But each
+/// thread must write them within the time that a session keeps data (within seconds, if the session
+/// streams into a file).
 #[derive(Clone, Copy, Debug)]
 pub struct Timestamp {
     value: u64,
@@ -39,37 +40,38 @@ enum Domain {
 }
 
 impl Timestamp {
-    /// The time of this call.
+    /// Returns the current time.
     #[must_use]
     pub fn now() -> Self {
         Self::trace_ns(clock::now_ns())
     }
 
-    /// Nanoseconds of the trace clock: `CLOCK_BOOTTIME`, unless [`Builder::clock`](crate::Builder::clock) says otherwise.
+    /// Makes a time from nanoseconds of the trace clock: `CLOCK_BOOTTIME`, unless
+    /// [`Builder::clock`](crate::Builder::clock) says otherwise.
     #[must_use]
     pub const fn trace_ns(ns: u64) -> Self {
         Self { value: ns, clock: Domain::Trace }
     }
 
-    /// Nanoseconds of `CLOCK_BOOTTIME`.
+    /// Makes a time from nanoseconds of `CLOCK_BOOTTIME`.
     #[must_use]
     pub const fn boot_ns(ns: u64) -> Self {
         Self::known(BuiltinClock::BUILTIN_CLOCK_BOOTTIME, ns)
     }
 
-    /// Nanoseconds of `CLOCK_MONOTONIC`.
+    /// Makes a time from nanoseconds of `CLOCK_MONOTONIC`.
     #[must_use]
     pub const fn monotonic_ns(ns: u64) -> Self {
         Self::known(BuiltinClock::BUILTIN_CLOCK_MONOTONIC, ns)
     }
 
-    /// Nanoseconds of `CLOCK_REALTIME`, since 1970.
+    /// Makes a time from nanoseconds of `CLOCK_REALTIME`, since 1970.
     #[must_use]
     pub const fn realtime_ns(ns: u64) -> Self {
         Self::known(BuiltinClock::BUILTIN_CLOCK_REALTIME, ns)
     }
 
-    /// A time of the clock with this number, which readers know.
+    /// Makes a time of the clock with this number, which readers know.
     #[doc(hidden)]
     #[must_use]
     pub const fn of_clock(id: u32, value: u64) -> Self {
@@ -80,8 +82,9 @@ impl Timestamp {
         Self { value, clock: Domain::Known(clock.0 as u32) }
     }
 
-    /// The value and the number of its clock, and the clock if this process made it. In a clock that was never anchored no time means
-    /// anything; then it is `now_ns` of the trace clock.
+    /// Returns the value, the number of its clock, and the clock if this process made it. If the
+    /// clock was never anchored, its times have no meaning: the result is `now_ns` of the trace
+    /// clock.
     pub(crate) fn resolve(self, now_ns: u64) -> (u64, u32, Option<(&'static CustomClock, Anchor)>) {
         match self.clock {
             Domain::Trace => (self.value, clock::trace_clock_id(), None),
@@ -96,7 +99,7 @@ impl Timestamp {
 
 impl From<Instant> for Timestamp {
     fn from(instant: Instant) -> Self {
-        // What is between the two readings is the error.
+        // The time between the two readings is the error.
         let (now, now_ns) = (Instant::now(), clock::now_ns());
         let ns = match now.checked_duration_since(instant) {
             Some(ago) => now_ns.saturating_sub(saturating_ns(ago)),
@@ -119,9 +122,11 @@ fn saturating_ns(duration: Duration) -> u64 {
 
 /// A clock that only this program knows: of a device, of a simulation.
 ///
-/// Readers of the trace learn from its *anchors* what a tick means: each says what the clock showed at one moment of the trace clock. From
-/// there on ticks are counted, with a fixed length, until the next anchor; so anchor a clock that drifts from time to time. A time before
-/// the first anchor is counted back from it. Until there is an anchor, events with a time of this clock are recorded as happening now.
+/// Its *anchors* tell readers of the trace what a tick means. Each anchor says what the clock
+/// showed at one moment of the trace clock. Ticks of a fixed length count from there until the next
+/// anchor, so anchor a drifting clock from time to time. A time before the first anchor counts back
+/// from it. Before the first anchor, events with a time of this clock are recorded as happening
+/// now.
 ///
 /// ```
 /// # esatto::categories! { static GPU = "gpu"; }
@@ -140,7 +145,7 @@ pub struct CustomClock {
     anchor: StaticMutex<Option<Anchor>>,
 }
 
-/// What a clock showed at a time of the trace clock.
+/// The value of a clock at a time of the trace clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Anchor {
     trace_ns: u64,
@@ -148,9 +153,11 @@ pub(crate) struct Anchor {
 }
 
 impl CustomClock {
-    /// A clock of this process, with a number of 66 to 127 that no other one here has, and the length of its ticks.
+    /// Makes a clock of this process, with the length of its ticks and a number from 66 to 127 that
+    /// no other clock of the process has.
     ///
-    /// Numbers from 128 on are the same clock in all processes of a trace, which have to agree on its anchor: such a clock has one, and keeps it.
+    /// Numbers from 128 on are the same clock in all processes of a trace, which have to agree on
+    /// its anchor: such a clock has one anchor and keeps it.
     ///
     /// # Panics
     ///
@@ -162,14 +169,16 @@ impl CustomClock {
         Self { id, tick_ns, anchor: StaticMutex::new(None) }
     }
 
-    /// Says what the clock shows now.
+    /// Sets what the clock shows now.
     ///
-    /// `false`: the anchor is ignored, because the clock ran backwards since the last one, or a signal handler has come to a thread that is anchoring.
+    /// Returns false if the anchor is ignored, because the clock ran backwards since the last one,
+    /// or because a signal handler has interrupted a thread that is anchoring.
     pub fn anchor(&'static self, ticks: u64) -> bool {
         self.anchor_at(clock::now_ns(), ticks)
     }
 
-    /// As [`anchor`](Self::anchor), for another moment than now, in nanoseconds of the trace clock. Neither may be before the last anchor's.
+    /// As [`anchor`](Self::anchor), for another moment, in nanoseconds of the trace clock. Neither
+    /// value may be before the last anchor's.
     pub fn anchor_at(&'static self, trace_ns: u64, ticks: u64) -> bool {
         let Some(mut anchor) = self.anchor.lock_unless_interrupting() else { return false };
         let fits = match *anchor {
@@ -182,7 +191,7 @@ impl CustomClock {
         fits
     }
 
-    /// A time of this clock.
+    /// Makes a time of this clock.
     #[must_use]
     pub const fn ticks(&'static self, ticks: u64) -> Timestamp {
         Timestamp { value: ticks, clock: Domain::Custom(self) }
@@ -200,7 +209,7 @@ impl CustomClock {
         self.id
     }
 
-    /// Writes an anchor: always the same two clocks in the same order, as readers want it.
+    /// Writes an anchor: always the same two clocks in the same order, because readers require it.
     pub(crate) fn write(&self, anchor: Anchor, snapshot: &mut ClockSnapshotWriter<'_>) {
         snapshot.clocks().clock_id(clock::trace_clock_id()).timestamp(anchor.trace_ns);
         snapshot.clocks().clock_id(self.id).timestamp(anchor.ticks).unit_multiplier_ns(self.tick_ns);

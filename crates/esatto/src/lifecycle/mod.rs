@@ -10,7 +10,8 @@ use crate::connection::{self, Handle};
 pub use shutdown::shutdown;
 pub(crate) use shutdown::{PATIENCE, flush};
 
-/// Starts the control thread, if it does not run, and has the system tell of forks and of the end of the process.
+/// Starts the control thread, if it does not run, and registers for forks and for the end of the
+/// process.
 pub(crate) fn start() -> io::Result<&'static Handle> {
     fork::watch();
     shutdown::watch();

@@ -1,4 +1,4 @@
-//! Connecting this process to tracing services.
+//! Connects this process to tracing services.
 
 use core::fmt;
 use std::env;
@@ -17,7 +17,7 @@ use crate::{control_thread, diagnostics, lifecycle, track_uuid};
 /// How long to wait for a session of the system's service, in milliseconds.
 const WAIT_VARIABLE: &str = "ESATTO_WAIT_MS";
 
-/// What to connect to and what to say there; made by [`Tracing::builder`].
+/// The services to connect to, and the options; made by [`Tracing::builder`].
 #[derive(Default)]
 #[must_use = "nothing is connected before `start`"]
 pub struct Builder {
@@ -41,27 +41,32 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Announces categories (what [`categories!`](crate::categories) calls `CATEGORIES`), so that they can be listed before they are
-    /// first used.
+    /// Announces categories (the `CATEGORIES` of [`categories!`](crate::categories)), so that
+    /// services can list them before they are first used.
     pub fn categories(mut self, categories: &[&'static Category]) -> Self {
         self.categories.extend_from_slice(categories);
         self
     }
 
-    /// Connects to the tracing service of the system, and waits for it in the background if it does not run.
+    /// Connects to the tracing service of the system, and waits for it in the background if it does
+    /// not run.
     ///
-    /// Its address is taken from `PERFETTO_PRODUCER_SOCK_NAME`, or is the standard one (`docs/spec/wire-protocol.md` §1).
+    /// The address is in `PERFETTO_PRODUCER_SOCK_NAME`, or else it is the standard one
+    /// (`docs/spec/wire-protocol.md` §1).
     ///
-    /// A program that has just connected is recorded only some milliseconds later, and a short one may be over by then. If the environment variable
-    /// `ESATTO_WAIT_MS` is set, as `esatto record` does for the program that it runs, [`start`](Self::start) waits until a session records track events, for so many
-    /// milliseconds at most. The program itself can do that by [`Tracing::wait_until_enabled`], or record from the beginning by
+    /// A program is recorded only some milliseconds after it has connected, and a short-lived
+    /// program may have ended by then. If the environment variable `ESATTO_WAIT_MS` is set,
+    /// [`start`](Self::start) waits until a session records track events, at most this many
+    /// milliseconds. `esatto record` sets it for the program that it runs. The program itself can
+    /// call [`Tracing::wait_until_enabled`], or record from the beginning with
     /// [`StartupTracing`](crate::StartupTracing).
     pub fn system(mut self) -> Self {
         self.system = true;
         self
     }
 
-    /// Makes events available to sessions of this process ([`Session`](crate::Session)), without a daemon.
+    /// Makes events available to sessions of this process ([`Session`](crate::Session)), without a
+    /// daemon.
     #[cfg(feature = "in-process")]
     pub fn in_process(mut self) -> Self {
         self.in_process = Some(Place::here());
@@ -74,8 +79,9 @@ impl Builder {
         self.system()
     }
 
-    /// Connects to the system's service by sockets that somebody else connects, for processes that may not: `ask` is called for each, on the
-    /// control thread, and answers when it likes.
+    /// Connects to the system's service with sockets that another process connects, for processes
+    /// that may not do so themselves. The control thread calls `ask` for each socket; the answer
+    /// may come later.
     ///
     /// ```no_run
     /// use std::os::unix::net::UnixStream;
@@ -95,89 +101,100 @@ impl Builder {
         self
     }
 
-    /// Sets the name under which this process appears at the service; the program's name if it is not set.
+    /// Sets the name of this process at the service. The default is the program's name.
     pub fn producer_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Wishes for the shared memory buffer, in KiB; 0 leaves the choice to the service (256 KiB in pages of 4).
+    /// Requests a size for the shared memory buffer, in KiB. 0 leaves the choice to the service
+    /// (256 KiB in pages of 4).
     ///
-    /// Pages are 4, 8, 16 or 32 KiB; each thread that traces holds one.
+    /// Pages are 4, 8, 16 or 32 KiB. Each thread that traces holds one.
     pub fn shared_memory(mut self, size_kb: u32, page_size_kb: u32) -> Self {
         self.shm_size_hint_kb = size_kb;
         self.shm_page_size_hint_kb = page_size_kb;
         self
     }
 
-    /// Sets how long finished chunks of shared memory may wait for others before the service is told of them, which saves wake-ups of both: 5 ms by default.
-    /// Commits that somebody waits for, and those that free a quarter of the memory, are not held up.
+    /// Sets how long finished chunks of shared memory may wait for further ones before the service
+    /// is told of them, which saves wake-ups of both: 5 ms by default. Commits that a caller waits
+    /// for, and those that free a quarter of the memory, are sent at once.
     pub fn batch_commits(mut self, delay: Duration) -> Self {
         self.batch_delay = Some(delay);
         self
     }
 
-    /// Fills lengths of nested messages into chunks that wait to be sent, instead of sending them behind, where the service says that it
-    /// allows that. Useful only with [`batch_commits`](Self::batch_commits).
+    /// Fills the lengths of nested messages into chunks that wait to be sent, instead of sending
+    /// them later, if the service allows it. Useful only with
+    /// [`batch_commits`](Self::batch_commits).
     pub fn direct_patching(mut self) -> Self {
         self.direct_patching = true;
         self
     }
 
-    /// Sets the number that the track of this process has in traces, for programs whose other parts know it. By default it is made of what the
-    /// system says of the process. Without effect once something was recorded.
+    /// Sets the id of this process's track in traces, for programs whose other parts use it. The
+    /// default is derived from the system's data about the process. Has no effect after something
+    /// was recorded.
     pub fn process_uuid(mut self, uuid: u64) -> Self {
         self.process_uuid = Some(uuid);
         self
     }
 
-    /// What track events do when shared memory is full, unless a session's config says something else; by default they are dropped.
+    /// Sets what track events do when shared memory is full, unless a session's config says
+    /// otherwise. By default they are dropped.
     pub fn buffer_exhausted(mut self, exhausted: BufferExhausted) -> Self {
         self.exhausted = Some(exhausted);
         self
     }
 
-    /// Keeps the tracks of this process's threads apart from those that the operating system's own events of the threads are on. By default readers
-    /// draw them together.
+    /// Keeps the tracks of this process's threads apart from the tracks of the operating system's
+    /// events for the same threads. By default readers draw them together.
     pub fn apart_from_system_tracks(self) -> Self {
         announcement::keep_apart_from_system_tracks();
         self
     }
 
-    /// Asks `policy` for each [`Session`](crate::Session) of this process whether it may be; one that may not fails as if there were no service.
-    /// The first policy of a process stays.
+    /// Asks `policy` for each [`Session`](crate::Session) of this process whether it may run. If
+    /// not, the session fails as if no service were there. The first policy of a process stays.
     pub fn session_policy(mut self, policy: impl Fn(&Backend) -> bool + Send + Sync + 'static) -> Self {
         self.policy = Some(Box::new(policy));
         self
     }
 
-    /// Gives `listener` the lines that the library has to say and that no [`Error`] can carry: that the service's socket is not for this user, for
-    /// instance. Each line is said once in a process; without a listener, on stderr. The first listener of a process stays. It is called on the
-    /// thread that has something to say and must not trace.
+    /// Passes to `listener` the messages of the library that no [`Error`] can carry, for instance
+    /// that this user may not use the service's socket. Each line is reported once per process;
+    /// without a listener, on stderr. The first listener of a process stays. It is called on the
+    /// thread that reports, and must not trace.
     pub fn notices(mut self, listener: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.listener = Some(Box::new(listener));
         self
     }
 
-    /// Keeps [`Backend::Any`] from being the service of the system; a session that asks for it by name still gets it.
+    /// Excludes the system's service from [`Backend::Any`]. A session that names the system's
+    /// service still uses it.
     pub fn without_system_sessions(mut self) -> Self {
         self.no_system_sessions = true;
         self
     }
 
-    /// Chooses what timestamps are read from. To be called before the first session: a trace whose events have different clocks is in disorder.
+    /// Sets the clock for timestamps. Call it before the first session: if the events of a trace
+    /// have different clocks, their order is wrong.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// Starts the control thread, if this is the first call in the process, and adds the backends that are not there yet.
+    /// Starts the control thread, if this is the first call in the process, and adds the backends
+    /// that are new.
     ///
-    /// Returns at once, unless the environment says [otherwise](Self::system); whether a service can be reached shows later.
+    /// Returns at once, unless the environment says [otherwise](Self::system). Whether a service
+    /// can be reached turns out later.
     ///
     /// # Errors
     ///
-    /// If an address does not parse, a variable makes no sense, or no thread can be started.
+    /// If an address does not parse, a variable has a value that is not allowed, or no thread can
+    /// be started.
     pub fn start(self) -> Result<Tracing, Error> {
         let identity = Identity {
             name: self.name.unwrap_or_else(process_info::name),
@@ -237,7 +254,7 @@ impl fmt::Debug for Builder {
     }
 }
 
-/// How long the environment wants programs to wait for a session.
+/// Returns how long the environment wants programs to wait for a session.
 fn patience() -> Result<Option<Duration>, Error> {
     let Some(text) = env::var_os(WAIT_VARIABLE) else { return Ok(None) };
     match text.to_str().and_then(|text| text.trim().parse().ok()) {
@@ -248,8 +265,8 @@ fn patience() -> Result<Option<Duration>, Error> {
 
 /// The connection of this process to tracing; keep it until the end of `main`.
 ///
-/// Dropping it hands over what was recorded and waits for the service, at most a second. Tracing goes on afterwards
-/// for other threads.
+/// Dropping it hands over what was recorded and waits for the service, at most a second. Afterwards
+/// other threads can still trace.
 ///
 /// ```no_run
 /// esatto::categories! { static APP = "app"; }
@@ -267,22 +284,25 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// Begins to describe what to connect to.
+    /// Returns a builder.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Hands everything that has been recorded to the services, but for what threads that are in a trace point right now have not finished a chunk of.
-    /// Waits until the services have it; `false` if that did not happen in time or nothing is connected.
+    /// Hands everything that has been recorded to the services, except the unfinished chunks of
+    /// threads that are in a trace point right now. Waits until the services have it. Returns false
+    /// if they did not in time, or if nothing is connected.
     ///
-    /// Must not be called from inside of a trace point.
+    /// Must not be called inside a trace point.
     pub fn flush(&self, timeout: Duration) -> bool {
         lifecycle::flush(timeout)
     }
 
-    /// Tells the services of triggers: names of something that happened, which sessions may wait for to start, to stop or to be cloned.
+    /// Activates triggers: names of happenings for which sessions may wait to start, to stop or to
+    /// be cloned.
     ///
-    /// Services that are not connected are told when they are, unless `patience` is over by then. Returns at once.
+    /// A service that is not connected learns of them when it is, unless `patience` is over by
+    /// then. Returns at once.
     pub fn activate_triggers(&self, names: &[&str], patience: Duration) {
         if let Some(control) = connection::handle() {
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
@@ -291,7 +311,8 @@ impl Tracing {
         }
     }
 
-    /// Waits until some session records `category`, for programs that must not miss the beginning. `false`: not in time.
+    /// Waits until a session records `category`, for programs that must not miss the beginning.
+    /// Returns false if the time is over first.
     pub fn wait_until_enabled(&self, category: &'static Category, timeout: Duration) -> bool {
         registry::wait_until(timeout, || category.instances() != 0, category)
     }

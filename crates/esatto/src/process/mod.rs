@@ -1,4 +1,4 @@
-//! Tracing in this process as a whole: connecting, recording all of it into a file, the end, forks and panics.
+//! Tracing in this process as a whole: connecting, recording everything into a file, panics.
 
 mod connect;
 mod panics;

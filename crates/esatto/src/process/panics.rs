@@ -1,4 +1,4 @@
-//! Panics in the trace.
+//! Records panics.
 
 use core::cell::Cell;
 use std::panic::{self, PanicHookInfo};
@@ -12,14 +12,16 @@ use crate::thread;
 static PANICS: Category = Category::new("panic").with_description("Panics of the program");
 
 thread_local! {
-    /// This thread is recording a panic: one that happens meanwhile is not recorded.
+    /// This thread is recording a panic. A panic that happens meanwhile is not recorded.
     static RECORDING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Records each panic as an instant and as a log message of the highest priority, with its place in the source code; in the category `panic`.
+/// Records each panic as an instant and as a log message of the highest priority, with its place in
+/// the source code, in the category `panic`.
 ///
-/// The hook that was there before runs afterwards. A panic that ends the process is in the trace all the same: what its thread
-/// has recorded is handed over before that hook runs. A panic inside of a trace point (in a value's `Debug`) is not recorded. Further calls do nothing.
+/// The previous hook runs afterwards. A panic that ends the process still reaches the trace: what
+/// its thread has recorded is handed over before the previous hook runs. A panic inside a trace
+/// point (in a value's `Debug`) is not recorded. Further calls do nothing.
 ///
 /// ```
 /// esatto::trace_panics();
@@ -38,7 +40,7 @@ pub fn trace_panics() {
 fn record(info: &PanicHookInfo<'_>) {
     static NAMES: [Name; 1] = [Name::new("message")];
     static SITE: Site = Site::new(&PANICS, Kind::Instant, Some("panic"), &NAMES);
-    // A second panic inside of a hook would abort the process.
+    // A second panic inside a hook would abort the process.
     let is_first = RECORDING.try_with(|recording| !recording.replace(true)).unwrap_or(false);
     if !is_first {
         return;
@@ -53,7 +55,7 @@ fn record(info: &PanicHookInfo<'_>) {
     RECORDING.set(false);
 }
 
-/// The text that the program gave; other payloads have none.
+/// Returns the text of the panic; other payloads have none.
 fn message<'a>(info: &'a PanicHookInfo<'_>) -> &'a str {
     let payload = info.payload();
     let text = payload.downcast_ref::<&str>().copied();

@@ -1,4 +1,4 @@
-//! The shortest way to a trace: this whole program, into a file.
+//! Records the whole program into a file.
 
 use core::fmt;
 use std::env;
@@ -13,26 +13,26 @@ use crate::os::fork::StaticMutex;
 use crate::session::{Backend, Session, SessionConfig};
 use crate::{diagnostics, thread};
 
-/// Names the file; also switches off what the program itself has chosen.
+/// Names the file, or switches off the file that the program has chosen.
 const FILE_VARIABLE: &str = "ESATTO_TRACE";
 /// Patterns of categories.
 const CATEGORIES_VARIABLE: &str = "ESATTO_TRACE_CATEGORIES";
-/// What may wait to be written.
+/// The size of the buffer for events that are not written yet.
 const BUFFER_VARIABLE: &str = "ESATTO_TRACE_BUFFER_KB";
 
-/// What they have to be.
+/// What the value has to be.
 const PATTERNS: &str = "a list of patterns";
 const NUMBER: &str = "a number of KiB";
 
-/// How long the end of the program may be put off.
+/// How long the end of the program may be delayed.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Half a second of events, at 128 MB per second.
 const BUFFER_SIZE_KB: u32 = 64 * 1024;
 /// Enough that threads seldom wait for the control thread.
 const SHARED_MEMORY_KB: u32 = 4 * 1024;
 
-/// Records everything that this program traces into a file, from now until the guard is dropped, `std::process::exit` is called, or the main
-/// thread panics. No service is needed.
+/// Records everything that this program traces into a file, from now until the guard is dropped,
+/// `std::process::exit` is called, or the main thread panics. No service is needed.
 ///
 /// ```no_run
 /// esatto::categories! { static APP = "app"; }
@@ -44,28 +44,32 @@ const SHARED_MEMORY_KB: u32 = 4 * 1024;
 /// }
 /// ```
 ///
-/// Whoever starts the program has the last word, in the environment:
+/// The environment overrides the program:
 ///
 /// | variable | |
 /// | --- | --- |
 /// | `ESATTO_TRACE` | another file, or none: `off`. `%p` becomes the process id |
-/// | `ESATTO_TRACE_CATEGORIES` | patterns of categories to record, of those to leave out with a `-` in front: `net,db.*,-db.rows`; all but `slow` and `debug` ones |
-/// | `ESATTO_TRACE_BUFFER_KB` | memory for events that are not written yet; 65536 |
+/// | `ESATTO_TRACE_CATEGORIES` | patterns of categories to record, or, with `-` in front, to leave out: `net,db.*,-db.rows`. Default: all but those tagged `slow` or `debug` |
+/// | `ESATTO_TRACE_BUFFER_KB` | memory for events that are not written yet; default 65536 |
 ///
 /// [`trace_from_env`] traces only if `ESATTO_TRACE` is set.
 ///
-/// The file is written while the program runs, once or twice a second, and readable at any time: a program that is killed or aborts loses the last second
-/// (one that is compiled with `panic = "abort"` does not lose it by a panic). Threads that trace faster than the control thread takes it wait for it instead
-/// of losing events. For more choice, give a [`Session`] a [`SessionConfig`] that [writes into a file](SessionConfig::write_into).
+/// The file is written while the program runs, once or twice a second, and can be read at any time.
+/// A program that is killed or aborts loses the last second. A panic loses nothing, even if the
+/// program is compiled with `panic = "abort"`. Threads that trace faster than the control thread
+/// reads wait for it instead of losing events. For more choices, give a [`Session`] a
+/// [`SessionConfig`] that [writes into a file](SessionConfig::write_into).
 ///
 /// # Errors
 ///
-/// If the file cannot be created, a variable makes no sense, or no thread can be started.
+/// If the file cannot be created, a variable has a value that is not allowed, or no thread can be
+/// started.
 pub fn trace_to_file(path: impl AsRef<Path>) -> Result<FileTrace, Error> {
     start(Some(path.as_ref()))
 }
 
-/// As [`trace_to_file`], if the environment variable `ESATTO_TRACE` names a file: `ESATTO_TRACE=app.pftrace ./app`. Else this does nothing.
+/// As [`trace_to_file`], if the environment variable `ESATTO_TRACE` names a file:
+/// `ESATTO_TRACE=app.pftrace ./app`. Otherwise this does nothing.
 ///
 /// ```
 /// fn main() -> Result<(), esatto::Error> {
@@ -77,31 +81,32 @@ pub fn trace_to_file(path: impl AsRef<Path>) -> Result<FileTrace, Error> {
 ///
 /// # Errors
 ///
-/// As [`trace_to_file`].
+/// As for [`trace_to_file`].
 pub fn trace_from_env() -> Result<FileTrace, Error> {
     start(None)
 }
 
-/// A trace of the whole program under way; keep it until the end of `main`.
+/// A running trace of the whole program; keep it until the end of `main`.
 ///
-/// Dropping it completes the file. A process that was forked does not touch the file of its parent.
+/// Dropping it completes the file. A forked process does not touch the file of its parent.
 #[must_use = "the trace ends when it is dropped: bind it to a variable"]
 pub struct FileTrace {
     recording: Option<Recording>,
 }
 
 impl FileTrace {
-    /// The file, if there is one.
+    /// Returns the path of the file, if there is one.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.recording.as_ref().map(|recording| &*recording.path)
     }
 
-    /// Completes the file and says how that went, of which dropping makes a [notice](crate::Builder::notices).
+    /// Completes the file and returns the result, which dropping reports as a
+    /// [notice](crate::Builder::notices).
     ///
     /// # Errors
     ///
-    /// If the file could not be written: the disk is full, for instance.
+    /// If the file could not be written, for instance because the disk is full.
     pub fn finish(mut self) -> Result<(), Error> {
         self.end()
     }
@@ -146,7 +151,7 @@ fn start(path: Option<&Path>) -> Result<FileTrace, Error> {
     let categories = variable(CATEGORIES_VARIABLE, PATTERNS)?;
     let config = configure(categories.as_deref(), variable(BUFFER_VARIABLE, NUMBER)?.as_deref())?;
     let builder = Tracing::builder().in_process().shared_memory(SHARED_MEMORY_KB, 0);
-    // What it hands over when it is dropped, the end of the session does as well.
+    // Dropping it would hand over what was recorded; the end of the session does so as well.
     core::mem::forget(builder.start()?);
     let session = Session::start(Backend::InProcess, config.write_into(&path))?;
     hook_in();
@@ -156,7 +161,7 @@ fn start(path: Option<&Path>) -> Result<FileTrace, Error> {
     Ok(FileTrace { recording: Some(Recording { id, path }) })
 }
 
-/// The file, from what the program says and what the environment says.
+/// Returns the file, from the program's choice and the environment's.
 fn choose(path: Option<&Path>, variable: Option<OsString>) -> Option<PathBuf> {
     let chosen = match variable {
         Some(off) if off.is_empty() || off == "off" || off == "0" => return None,
@@ -169,7 +174,7 @@ fn choose(path: Option<&Path>, variable: Option<OsString>) -> Option<PathBuf> {
     }
 }
 
-/// A variable that has to be `what`, and therefore text.
+/// Returns a variable that has to be `what`, and therefore text.
 fn variable(name: &str, what: &str) -> Result<Option<String>, Error> {
     let text = env::var_os(name).map(OsString::into_string).transpose();
     text.map_err(|bytes| Error::variable(name, &bytes.to_string_lossy(), what))
@@ -191,7 +196,7 @@ fn configure(categories: Option<&str>, buffer_kb: Option<&str>) -> Result<Sessio
     Ok(if with.peek().is_some() { config.categories(with) } else { config })
 }
 
-/// Sees to the end of the process, once.
+/// Registers the functions for the end of the process, once.
 fn hook_in() {
     static HOOKED: Once = Once::new();
     HOOKED.call_once(|| {
@@ -215,7 +220,8 @@ fn end(id: u64) -> Result<(), Error> {
     found.map_or(Ok(()), stop)
 }
 
-/// Completes all files. Only tries to take the lock: whoever panics or exits may hold it.
+/// Completes all files. Only tries to take the lock, because a thread that panics or exits may hold
+/// it.
 fn end_all() {
     let all = LIVE.try_lock().map(|mut live| core::mem::take(&mut *live)).unwrap_or_default();
     for live in all {
@@ -226,7 +232,8 @@ fn end_all() {
     }
 }
 
-/// Says what nobody is left to be told. That the program has [shut down](crate::shutdown) before it knows, and then the file had been completed.
+/// Reports what no caller is left to receive. After a [shutdown](crate::shutdown) the program knows
+/// it, and the file had been completed.
 fn notice_incomplete(path: &Path, error: &Error) {
     if error.kind() == ErrorKind::Disconnected {
         return;
@@ -236,7 +243,7 @@ fn notice_incomplete(path: &Path, error: &Error) {
 
 fn stop(live: Live) -> Result<(), Error> {
     if live.pid != std::process::id() {
-        // The session is that of the parent, and so is the connection.
+        // The session is the parent's, and so is the connection.
         core::mem::forget(live.session);
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Reading a trace as it comes, in bounded memory.
+//! Reads a trace as it arrives, in bounded memory.
 
 use core::fmt;
 use core::future::poll_fn;
@@ -12,15 +12,17 @@ use crate::control_thread;
 use crate::error::Error;
 use crate::os::fork::Generation;
 
-/// Bytes that may wait for a reader. With more, nothing is read from the service until half of them are gone. So much because a
-/// `traced` of Perfetto, whose socket is full, waits at most 10 s and then ends the connection (`docs/spec/wire-protocol.md` §13).
+/// Bytes that may wait for a reader. With more, nothing is read from the service until half of them
+/// are gone. The bound is this high because Perfetto's `traced` waits at most 10 s for a full
+/// socket and then ends the connection (`docs/spec/wire-protocol.md` §13).
 const MAX_WAITING_BYTES: usize = 16 << 20;
 
-/// The trace of a [`Session`](crate::Session) in pieces of whole packets, as they arrive: made by [`Session::chunks`](crate::Session::chunks).
+/// The trace of a [`Session`](crate::Session) in pieces of whole packets, as they arrive: made by
+/// [`Session::chunks`](crate::Session::chunks).
 ///
-/// One after the other they make up a trace file. No more than 16 MiB wait for the reader, however large the trace is. After an error, and
-/// at the end of what there was to read, there are no more. Reading begins when the first chunk is asked for; dropping it after that discards
-/// the rest.
+/// Concatenated, they make up a trace file. At most 16 MiB wait for the reader, however large the
+/// trace is. After an error, and at the end of the trace, there are no more. Reading begins with
+/// the request for the first chunk. Dropping it after that discards the rest.
 ///
 /// ```
 /// # esatto::categories! { static APP = "app"; }
@@ -37,7 +39,7 @@ const MAX_WAITING_BYTES: usize = 16 << 20;
 /// ```
 pub struct Chunks {
     queue: Arc<Queue>,
-    /// What begins to read, with the first chunk that is asked for.
+    /// Begins to read, when the first chunk is requested.
     begin: Option<Box<dyn FnOnce() + Send>>,
     made_in: Generation,
 }
@@ -55,12 +57,13 @@ impl Chunks {
         }
     }
 
-    /// The next chunk, for tasks: `while let Some(chunk) = chunks.next_chunk().await { … }`.
+    /// Returns the next chunk, for tasks: `while let Some(chunk) = chunks.next_chunk().await { …
+    /// }`.
     pub async fn next_chunk(&mut self) -> Option<Result<Vec<u8>, Error>> {
         poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// The next chunk, for implementations of streams.
+    /// Polls for the next chunk, for implementations of streams.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, Error>>> {
         if self.leave_to_parent() {
             return Poll::Ready(Some(Err(Error::disconnected(FORKED))));
@@ -76,7 +79,8 @@ impl Chunks {
         }
     }
 
-    /// Writes all of it into a file, a socket, a compressor or anything else. Returns the number of bytes.
+    /// Writes all of it into a file, a socket, a compressor or any other writer. Returns the number
+    /// of bytes.
     ///
     /// # Errors
     ///
@@ -92,7 +96,8 @@ impl Chunks {
         Ok(bytes)
     }
 
-    /// In the child of a fork nobody fills the queue, and it may be locked for ever: from now on this is an empty one.
+    /// Empties the queue in the child of a fork, where nothing fills it and its lock may be held
+    /// for ever.
     fn leave_to_parent(&mut self) -> bool {
         let forked = self.made_in.is_past();
         if forked {
@@ -130,7 +135,7 @@ impl Chunks {
 impl Iterator for Chunks {
     type Item = Result<Vec<u8>, Error>;
 
-    /// Waits for the next chunk. Not in a callback, whose thread does the reading.
+    /// Waits for the next chunk. Must not be called in a callback, whose thread does the reading.
     fn next(&mut self) -> Option<Self::Item> {
         if control_thread::is_current() {
             return self.refuse();
@@ -168,7 +173,7 @@ impl fmt::Debug for Chunks {
 /// The control thread's end of [`Chunks`].
 pub(crate) struct ChunkSender(Arc<Queue>);
 
-/// Between the control thread and the reader.
+/// The queue between the control thread and the reader.
 struct Queue {
     state: Mutex<QueueState>,
     changed: Condvar,
@@ -180,7 +185,7 @@ struct QueueState {
     bytes: usize,
     /// Nothing more is taken until the reader has caught up.
     is_full: bool,
-    /// Nobody reads.
+    /// The reader has been dropped.
     is_abandoned: bool,
     end: Option<Result<(), Error>>,
     waker: Option<Waker>,
@@ -192,12 +197,12 @@ enum Next {
 }
 
 impl ChunkSender {
-    /// Whether the reader has to catch up before more is read.
+    /// Returns whether the reader has to catch up before more is read.
     pub(crate) fn is_full(&self) -> bool {
         self.0.lock().is_full
     }
 
-    /// Whether nobody reads any more.
+    /// Returns whether the reader has been dropped.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.0.lock().is_abandoned
     }
@@ -221,14 +226,14 @@ impl ChunkSender {
 }
 
 impl Drop for ChunkSender {
-    /// Whoever waits does not do so for ever.
+    /// Ends the queue, so that no reader waits for ever.
     fn drop(&mut self) {
         self.end(Err(Error::disconnected("the session was closed")));
     }
 }
 
 impl Queue {
-    /// One that nothing comes out of.
+    /// Makes a queue that has ended.
     fn ended() -> Self {
         Self { state: Mutex::new(QueueState { end: Some(Ok(())), ..Default::default() }), changed: Condvar::new() }
     }
@@ -260,7 +265,7 @@ impl QueueState {
             self.bytes -= chunk.len();
             return Some(Next::Chunk(chunk));
         }
-        // What ended with an error ends without one from then on.
+        // After an error, the end is an ordinary one.
         self.end.as_mut().map(|end| Next::End(core::mem::replace(end, Ok(()))))
     }
 }

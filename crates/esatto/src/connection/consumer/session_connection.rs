@@ -1,4 +1,4 @@
-//! A session of this program and its connection.
+//! Sessions of this program and their connections.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::connection::transport::{
 use crate::error::Error;
 use crate::os::{Interest, TransportError, connect_error};
 
-/// What the control thread does with a session.
+/// A session, as the control thread uses it.
 pub(crate) trait LiveSession: Send {
     fn command(&mut self, command: Command, now: Instant);
 
@@ -20,10 +20,10 @@ pub(crate) trait LiveSession: Send {
 
     fn interest(&self) -> Option<Interest<'_>>;
 
-    /// When to pump, if nothing happens before.
+    /// Returns when to pump, if nothing happens before.
     fn next_deadline(&self) -> Option<Instant>;
 
-    /// Does what can be done now. Returns whether there may be more.
+    /// Does what is possible now. Returns whether there may be more to do.
     fn pump(&mut self, now: Instant, in_process: &mut InProcess) -> bool;
 }
 
@@ -35,7 +35,8 @@ pub(crate) struct SessionConnection {
 }
 
 impl SessionConnection {
-    /// Connects. What is asked for before that has come about waits. Failure is reported like a connection that breaks later.
+    /// Connects. Commands wait until the connection is established. A failure is reported like a
+    /// connection that breaks later.
     pub(crate) fn open(place: &Place, in_process: &mut InProcess) -> Self {
         let mut consumer = Consumer::new(Instant::now());
         let (link, ready) = match place {
@@ -46,7 +47,7 @@ impl SessionConnection {
                     (None, false)
                 }
             },
-            // Such sockets are for producers.
+            // Such sockets are for producers only.
             Place::Delivered(_) => {
                 consumer.disconnected(Error::disconnected("its address is not known"));
                 (None, false)
@@ -59,7 +60,7 @@ impl SessionConnection {
         Self { consumer, link, ready }
     }
 
-    /// A session without a service.
+    /// Makes a session without a service.
     pub(crate) fn refused(error: Error) -> Self {
         let mut consumer = Consumer::new(Instant::now());
         consumer.disconnected(error);
@@ -71,7 +72,7 @@ impl SessionConnection {
         let Some(link) = link else { return Ok(false) };
         match link {
             AnyTransport::Socket(link) => {
-                // A reader that has to catch up lets the service wait.
+                // If the reader has to catch up, the service waits.
                 if !consumer.is_paused() {
                     let open = link.pump(|event| match event {
                         TransportEvent::Ready => *ready = true,
@@ -81,7 +82,7 @@ impl SessionConnection {
                         return Err(TransportError::Disconnected);
                     }
                 }
-                // What is rejected here may lead to further calls.
+                // A rejected call may lead to further calls.
                 while *ready && consumer.has_calls() {
                     for call in consumer.take_calls() {
                         if let Some(tag) = link.invoke(call)? {
@@ -125,7 +126,8 @@ impl LiveSession for SessionConnection {
 
     fn interest(&self) -> Option<Interest<'_>> {
         let interest = self.link.as_ref().and_then(AnyTransport::interest)?;
-        // A socket that is not to be read must not be waited for either: its end would be told again and again.
+        // If the socket is not to be read, the control thread must not wait for it: its end would
+        // wake the thread again and again.
         let is_of_interest = !self.consumer.is_paused() || interest.wants_write();
         is_of_interest.then_some(interest)
     }

@@ -1,4 +1,4 @@
-//! A connection to the service in this process: calls of functions.
+//! A connection to the service in this process, by function calls.
 
 use std::time::Duration;
 
@@ -7,36 +7,37 @@ use esatto_map::Map;
 use super::rpc::{Call, Reply, SharedMemory, TransportEvent};
 use crate::os::OwnedFd;
 
-/// A service in this process, as its links and the control thread see it.
+/// A service in this process, as its connections and the control thread use it.
 pub(crate) trait InProcessService: core::fmt::Debug + Send {
     fn connect(&mut self, port: Port) -> u64;
 
     fn disconnect(&mut self, client: u64, port: Port);
 
-    /// Makes a call. `false`: the service does not have the method.
+    /// Makes a call. Returns false if the service does not have the method.
     fn invoke(&mut self, client: u64, request: u64, port: Port, method: &str, args: &[u8], fd: Option<OwnedFd>)
     -> bool;
 
-    /// The next reply to a client.
+    /// Returns the next reply to a client.
     fn next_reply(&mut self, client: u64) -> Option<Delivery>;
 
-    /// The client has taken all replies and can take more. Returns whether that was waited for.
+    /// Tells the service that the client has taken all replies and can take more. Returns whether
+    /// the service waited for that.
     fn ready(&mut self, client: u64) -> bool;
 
-    /// How long until the next timer is due.
+    /// Returns the time until the next timer is due.
     fn next_deadline(&self) -> Option<Duration>;
 
-    /// Fires the timers that are due, and takes note of what has become of files.
+    /// Fires the timers that are due, and handles the results of file operations.
     fn work(&mut self);
-    /// Hands over what closed sessions still have to write into their files. The program, or what
-    /// it does with us, ends.
+    /// Writes what closed sessions still have to write into their files, because the program or its
+    /// tracing ends.
     fn complete_files(&mut self);
 }
 
 /// The service in this process, if it runs.
 pub(crate) type InProcess = Option<Box<dyn InProcessService>>;
 
-/// A reply on its way to its link.
+/// A reply that waits for its client.
 pub(crate) struct Delivery {
     pub(crate) request: u64,
     /// `None`: rejected.
@@ -44,7 +45,7 @@ pub(crate) struct Delivery {
     pub(crate) memory: Option<SharedMemory>,
 }
 
-/// Which port a link talks to.
+/// The port that a client uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Port {
     Producer,
@@ -82,7 +83,8 @@ impl<T> InProcessTransport<T> {
         None
     }
 
-    /// Handles the replies that have arrived, and asks for more of those that come one by one. Returns whether there may be any.
+    /// Handles the replies that have arrived, and asks for more of those that arrive one by one.
+    /// Returns whether there may be more.
     pub(crate) fn pump(
         &mut self,
         service: &mut dyn InProcessService,

@@ -1,4 +1,4 @@
-//! A connection to one service: calls go out and replies come in, over a socket or inside of the process.
+//! Connections to one service: they carry calls and replies over a socket or inside the process.
 
 mod any_transport;
 mod in_process_transport;

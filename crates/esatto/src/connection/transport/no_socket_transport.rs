@@ -1,4 +1,4 @@
-//! Connections to other processes, of which there are none: types without values, where values would mean one.
+//! A connection to another process, where the system supports none: a type without values.
 
 use core::marker::PhantomData;
 

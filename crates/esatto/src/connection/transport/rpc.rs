@@ -1,4 +1,4 @@
-//! Calls to the service and their answers, before they become frames or function calls.
+//! Calls to the service and their replies, independent of the transport.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::os::{ForeignFd, OwnedFd};
 pub(crate) struct Call<T> {
     pub(crate) method: &'static str,
     pub(crate) args: Vec<u8>,
-    /// What to do with the replies; `None` asks the service not to reply.
+    /// Comes back with the replies. `None` asks the service not to reply.
     pub(crate) tag: Option<T>,
-    /// A descriptor that travels along.
+    /// A descriptor that is sent with the call.
     pub(crate) fd: Option<OwnedFd>,
 }
 
@@ -26,25 +26,25 @@ pub(crate) struct Reply<'a> {
     pub(crate) has_more: bool,
     /// The encoded response.
     pub(crate) body: &'a [u8],
-    /// The newest memory that came along; whoever expects it takes it.
+    /// The newest memory that was received. The code that expects it takes it.
     pub(crate) memory: &'a mut Option<SharedMemory>,
 }
 
-/// How the service hands over a shared memory buffer.
+/// A shared memory buffer, as the service passes it.
 #[derive(Debug)]
 pub(crate) enum SharedMemory {
-    /// As a file descriptor, to be mapped.
+    /// A file descriptor to map.
     Fd {
         fd: ForeignFd,
         /// It comes from root or from the user of this process, who may take the memory away again.
         is_trusted: bool,
     },
-    /// As it is: the service lives in this process.
+    /// The memory itself, of a service in this process.
     #[cfg_attr(not(feature = "in-process"), expect(dead_code, reason = "only made by the service in this process"))]
     Region(Arc<dyn Memory>),
 }
 
-/// Something that arrived on a link.
+/// An event of a connection.
 #[derive(Debug)]
 pub(crate) enum TransportEvent<'a, T> {
     /// Calls can be made from now on.

@@ -1,12 +1,13 @@
-//! How tracks are drawn: beside, under and instead of each other.
+//! The appearance of tracks: order, nesting, merging.
 
 use esatto_schema::TrackDescriptorWriter;
 use esatto_schema::track_descriptor::{ChildTracksOrdering, SiblingMergeBehavior};
 
-/// In which order the children of a track are drawn. A hint; children that are threads or processes are ordered by the reader.
+/// The order in which the children of a track are drawn. It is a hint. The reader orders children
+/// that are threads or processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ChildOrdering {
-    /// As the reader likes.
+    /// The reader chooses.
     #[default]
     Unspecified,
     /// By name.
@@ -17,25 +18,25 @@ pub enum ChildOrdering {
     Explicit,
 }
 
-/// Which tracks of one parent are drawn as one.
+/// Selects the tracks of one parent that are drawn as one.
 ///
-/// Merged are those of an equal way and an equal key; they should agree in everything else.
+/// Tracks are merged if both the way and the key are equal. They should agree in everything else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Merge {
-    /// As the reader likes: by name.
+    /// The reader chooses: by name.
     #[default]
     Unspecified,
-    /// Those of one name.
+    /// Tracks with one name.
     ByName,
-    /// None: this track is drawn for itself.
+    /// None: this track is drawn alone.
     Never,
-    /// Those with this key.
+    /// Tracks with this key.
     ByKey(&'static str),
-    /// Those with this number as their key, which equals no text.
+    /// Tracks with this number as their key, which equals no text.
     ByNumber(u64),
 }
 
-/// What a descriptor says of the look of a track.
+/// The descriptor's fields for the appearance of a track.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Appearance {
     pub(super) description: &'static str,
@@ -101,10 +102,11 @@ impl Appearance {
     }
 }
 
-/// The methods that say where a track is; `$track` leads from `self` to the `Track`.
+/// The methods that place a track; `$track` leads from `self` to the `Track`.
 macro_rules! place_methods {
     ($self:ident $(. $track:ident)*) => {
-        /// The same track below another one. Allocates; below a `static` there is [`within`](Self::within).
+        /// Places the track below another one. Allocates; below a `static` use
+        /// [`within`](Self::within).
         #[must_use]
         pub fn child_of(mut $self, parent: &$crate::Track) -> Self {
             $self $(.$track)*.shared_parent = Some(std::sync::Arc::new(parent.clone()));
@@ -112,21 +114,23 @@ macro_rules! place_methods {
             $self
         }
 
-        /// The same track below one that lives as long as the program.
+        /// Places the track below one that lives as long as the program.
         #[must_use]
         pub const fn within(mut $self, parent: &'static $crate::Track) -> Self {
             $self $(.$track)*.parent = $crate::event::track::Parent::Static(parent);
             $self
         }
 
-        /// The same track below nothing: it belongs to no process, and is the same for all that make it.
+        /// Places the track at the root: it belongs to no process, and equal tracks of all
+        /// processes are one.
         #[must_use]
         pub const fn at_root(mut $self) -> Self {
             $self $(.$track)*.parent = $crate::event::track::Parent::Root;
             $self
         }
 
-        /// The same track for each thread: it belongs to the thread that uses it. Each event asks the kernel which one that is.
+        /// Makes one such track for each thread: it belongs to the thread that uses it. Each event
+        /// asks the kernel for the thread id.
         #[must_use]
         pub const fn in_this_thread(mut $self) -> Self {
             $self $(.$track)*.parent = $crate::event::track::Parent::Thread;
@@ -135,10 +139,11 @@ macro_rules! place_methods {
     };
 }
 
-/// The methods that say how a track is drawn; the argument leads from `self` to the `Appearance`.
+/// The methods for the appearance of a track; the argument leads from `self` to the `Appearance`.
 macro_rules! appearance_methods {
     ($($path:ident).+) => {
-        /// Adds a text for people who wonder what they see here. One made at run time can be leaked (`String::leak`), once per track.
+        /// Adds a text that explains the track to people. Leak a text made at run time
+        /// (`String::leak`), once per track.
         #[must_use]
         pub const fn description(mut self, text: &'static str) -> Self {
             self.$($path).+.description = text;
@@ -152,21 +157,23 @@ macro_rules! appearance_methods {
             self
         }
 
-        /// The place among the tracks of the same parent, if that orders them [explicitly](crate::ChildOrdering::Explicit); 0 if it is not set.
+        /// Sets the place among the tracks of the same parent, if that orders them
+        /// [explicitly](crate::ChildOrdering::Explicit). The default is 0.
         #[must_use]
         pub const fn sibling_rank(mut self, rank: i32) -> Self {
             self.$($path).+.sibling_rank = rank;
             self
         }
 
-        /// Says which tracks of the same parent are drawn as one with this.
+        /// Sets which tracks of the same parent are drawn as one with this.
         #[must_use]
         pub const fn merge(mut self, merge: $crate::Merge) -> Self {
             self.$($path).+.merge = merge;
             self
         }
 
-        /// Adds any other field to the descriptor, each time it is written. `more` may run on any thread; it must always write the same.
+        /// Adds any other field to the descriptor, each time it is written. `more` may run on any
+        /// thread and must always write the same.
         #[must_use]
         pub const fn descriptor(mut self, more: fn(&mut $crate::schema::TrackDescriptorWriter<'_>)) -> Self {
             self.$($path).+.more = Some(more);

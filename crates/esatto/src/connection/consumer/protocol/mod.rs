@@ -1,5 +1,5 @@
-//! The consumer's half of the protocol: one connection and the sessions it has, one after the other
-//! (`docs/spec/client-library.md` §13, `docs/spec/wire-protocol.md` §§12-15). Knows nothing of sockets.
+//! The consumer's half of the protocol: one connection and its sessions, one after the other
+//! (`docs/spec/client-library.md` §13, `docs/spec/wire-protocol.md` §§12-15). It does no I/O.
 //!
 //! ```text
 //! Idle ─ start ──────────────→ Starting ─ all started → Started ─ disabled → Ended
@@ -28,10 +28,11 @@ use operations::{Kind, OperationId, Operations, PATIENCE};
 use reading::Reading;
 pub(crate) use reading::Sink;
 
-/// Flush initiated by an SDK (3), asked for explicitly (4): `docs/spec/wire-protocol.md` §9, flush flags.
+/// A flush that an SDK initiated (3) because of a request (4): `docs/spec/wire-protocol.md` §9,
+/// flush flags.
 const FLUSH_FLAGS: u64 = 3 << 4 | 4;
 
-/// What a session's owner wants.
+/// Commands of a session's owner.
 #[derive(Debug)]
 pub(crate) enum Command {
     SetUp(Box<SetUp>, Completer),
@@ -59,22 +60,22 @@ pub(crate) enum Command {
     Read(Sink, Completer),
     OnStart(Listener),
     OnStop(Listener),
-    /// Only for failures, before the others.
+    /// Called only for failures, before the other listeners.
     OnError(Listener),
 }
 
-/// A session to be.
+/// The set-up of a session.
 #[derive(Debug)]
 pub(crate) struct SetUp {
     /// `EnableTracingRequest`.
     pub(crate) request: Vec<u8>,
-    /// Where the service is to write the trace.
+    /// The file for the service to write.
     pub(crate) file: Option<OwnedFd>,
-    /// It goes to the service at once, and starts later.
+    /// The service gets it at once and starts later.
     pub(crate) is_deferred: bool,
-    /// It is a trigger that starts it.
+    /// A trigger starts it.
     pub(crate) is_armed: bool,
-    /// What the service grants data sources to flush and to stop.
+    /// How long the service lets data sources flush and stop.
     pub(crate) flush_timeout: Duration,
     pub(crate) stop_timeout: Duration,
 }
@@ -89,20 +90,21 @@ enum Phase {
     Ended,
 }
 
-/// Comes back with the replies to a call.
+/// The tag of a call, which comes back with the replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tag {
     Observe,
     Enable,
-    /// Answered after the service has dealt with the configuration of this number: the second time. Perfetto's tells of a refusal only after it has answered
-    /// what came together with the configuration.
+    /// The call is answered after the service has processed the configuration with this number: the
+    /// second time. Perfetto's service reports a refusal only after it has answered the calls that
+    /// arrived together with the configuration.
     Barrier(u32),
     SecondBarrier(u32),
     StartTracing,
     Stats,
     Clone,
     Read,
-    /// Other calls, each of which answers one operation; a stream is put together.
+    /// A call that answers one operation. A streamed answer is put together.
     Of(OperationId),
 }
 
@@ -110,9 +112,9 @@ pub(crate) enum Tag {
 pub(crate) struct Consumer {
     calls: Vec<Call<Tag>>,
     phase: Phase,
-    /// How many have been sent.
+    /// The number of configurations sent.
     configurations: u32,
-    /// What `start` will send.
+    /// The set-up that `start` will send.
     set_up: Option<Box<SetUp>>,
     is_armed: bool,
     flush_timeout: Duration,
@@ -122,12 +124,12 @@ pub(crate) struct Consumer {
     is_stopping: bool,
     operations: Operations,
     reading: Option<Reading>,
-    /// What is to be done when the rest of a trace that nobody wants has come.
+    /// Commands to execute when the rest of an abandoned trace has arrived.
     parked: Vec<Command>,
     on_start: Vec<Listener>,
     on_stop: Vec<Listener>,
     on_error: Vec<Listener>,
-    /// Why the session ended, if not because it was to.
+    /// Why the session ended, if it failed.
     failure: Option<Error>,
     /// Why the connection is gone.
     gone: Option<Error>,
@@ -158,31 +160,31 @@ impl Consumer {
         }
     }
 
-    /// Whether there is something to call.
+    /// Returns whether there are calls to make.
     pub(crate) fn has_calls(&self) -> bool {
         !self.calls.is_empty()
     }
 
-    /// What to call now.
+    /// Returns the calls to make now.
     pub(crate) fn take_calls(&mut self) -> Vec<Call<Tag>> {
         mem::take(&mut self.calls)
     }
 
-    /// Whether the reader has to catch up before anything else is received.
+    /// Returns whether the reader has to catch up before anything else is received.
     pub(crate) fn is_paused(&self) -> bool {
         self.reading.as_ref().is_some_and(Reading::is_paused)
     }
 
-    /// When to [`expire`](Self::expire), if nothing happens before.
+    /// Returns when to [`expire`](Self::expire), if nothing happens before.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.operations.next_deadline()
     }
 
-    /// Tells the time; what the service should have answered by now fails.
+    /// Fails the operations that the service should have answered by `now`.
     pub(crate) fn expire(&mut self, now: Instant) {
         self.now = now;
         if self.is_paused() {
-            // It is not the service that takes its time.
+            // The reader causes the delay, not the service.
             self.operations.extend(Kind::Read, now + PATIENCE);
         }
         for kind in self.operations.expire(now) {
@@ -223,7 +225,7 @@ impl Consumer {
                 let is_first = self.operations.first(Kind::Stats).is_none();
                 self.operations.add(Kind::Stats, done, self.now + PATIENCE);
                 if is_first {
-                    // The service remembers one such call.
+                    // The service accepts only one such call at a time.
                     self.call(Method::GetTraceStats, Vec::new(), Tag::Stats);
                 }
             }
@@ -261,7 +263,8 @@ impl Consumer {
                 }
             }
             Tag::Enable => self.disabled(reply),
-            // Whether the service knows the method or not, it has dealt with the configuration before.
+            // Even if the service does not know the method, it has processed the configuration
+            // before.
             Tag::Barrier(n) => self.call(Method::QueryCapabilities, Vec::new(), Tag::SecondBarrier(n)),
             Tag::SecondBarrier(n) if n == self.configurations => self.accepted(),
             Tag::SecondBarrier(_) => {}
@@ -285,7 +288,7 @@ impl Consumer {
         }
     }
 
-    /// The service does not have the method.
+    /// Handles a call whose method the service does not have.
     pub(crate) fn rejected(&mut self, tag: Tag) {
         let too_old = |what| Err(Error::unsupported(what));
         match tag {
@@ -300,7 +303,7 @@ impl Consumer {
         }
     }
 
-    /// The connection is gone, or never came about.
+    /// Handles the end of the connection, or the failure to connect.
     pub(crate) fn disconnected(&mut self, error: Error) {
         self.gone = Some(error.clone());
         self.calls.clear();
@@ -318,7 +321,7 @@ impl Consumer {
         tell(&mut self.on_stop, &Err(error));
     }
 
-    /// Does what had to wait, until something has to wait again.
+    /// Executes the commands that had to wait, until one has to wait again.
     fn unpark(&mut self) {
         for command in mem::take(&mut self.parked) {
             self.command(command);
@@ -390,7 +393,7 @@ impl Consumer {
         }
     }
 
-    /// The service has the configuration, and has not refused it.
+    /// Handles a configuration that the service has and has not refused.
     fn accepted(&mut self) {
         self.operations.end_all(Kind::SetUp, &Ok(()));
         if self.is_armed && self.phase == Phase::Starting {
@@ -422,7 +425,7 @@ impl Consumer {
         }
     }
 
-    /// Stops if somebody waits for it; a start under way is awaited first.
+    /// Stops if a stop was requested. A start in progress is completed first.
     fn stop_if_wanted(&mut self) {
         let wanted = self.operations.first(Kind::Stop).is_some() && self.operations.first(Kind::Start).is_none();
         let is_live = matches!(self.phase, Phase::Configured | Phase::Starting | Phase::Started);
@@ -431,7 +434,7 @@ impl Consumer {
         }
     }
 
-    /// The session is over.
+    /// Handles the end of the session.
     fn disabled(&mut self, reply: &Reply<'_>) {
         let error = EnableTracingResponseReader::new(reply.body).error().map(String::from_utf8_lossy);
         self.failure = match error {
@@ -452,7 +455,7 @@ impl Consumer {
         tell(&mut self.on_stop, &outcome);
     }
 
-    /// How the session ended.
+    /// Returns how the session ended.
     fn outcome(&self) -> Result<(), Error> {
         self.failure.clone().map_or(Ok(()), Err)
     }
@@ -507,7 +510,7 @@ impl Consumer {
         self.operations.end(id, answer);
     }
 
-    /// A call with one answer, which is passed on.
+    /// Makes a call with one answer, which is passed on.
     fn simple(&mut self, kind: Kind, method: Method, request: Vec<u8>, done: Completer) {
         let id = self.operations.add(kind, done, self.now + PATIENCE);
         self.call(method, request, Tag::Of(id));

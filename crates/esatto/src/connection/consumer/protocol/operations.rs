@@ -1,11 +1,11 @@
-//! What the owner of a session has asked for and is not answered yet.
+//! The operations that a session's owner has requested and that are not answered yet.
 
 use std::time::{Duration, Instant};
 
 use crate::connection::pending::{Answer, Completer};
 use crate::error::Error;
 
-/// Names an operation on its connection; comes back with the replies of its call.
+/// The number of an operation on its connection, which comes back with the replies to its call.
 pub(crate) type OperationId = u32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// What the service did not do, if it is not done in time.
+    /// Returns what the service failed to do, for the text of the time-out.
     const fn words(self) -> &'static str {
         match self {
             Self::SetUp => "accept the configuration",
@@ -46,11 +46,11 @@ struct Operation {
     kind: Kind,
     completer: Completer,
     deadline: Instant,
-    /// Parts of an answer that comes in several.
+    /// Parts of an answer that arrives in several.
     bytes: Vec<u8>,
 }
 
-/// Few at a time.
+/// Only a few at a time.
 #[derive(Debug, Default)]
 pub(super) struct Operations {
     waiting: Vec<Operation>,
@@ -64,19 +64,19 @@ impl Operations {
         self.last_id
     }
 
-    /// The oldest operation of a kind.
+    /// Returns the oldest operation of a kind.
     pub(super) fn first(&self, kind: Kind) -> Option<OperationId> {
         self.waiting.iter().find(|o| o.kind == kind).map(|o| o.id)
     }
 
-    /// Keeps a part of an answer for the last one.
+    /// Keeps a part of an answer until the last part arrives.
     pub(super) fn append(&mut self, id: OperationId, bytes: &[u8]) {
         if let Some(operation) = self.waiting.iter_mut().find(|o| o.id == id) {
             operation.bytes.extend_from_slice(bytes);
         }
     }
 
-    /// Ends an operation; bytes that were kept come before those of the answer.
+    /// Ends an operation. The bytes that were kept come before those of the answer.
     pub(super) fn end(&mut self, id: OperationId, answer: Answer) {
         if let Some(at) = self.waiting.iter().position(|o| o.id == id) {
             let Operation { completer, mut bytes, .. } = self.waiting.remove(at);
@@ -87,21 +87,21 @@ impl Operations {
         }
     }
 
-    /// Ends all of a kind.
+    /// Ends all operations of a kind.
     pub(super) fn end_all(&mut self, kind: Kind, result: &Result<(), Error>) {
         while let Some(id) = self.first(kind) {
             self.end(id, result.clone().map(|()| Vec::new()));
         }
     }
 
-    /// Ends everything.
+    /// Ends all operations with an error.
     pub(super) fn fail(&mut self, error: &Error) {
         while let Some(operation) = self.waiting.pop() {
             operation.completer.complete(Err(error.clone()));
         }
     }
 
-    /// The service has been heard of: it gets more time for this.
+    /// Gives the service more time for the operations of a kind, because it has sent something.
     pub(super) fn extend(&mut self, kind: Kind, deadline: Instant) {
         self.waiting.iter_mut().filter(|o| o.kind == kind).for_each(|o| o.deadline = deadline);
     }
@@ -110,7 +110,7 @@ impl Operations {
         self.waiting.iter().map(|o| o.deadline).min()
     }
 
-    /// Ends what has waited for too long; the kinds of that.
+    /// Ends the operations that have waited too long, and returns their kinds.
     pub(super) fn expire(&mut self, now: Instant) -> Vec<Kind> {
         let mut kinds = Vec::new();
         while let Some(late) = self.waiting.iter().find(|o| o.deadline <= now) {
@@ -122,5 +122,5 @@ impl Operations {
     }
 }
 
-/// How long the service may take for anything, beyond what was agreed on.
+/// How long the service may take for any operation, beyond agreed time-outs.
 pub(super) const PATIENCE: Duration = Duration::from_secs(15);

@@ -1,4 +1,4 @@
-//! A trace on its way from the service to whoever wants it.
+//! The transfer of a trace from the service to its reader.
 
 use esatto_protozero::wire;
 use esatto_schema::{ReadBuffersResponseReader, consumer_port::Method};
@@ -10,19 +10,19 @@ use crate::connection::pending::Completer;
 use crate::connection::transport::Reply;
 use crate::error::Error;
 
-/// Larger packets cannot be encoded (`docs/spec/protozero.md` §2): the service makes no sense.
+/// Larger packets cannot be encoded (`docs/spec/protozero.md` §2), so the service is at fault.
 const MAX_PACKET_BYTES: usize = 1 << 28;
 
-/// Called with whole packets.
+/// A function that gets whole packets.
 type ChunkFunction = Box<dyn FnMut(&[u8]) + Send>;
 
-/// Where the trace goes.
+/// The destination of the trace.
 pub(crate) enum Sink {
-    /// Into the answer.
+    /// The answer of the operation.
     Answer(Vec<u8>),
-    /// To a reader of another thread or task.
+    /// A reader on another thread or in a task.
     Queue(ChunkSender),
-    /// To a function, on the control thread.
+    /// A function that the control thread calls.
     Function(ChunkFunction),
 }
 
@@ -36,11 +36,11 @@ impl core::fmt::Debug for Sink {
     }
 }
 
-/// A `ReadBuffers` under way.
+/// A `ReadBuffers` call in progress.
 #[derive(Debug)]
 pub(super) struct Reading {
     sink: Sink,
-    /// `None`: nobody waits any more, but the service goes on.
+    /// `None`: the reader has given up, but the service goes on.
     done: Option<Completer>,
     /// Slices of a packet whose end has not arrived.
     packet: Vec<u8>,
@@ -55,7 +55,7 @@ impl Reading {
         matches!(&self.sink, Sink::Queue(queue) if queue.is_full())
     }
 
-    /// Whether nobody wants the rest.
+    /// Returns whether the reader does not want the rest.
     pub(super) fn is_abandoned(&self) -> bool {
         self.done.is_none() || matches!(&self.sink, Sink::Queue(queue) if queue.is_abandoned())
     }
@@ -76,7 +76,7 @@ impl Reading {
         done.complete(result.map(|()| bytes));
     }
 
-    /// Takes slices; `Err` if they make no packet.
+    /// Takes slices; fails if they do not form packets.
     fn take(&mut self, body: &[u8]) -> Result<(), Error> {
         let mut trace = Vec::new();
         for slice in ReadBuffersResponseReader::new(body).slices() {
@@ -104,7 +104,7 @@ impl Reading {
 impl Consumer {
     pub(super) fn read(&mut self, sink: Sink, done: Completer) {
         if self.reading.is_some() {
-            // Two streams at once would be torn apart (`docs/spec/wire-protocol.md` §13).
+            // Two streams at once would be mixed up (`docs/spec/wire-protocol.md` §13).
             return Reading::new(sink, done).end(Err(Error::state("the trace is being read already")));
         }
         self.watch_reading();
@@ -112,10 +112,10 @@ impl Consumer {
         self.call(Method::ReadBuffers, Vec::new(), Tag::Read);
     }
 
-    /// Does not wait for the rest for ever.
+    /// Starts a time limit for the rest of an abandoned trace.
     pub(super) fn watch_reading(&mut self) {
         if self.operations.first(Kind::Read).is_none() {
-            // The reading tells its own end.
+            // Nothing waits for this operation: the reading reports its own end.
             let (_, watched) = crate::connection::pending::Pending::<()>::new(|_| Ok(()));
             self.operations.add(Kind::Read, watched, self.now + PATIENCE);
         }
@@ -138,7 +138,7 @@ impl Consumer {
         self.unpark();
     }
 
-    /// Nobody waits for the rest; but until the service has sent it nothing else can be read.
+    /// Gives up the rest. Until the service has sent it, nothing else can be read.
     pub(super) fn abandon_read(&mut self, error: &Error) {
         if let Some(reading) = &mut self.reading {
             reading.tell_end(Err(error.clone()));
@@ -146,7 +146,7 @@ impl Consumer {
     }
 }
 
-/// Appends a packet the way trace files hold it: `Trace.packet`, with the shortest length.
+/// Appends a packet as trace files contain it: `Trace.packet`, with the shortest length.
 fn append_packet(trace: &mut Vec<u8>, packet: &[u8]) {
     const TAG: u8 = wire::tag(1, wire::WireType::LengthDelimited) as u8;
     let mut length = [0; wire::MAX_VARINT_SIZE];

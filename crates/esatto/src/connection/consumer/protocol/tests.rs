@@ -35,7 +35,7 @@ impl Bench {
         self.ask(|done| Command::SetUp(Box::new(set_up), done))
     }
 
-    /// The calls since the last time, of which those with a tag wait for an answer.
+    /// Returns the calls since the last time. Those with a tag wait for an answer.
     fn calls(&mut self) -> Vec<(&'static str, Option<Tag>)> {
         self.consumer.take_calls().iter().map(|call| (call.method, call.tag)).collect()
     }
@@ -44,7 +44,7 @@ impl Bench {
         self.consumer.reply(tag, &Reply { success: true, has_more, body, memory: &mut None });
     }
 
-    /// A session that records.
+    /// Starts a session that records.
     fn record(&mut self) {
         self.set_up().wait().expect("is kept");
         let start = self.ask(Command::Start);
@@ -61,7 +61,7 @@ impl Bench {
 }
 
 fn is_over<T>(pending: &mut Pending<T>) -> bool {
-    // It is polled once only where it is not over.
+    // It is polled only while it is not complete.
     matches!(pin!(pending).poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(_))
 }
 
@@ -139,12 +139,13 @@ fn a_trace_is_read_once_at_a_time() {
     bench.record();
     let first = bench.ask(read);
     assert_eq!(bench.ask(read).wait().expect_err("one is under way").kind(), ErrorKind::State);
-    // A packet "ab" in two slices, in two replies; then one that does not end.
+    // A packet "ab" in two slices, in two replies; then a packet that does not end.
     bench.answer(Tag::Read, &[0x12, 5, 0x0a, 1, b'a', 0x10, 0], true);
     bench.answer(Tag::Read, &[0x12, 5, 0x0a, 1, b'b', 0x10, 1, 0x12, 3, 0x0a, 1, b'c'], false);
     assert_eq!(first.wait().expect("reads"), b"\x0a\x02ab");
 
-    // One that the service does not finish is given up, and stands in the way until it does.
+    // A read that the service does not finish is given up. It blocks further reads until the
+    // service finishes it.
     let second = bench.ask(read);
     bench.later(20);
     assert_eq!(second.wait().expect_err("silence").kind(), ErrorKind::TimedOut);
