@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_who_has_something_stuck_comes_after_all_others() {
+    fn a_user_with_a_stuck_descriptor_comes_last() {
         let closers = Closers::new(77);
         let shared = &closers.shared;
         let mut state = shared.lock();
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_in_which_nothing_waits_needs_no_place_among_strangers() {
+    fn an_empty_connection_waits_for_no_other_user() {
         let closers = Closers::new(77);
         let mut other_ends = Vec::new();
         for uid in 0..MAX_THREADS as i32 {
@@ -568,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn the_connections_of_a_user_do_not_wait_for_what_was_passed() {
+    fn connections_do_not_wait_for_passed_descriptors() {
         let closers = Closers::new(77);
         let alice = disposer(&closers, ALICE);
         let (fd, other_end) = lingering();
@@ -581,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_passed_too_much_that_does_not_close_may_pass_no_more() {
+    fn a_user_with_too_many_open_descriptors_may_pass_no_more() {
         let closers = Closers::new(77);
         let (alice, bob) = (disposer(&closers, ALICE), disposer(&closers, BOB));
         let (fd, other_end) = lingering();

@@ -100,7 +100,7 @@ mod tests {
     use std::io::Read as _;
 
     #[test]
-    fn what_does_not_fit_is_cut_off_behind_a_packet() {
+    fn a_torn_packet_is_cut_off() {
         let trace = b"\x0a\x02ab\x0a\x00\x0a\x03cde";
         let ends: Vec<usize> = (0..=trace.len()).map(|len| whole_packets(trace, len)).collect();
         assert_eq!(ends, [0, 0, 0, 0, 4, 4, 6, 6, 6, 6, 6, 11]);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_nothing_although_it_can_be_written_is_tried_less_and_less() {
+    fn a_file_that_takes_nothing_is_tried_after_growing_pauses() {
         let (mut attempts, mut waits, mut pauses) = (0, 0, Vec::new());
         // Takes a byte at every 11th attempt.
         let write = |_: &[u8]| {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_that_does_not_block_is_waited_for() {
+    fn a_full_nonblocking_pipe_is_waited_for() {
         let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::NONBLOCK).unwrap();
         let writer = std::thread::spawn(move || write_packets(&mut File::from(write), &vec![7; 1 << 20]));
         rustix::io::ioctl_fionbio(&read, false).unwrap();

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_does_not_know_is_an_error() {
+    fn an_invalid_priority_is_an_error() {
         assert!(scheduled(&[Some(PriorityBoost::Fifo(100))])[0].is_err());
     }
 }

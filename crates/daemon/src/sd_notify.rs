@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn an_abstract_socket_is_found_too() {
+    fn an_abstract_socket_is_found() {
         let name = format!("esatto-manager-{}", std::process::id());
         let receiver = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
         let manager = ServiceManager { socket: Some(connect(format!("@{name}").as_bytes()).unwrap()), watchdog: None };

@@ -40,7 +40,7 @@ mod tests {
     use std::fs::File;
 
     #[test]
-    fn what_is_not_a_sealed_memfd_is_not_adopted() {
+    fn only_sealed_memfds_are_adopted() {
         let file = File::open("/proc/self/exe").unwrap();
         assert!(matches!(adopt(file.into(), 4096), Err(Error::NotMemfd { .. })));
         let unsealed = rustix::fs::memfd_create("x", rustix::fs::MemfdFlags::ALLOW_SEALING).unwrap();
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_was_made_here_would_be_adopted_there() {
+    fn created_memory_can_be_adopted() {
         let (region, buffer) = create(16384, 4096).unwrap();
         assert_eq!((buffer.size_bytes(), buffer.page_size_bytes()), (16384, 4096));
         let (_, adopted) = adopt(region.fd().try_clone_to_owned().unwrap(), 4096).unwrap();

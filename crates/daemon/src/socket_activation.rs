@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn names_or_addresses_tell_what_a_socket_is_for() {
+    fn names_or_addresses_decide_the_role() {
         assert_eq!(role_of_name("producer"), Some(Role::Producer));
         assert_eq!(role_of_name("traced-consumer.socket"), Some(Role::Consumer));
         assert_eq!(role_of_name("connection"), None);

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_socket_of_ours_is_changed() {
+    fn only_a_socket_of_this_user_is_changed() {
         let folder = std::env::temp_dir().join(format!("esatto-access-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let mode = |name: &str| std::fs::symlink_metadata(folder.join(name)).unwrap().permissions().mode() & 0o7777;
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_named() {
+    fn mistakes_are_named() {
         let error = |text: &str| text.parse::<SocketPermissions>().unwrap_err();
         assert!(matches!(error("root:0666"), PermissionsError::Form(_)));
         assert!(matches!(error("root:0666::0660"), PermissionsError::Form(_)));

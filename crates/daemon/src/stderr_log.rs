@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_can_make_a_line_look_like_two() {
+    fn a_text_cannot_look_like_two_lines() {
         let since_epoch = Duration::from_millis(86_400_000 + 45_296_789);
         assert_eq!(line(Level::Warn, since_epoch, "a\nb\u{1b}[2J", false), "12:34:56.789 W a\\nb\\u{1b}[2J\n");
         assert_eq!(line(Level::Warn, since_epoch, "grün", true), "<4>grün\n");

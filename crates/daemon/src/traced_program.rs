@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn relays_are_let_in_everywhere_or_somewhere() {
+    fn relay_endpoints_are_all_or_some_sockets() {
         let endpoints = |args: &[&str]| match parse(args) {
             Ok(Wish::Serve(settings)) => settings.relay_endpoints,
             other => panic!("{other:?}"),

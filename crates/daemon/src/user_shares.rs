@@ -251,7 +251,7 @@ mod tests {
     const MAX_HELD_BYTES: usize = 6000;
 
     #[test]
-    fn nobody_gets_more_than_half_of_what_the_others_leave_but_root_and_we() {
+    fn a_user_gets_half_of_the_remaining_connections_and_root_all() {
         let mut shares = UserShares::new(64, 77, 0);
         let count = |shares: &mut UserShares, owner| (0..100).take_while(|_| shares.admit(owner, 0).is_ok()).count();
         // Four of 64 are reserved for root and the service's user.
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn two_who_take_all_they_can_leave_hundreds_of_connections_to_a_third() {
+    fn two_greedy_users_leave_hundreds_of_connections_to_a_third() {
         // For the daemon, for the daemon with the descriptor limit of its unit, and for the relay.
         for (max, for_a_third) in [(MAX_CONNECTIONS, 960), (UserShares::max_connections(16_384), 465), (1024, 120)] {
             let mut shares = UserShares::new(max, 77, 0);
@@ -288,13 +288,13 @@ mod tests {
     }
 
     #[test]
-    fn connections_are_as_many_as_all_of_their_descriptors_allow() {
+    fn the_descriptor_limit_bounds_the_connections() {
         let numbers = [0, 224, 1024, 16_384, 1 << 20, usize::MAX].map(UserShares::max_connections);
         assert_eq!(numbers, [16, 28, 128, 3968, 8192, 8192]);
     }
 
     #[test]
-    fn the_one_for_whom_most_is_held_has_to_give() {
+    fn the_user_for_whom_most_is_held_loses_connections() {
         let mut shares = UserShares::new(1000, 77, MAX_HELD_BYTES);
         shares.admit(Owner::Uid(0), 0).unwrap();
         shares.admit(Owner::Uid(0), 0).unwrap();
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_with_many_connections_goes_before_an_honest_one() {
+    fn a_process_with_many_connections_loses_them_first() {
         // The honest process has the fullest connection.
         let connections = [(1, Some(10), 50), (2, Some(66), 30), (3, Some(66), 40), (4, Some(11), 0), (5, None, 20)];
         assert_eq!(fullest_first(connections.into_iter()), [3, 2, 1, 5]);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn for_one_user_half_of_it_is_held() {
+    fn one_user_may_hold_half_of_the_bytes() {
         let mut shares = UserShares::new(1000, 77, MAX_HELD_BYTES);
         shares.admit(ALICE, 0).unwrap();
         shares.admit(ALICE, 0).unwrap();

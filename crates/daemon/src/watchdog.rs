@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_processor_is_told_of_once_and_only_when_it_lasts() {
+    fn a_busy_processor_is_logged_once_after_ten_minutes() {
         let mut watchdog = Watchdog::default();
         // Nine minutes at 100 %, the tenth at none; then at 100 % for longer.
         let told: Vec<_> = (0..=540).step_by(30).filter_map(|at| watchdog.cpu_complaint(s(at), s(at))).collect();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_beyond_what_was_asked_for_is_told_of_once() {
+    fn excess_memory_is_logged_once() {
         let mut watchdog = Watchdog::default();
         let told: Vec<_> =
             [10, 20, 30, 15, 30].iter().filter_map(|&bytes| watchdog.memory_complaint(bytes, 19)).collect();

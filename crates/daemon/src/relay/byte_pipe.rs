@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_bounded_and_nothing_is_lost() {
+    fn waiting_bytes_are_bounded_and_none_is_lost() {
         let (source, from) = Stream::pair().unwrap();
         let (to, sink) = Stream::pair().unwrap();
         let mut pipe = Pipe::beginning_with(b"hello".to_vec());
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_is_gone_breaks_the_pipe() {
+    fn a_closed_receiver_breaks_the_pipe() {
         let (source, from) = Stream::pair().unwrap();
         let (to, sink) = Stream::pair().unwrap();
         drop(sink);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_the_socket_while_a_descriptor_must_wait() {
+    fn the_socket_is_not_polled_while_a_descriptor_waits() {
         let (source, mut from) = Stream::pair().unwrap();
         let (to, sink) = Stream::pair().unwrap();
         let busy = Arc::new(Busy(AtomicBool::new(true)));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_is_closed_and_its_bytes_go_on() {
+    fn a_descriptor_is_closed_and_its_bytes_are_forwarded() {
         let (source, from) = Stream::pair().unwrap();
         let (to, sink) = Stream::pair().unwrap();
         let (read_end, write_end) = rustix::pipe::pipe().unwrap();

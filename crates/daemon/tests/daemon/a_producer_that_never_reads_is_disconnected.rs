@@ -1,14 +1,14 @@
-//! What is queued for a producer is bounded, and beyond the bound it is given up.
+//! The queue for a producer is bounded. If it is full, the service disconnects the producer.
 
-use crate::lab::{DEADLINE, Lab, barrier};
+use crate::harness::{DEADLINE, Harness, barrier};
 use esatto_ipc::frame::encode;
 use esatto_ipc::{Error, Stream};
 
 #[test]
-fn and_nobody_else_notices() {
-    let lab = Lab::start();
-    let mut consumer = lab.consumer();
-    let stream = Stream::connect(&lab.daemon.producers()[0], DEADLINE).unwrap();
+fn other_clients_are_served() {
+    let harness = Harness::start();
+    let mut consumer = harness.consumer();
+    let stream = Stream::connect(&harness.daemon.producers()[0], DEADLINE).unwrap();
     let mut calls = Vec::new();
     for id in 0..1000 {
         encode::invoke_method(&mut calls, id, 1, 99, &[], false).unwrap();
@@ -16,7 +16,7 @@ fn and_nobody_else_notices() {
     let mut sent = 0;
     let disconnected = loop {
         match stream.send(&calls[sent % calls.len()..], None) {
-            // The service is busy: it reads all the same.
+            // The service is busy, but it still reads.
             Ok(0) => std::thread::yield_now(),
             Ok(n) => sent += n,
             Err(Error::Disconnected) => break true,
@@ -28,5 +28,5 @@ fn and_nobody_else_notices() {
     };
     assert!(disconnected, "the service has taken {sent} bytes of calls whose answers nobody reads");
     barrier(&mut consumer);
-    assert_eq!(lab.daemon.stats().stalled_peers, 1);
+    assert_eq!(harness.daemon.stats().stalled_peers, 1);
 }

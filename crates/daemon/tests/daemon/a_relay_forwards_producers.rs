@@ -1,4 +1,4 @@
-//! A relay between producers and the service of another machine, which here is this one.
+//! A relay between producers and the service of another machine, which in these tests is this one.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use esatto_ipc::{Address, BlockingClient, Family, Frame, FrameBody, FrameDecoder
 use esatto_protozero::Owned as _;
 use esatto_schema::{InitializeConnectionRequest, InitializeConnectionResponse, TraceConfig, TracePacketReader};
 
-use crate::lab::{DEADLINE, Folder, Lab, Producer, barrier, config, enable, packet, read, tcp_address};
+use crate::harness::{DEADLINE, Folder, Harness, Producer, barrier, config, enable, packet, read, tcp_address};
 
 const HINT: &[u8] = b"another machine";
 
@@ -18,7 +18,7 @@ const HINT: &[u8] = b"another machine";
 struct TwoMachines {
     relay: RelayHandle,
     guest: Address,
-    lab: Lab,
+    harness: Harness,
 }
 
 fn relay(folder: &Folder, service: Address) -> (RelayHandle, Address) {
@@ -32,17 +32,17 @@ fn relay(folder: &Folder, service: Address) -> (RelayHandle, Address) {
 impl TwoMachines {
     fn start() -> Self {
         let service = tcp_address();
-        let lab = Lab::start_with(|options| {
+        let harness = Harness::start_with(|options| {
             options.producers.push(service.clone());
             options.relay_endpoints = RelayEndpoints::On(vec![service.clone()]);
         });
-        let (relay, guest) = relay(&lab.folder, service);
-        Self { relay, guest, lab }
+        let (relay, guest) = relay(&harness.folder, service);
+        Self { relay, guest, harness }
     }
 
     /// A consumer that records on all machines.
     fn consumer(&self) -> BlockingClient {
-        let mut consumer = self.lab.consumer();
+        let mut consumer = self.harness.consumer();
         let wish = TraceConfig { trace_all_machines: Some(true), ..config() };
         consumer.send("EnableTracing", &enable(wish), None).unwrap();
         barrier(&mut consumer);
@@ -50,7 +50,7 @@ impl TwoMachines {
     }
 }
 
-/// Lengths of the packets of `spec.test` from the guest.
+/// Returns the lengths of the packets of `spec.test` from the guest.
 fn guest_packets(packets: &[Vec<u8>]) -> Vec<usize> {
     let packets = packets.iter().map(|packet| TracePacketReader::parse(packet).unwrap());
     let guests = packets.filter(|packet| packet.machine_id() == Some(machine_id(HINT)));
@@ -58,7 +58,7 @@ fn guest_packets(packets: &[Vec<u8>]) -> Vec<usize> {
 }
 
 #[test]
-fn in_their_own_name() {
+fn packets_name_the_user_and_process_of_the_producer() {
     let machines = TwoMachines::start();
     let mut consumer = machines.consumer();
     let mut producer = Producer::connect(&machines.guest);
@@ -73,9 +73,10 @@ fn in_their_own_name() {
     assert_eq!(packet.map(|packet| (packet.trusted_uid(), packet.trusted_pid())), Some((Some(uid), Some(pid))));
 }
 
-/// A service on this machine passes a descriptor whose `close` blocks: producers of others go on.
+/// A service on this machine passes a descriptor whose `close` blocks: other producers are still
+/// served.
 #[test]
-fn whatever_the_service_passes() {
+fn a_descriptor_from_the_service_does_not_block_producers() {
     let folder = Folder::create();
     let address = Address::Path(folder.path("service"));
     let service = esatto_ipc::Listener::bind(&address).unwrap();
@@ -99,8 +100,8 @@ fn whatever_the_service_passes() {
     let _control = accept();
     let mut first = UnixStream::connect(guest.to_string()).unwrap();
     let its_service = accept();
-    // The producer does not read, so the relay takes nothing more at some point. Then what is passed
-    // is kept by the kernel alone, and whoever receives it is the last to close it.
+    // The producer does not read, so at some point the relay reads no more. Then the kernel alone
+    // holds the passed descriptor, and the process that receives it is the last to close it.
     let (mut sent, mut refused) = (0, 0);
     while refused < 100 {
         match its_service.send(&[0; 4096], None).unwrap() {
@@ -123,11 +124,11 @@ fn whatever_the_service_passes() {
 }
 
 #[test]
-fn and_tells_of_its_machine_and_clocks() {
+fn the_trace_has_the_machine_and_clocks_of_the_relay() {
     let machines = TwoMachines::start();
     let mut consumer = machines.consumer();
     let (mut info, mut clocks) = (None, None);
-    // The relay talks on its own; each trace tells what was known then.
+    // The relay sends these by itself; each trace has what was known at its begin.
     while info.is_none() || clocks.is_none() {
         for packet in read(&mut consumer) {
             let packet = TracePacketReader::parse(&packet).unwrap();
@@ -142,13 +143,13 @@ fn and_tells_of_its_machine_and_clocks() {
             }
         }
     }
-    // The cycle counter is where there is one.
+    // Not every architecture has a cycle counter.
     let each = if cfg!(target_arch = "x86_64") { 7 } else { 6 };
     assert_eq!((info, clocks), (Some(b"guest1".to_vec()), Some(vec![each, each])));
 }
 
 #[test]
-fn up_to_the_last_commit_of_one_that_is_gone() {
+fn the_last_commits_of_an_ended_producer_arrive() {
     let machines = TwoMachines::start();
     let mut consumer = machines.consumer();
     let mut producer = Producer::connect(&machines.guest);
@@ -162,7 +163,7 @@ fn up_to_the_last_commit_of_one_that_is_gone() {
     }
     drop(producer);
     let mut found = 0;
-    // The relay passes on that it is gone, behind its last bytes.
+    // The relay reports the end of the producer after its last bytes.
     while found < 300 {
         found += guest_packets(&read(&mut consumer)).len();
     }
@@ -170,7 +171,7 @@ fn up_to_the_last_commit_of_one_that_is_gone() {
 }
 
 #[test]
-fn and_turns_them_away_while_there_is_no_service() {
+fn producers_are_disconnected_while_there_is_no_service() {
     let service = tcp_address();
     let folder = Folder::create();
     let (_relay, guest) = relay(&folder, service.clone());
@@ -178,12 +179,12 @@ fn and_turns_them_away_while_there_is_no_service() {
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap(), 0, "closed");
 
-    let _lab = Lab::start_with(|options| options.producers.push(service));
+    let _lab = Harness::start_with(|options| options.producers.push(service));
     Producer::connect(&guest);
 }
 
 #[test]
-fn without_the_memory_that_they_offer() {
+fn memory_that_a_producer_offers_is_not_used() {
     let machines = TwoMachines::start();
     let mut producer = BlockingClient::connect(&machines.guest, "ProducerPort", DEADLINE).unwrap();
     let region = esatto_shm::MappedRegion::create(16 << 10).unwrap();
@@ -200,7 +201,7 @@ fn without_the_memory_that_they_offer() {
 }
 
 #[test]
-fn and_leaves_no_socket_behind() {
+fn the_socket_file_is_removed_at_the_end() {
     let machines = TwoMachines::start();
     let path = machines.guest.as_path().unwrap().to_owned();
     let mut producer = UnixStream::connect(&path).unwrap();
@@ -209,7 +210,7 @@ fn and_leaves_no_socket_behind() {
     assert!(second.is_err(), "a live socket is not stolen");
     drop(machines.relay);
     assert!(!path.exists());
-    // Closed, whether the relay had come to accept it or not.
+    // The relay may or may not have accepted this connection before it ended.
     match producer.read(&mut [0]) {
         Ok(0) => {}
         Err(e) if e.kind() == ErrorKind::ConnectionReset => {}
@@ -218,13 +219,13 @@ fn and_leaves_no_socket_behind() {
 }
 
 #[test]
-fn but_never_to_itself() {
+fn a_relay_to_itself_is_refused() {
     let address = Address::Abstract(b"esatto-relay-to-itself".to_vec());
     let error = Relay::bind(RelayOptions::new(address.clone(), address)).unwrap_err().to_string();
     assert!(error.contains("@esatto-relay-to-itself"), "{error}");
 }
 
-/// A service that speaks the protocol only as far as a test wants it to.
+/// A service that implements the protocol only as far as a test needs it.
 struct FakeService(TcpListener);
 
 impl FakeService {
@@ -240,7 +241,8 @@ impl FakeService {
         Conversation { stream, decoder: FrameDecoder::new() }
     }
 
-    /// The next connection that is a producer's, not the relay's own: the first call on it is not for the relay port.
+    /// Accepts the next connection of a producer. It skips the relay's own connection, whose first
+    /// call binds the relay port.
     fn accept_producer(&self) -> Conversation {
         loop {
             let mut conversation = self.accept();
@@ -258,7 +260,7 @@ struct Conversation {
 }
 
 impl Conversation {
-    /// Hands the next frame to `look`.
+    /// Passes the next frame to `look`.
     fn next<T>(&mut self, look: impl FnOnce(&Frame<'_>) -> T) -> T {
         while !self.decoder.has_frame() {
             let mut bytes = [0; 4096];
@@ -271,12 +273,12 @@ impl Conversation {
 }
 
 #[test]
-fn and_asks_an_old_service_only_for_clocks() {
+fn an_old_service_gets_only_clocks() {
     let (service, address) = FakeService::bind();
     let folder = Folder::create();
     let (_relay, _) = relay(&folder, address);
     let mut control = service.accept();
-    // As of v43 to v49.
+    // The port of v43 to v49.
     const PORT: Port = Port { name: "RelayPort", methods: &["SyncClock"] };
     let mut host = Host::new([PORT].into(), Peer::remote(Family::Inet, "127.0.0.1".to_owned()));
     let mut calls = Vec::new();
@@ -300,7 +302,7 @@ fn and_asks_an_old_service_only_for_clocks() {
 }
 
 #[test]
-fn and_comes_again_if_the_service_does_not_know_relays() {
+fn a_service_without_a_relay_port_is_tried_again() {
     let (service, address) = FakeService::bind();
     let folder = Folder::create();
     let (_relay, _) = relay(&folder, address);
@@ -316,19 +318,19 @@ fn and_comes_again_if_the_service_does_not_know_relays() {
 }
 
 #[test]
-fn no_faster_than_the_service_reads() {
+fn a_slow_service_slows_down_the_producer() {
     let (service, address) = FakeService::bind();
     let folder = Folder::create();
     let (_relay, guest) = relay(&folder, address);
     let mut producer = UnixStream::connect(guest.as_path().unwrap()).unwrap();
-    // A frame for `accept_producer` to know it by.
+    // `accept_producer` recognizes the connection by this frame.
     producer.write_all(b"\x02\0\0\0\x10\x07").unwrap();
     let mut conversation = service.accept_producer();
     producer.set_nonblocking(true).unwrap();
     let mut sent = 0_u64;
     let mut refused = 0;
     let bytes: Vec<u8> = (0..=255).cycle().take(1 << 16).collect();
-    // Full when nothing was taken for a while: the sockets on the way have buffers of their own.
+    // The way is full when nothing is taken for a while: the sockets have buffers of their own.
     while refused < 100 {
         match producer.write(&bytes[(sent % 256) as usize..]) {
             Ok(n) => {

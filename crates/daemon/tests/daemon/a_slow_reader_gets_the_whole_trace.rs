@@ -1,6 +1,6 @@
-//! A consumer that reads slowly, or stops for a while, holds nobody up and loses nothing.
+//! A consumer that reads slowly, or pauses, delays no other client and loses nothing.
 
-use crate::lab::{DEADLINE, Lab, barrier, config, enable, packet, slices};
+use crate::harness::{DEADLINE, Harness, barrier, config, enable, packet, slices};
 use std::time::Duration;
 
 /// More than all buffers between the service and the consumer hold together.
@@ -8,24 +8,25 @@ const PACKETS: usize = 400;
 const PACKET_BYTES: usize = 20_000;
 
 #[test]
-fn and_holds_nobody_up() {
-    let lab = Lab::start();
-    let mut slow = lab.consumer();
+fn other_clients_are_served_meanwhile() {
+    let harness = Harness::start();
+    let mut slow = harness.consumer();
     slow.send("EnableTracing", &enable(config()), None).unwrap();
     barrier(&mut slow);
-    let mut producer = lab.producer();
+    let mut producer = harness.producer();
     producer.await_start();
     for _ in 0..PACKETS {
         producer.commit(&packet(PACKET_BYTES));
     }
 
     let reading = slow.send("ReadBuffers", &[], None).unwrap();
-    // It does not read. Everybody else is served: this takes a fresh connection and a full round.
+    // The consumer does not read. The service still serves others: this takes a new connection and
+    // a full round.
     for _ in 0..3 {
-        barrier(&mut lab.consumer());
+        barrier(&mut harness.consumer());
         producer.commit(&packet(10));
     }
-    assert_eq!(lab.daemon.stats().stalled_peers, 0);
+    assert_eq!(harness.daemon.stats().stalled_peers, 0);
 
     let mut bytes = 0;
     loop {
@@ -39,15 +40,15 @@ fn and_holds_nobody_up() {
 }
 
 #[test]
-fn requests_of_one_that_does_not_read_its_replies_are_not_handled_any_more() {
-    let lab = Lab::start();
-    let mut deaf = lab.consumer();
-    // Requests are small, replies are not: left alone, this would queue many megabytes.
+fn requests_wait_while_a_consumer_does_not_read_replies() {
+    let harness = Harness::start();
+    let mut deaf = harness.consumer();
+    // Requests are small, but replies are large: without a bound, this would queue many megabytes.
     for _ in 0..50_000 {
         deaf.send("QueryServiceState", &[], None).unwrap();
     }
-    barrier(&mut lab.consumer());
-    // As soon as it reads, it gets on: not one of its requests is lost.
+    barrier(&mut harness.consumer());
+    // As soon as the consumer reads, the service continues: no request is lost.
     let mut replies = 0;
     while replies < 50_000 {
         let reply = deaf.next_reply(Some(DEADLINE)).unwrap();

@@ -19,16 +19,16 @@ const INIT: u32 = 26;
 const INTERRUPT: u32 = 36;
 const BATCH_FORGET: u32 = 42;
 const ENOSYS: i32 = 38;
-/// The only file beside the root, which is 1.
+/// Node of the only file; the root is 1.
 const FILE: u64 = 2;
 
-/// The file system, until it is dropped: then all calls that hang end.
+/// The mounted file system. When it is dropped, all blocked calls end.
 pub(crate) struct Fuse {
     folder: PathBuf,
 }
 
 impl Fuse {
-    /// Needs root and `/dev/fuse`.
+    /// Mounts the file system. Needs root and `/dev/fuse`.
     pub(crate) fn mount(folder: PathBuf) -> std::io::Result<Self> {
         let device = File::options().read(true).write(true).open("/dev/fuse")?;
         std::fs::create_dir(&folder)?;
@@ -46,14 +46,14 @@ impl Fuse {
 
 impl Drop for Fuse {
     fn drop(&mut self) {
-        // By force: requests that wait are given up. It may be busy all the same, then it goes with
-        // its last user.
+        // Unmount by force, which aborts waiting requests. If the file system is still busy, it
+        // ends with its last user.
         let _ = unmount(&self.folder, UnmountFlags::FORCE);
         let _ = unmount(&self.folder, UnmountFlags::DETACH);
     }
 }
 
-/// Answers until it is unmounted.
+/// Answers requests until the file system is unmounted.
 fn serve(mut device: File) {
     let mut request = vec![0; 256 << 10];
     while let Ok(len) = device.read(&mut request) {
@@ -62,7 +62,7 @@ fn serve(mut device: File) {
         let long = |at: usize| u64::from_ne_bytes(request[at..at + 8].try_into().unwrap());
         let (opcode, unique, node) = (word(4), long(8), long(16));
         let (error, answer) = match opcode {
-            // What nobody answers.
+            // Requests without an answer.
             FLUSH | FORGET | INTERRUPT | BATCH_FORGET => continue,
             INIT => (0, words(&[7, 31, 0, 0, 0, 4096, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
             LOOKUP => (0, [longs(&[FILE, 0, 3600, 3600]), words(&[0, 0]), attributes(FILE)].concat()),

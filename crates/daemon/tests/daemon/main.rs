@@ -1,19 +1,19 @@
-//! The daemon over real sockets: one file per promise.
+//! Tests of the daemon over real sockets, one file per promise.
 
 mod fuse;
-mod lab;
+mod harness;
 
 mod a_blocked_file_does_not_stop_the_service;
-mod a_client_that_reads_no_more_sends_no_more;
-mod a_file_whose_close_never_ends_stops_nobody;
+mod a_client_that_stops_reading_is_disconnected;
+mod a_descriptor_that_never_closes_delays_no_other_user;
+mod a_flood_of_calls_does_not_delay_other_clients;
 mod a_producer_that_never_reads_is_disconnected;
 mod a_relay_forwards_producers;
 mod a_slow_reader_gets_the_whole_trace;
-mod an_urgent_byte_is_a_byte;
-mod nobody_waits_for_a_flood;
-mod producers_elsewhere_get_no_shared_memory;
-mod relays_are_served_where_they_are_wanted;
+mod an_urgent_byte_is_an_ordinary_byte;
+mod bytes_held_for_all_clients_are_bounded;
+mod relays_are_served_only_on_relay_endpoints;
+mod remote_producers_send_chunks_by_value;
 mod stopping_leaves_nothing_behind;
 mod the_last_commits_of_a_dying_producer_are_kept;
 mod trace_files_are_written_by_the_service;
-mod what_waits_for_all_clients_is_bounded;

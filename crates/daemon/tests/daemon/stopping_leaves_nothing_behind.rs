@@ -1,17 +1,17 @@
-//! The end of a daemon: connections closed, socket files removed, threads ended.
+//! When a daemon ends, it closes connections, removes socket files and ends its threads.
 
-use crate::lab::{DEADLINE, Lab, barrier, config, enable};
+use crate::harness::{DEADLINE, Harness, barrier, config, enable};
 use esatto_daemon::{Daemon, Options};
 use esatto_ipc::{Address, Error};
 
 #[test]
-fn neither_sockets_nor_connections() {
-    let lab = Lab::start();
-    let mut consumer = lab.consumer();
+fn sockets_are_removed_and_connections_closed() {
+    let harness = Harness::start();
+    let mut consumer = harness.consumer();
     consumer.send("EnableTracing", &enable(config()), None).unwrap();
     barrier(&mut consumer);
-    let _producer = lab.producer();
-    let Lab { daemon, folder } = lab;
+    let _producer = harness.producer();
+    let Harness { daemon, folder } = harness;
     assert!(folder.path("p").exists() && folder.path("c").exists());
     daemon.stop();
     assert!(!folder.path("p").exists() && !folder.path("c").exists());
@@ -25,10 +25,10 @@ fn neither_sockets_nor_connections() {
 }
 
 #[test]
-fn nor_does_a_start_that_fails() {
-    let lab = Lab::start();
-    let producer = lab.folder.path("other");
-    let options = Options::new(Address::Path(producer.clone()), lab.daemon.consumer().clone());
+fn a_failed_start_leaves_no_socket() {
+    let harness = Harness::start();
+    let producer = harness.folder.path("other");
+    let options = Options::new(Address::Path(producer.clone()), harness.daemon.consumer().clone());
     let error = Daemon::bind(options).unwrap_err().to_string();
     assert!(error.contains("already listening") && error.contains("/c"), "{error}");
     assert!(!producer.exists());

@@ -1,26 +1,26 @@
-//! A process that ends does not wait for answers: what it sent before is in the trace all the same.
+//! A process that ends does not wait for replies, but the trace still has what it sent before.
 
-use crate::lab::{DEADLINE, Lab, barrier, config, enable, packet, slices};
+use crate::harness::{DEADLINE, Harness, barrier, config, enable, packet, slices};
 
 const ROUNDS: usize = 20;
 const PACKETS: usize = 30;
 
 #[test]
-fn although_it_cannot_be_answered() {
-    let lab = Lab::start();
-    let mut consumer = lab.consumer();
+fn even_if_it_reads_no_replies() {
+    let harness = Harness::start();
+    let mut consumer = harness.consumer();
     consumer.send("EnableTracing", &enable(config()), None).unwrap();
     barrier(&mut consumer);
     for _ in 0..ROUNDS {
-        let mut producer = lab.producer();
+        let mut producer = harness.producer();
         producer.await_start();
         for _ in 0..PACKETS {
             producer.send(&packet(500));
         }
-        // Gone, with a socket full of calls, and of answers that it never read.
+        // It ends with a socket full of calls, and of replies that it never read.
         drop(producer);
     }
-    // The flush is over when the producers have answered or are gone.
+    // The flush ends when all producers have answered or have disconnected.
     assert!(consumer.call("Flush", &[], Some(DEADLINE)).unwrap().success);
     let reading = consumer.send("ReadBuffers", &[], None).unwrap();
     let mut found = 0;

@@ -1,6 +1,6 @@
-//! `write_into_file`: into a file that the consumer brings, or one that the service creates.
+//! `write_into_file` with a file that the consumer brings, or that the service creates.
 
-use crate::lab::{DEADLINE, Lab, config, enable, packet};
+use crate::harness::{DEADLINE, Harness, config, enable, packet};
 use esatto_schema::{EnableTracingResponseReader, TraceConfig};
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,12 +10,12 @@ fn streaming() -> TraceConfig {
     TraceConfig { write_into_file: Some(true), file_write_period_ms: Some(100), ..config() }
 }
 
-/// Records one packet; returns the error that ended the session.
-fn record(lab: &Lab, config: TraceConfig, file: Option<File>) -> Option<String> {
-    let mut consumer = lab.consumer();
+/// Records one packet. Returns the error that ended the session.
+fn record(harness: &Harness, config: TraceConfig, file: Option<File>) -> Option<String> {
+    let mut consumer = harness.consumer();
     let enabled = consumer.send("EnableTracing", &enable(config), file.map(Into::into)).unwrap();
     consumer.call("QueryCapabilities", &[], Some(DEADLINE)).unwrap();
-    let mut producer = lab.producer();
+    let mut producer = harness.producer();
     producer.await_start();
     producer.commit(&packet(100));
     consumer.call("DisableTracing", &[], Some(DEADLINE)).unwrap();
@@ -32,39 +32,39 @@ fn assert_recorded(path: &Path) {
 
 #[test]
 fn into_a_file_that_the_consumer_brings() {
-    let lab = Lab::start();
-    let path = lab.folder.path("trace");
-    assert_eq!(record(&lab, streaming(), Some(File::create(&path).unwrap())), None);
+    let harness = Harness::start();
+    let path = harness.folder.path("trace");
+    assert_eq!(record(&harness, streaming(), Some(File::create(&path).unwrap())), None);
     assert_recorded(&path);
-    assert_eq!(lab.daemon.stats().file_bytes_written, std::fs::metadata(path).unwrap().len());
+    assert_eq!(harness.daemon.stats().file_bytes_written, std::fs::metadata(path).unwrap().len());
 }
 
 #[test]
-fn into_one_that_it_creates() {
-    let lab = Lab::start();
-    let path = lab.folder.path("trace");
+fn into_a_file_that_it_creates() {
+    let harness = Harness::start();
+    let path = harness.folder.path("trace");
     let config = TraceConfig { output_path: Some(path.to_str().unwrap().into()), ..streaming() };
-    assert_eq!(record(&lab, config.clone(), None), None);
+    assert_eq!(record(&harness, config.clone(), None), None);
     assert_recorded(&path);
     assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o644);
-    // Not over one that is there already.
-    let mut consumer = lab.consumer();
+    // The service does not overwrite an existing file.
+    let mut consumer = harness.consumer();
     let reply = consumer.call("EnableTracing", &enable(config), Some(DEADLINE)).unwrap();
     assert!(EnableTracingResponseReader::new(&reply.body).error().is_some_and(|error| !error.is_empty()));
 }
 
 #[test]
 fn completely_even_if_the_service_is_stopped() {
-    let lab = Lab::start();
-    let path = lab.folder.path("trace");
+    let harness = Harness::start();
+    let path = harness.folder.path("trace");
     let config = TraceConfig { file_write_period_ms: Some(3_600_000), ..streaming() };
-    let mut consumer = lab.consumer();
+    let mut consumer = harness.consumer();
     let file = File::create(&path).unwrap();
     consumer.send("EnableTracing", &enable(config), Some(file.into())).unwrap();
-    let mut producer = lab.producer();
+    let mut producer = harness.producer();
     producer.await_start();
     producer.commit(&packet(100));
-    let Lab { daemon, folder: _folder } = lab;
+    let Harness { daemon, folder: _folder } = harness;
     daemon.stop();
     assert_recorded(&path);
 }

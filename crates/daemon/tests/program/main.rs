@@ -1,16 +1,16 @@
-//! The program `traced`: one file per promise.
+//! Tests of the program `traced`, one file per promise.
 
-mod lab;
+mod harness;
 
-mod a_manager_is_told_how_it_goes;
-mod a_mistake_is_one_line_and_status_1;
-mod a_signal_completes_files;
-mod access_is_what_was_asked_for;
-mod descriptors_may_run_out;
-mod it_goes_into_the_background;
-mod it_has_one_thread;
-mod it_listens_where_it_is_told;
+mod a_signal_completes_trace_files;
+mod an_error_is_one_line_and_status_1;
+mod an_idle_daemon_has_one_thread;
+mod background_mode_leaves_the_terminal;
+mod connected_clients_are_served_without_free_descriptors;
 #[path = "../../../../tests/src/skip.rs"]
 #[allow(unreachable_pub, reason = "shared with the tests of the whole system")]
 mod skip;
+mod socket_files_get_the_configured_access;
 mod sockets_are_inherited;
+mod the_service_manager_gets_messages;
+mod traced_listens_on_configured_addresses;

@@ -1,7 +1,7 @@
-//! A client that shuts down its reading side has ended, as far as the service can know: it must not
-//! go on sending, because connections that end are dealt with before all others.
+//! If a client shuts down its reading side, the service treats it as ended. It must not send more,
+//! because the loop handles ending connections before all others.
 
-use crate::lab::{DEADLINE, Lab, barrier};
+use crate::harness::{DEADLINE, Harness, barrier};
 use esatto_ipc::frame::encode;
 use esatto_ipc::{Error, Stream};
 
@@ -9,13 +9,13 @@ use esatto_ipc::{Error, Stream};
 const MAX_SENT: usize = 16 << 20;
 
 #[test]
-fn whatever_it_sends() {
-    let lab = Lab::start();
-    let mut consumer = lab.consumer();
-    let stream = Stream::connect(&lab.daemon.producers()[0], DEADLINE).unwrap();
+fn while_it_still_sends() {
+    let harness = Harness::start();
+    let mut consumer = harness.consumer();
+    let stream = Stream::connect(&harness.daemon.producers()[0], DEADLINE).unwrap();
     stream.shutdown_read();
-    // Answers to calls that nobody knows. They are short, so that the service is slower than this
-    // thread and always finds some more.
+    // Replies to unknown calls. They are short, so that the service is slower than this thread and
+    // always finds more of them.
     let mut calls = Vec::new();
     for id in 0..10_000 {
         encode::invoke_method(&mut calls, id, 1, 99, &[], false).unwrap();

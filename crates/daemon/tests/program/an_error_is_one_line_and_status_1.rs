@@ -1,6 +1,6 @@
-//! What is wrong with a command line or an address is told in one line that names it.
+//! A mistake in the command line or an address leads to one line that names it.
 
-use crate::lab::{Lab, Running, assert_serves, output};
+use crate::harness::{Harness, Running, assert_serves, output};
 use std::process::Command;
 
 fn complaint(command: &mut Command) -> String {
@@ -12,7 +12,7 @@ fn complaint(command: &mut Command) -> String {
 
 #[test]
 fn on_the_command_line() {
-    let lab = Lab::new();
+    let harness = Harness::new();
     for (args, want) in [
         (&["--nothing"][..], "--nothing"),
         (&["--ver"], "--verbose or --version"),
@@ -24,15 +24,15 @@ fn on_the_command_line() {
         (&["--set-socket-permissions", "0:0666:0:0690"], "\"0690\""),
         (&["--set-socket-permissions", "no-such-group:0666:0:0660"], "\"no-such-group\""),
     ] {
-        let line = complaint(lab.traced().args(args));
+        let line = complaint(harness.traced().args(args));
         assert!(line.contains(want), "{args:?}: {line}");
     }
-    assert!(!lab.path("p").exists() && !lab.path("c").exists());
+    assert!(!harness.path("p").exists() && !harness.path("c").exists());
 }
 
 #[test]
 fn in_the_environment() {
-    let lab = Lab::new();
+    let harness = Harness::new();
     let long = format!("/tmp/{}", "x".repeat(200));
     for (variable, value, want) in [
         ("PERFETTO_PRODUCER_SOCK_NAME", "a:b:1", "a:b:1"),
@@ -41,22 +41,22 @@ fn in_the_environment() {
         ("PERFETTO_CONSUMER_SOCK_NAME", &long, "106"),
         ("PERFETTO_CONSUMER_SOCK_NAME", "/nowhere/at/all", "/nowhere/at/all"),
     ] {
-        let line = complaint(lab.traced().env(variable, value));
+        let line = complaint(harness.traced().env(variable, value));
         assert!(line.contains(want), "{variable}={value}: {line}");
-        assert!(!lab.path("p").exists(), "nothing is left behind");
+        assert!(!harness.path("p").exists(), "nothing is left behind");
     }
 }
 
 #[test]
-fn of_a_second_one_at_either_socket() {
-    let lab = Lab::new();
-    let mut first = Running::start(&lab, &mut lab.traced());
-    assert_serves(&lab.producer(), &lab.consumer());
+fn if_another_service_has_one_of_the_sockets() {
+    let harness = Harness::new();
+    let mut first = Running::start(&harness, &mut harness.traced());
+    assert_serves(&harness.producer(), &harness.consumer());
     for (variable, taken) in [("PERFETTO_CONSUMER_SOCK_NAME", "p"), ("PERFETTO_PRODUCER_SOCK_NAME", "c")] {
-        let line = complaint(lab.traced().env(variable, lab.path("other")));
-        assert!(line.contains("already listening") && line.contains(lab.path(taken).to_str().unwrap()), "{line}");
-        assert!(!lab.path("other").exists());
+        let line = complaint(harness.traced().env(variable, harness.path("other")));
+        assert!(line.contains("already listening") && line.contains(harness.path(taken).to_str().unwrap()), "{line}");
+        assert!(!harness.path("other").exists());
     }
-    assert_serves(&lab.producer(), &lab.consumer());
+    assert_serves(&harness.producer(), &harness.consumer());
     first.stop();
 }

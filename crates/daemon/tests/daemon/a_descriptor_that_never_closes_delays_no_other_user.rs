@@ -1,8 +1,8 @@
-//! A client passes files of its own file system, which never answers when one is closed: no signal
-//! ends that.
+//! A client passes files of its own file system, which never answers when one is closed. No signal
+//! can interrupt that `close`.
 
 use crate::fuse::Fuse;
-use crate::lab::{DEADLINE, Folder, Lab, barrier, config, enable, packet, read, skip};
+use crate::harness::{DEADLINE, Folder, Harness, barrier, config, enable, packet, read, skip};
 use esatto_ipc::Stream;
 use esatto_ipc::frame::encode;
 use std::os::fd::AsFd as _;
@@ -11,31 +11,31 @@ use std::os::fd::AsFd as _;
 const MAX_PASSED: usize = 64;
 
 #[test]
-fn and_who_passes_too_many_may_pass_no_more() {
+fn a_client_that_passes_too_many_is_disconnected() {
     let folder = Folder::create();
     let fuse = match Fuse::mount(folder.path("fuse")) {
         Ok(fuse) => fuse,
         Err(e) => return skip(&format!("no file system of our own: {e}")),
     };
-    let lab = Lab::start();
-    let mut consumer = lab.consumer();
+    let harness = Harness::start();
+    let mut consumer = harness.consumer();
     consumer.send("EnableTracing", &enable(config()), None).unwrap();
     barrier(&mut consumer);
-    let mut bystander = lab.producer();
+    let mut bystander = harness.producer();
     bystander.await_start();
     bystander.commit(&packet(500));
 
-    // It is never closed here, or this would hang as well.
+    // The file must never be closed here, or this test would hang.
     let file = std::mem::ManuallyDrop::new(fuse.open());
-    let attacker = Stream::connect(&lab.daemon.producers()[0], DEADLINE).unwrap();
+    let attacker = Stream::connect(&harness.daemon.producers()[0], DEADLINE).unwrap();
     let mut frame = Vec::new();
     encode::request_error(&mut frame, 1);
     let (mut passed, mut packets) = (0, 1);
-    // More than may wait stay in the kernel, which takes no more at some point (0 bytes are sent).
-    // When the file has not been closed for a while, the connection ends.
+    // Further descriptors stay in the kernel, which at some point takes no more (0 bytes are sent).
+    // When the file stays open for too long, the service ends the connection.
     while let Ok(sent) = attacker.send(&frame, Some(file.as_fd())) {
         passed += usize::from(sent > 0);
-        // Each is received before the next is sent.
+        // The service receives each before the next is sent.
         if packets <= MAX_PASSED {
             bystander.commit(&packet(500));
             packets += 1;
@@ -43,41 +43,41 @@ fn and_who_passes_too_many_may_pass_no_more() {
         barrier(&mut consumer);
     }
     assert!(passed >= MAX_PASSED, "{passed}");
-    // Connections of the same user that pass nothing are served.
-    barrier(&mut lab.consumer());
+    // The service still serves connections of the same user that pass no descriptor.
+    barrier(&mut harness.consumer());
     let found = read(&mut consumer);
     let whole = |packet: &&Vec<u8>| packet.windows(500).any(|part| part == [b'x'; 500]);
     assert_eq!(found.iter().filter(whole).count(), packets, "packets of the bystander");
     drop(fuse);
 }
 
-/// While a connection waits, its socket is readable. The loop must not look at it again and again.
+/// While a connection waits, its socket is readable. The loop must not poll it again and again.
 #[test]
-fn and_the_service_sleeps_while_a_descriptor_waits() {
+fn the_service_sleeps_while_a_descriptor_waits() {
     let folder = Folder::create();
     let fuse = match Fuse::mount(folder.path("fuse")) {
         Ok(fuse) => fuse,
         Err(e) => return skip(&format!("no file system of our own: {e}")),
     };
-    let lab = Lab::start();
+    let harness = Harness::start();
     let file = std::mem::ManuallyDrop::new(fuse.open());
-    let attacker = Stream::connect(&lab.daemon.producers()[0], DEADLINE).unwrap();
+    let attacker = Stream::connect(&harness.daemon.producers()[0], DEADLINE).unwrap();
     let mut frame = Vec::new();
     encode::request_error(&mut frame, 1);
-    // As many as may wait, one that the connection keeps until the next, and one too many.
+    // As many as may wait, one that the connection keeps until the next one, and one too many.
     for _ in 0..MAX_PASSED + 2 {
         assert!(attacker.send(&frame, Some(file.as_fd())).unwrap() > 0);
-        // Each is received before the next is sent, but the last.
-        barrier(&mut lab.consumer());
+        // The service receives each but the last before the next is sent.
+        barrier(&mut harness.consumer());
     }
-    let before = lab.daemon.stats().rounds;
-    // Whatever it is told, it waits for the end.
+    let before = harness.daemon.stats().rounds;
+    // Ignore all replies until the connection ends.
     let patience = rustix::event::Timespec { tv_sec: DEADLINE.as_secs() as i64, tv_nsec: 0 };
     while attacker.recv(&mut [0; 4096]).unwrap().is_none_or(|received| received.len > 0) {
         let mut fds = [rustix::event::PollFd::new(&attacker, rustix::event::PollFlags::IN)];
         assert_eq!(rustix::event::poll(&mut fds, Some(&patience)).unwrap(), 1, "it is never closed");
     }
-    let rounds = lab.daemon.stats().rounds - before;
+    let rounds = harness.daemon.stats().rounds - before;
     assert!(rounds < 500, "{rounds} rounds until the connection was closed");
     drop(fuse);
 }

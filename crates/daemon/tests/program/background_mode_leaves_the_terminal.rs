@@ -1,19 +1,19 @@
-//! `--background`: back at once, with the pid of a process that has left the terminal and serves.
+//! `--background` returns at once with the pid of a process that serves without a terminal.
 
-use crate::lab::{Lab, assert_serves, output, wait_until};
+use crate::harness::{Harness, assert_serves, output, wait_until};
 use rustix::process::{Pid, Signal, getsid, kill_process, test_kill_process};
 use std::path::Path;
 
 #[test]
-fn where_clients_can_connect_when_it_is_back() {
-    let lab = Lab::new();
-    let (status, stdout, stderr) = output(lab.traced().arg("--background"));
+fn clients_can_connect_when_the_command_returns() {
+    let harness = Harness::new();
+    let (status, stdout, stderr) = output(harness.traced().arg("--background"));
     assert!(status.success(), "{stderr}");
     let pid = stdout.strip_suffix('\n').expect("one line").parse().unwrap();
     let pid = Pid::from_raw(pid).unwrap();
-    // Not waited for: it is there already.
-    assert!(lab.path("p").exists() && lab.path("c").exists());
-    assert_serves(&lab.producer(), &lab.consumer());
+    // No wait is needed: the service is ready.
+    assert!(harness.path("p").exists() && harness.path("c").exists());
+    assert_serves(&harness.producer(), &harness.consumer());
 
     let proc = Path::new("/proc").join(pid.as_raw_nonzero().to_string());
     assert_eq!(getsid(Some(pid)).unwrap(), pid, "a session of its own");
@@ -23,16 +23,16 @@ fn where_clients_can_connect_when_it_is_back() {
     }
     kill_process(pid, Signal::TERM).unwrap();
     wait_until("its end", || {
-        test_kill_process(pid).err().or_else(|| (!lab.path("c").exists()).then_some(rustix::io::Errno::SRCH))
+        test_kill_process(pid).err().or_else(|| (!harness.path("c").exists()).then_some(rustix::io::Errno::SRCH))
     });
-    assert!(!lab.path("p").exists());
+    assert!(!harness.path("p").exists());
 }
 
 #[test]
-fn and_if_it_cannot_start_one_is_told() {
-    let lab = Lab::new();
-    std::fs::write(lab.path("c"), "not a socket").unwrap();
-    let (status, stdout, stderr) = output(lab.traced().arg("--background"));
+fn an_error_at_the_start_is_printed() {
+    let harness = Harness::new();
+    std::fs::write(harness.path("c"), "not a socket").unwrap();
+    let (status, stdout, stderr) = output(harness.traced().arg("--background"));
     assert_eq!((status.code(), stdout.as_str()), (Some(1), ""));
     assert!(stderr.lines().count() == 1 && stderr.contains("not a socket"), "{stderr}");
 }

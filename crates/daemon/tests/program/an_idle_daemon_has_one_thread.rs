@@ -1,7 +1,7 @@
-//! One thread does everything, but while a trace file is written or connections are closed: both
-//! may block.
+//! The daemon has one thread, except while it writes a trace file or closes connections, because
+//! both may block.
 
-use crate::lab::{DEADLINE, Lab, Running, assert_serves, client, wait_until};
+use crate::harness::{DEADLINE, Harness, Running, assert_serves, client, wait_until};
 use esatto_protozero::Owned as _;
 use esatto_schema::trace_config::BufferConfig;
 use esatto_schema::{EnableTracingRequest, TraceConfig};
@@ -12,21 +12,21 @@ fn threads(traced: &Running) -> usize {
 
 #[test]
 fn before_and_after_a_session_that_writes_a_file() {
-    let lab = Lab::new();
-    let mut traced = Running::start(&lab, &mut lab.traced());
-    assert_serves(&lab.producer(), &lab.consumer());
+    let harness = Harness::new();
+    let mut traced = Running::start(&harness, &mut harness.traced());
+    assert_serves(&harness.producer(), &harness.consumer());
     wait_until("connections are closed", || (threads(&traced) == 1).then_some(()));
 
-    let mut consumer = client(&lab.consumer(), "ConsumerPort");
+    let mut consumer = client(&harness.consumer(), "ConsumerPort");
     let config = TraceConfig {
         buffers: vec![BufferConfig { size_kb: Some(64), ..BufferConfig::default() }],
         write_into_file: Some(true),
-        output_path: Some(lab.path("trace").to_str().unwrap().into()),
+        output_path: Some(harness.path("trace").to_str().unwrap().into()),
         ..TraceConfig::default()
     };
     let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
     let enabled = consumer.send("EnableTracing", &request.encode(), None).unwrap();
-    wait_until("the file", || lab.path("trace").exists().then_some(()));
+    wait_until("the file", || harness.path("trace").exists().then_some(()));
     wait_until("connections are closed", || (threads(&traced) == 2).then_some(()));
     assert!(consumer.call("DisableTracing", &[], Some(DEADLINE)).unwrap().success);
     assert!(consumer.wait_reply(enabled, Some(DEADLINE)).unwrap().success);

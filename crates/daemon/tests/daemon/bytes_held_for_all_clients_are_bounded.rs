@@ -1,22 +1,25 @@
-//! Many connections that each keep to their own bound do not add up to more than the service can take.
+//! Many connections may each keep their own bound, and together still exceed what the service
+//! holds.
 
-use crate::lab::{DEADLINE, Lab, barrier};
+use crate::harness::{DEADLINE, Harness, barrier};
 use esatto_ipc::frame::encode;
 use esatto_ipc::{Error, Stream};
 
-/// A producer's own bound is four times as much.
+/// The bound of a single producer is four times as large.
 const BOUND: usize = 1 << 20;
 
 #[test]
-fn and_the_fullest_one_is_given_up() {
-    let lab = Lab::start_with(|options| options.max_queued_bytes = BOUND);
-    let mut consumer = lab.consumer();
+fn the_fullest_connection_is_closed() {
+    let harness = Harness::start_with(|options| options.max_queued_bytes = BOUND);
+    let mut consumer = harness.consumer();
     let mut calls = Vec::new();
     for id in 0..1000 {
         encode::invoke_method(&mut calls, id, 1, 99, &[], false).unwrap();
     }
-    // They do not read. The first ones stay below the bound, together they do not.
-    let mut streams: Vec<_> = (0..4).map(|_| Stream::connect(&lab.daemon.producers()[0], DEADLINE).unwrap()).collect();
+    // The clients do not read. Each one stays below its bound, but all together exceed the common
+    // one.
+    let mut streams: Vec<_> =
+        (0..4).map(|_| Stream::connect(&harness.daemon.producers()[0], DEADLINE).unwrap()).collect();
     let mut sent = [0; 4];
     let mut given_up = 0;
     while given_up == 0 {
@@ -30,28 +33,28 @@ fn and_the_fullest_one_is_given_up() {
         assert!(sent.iter().sum::<usize>() < 64 << 20, "nobody is given up");
     }
     barrier(&mut consumer);
-    let stalled = lab.daemon.stats().stalled_peers;
+    let stalled = harness.daemon.stats().stalled_peers;
     assert!((1..=4).contains(&stalled), "{stalled}");
-    barrier(&mut lab.consumer());
+    barrier(&mut harness.consumer());
 }
 
-/// Each sends less than a frame, and keeps the service waiting for the rest.
+/// Each client sends only a part of a frame.
 #[test]
-fn and_so_are_unfinished_frames() {
-    let lab = Lab::start_with(|options| options.max_queued_bytes = BOUND);
-    let mut consumer = lab.consumer();
+fn unfinished_frames_count() {
+    let harness = Harness::start_with(|options| options.max_queued_bytes = BOUND);
+    let mut consumer = harness.consumer();
     let frame = [&100_000_u32.to_le_bytes()[..], &vec![0; 90_000]].concat();
     let connect = |_| {
-        let stream = Stream::connect(&lab.daemon.producers()[0], DEADLINE).unwrap();
+        let stream = Stream::connect(&harness.daemon.producers()[0], DEADLINE).unwrap();
         assert_eq!(stream.send(&frame, None).unwrap(), frame.len());
         stream
     };
     let streams: Vec<_> = (0..16).map(connect).collect();
-    // 128 KiB are held for each.
-    while lab.daemon.stats().stalled_peers < 8 {
+    // The service holds 128 KiB for each.
+    while harness.daemon.stats().stalled_peers < 8 {
         barrier(&mut consumer);
     }
-    barrier(&mut lab.consumer());
+    barrier(&mut harness.consumer());
     let is_open = |stream: &&Stream| stream.recv(&mut [0]).unwrap().is_none();
     assert_eq!(streams.iter().filter(is_open).count(), 8, "as many as fit");
 }

@@ -1,4 +1,4 @@
-//! `traced` as a child process, with sockets in a folder of its own.
+//! `traced` as a child process, with sockets in a temporary folder.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use esatto_ipc::{Address, BlockingClient};
 use rustix::process::{Pid, Signal};
 
-/// Nothing here takes that long, unless it hangs.
+/// Longer than any step of a test takes, unless it hangs.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A folder that goes away.
-pub(crate) struct Lab(PathBuf);
+/// A temporary folder, removed when dropped.
+pub(crate) struct Harness(PathBuf);
 
-impl Lab {
+impl Harness {
     pub(crate) fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("esatto-t{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -37,7 +37,8 @@ impl Lab {
         Address::Path(self.path("c"))
     }
 
-    /// A command in the folder, with the addresses of its sockets in the environment.
+    /// Returns a command that runs in the folder, with the addresses of its sockets in the
+    /// environment.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.0).stdin(Stdio::null());
@@ -53,21 +54,21 @@ impl Lab {
     }
 }
 
-impl Drop for Lab {
+impl Drop for Harness {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// A running program, killed when dropped.
+/// A running program. It is killed when dropped.
 pub(crate) struct Running {
     child: Child,
     log: PathBuf,
 }
 
 impl Running {
-    pub(crate) fn start(lab: &Lab, command: &mut Command) -> Self {
-        let log = lab.path("log");
+    pub(crate) fn start(harness: &Harness, command: &mut Command) -> Self {
+        let log = harness.path("log");
         let file = std::fs::File::create(&log).unwrap();
         let child = command.stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
         Self { child, log }
@@ -89,7 +90,7 @@ impl Running {
         wait_until("the end of the program", || self.child.try_wait().unwrap())
     }
 
-    /// Ends it as an operator does.
+    /// Ends the program as an operator does.
     pub(crate) fn stop(&mut self) {
         self.signal(Signal::TERM);
         let status = self.wait();
@@ -107,14 +108,14 @@ impl Drop for Running {
     }
 }
 
-/// Runs a command that ends by itself; status, stdout and stderr.
+/// Runs a command that ends by itself. Returns status, stdout and stderr.
 pub(crate) fn output(command: &mut Command) -> (ExitStatus, String, String) {
     let output = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status, text(output.stdout), text(output.stderr))
 }
 
-/// Asks until there is an answer.
+/// Calls `check` until it returns a value.
 pub(crate) fn wait_until<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
@@ -131,7 +132,7 @@ pub(crate) fn client(address: &Address, port: &str) -> BlockingClient {
     wait_until(&format!("{port} at {address}"), || BlockingClient::connect(address, port, DEADLINE).ok())
 }
 
-/// Whether producers and consumers are served.
+/// Checks that producers and consumers are served.
 pub(crate) fn assert_serves(producer: &Address, consumer: &Address) {
     let mut consumer = client(consumer, "ConsumerPort");
     assert!(consumer.call("QueryCapabilities", &[], Some(DEADLINE)).unwrap().success);

@@ -1,5 +1,5 @@
-//! A client sends an urgent byte (`MSG_OOB`) with a descriptor whose `close` blocks. The kernel would
-//! pass over the byte, and close what came with it in the thread that reads on.
+//! A client sends an urgent byte (`MSG_OOB`) with a descriptor whose `close` blocks. By default,
+//! the kernel skips the byte, and closes the descriptor in the thread that reads on.
 
 use std::io::{ErrorKind, IoSlice, Write as _};
 use std::mem::MaybeUninit;
@@ -7,15 +7,15 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
-use crate::lab::{DEADLINE, Lab, barrier, skip};
+use crate::harness::{DEADLINE, Harness, barrier, skip};
 use esatto_ipc::Stream;
 use esatto_ipc::frame::encode;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
 #[test]
-fn so_that_nobody_waits_for_what_comes_with_it() {
-    let lab = Lab::start();
-    let mut consumer = lab.consumer();
+fn its_descriptor_does_not_block_the_service() {
+    let harness = Harness::start();
+    let mut consumer = harness.consumer();
     barrier(&mut consumer);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut lingering = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -24,7 +24,7 @@ fn so_that_nobody_waits_for_what_comes_with_it() {
     lingering.set_nonblocking(true).unwrap();
     while lingering.write(&[0; 65536]).map_err(|e| assert_eq!(e.kind(), ErrorKind::WouldBlock)).is_ok() {}
 
-    let attacker = Stream::connect(&lab.daemon.producers()[0], DEADLINE).unwrap();
+    let attacker = Stream::connect(&harness.daemon.producers()[0], DEADLINE).unwrap();
     let mut frames = Vec::new();
     encode::request_error(&mut frames, 1);
     let fds = [lingering.as_fd()];

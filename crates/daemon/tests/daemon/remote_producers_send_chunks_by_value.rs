@@ -1,14 +1,14 @@
-//! A producer on a socket that carries no descriptors is told to send its chunks by value.
+//! The service tells a producer on a socket without descriptors to send its chunks by value.
 
-use crate::lab::{Lab, Producer, barrier, config, enable, packet, read, tcp_address};
+use crate::harness::{Harness, Producer, barrier, config, enable, packet, read, tcp_address};
 
 #[test]
-fn and_its_packets_are_in_the_trace() {
-    let lab = Lab::start_with(|options| options.producers.push(tcp_address()));
-    let mut consumer = lab.consumer();
+fn their_packets_are_in_the_trace() {
+    let harness = Harness::start_with(|options| options.producers.push(tcp_address()));
+    let mut consumer = harness.consumer();
     consumer.send("EnableTracing", &enable(config()), None).unwrap();
     barrier(&mut consumer);
-    let mut producer = Producer::connect(&lab.daemon.producers()[1]);
+    let mut producer = Producer::connect(&harness.daemon.producers()[1]);
     assert!(producer.emulated);
     producer.await_start();
     assert!(!producer.shares_memory());
@@ -20,11 +20,11 @@ fn and_its_packets_are_in_the_trace() {
 }
 
 #[test]
-fn and_one_on_a_unix_socket_does() {
-    let lab = Lab::start();
-    let mut consumer = lab.consumer();
+fn a_producer_on_a_unix_socket_shares_memory() {
+    let harness = Harness::start();
+    let mut consumer = harness.consumer();
     consumer.send("EnableTracing", &enable(config()), None).unwrap();
-    let mut producer = lab.producer();
+    let mut producer = harness.producer();
     assert!(!producer.emulated);
     producer.await_start();
     assert!(producer.shares_memory());

@@ -1,4 +1,4 @@
-//! A daemon on sockets of its own, and hand-made clients.
+//! A daemon on its own sockets, and clients that make raw calls.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use esatto_schema::{
 use esatto_shm::abi::PageSize;
 use esatto_shm::{Arbiter, ExhaustedPolicy, MappedRegion, Memory, Options, Outgoing, PrivateRegion, TraceWriter};
 
-/// Nothing here takes that long, unless it hangs.
+/// Longer than any step of a test takes, unless it hangs.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Tells `cargo xtask test` that the test of this thread cannot run here. It fails unless
+/// Tells `cargo xtask test` that the test of this thread cannot run here. The run fails unless
 /// `tests/allowed-skips.txt` has a line for it.
 pub(crate) fn skip(reason: &str) {
     let name = std::thread::current().name().unwrap_or("a test").to_owned();
@@ -32,12 +32,12 @@ pub(crate) fn skip(reason: &str) {
 }
 
 /// A daemon and its folder.
-pub(crate) struct Lab {
+pub(crate) struct Harness {
     pub(crate) daemon: DaemonHandle,
     pub(crate) folder: Folder,
 }
 
-impl Lab {
+impl Harness {
     pub(crate) fn start() -> Self {
         Self::start_with(|_| {})
     }
@@ -54,13 +54,13 @@ impl Lab {
         BlockingClient::connect(self.daemon.consumer(), "ConsumerPort", DEADLINE).unwrap()
     }
 
-    /// A producer that has introduced itself and offers `spec.test`.
+    /// Connects a producer that has registered `spec.test`.
     pub(crate) fn producer(&self) -> Producer {
         Producer::connect(&self.daemon.producers()[0])
     }
 }
 
-/// A folder that goes away.
+/// A temporary folder, removed when dropped.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -83,13 +83,14 @@ impl Drop for Folder {
     }
 }
 
-/// Any free port: the kernel's choice cannot be asked for, so one that was free a moment ago.
+/// Returns an address with a free port. The kernel's choice cannot be requested through an address,
+/// so this is a port that was free a moment ago.
 pub(crate) fn tcp_address() -> Address {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     format!("127.0.0.1:{port}").parse().unwrap()
 }
 
-/// Reads a session's trace: its packets.
+/// Reads the trace of a session, and returns its packets.
 pub(crate) fn read(consumer: &mut BlockingClient) -> Vec<Vec<u8>> {
     let mut packets = vec![Vec::new()];
     consumer
@@ -107,7 +108,7 @@ pub(crate) fn read(consumer: &mut BlockingClient) -> Vec<Vec<u8>> {
     packets
 }
 
-/// A config that records `spec.test` into one buffer.
+/// Returns a config that records `spec.test` into one buffer.
 pub(crate) fn config() -> TraceConfig {
     TraceConfig {
         buffers: vec![BufferConfig { size_kb: Some(16 << 10), ..BufferConfig::default() }],
@@ -119,17 +120,17 @@ pub(crate) fn config() -> TraceConfig {
     }
 }
 
-/// The arguments of EnableTracing.
+/// Returns the arguments of EnableTracing.
 pub(crate) fn enable(config: TraceConfig) -> Vec<u8> {
     EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() }.encode()
 }
 
-/// A call whose answer says that all calls before it were handled.
+/// Waits until the service has handled all earlier calls of the connection.
 pub(crate) fn barrier(consumer: &mut BlockingClient) {
     assert!(consumer.call("QueryCapabilities", &[], Some(DEADLINE)).unwrap().success);
 }
 
-/// The packets in a reply to ReadBuffers, each assumed to be whole.
+/// Returns the packets in a reply to ReadBuffers, each assumed to be whole.
 pub(crate) fn slices(body: &[u8]) -> Vec<Vec<u8>> {
     ReadBuffersResponseReader::new(body).slices().map(|slice| slice.data().unwrap_or_default().to_vec()).collect()
 }
@@ -161,19 +162,19 @@ impl Producer {
         Self { client, commands, emulated: emulated == Some(true), arbiter: None, writer }
     }
 
-    /// Whether it has memory in common with the service.
+    /// Returns whether it shares memory with the service.
     pub(crate) fn shares_memory(&self) -> bool {
         self.arbiter.is_some() && !self.emulated
     }
 
-    /// The next command of the service.
+    /// Returns the next command of the service.
     pub(crate) fn command(&mut self) -> GetAsyncCommandResponse {
         let reply = self.client.wait_reply(self.commands, Some(DEADLINE)).unwrap();
         assert!(reply.success && reply.has_more);
         GetAsyncCommandResponse::decode(&reply.body).unwrap()
     }
 
-    /// Follows the commands up to the start of the data source.
+    /// Follows the commands until the data source has started.
     pub(crate) fn await_start(&mut self) {
         loop {
             let command = self.command();
@@ -196,14 +197,14 @@ impl Producer {
         }
     }
 
-    /// Writes a packet and waits until the service has it.
+    /// Writes a packet, and waits until the service has it.
     pub(crate) fn commit(&mut self, packet: &[u8]) {
         for request in self.send(packet) {
             assert!(self.client.wait_reply(request, Some(DEADLINE)).unwrap().success);
         }
     }
 
-    /// Writes a packet and sends the commit.
+    /// Writes a packet, and sends the commit.
     pub(crate) fn send(&mut self, packet: &[u8]) -> Vec<RequestId> {
         self.writer.new_packet().message().raw(packet);
         self.writer.flush();
@@ -219,7 +220,7 @@ impl Producer {
     }
 }
 
-/// A packet with `for_testing.str` of this length.
+/// Returns a packet with `for_testing.str` of this length.
 pub(crate) fn packet(len: usize) -> Vec<u8> {
     let mut buffer = HeapBuffer::new();
     let mut packet = esatto_schema::TracePacketWriter::from(buffer.message());

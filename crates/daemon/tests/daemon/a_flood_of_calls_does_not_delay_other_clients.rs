@@ -1,6 +1,7 @@
-//! A producer that has sent thousands of calls gets some of them handled, then it is the turn of others.
+//! If a producer has sent thousands of calls, the service handles some of them, and then serves
+//! other clients.
 
-use crate::lab::{DEADLINE, Folder};
+use crate::harness::{DEADLINE, Folder};
 use esatto_daemon::{Daemon, Options};
 use esatto_ipc::frame::{FrameBody, encode};
 use esatto_ipc::{Address, FrameDecoder, Stream};
@@ -12,7 +13,7 @@ use esatto_schema::{
 
 const CALLS: usize = 400;
 
-/// Encodes calls of a producer, the first of which introduces it.
+/// Encoder for calls of a producer. The first one introduces it.
 struct Calls {
     bytes: Vec<u8>,
     count: u64,
@@ -32,8 +33,9 @@ impl Calls {
     }
 }
 
-/// Everything is sent before the service looks at anything: what it does first is its own choice.
-/// Returns the state of the service as a consumer gets it that asked last.
+/// Returns the state of the service for a consumer that asked last.
+///
+/// All calls are sent before the service starts, so that the service chooses their order.
 fn state_after(flood: impl FnOnce(&dyn Fn() -> Stream)) -> Vec<TracingServiceState> {
     let folder = Folder::create();
     let (producers, consumers) = (Address::Path(folder.path("p")), Address::Path(folder.path("c")));
@@ -69,7 +71,7 @@ fn state_after(flood: impl FnOnce(&dyn Fn() -> Stream)) -> Vec<TracingServiceSta
 }
 
 #[test]
-fn of_calls() {
+fn while_the_producer_is_connected() {
     let mut calls = Calls::new();
     for number in 0..CALLS {
         let mut request = RegisterDataSourceRequest::default();
@@ -86,9 +88,9 @@ fn of_calls() {
     assert!(found < CALLS / 2, "{found} of {CALLS} calls were handled before the question");
 }
 
-/// What a process leaves behind in good faith is handled at once, and far more is not.
+/// The service handles at once what a well-behaved process leaves behind, but not far more.
 #[test]
-fn that_was_left_behind() {
+fn after_the_producer_has_ended() {
     for (calls_sent, is_over) in [(2_000, true), (20_000, false)] {
         let mut calls = Calls::new();
         while calls.count < calls_sent {
@@ -105,12 +107,12 @@ fn that_was_left_behind() {
     }
 }
 
-/// Very many processes end at the same time and leave much behind: a producer that comes after them
-/// is served while most of them are still to be dealt with.
+/// Very many processes end at the same time with many unhandled calls. A producer that connects
+/// later is served before most of their calls are handled.
 #[test]
-fn that_many_processes_left_behind() {
+fn after_many_producers_have_ended() {
     const PROCESSES: u32 = 40;
-    // Names of triggers, all of which are looked up.
+    // Names of triggers, each of which is looked up.
     let names = [0x0a, 0].repeat(4096);
     let mut calls = Calls::new();
     while calls.count < 25 {

@@ -1,4 +1,4 @@
-//! Which sockets offer the relay port, and what a real relay said over one of them.
+//! Sockets that offer the relay port, and a captured conversation with a real relay.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use esatto_daemon::{Daemon, Error, Options, RelayEndpoints};
 use esatto_ipc::{Address, BlockingClient, Error as IpcError, FrameDecoder};
 use esatto_schema::{TraceConfig, TracePacketReader};
 
-use crate::lab::{DEADLINE, Lab, config, enable, read, tcp_address};
+use crate::harness::{DEADLINE, Harness, config, enable, read, tcp_address};
 
 /// The machine in the captured conversation.
 const GUEST: u32 = 1_011_363_979;
@@ -22,7 +22,7 @@ fn offers_relay_port(address: &Address) -> bool {
 }
 
 #[test]
-fn nowhere_everywhere_or_on_some() {
+fn on_no_socket_on_all_or_on_some() {
     for (wish, expected) in [
         (RelayEndpoints::Off, [false, false]),
         (RelayEndpoints::All, [true, true]),
@@ -32,13 +32,13 @@ fn nowhere_everywhere_or_on_some() {
             RelayEndpoints::On(addresses) => addresses[0].clone(),
             _ => tcp_address(),
         };
-        let lab = Lab::start_with(|options| {
+        let harness = Harness::start_with(|options| {
             options.producers.push(tcp);
             options.relay_endpoints = wish;
         });
-        let offers: Vec<bool> = lab.daemon.producers().iter().map(offers_relay_port).collect();
+        let offers: Vec<bool> = harness.daemon.producers().iter().map(offers_relay_port).collect();
         assert_eq!(offers, expected);
-        assert!(!offers_relay_port(lab.daemon.consumer()));
+        assert!(!offers_relay_port(harness.daemon.consumer()));
     }
 }
 
@@ -68,9 +68,9 @@ fn frames(mut bytes: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn a_real_relay_is_answered_as_it_was_then() {
+fn a_captured_relay_gets_the_captured_answers() {
     let address = tcp_address();
-    let lab = Lab::start_with(|options| {
+    let harness = Harness::start_with(|options| {
         options.producers.push(address.clone());
         options.relay_endpoints = RelayEndpoints::On(vec![address.clone()]);
     });
@@ -79,7 +79,7 @@ fn a_real_relay_is_answered_as_it_was_then() {
     relay.write_all(&capture("control.c2s.bin")).unwrap();
     let expected = capture("control.s2c.bin");
     let mut answers = Vec::new();
-    // Equal as frames: the encodings of lengths differ.
+    // Compare frames, because the encodings of lengths differ.
     while frames(&answers).len() < frames(&expected).len() {
         let mut bytes = [0; 4096];
         let n = relay.read(&mut bytes).unwrap();
@@ -88,7 +88,7 @@ fn a_real_relay_is_answered_as_it_was_then() {
     }
     assert_eq!(frames(&answers), frames(&expected));
 
-    let mut consumer = lab.consumer();
+    let mut consumer = harness.consumer();
     let wish = TraceConfig { trace_all_machines: Some(true), ..config() };
     consumer.send("EnableTracing", &enable(wish), None).unwrap();
     let mut told = Vec::new();
