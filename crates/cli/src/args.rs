@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_behind_two_dashes_is_the_command() {
+    fn arguments_after_two_dashes_are_the_command() {
         let cli = Cli::parse_from(["esatto", "record", "-o", "x", "-t", "1s", "--", "ls", "-o", "--time"]);
         let Command::Record(record) = cli.command else { panic!("not a record") };
         assert_eq!(record.command, ["ls", "-o", "--time"]);

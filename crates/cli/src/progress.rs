@@ -108,13 +108,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_for_people() {
+    fn sizes_have_units() {
         let shown = [0, 1023, 1024, 1536, 5 << 20, 3 << 50].map(|bytes| Size(bytes).to_string());
         assert_eq!(shown, ["0 bytes", "1023 bytes", "1.0 KiB", "1.5 KiB", "5.0 MiB", "3072.0 TiB"]);
     }
 
     #[test]
-    fn the_counts_say_what_was_lost() {
+    fn the_counts_name_the_losses() {
         let counts = Counts { bytes: 2048, packets: Some(3), losses: 1 };
         assert_eq!(counts.to_string(), "2.0 KiB · 3 packets · 1 lost");
     }

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_said_once_and_what_was_written_is_counted() {
+    fn a_full_disk_is_reported_once_with_the_written_bytes() {
         let mut output = Output::create(Path::new("/dev/full")).unwrap();
         output.packet(&[8, 1]).unwrap();
         let failure = output.flush().unwrap_err().to_string();

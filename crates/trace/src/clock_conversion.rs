@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_lead_over_other_clocks_up_to_a_limit() {
+    fn routes_over_other_clocks_are_bounded() {
         let mut clocks = Clocks::new();
         clocks.add(&[own(64, 0, true, 1), global(3, 50)], None).unwrap();
         let key = Some(ClockKey::new(64, 0));
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_snapshot_must_not_say() {
+    fn contradictory_snapshots_are_refused() {
         let mut clocks = Clocks::new();
         assert_eq!(clocks.add(&[global(6, 1), global(6, 2)], None), Err(InvalidSnapshot));
         assert_eq!(clocks.add(&[own(3, 1, true, 1)], None), Err(InvalidSnapshot));

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_acts_on_a_terminal_is_escaped_and_text_stays() {
+    fn terminal_commands_are_escaped_and_text_stays() {
         let text = "a\u{1b}[31m\u{7f}\u{9b}2J\u{202e}b\u{2066}\u{200f}\u{61c}\u{2028}\nc";
         let line = r"a\u{1b}[31m\u{7f}\u{9b}2J\u{202e}b\u{2066}\u{200f}\u{61c}\u{2028}\nc";
         assert_eq!(Line(text).to_string(), line);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn json_means_the_same_afterwards() {
+    fn escaped_json_means_the_same() {
         let value = serde_json::json!({ "a\u{202e}b": ["\u{9b}\u{7f}\u{1b}", "\u{2066}\n\"\\"] });
         let text = json(&format!("{value:#}"));
         assert!(text.chars().all(|c| !is_unsafe(c) || c == '\n'), "{text:?}");

@@ -45,7 +45,7 @@ fn recorded(trace: &[u8]) -> Option<TraceConfig> {
 }
 
 #[test]
-fn each_capture_sends_what_its_text_says() {
+fn each_captured_config_matches_its_text() {
     let mut compared = 0;
     for entry in fs::read_dir(tests_folder().join("captures")).expect("the captures are in the project") {
         let folder = entry.expect("is readable").path();
@@ -59,7 +59,7 @@ fn each_capture_sends_what_its_text_says() {
 }
 
 #[test]
-fn each_trace_echoes_what_its_text_says() {
+fn each_recorded_config_matches_its_text() {
     let mut compared = 0;
     for entry in fs::read_dir(tests_folder().join("traces")).expect("the traces are in the project") {
         let file = entry.expect("is readable").path();

@@ -8,7 +8,7 @@ fn shown(text: &str) -> String {
 }
 
 #[test]
-fn all_of_them_are_shown_at_once() {
+fn all_errors_are_shown_at_once() {
     let text = r#"buffers {
   size_kb: "64"
   fill_policy: RING
@@ -49,7 +49,7 @@ write_into_file: yes
 }
 
 #[test]
-fn fields_in_the_wrong_message_are_led_home() {
+fn the_right_place_of_a_misplaced_field_is_suggested() {
     assert!(shown("size_kb: 5").contains("field of BufferConfig: buffers { size_kb … }"));
     assert!(shown("trigger_timeout_ms: 5").contains("field of TriggerConfig: trigger_config { trigger_timeout_ms … }"));
     assert!(shown("buffers { duration_ms: 5 }").contains("it is a field of TraceConfig, outside of this message"));

@@ -177,7 +177,7 @@ fn a_missing_quote_is_suspected() {
 }
 
 #[test]
-fn what_can_grow_is_bounded() {
+fn nesting_and_errors_are_bounded() {
     let deep = "nested { ".repeat(100_000);
     let found = errors(&deep);
     assert!(found[0].contains(&format!("nested more than {MAX_NESTING} deep")), "{}", found[0]);

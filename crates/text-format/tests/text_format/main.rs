@@ -4,6 +4,6 @@ mod common;
 
 mod every_mistake_is_reported_with_its_place;
 mod garbage_never_panics;
-mod lossy_drops_the_unknown;
+mod lossy_parsing_drops_unknown_names;
+mod printed_text_parses_again;
 mod the_whole_text_format_is_accepted;
-mod what_is_printed_parses_again;

@@ -119,7 +119,7 @@ fn the_older_form_of_dictionaries() {
 }
 
 #[test]
-fn without_a_name_there_is_none_and_unknown_names_are_counted() {
+fn annotations_without_names_are_counted() {
     let (list, summary) = read(|event| {
         event.begin(4).bool(2, true);
         let mut annotation = event.begin(4);

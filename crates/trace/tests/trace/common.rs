@@ -4,14 +4,14 @@ use esatto_protozero::{HeapBuffer, Message};
 use esatto_schema::{TrackEventWriter, track_event::Type};
 use esatto_trace::{Summary, Trace};
 
-/// The bytes of `tests/traces/official-v56-NAME.pftrace`.
+/// Returns the bytes of `tests/traces/official-v56-NAME.pftrace`.
 pub(crate) fn official(name: &str) -> Vec<u8> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/traces");
     let file = folder.join(format!("official-v56-{name}.pftrace"));
     std::fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-/// A trace made by hand.
+/// Builder of traces for tests.
 #[derive(Default)]
 pub(crate) struct Maker(pub(crate) Vec<u8>);
 
@@ -69,7 +69,7 @@ impl Maker {
         })
     }
 
-    /// Adds an event with more fields.
+    /// Adds an event with further fields.
     pub(crate) fn event(self, ts: u64, kind: Type, track: u64, fill: impl FnOnce(&mut TrackEventWriter<'_>)) -> Self {
         self.packet(|packet| {
             packet.varint(TIMESTAMP, ts);

@@ -1,4 +1,4 @@
-//! What a file costs is linear in its size, whatever it holds.
+//! The cost of a file is linear in its size, whatever it contains.
 
 use std::io::Write as _;
 
@@ -14,12 +14,12 @@ const INTERNED_DATA: u32 = 12;
 const CLOCK_SNAPSHOT: u32 = 6;
 const SEQUENCE_FLAGS: u32 = 13;
 
-/// A packet of so many zeros.
+/// Returns a packet of so many zeros.
 fn padding(bytes: usize) -> Vec<u8> {
     Maker::default().packet(|packet| packet.bytes(900, &vec![0; bytes])).0
 }
 
-/// A packet that holds these, compressed.
+/// Returns a packet that holds these packets in compressed form.
 fn compressed(packets: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(packets).unwrap();
@@ -27,7 +27,7 @@ fn compressed(packets: &[u8]) -> Vec<u8> {
     Maker::default().packet(|packet| packet.bytes(COMPRESSED_PACKETS, &zlib)).0
 }
 
-/// Reads a file that must be refused in the end, having cost what it may.
+/// Reads a file that the reader must refuse in the end, within the allowed cost.
 fn assert_refused(file: &[u8]) -> Summary {
     let summary = Summary::read(file);
     assert!(matches!(summary.errors.last(), Some(Error::TooMuchWork { .. })), "{:?}", summary.errors.last());

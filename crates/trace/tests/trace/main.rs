@@ -1,14 +1,14 @@
-//! What is read from traces: real ones, hand-made ones and broken ones.
+//! Tests of the reader with real, hand-made and broken traces.
 
 mod common;
 
 mod annotations_of_every_kind;
-mod broken_files_are_named_with_their_place;
+mod errors_name_the_place_in_the_file;
 mod events_of_real_traces;
 mod garbage_never_panics;
 mod hostile_files_cost_little;
+mod incremental_state_of_sequences;
 mod numbers_agree_with_the_trace_processor;
-mod reports_for_people_and_machines;
-mod rules_of_sequences;
+mod packets_compressed_with_zstd_are_read;
 mod slices_flows_and_tracks;
-mod zstd_is_read_as_deflate_is;
+mod summaries_as_text_and_json;

@@ -1,4 +1,4 @@
-//! The expected numbers are those of the official trace processor (v52) on the same files.
+//! The expected numbers are those of the official trace processor (v52) for the same files.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ struct Expected {
     tracks: usize,
     counter_values: u64,
     counters: usize,
-    /// Without the idle ones.
+    /// Without the idle processes and threads.
     processes: usize,
     threads: usize,
     flows: u64,
@@ -161,7 +161,7 @@ fn on_all_five_traces() {
 }
 
 #[test]
-fn the_service_speaks_of_itself() {
+fn packets_of_the_service_are_read() {
     for Expected { name, .. } in &TRACES {
         let summary = Summary::read(&official(name)[..]);
         let service = &summary.sequences[0];
@@ -183,7 +183,7 @@ fn the_service_speaks_of_itself() {
 }
 
 #[test]
-fn a_wrapped_buffer_is_told_with_its_numbers() {
+fn losses_of_a_wrapped_buffer_are_reported() {
     let summary = Summary::read(&official("ring-buffer-wrapped")[..]);
     let buffer = &summary.stats.as_ref().expect("the service counts").buffers[0];
     assert_eq!(buffer["chunks_overwritten"], 362);

@@ -1,10 +1,11 @@
-//! Small traces. What is expected is what the official trace processor (v52) says of the same bytes.
+//! Small traces. The expected results are those of the official trace processor (v52) for the same
+//! bytes.
 
 use esatto_schema::track_event::Type;
 
 use crate::common::Maker;
 
-/// The slices as `name ts duration depth`.
+/// Returns the slices as `name ts duration depth`.
 fn slices(maker: &Maker) -> Vec<String> {
     let show = |slice: &esatto_trace::Slice| {
         let duration = slice.duration_ns.map_or_else(|| "-".to_owned(), |ns| ns.to_string());
@@ -26,7 +27,7 @@ fn processes_and_threads() {
 }
 
 #[test]
-fn ids_that_are_used_again() {
+fn reused_pids_and_tids() {
     let threads = Maker::default().thread(2, 10, 11, 0).instant(100, 2, "a").thread(3, 10, 11, 0).instant(110, 3, "b");
     let summary = threads.summary();
     assert_eq!((summary.processes.len(), summary.thread_count(), summary.track_count()), (1, 3, 2));
@@ -101,7 +102,7 @@ fn parents_merge_first() {
 }
 
 #[test]
-fn merging_can_be_asked_for_or_refused() {
+fn descriptors_choose_whether_tracks_merge() {
     let behave = |uuid, name: &'static str, behavior, key: Option<&'static str>| {
         move |maker: Maker| {
             maker.track(uuid, |track| {
@@ -200,7 +201,7 @@ fn counters() {
 }
 
 #[test]
-fn counters_that_ride_on_slices() {
+fn counters_sampled_with_slices() {
     let maker = Maker::default().thread(1, 10, 11, 0).track(3, |track| {
         track.string(2, "cnt");
         track.varint(5, 1);

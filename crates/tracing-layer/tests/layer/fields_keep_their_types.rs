@@ -89,7 +89,7 @@ fn in_events_whose_name_is_their_message() {
 }
 
 #[test]
-fn even_if_formatting_one_is_traced() {
+fn even_if_their_formatting_is_traced() {
     struct Nosy;
     impl fmt::Debug for Nosy {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

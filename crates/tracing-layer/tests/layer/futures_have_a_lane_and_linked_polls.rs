@@ -7,7 +7,7 @@ use tracing_subscriber::prelude::*;
 use super::{Yield, arguments, arrows, name, parts, poll, record, with_each};
 
 #[test]
-fn also_the_first_ones_of_their_call_site() {
+fn even_the_first_one_of_a_call_site() {
     let work = || {
         // Call sites are known for ever, but each dispatcher learns about them separately.
         let mut task = pin!(Yield(1).instrument(tracing::info_span!("task", number = 3)));
@@ -33,7 +33,7 @@ fn also_the_first_ones_of_their_call_site() {
 }
 
 #[test]
-fn and_are_not_mixed_up() {
+fn concurrent_futures_are_kept_apart() {
     let work = || {
         let task = |number: usize| Box::pin(Yield(2).instrument(tracing::info_span!("mixed", number)));
         let mut tasks: Vec<_> = (0..20).map(task).collect();
@@ -57,7 +57,7 @@ fn and_are_not_mixed_up() {
 }
 
 #[test]
-fn and_lead_back_to_their_parents() {
+fn flows_lead_to_parents() {
     let work = || {
         for _ in 0..2 {
             let parent = tracing::info_span!("parent");
@@ -84,7 +84,7 @@ fn and_lead_back_to_their_parents() {
 }
 
 #[test]
-fn and_to_what_they_follow() {
+fn flows_lead_to_followed_spans() {
     let work = || {
         let earlier = tracing::info_span!("earlier");
         let later = tracing::info_span!("later");

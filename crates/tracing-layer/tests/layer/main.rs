@@ -17,8 +17,8 @@ use tracing_subscriber::prelude::*;
 mod fields_keep_their_types;
 mod filters_work_unchanged;
 mod futures_have_a_lane_and_linked_polls;
-mod slices_are_nested_whatever_the_program_does;
-mod spans_without_a_session_are_not_there;
+mod slices_are_always_nested;
+mod spans_without_a_session_are_not_recorded;
 
 static TRACING: LazyLock<Tracing> = LazyLock::new(|| Tracing::builder().in_process().start().expect("connects"));
 

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_pushed_before_closing_is_still_taken() {
+    fn items_pushed_before_closing_are_taken() {
         let queue = Queue::new(4);
         assert_eq!(queue.push(1), Some(1));
         assert_eq!(queue.push(2), Some(2));

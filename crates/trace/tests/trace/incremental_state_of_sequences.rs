@@ -5,7 +5,7 @@ use crate::common::Maker;
 const CLEARED: u64 = 1;
 const NEEDED: u64 = 2;
 
-/// An instant on the default track whose name is interned.
+/// Adds an instant on the default track whose name is interned.
 fn interned(maker: Maker, flags: u64, iid: u64, define: Option<&str>, more: impl FnOnce(&mut Message<'_>)) -> Maker {
     maker.packet(|packet| {
         packet.varint(8, 100);
@@ -52,7 +52,7 @@ fn names_hold_until_the_next_clear() {
 }
 
 #[test]
-fn packets_that_need_what_was_lost_are_skipped() {
+fn packets_that_need_lost_state_are_skipped() {
     let mut maker = interned(Maker::default(), NEEDED, 1, Some("too early"), |_| {});
     maker = interned(maker, CLEARED, 1, Some("one"), |packet| packet.varint(42, 1));
     maker = interned(maker, NEEDED, 1, None, |packet| packet.varint(42, 257));
@@ -125,7 +125,7 @@ fn defaults_and_sequence_clocks() {
 }
 
 #[test]
-fn a_clock_that_is_told_too_late_still_counts_and_one_never_told_does_not() {
+fn a_clock_may_be_defined_after_its_events() {
     let event = |maker: Maker, clock| {
         maker.packet(|packet| {
             packet.varint(8, 500);

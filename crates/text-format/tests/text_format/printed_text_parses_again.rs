@@ -7,7 +7,7 @@ fn printing_and_parsing_are_inverse() {
 }
 
 #[test]
-fn the_unknown_becomes_a_comment() {
+fn unknown_fields_become_comments() {
     let bytes = b"\x18\x05\xf8\x3f\x07\xfa\x3f\x01x\xfd\x3f\x01\0\0\0\xf9\x3f\x02\0\0\0\0\0\0\0\x1a\x01y\x0a\x02\x18\x05\x0a\xff";
     let text = esatto_text_format::to_text(&config(), bytes);
     assert_eq!(

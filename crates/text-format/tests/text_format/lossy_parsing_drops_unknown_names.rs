@@ -12,7 +12,7 @@ fn unknown_names_and_values_vanish() {
 }
 
 #[test]
-fn what_is_dropped_still_has_to_be_well_formed() {
+fn dropped_fields_must_be_well_formed() {
     for text in ["zzz { \u{1} }", "zzz {", "zzz:", "zzz: \"x", "duration_ms: x"] {
         assert!(Parser::new(config()).lossy(true).parse(text).is_err(), "{text}");
     }

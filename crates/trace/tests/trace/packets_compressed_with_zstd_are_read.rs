@@ -1,11 +1,11 @@
-//! Packets that hold others, compressed with zstd: what the reference encoder wrote is read, and what is cut off is named.
+//! Packets that hold others, compressed with zstd by the reference encoder. Torn frames are errors.
 
 use esatto_protozero::HeapBuffer;
 use esatto_trace::{Error, Packet, packets};
 
 use crate::common::official;
 
-/// A trace of one packet that holds this one.
+/// Returns a trace of one packet that holds this trace.
 fn zstd(trace: &[u8], level: i32) -> Vec<u8> {
     container(&zstd::bulk::compress(trace, level).expect("there is memory"))
 }
@@ -61,7 +61,7 @@ fn a_damaged_frame_is_an_error_at_most() {
                 let at = random(damaged.len());
                 damaged[at] = random(256) as u8;
             }
-            // Neither a panic nor without an end.
+            // The reader neither panics nor runs for ever.
             assert!(packets(&container(&damaged)).count() < 1_000_000);
         }
     }

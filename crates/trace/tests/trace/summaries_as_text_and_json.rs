@@ -28,7 +28,7 @@ fn the_text_has_the_numbers_and_the_names() {
 }
 
 #[test]
-fn a_torn_file_says_so_first() {
+fn the_text_of_a_torn_file_begins_with_the_error() {
     let bytes = official("track-events");
     let text = Summary::read(&bytes[..5000]).to_string();
     assert!(text.starts_with("ERROR     torn: the packet at byte 49"), "{text}");

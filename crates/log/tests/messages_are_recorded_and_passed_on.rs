@@ -35,7 +35,7 @@ impl fmt::Display for Nosy {
 }
 
 #[test]
-fn messages_are_recorded_and_handed_on() {
+fn messages_are_recorded_and_passed_on() {
     let _tracing = Tracing::builder().in_process().start().expect("connects");
     esatto_log::Logger::new().max_level(LevelFilter::Debug).and(Other).install().expect("is the first");
     log::info!("before");

@@ -22,7 +22,7 @@ fn frame(packet: &[u8]) -> Vec<u8> {
     buffer.to_vec()
 }
 
-/// A packet with compressed packets.
+/// Returns a packet with compressed packets.
 fn compressed(content: &[u8]) -> Vec<u8> {
     let mut buffer = esatto_protozero::HeapBuffer::new();
     buffer.message().bytes(50, content);
@@ -55,7 +55,7 @@ fn a_file_cut_anywhere_gives_the_packets_before_the_cut() {
 }
 
 #[test]
-fn a_torn_end_tells_how_much_is_there() {
+fn a_torn_end_reports_the_bytes_that_are_there() {
     let bytes = official("track-events");
     let found = errors(&bytes[..bytes.len() - 10]);
     assert_eq!(found.len(), 1);
@@ -83,7 +83,7 @@ fn foreign_files_are_named() {
 }
 
 #[test]
-fn garbage_behind_good_packets_is_placed() {
+fn garbage_after_packets_is_reported_with_its_place() {
     let mut bytes = official("process-and-sys-stats");
     let end = bytes.len() as u64;
     bytes.extend(b"\x12\x34garbage");
@@ -94,7 +94,7 @@ fn garbage_behind_good_packets_is_placed() {
 }
 
 #[test]
-fn absurd_lengths_are_refused_without_memory() {
+fn large_lengths_allocate_nothing() {
     let found = errors(b"\x0a\xff\xff\xff\xff\x7f");
     assert!(matches!(found[..], [Error::TooLarge { limit: MAX_PACKET_BYTES, .. }]), "{found:?}");
     assert!(matches!(errors(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")[..], [Error::TooLarge { .. }]));
@@ -154,7 +154,7 @@ fn compression_in_compression_is_bounded() {
 }
 
 #[test]
-fn what_cannot_be_inflated_is_named() {
+fn a_broken_zstd_frame_is_an_error() {
     let mut buffer = esatto_protozero::HeapBuffer::new();
     buffer.message().bytes(133, b"\x28\xb5\x2f\xfd");
     let mut bytes = frame(&buffer.to_vec());

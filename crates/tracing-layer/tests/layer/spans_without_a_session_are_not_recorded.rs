@@ -1,7 +1,7 @@
 use super::{FRONTS, Front, name, nobody, record, turn};
 
 #[test]
-fn for_sessions_that_start_later() {
+fn not_even_by_sessions_that_start_later() {
     for front in FRONTS {
         let dispatch = front.dispatch();
         let quiet = turn();
@@ -24,7 +24,7 @@ fn for_sessions_that_start_later() {
 }
 
 #[test]
-fn but_those_of_one_session_are_in_the_next() {
+fn open_spans_of_one_session_are_in_the_next() {
     for front in FRONTS {
         let dispatch = front.dispatch();
         let mut long = None;
@@ -45,7 +45,7 @@ fn but_those_of_one_session_are_in_the_next() {
 }
 
 #[test]
-fn nor_for_tracing_itself_with_the_subscriber() {
+fn the_subscriber_disables_them() {
     let quiet = turn();
     tracing::dispatcher::with_default(&Front::Subscriber.dispatch(), || {
         // The first round registers the call site, and finds its category off.
