@@ -1,20 +1,21 @@
-//! Categories that are made at run time, and kept for the life of the process, so that trace points can hold on to them.
+//! Categories made at run time. They live as long as the process, so that trace points can keep
+//! references.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use super::{Category, Form, MAX_GROUP};
 
-/// Categories that are made at most: they are never freed.
+/// The most categories that are made, because they are never freed.
 pub(super) const MAX: usize = 4096;
 
-/// What categories beyond [`MAX`] are.
+/// The category that stands for those beyond [`MAX`].
 static OTHER: Category = Category::with_form("esatto.other", Form::Dynamic);
 
-/// The category with this name and these tags, made if there is none.
+/// Returns the category with this name and these tags, and makes it if there is none.
 pub(super) fn find(name: &str, tags: &[&str]) -> &'static Category {
     let mut categories = lock();
-    // Names with commas are made of others, which are made before.
+    // Names with commas consist of others, which are made first.
     if !name.contains(',') {
         return one(&mut categories, name, tags);
     }
@@ -34,7 +35,7 @@ fn lock() -> MutexGuard<'static, Categories> {
     CATEGORIES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps the categories locked, while the process forks.
+/// Locks the categories while the process forks.
 pub(crate) fn hold_for_fork() -> impl Sized {
     lock()
 }

@@ -1,42 +1,45 @@
-//! Categories of libraries for other languages, which have rules of their own and want to know when they are switched.
+//! Categories of libraries for other languages, which have their own rules and are told when they
+//! are switched.
 
 use core::fmt;
 
 use super::{Category, Form};
 
-/// What a [`Category`] is to the library that made it.
+/// A library's view of its [`Category`].
 pub trait Foreign: fmt::Debug + Sync {
-    /// How it is switched and whether it is listed; always the same.
+    /// Returns how the category is switched and whether it is listed; always the same.
     fn role(&self) -> Role;
 
-    /// [`Category::instances`] may have changed. Called by whichever thread changed it, without locks of the crate; calls may come late and
-    /// at the same time.
+    /// Reports that [`Category::instances`] may have changed. The thread that changed it makes the
+    /// call, without locks of this crate. Calls may be late and concurrent.
     fn switched(&'static self);
 
-    /// In the child of a fork: the category is off. Must not lock anything but what a [static](crate::raw::StaticMutex) that was locked by it protects.
+    /// Reports, in the child of a fork, that the category is off. Must not lock anything except
+    /// data behind a [static](crate::raw::StaticMutex) that the fork holds.
     fn forked(&self);
 }
 
-/// How a [`Foreign`] category is switched and whether services are told of it.
+/// The rules by which a [`Foreign`] category is switched, and whether services list it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// By the rules of the C ABI; told.
+    /// The rules of the C ABI; listed.
     Listed,
-    /// By the rules of the C ABI; not told.
+    /// The rules of the C ABI; not listed.
     Unlisted,
-    /// On wherever track events are recorded; not told.
+    /// On wherever track events are recorded; not listed.
     Any,
 }
 
 impl Category {
-    /// Makes a category of another language. Its rules are those of `docs/spec/track-event.md` §5 for the C library.
+    /// Makes a category of another language. Its rules are those of `docs/spec/track-event.md` §5
+    /// for the C library.
     #[doc(hidden)]
     #[must_use]
     pub const fn foreign(name: &'static str, foreign: &'static dyn Foreign) -> Self {
         Self::with_form(name, Form::Foreign(foreign))
     }
 
-    /// The number that events name the category by.
+    /// Returns the number that events use for the category.
     #[doc(hidden)]
     #[must_use]
     pub fn iid(&self) -> u32 {

@@ -20,7 +20,7 @@ struct Registry {
     known: Set<usize>,
     /// The configuration of each instance that records.
     configs: [Option<Arc<TrackEventConfig>>; MAX_INSTANCES],
-    /// Counts additions, so that the advertised list can be renewed.
+    /// Counts additions, so that services can be told of them.
     version: u64,
 }
 
@@ -34,7 +34,8 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
 /// Notified when categories were switched.
 static CHANGED: Condvar = Condvar::new();
 
-/// The registry, locked by a thread whose trace points do nothing meanwhile: they may want to register their category.
+/// The registry, locked by a thread that is closed to trace points meanwhile, because they may
+/// register their category.
 struct Locked {
     registry: MutexGuard<'static, Registry>,
     _closed: Closed,
@@ -60,7 +61,7 @@ impl DerefMut for Locked {
 }
 
 impl Registry {
-    /// Which instances record a category.
+    /// Returns the instances that record a category.
     fn instances(&self, category: &'static Category) -> u32 {
         let mut mask = 0;
         for (i, config) in self.configs.iter().enumerate() {
@@ -79,7 +80,7 @@ impl Registry {
         category.set_instances(self.instances(category));
     }
 
-    /// Returns those who want to know.
+    /// Switches all categories, and returns the libraries to be told.
     fn evaluate(&self) -> Vec<&'static dyn Foreign> {
         for category in &self.categories {
             category.set_instances(self.instances(category));
@@ -97,9 +98,9 @@ pub(crate) fn hold_for_fork() -> Held {
 }
 
 impl Held {
-    /// In the child: there are no instances.
+    /// Forgets the instances, in the child.
     pub(crate) fn forget_instances(&mut self) {
-        // Their configurations are shared with threads that do not exist.
+        // Threads that do not exist here share the configurations.
         core::mem::forget(core::mem::take(&mut self.0.configs));
         for category in &self.0.categories {
             category.set_instances(0);
@@ -110,14 +111,14 @@ impl Held {
     }
 }
 
-/// Adds categories and evaluates them against the active configurations. Those that are known stay as they are.
+/// Adds categories and switches them by the active configurations. Known ones stay as they are.
 pub(crate) fn register(categories: &[&'static Category]) {
     if register_quietly(categories) {
         publish();
     }
 }
 
-/// As [`register`], but services are told by [`publish`], if this returns true.
+/// As [`register`]. If this returns true, the caller has to [`publish`].
 pub(crate) fn register_quietly(categories: &[&'static Category]) -> bool {
     let mut registry = lock();
     let before = registry.version;
@@ -133,12 +134,12 @@ pub(crate) fn register_quietly(categories: &[&'static Category]) -> bool {
     changed
 }
 
-/// Sends the list of categories to services, if it has changed since that was done.
+/// Tells services the list of categories, if it has changed since the last time.
 pub(crate) fn publish() {
     control_thread::wake();
 }
 
-/// Takes a category out of the list and switches it off; nobody traces in it any more.
+/// Removes a category, in which no thread traces any more, from the list and switches it off.
 pub(crate) fn remove(category: &'static Category) {
     let mut registry = lock();
     if registry.known.remove(&core::ptr::from_ref(category).addr()) {
@@ -150,7 +151,7 @@ pub(crate) fn remove(category: &'static Category) {
     tell(category.foreign_side());
 }
 
-/// Categories were switched; the registry is not locked.
+/// Reports that categories were switched. The registry must not be locked.
 fn tell(foreign: impl IntoIterator<Item = &'static dyn Foreign>) {
     foreign.into_iter().for_each(Foreign::switched);
 }
@@ -174,27 +175,28 @@ pub(crate) fn disable(instance: usize) {
     }
 }
 
-/// Number of changes of the list of categories so far.
+/// Returns how often the list of categories has changed.
 pub(crate) fn version() -> u64 {
     lock().version
 }
 
-/// Calls `f` for each category that services are told of, in the order of registration. Of several with one name the first stands for
-/// all.
+/// Calls `f` for each category that services list, in the order of registration. If several have
+/// one name, the first stands for all.
 pub(crate) fn for_each(f: impl FnMut(&'static Category)) {
     let categories = lock().categories.clone();
     let mut names = Set::new();
     categories.into_iter().filter(|category| category.is_listed() && names.insert(category.name())).for_each(f);
 }
 
-/// Waits until some session records track events. `false`: not in time.
+/// Waits until a session records track events. Returns false if the time is over first.
 pub(crate) fn wait_for_session(timeout: Duration) -> bool {
     let Locked { registry, _closed } = lock();
     let waited = CHANGED.wait_timeout_while(registry, timeout, |registry| registry.configs.iter().all(Option::is_none));
     !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
 }
 
-/// Waits until `condition`, which depends on which categories are on, holds. `false`: not in time.
+/// Waits until `condition`, which depends on the categories that are on, holds. Returns false if
+/// the time is over first.
 pub(crate) fn wait_until(timeout: Duration, condition: impl Fn() -> bool, category: &'static Category) -> bool {
     register(&[category]);
     let Locked { registry, _closed } = lock();

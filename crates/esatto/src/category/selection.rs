@@ -1,13 +1,14 @@
-//! Which categories a `TrackEventConfig` enables (`docs/spec/track-event.md` §5).
+//! The rules by which a `TrackEventConfig` enables categories (`docs/spec/track-event.md` §5).
 
 use esatto_schema::TrackEventConfig;
 
 use super::{Category, Role};
 
-/// The tags that are off unless a config speaks of tags.
+/// The tags that are off unless a config names tags.
 const DEFAULT_DISABLED_TAGS: [&[u8]; 2] = [b"slow", b"debug"];
 
-/// How a pattern is compared; the passes run in this order and the first decisive rule wins.
+/// The way of comparing a pattern. The passes run in this order, and the first rule that matches
+/// decides.
 #[derive(Clone, Copy)]
 enum Pass {
     /// The pattern equals the name.
@@ -18,11 +19,12 @@ enum Pass {
     Wildcard,
 }
 
-/// A category made at run time whose name begins so counts as tagged [`IMPLICIT_TAG`]; others declare their tags.
+/// A category made at run time whose name begins with this counts as tagged [`IMPLICIT_TAG`]. Other
+/// categories declare their tags.
 const IMPLICIT_PREFIX: &str = "disabled-by-default-";
 const IMPLICIT_TAG: &str = "slow";
 
-/// True if `config` enables a category; of a group it enables, one of its members.
+/// Returns whether `config` enables a category. For a group, one of its members suffices.
 pub(crate) fn enables(config: &TrackEventConfig, category: &'static Category) -> bool {
     category.members().any(|member| {
         if let Some(foreign) = member.foreign_side() {
@@ -33,8 +35,9 @@ pub(crate) fn enables(config: &TrackEventConfig, category: &'static Category) ->
     })
 }
 
-/// The rules of the C library: two passes (exact names, prefixes); in each: enabled categories, enabled tags, disabled categories, disabled tags.
-/// What nothing decides is off.
+/// Applies the rules of the C library: two passes (exact names, prefixes). Each checks enabled
+/// categories, enabled tags, disabled categories, disabled tags. A category that no rule matches is
+/// off.
 pub(crate) fn enables_foreign(config: &TrackEventConfig, name: &str, tags: &[&str]) -> bool {
     let is_exact = |pattern: &[u8], text: &str| pattern == text.as_bytes();
     let begins = |pattern: &[u8], text: &str| {
@@ -56,8 +59,8 @@ pub(crate) fn enables_foreign(config: &TrackEventConfig, name: &str, tags: &[&st
     false
 }
 
-/// Three passes (exact names, prefixes, `*`); in each: enabled categories, disabled categories, disabled tags, enabled tags. What
-/// nothing decides is on.
+/// Applies three passes (exact names, prefixes, `*`). Each checks enabled categories, disabled
+/// categories, disabled tags, enabled tags. A category that no rule matches is on.
 fn enables_one(config: &TrackEventConfig, name: &str, tags: &[&str], implicit: Option<&str>) -> bool {
     let tags = || tags.iter().copied().chain(implicit);
     for pass in [Pass::Exact, Pass::Prefix, Pass::Wildcard] {

@@ -1,4 +1,5 @@
-//! The trace clock: nanoseconds of `CLOCK_BOOTTIME`, or of another clock if the program wishes so.
+//! The trace clock: nanoseconds of `CLOCK_BOOTTIME`, or of another clock that the program has
+//! chosen.
 
 mod cpu_counter;
 
@@ -10,14 +11,16 @@ use crate::os::ClockId;
 
 pub(crate) use cpu_counter::hold_for_fork;
 
-/// What the timestamps of events are read from; see [`Builder::clock`](crate::Builder::clock).
+/// The clock for the timestamps of events; see [`Builder::clock`](crate::Builder::clock).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Clock {
-    /// `CLOCK_BOOTTIME`, computed from the processor's counter: about half the price of asking the system. Timestamps are within a microsecond of the
-    /// clock, and never run backwards. The counter is held against the clock every millisecond.
+    /// `CLOCK_BOOTTIME`, computed from the processor's counter: about half the cost of asking the
+    /// system. Timestamps are within a microsecond of the clock and never run backwards. The
+    /// counter is compared with the clock every millisecond.
     ///
-    /// Where the counter cannot be relied upon (the kernel does not use it itself) this is [`BootTime`](Self::BootTime).
+    /// If the counter is not reliable (the kernel does not use it itself), this is
+    /// [`BootTime`](Self::BootTime).
     #[default]
     Counter,
     /// `CLOCK_BOOTTIME`, read from the system for each event.
@@ -32,7 +35,7 @@ pub enum Clock {
 static CLOCK: AtomicU8 = AtomicU8::new(Clock::Counter as u8);
 
 impl Clock {
-    /// Chooses the clock of the process.
+    /// Sets the clock of the process.
     pub(crate) fn choose(self) {
         CLOCK.store(self as u8, Ordering::Relaxed);
     }
@@ -47,7 +50,7 @@ impl Clock {
     }
 }
 
-/// `BuiltinClock` of [`now_ns`] (`docs/spec/track-event.md` §11).
+/// Returns the `BuiltinClock` of [`now_ns`] (`docs/spec/track-event.md` §11).
 pub(crate) fn trace_clock_id() -> u32 {
     let clock = match Clock::chosen() {
         Clock::Counter | Clock::BootTime => BuiltinClock::BUILTIN_CLOCK_BOOTTIME,
@@ -57,7 +60,7 @@ pub(crate) fn trace_clock_id() -> u32 {
     clock.0 as u32
 }
 
-/// The time for an event, in nanoseconds of the trace clock.
+/// Returns the time for an event, in nanoseconds of the trace clock.
 #[inline(always)]
 pub(crate) fn now_ns() -> u64 {
     if CLOCK.load(Ordering::Relaxed) == Clock::Counter as u8 { cpu_counter::now_ns() } else { ask() }
@@ -73,5 +76,5 @@ fn ask() -> u64 {
     })
 }
 
-/// Nanoseconds of a clock of the system.
+/// Returns nanoseconds of a system clock.
 pub(crate) use crate::os::read_clock as read;

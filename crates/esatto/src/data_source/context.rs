@@ -1,4 +1,4 @@
-//! What a trace point of a data source writes with.
+//! The context of a data source's trace point.
 
 use core::fmt;
 use std::sync::Arc;
@@ -10,10 +10,12 @@ use super::DataSource;
 use super::writers::Writer;
 use crate::clock;
 
-/// One instance, in a trace point: the sequence of packets that this thread writes for it, and its state.
+/// One instance, in a trace point: the sequence of packets that this thread writes for it, and its
+/// state.
 ///
-/// Each packet is encoded in place in shared memory. Packets are whole or absent in the trace: what does not fit is dropped and marked
-/// ([`drop_count`](Self::drop_count)), what is written when the session is over is lost.
+/// Each packet is encoded in place in shared memory. The trace contains a packet completely or not
+/// at all: a packet that does not fit is dropped and marked ([`drop_count`](Self::drop_count)), and
+/// one that is written after the end of the session is lost.
 pub struct Context<'a, T: DataSource> {
     writer: &'a mut Writer<T>,
 }
@@ -21,7 +23,7 @@ pub struct Context<'a, T: DataSource> {
 /// The parts of a [`Context`], for code that needs several of them at once.
 #[derive(Debug)]
 pub struct Parts<'a, T: DataSource> {
-    /// What packets are written with.
+    /// The writer of packets.
     pub packets: Packets<'a>,
     /// See [`Context::thread_state`].
     pub thread_state: &'a mut T::ThreadState,
@@ -62,21 +64,23 @@ impl<'a, T: DataSource> Context<'a, T> {
         Packets { writer: &mut self.writer.packets }.packet(write)
     }
 
-    /// Begins a packet, for fields that the schema has no method for, or code that is not nested; it ends when it is dropped.
+    /// Begins a packet, for fields without a method in the schema, or for code that is not nested.
+    /// The packet ends when it is dropped.
     #[inline]
     pub fn new_packet(&mut self) -> Packet<'_> {
         self.writer.packets.new_packet()
     }
 
-    /// Packets and state, to be used together.
+    /// Returns packets and state, to use them together.
     #[inline]
     pub fn parts(&mut self) -> Parts<'_, T> {
         let Writer { packets, thread_state, incremental_state, .. } = &mut *self.writer;
         Parts { packets: Packets { writer: packets }, thread_state, incremental_state }
     }
 
-    /// Writes a packet of no bytes, unless nothing was written since the last one. Services that look into the memory of older libraries see
-    /// a packet only when the next one has begun; those of this library they see at once.
+    /// Writes a packet of no bytes, unless nothing was written since the last one. With older
+    /// libraries, services that read the memory see a packet only when the next one has begun. With
+    /// this library, they see it at once.
     pub fn add_empty_packet(&mut self) {
         if self.writer.packets.written() != self.writer.written_when_emptied {
             drop(self.writer.packets.new_packet());
@@ -84,57 +88,61 @@ impl<'a, T: DataSource> Context<'a, T> {
         }
     }
 
-    /// The time now, in nanoseconds of the clock that timestamps without a clock id are in.
+    /// Returns the current time, in nanoseconds of the default clock for timestamps.
     #[inline]
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         clock::now_ns()
     }
 
-    /// Hands what this thread has written to the service, before the chunk of shared memory is full. Worth it before a thread sleeps for long, or
-    /// before a [`Stop`](crate::Stop) or [`Flush`](crate::Flush) is completed by another thread.
+    /// Hands what this thread has written to the service before the chunk of shared memory is full.
+    /// Call it before a thread sleeps for long, or before another thread completes a
+    /// [`Stop`](crate::Stop) or [`Flush`](crate::Flush).
     pub fn flush(&mut self) {
         self.writer.packets.flush();
     }
 
-    /// As [`flush`](Self::flush); `done` runs on the control thread when the service has the data. If the connection ends before, it is dropped.
+    /// As [`flush`](Self::flush). `done` runs on the control thread when the service has the data.
+    /// If the connection ends first, `done` is dropped.
     pub fn flush_with(&mut self, done: impl FnOnce() + Send + 'static) {
         self.writer.packets.flush_with(done);
     }
 
-    /// Bytes that this thread has written for this instance, those of dropped packets included.
+    /// Returns how many bytes this thread has written for this instance, including dropped packets.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.writer.packets.written()
     }
 
-    /// How often this thread began to drop packets for want of shared memory.
+    /// Returns how often this thread began to drop packets because shared memory was full.
     #[must_use]
     pub fn drop_count(&self) -> u64 {
         self.writer.packets.drop_count()
     }
 
-    /// The instance itself; `None` if it has ended since the trace point began. It is not dropped before what is returned is. Takes a short lock.
+    /// Returns the instance itself; `None` if it has ended since the trace point began. It lives at
+    /// least as long as the result. Takes a short lock.
     #[must_use]
     pub fn source(&self) -> Option<Arc<T>> {
         self.writer.instance.object()
     }
 
-    /// The number of the instance, 0 to 7, until it ends.
+    /// Returns the number of the instance, 0 to 7, until it ends.
     #[must_use]
     pub const fn instance(&self) -> usize {
         self.writer.slot
     }
 
-    /// The state of this thread for this instance.
+    /// Returns the state of this thread for this instance.
     #[inline]
     pub const fn thread_state(&mut self) -> &mut T::ThreadState {
         &mut self.writer.thread_state
     }
 
-    /// The state that readers of the trace share as long as nothing was lost.
+    /// Returns the state that readers of the trace share as long as nothing was lost.
     ///
-    /// It is new with the writer, after the service asked for that, and after packets were dropped.
+    /// It is reset for a new writer, after the service asked for it, and after packets were
+    /// dropped.
     #[inline]
     pub const fn incremental_state(&mut self) -> &mut T::IncrementalState {
         &mut self.writer.incremental_state

@@ -575,7 +575,6 @@ impl<T: DataSource> HeldInstances for HeldSource<T> {
     }
 }
 
-/// The producers look for themselves what has changed.
 impl<T: DataSource> fmt::Debug for Source<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("name", &self.name).field("enabled", &self.enabled).finish_non_exhaustive()

@@ -1,7 +1,9 @@
 //! Interceptors: packets go to a function of this program instead of to the service.
 //!
-//! Useful for looking at events while they happen ([`console`]), and for tests. An interceptor is registered under a name, and gets the packets of
-//! those data sources whose config names it (`DataSourceConfig.interceptor_config.name`); the session in the service runs as usual, and gets nothing of them.
+//! Use them to look at events while they happen ([`console`]), and in tests. An interceptor is
+//! registered under a name. It gets the packets of those data sources whose config names it
+//! (`DataSourceConfig.interceptor_config.name`). The session in the service runs as usual and gets
+//! none of these packets.
 //!
 //! ```
 //! use std::sync::Mutex;
@@ -53,15 +55,17 @@ use esatto_shm::TraceWriter;
 
 use crate::error::Error;
 
-/// The names that interceptors can have: configs come from whoever may record, and must not choose among a program's functions at will.
+/// The names that interceptors can have. The list is fixed because any user who may record sends
+/// configs, which must not select any function of a program.
 pub const NAMES: [&str; 3] = ["console", "test_interceptor", "etwexport"];
 
-/// Gets the packets of a data source instance; the value is the state for one instance.
+/// Receives the packets of a data source instance; the value is the state for one instance.
 pub trait Interceptor: Send + Sync + Sized + 'static {
     /// State for each sequence of packets, that is, for each thread.
     type ThreadState: Default + Send + 'static;
 
-    /// Makes one for an instance, before the data source is set up; `config` is the encoded `DataSourceConfig`.
+    /// Makes an interceptor for an instance, before the data source is set up. `config` is the
+    /// encoded `DataSourceConfig`.
     fn setup(config: &[u8]) -> Self;
 
     /// The instance is about to start.
@@ -70,12 +74,13 @@ pub trait Interceptor: Send + Sync + Sized + 'static {
     /// The instance is about to stop.
     fn stop(&self) {}
 
-    /// A packet, as the service would have stored it: with `trusted_packet_sequence_id` in front, a number of this process that stands for the
-    /// sequence. Called at the end of the trace point, on its thread, where trace points do nothing. A panic is caught.
+    /// Handles a packet, as the service would have stored it: with `trusted_packet_sequence_id` in
+    /// front, a number of this process for the sequence. Called at the end of the trace point, on
+    /// its thread, where trace points do nothing. A panic is caught.
     fn packet(&self, state: &mut Self::ThreadState, packet: &[u8]);
 }
 
-/// Registers an interceptor. Nothing happens if there is one of this name already.
+/// Registers an interceptor. Does nothing if the name is already registered.
 ///
 /// # Errors
 ///
@@ -98,7 +103,7 @@ fn registered() -> MutexGuard<'static, Vec<(&'static str, Make)>> {
     REGISTERED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps the list locked, while the process forks.
+/// Locks the list while the process forks.
 pub(crate) fn hold_for_fork() -> impl Sized {
     registered()
 }
@@ -108,7 +113,8 @@ pub(crate) fn hold_for_fork() -> impl Sized {
 pub(crate) struct Interception(Arc<dyn Erased>);
 
 impl Interception {
-    /// The interceptor of this name, for an instance with this config. `None` if there is none, or it panics.
+    /// Makes the interceptor with this name for an instance with this config. `None` if there is
+    /// none, or if it panics.
     pub(crate) fn new(name: &[u8], config: &[u8]) -> Option<Self> {
         let registered = registered();
         let make = registered.iter().find(|(known, _)| known.as_bytes() == name)?.1;
@@ -124,13 +130,14 @@ impl Interception {
         let _ = catch_unwind(AssertUnwindSafe(|| self.0.stop()));
     }
 
-    /// A writer whose packets go to the interceptor whenever it is flushed.
+    /// Makes a writer whose packets go to the interceptor whenever it is flushed.
     pub(crate) fn create_writer(&self) -> TraceWriter {
         Arc::clone(&self.0).create_writer()
     }
 }
 
-/// An [`Interceptor`] of whatever type. All that it needs is reached through this, so that it is only in programs that register some.
+/// An [`Interceptor`] of any type. All its code is reached through this trait, so that only
+/// programs that register one contain it.
 trait Erased: Send + Sync {
     fn start(&self);
 

@@ -1,6 +1,8 @@
-//! The way of a packet to an interceptor: through chunks of memory of its own, so that writers need not know.
+//! Assembles packets for an interceptor from chunks in private memory. The writers are ordinary
+//! ones.
 //!
-//! Each writer has an arbiter for itself, which is polled on the writer's thread as soon as it has chunks.
+//! Each writer has its own arbiter, which is polled on the writer's thread as soon as it has
+//! chunks.
 
 use core::any::Any;
 use core::panic::AssertUnwindSafe;
@@ -18,7 +20,7 @@ use esatto_shm::{
 
 use super::Erased;
 
-/// A chunk that is written, one that was, and some to spare.
+/// Space for the chunk being written, the previous one, and spare ones.
 const MEMORY_BYTES: usize = 4 * 4096;
 /// `TracePacket.trusted_packet_sequence_id`.
 const SEQUENCE_ID: u32 = 10;
@@ -36,14 +38,14 @@ pub(super) fn create_writer(interceptor: Arc<dyn Erased>) -> TraceWriter {
     };
     let polling = Arc::new(Polling { arbiter: OnceLock::new(), assembly: Mutex::new(assembly) });
     let mut options = Options::default();
-    // Chunks come as copies, and are free at once.
+    // Chunks are copied, and are free at once.
     options.emulation = true;
     let region = Arc::new(PrivateRegion::new(MEMORY_BYTES));
     let Ok(arbiter) = Arbiter::with_options(region, PageSize::DEFAULT, polling.clone(), options) else {
         return TraceWriter::null();
     };
     let _ = polling.arbiter.set(Arc::downgrade(&arbiter));
-    // The writer keeps its arbiter; the number of the buffer does not matter.
+    // The writer keeps its arbiter alive. The number of the buffer has no meaning.
     arbiter.create_writer(1, ExhaustedPolicy::Drop)
 }
 
@@ -53,15 +55,15 @@ struct Polling {
     assembly: Mutex<Assembly>,
 }
 
-/// Puts packets together.
+/// Assembles packets.
 struct Assembly {
     interceptor: Arc<dyn Erased>,
     state: Box<dyn Any + Send>,
-    /// What each packet begins with.
+    /// The bytes before each packet.
     prefix: Vec<u8>,
-    /// Those that wait for lengths, and those behind them.
+    /// Chunks that wait for lengths, and those after them.
     chunks: VecDeque<Chunk>,
-    /// A packet that goes on in the next chunk.
+    /// A packet that continues in the next chunk.
     partial: Option<Vec<u8>>,
 }
 
@@ -131,7 +133,7 @@ impl Assembly {
                 };
                 let mut packet = match self.partial.take() {
                     Some(begun) if number == 0 => begun,
-                    // The rest of something whose begin was lost.
+                    // The rest of a packet whose begin was lost.
                     _ if number == 0 && first_continues => continue,
                     _ => self.prefix.clone(),
                 };

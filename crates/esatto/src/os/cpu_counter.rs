@@ -1,6 +1,6 @@
-//! The processor's counter of time: read without a system call, and without the vDSO's work around it.
+//! The processor's time counter, read without a system call and without the vDSO's overhead.
 
-/// The counter now, or 0 on processors without one.
+/// Returns the counter, or 0 on processors without one.
 #[inline(always)]
 pub(crate) fn read() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -19,12 +19,12 @@ pub(crate) fn read() -> u64 {
     0
 }
 
-/// Whether the counter runs at the same speed on all processors, always, and shows the same on all: then the kernel keeps its own
-/// time by it.
+/// Returns whether the counter always runs at the same speed and shows the same value on all
+/// processors. The kernel then uses it for its own clock.
 pub(crate) fn is_reliable() -> bool {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
-        /// What the kernel calls the counter.
+        /// The kernel's name of the counter.
         const NAME: &str = if cfg!(target_arch = "x86_64") { "tsc" } else { "arch_sys_counter" };
         const FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
         cfg!(any(target_arch = "x86_64", target_arch = "aarch64"))

@@ -1,4 +1,4 @@
-//! What is to be done when the process ends by `exit`, also by the end of `main`.
+//! Functions to call when the process ends by `exit`, including the end of `main`.
 
 use core::ffi::c_int;
 use std::panic::catch_unwind;
@@ -14,17 +14,18 @@ fn functions() -> MutexGuard<'static, Vec<fn()>> {
     FUNCTIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps the list locked, while the process forks.
+/// Locks the list while the process forks.
 pub(crate) fn hold_for_fork() -> impl Sized {
     functions()
 }
 
-/// Has `function` called, once, on the thread that calls `exit`, whose thread-locals may be gone. What came last is called first.
+/// Registers a function that is called once, on the thread that calls `exit`, whose thread-locals
+/// may be gone. The last one registered is called first.
 pub(crate) fn at_exit(function: fn()) {
     let mut functions = functions();
     if functions.is_empty() {
-        // SAFETY: `run` has the type that C expects, is there as long as the code of this crate is, and does not unwind. Fails only without
-        // memory; then nothing is called.
+        // SAFETY: `run` has the type that C expects, is there as long as the code of this crate is,
+        // and does not unwind. Fails only without memory; then nothing is called.
         let _ = unsafe { atexit(run) };
     }
     if !functions.iter().any(|&known| core::ptr::fn_addr_eq(known, function)) {
@@ -33,7 +34,7 @@ pub(crate) fn at_exit(function: fn()) {
 }
 
 extern "C" fn run() {
-    // Whoever exits may hold the lock.
+    // The thread that exits may hold the lock.
     let functions = FUNCTIONS.try_lock().map(|functions| functions.clone()).unwrap_or_default();
     for function in functions.into_iter().rev() {
         let _ = catch_unwind(function);

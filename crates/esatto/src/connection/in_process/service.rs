@@ -1,4 +1,4 @@
-//! The in-process backend: a tracing service of our own, on the control thread.
+//! The tracing service in this process, on the control thread.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::cmp::Reverse;
@@ -26,10 +26,10 @@ pub(crate) fn start() -> Box<dyn InProcessService> {
     Box::new(LocalService::new())
 }
 
-/// What the service says of its machine; 0: that it is this one.
+/// The service's machine; 0: this one.
 static MACHINE_ID: AtomicU32 = AtomicU32::new(0);
 
-/// Lets a service that starts later count its producers to a machine with this number.
+/// Sets the machine of the producers of a service that starts later.
 pub(crate) fn set_machine_id(machine_id: u32) {
     MACHINE_ID.store(machine_id, Ordering::Relaxed);
 }
@@ -38,24 +38,24 @@ fn machine_id() -> u32 {
     MACHINE_ID.load(Ordering::Relaxed)
 }
 
-/// A file that takes nothing for so long is not waited for at the end.
+/// At the end, a file that accepts nothing for this long is given up.
 const PATIENCE_WITH_FILES_NS: u64 = 5_000_000_000;
 
-/// The service and everything that it asks its owner to keep.
+/// The service and everything that it leaves to its host.
 struct LocalService {
     service: Service,
     outputs: Outputs,
     next_client: u64,
     regions: Map<ClientId, Arc<dyn Memory>>,
-    /// Replies that wait for their link to fetch them.
+    /// Replies that wait for their client.
     deliveries: Map<ClientId, VecDeque<Delivery>>,
     timers: BinaryHeap<Reverse<(u64, TimerId)>>,
     files: Files<Sdk>,
-    /// The descriptor that came with the call being handled.
+    /// The descriptor that arrived with the call that is being handled.
     attached: Option<(CallId, OwnedFd)>,
-    /// Clients that get more when they have taken what they have.
+    /// Clients that get more replies when they have taken the waiting ones.
     awaited: Set<ClientId>,
-    /// What the service asked to be told, in order.
+    /// Inputs that the service asked for, in order.
     inputs: VecDeque<Owed>,
 }
 
@@ -144,11 +144,11 @@ impl LocalService {
                 }
                 Output::WriteFile { file, bytes } => self.files.write(file, bytes),
                 Output::CopyFile { from, to } => self.files.copy(from, to),
-                // It would be that of the program, which is not a consumer's to change.
+                // It would be the priority of the program, which a consumer must not change.
                 Output::SetPriority { change, .. } => self.inputs.push_back(Owed::Priority(change)),
                 Output::SyncFile(file) => self.files.sync(file),
                 Output::CloseFile(file) => self.files.close(file),
-                // No client is dangerous, and nobody reads the log.
+                // No client is dangerous, and nothing reads the log.
                 _ => {}
             }
         }
@@ -160,7 +160,7 @@ impl LocalService {
         }
     }
 
-    /// Tells the service what became of its files. False if nothing did.
+    /// Tells the service the results of file operations. Returns false if there were none.
     fn look_at_files(&mut self) -> bool {
         let mut has_news = false;
         while let Some(event) = self.files.next_event() {
@@ -189,7 +189,7 @@ impl InProcessService for LocalService {
         let client = ClientId(self.next_client);
         self.next_client += 1;
         self.deliveries.insert(client, VecDeque::new());
-        // The machine of a program that says so is that of its data, not of those who read.
+        // The number is the machine of the data, not of its readers.
         let machine_id = if port == Port::Producer { machine_id() } else { 0 };
         let peer = Peer { uid: os::uid(), pid: None, machine_id };
         match port {
@@ -299,7 +299,7 @@ fn clocks() -> Now {
     }
 }
 
-/// A deadline on the monotonic clock.
+/// Converts a deadline to the monotonic clock.
 fn monotonic(clock: TimerClock, at_ns: u64) -> u64 {
     match clock {
         TimerClock::Monotonic => at_ns,

@@ -1,5 +1,5 @@
-//! What one service has this process record: data sources, their instances and what is asked of them
-//! (`docs/spec/client-library.md` §6). Knows nothing of sockets.
+//! The data source instances that one service wants of this process (`docs/spec/client-library.md`
+//! §6). It does no I/O.
 
 use core::mem;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -23,21 +23,22 @@ use crate::instance::{Destination, Ticket};
 use crate::os::Waker;
 use crate::thread;
 
-/// Flush requests that wait for data sources at a time. With more, the oldest is not waited for any longer.
+/// The most flush requests that wait for data sources at a time. With more, the oldest no longer
+/// waits.
 const MAX_PENDING_FLUSHES: usize = 64;
 
-/// Requests for triggers that wait for a connection. With more, the oldest is forgotten and
+/// The most requests for triggers that wait for a connection. With more, the oldest is dropped and
 /// [counted](crate::Losses::triggers).
 const MAX_PENDING_TRIGGERS: usize = 64;
 
 pub(crate) struct Producer {
     pub(super) endpoint: Endpoint,
     pub(super) backend: Backend,
-    /// Names this connection, among all of the process.
+    /// The number of this connection, unique in the process.
     connection: u64,
     /// The service has accepted this producer.
     accepted: bool,
-    /// The service sets instances up before it starts them; those of 2018 do not.
+    /// The service sets instances up before it starts them. Services of 2018 do not.
     sets_up: bool,
     /// The version of each data source's descriptor that the service knows.
     announced: Vec<u64>,
@@ -45,15 +46,15 @@ pub(crate) struct Producer {
     instances: Map<u64, Active>,
     /// Data sources that have not answered yet, by flush request.
     flushes: Map<u64, usize>,
-    /// Requests have come since the last acknowledgement. They are acknowledged together: a flood
-    /// of them costs what one does.
+    /// Requests have arrived since the last acknowledgement. They are acknowledged together, so
+    /// that a flood of them costs as much as one.
     has_new_flushes: bool,
     triggers: Vec<Trigger>,
-    /// Once there is a request for startup tracing.
+    /// `None` before the first request for startup tracing.
     startups: Option<Box<dyn Startups>>,
 }
 
-/// An instance that the service has set up, and that was not refused.
+/// An instance that the service has set up and that was not refused.
 struct Active {
     source: &'static dyn AnySource,
     ticket: Ticket,
@@ -65,7 +66,7 @@ struct Active {
 enum Phase {
     SetUp,
     Started,
-    /// The data source has been told, and has not answered.
+    /// The data source has been told and has not answered.
     Stopping,
 }
 
@@ -91,17 +92,17 @@ impl Producer {
         }
     }
 
-    /// Calls to make, in this order.
+    /// Returns the calls to make, in this order.
     pub(crate) fn take_calls(&mut self) -> Vec<Call<Tag>> {
         self.endpoint.take_calls()
     }
 
-    /// Why the connection should be closed, if it should.
+    /// Returns why the connection should be closed, if it should.
     pub(crate) fn take_failure(&mut self) -> Option<String> {
         self.endpoint.take_failure()
     }
 
-    /// When to pump again, if nothing happens before.
+    /// Returns when to pump again, if nothing happens before.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         [self.endpoint.deadline(), self.startups.as_ref().and_then(|startups| startups.deadline())]
             .into_iter()
@@ -109,12 +110,12 @@ impl Producer {
             .min()
     }
 
-    /// The connection stands.
+    /// Handles the establishment of the connection.
     pub(crate) fn connected(&mut self) {
         self.endpoint.connected();
     }
 
-    /// The connection is gone, and with it all instances.
+    /// Handles the end of the connection, which ends all instances.
     pub(crate) fn disconnected(&mut self) {
         self.give_up_startups(|startups| startups.abort(None));
         for (_, mut active) in mem::take(&mut self.instances) {
@@ -145,7 +146,7 @@ impl Producer {
         self.announce();
     }
 
-    /// Gives up startup tracing that nobody came for in time. To be called without a connection, too.
+    /// Gives up startup tracing whose time is over. Also called without a connection.
     pub(crate) fn expire(&mut self, now: Instant) {
         self.give_up_startups(|startups| startups.expire(now));
     }
@@ -166,7 +167,8 @@ impl Producer {
         self.give_up_startups(|startups| startups.abort(Some(id)));
     }
 
-    /// Instances that a session had set up, and not started, end with their startup tracing.
+    /// Ends the instances that a session had set up but not started, together with their startup
+    /// tracing.
     fn give_up_startups(&mut self, give_up: impl FnOnce(&mut dyn Startups) -> Vec<Ticket>) {
         if let Some(startups) = &mut self.startups {
             let taken = give_up(&mut **startups);
@@ -179,7 +181,7 @@ impl Producer {
         self.endpoint.flush(done);
     }
 
-    /// Tells the service of triggers, now or, until some moment, when it is connected.
+    /// Activates triggers at once, or when the service is connected, unless that is after `until`.
     pub(crate) fn activate_triggers(&mut self, names: Vec<String>, until: Instant) {
         if self.accepted {
             self.endpoint.activate_triggers(&names);
@@ -191,7 +193,7 @@ impl Producer {
         self.triggers.push(Trigger { names, until });
     }
 
-    /// An instance, perhaps one of this producer, has ended.
+    /// Handles the end of an instance, which may belong to another producer.
     pub(crate) fn ended(&mut self, ticket: Ticket) {
         if let Some(Settled { reservation, told }) = self.startups.as_mut().and_then(|startups| startups.ended(ticket))
         {
@@ -206,14 +208,14 @@ impl Producer {
         let id = self.instances.iter().find(|(_, active)| active.ticket == ticket).map(|(&id, _)| id);
         if let Some(id) = id {
             self.instances.remove(&id);
-            // Chunks of threads that sleep, too.
+            // Includes the chunks of sleeping threads.
             thread::flush_all();
             self.endpoint.commit();
             self.endpoint.notify_stopped(id);
         }
     }
 
-    /// A data source has answered a flush request, perhaps one of this producer.
+    /// Handles a data source's answer to a flush request, which may belong to another producer.
     pub(crate) fn flushed(&mut self, connection: u64, request: u64) {
         if connection != self.connection {
             return;
@@ -251,7 +253,7 @@ impl Producer {
         }
     }
 
-    /// Registers data sources that the service does not know, and renews what it knows of others.
+    /// Registers data sources that the service does not know, and updates those that have changed.
     fn announce(&mut self) {
         if !self.accepted {
             return;
@@ -283,7 +285,8 @@ impl Producer {
         self.instances.insert(id, Active { source, ticket, config, phase: Phase::SetUp });
     }
 
-    /// Makes an instance for a config. What is refused does not exist here: its start and its end are answered, nothing else happens.
+    /// Makes an instance for a config. If it is refused, its start and its end are answered and
+    /// nothing else happens.
     fn make(&self, config: &Arc<[u8]>) -> Option<(&'static dyn AnySource, Ticket)> {
         let reader = DataSourceConfigReader::new(config);
         let source = self.source_for(reader.name()?, config)?;
@@ -296,7 +299,8 @@ impl Producer {
         Some((source, source.setup(assignment)?))
     }
 
-    /// The data source of a name: if several share it, the first that does not serve the same config already.
+    /// Returns the data source with a name. If several share the name: the first that does not
+    /// serve the same config already.
     fn source_for(&self, name: &[u8], config: &[u8]) -> Option<&'static dyn AnySource> {
         let serves = |source: &'static dyn AnySource| {
             self.instances.values().any(|active| is_same(active.source, source) && *active.config == *config)
@@ -316,7 +320,7 @@ impl Producer {
             let settled = self.startups.as_mut().and_then(|startups| startups.started(active.ticket));
             match (settled, buffer_of(&active.config), self.endpoint.arbiter()) {
                 (Some(Settled { reservation, told }), Some(buffer), Some(arbiter)) => {
-                    // It records already; now it is known what for.
+                    // It already records. Now its buffer is known.
                     arbiter.bind_reservation(reservation, buffer);
                     active.source.adopt(active.ticket, buffer, active.source.policy(&active.config));
                     if let Some(told) = told {
@@ -332,13 +336,13 @@ impl Producer {
     fn stop(&mut self, id: u64) {
         match self.instances.get_mut(&id) {
             Some(active) => active.stop(),
-            // The service waits for those that were refused, too.
+            // The service also waits for refused instances.
             None => self.endpoint.notify_stopped(id),
         }
     }
 
     fn service_flush(&mut self, ids: &[u64], request: u64, flags: u64) {
-        // Each once, however often it is named.
+        // Each instance once, even if it is named more often.
         let mut ids = ids.to_vec();
         ids.sort_unstable();
         let asked: Vec<_> = self
@@ -358,13 +362,14 @@ impl Producer {
         self.has_new_flushes = true;
     }
 
-    /// Acknowledges the newest request for which, as for all before it, nothing is waited for.
+    /// Acknowledges the newest request for which nothing is waited for any more, if the same holds
+    /// for all earlier ones.
     fn acknowledge_flushes(&mut self) {
         let answered =
             self.flushes.iter().take_while(|&(_, &waiting)| waiting == 0).map(|(&request, _)| request).last();
         if let Some(request) = answered {
             self.flushes.retain(|&other, _| other > request);
-            // Chunks of threads that are in a trace point just now are scraped by the service.
+            // The service scrapes the chunks of threads that are in a trace point right now.
             thread::flush_all();
             self.endpoint.acknowledge_flush(request);
         }
@@ -380,7 +385,7 @@ impl Active {
     }
 }
 
-/// The buffer that a config names, if it is one that a service may have.
+/// Returns the buffer that a config names, if the number is valid.
 fn buffer_of(config: &[u8]) -> Option<u16> {
     DataSourceConfigReader::new(config)
         .target_buffer()

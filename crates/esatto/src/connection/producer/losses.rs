@@ -1,21 +1,20 @@
-//! Counts of what was lost in this process, before a service could know of it.
+//! Counts of losses in this process that a service cannot know of.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// What was lost in this process since it began, and is not marked in a trace. See [`losses`].
+/// Losses since the start of this process that no trace marks. See [`losses`].
 ///
-/// Events that are dropped because shared memory is full are not here: traces say where they are
-/// missing.
+/// They do not include events that were dropped because shared memory was full: traces mark those.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Losses {
-    /// Sequences that could not be begun, because 32,767 were alive in their connection: each is a
-    /// thread's for one session, and all of its events are lost.
+    /// Sequences that could not be created because their connection had 32,767. A sequence belongs
+    /// to one thread and one session; all of its events are lost.
     pub sequences: u64,
-    /// Pieces of shared memory that the service took away while they were being written: the events
-    /// in them are lost.
+    /// Chunks of shared memory that the service took away while they were written: the events in
+    /// them are lost.
     pub chunks: u64,
-    /// Names of triggers that were forgotten because too many waited for a connection.
+    /// Triggers that were dropped because too many waited for a connection.
     pub triggers: u64,
 }
 
@@ -23,8 +22,8 @@ static SEQUENCES: AtomicU64 = AtomicU64::new(0);
 static CHUNKS: AtomicU64 = AtomicU64::new(0);
 static TRIGGERS: AtomicU64 = AtomicU64::new(0);
 
-/// Counts what was lost in this process without a mark in a trace. All of it is 0 unless something
-/// is wrong.
+/// Returns the number of losses in this process that no trace marks. All are 0 unless something is
+/// wrong.
 #[must_use]
 pub fn losses() -> Losses {
     Losses {

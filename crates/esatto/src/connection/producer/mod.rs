@@ -1,4 +1,5 @@
-//! Connections to services as a producer: the protocol, the instances that a service asks for, and how a lost connection is renewed.
+//! Connections to services as a producer: the protocol, the instances that a service wants, and the
+//! renewal of lost connections.
 
 mod commit_schedule;
 mod instances;

@@ -1,5 +1,5 @@
-//! The producer's half of the protocol with one service, as calls and events (`docs/spec/wire-protocol.md` §§8-11). Knows nothing of sockets, nor of
-//! what instances do.
+//! The producer's half of the protocol with one service, as calls and events
+//! (`docs/spec/wire-protocol.md` §§8-11). It does no I/O and knows nothing of what instances do.
 
 use core::mem;
 use std::sync::Arc;
@@ -24,11 +24,12 @@ use crate::diagnostics;
 use crate::os::process_info::Pid;
 use crate::os::{self, Shared, Waker};
 
-/// A service that ends the stream of commands is asked for another one. If it ends so many without
-/// a command, the connection is renewed.
+/// If a service ends the stream of commands, the producer asks for another one. If this many end in
+/// a row without a command, the connection is renewed.
 const MAX_EMPTY_STREAMS: u32 = 8;
 
-/// Size of the memory in which chunks are made for a service that cannot share it (`docs/spec/shared-memory.md` §17).
+/// The size of the memory for chunks if the service cannot share memory
+/// (`docs/spec/shared-memory.md` §17).
 const EMULATED_MEMORY_BYTES: usize = 1 << 20;
 
 /// What a producer tells the service about itself, and how it sends data.
@@ -37,61 +38,62 @@ pub(crate) struct Identity {
     pub(crate) name: String,
     pub(crate) shm_size_hint_bytes: u32,
     pub(crate) page_size_hint_bytes: u32,
-    /// How long finished chunks may wait for others.
+    /// How long finished chunks may wait for further ones.
     pub(crate) batch_delay: Duration,
-    /// Lengths are written into chunks that were not sent yet, if the service knows of this.
+    /// Lengths are written into chunks that were not sent yet, if the service supports it.
     pub(crate) direct_patching: bool,
 }
 
-/// Why replies are waited for.
+/// The purpose of a call that has a reply.
 pub(crate) enum Tag {
     Initialize,
     Commands,
-    /// Nothing depends on the answer.
+    /// None: nothing depends on the answer.
     Ignored,
-    /// A commit that somebody waits for. If it is dropped unanswered, so are those who wait.
+    /// A commit with callbacks. If it is dropped unanswered, the callbacks are dropped.
     Commit(Vec<FlushCallback>),
-    /// As `Commit`; a service without the method counts as having answered.
+    /// Like `Commit`; if the service does not have the method, that counts as an answer.
     Sync(FlushCallback),
 }
 
-/// What a service wants of a producer (`docs/spec/wire-protocol.md` §9).
+/// A request of a service to a producer (`docs/spec/wire-protocol.md` §9).
 ///
-/// Nothing here is to be trusted: buffers are numbers that a service has made up, configs are bytes, ids may be unknown.
+/// Trust none of the values: a service may send any buffer number, any bytes as a config, and
+/// unknown ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
     /// The service knows this producer: data sources can be registered.
     Connected,
-    /// Prepare an instance. There is shared memory from now on.
+    /// Prepare an instance. From now on there is shared memory.
     Setup {
-        /// Names the instance.
+        /// The number of the instance.
         id: u64,
         /// Encoded `DataSourceConfig`.
         config: Vec<u8>,
     },
-    /// Let an instance record. Services of 2018 do not set up before.
+    /// Let an instance record. Services of 2018 do not set it up before.
     Start {
-        /// Names the instance.
+        /// The number of the instance.
         id: u64,
         /// Encoded `DataSourceConfig`.
         config: Vec<u8>,
     },
-    /// Let an instance end.
+    /// End an instance.
     Stop {
-        /// Names the instance.
+        /// The number of the instance.
         id: u64,
     },
     /// Write what was kept back, then acknowledge.
     Flush {
         /// The instances.
         ids: Vec<u64>,
-        /// To be acknowledged.
+        /// The number to acknowledge.
         request: u64,
-        /// Why, and by whom.
+        /// The reason and the initiator.
         flags: u64,
     },
-    /// Begin incremental state anew.
+    /// Restart incremental state.
     ClearIncrementalState {
         /// The instances.
         ids: Vec<u64>,
@@ -105,24 +107,24 @@ pub(crate) struct Endpoint {
     events: Vec<Event>,
     /// The connection is of no use, for this reason.
     failure: Option<String>,
-    /// That reason is that the service did not want the memory that it was offered.
+    /// The reason is that the service refused the memory that it was offered.
     pub(crate) memory_refused: bool,
     emulated: bool,
     patches_directly: bool,
     /// Streams of commands in a row that ended without one.
     empty_streams: u32,
     transport: Option<Transport>,
-    /// What the last connection left of the patience with this service.
+    /// What the last connection left of the time that threads may wait for this service.
     patience: Duration,
     pid: Pid,
 }
 
-/// The way of the data.
+/// The path of the data.
 #[derive(Debug)]
 struct Transport {
     arbiter: Arc<Arbiter>,
     schedule: Arc<CommitSchedule>,
-    /// Memory of our own, to be offered to the service.
+    /// Memory of this process, to be offered to the service.
     offer: Option<Offer>,
 }
 
@@ -150,37 +152,37 @@ impl Endpoint {
         }
     }
 
-    /// Calls to make, in this order.
+    /// Returns the calls to make, in this order.
     pub(crate) fn take_calls(&mut self) -> Vec<Call<Tag>> {
         mem::take(&mut self.calls)
     }
 
-    /// What has happened, in this order.
+    /// Returns what has happened, in this order.
     pub(crate) fn take_events(&mut self) -> Vec<Event> {
         mem::take(&mut self.events)
     }
 
-    /// Why the connection should be closed, if it should.
+    /// Returns why the connection should be closed, if it should.
     pub(crate) fn take_failure(&mut self) -> Option<String> {
         self.failure.take()
     }
 
-    /// Where chunks come from, once there is memory.
+    /// Returns the arbiter, once there is memory.
     pub(crate) fn arbiter(&self) -> Option<&Arc<Arbiter>> {
         self.transport.as_ref().map(|transport| &transport.arbiter)
     }
 
-    /// The number of this process where the service is.
+    /// Returns the number of this process on the service's system.
     pub(crate) const fn pid(&self) -> &Pid {
         &self.pid
     }
 
-    /// When something has to be sent, if nothing happens before.
+    /// Returns when something has to be sent, if nothing happens before.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.transport.as_ref().and_then(|transport| transport.schedule.deadline())
     }
 
-    /// Makes memory before there is a connection, to be offered to the service.
+    /// Makes memory before there is a connection, to offer it to the service.
     pub(crate) fn provide_memory(&mut self) -> Result<(), String> {
         let (size, page_size) = (self.identity.shm_size_hint_bytes, self.identity.page_size_hint_bytes);
         let geometry = match Geometry::exact(size as usize, page_size as usize) {
@@ -192,7 +194,7 @@ impl Endpoint {
         self.share(region, geometry.page_size, Some(offer))
     }
 
-    /// The connection stands: introduce this process.
+    /// Introduces this process, because the connection is established.
     pub(crate) fn connected(&mut self) {
         let offer = self.transport.as_ref().and_then(|transport| transport.offer.as_ref());
         let (page_size, size) = match offer {
@@ -216,7 +218,7 @@ impl Endpoint {
         self.push(Method::GetAsyncCommand, Vec::new(), Some(Tag::Commands));
     }
 
-    /// The connection is gone, and with it the memory.
+    /// Handles the end of the connection and of its memory.
     pub(crate) fn disconnected(&mut self) {
         if let Some(transport) = self.transport.take() {
             self.patience = transport.arbiter.stall_budget();
@@ -249,8 +251,8 @@ impl Endpoint {
         }
     }
 
-    /// The stream of commands has ended, for instance because one of them did not fit into a frame.
-    /// That one is lost, those behind it need not be.
+    /// Asks for another stream of commands. The stream ends, for instance, if a command does not
+    /// fit into a frame. That command is lost; later ones need not be.
     fn renew_commands(&mut self) {
         self.empty_streams += 1;
         if self.empty_streams > MAX_EMPTY_STREAMS {
@@ -260,18 +262,19 @@ impl Endpoint {
         }
     }
 
-    /// The service does not have the method.
+    /// Handles a call whose method the service does not have.
     pub(crate) fn rejected(&mut self, mut tag: Tag) {
         if matches!(tag, Tag::Commands) {
-            // Asking again would be of no use.
+            // Asking again would not help.
             return;
         }
         let reply = Reply { success: false, has_more: false, body: &[], memory: &mut None };
         self.reply(&mut tag, reply);
     }
 
-    /// Sends what threads have queued since the last call. Without shared memory nothing new is sent over a link that is
-    /// congested: then threads run out of chunks, as they do if a service is slow to take them out of shared memory.
+    /// Sends what threads have queued since the last call. Without shared memory, nothing new is
+    /// sent over a congested connection. Threads then run out of chunks, just as if a service were
+    /// slow to empty shared memory.
     pub(crate) fn pump(&mut self, is_congested: bool, now: Instant) {
         let transport = self.transport.as_ref().filter(|_| !(self.emulated && is_congested));
         if transport.is_some_and(|transport| transport.schedule.take_due(now)) {
@@ -279,21 +282,21 @@ impl Endpoint {
         }
     }
 
-    /// Commits everything that is complete, and runs `done` when the service has it. Without a session, or if the connection
-    /// breaks, `done` is dropped.
+    /// Commits everything that is complete, and runs `done` when the service has it. Without a
+    /// session, or if the connection breaks, `done` is dropped.
     pub(crate) fn flush(&mut self, done: FlushCallback) {
         if let Some(transport) = &self.transport {
-            // Threads may be gone in a moment, with the process: a service that shares their memory looks for what they
-            // were writing, another one has to be told.
+            // Threads may end in a moment, together with the process. A service that shares their
+            // memory looks for the unfinished chunks. Another service must be told of them.
             transport.arbiter.queue_unfinished();
             self.commit();
-            // Calls are handled in order: the reply to an empty commit tells that those before it were.
+            // Calls are handled in order: the reply to an empty commit confirms all earlier ones.
             self.push(Method::CommitData, Vec::new(), Some(Tag::Commit(vec![done])));
         }
     }
 
-    /// Commits everything that is complete, and acknowledges flush requests up to this one. Chunks that threads are still writing are scraped by
-    /// the service.
+    /// Commits everything that is complete, and acknowledges flush requests up to this one. The
+    /// service scrapes the chunks that threads are still writing.
     pub(crate) fn acknowledge_flush(&mut self, request: u64) {
         match &self.transport {
             Some(transport) => transport.arbiter.acknowledge_flush(request),
@@ -310,30 +313,30 @@ impl Endpoint {
         self.push(Method::RegisterDataSource, wrap(descriptor), Some(Tag::Ignored));
     }
 
-    /// Renews the descriptor of a data source.
+    /// Updates the descriptor of a data source.
     pub(crate) fn update(&mut self, descriptor: &[u8]) {
         self.push(Method::UpdateDataSource, wrap(descriptor), Some(Tag::Ignored));
     }
 
-    /// Takes back the registration of all data sources of a name.
+    /// Unregisters all data sources with a name.
     pub(crate) fn unregister(&mut self, name: &str) {
         let request = UnregisterDataSourceRequest { data_source_name: Some(name.into()), ..Default::default() };
         self.call(Method::UnregisterDataSource, &request, None);
     }
 
-    /// Tells that an instance records.
+    /// Tells the service that an instance records.
     pub(crate) fn notify_started(&mut self, id: u64) {
         let request = NotifyDataSourceStartedRequest { data_source_id: Some(id), ..Default::default() };
         self.call(Method::NotifyDataSourceStarted, &request, None);
     }
 
-    /// Tells that an instance is over.
+    /// Tells the service that an instance has ended.
     pub(crate) fn notify_stopped(&mut self, id: u64) {
         let request = NotifyDataSourceStoppedRequest { data_source_id: Some(id), ..Default::default() };
         self.call(Method::NotifyDataSourceStopped, &request, None);
     }
 
-    /// Tells that something happened that sessions may wait for.
+    /// Activates triggers: names of happenings that sessions may wait for.
     pub(crate) fn activate_triggers(&mut self, names: &[String]) {
         let trigger_names = names.iter().map(|name| name.as_str().into()).collect();
         let request = ActivateTriggersRequest { trigger_names, ..Default::default() };
@@ -482,7 +485,7 @@ impl Endpoint {
     }
 }
 
-/// A request whose only field, number 1, is a descriptor.
+/// Makes a request whose only field, number 1, is a descriptor.
 fn wrap(descriptor: &[u8]) -> Vec<u8> {
     let mut buffer = HeapBuffer::new();
     buffer.message().bytes(1, descriptor);
@@ -498,7 +501,7 @@ impl core::fmt::Debug for Endpoint {
     }
 }
 
-/// The number by which the service's system knows this process, if the service says that.
+/// Returns the number of this process on the service's system, if the response contains it.
 fn peer_pid(response: &[u8]) -> Option<u32> {
     let field = Fields::new(response).find(|field| field.id == PEER_PID_FIELD)?;
     u32::try_from(field.as_u64()).ok().filter(|&pid| pid != 0 && i32::try_from(pid).is_ok())

@@ -1,4 +1,4 @@
-//! A producer and the connection it has, wants or has lost (`docs/spec/client-library.md` §4).
+//! A producer whose lost connections are renewed (`docs/spec/client-library.md` §4).
 
 use core::mem;
 use std::time::{Duration, Instant};
@@ -15,21 +15,22 @@ use crate::connection::transport::{
 };
 use crate::os::{DirectoryWatch, Interest, OwnedFd, TransportError, Waker};
 
-/// Each wait for a missing service is longer than the one before by this much …
+/// Each wait for a missing service is longer than the previous one by this much …
 const RETRY_STEP: Duration = Duration::from_secs(1);
 /// … until it reaches this …
 const RETRY_STEPS_UNTIL: Duration = Duration::from_secs(10);
 /// … and this from then on.
 const RETRY_AT_LAST: Duration = Duration::from_secs(30);
-/// A connection that stood is renewed when it breaks, but not sooner after its begin. If it was
-/// short, this counts as often as there were short ones in a row, up to [`RETRY_AT_LAST`]: a
-/// service that hangs up on everybody costs next to nothing, and is never given up.
+/// A broken connection is renewed, but not sooner than this after its begin. After short
+/// connections the wait is multiplied by the number of short ones in a row, up to
+/// [`RETRY_AT_LAST`]. So a service that always hangs up costs almost nothing, and is never given
+/// up.
 const RENEWAL: Duration = Duration::from_secs(1);
-/// A connection that stood for less is short.
+/// A connection that lasted less than this is short.
 const SHORT: Duration = Duration::from_secs(10);
-/// Changes in the folder of the socket end a wait early, because the service may have been started
-/// again. After so many short connections in a row they do not any more: someone in that folder
-/// could keep this process busy.
+/// Changes in the directory of the socket end a wait early, because the service may have been
+/// restarted. After this many short connections in a row they no longer do, because a process that
+/// writes to the directory could keep this one busy.
 const MAX_HASTY_RENEWALS: u32 = 128;
 /// A socket file appears a moment before its service listens.
 const RETRY_AFTER_CHANGE: Duration = Duration::from_millis(10);
@@ -40,14 +41,14 @@ pub(crate) struct ReconnectingProducer {
     link: Option<AnyTransport<Tag>>,
     ready: bool,
     connected_at: Instant,
-    /// When to try to connect; meaningful without link.
+    /// When to try to connect; has no meaning while connected.
     retry_at: Instant,
     delay: Duration,
-    /// A socket has been asked for, and not been delivered.
+    /// The number of a socket that was requested and not delivered yet.
     awaited: Option<u64>,
-    /// Connections in a row that stood and were short.
+    /// Short connections in a row.
     short: u32,
-    /// The service does not take memory of ours.
+    /// The service refuses memory of this process.
     refuses_memory: bool,
     /// Watches the directory of the socket.
     watch: Option<DirectoryWatch>,
@@ -87,18 +88,18 @@ impl ReconnectingProducer {
         }
     }
 
-    /// The data sources of this connection.
+    /// Returns the producer of this connection.
     pub(crate) const fn producer(&mut self) -> &mut Producer {
         &mut self.producer
     }
 
-    /// When to pump again, if nothing happens before.
+    /// Returns when to pump again, if nothing happens before.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let retry = self.wants_link().then_some(self.retry_at);
         [retry, self.producer.deadline()].into_iter().flatten().min()
     }
 
-    /// Somebody has an answer to a request for a socket, perhaps to that of this link.
+    /// Takes the answer to a request for a socket, if the request came from this connection.
     pub(crate) fn deliver(&mut self, number: u64, socket: &mut Option<OwnedFd>, now: Instant) {
         if self.awaited.take_if(|awaited| *awaited == number).is_none() {
             return;
@@ -116,7 +117,7 @@ impl ReconnectingProducer {
         self.link.is_none() && self.awaited.is_none()
     }
 
-    /// Does what can be done now. Returns whether there may be more.
+    /// Does what is possible now. Returns whether there may be more to do.
     pub(crate) fn pump(&mut self, now: Instant, in_process: &mut InProcess) -> bool {
         self.drain_watch(now);
         if self.wants_link() && now >= self.retry_at {
@@ -134,14 +135,15 @@ impl ReconnectingProducer {
         }
     }
 
-    /// Begins startup tracing: in the memory that there is, or in our own, which the service is offered when we connect.
+    /// Begins startup tracing: in the existing memory, or in memory of this process, which is
+    /// offered to the service with the next connection.
     pub(crate) fn start_up(&mut self, request: StartupRequest, now: Instant, in_process: &mut InProcess) {
         if self.producer.endpoint.arbiter().is_none() && !self.refuses_memory {
             if self.link.is_some() {
                 self.hang_up(in_process);
                 self.retry_at = now;
             }
-            // Without memory nothing is recorded, which the request is told.
+            // Without memory nothing is recorded, which the answer to the request says.
             let _ = self.producer.endpoint.provide_memory();
         }
         self.producer.start_up(request);
@@ -151,7 +153,7 @@ impl ReconnectingProducer {
         self.connected_at = now;
         match &self.place {
             Place::Socket(socket) => {
-                // Before the attempt: a service that starts between the two is noticed.
+                // Before the attempt, so that a service that starts meanwhile is noticed.
                 if self.watch.is_none() {
                     self.watch = DirectoryWatch::of(&socket.address);
                 }
@@ -184,7 +186,7 @@ impl ReconnectingProducer {
         self.retry_at = now + self.delay;
     }
 
-    /// Something changed in the directory of the socket: it may be there now.
+    /// Handles a change in the directory of the socket, which may have appeared.
     fn drain_watch(&mut self, now: Instant) {
         let Some(watch) = &self.watch else { return };
         if watch.has_changed() && self.short <= MAX_HASTY_RENEWALS {
@@ -192,7 +194,7 @@ impl ReconnectingProducer {
         }
     }
 
-    /// Moves calls out and replies in.
+    /// Sends calls and handles replies.
     fn transfer(&mut self, now: Instant, in_process: &mut InProcess) -> Result<bool, TransportError> {
         let Self { producer, link, ready, .. } = self;
         let Some(link) = link else { return Ok(false) };
@@ -237,8 +239,7 @@ impl ReconnectingProducer {
         }
     }
 
-    /// Ends the connection, if there is one. Returns whether it stood.
-    /// For good.
+    /// Ends the connection for good, if there is one.
     pub(crate) fn shut_down(&mut self, in_process: &mut InProcess) {
         self.hang_up(in_process);
     }
@@ -281,7 +282,7 @@ mod tests {
         ReconnectingProducer::new(place, Identity::default(), Waker::new().unwrap())
     }
 
-    /// What happens to the link, at a moment.
+    /// Runs `act` without a service in this process.
     fn with(act: impl FnOnce(&mut InProcess)) {
         act(&mut None);
     }

@@ -1,6 +1,7 @@
 //! Instances that record before a session wants them (`docs/spec/client-library.md` §12).
 //!
-//! Each of them writes for a *reservation* in place of a buffer; the arbiter keeps back everything until all reservations are resolved.
+//! Each writes to a *reservation* in place of a buffer. The arbiter keeps everything back until all
+//! reservations are resolved.
 //!
 //! ```text
 //! waiting ─ a session sets up an instance that wants the same ─► adopted ─ it starts ─► an ordinary instance
@@ -23,20 +24,20 @@ use crate::os::process_info::Pid;
 /// Runs once, on the control thread.
 pub(crate) type Callback = Box<dyn FnOnce() + Send>;
 
-/// What an instance leaves behind that has become an ordinary one, or has ended.
+/// The reservation of an instance that a session has adopted or that has ended.
 pub(crate) struct Settled {
     pub(crate) reservation: u16,
-    /// It was the last one of its request: this is to be called.
+    /// The function to call, if the instance was the last one of its request.
     pub(crate) told: Option<Callback>,
 }
 
-/// Names a request on the control thread.
+/// The number of a request on the control thread.
 pub(crate) type StartupId = u64;
 
-/// What to record, and whom to tell.
+/// The data sources to start, and the callbacks.
 pub(crate) struct StartupRequest {
     pub(crate) id: StartupId,
-    /// Where it will be kept, if it is the first one: [`startups`].
+    /// Makes the list of requests, if this is the first one: [`startups`].
     pub(crate) keeper: fn() -> Box<dyn Startups>,
     /// Encoded `DataSourceConfig`s.
     pub(crate) configs: Vec<Arc<[u8]>>,
@@ -49,7 +50,7 @@ pub(crate) struct StartupRequest {
 }
 
 impl StartupRequest {
-    /// The number of instances, as answers travel.
+    /// Encodes the number of instances as an answer.
     pub(crate) fn answer(instances: usize) -> Vec<u8> {
         instances.to_le_bytes().to_vec()
     }
@@ -57,38 +58,40 @@ impl StartupRequest {
 
 /// All requests on one connection that are not settled.
 ///
-/// A trait, with one implementation, so that startup tracing is only in programs that name it, by making a request.
+/// It is a trait with one implementation, so that only programs that make a request contain the
+/// code of startup tracing.
 pub(crate) trait Startups: Send {
-    /// Sets up and starts what a request wants.
+    /// Sets up and starts the instances of a request.
     fn begin(&mut self, request: StartupRequest, arbiter: &Arc<Arbiter>, pid: &Pid, backend: &Backend);
 
-    /// An instance for a session that wants `config`, if there is one: it is to be started, not to be set up.
+    /// Returns an instance for a session that wants `config`, if there is one. It is then started,
+    /// but not set up.
     fn adopt(&mut self, config: &[u8]) -> Option<(&'static dyn AnySource, Ticket)>;
 
-    /// The session of an adopted instance starts: its reservation is to be bound.
+    /// Handles the start of an adopted instance's session. The caller binds the reservation.
     fn started(&mut self, ticket: Ticket) -> Option<Settled>;
 
-    /// Gives up one request, or all. Returns the instances that sessions had set up and that are theirs no longer.
+    /// Gives up one request, or all. Returns the instances that sessions had set up and now lose.
     fn abort(&mut self, id: Option<StartupId>) -> Vec<Ticket>;
 
-    /// Gives up what nobody came for in time. Returns as [`abort`](Self::abort).
+    /// Gives up requests whose time is over. Returns the same as [`abort`](Self::abort).
     fn expire(&mut self, now: Instant) -> Vec<Ticket>;
 
-    /// When the next request is to be given up.
+    /// Returns when the next request is to be given up.
     fn deadline(&self) -> Option<Instant>;
 
-    /// An instance, perhaps one of these, has ended: its reservation is to be given up.
+    /// Handles the end of an instance, if it is one of these. The caller gives up the reservation.
     fn ended(&mut self, ticket: Ticket) -> Option<Settled>;
 }
 
-/// No requests.
+/// Makes an empty list of requests.
 pub(crate) fn startups() -> Box<dyn Startups> {
     Box::new(Requests::default())
 }
 
 #[derive(Default)]
 struct Requests {
-    /// The last reservation given out.
+    /// The last reservation used.
     reservation: u16,
     requests: Vec<Request>,
 }
@@ -96,7 +99,7 @@ struct Requests {
 struct Request {
     id: StartupId,
     deadline: Option<Instant>,
-    /// Those that do not belong to a session yet, or are ending.
+    /// Instances that do not belong to a session yet, or that are ending.
     instances: Vec<Instance>,
     aborted: bool,
     on_adopted: Option<Callback>,
@@ -114,7 +117,7 @@ struct Instance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Waiting,
-    /// A session has set it up, and not started it.
+    /// A session has set it up but not started it.
     Adopted,
     Ending,
 }

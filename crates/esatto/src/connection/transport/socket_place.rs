@@ -1,26 +1,26 @@
-//! Where a socket of a service is, and how that is known.
+//! Addresses of a service's sockets.
 
 use crate::error::Error;
 use crate::os::Address;
 
-/// Names the socket for producers of the system's service.
+/// The variable that names the socket for producers of the system's service.
 const PRODUCER_VARIABLE: &str = "PERFETTO_PRODUCER_SOCK_NAME";
 
-/// Where a socket is, and how that is known.
+/// The address of a socket, and where it comes from.
 #[derive(Clone, Debug)]
 pub(crate) struct SocketPlace {
     pub(crate) address: Address,
-    /// The program or its user has named the address, and so trusts whoever listens there.
+    /// The program or its user has named the address, and so trusts the program that listens there.
     pub(crate) is_named: bool,
 }
 
 impl SocketPlace {
-    /// An address that somebody has named.
+    /// Makes a place from an address that the program or its user has named.
     pub(crate) const fn named(address: Address) -> Self {
         Self { address, is_named: true }
     }
 
-    /// The socket for producers of the system's service, or the one that the program names.
+    /// Returns the socket for producers of the system's service, or the one that the program names.
     pub(crate) fn of_producers(address: Option<&str>) -> Result<Self, Error> {
         match address {
             Some(text) => Address::parse(text).map(Self::named),
@@ -29,7 +29,7 @@ impl SocketPlace {
         .map_err(Error::address)
     }
 
-    /// The standard address, unless the variable names another one.
+    /// Makes a place from the standard address, unless the variable names another one.
     pub(crate) fn standard(address: Address, variable: &str) -> Self {
         Self { address, is_named: std::env::var_os(variable).is_some() }
     }

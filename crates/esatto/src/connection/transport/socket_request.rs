@@ -1,4 +1,4 @@
-//! Sockets that somebody else connects: for processes that may not do so themselves.
+//! Sockets that another process connects, for processes that may not do so themselves.
 
 use core::fmt;
 use core::mem;
@@ -10,8 +10,9 @@ use crate::os::OwnedFd;
 
 /// A request for a socket that is connected to the producer port of a service.
 ///
-/// To be answered at any time, on any thread. One that is dropped without an answer counts as one that failed: another request
-/// comes later, with the growing delay of a service that cannot be reached.
+/// The program may answer it at any time, on any thread. A request that is dropped without an
+/// answer counts as failed. Another one follows later, after the growing delay for a service that
+/// cannot be reached.
 #[must_use = "the process is not connected before a socket is delivered"]
 pub struct SocketRequest {
     number: u64,
@@ -20,7 +21,7 @@ pub struct SocketRequest {
 }
 
 impl SocketRequest {
-    /// Hands over a connected stream socket. One that is not counts as a failure.
+    /// Hands over a connected stream socket. Another descriptor counts as a failure.
     pub fn deliver(mut self, socket: impl Into<OwnedFd>) {
         self.answer(Some(socket.into()));
     }
@@ -44,14 +45,14 @@ impl fmt::Debug for SocketRequest {
     }
 }
 
-/// Whom to ask for sockets.
+/// A function of the program that gets requests for sockets.
 #[derive(Clone)]
 pub(crate) struct SocketFactory {
     ask: Arc<dyn Fn(SocketRequest) + Send + Sync>,
     deliver: Deliver,
 }
 
-/// Takes the socket that was asked for under a number, or the news that there is none.
+/// Takes the socket that was asked for under a number, or `None` if there is none.
 type Deliver = fn(u64, Option<OwnedFd>);
 
 impl SocketFactory {

@@ -13,16 +13,16 @@ use crate::os::Interest;
 use crate::os::descriptor_closer::Closer;
 use crate::os::fork::OwnedByParent;
 
-/// Time that a TCP connection may take; unix sockets connect at once.
+/// The longest time that a TCP connection may take. Unix sockets connect at once.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// This many bytes wait for a peer or a network that is slower than we are.
+/// If this many bytes wait to be written, the peer or the network is too slow.
 const CONGESTED: usize = 1 << 20;
 
 /// A connection over a socket.
 #[derive(Debug)]
 pub(crate) struct SocketTransport<T> {
-    /// Before the connection, so that it is dropped before.
+    /// Before the connection, so that it is dropped first.
     _not_inherited: OwnedByParent,
     connection: Connection,
     client: Client,
@@ -45,17 +45,17 @@ impl<T> SocketTransport<T> {
         Self::over(stream, service)
     }
 
-    /// Fails while descriptors that came over such sockets do not close.
+    /// Fails while descriptors that arrived over such sockets do not close.
     pub(crate) fn may_adopt() -> Result<(), esatto_ipc::Error> {
         Closer::new(None).check()
     }
 
-    /// Takes over a socket that somebody else has connected.
+    /// Uses a socket that another process has connected.
     pub(crate) fn adopt(socket: OwnedFd, service: &str) -> Result<Self, esatto_ipc::Error> {
         Self::over(Closer::new(None).adopt(Stream::from_fd(socket)?), service)
     }
 
-    /// Asks for a service over a connection that stands.
+    /// Asks for a service over an established connection.
     fn over(stream: Stream, service: &str) -> Result<Self, esatto_ipc::Error> {
         let mut link = Self {
             _not_inherited: OwnedByParent::new(stream.as_fd()),
@@ -70,7 +70,8 @@ impl<T> SocketTransport<T> {
         Ok(link)
     }
 
-    /// Makes a call. Returns the tag if the service does not have the method: the call counts as rejected.
+    /// Makes a call. Returns the tag if the service does not have the method: the call counts as
+    /// rejected.
     pub(crate) fn invoke(&mut self, call: Call<T>) -> Result<Option<T>, esatto_ipc::Error> {
         let drop_reply = call.tag.is_none();
         let Self { connection, client, .. } = self;
@@ -88,17 +89,17 @@ impl<T> SocketTransport<T> {
         }
     }
 
-    /// Writes what waits to be written.
+    /// Writes the bytes that wait.
     pub(crate) fn flush(&mut self) -> Result<(), esatto_ipc::Error> {
         self.connection.flush_writes()
     }
 
-    /// Whether more waits to be written than is sent at a time.
+    /// Returns whether more bytes wait than are sent at a time.
     pub(crate) fn is_congested(&self) -> bool {
         self.connection.queued() >= CONGESTED
     }
 
-    /// Reads and handles what has arrived. `false`: the connection is over.
+    /// Reads and handles what has arrived. Returns false if the connection is over.
     pub(crate) fn pump(&mut self, mut handle: impl FnMut(TransportEvent<'_, T>)) -> Result<bool, esatto_ipc::Error> {
         self.connection.on_readable()?;
         while let Some((frame, io)) = self.connection.next_frame()? {
@@ -130,7 +131,7 @@ impl<T> SocketTransport<T> {
         Ok(!self.connection.is_closed())
     }
 
-    /// What to wait for.
+    /// Returns what to wait for.
     pub(crate) fn interest(&self) -> Interest<'_> {
         Interest { fd: self.connection.stream().as_fd(), wants_write: self.connection.wants_write() }
     }

@@ -1,4 +1,4 @@
-//! Colours of tracks and names: spread over a rainbow, so that neighbours differ.
+//! Colours of tracks and names, spread over a rainbow so that neighbours differ.
 
 /// Red, green, blue.
 pub(super) type Color = [u8; 3];
@@ -26,19 +26,19 @@ const RAINBOW: [Color; 16] = [
 /// Steps between two corners.
 const STEPS: u64 = 16;
 
-/// The colour of the track with this number.
+/// Returns the colour of the track with this number.
 pub(super) fn of_track(number: u32) -> Color {
-    // Numbers that follow each other are far apart.
+    // Consecutive numbers get distant colours.
     let eighth = u64::from((number & 1) << 2 | number & 3 | (number & 7) >> 2);
     hue(eighth * RAINBOW.len() as u64 * STEPS / 8)
 }
 
-/// The colour of a name with this hash.
+/// Returns the colour of a name with this hash.
 pub(super) fn of_name(hash: u64) -> Color {
     hue(hash % (RAINBOW.len() as u64 * STEPS))
 }
 
-/// Half way to white.
+/// Returns the colour half way to white.
 pub(super) fn lighter(color: Color) -> Color {
     mix(color, [0xff; 3], 128)
 }
@@ -50,7 +50,7 @@ fn hue(hue: u64) -> Color {
     mix(RAINBOW[corner], RAINBOW[next], step << 4 | step)
 }
 
-/// `ratio` 256ths of the second colour.
+/// Mixes two colours, with `ratio` 256ths of the second one.
 fn mix(one: Color, other: Color, ratio: u8) -> Color {
     core::array::from_fn(|i| {
         let (one, other) = (i32::from(one[i]), i32::from(other[i]));

@@ -1,4 +1,4 @@
-//! One event as one line.
+//! Formats one event as one line.
 
 use esatto_schema::DebugAnnotationReader;
 
@@ -8,9 +8,9 @@ use super::sequence_state::{self, Event, Kind, Sequence};
 /// Columns of the track's title.
 const TITLE_WIDTH: usize = 16;
 const CATEGORY_WIDTH: usize = 5;
-/// Slices that took as long as this say so.
+/// The duration of slices at least this long is shown.
 const LONG_NS: u64 = 10_000_000;
-/// Values that nest deeper are shown as empty.
+/// Values nested deeper are shown as empty.
 const MAX_DEPTH: u32 = 16;
 
 const DIM: &str = "\x1b[90m";
@@ -136,7 +136,7 @@ impl Line<'_> {
         }
     }
 
-    /// At most and at least `width` bytes.
+    /// Appends exactly `width` bytes.
     fn padded(&mut self, text: &[u8], width: usize) {
         self.bytes(&text[..text.len().min(width)]);
         for _ in text.len()..width {

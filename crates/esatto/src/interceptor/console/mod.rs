@@ -7,11 +7,14 @@
 //! [  0.031] worker           app   } frame +19ms
 //! ```
 //!
-//! Seconds since the session began, the track, the category, the depth on the track, then begins with `{`, ends with `}` and how long they took if that was
-//! 10 ms or more, and instants; debug annotations in parentheses. Counters and typed fields are not shown.
+//! The columns are the seconds since the session began, the track, the category, the depth on the
+//! track, and the event. A begin ends in `{`. An end starts with `}` and shows the duration if that
+//! was 10 ms or more. Debug annotations are in parentheses. Counters and typed fields are not
+//! shown.
 //!
-//! A config chooses it by `interceptor_config { name: "console" }`, and in that, by `console_config`, whether it prints to the
-//! standard output or error, and in colours; by default to the standard output, and in colours if that is a terminal.
+//! A config selects it by `interceptor_config { name: "console" }`. `console_config` in it selects
+//! standard output or error, and colours. The default is standard output, with colours if that is a
+//! terminal.
 
 mod colors;
 mod line;
@@ -36,13 +39,13 @@ use sequence_state::{Sequence, Tracks};
 ///
 /// # Errors
 ///
-/// None; the [registration](crate::interceptor::register) of other names has some.
+/// None for this name; the [registration](crate::interceptor::register) of others can fail.
 pub fn register() -> Result<(), Error> {
     crate::interceptor::register::<Console>("console")
 }
 
-/// Prints to another file than the standard output, where the config does not choose; for tests and for programs whose terminal is taken.
-/// The first call counts, and later sessions.
+/// Prints to another file than the standard output, unless the config selects one. For tests, and
+/// for programs that use the terminal themselves. The first call counts, for later sessions.
 pub fn print_to(file: impl Into<OwnedFd>) {
     let _ = OUTPUT.set(File::from(file.into()));
 }
@@ -54,7 +57,7 @@ struct Console {
     output: Output,
     colors: bool,
     start_ns: AtomicU64,
-    /// Of all sequences: any may use any.
+    /// The tracks of all sequences, because each sequence may use any track.
     tracks: Mutex<Tracks>,
 }
 
@@ -74,7 +77,8 @@ impl Output {
         }
     }
 
-    /// Whole lines at a time, so that those of several threads do not mix. Nobody can be told of a failure.
+    /// Writes whole lines, so that lines of several threads do not mix. Ignores errors, because no
+    /// caller could handle them.
     fn write(self, text: &[u8]) {
         let _ = match self {
             Self::Chosen(mut file) => file.write_all(text),
@@ -122,5 +126,5 @@ impl Interceptor for Console {
     }
 }
 
-/// How a track is called, shared by its events.
+/// The title of a track, shared by its events.
 type Title = Arc<str>;

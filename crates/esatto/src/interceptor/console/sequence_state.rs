@@ -1,4 +1,4 @@
-//! What has to be remembered of earlier packets to show an event: names, tracks and open slices.
+//! The state from earlier packets that is needed to show an event: names, tracks and open slices.
 
 use core::mem;
 
@@ -16,7 +16,7 @@ const STATE_CLEARED: u32 = 1;
 /// Titles are cut to this many bytes.
 const TITLE_BYTES: usize = 15;
 
-/// Texts by the numbers that packets have for them.
+/// Texts by their numbers in packets.
 type Names = Map<u64, Vec<u8>>;
 
 /// Tracks of a session, by uuid.
@@ -62,7 +62,7 @@ pub(super) struct Event<'p> {
     pub(super) fields: TrackEventReader<'p>,
     pub(super) kind: Kind,
     pub(super) time_ns: u64,
-    /// For an end.
+    /// Set for ends.
     pub(super) duration_ns: u64,
     pub(super) title: Title,
     pub(super) track_color: Color,
@@ -79,7 +79,7 @@ pub(super) enum Kind {
 }
 
 impl Sequence {
-    /// Takes note of a packet; returns the event in it, if there is one to be shown.
+    /// Reads a packet into the state. Returns its event, if there is one to show.
     pub(super) fn read<'p>(&mut self, tracks: &mut Tracks, packet: &'p [u8]) -> Option<Event<'p>> {
         let packet = TracePacketReader::new(packet);
         if packet.sequence_flags().unwrap_or(0) & STATE_CLEARED != 0 {
@@ -105,12 +105,12 @@ impl Sequence {
         self.event(tracks, packet.track_event()?, time_ns)
     }
 
-    /// The text of a debug annotation's name.
+    /// Returns the text of a debug annotation's name.
     pub(super) fn annotation_name(&self, iid: u64) -> &[u8] {
         self.annotation_names.get(&iid).map_or(&[], Vec::as_slice)
     }
 
-    /// The text of an interned string value.
+    /// Returns the text of an interned string value.
     pub(super) fn string(&self, iid: u64) -> &[u8] {
         self.strings.get(&iid).map_or(&[], Vec::as_slice)
     }
@@ -196,7 +196,7 @@ impl Tracks {
         self.0.get_or_insert_with(uuid, || Track { number, ..Track::default() })
     }
 
-    /// The name of a track, or what it is of.
+    /// Stores the name of a track, or the name of its thread or process.
     fn describe(&mut self, descriptor: &TrackDescriptorReader<'_>) {
         let own = descriptor.name().or_else(|| descriptor.static_name());
         let (process, thread) = (descriptor.process(), descriptor.thread());
@@ -223,13 +223,13 @@ fn note(names: &mut Names, iid: Option<u64>, text: Option<&[u8]>) {
     names.insert(iid.unwrap_or(0), text.unwrap_or_default().to_vec());
 }
 
-/// What fits of a text.
+/// Cuts a text to the length of a title.
 fn title(text: &str) -> Title {
     let end = (0..=TITLE_BYTES.min(text.len())).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
     text[..end].into()
 }
 
-/// What colours of names are made of.
+/// Returns the hash from which the colour of a name is made.
 pub(super) fn hash(name: &[u8]) -> u64 {
     track_uuid::fnv(name)
 }
