@@ -1,6 +1,6 @@
 use crate::bytecode::MessageId;
 
-/// What is wrong with a filter, or with the message that it was given.
+/// Error in a filter, or in a message that was filtered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -12,27 +12,27 @@ pub enum Error {
         /// The bound.
         max: usize,
     },
-    /// There is not even a checksum.
+    /// The bytecode is empty: it lacks even a checksum.
     #[error("the bytecode is empty")]
     Empty,
     /// The bytecode is not a sequence of varints.
     #[error("no varint at byte {offset} of the bytecode")]
     Varint {
-        /// Where the varint begins that is cut off or too long.
+        /// Offset of the varint that is cut off or too long.
         offset: usize,
     },
-    /// The last word does not fit the others.
+    /// The last word is not the checksum of the others.
     #[error("checksum {found:#010x} of the bytecode, its words have {expected:#010x}")]
     Checksum {
         /// The last word.
         found: u32,
-        /// What it should be.
+        /// The checksum of the other words.
         expected: u32,
     },
     /// An instruction that does not exist, or not in an overlay.
-    #[error("word {word}: opcode {opcode} means nothing here")]
+    #[error("word {word}: opcode {opcode} is not valid here")]
     Opcode {
-        /// Which word, from 0.
+        /// Index of the word.
         word: usize,
         /// The opcode.
         opcode: u32,
@@ -40,13 +40,13 @@ pub enum Error {
     /// An instruction for field 0.
     #[error("word {word}: field 0 does not exist")]
     FieldZero {
-        /// Which word, from 0.
+        /// Index of the word.
         word: usize,
     },
     /// The bytecode ends before the operand of its last instruction.
     #[error("word {word}: the operand is missing")]
     Operand {
-        /// The word of the instruction, from 0.
+        /// Index of the instruction's word.
         word: usize,
     },
     /// The last message is not ended.
@@ -57,51 +57,51 @@ pub enum Error {
     Overlap {
         /// The message.
         message: MessageId,
-        /// The first field of the range that comes too late.
+        /// The first field of the range that is out of order.
         field: u32,
     },
     /// An instruction refers to a message that does not exist.
     #[error("a field is of {message}, but there are only {messages}")]
     NoSuchMessage {
-        /// What is referred to.
+        /// The message that the instruction names.
         message: MessageId,
-        /// How many there are.
+        /// Number of messages.
         messages: usize,
     },
     /// The overlay is not a sequence of triples.
     #[error("{words} words in the overlay, not a multiple of 3")]
     OverlaySize {
-        /// How many there are, without the checksum.
+        /// Number of words, without the checksum.
         words: usize,
     },
     /// The overlay is not sorted.
     #[error("word {word} of the overlay: {message}, field {field} is not after the one before")]
     OverlayOrder {
-        /// The first word of the triple, from 0.
+        /// Index of the first word of the triple.
         word: usize,
         /// The message.
         message: MessageId,
         /// The field.
         field: u32,
     },
-    /// The overlay is for more messages than there are.
+    /// The overlay names a message that does not exist.
     #[error("the overlay changes {message}, which does not exist")]
     OverlayLeft {
         /// The first message that does not exist.
         message: MessageId,
     },
-    /// A step on the way to a root is not a message, or not allowed.
+    /// A step on the path to the root is not a message, or is not allowed.
     #[error("field {field} of {message} is not allowed as a nested message")]
     Root {
-        /// Where the step is taken.
+        /// Message in which the step is taken.
         message: MessageId,
         /// The field that cannot be entered.
         field: u32,
     },
-    /// A message that was to be filtered is not one.
-    #[error("malformed message, seen at byte {offset}")]
+    /// The input is not a valid message.
+    #[error("malformed message at byte {offset}")]
     Malformed {
-        /// Where it was noticed, in bytes from the start.
+        /// Offset at which the error was found, in bytes from the start.
         offset: usize,
     },
     /// Fields given to the builder in an order that cannot be encoded.
@@ -110,13 +110,13 @@ pub enum Error {
         /// The field.
         field: u32,
     },
-    /// A policy number that means nothing.
+    /// An unknown policy number.
     #[error("unknown string policy {number}")]
     Policy {
         /// The number.
         number: u32,
     },
-    /// A semantic type that rules cannot be limited to.
+    /// A semantic type to which rules cannot be limited.
     #[error("semantic type {number}, rules know only 0 to 127")]
     SemanticType {
         /// The number.
@@ -128,27 +128,27 @@ pub enum Error {
         /// The bound.
         max: usize,
     },
-    /// The patterns of one config are too large together.
+    /// The patterns of one config together are too large.
     #[error("the patterns of the config are too large together: compiled, they may take {max} bytes")]
     PatternsTooLarge {
         /// The bound.
         max: usize,
     },
-    /// A pattern that is no regular expression, or one that is too large.
+    /// A pattern that is no regular expression, or is too large.
     #[error("{reason} at byte {offset} of the pattern `{pattern}`")]
     Pattern {
         /// The pattern.
         pattern: String,
-        /// Where the mistake is.
+        /// Offset of the mistake.
         offset: usize,
-        /// What it is.
+        /// Description of the mistake.
         reason: String,
     },
     /// The `.proto` files do not compile.
     #[cfg(feature = "compiler")]
     #[error("{0}")]
     Proto(#[from] protox::Error),
-    /// The descriptors handed over are not consistent.
+    /// The given descriptors are not consistent.
     #[cfg(feature = "compiler")]
     #[error("bad descriptors: {0}")]
     Descriptors(#[from] prost_reflect::DescriptorError),
@@ -158,14 +158,14 @@ pub enum Error {
     RootMessage {
         /// Its full name.
         name: String,
-        /// A name that exists and is like it.
+        /// A similar name that exists.
         suggestion: Option<String>,
     },
     /// An option names a field or message that is not below the root, most likely a typing error.
     #[cfg(feature = "compiler")]
     #[error("`{0}` is neither a message nor a field below the root")]
     UnusedName(String),
-    /// Only strings can go through string rules.
+    /// The field is not a string, so string rules cannot apply to it.
     #[cfg(feature = "compiler")]
     #[error("`{0}` is not a string field and cannot be filtered as one")]
     NotString(String),

@@ -1,11 +1,13 @@
-//! The interpreter: a message in, what is allowed of it out.
+//! [`Filter`]: the interpreter, which removes everything from a message that is not allowed.
 //!
-//! One pass over the fields, with a stack of the nested messages that are open. A field is read, its action looked up, and it is
-//! written, entered or skipped. When the end of a nested message is reached, its length is filled in, in as many bytes as the
-//! *old* length needs: the new one is not larger, and a varint can be padded. So the output is never longer than the input.
+//! It reads the fields once, with a stack of the open nested messages. For each field it looks up
+//! the action, and writes, enters or skips the field. At the end of a nested message it fills in
+//! the length, in as many bytes as the *old* length needs: the new length is not larger, and a
+//! varint can be padded. So the output is never longer than the input.
 //!
-//! Upstream's interpreter is a state machine over single bytes that collects errors until the end of a message. This one reads
-//! from slices and stops at the first error; what comes out is the same, for an error empties the output.
+//! Upstream's interpreter is a state machine over single bytes that collects errors until the end
+//! of a message. This one reads from slices and stops at the first error. The output is the same,
+//! because an error empties it.
 
 use std::sync::Arc;
 
@@ -16,9 +18,9 @@ use crate::input::Input;
 use crate::strings::{Outcome, StringFilter};
 use crate::{Error, Usage};
 
-/// Filters messages, one after the other.
+/// Interpreter that filters one message after the other.
 ///
-/// Keeps its stack between messages, and nothing else.
+/// It keeps only its stack between messages.
 #[derive(Clone, Debug)]
 pub struct Filter {
     program: Arc<Program>,
@@ -27,35 +29,36 @@ pub struct Filter {
     open: Vec<Frame>,
     usage: Option<Usage>,
     strings_given_up: u64,
-    /// Of [`MAX_STEPS_PER_MESSAGE`], for the message that is being filtered.
+    /// Steps left of [`MAX_STEPS_PER_MESSAGE`] for the message that is being filtered.
     steps_left: u64,
-    /// What the string rules have cost so far.
+    /// Steps that the string rules have cost so far.
     steps: u64,
 }
 
-/// A nested message that is being read.
+/// Nested message that is being read.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
-    /// Where it ends in the input.
+    /// Position in the input at which it ends.
     end: usize,
-    /// Where its content begins in the output, right after its length.
+    /// Position in the output at which its content begins, after its length.
     start: usize,
-    /// How many bytes the length has.
+    /// Number of bytes of the length.
     length_size: usize,
     message: MessageId,
     field: u32,
 }
 
-/// Steps that the string rules may make for one message, some nanoseconds each, beyond a constant
-/// for each byte and rule: backtracking, and repeated searches. When they are used up, strings that
-/// need more are overwritten as a whole, and counted ([`Filter::strings_given_up`]).
+/// Largest number of steps that the string rules may make for one message, beyond a constant for
+/// each byte and rule. A step takes some nanoseconds. Backtracking and repeated searches cost
+/// steps. When they are used up, strings that need more are overwritten as a whole and counted
+/// ([`Filter::strings_given_up`]).
 const MAX_STEPS_PER_MESSAGE: u64 = 1 << 24;
 
-/// Frames that are kept for the next message, if one was nested deeper.
+/// Largest number of stack frames that are kept for the next message.
 const KEPT_FRAMES: usize = 256;
 
 impl Filter {
-    /// A filter that starts with the first message of `program` and redacts no strings.
+    /// Makes a filter that starts with the first message of `program` and redacts no strings.
     #[must_use]
     pub fn new(program: impl Into<Arc<Program>>) -> Self {
         Self {
@@ -70,7 +73,7 @@ impl Filter {
         }
     }
 
-    /// The same for messages that are found at `path` in the first one: `[1]` for those in its field 1.
+    /// Makes a filter for messages at `path` in the first message: `[1]` for those in its field 1.
     ///
     /// # Errors
     ///
@@ -80,27 +83,28 @@ impl Filter {
         Ok(self)
     }
 
-    /// The same with string rules.
+    /// Adds string rules.
     #[must_use]
     pub fn with_strings(mut self, strings: impl Into<Arc<StringFilter>>) -> Self {
         self.strings = strings.into();
         self
     }
 
-    /// The same, counting the fields it meets. That is slow.
+    /// Counts the fields that the filter meets. This is slow.
     #[must_use]
     pub fn with_usage(mut self) -> Self {
         self.usage = Some(Usage::default());
         self
     }
 
-    /// What was counted.
+    /// Returns the counts, if they were requested.
     #[must_use]
     pub fn usage(&self) -> Option<&Usage> {
         self.usage.as_ref()
     }
 
-    /// How many strings were overwritten as a whole because a regular expression took too long ([`Outcome::GaveUp`]).
+    /// Returns how many strings were overwritten as a whole because a regular expression took too
+    /// long ([`Outcome::GaveUp`]).
     #[must_use]
     pub fn strings_given_up(&self) -> u64 {
         self.strings_given_up
@@ -117,23 +121,25 @@ impl Filter {
         Ok(out)
     }
 
-    /// What the string rules of this filter have cost at most so far, in steps of some nanoseconds.
-    /// Who filters for several in turn takes the difference for a measure of a turn.
+    /// Returns an upper bound of the steps that the string rules of this filter have cost so far. A
+    /// step takes some nanoseconds. A program that filters for several clients in turn can charge
+    /// each turn with the difference.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Filters a message that lies in `pieces` and replaces the content of `out` with the result.
+    /// Filters a message that lies in `pieces`, and replaces the content of `out` with the result.
     ///
-    /// The result is no longer than the message. `out` grows at most once, to that length; besides, memory is needed for the stack
-    /// only, 40 bytes per level.
+    /// The result is no longer than the message. `out` grows at most once, to that length. The
+    /// stack needs 40 bytes per level.
     ///
-    /// An empty message is a message (upstream counts it as malformed).
+    /// An empty message is valid (upstream counts it as malformed).
     ///
     /// # Errors
     ///
-    /// [`Error::Malformed`] if it is no message or one of its messages is none, of those that are entered. `out` is then empty.
+    /// [`Error::Malformed`] if the message, or a nested message that is entered, is not valid.
+    /// `out` is then empty.
     pub fn filter(&mut self, pieces: &[&[u8]], out: &mut Vec<u8>) -> Result<(), Error> {
         out.clear();
         self.steps_left = MAX_STEPS_PER_MESSAGE;
@@ -162,7 +168,7 @@ impl Filter {
             }
             let tag = input.varint(frame.end)?;
             let wire_type = WireType::from_tag(tag)?;
-            // Of a number over 32 bits, the low ones count.
+            // If the number has more than 32 bits, the low ones count.
             let field = (tag >> 3) as u32;
             let action = self.program.action(frame.message, field);
             match wire_type {
@@ -191,7 +197,8 @@ impl Filter {
                     let length = input.varint(frame.end)?;
                     let length = usize::try_from(length).ok().filter(|length| *length <= wire::MAX_MESSAGE_LENGTH)?;
                     if field == 0 {
-                        // No field, so nothing that could be skipped: reading goes on with what would be its content.
+                        // There is no field 0 that could be skipped: reading continues with what
+                        // would be its content.
                         continue;
                     }
                     if length > frame.end - input.position() {
@@ -244,7 +251,7 @@ impl Filter {
 #[inline(never)]
 fn count_path(usage: &mut Usage, open: &[Frame], frame: Frame, field: u32, allowed: bool) {
     if field != 0 {
-        // The root's own field is 0, which is none.
+        // The root's own field is 0, which does not exist.
         let path = open.iter().chain([&frame]).map(|frame| frame.field).filter(|field| *field != 0);
         usage.count(path.chain([field]), allowed);
     }
@@ -268,7 +275,7 @@ fn put_varint(out: &mut Vec<u8>, value: u64) -> usize {
     size
 }
 
-/// Writes the length of what has been written since `frame.start`, padded to the bytes that were reserved.
+/// Writes the length of the bytes since `frame.start`, padded to the reserved bytes.
 fn fill_in_length(out: &mut [u8], frame: Frame) {
     let mut length = out.len() - frame.start;
     let bytes = &mut out[frame.start - frame.length_size..frame.start];

@@ -1,11 +1,11 @@
-//! A message in pieces.
+//! [`Input`]: a message that lies in pieces.
 
 use esatto_protozero::wire;
 
-/// Reads bytes that lie in several slices, in order.
+/// Reader of bytes that lie in several slices, in order.
 #[derive(Debug)]
 pub(crate) struct Input<'a> {
-    /// What is left of the current slice; empty only at the end of the input.
+    /// Rest of the current slice. Empty only at the end of the input.
     rest: &'a [u8],
     later: &'a [&'a [u8]],
     position: usize,
@@ -18,13 +18,14 @@ impl<'a> Input<'a> {
         input
     }
 
-    /// Bytes consumed so far.
+    /// Number of bytes consumed so far.
     #[inline]
     pub(crate) const fn position(&self) -> usize {
         self.position
     }
 
-    /// A varint that ends before the position `end`; `None` if there is none, after which the input is of no more use.
+    /// Reads a varint that ends before the position `end`. After `None` the input must not be used
+    /// any more.
     #[inline]
     pub(crate) fn varint(&mut self, end: usize) -> Option<u64> {
         let bytes = self.contiguous(end);
@@ -53,7 +54,8 @@ impl<'a> Input<'a> {
         None
     }
 
-    /// `N` bytes before the position `end`; `None` if there are fewer, after which the input is of no more use.
+    /// Reads `N` bytes before the position `end`. Returns `None` if there are fewer; the input must
+    /// not be used any more then.
     #[inline]
     pub(crate) fn array<const N: usize>(&mut self, end: usize) -> Option<[u8; N]> {
         if let Some(bytes) = self.contiguous(end).first_chunk() {
@@ -68,7 +70,7 @@ impl<'a> Input<'a> {
         Some(bytes)
     }
 
-    /// Consumes `size` bytes, which must be there, in pieces.
+    /// Consumes `size` bytes in pieces. The input must have them.
     #[inline]
     pub(crate) fn consume(&mut self, mut size: usize, mut piece: impl FnMut(&[u8])) {
         while size > 0 && !self.rest.is_empty() {
@@ -86,13 +88,13 @@ impl<'a> Input<'a> {
         Some(byte)
     }
 
-    /// What can be had in one piece before the position `end`.
+    /// Returns the bytes in one piece before the position `end`.
     #[inline]
     fn contiguous(&self, end: usize) -> &'a [u8] {
         &self.rest[..self.rest.len().min(end - self.position)]
     }
 
-    /// `size` must not be larger than what is left of the slice.
+    /// `size` must not be larger than the rest of the slice.
     #[inline]
     fn advance(&mut self, size: usize) {
         self.position += size;

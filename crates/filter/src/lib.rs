@@ -1,9 +1,10 @@
 //! Strips protobuf messages down to an allow-list of fields, as Perfetto's message filter does.
 //!
-//! A tracing service, a log shipper, a proxy: something receives messages from programs that it does not control, and only some of
-//! the fields may be passed on. This crate rewrites a message in one pass, without knowing its schema and without making objects of
-//! it. What is allowed is said by *bytecode*, a few kilobytes that can be put into a config and that older and newer readers
-//! understand. Fields that somebody adds later are not allowed until they are listed.
+//! A tracing service, a log shipper or a proxy receives messages from programs that it does not
+//! control, and may pass on only some of the fields. This crate rewrites a message in one pass,
+//! without its schema and without making objects of it. *Bytecode* lists the allowed fields. It has
+//! a few kilobytes, fits into a config, and is understood by older and newer readers. Fields that
+//! are added to the schema later are not allowed until they are listed.
 //!
 //! ```
 //! use esatto_filter::{Builder, Filter, MessageId, Program, Version};
@@ -22,41 +23,48 @@
 //!
 //! # In five minutes
 //!
-//! **Compile.** Bytecode is seldom written by hand. An `AllowList` is made of a `.proto` file: the schema is the list, and options say
-//! what is not to be in it. The command does the same: `esatto-filter compile shop.proto -r shop.Order --exclude shop.Card -o
-//! shop.filter`. Both need the feature `compiler`.
+//! **Compile.** Bytecode is seldom written by hand. An `AllowList` is made from a `.proto` file:
+//! the schema is the list, and options exclude fields. The command does the same: `esatto-filter
+//! compile shop.proto -r shop.Order --exclude shop.Card -o shop.filter`. Both need the feature
+//! `compiler`.
 //!
-//! **Load.** [`Program::load`] checks bytecode and makes a compact table of it that can be shared between threads. Bytecode comes from
-//! strangers: its size is bounded, and so is what is made of it.
+//! **Load.** [`Program::load`] checks bytecode and makes a compact table from it that threads can
+//! share. Bytecode comes from strangers, so its size is bounded, and so is the size of the table.
 //!
-//! **Filter.** A [`Filter`] takes messages in any number of pieces. Allowed fields are written again, in their shortest form; others
-//! vanish. A nested message with rules of its own is entered; one without passes as it is, including what the schema does not
-//! know. What is malformed comes out empty, and with an error. The output is never longer than the input.
+//! **Filter.** A [`Filter`] takes messages in any number of pieces. It writes allowed fields in
+//! their shortest form, and drops the others. It enters a nested message that has its own rules. A
+//! nested message without rules passes unchanged, including fields that the schema does not know. A
+//! malformed message gives an error and an empty output. The output is never longer than the input.
 //!
-//! **Redact.** Fields may be strings that go through rules, in order, like packets through a firewall: see [`StringFilter`]. What
-//! the groups of a regular expression match is overwritten; the length stays. A string for which a rule cannot be decided within
-//! bounds is overwritten as a whole.
+//! **Redact.** String fields may go through rules, in order, like packets through a firewall: see
+//! [`StringFilter`]. The filter overwrites the text that the groups of a regular expression match,
+//! and keeps the length. If a rule cannot be decided within bounds, the whole string is
+//! overwritten.
 //!
-//! **Look.** [`Filter::with_usage`] counts the fields by path, those that pass and those that do not; `AllowList::field_name` has
-//! their names: `list.field_name(Usage::fields(path))`. A [`Program`] and an `AllowList` print themselves.
+//! **Inspect.** [`Filter::with_usage`] counts the fields by path, both those that pass and those
+//! that are dropped. `AllowList::field_name` has their names:
+//! `list.field_name(Usage::fields(path))`. A [`Program`] and an `AllowList` implement `Display`.
 //!
 //! # Where we are stricter than the original
 //!
-//! Programs and outputs are the same as upstream's, byte by byte (the tests hold them against what its code produced), except that:
+//! Programs and outputs are the same as upstream's, byte by byte (the tests compare them with
+//! results of its code), except that:
 //!
-//! - an empty message is a message, and no error;
-//! - a range does not allow field numbers over 2^29 − 1, whose tags would come out as those of other fields;
+//! - an empty message is valid, and no error;
+//! - a range does not allow field numbers over 2^29 − 1, whose tags would become those of other
+//!   fields;
 //! - a string of semantic type FFFF (in its low 16 bits) is filtered, and not passed;
-//! - a rule's group that matches nothing in the last round of a repetition keeps what it matched before, as ECMAScript has it and the C++
-//!   library does not: more is overwritten;
-//! - repeated searches look at the string as it was, with what is before the match as context.
+//! - a rule's group that matches nothing in the last round of a repetition keeps its earlier match,
+//!   as in ECMAScript but not in the C++ library: more is overwritten;
+//! - repeated searches use the original string, with the text before the match as context.
 //!
 //! # Features
 //!
-//! `regex` (default) brings `EcmaScript`, the engine for string rules. Nearly every program that has rules wants it; one that has a
-//! regular expression engine already implements [`RegexEngine`] and does without. `compiler` brings `AllowList` and the command.
+//! The feature `regex` (default) adds `EcmaScript`, the engine for string rules. Nearly every
+//! program with rules needs it. A program that has another engine implements [`RegexEngine`]
+//! instead. The feature `compiler` adds `AllowList` and the command.
 //!
-//! The format is specified in `docs/spec/protozero.md` §14. Nothing here knows about traces.
+//! The format is specified in `docs/spec/protozero.md` §14. This crate knows nothing about traces.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Which fields a filter has met.
+//! [`Usage`]: counts of the fields that a filter has met.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,25 @@ use esatto_protozero::wire;
 
 /// Counts of fields by path.
 ///
-/// A path is the field numbers from the filter's root down, each as a varint: `b"\x02\x07"` is field 7 of the message in field 2.
-/// A count is positive if the field is allowed (be it with another wire type) and negative if it is not.
+/// A path is the field numbers from the filter's root down, each as a varint: `b"\x02\x07"` is
+/// field 7 of the message in field 2. A count is positive if the field is allowed, even with
+/// another wire type, and negative if it is not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     counts: BTreeMap<Box<[u8]>, i64>,
     path: Vec<u8>,
 }
 
-/// The most paths that are counted; input can contain any number of them.
+/// Largest number of paths that are counted. Input can contain any number of them.
 const MAX_PATHS: usize = 64 * 1024;
 
 impl Usage {
-    /// All paths and counts, sorted by path.
+    /// Iterates over all paths and counts, sorted by path.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], i64)> {
         self.counts.iter().map(|(path, count)| (&**path, *count))
     }
 
-    /// The field numbers of a path.
+    /// Returns the field numbers of a path.
     pub fn fields(mut path: &[u8]) -> impl Iterator<Item = u32> + '_ {
         core::iter::from_fn(move || {
             let (field, size) = wire::decode_varint(path)?;

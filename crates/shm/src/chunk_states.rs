@@ -172,7 +172,7 @@ pub enum Skip {
         /// Number of attempts.
         attempts: u32,
     },
-    /// The pages of the memory were taken away: see [`Lost`](crate::Lost).
+    /// The pages of the memory were taken away: see [`Lost`].
     Lost,
     /// The header names writer 0, which does not exist. The chunk was freed.
     NoWriter,

@@ -18,7 +18,7 @@ enum Cli {
     Compile(Compile),
     /// List the fields of a .proto file that would be allowed
     List(Schema),
-    /// Show what is in a filter
+    /// Show the content of a filter
     Show(Loaded),
     /// Filter a file that is one message, as a trace is
     Apply(Apply),
@@ -35,10 +35,10 @@ struct Schema {
     /// Full name of the message to be filtered [default: the first in the first file]
     #[arg(short, long, default_value = "", hide_default_value = true)]
     root: String,
-    /// A field, or a message wherever it occurs, that is not allowed
+    /// A field to exclude, or a message to exclude wherever it occurs
     #[arg(long, value_name = "NAME")]
     exclude: Vec<String>,
-    /// A nested message that passes with all that is in it
+    /// A nested message that passes with all its fields
     #[arg(long, value_name = "NAME")]
     pass: Vec<String>,
     /// A string field that goes through string rules, and its semantic type
@@ -53,16 +53,16 @@ struct Schema {
 struct Compile {
     #[command(flatten)]
     schema: Schema,
-    /// The oldest services that are to understand it
+    /// The oldest services that must understand the filter
     #[arg(long, value_enum, default_value = "v2")]
     target: Target,
-    /// Write a piece of a trace config in text format
+    /// Write a part of a trace config, in text format
     #[arg(long)]
     text: bool,
-    /// Where the filter goes [default: standard output]
+    /// The file for the filter [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Where the overlay goes, if there is one; with --text it is in the config
+    /// The file for the overlay, if there is one; with --text the config contains it
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     overlay_out: Option<PathBuf>,
 }
@@ -88,11 +88,13 @@ struct Loaded {
 struct Apply {
     #[command(flatten)]
     filter: Loaded,
-    /// Fields that lead from the filter's root to the message in the file: 1 for a packet of a trace
+    /// Fields that lead from the filter's root to the message in the file: 1 for a packet of a
+    /// trace
     #[arg(long, value_name = "FIELD,…", value_delimiter = ',')]
     root: Vec<u32>,
-    /// A rule for strings: policy, atrace prefix (may be empty), ECMAScript regular expression. Policy 1 redacts the groups of a match, 3 keeps
-    /// a match as it is; 2 and 4 do so for atrace, 5 redacts the groups of every match in a string of atrace
+    /// A rule for strings: policy, atrace prefix (may be empty), ECMAScript regular expression.
+    /// Policy 1 redacts the groups of a match; policy 3 keeps a match unchanged; 2 and 4 do the
+    /// same for atrace strings; 5 redacts the groups of every match in an atrace string
     #[arg(long, num_args = 3, value_names = ["POLICY", "PREFIX", "REGEX"])]
     rule: Vec<String>,
     /// Print how often each field occurred, negative if it was dropped
@@ -100,7 +102,7 @@ struct Apply {
     usage: bool,
     /// The message
     input: PathBuf,
-    /// Where the result goes [default: nowhere]
+    /// The file for the result [default: the result is not written]
     output: Option<PathBuf>,
 }
 
@@ -128,7 +130,7 @@ fn compile(args: &Compile) -> Result<(), String> {
     };
     let compiled = read_schema(&args.schema)?.bytecode(version).map_err(|error| error.to_string())?;
     if args.text {
-        // The field that every service has is the one that services without string rules read.
+        // Services without string rules read this field, which every service has.
         let field = if version == Version::V1 { "bytecode" } else { "bytecode_v2" };
         let mut text = format!("trace_filter {{\n  {field}: \"{}\"\n", escape(&compiled.bytecode));
         if !compiled.overlay.is_empty() {
@@ -203,7 +205,7 @@ fn load(args: &Loaded) -> Result<Program, String> {
         .map_err(|error| format!("{}: {error}", args.filter.display()))
 }
 
-/// As text format wants it: octal, so that no digit that follows can be taken for a part.
+/// As text format requires: octal, so that a following digit is not taken for a part of it.
 fn escape(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 4), |mut text, byte| {
         let _ = write!(text, "\\{byte:03o}");

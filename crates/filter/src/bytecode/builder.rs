@@ -1,4 +1,4 @@
-//! Bytecode from instructions.
+//! [`Builder`]: makes bytecode from instructions.
 
 use core::ops::RangeInclusive;
 
@@ -6,39 +6,40 @@ use super::program::{MessageId, SemanticType};
 use super::{MAX_FIELD, opcode, words};
 use crate::Error;
 
-/// Which services are to understand the bytecode.
+/// Oldest services that must understand the bytecode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
-    /// All: no string rules.
+    /// All services: no string rules.
     V1,
-    /// Those that know string rules; semantic types are in the overlay.
+    /// Services with string rules. Semantic types are in the overlay.
     #[default]
     V2,
-    /// Those that know semantic types; no overlay is needed.
+    /// Services with semantic types. No overlay is necessary.
     V54,
 }
 
-/// A finished filter, as it goes into a config.
+/// Finished filter for a config.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bytecode {
     /// The allow-list.
     pub bytecode: Vec<u8>,
-    /// What newer services do better; empty if there is nothing.
+    /// Additions for newer services; empty if there are none.
     pub overlay: Vec<u8>,
 }
 
-/// A string field that goes through string rules, and what services get that do not know how.
+/// String field that goes through string rules, and its treatment by services without them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StringField {
-    /// What the string is about.
+    /// Semantic type of the string.
     pub semantic_type: SemanticType,
     /// [`Version::V1`] passes the string unfiltered, instead of dropping it.
     pub pass_in_v1: bool,
-    /// [`Version::V2`] without the overlay filters the string as one of type 0, instead of dropping it. Means nothing for a string of type 0.
+    /// [`Version::V2`] without the overlay filters the string as one of type 0, instead of dropping
+    /// it. Has no meaning for a string of type 0.
     pub untyped_in_v2: bool,
 }
 
-/// Writes bytecode, message by message, the fields of each in ascending order.
+/// Builder of bytecode. It takes message by message, and the fields of each in ascending order.
 #[derive(Clone, Debug)]
 pub struct Builder {
     version: Version,
@@ -50,26 +51,27 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Starts with the fields of message 0.
+    /// Makes a builder that begins with the fields of message 0.
     #[must_use]
     pub const fn new(version: Version) -> Self {
         Self { version, words: Vec::new(), overlay: Vec::new(), messages: 0, last_field: 0, last_message: 0 }
     }
 
-    /// Lets a field pass.
+    /// Allows a field.
     ///
     /// # Errors
     ///
-    /// [`Error::FieldOrder`] if the number is not above the one before, or above 2^29 − 1. So for all other fields.
+    /// [`Error::FieldOrder`] if the number is not above the one before, or above 2^29 − 1. This
+    /// holds for all other fields too.
     pub fn pass(&mut self, field: u32) -> Result<&mut Self, Error> {
         self.field(field..=field, opcode::PASS)
     }
 
-    /// Lets several fields pass.
+    /// Allows a range of fields.
     ///
     /// # Errors
     ///
-    /// As [`pass`](Self::pass); or if there is none in the range.
+    /// As [`pass`](Self::pass), or if the range is empty.
     pub fn pass_range(&mut self, fields: RangeInclusive<u32>) -> Result<&mut Self, Error> {
         let (first, last) = (*fields.start(), *fields.end());
         self.field(fields, opcode::PASS_RANGE)?.words.push(last - first + 1);
@@ -87,7 +89,7 @@ impl Builder {
         Ok(self)
     }
 
-    /// Sends a string through string rules, as far as the version can.
+    /// Applies string rules to a string field, if the version has them.
     ///
     /// # Errors
     ///
@@ -113,7 +115,7 @@ impl Builder {
         Ok(self)
     }
 
-    /// Ends a message; what follows is the next.
+    /// Ends a message. The next message follows.
     pub fn end_message(&mut self) -> &mut Self {
         self.words.push(opcode::END);
         self.messages += 1;
@@ -121,7 +123,7 @@ impl Builder {
         self
     }
 
-    /// Adds the checksums.
+    /// Adds the checksums and returns the bytecode.
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
-//! From bytecode to a [`Program`].
+//! Loading of bytecode into a [`Program`].
 
 use super::program::{Action, Message, MessageId, NEAR, Program, Range, SemanticType};
 use super::{MAX_FIELD, opcode, words};
 use crate::Error;
 
-/// Semantic types have 16 bits, whatever the word says.
+/// Semantic types have 16 bits; higher bits of the word are ignored.
 const SEMANTIC_TYPE_MASK: u32 = 0xffff;
 
 impl Program {
@@ -12,16 +12,17 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// If it breaks one of the rules of `docs/spec/protozero.md` §14: what is wrong, and at which word.
+    /// [`Error`] with the mistake and its word, if the bytecode breaks one of the rules of
+    /// `docs/spec/protozero.md` §14.
     pub fn load(bytecode: &[u8]) -> Result<Self, Error> {
         Self::load_with_overlay(bytecode, &[])
     }
 
-    /// Loads bytecode and what `overlay` changes in it; an empty one changes nothing.
+    /// Loads bytecode and the changes of an overlay. An empty overlay changes nothing.
     ///
     /// # Errors
     ///
-    /// As [`load`](Self::load), for either of the two.
+    /// As [`load`](Self::load), for the bytecode and the overlay.
     pub fn load_with_overlay(bytecode: &[u8], overlay: &[u8]) -> Result<Self, Error> {
         let words = words::decode(bytecode)?;
         let overlay = if overlay.is_empty() { Vec::new() } else { changes(&words::decode(overlay)?)? };
@@ -29,7 +30,7 @@ impl Program {
     }
 }
 
-/// One triple of an overlay.
+/// Triple of an overlay.
 struct Change {
     message: u32,
     field: u32,
@@ -60,15 +61,15 @@ fn changes(words: &[u32]) -> Result<Vec<Change>, Error> {
     Ok(changes)
 }
 
-/// Goes through bytecode and overlay side by side: both are sorted by message and field.
+/// Reads bytecode and overlay together. Both are sorted by message and field.
 struct Loader<'a> {
     overlay: &'a [Change],
     messages: Vec<Message>,
     actions: Vec<Action>,
     ranges: Vec<Range>,
-    /// The message that is being read.
+    /// Message that is being read.
     message: Message,
-    /// Actions of its fields below [`NEAR`], valid where `message.near` says so.
+    /// Actions of its fields below [`NEAR`], valid for the bits set in `message.near`.
     near: [Action; NEAR as usize],
     last_message: u32,
 }
@@ -137,19 +138,20 @@ impl<'a> Loader<'a> {
         Ok(Program { messages: self.messages.into(), actions: self.actions.into(), ranges: self.ranges.into() })
     }
 
-    /// A message that begins here and allows nothing yet.
+    /// Begins a message that allows nothing yet.
     fn start(&self) -> Message {
-        // There are fewer than bytes in bytecode and overlay. So it is with actions.
+        // There are fewer ranges, and fewer actions, than bytes in bytecode and overlay.
         Message { ranges: self.ranges.len() as u32, ..Message::default() }
     }
 
-    /// An instruction for one field; the overlay has the last word.
+    /// Applies an instruction to one field. The overlay takes precedence.
     fn field(&mut self, field: u32, action: Action) {
         let action = self.overlaid_up_to(field).unwrap_or(action);
         self.allow(field, action);
     }
 
-    /// Allows the fields that the overlay adds before `field`, and says what it makes of `field` itself.
+    /// Allows the fields that the overlay adds before `field`, and returns its action for `field`
+    /// itself.
     fn overlaid_up_to(&mut self, field: u32) -> Option<Action> {
         let number = self.messages.len() as u32;
         while let [change, rest @ ..] = self.overlay {
@@ -179,8 +181,8 @@ impl<'a> Loader<'a> {
         self.near[field as usize] = action;
     }
 
-    /// A range may begin below [`NEAR`] and end above. Numbers that no field can have are left out: their tags would wrap around
-    /// and come out as those of other fields.
+    /// A range may begin below [`NEAR`] and end above. Numbers that no field can have are left out,
+    /// because their tags would wrap around to those of other fields.
     fn pass_range(&mut self, first: u32, count: u32) {
         let end = first.wrapping_add(count).min(MAX_FIELD + 1);
         for field in first..end.min(NEAR) {
@@ -193,7 +195,7 @@ impl<'a> Loader<'a> {
     }
 
     fn end_message(&mut self) -> Result<(), Error> {
-        // No instruction has a field of this number.
+        // No instruction can have this field number.
         self.overlaid_up_to(u32::MAX);
         let number = self.messages.len() as u32;
         let begin = self.message.ranges as usize;

@@ -1,7 +1,7 @@
-//! Bytecode: which fields of which messages are allowed (`docs/spec/protozero.md` §14).
+//! Bytecode: a list of the allowed fields of each message (`docs/spec/protozero.md` §14).
 //!
-//! A sequence of 32-bit words, each a varint, the last a checksum over the others. An instruction is
-//! `field << 3 | opcode`, some have an operand:
+//! Bytecode is a sequence of 32-bit words. Each is a varint, and the last is a checksum of the
+//! others. An instruction is `field << 3 | opcode`. Some have an operand:
 //!
 //! | opcode | operand | meaning |
 //! |---|---|---|
@@ -12,8 +12,9 @@
 //! | 4 | | the field is a string that goes through string rules (v2) |
 //! | 5 | type | so is this, with a semantic type that rules can be limited to (v54) |
 //!
-//! An *overlay* adds fields to bytecode, or changes what happens to them, so that one config serves old services too: triples of
-//! message, instruction and operand (0 where there is none), with a checksum of their own.
+//! An *overlay* adds fields to bytecode, or changes their actions, so that one config also serves
+//! old services. It consists of triples of message, instruction and operand (0 if there is none),
+//! and has its own checksum.
 
 mod builder;
 mod load;
@@ -23,16 +24,17 @@ mod words;
 pub use builder::{Builder, Bytecode, StringField, Version};
 pub use program::{Action, MessageId, Program, SemanticType};
 
-/// The most bytecode that is loaded, in bytes; the same for an overlay.
+/// Largest size of bytecode and of an overlay in bytes.
 ///
-/// About forty times what an allow-list of every field of Perfetto's `Trace` takes. What is loaded takes up to 56 bytes of memory
-/// per byte of bytecode in the worst case (a run of empty messages), and about 8 in practice.
+/// This is about forty times the size of an allow-list of every field of Perfetto's `Trace`. A
+/// loaded program takes up to 56 bytes of memory per byte of bytecode in the worst case (a run of
+/// empty messages), and about 8 in practice.
 pub const MAX_BYTECODE_SIZE: usize = 256 * 1024;
 
-/// The largest number that a field can have in protobuf.
+/// Largest field number in protobuf.
 pub(crate) const MAX_FIELD: u32 = (1 << 29) - 1;
 
-/// What an instruction word consists of.
+/// Parts of an instruction word.
 mod opcode {
     pub(super) const BITS: u32 = 3;
     pub(super) const MASK: u32 = (1 << BITS) - 1;

@@ -1,18 +1,18 @@
-//! Bytecode as it is asked: for the action of one field.
+//! [`Program`]: loaded bytecode, in which the action of a field is looked up.
 
 use core::fmt;
 use core::ops::RangeInclusive;
 
 use crate::Error;
 
-/// Fields below are found with one shift, those from here on are searched.
+/// Fields below this number are found with one shift. Fields from this number on are searched.
 pub(super) const NEAR: u32 = 128;
 
-/// Which fields of which messages are allowed: loaded bytecode.
+/// Loaded bytecode: the allowed fields of each message.
 ///
 /// Immutable and compact; share it in an [`Arc`](std::sync::Arc). The default allows nothing.
 ///
-/// Its [`Display`](fmt::Display) lists what is allowed:
+/// Its [`Display`](fmt::Display) lists the allowed fields:
 ///
 /// ```
 /// use esatto_filter::{Builder, MessageId, Program, Version};
@@ -26,48 +26,48 @@ pub(super) const NEAR: u32 = 128;
 /// ```
 #[derive(Clone, Default)]
 pub struct Program {
-    /// One more than there are messages, so that the lists of each end where those of the next begin.
+    /// Messages, and one more, so that the lists of each message end where those of the next begin.
     pub(super) messages: Box<[Message]>,
-    /// For all messages, the actions of fields below [`NEAR`] that do not just pass.
+    /// Actions of the fields below [`NEAR`] that do not simply pass, for all messages.
     pub(super) actions: Box<[Action]>,
-    /// For all messages, the fields from [`NEAR`] on.
+    /// Fields from [`NEAR`] on, for all messages.
     pub(super) ranges: Box<[Range]>,
 }
 
-/// The allowed fields of one message.
+/// Allowed fields of one message.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Message {
     /// Fields 0 to 63 and 64 to 127.
     pub(super) near: [Near; 2],
-    /// Where the ranges begin in [`Program::ranges`], ascending and disjoint.
+    /// Index of the first range in [`Program::ranges`]. Ranges are ascending and disjoint.
     pub(super) ranges: u32,
 }
 
-/// What happens to 64 fields, a bit each.
+/// Actions of 64 fields, one bit each.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Near {
     /// The field passes.
     pub(super) pass: u64,
-    /// The field has an action in the list, at the place of its bit among those that are set.
+    /// The field has an action in the list. Its index is the number of set bits before this one.
     pub(super) listed: u64,
-    /// Where the list begins in [`Program::actions`].
+    /// Index of the first action in [`Program::actions`].
     pub(super) actions: u32,
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct Range {
     pub(super) start: u32,
-    /// One after the last.
+    /// Field after the last.
     pub(super) end: u32,
     pub(super) action: Action,
 }
 
-/// The number of a message definition in a [`Program`].
+/// Number of a message definition in a [`Program`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(pub u32);
 
 impl MessageId {
-    /// The first message, from which a filter starts unless told otherwise.
+    /// The first message, from which a filter starts by default.
     pub const ROOT: Self = Self(0);
 }
 
@@ -77,29 +77,29 @@ impl fmt::Display for MessageId {
     }
 }
 
-/// What a string is about, as far as string rules are concerned; 0 is unspecified.
+/// Semantic type of a string, by which string rules are selected. 0 is unspecified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SemanticType(pub u32);
 
-/// What happens to an allowed field.
+/// Action for an allowed field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It is passed on, whatever its type. If it is a message, that includes everything below.
+    /// The field passes with any type. If it is a message, all its fields pass.
     Pass,
-    /// It is a message to which these rules apply.
+    /// The field is a message to which these rules apply.
     Enter(MessageId),
-    /// It is a string that goes through string rules.
+    /// The field is a string that goes through string rules.
     FilterString(SemanticType),
 }
 
 impl Program {
-    /// How many messages are defined.
+    /// Returns the number of messages.
     #[must_use]
     pub fn message_count(&self) -> usize {
         self.messages.len().saturating_sub(1)
     }
 
-    /// What happens to `field` of `message`; `None` if it is not allowed.
+    /// Returns the action for `field` of `message`; `None` if it is not allowed.
     #[inline]
     #[must_use]
     pub fn action(&self, message: MessageId, field: u32) -> Option<Action> {
@@ -124,7 +124,8 @@ impl Program {
         (range.start <= field).then_some(range.action)
     }
 
-    /// Follows nested messages from the first one: `[1, 2]` leads to the message that field 2 of field 1 is.
+    /// Follows nested messages from the first one: `[1, 2]` leads to the message in field 2 of the
+    /// message in field 1.
     ///
     /// # Errors
     ///
@@ -136,7 +137,8 @@ impl Program {
         })
     }
 
-    /// The allowed fields of `message` in ascending order, neighbours with the same action together.
+    /// Iterates over the allowed fields of `message` in ascending order, in ranges with the same
+    /// action.
     pub fn fields(&self, message: MessageId) -> impl Iterator<Item = (RangeInclusive<u32>, Action)> + '_ {
         let index = message.0 as usize;
         let ranges = match (self.messages.get(index), self.messages.get(index + 1)) {

@@ -1,13 +1,13 @@
-//! Words as varints, with a checksum at the end.
+//! Words of bytecode: varints with a checksum at the end.
 
 use esatto_protozero::wire;
 
 use super::MAX_BYTECODE_SIZE;
 use crate::Error;
 
-/// The words of `bytes` without the checksum, which is verified.
+/// Returns the words of `bytes` without the checksum, which is verified.
 ///
-/// Of a varint over 32 bits the low 32 count, as for every `uint32` of protobuf.
+/// If a varint has more than 32 bits, the low 32 count, as for every `uint32` of protobuf.
 pub(super) fn decode(bytes: &[u8]) -> Result<Vec<u32>, Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
@@ -27,7 +27,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Vec<u32>, Error> {
     if found == expected { Ok(words) } else { Err(Error::Checksum { found, expected }) }
 }
 
-/// `words` and their checksum.
+/// Encodes `words` and their checksum.
 pub(super) fn encode(words: &[u32]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut varint = [0; wire::MAX_VARINT_SIZE];
@@ -38,7 +38,7 @@ pub(super) fn encode(words: &[u32]) -> Vec<u8> {
     bytes
 }
 
-/// The low half of a 64-bit FNV-1a over the words as little-endian bytes.
+/// Returns the low half of a 64-bit FNV-1a hash of the words as little-endian bytes.
 fn checksum(words: &[u32]) -> u32 {
     const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;

@@ -1,8 +1,8 @@
-//! From `.proto` files to bytecode.
+//! [`AllowList`]: compiles `.proto` files to bytecode.
 //!
-//! Every field of the schema is allowed, unless an option says otherwise: the schema *is* the allow-list. Messages are numbered in the
-//! order in which they are met, depth first, along the fields as they are declared; so is it upstream, and the bytecode is the
-//! same to the byte.
+//! Every field of the schema is allowed, unless an option excludes it: the schema *is* the
+//! allow-list. Messages are numbered in the order of their first use, depth first, along the fields
+//! as they are declared. Upstream does the same, and the bytecode is the same to the byte.
 
 mod options;
 mod schema;
@@ -18,7 +18,7 @@ use prost_reflect::DescriptorPool;
 use crate::bytecode::{Builder, Bytecode, MessageId, StringField, Version};
 use crate::{Error, SemanticType};
 
-/// The fields that are to be allowed, with their names.
+/// Allowed fields with their names.
 ///
 /// ```no_run
 /// use esatto_filter::{AllowList, Options, Version};
@@ -51,7 +51,7 @@ struct Field {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Pass,
-    /// The index of a message of the list.
+    /// Index of a message in the list.
     Nested(usize),
     String(StringField),
 }
@@ -59,12 +59,13 @@ enum Kind {
 impl AllowList {
     /// Reads `.proto` files, given by their paths relative to one of the folders `includes`.
     ///
-    /// `root` is the full name of a message; empty for the first one in the first file. The files may use the field options of
-    /// `esatto/filter_options.proto`, which is always there to be imported, or those of Perfetto's own file.
+    /// `root` is the full name of a message; empty for the first one in the first file. The files
+    /// may use the field options of `esatto/filter_options.proto`, which can always be imported, or
+    /// those of Perfetto's own file.
     ///
     /// # Errors
     ///
-    /// If the files do not compile, or there is no such message, or an option cannot be heeded.
+    /// If the files do not compile, there is no such message, or an option cannot be applied.
     pub fn from_files(
         files: &[impl AsRef<Path>],
         includes: &[impl AsRef<Path>],
@@ -74,18 +75,20 @@ impl AllowList {
         schema::from_files(files, includes, root, options)
     }
 
-    /// Takes the message `root` of a pool of descriptors.
+    /// Makes the list of the message `root` of a pool of descriptors.
     ///
     /// # Errors
     ///
-    /// If there is no such message, or an option cannot be heeded.
+    /// If there is no such message, or an option cannot be applied.
     pub fn from_pool(pool: &DescriptorPool, root: &str, options: &Options) -> Result<Self, Error> {
         schema::from_pool(pool, root, options)
     }
 
-    /// Merges messages that allow the same fields and have neither nested messages nor filtered strings among them.
+    /// Merges messages that allow the same fields and have neither nested messages nor filtered
+    /// strings among them.
     ///
-    /// The bytecode becomes smaller and means the same. Names of merged messages are those of the first.
+    /// The bytecode becomes smaller and keeps its meaning. Merged messages have the names of the
+    /// first one.
     pub fn dedupe(&mut self) {
         let mut first_of: BTreeMap<Vec<u32>, usize> = BTreeMap::new();
         let mut target: Vec<usize> = (0..self.messages.len()).collect();
@@ -94,7 +97,7 @@ impl AllowList {
                 target[index] = *first_of.entry(message.fields.keys().copied().collect()).or_insert(index);
             }
         }
-        // The root stays the first one: nothing that it could be merged with comes before it.
+        // The root stays the first message, because no message comes before it.
         let kept: Vec<usize> = (0..target.len()).filter(|index| target[*index] == *index).collect();
         let new_index = |index: usize| kept.partition_point(|kept| *kept < target[index]);
         for field in self.messages.iter_mut().flat_map(|message| message.fields.values_mut()) {
@@ -106,11 +109,11 @@ impl AllowList {
         self.messages.retain(|_| index.next().is_some_and(|index| target[index] == index));
     }
 
-    /// The bytecode for services from `version` on.
+    /// Returns the bytecode for services from `version` on.
     ///
     /// # Errors
     ///
-    /// Field numbers over 2^29 − 1, which only a pool that was put together by hand can have.
+    /// If a field number is over 2^29 − 1, which is possible only in a pool that was made by hand.
     pub fn bytecode(&self, version: Version) -> Result<Bytecode, Error> {
         let mut builder = Builder::new(version);
         for message in &self.messages {
@@ -133,14 +136,14 @@ impl AllowList {
         builder.build()
     }
 
-    /// How many messages there are.
+    /// Returns the number of messages.
     #[must_use]
     pub fn message_count(&self) -> usize {
         self.messages.len()
     }
 
-    /// Names for a path of field numbers from the root down, as in [`Usage`](crate::Usage): `packet.timestamp`. Numbers that are not
-    /// in the list stay numbers.
+    /// Returns the names for a path of field numbers from the root down, as in
+    /// [`Usage`](crate::Usage): `packet.timestamp`. Numbers that are not in the list stay numbers.
     pub fn field_name(&self, path: impl IntoIterator<Item = u32>) -> String {
         let mut message = self.messages.first();
         let mut names = Vec::new();
@@ -156,7 +159,7 @@ impl AllowList {
     }
 }
 
-/// Lists what is allowed: messages with their fields' numbers, names and types.
+/// Lists the allowed messages with their fields' numbers, names and types.
 impl fmt::Display for AllowList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for message in &self.messages {

@@ -1,4 +1,5 @@
-//! What is not to be allowed just like that: options of the compiler, and options of fields in the schema.
+//! Exceptions for fields that do not simply pass: options of the compiler, and options of fields in
+//! the schema.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,8 @@ use crate::{Error, SemanticType};
 
 /// Exceptions from the rule that every field of the schema is allowed.
 ///
-/// A name is the full name of a field (`shop.Order.note`) or of a message (`shop.Card`), which stands for all fields of that type.
+/// A name is the full name of a field (`shop.Order.note`) or of a message (`shop.Card`), which
+/// stands for all fields of that type.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     exclude: Vec<String>,
@@ -18,36 +20,37 @@ pub struct Options {
 }
 
 impl Options {
-    /// No exceptions.
+    /// Makes options without exceptions.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Does not allow a field, or a message wherever it occurs.
+    /// Excludes a field, or a message wherever it occurs.
     #[must_use]
     pub fn exclude(mut self, name: impl Into<String>) -> Self {
         self.exclude.push(name.into());
         self
     }
 
-    /// Lets a nested message pass with all that is in it, known to the schema or not.
+    /// Allows a nested message with all its fields, including those that the schema does not know.
     #[must_use]
     pub fn pass(mut self, name: impl Into<String>) -> Self {
         self.pass.push(name.into());
         self
     }
 
-    /// Sends a string field through string rules as one of type `semantic_type`; 0 is unspecified.
+    /// Applies string rules to a string field as one of type `semantic_type`; 0 is unspecified.
     ///
-    /// Bytecode for older services does not have the field; see [`filter_string_with`](Self::filter_string_with).
+    /// Bytecode for older services does not have the field; see
+    /// [`filter_string_with`](Self::filter_string_with).
     #[must_use]
     pub fn filter_string(self, name: impl Into<String>, semantic_type: u32) -> Self {
         let semantic_type = SemanticType(semantic_type);
         self.filter_string_with(name, StringField { semantic_type, ..StringField::default() })
     }
 
-    /// The same, with what older services get.
+    /// As [`filter_string`](Self::filter_string), with the treatment by older services.
     #[must_use]
     pub fn filter_string_with(mut self, name: impl Into<String>, string: StringField) -> Self {
         self.strings.push((name.into(), string));
@@ -55,17 +58,17 @@ impl Options {
     }
 }
 
-/// What becomes of a field.
+/// Treatment of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Exclude,
-    /// As its type says: a message is entered, anything else passes.
+    /// By its type: a message is entered, any other field passes.
     Allow,
     Pass,
     FilterString(StringField),
 }
 
-/// Applies options and remembers which were of use.
+/// Applies options and notes which of them applied.
 pub(super) struct Judge<'a> {
     options: &'a Options,
     unused: BTreeSet<&'a str>,
@@ -88,7 +91,7 @@ impl<'a> Judge<'a> {
             }
             applies
         };
-        // All are asked, so that each is found to be of use.
+        // All options are checked, so that each one that applies is noted.
         let excluded = self.options.exclude.iter().filter(|name| applies(name)).count() > 0;
         let passed = self.options.pass.iter().filter(|name| applies(name)).count() > 0;
         let string = self.options.strings.iter().filter(|(name, _)| applies(name)).last();
@@ -113,23 +116,23 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The options that a field has in the schema.
+/// Options of a field in the schema.
 ///
-/// They are read by number, so it does not matter which file declares them.
+/// They are read by number, so any file may declare them.
 #[derive(Default)]
 struct Annotation {
     string: Option<StringField>,
     pass: bool,
 }
 
-/// The extension of `FieldOptions` that says how a string is filtered, and its fields.
+/// Extension of `FieldOptions` for the filtering of a string, and its fields.
 const PROTO_FILTER: u32 = 73_400_001;
 const SEMANTIC_TYPE: u32 = 1;
 const FILTER_STRING: u32 = 2;
 const ALLOW_V2_WITH_SEMANTIC_TYPE: u32 = 4;
 const ALLOW_V1_WITH_FILTER_STRING: u32 = 5;
 
-/// The extension of `FieldOptions` that lets a message pass as it is.
+/// Extension of `FieldOptions` that allows a message unchanged.
 const PASSTHROUGH: u32 = 73_400_002;
 
 impl Annotation {
@@ -149,7 +152,7 @@ impl Annotation {
 fn string_field(options: &DynamicMessage) -> Option<StringField> {
     let flag = |number| options.get_field_by_number(number).is_some_and(|value| value.as_bool() == Some(true));
     let semantic_type = options.get_field_by_number(SEMANTIC_TYPE);
-    // Here a plain number, in Perfetto's file an enumeration.
+    // A plain number here, an enumeration in Perfetto's file.
     let semantic_type =
         semantic_type.and_then(|value| value.as_u32().or_else(|| value.as_enum_number()?.try_into().ok()));
     let string = StringField {

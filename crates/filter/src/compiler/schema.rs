@@ -1,4 +1,4 @@
-//! Descriptors as an allow-list.
+//! Conversion of descriptors to an allow-list.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::options::{Fate, Judge};
 use super::{AllowList, Field, Kind, Message, Options};
 use crate::Error;
 
-/// A file with the options of fields, for import by any schema.
+/// File with the options of fields, which any schema can import.
 const OPTIONS_FILE: &str = "esatto/filter_options.proto";
 const OPTIONS_TEXT: &str = include_str!("../../proto/esatto/filter_options.proto");
 
@@ -28,7 +28,7 @@ pub(super) fn from_files(
     compiler.include_imports(true).open_files(files)?;
     let own: Vec<String> =
         compiler.files().filter(|file| !file.is_import()).map(|file| file.name().to_owned()).collect();
-    // A pool of our own, because the compiler's was built before the options of fields were known.
+    // A separate pool, because the compiler's was built before the options of fields were known.
     let pool = DescriptorPool::decode(compiler.encode_file_descriptor_set().as_slice())?;
     if !root.is_empty() {
         return from_pool(&pool, root, options);
@@ -48,12 +48,12 @@ pub(super) fn from_pool(pool: &DescriptorPool, root: &str, options: &Options) ->
     from_message(&message, options)
 }
 
-/// Depth first along the fields as declared; a message gets its number when it is first met.
+/// Visits the fields depth first, as declared. A message gets its number at its first use.
 fn from_message(root: &MessageDescriptor, options: &Options) -> Result<AllowList, Error> {
     let mut judge = Judge::new(options);
     let mut list = AllowList { messages: Vec::new() };
     let mut index_of = HashMap::new();
-    // Messages whose fields are being gone through, and what is left of them.
+    // Messages whose fields are being visited, and the fields that are left.
     let mut open = vec![(add(&mut list, &mut index_of, root), declared_fields(root).into_iter())];
     while let Some((index, fields)) = open.last_mut() {
         let index = *index;
@@ -98,12 +98,12 @@ fn type_name(field: &FieldDescriptor) -> String {
     match field.kind() {
         ProtoKind::Message(message) => message.full_name().to_owned(),
         ProtoKind::Enum(enumeration) => enumeration.full_name().to_owned(),
-        // The names of the others are those of the language.
+        // Names of other types are those of the language.
         kind => format!("{kind:?}").to_lowercase(),
     }
 }
 
-/// The file that comes with the crate.
+/// Resolver of the file that is part of the crate.
 struct OwnFile;
 
 impl FileResolver for OwnFile {

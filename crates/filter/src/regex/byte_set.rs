@@ -1,13 +1,13 @@
-//! Sets of bytes, and how they are written in a pattern.
+//! [`ByteSet`]: a set of bytes, and its form in a pattern.
 
 use core::fmt::Write as _;
 
-/// A set of bytes.
+/// Set of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ByteSet([u128; 2]);
 
 impl ByteSet {
-    /// The bytes that `is_in` selects.
+    /// Makes the set of the bytes that `is_in` selects.
     pub(super) fn of(is_in: impl Fn(&u8) -> bool) -> Self {
         let mut set = Self::default();
         (0..=u8::MAX).filter(|byte| is_in(byte)).for_each(|byte| set.insert(byte));
@@ -30,7 +30,7 @@ impl ByteSet {
         self.0[usize::from(byte >> 7)] >> (byte & 0x7f) & 1 == 1
     }
 
-    /// As a class of ranges; nothing in it needs to be quoted.
+    /// Writes the set as a class of ranges, in which nothing needs to be quoted.
     pub(super) fn write(self, out: &mut String) {
         if self == Self::default() {
             out.push_str(r"[^\x00-\xff]");

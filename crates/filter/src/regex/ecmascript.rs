@@ -1,4 +1,4 @@
-//! The engine that comes with the crate: ECMAScript's dialect, over bytes.
+//! [`EcmaScript`]: the engine of this crate, with ECMAScript's dialect, over bytes.
 
 use core::fmt;
 use core::ops::Range;
@@ -11,50 +11,54 @@ use super::translate::{Translation, translate};
 use super::{GaveUp, Regex, RegexEngine, Span};
 use crate::Error;
 
-/// Patterns as in ECMAScript (JavaScript without the flag `u`), over bytes.
+/// Engine for patterns as in ECMAScript (JavaScript without the flag `u`), over bytes.
 ///
-/// That is the dialect of the reference service, whose engine is that of the C++ library (it depends on how it was built). Patterns
-/// and texts are bytes: a character outside of ASCII is several, as there.
+/// This is the dialect of the reference service, whose engine is that of the C++ library (this
+/// depends on how it was built). Patterns and texts are bytes. As there, a character outside of
+/// ASCII is several bytes.
 ///
-/// The pattern is translated and handed to `regex`, which does not backtrack: time is linear in the length of the text, also for
-/// patterns like `(a*)*b` that are the ruin of an engine that does. Patterns with lookaround or back references go to `fancy-regex`,
-/// and get [so many](Self::MAX_BACKTRACKS) attempts.
+/// The pattern is translated for `regex`, which does not backtrack. Its time is linear in the
+/// length of the text, also for patterns like `(a*)*b`, for which a backtracking engine takes
+/// exponential time. Patterns with lookaround or back references go to `fancy-regex`, with a [bound
+/// on attempts](Self::MAX_BACKTRACKS).
 ///
 /// Differences from ECMAScript:
 ///
-/// - A group in a repetition keeps what it matched when a later round does without it, as in Perl, RE2 and PCRE:
-///   `(?:(a)|b)*` on `ab` has group 1 at the `a`. More is overwritten, not less.
+/// - A group in a repetition keeps its match if a later round does not use the group, as in Perl,
+///   RE2 and PCRE: `(?:(a)|b)*` on `ab` has group 1 at the `a`. More is overwritten, not less.
 /// - `[[:alpha:]]` and the other named classes exist, as in C++.
-/// - There are no back references to groups that do not exist and no octal escapes; a lookahead cannot be repeated.
-/// - `\u` above 7F is the character's UTF-8 bytes, and cannot be in brackets; neither can other characters outside of ASCII, or rather,
-///   each of their bytes counts for itself.
+/// - There are no back references to groups that do not exist, and no octal escapes. A lookahead
+///   cannot be repeated.
+/// - `\u` above 7F stands for the character's UTF-8 bytes, and cannot be in brackets. In brackets,
+///   each byte of another character outside of ASCII counts for itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EcmaScript;
 
 impl EcmaScript {
-    /// The longest pattern, in bytes.
+    /// Largest size of a pattern in bytes.
     pub const MAX_PATTERN: usize = 4096;
 
-    /// The deepest nesting of groups.
+    /// Largest nesting depth of groups.
     pub const MAX_NESTING: usize = 24;
 
-    /// The longest text, in bytes.
+    /// Largest size of a text in bytes.
     pub const MAX_TEXT: usize = 1024 * 1024;
 
-    /// The longest text for patterns with lookaround or back references, in bytes.
+    /// Largest size of a text in bytes for patterns with lookaround or back references.
     pub const MAX_TEXT_WITH_BACKTRACKING: usize = 4 * 1024;
 
-    /// How often such a pattern may go back and try something else in one text.
+    /// Largest number of backtracks of such a pattern in one text.
     pub const MAX_BACKTRACKS: usize = 50_000;
 
-    /// How often it may in the first attempt. That is enough for nearly all texts that are not made
-    /// to be hard.
+    /// Largest number of backtracks in the first attempt. This is enough for nearly all texts that
+    /// are not made to be hard.
     const QUICK_BACKTRACKS: usize = 500;
 
-    /// Bounds the size of a compiled pattern in bytes, and that of the tables that are made while it runs.
+    /// Bound on the size of a compiled pattern in bytes, and on the size of the tables that are
+    /// made while it runs.
     pub const MAX_COMPILED: usize = 256 * 1024;
 
-    /// Bounds the number of instructions of a pattern with backtracking.
+    /// Bound on the number of instructions of a pattern with backtracking.
     const MAX_INSTRUCTIONS: usize = 16 * 1024;
 }
 
@@ -65,7 +69,7 @@ impl RegexEngine for EcmaScript {
 }
 
 impl EcmaScript {
-    /// Compiles a pattern, of which each part may take so many bytes, and tells whether it
+    /// Compiles a pattern, of which each part may take so many bytes. Returns also if it
     /// backtracks.
     pub(super) fn compile_within(
         pattern: &[u8],
@@ -82,7 +86,7 @@ impl EcmaScript {
             offset: 0,
             reason,
         };
-        // The group of the original has the name of its number.
+        // Each group of the original is named by its number.
         let number = |name: Option<&str>| name?.strip_prefix('g')?.parse::<usize>().ok();
         let mut indices = vec![0; groups].into_boxed_slice();
         let mut note = |(index, name)| {
@@ -112,16 +116,16 @@ impl EcmaScript {
             .build()
             .map_err(|reason| error(reason.to_string()))?;
         regex.capture_names().enumerate().for_each(&mut note);
-        // As many states as fit into this may be visited for a byte; most take 128 bytes.
+        // For a byte, as many states may be visited as fit into this size. Most take 128 bytes.
         let steps_per_byte = (max_compiled / 512).max(1) as u64;
         Ok((Arc::new(Linear { regex, indices, steps_per_byte }), false))
     }
 }
 
-/// For patterns that are regular.
+/// Pattern that is regular.
 struct Linear {
     regex: regex::bytes::Regex,
-    /// The index of each group of the pattern among those of `regex`.
+    /// Index of each group of the pattern among those of `regex`.
     indices: Box<[usize]>,
     steps_per_byte: u64,
 }
@@ -150,14 +154,14 @@ impl Regex for Linear {
     }
 }
 
-/// For patterns with lookaround or back references.
+/// Pattern with lookaround or back references.
 ///
-/// The engine does not tell how many steps it has made. So it runs with a low limit first, and
-/// costs the high one only if that is not enough.
+/// The engine does not report its steps. So it runs with a low limit first, and the high limit is
+/// charged only if the low one is not enough.
 struct Backtracking {
     quick: fancy_regex::Regex,
     thorough: fancy_regex::Regex,
-    /// The index of each group of the pattern among those of the engine.
+    /// Index of each group of the pattern among those of the engine.
     indices: Box<[usize]>,
 }
 
@@ -170,7 +174,7 @@ impl Backtracking {
     ) -> Result<T, GaveUp> {
         check_text(text, EcmaScript::MAX_TEXT_WITH_BACKTRACKING)?;
         let mut pay = |backtracks: usize| {
-            // Each attempt may look at a part of the text again.
+            // Each attempt may read a part of the text again.
             let cost = backtracks as u64 * (8 + text.len() as u64 / 8);
             *steps = steps.checked_sub(cost).ok_or(GaveUp)?;
             Ok(())

@@ -1,4 +1,4 @@
-//! Regular expressions: what string rules ask of an engine, and the engine that comes with the crate.
+//! Regular expressions: the traits of an engine for string rules, and the engine of this crate.
 
 #[cfg(feature = "regex")]
 mod byte_set;
@@ -20,28 +20,29 @@ use std::sync::Arc;
 
 use crate::Error;
 
-/// Compiles patterns.
+/// Engine that compiles patterns.
 pub trait RegexEngine {
-    /// Compiles `pattern` for matches that are the whole text, or for any.
+    /// Compiles `pattern` for matches of the whole text, or of any part.
     ///
     /// # Errors
     ///
-    /// [`Error::Pattern`] if it is no pattern, or too large.
+    /// [`Error::Pattern`] if the pattern is not valid or too large.
     fn compile(&self, pattern: &[u8], span: Span) -> Result<Arc<dyn Regex>, Error>;
 }
 
-/// A compiled pattern.
+/// Compiled pattern.
 ///
-/// Texts come from strangers: they are any bytes, and an engine must bound what it does with one.
+/// Texts come from strangers and may be any bytes. An engine must bound its work on a text.
 pub trait Regex: fmt::Debug + Send + Sync {
-    /// Finds the leftmost match in `text` that begins at or after `start`, and replaces the content of `groups` with the ranges
-    /// of its groups: the first is group 1, a group that took no part has none.
+    /// Finds the leftmost match in `text` that begins at or after `start`. Replaces the content of
+    /// `groups` with the ranges of its groups. The first is group 1, and a group that took no part
+    /// has none.
     ///
-    /// What lies before `start` counts as context, for word boundaries and the like.
+    /// The text before `start` counts as context, for instance for word boundaries.
     ///
     /// # Errors
     ///
-    /// [`GaveUp`] if it takes more than the engine allows.
+    /// [`GaveUp`] if the search takes more work than the engine allows.
     fn find(
         &self,
         text: &[u8],
@@ -49,13 +50,13 @@ pub trait Regex: fmt::Debug + Send + Sync {
         groups: &mut Vec<Option<Range<usize>>>,
     ) -> Result<Option<Range<usize>>, GaveUp>;
 
-    /// Steps, of some nanoseconds each, that a byte of a text costs at most, beside those that
-    /// [`find_within`](Self::find_within) takes.
+    /// Returns the largest number of steps, of some nanoseconds each, that a byte of a text costs,
+    /// in addition to those that [`find_within`](Self::find_within) takes.
     fn steps_per_byte(&self) -> u64 {
         1
     }
 
-    /// Whether `text` has a match.
+    /// Returns true if `text` has a match.
     ///
     /// # Errors
     ///
@@ -64,8 +65,8 @@ pub trait Regex: fmt::Debug + Send + Sync {
         Ok(self.find(text, 0, &mut Vec::new())?.is_some())
     }
 
-    /// As [`find`](Self::find), and takes what it costs from `steps`, some nanoseconds each,
-    /// before it begins.
+    /// As [`find`](Self::find), but takes its cost from `steps`, of some nanoseconds each, before
+    /// it begins.
     ///
     /// An engine whose time is linear in the text need not count.
     ///
@@ -94,16 +95,16 @@ pub trait Regex: fmt::Debug + Send + Sync {
     }
 }
 
-/// What a match has to cover.
+/// Extent of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
-    /// All of the text.
+    /// The whole text.
     Whole,
-    /// Any part of it.
+    /// Any part of the text.
     Part,
 }
 
-/// A match cannot be decided within the engine's bounds.
+/// Error of a search that cannot be decided within the engine's bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GaveUp;
 

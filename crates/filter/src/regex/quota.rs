@@ -1,4 +1,4 @@
-//! A bound on the patterns of one config together.
+//! [`PatternQuota`]: a bound on all patterns of one config together.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -10,8 +10,8 @@ use crate::Error;
 
 type Compiled = Arc<dyn Regex>;
 
-/// [`EcmaScript`] for patterns that a stranger sends together: their memory is bounded, and a
-/// pattern that comes again is not compiled again.
+/// [`EcmaScript`] for the patterns of one config from a stranger. Their memory is bounded, and a
+/// repeated pattern is compiled only once.
 ///
 /// ```
 /// use esatto_filter::{PatternQuota, RegexEngine, Span};
@@ -24,20 +24,20 @@ type Compiled = Arc<dyn Regex>;
 #[derive(Debug)]
 pub struct PatternQuota {
     bytes_left: Cell<usize>,
-    /// By pattern, and whether it is for whole texts.
+    /// Compiled patterns, by pattern and extent.
     compiled: RefCell<HashMap<(Vec<u8>, bool), Compiled>>,
 }
 
 impl PatternQuota {
-    /// Bytes that the compiled patterns of one config may take together. Those beyond are refused,
+    /// Largest size of all compiled patterns of one config in bytes. Further patterns are refused,
     /// and the config with them.
     pub const MAX_COMPILED_TOGETHER: usize = 4 * 1024 * 1024;
 
-    /// What a pattern is charged: the smallest of these that it fits into. The engine does not tell
-    /// its exact size.
+    /// Sizes that a pattern can be charged: the smallest one that it fits into. The engine does not
+    /// report its exact size.
     const SIZES: [usize; 4] = [2 * 1024, 8 * 1024, 64 * 1024, EcmaScript::MAX_COMPILED];
 
-    /// What it is charged at least.
+    /// Smallest charge.
     const MIN_CHARGE: usize = 8 * 1024;
 }
 
@@ -53,8 +53,8 @@ impl RegexEngine for PatternQuota {
         if let Some(regex) = self.compiled.borrow().get(&key) {
             return Ok(Arc::clone(regex));
         }
-        // Lookaround and back references cut a pattern into parts, which are compiled one by one,
-        // and twice.
+        // Lookaround and back references divide a pattern into parts. Each part is compiled
+        // separately, and twice.
         let parts = 1 + pattern.iter().filter(|byte| b"(\\".contains(byte)).count();
         let mut result = EcmaScript::compile_within(pattern, span, Self::SIZES[0]);
         let mut size = Self::SIZES[0];

@@ -1,17 +1,20 @@
-//! From ECMAScript's patterns to those of `regex` and `fancy-regex`.
+//! Translation of ECMAScript's patterns to those of `regex` and `fancy-regex`.
 //!
-//! A pattern is read from left to right, once, with a stack of the groups that are open. What is written is a small language that
-//! means the same in every dialect: classes of `\xHH`, groups, alternatives, repetitions, and the few assertions spelled out.
-//! Whatever is not understood is refused, so nothing of the other dialect can slip in.
+//! A pattern is read once from left to right, with a stack of the open groups. The output is a
+//! small language that means the same in every dialect: classes of `\xHH`, groups, alternatives,
+//! repetitions, and the few assertions in full. Everything that is not understood is refused, so no
+//! construct of the other dialect can get through.
 //!
-//! Some things are in the way of a plain translation:
+//! Some details prevent a plain translation:
 //!
-//! - `regex-syntax` (0.8.11) takes what alternatives begin with in common out of them, `.*?b|.*?c` becomes `.*?(?:b|c)`. For a common
-//!   part of variable length that changes which match is found first: on `acb` it is `ac` and not `acb`. An empty group
-//!   at the head of the first alternative keeps it from doing so.
-//! - `fancy-regex` (0.20) makes `b*(?:c*?b*)?` of `b*c??b*` and the like, and then finds a longer match. An empty group behind each
-//!   repetition keeps it from doing so.
-//! - Then groups are not numbered as in the original any more, so they have names: `g1` is group 1.
+//! - `regex-syntax` (0.8.11) factors out the common beginning of alternatives: `.*?b|.*?c` becomes
+//!   `.*?(?:b|c)`. If the common part has a variable length, this changes the first match: on `acb`
+//!   it is `ac` and not `acb`. An empty group at the beginning of the first alternative prevents
+//!   this.
+//! - `fancy-regex` (0.20) turns `b*c??b*` and similar patterns into `b*(?:c*?b*)?`, and then finds
+//!   a longer match. An empty group after each repetition prevents this.
+//! - After that, groups no longer have the numbers of the original. So they have names: `g1` is
+//!   group 1.
 
 use core::fmt::Write as _;
 
@@ -19,12 +22,12 @@ use super::byte_set::ByteSet;
 use super::ecmascript::EcmaScript;
 use crate::Error;
 
-/// A pattern for `regex` without Unicode, or for `fancy-regex` in its ASCII mode.
+/// Translated pattern for `regex` without Unicode, or for `fancy-regex` in its ASCII mode.
 pub(super) struct Translation {
     pub(super) text: String,
-    /// How many groups the original has; here they are named `g1`, `g2`, ….
+    /// Number of groups of the original. In the translation they are named `g1`, `g2`, ….
     pub(super) groups: usize,
-    /// Whether it has lookaround or back references, which only `fancy-regex` knows.
+    /// True if the pattern has lookaround or back references, which only `fancy-regex` supports.
     pub(super) backtracks: bool,
 }
 
@@ -51,19 +54,19 @@ pub(super) fn translate(pattern: &[u8]) -> Result<Translation, Error> {
         backtracks,
     };
     let translation = run(false).run().map_err(error)?;
-    // It is a little different if it is for the other engine.
+    // The translation differs a little for the other engine.
     if translation.backtracks { run(true).run().map_err(error) } else { Ok(translation) }
 }
 
-/// Where it is and what it is.
+/// Offset and description of a mistake.
 type Mistake = (usize, &'static str);
 
 struct Translator<'a> {
     pattern: &'a [u8],
     at: usize,
-    /// The names of all groups, empty for those without.
+    /// Names of all groups; empty for groups without a name.
     names: &'a [&'a [u8]],
-    /// How many groups have begun.
+    /// Number of groups that have begun.
     groups: usize,
     out: String,
     open: Vec<Group>,
@@ -72,38 +75,38 @@ struct Translator<'a> {
     backtracks: bool,
 }
 
-/// A group that is open.
+/// Open group.
 struct Group {
-    /// Where it begins.
+    /// Offset at which it begins.
     offset: usize,
-    /// Its number, 0 if it has none.
+    /// Number of the group; 0 if it has none.
     number: usize,
     is_lookbehind: bool,
-    /// What it is when it is closed.
+    /// The kind of term that it is when it is closed.
     term: Term,
-    /// What it is a part of.
+    /// The alternatives that contain it.
     choice: Choice,
 }
 
-/// The alternatives of the group that is being read.
+/// Alternatives of the group that is being read.
 #[derive(Clone, Copy, Default)]
 struct Choice {
-    /// Where the first one begins in what is written.
+    /// Offset of the first alternative in the output.
     start: usize,
-    /// Whether there is another one already.
+    /// True if there is more than one alternative.
     is_second: bool,
-    /// Whether the first one may match texts of different lengths.
+    /// True if the first alternative can match texts of different lengths.
     varies: bool,
 }
 
-/// What a quantifier would apply to.
+/// Term to which a quantifier would apply.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Term {
     None,
-    /// Something that can be repeated.
+    /// A term that can be repeated.
     Atom,
     Assertion,
-    /// Something that is repeated already.
+    /// A term that is repeated already.
     Quantified,
 }
 
@@ -153,7 +156,7 @@ impl<'a> Translator<'a> {
         found
     }
 
-    /// A mistake in what was just consumed.
+    /// Makes a mistake at the character that was just consumed.
     const fn mistake(&self, reason: &'static str) -> Mistake {
         (self.at.saturating_sub(1), reason)
     }
@@ -204,7 +207,7 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// What follows `{`: a quantifier, or `None` if the brace stands for itself.
+    /// Reads the text after `{`: a quantifier, or `None` if the brace stands for itself.
     fn braces(&mut self) -> Result<Option<String>, Mistake> {
         let rest = &self.pattern[self.at..];
         let Some(size) = rest.iter().position(|byte| *byte == b'}') else { return Ok(None) };
@@ -248,7 +251,7 @@ impl<'a> Translator<'a> {
             self.out.push_str(look);
             Term::Assertion
         } else if self.eat(b"?<") {
-            // The name was looked at before.
+            // The name was checked before.
             while self.next().is_some_and(|byte| byte != b'>') {}
             self.capture();
             Term::Atom
@@ -309,8 +312,8 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// A reference to a group that took no part matches nothing at all, where `fancy-regex` would fail. Groups that have not
-    /// ended yet never took part.
+    /// A reference to a group that took no part matches the empty text. In `fancy-regex` it would
+    /// fail. Groups that have not ended yet took no part.
     fn back_reference(&mut self, group: usize) {
         if group > self.groups || self.open.iter().any(|open| open.number == group) {
             self.out.push_str("(?:)");
@@ -323,7 +326,8 @@ impl<'a> Translator<'a> {
         self.last = Term::Atom;
     }
 
-    /// Escapes that mean the same within brackets and without; `byte` came after the backslash.
+    /// Reads an escape that means the same inside and outside of brackets. `byte` came after the
+    /// backslash.
     fn class_escape(&mut self, byte: u8) -> Result<Escaped, Mistake> {
         Ok(Escaped::Byte(match byte {
             b'd' | b'D' | b's' | b'S' | b'w' | b'W' => {
@@ -369,14 +373,14 @@ impl<'a> Translator<'a> {
         Ok(value)
     }
 
-    /// What follows `<`, up to `>`.
+    /// Reads the text after `<`, up to `>`.
     fn name(&mut self) -> Option<&'a [u8]> {
         let (name, size) = name(&self.pattern[self.at..])?;
         self.at += size;
         Some(name)
     }
 
-    /// What follows `[`, up to `]`.
+    /// Reads the text after `[`, up to `]`.
     fn brackets(&mut self) -> Result<ByteSet, Mistake> {
         let start = self.at - 1;
         let negated = self.eat(b"^");
@@ -431,7 +435,7 @@ impl<'a> Translator<'a> {
     }
 }
 
-/// What an escape stands for.
+/// Meaning of an escape.
 enum Escaped {
     Byte(u8),
     Set(ByteSet),
@@ -464,14 +468,14 @@ fn named_class(name: &[u8]) -> Option<ByteSet> {
     })
 }
 
-/// The size of `:name:]` at the start of `text`, which comes after a `[`.
+/// Returns the size of `:name:]` at the start of `text`, which comes after a `[`.
 fn named_class_size(text: &[u8]) -> Option<usize> {
     let name = text.strip_prefix(b":")?;
     let size = name.iter().position(|byte| !byte.is_ascii_alphabetic())?;
     name[size..].starts_with(b":]").then_some(size + 3)
 }
 
-/// The name at the start of `text` and its size with the `>` that ends it.
+/// Returns the name at the start of `text`, and its size with the `>` that ends it.
 fn name(text: &[u8]) -> Option<(&[u8], usize)> {
     let size = text.iter().position(|byte| *byte == b'>')?;
     let name = &text[..size];
@@ -479,7 +483,8 @@ fn name(text: &[u8]) -> Option<(&[u8], usize)> {
     (is_name && name.first().is_some_and(|byte| !byte.is_ascii_digit())).then_some((name, size + 1))
 }
 
-/// The names of all groups of `pattern`, empty for those without: references may come before their group.
+/// Returns the names of all groups of `pattern`, empty for groups without a name. References may
+/// come before their group.
 fn group_names(pattern: &[u8]) -> Result<Vec<&[u8]>, Mistake> {
     let mut names: Vec<&[u8]> = Vec::new();
     let (mut at, mut in_brackets) = (0, false);

@@ -1,7 +1,8 @@
-//! String rules: what may not be read is overwritten, the length stays (`docs/spec/protozero.md` §14).
+//! String rules: they overwrite texts that must not be read, and keep the length
+//! (`docs/spec/protozero.md` §14).
 //!
-//! Rules are tried in order. The first that decides ends the matter, as in a firewall: it leaves the string as it is, or it
-//! overwrites what its groups match.
+//! Rules are tried in order. The first rule that matches decides, as in a firewall: it keeps the
+//! string, or it overwrites the text that its groups match.
 //!
 //! ```
 //! use esatto_filter::{EcmaScript, Outcome, Policy, Rule, SemanticType, StringFilter};
@@ -27,29 +28,31 @@ use core::ops::Range;
 use crate::regex::GaveUp;
 use crate::{Error, SemanticType};
 
-/// The most rules of one filter. Every string may have to go through all of them.
+/// Largest number of rules of one filter. A string may have to go through all of them.
 pub const MAX_RULES: usize = 256;
 
-/// The most bytes that repeated searches of one rule look at in one string, each counted from where it begins to the end of the
-/// string. It bounds what a string with many matches can cost, as a search may look at all that follows.
+/// Largest number of bytes that repeated searches of one rule read in one string. Each search is
+/// counted from its start to the end of the string, because it may read all of that. This bounds
+/// the cost of a string with many matches.
 const MAX_SEARCHED: usize = 64 * 1024 * 1024;
 
-/// What a redacted text becomes; cut off if it is too long, continued with [`FILLER`] if it is too short.
+/// Replacement of a redacted text. It is cut if it is too long, and continued with [`FILLER`] if it
+/// is too short.
 const REDACTED: &[u8] = b"P60REDACTED";
 const FILLER: u8 = b'-';
 
-/// Rules for strings, in order.
+/// Ordered rules for strings.
 #[derive(Clone, Debug, Default)]
 pub struct StringFilter {
     rules: Vec<Rule>,
-    /// Of all rules together.
+    /// Steps per byte of all rules together.
     steps_per_byte: u64,
 }
 
-/// What became of a string.
+/// Result of filtering a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is as it was.
+    /// The string is unchanged.
     Kept,
     /// A rule matched, and its groups are overwritten.
     Redacted,
@@ -58,13 +61,14 @@ pub enum Outcome {
 }
 
 impl StringFilter {
-    /// No rules: every string is kept.
+    /// Makes a filter without rules, which keeps every string.
     #[must_use]
     pub const fn new() -> Self {
         Self { rules: Vec::new(), steps_per_byte: 0 }
     }
 
-    /// Adds a rule behind the others, or in the place of the one that has the same name; rules without a name never replace.
+    /// Adds a rule after the others, or replaces the rule with the same name. Rules without a name
+    /// never replace another.
     ///
     /// # Errors
     ///
@@ -82,14 +86,14 @@ impl StringFilter {
         Ok(())
     }
 
-    /// Steps that all rules cost together at most for a byte of a string, beside those that
-    /// [`filter_within`](Self::filter_within) takes.
+    /// Returns the largest number of steps that all rules together cost for a byte of a string, in
+    /// addition to those that [`filter_within`](Self::filter_within) takes.
     #[must_use]
     pub fn steps_per_byte(&self) -> u64 {
         self.steps_per_byte
     }
 
-    /// The rules, in order.
+    /// Returns the rules in order.
     #[must_use]
     pub fn rules(&self) -> &[Rule] {
         &self.rules
@@ -100,9 +104,9 @@ impl StringFilter {
         self.filter_within(text, semantic_type, &mut { u64::MAX })
     }
 
-    /// As [`filter`](Self::filter), and takes from `steps` what it costs beyond a constant for each
-    /// byte and rule; see [`Regex::find_within`](crate::Regex::find_within). When they are used up,
-    /// strings that cost more are overwritten as a whole.
+    /// As [`filter`](Self::filter), but takes its cost from `steps`, beyond a constant for each
+    /// byte and rule; see [`Regex::find_within`](crate::Regex::find_within). When the steps are
+    /// used up, strings that cost more are overwritten as a whole.
     pub fn filter_within(&self, text: &mut [u8], semantic_type: SemanticType, steps: &mut u64) -> Outcome {
         if text.is_empty() || self.rules.is_empty() {
             return Outcome::Kept;
@@ -144,9 +148,9 @@ impl StringFilter {
     }
 }
 
-/// Overwrites the groups of every match, one after the other; false if there is none.
+/// Overwrites the groups of every match. Returns false if there is no match.
 ///
-/// All matches are those of the string as it was.
+/// All matches are those of the original string.
 fn search_and_redact(
     rule: &Rule,
     text: &mut [u8],
@@ -163,13 +167,13 @@ fn search_and_redact(
             return Err(GaveUp);
         }
         if start > 0 {
-            // The first search looks at each byte once, as other rules do.
+            // The first search reads each byte once, as other rules do.
             *steps = steps.checked_sub((text.len() - start) as u64).ok_or(GaveUp)?;
         }
         let Some(range) = rule.regex.find_within(text, start, groups, steps)? else { break };
         any = true;
         found.extend(groups.drain(..).flatten().filter(|group| !group.is_empty()).map(Some));
-        // After a match of nothing, one byte further on, or it would be found for ever.
+        // After an empty match, search one byte later, or it would be found for ever.
         start = range.end.max(start) + usize::from(range.is_empty());
     }
     redact_all(text, &found);
@@ -190,7 +194,7 @@ fn redact(text: &mut [u8]) {
     text[size..].fill(FILLER);
 }
 
-/// Where the part after the process id begins: `x` in `B|1024|x`.
+/// Returns the offset of the part after the process id: `x` in `B|1024|x`.
 ///
 /// The second bar is the first at or after byte 2. An `E`, which ends a slice, has no such part.
 fn atrace_payload(text: &[u8]) -> Option<usize> {

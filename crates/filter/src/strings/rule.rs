@@ -1,11 +1,11 @@
-//! One rule.
+//! [`Rule`]: one rule for strings.
 
 use std::sync::Arc;
 
 use crate::regex::{Regex, RegexEngine, Span};
 use crate::{Error, SemanticType};
 
-/// A condition for strings and what to do with those that meet it.
+/// Condition for strings, and the treatment of strings that meet it.
 #[derive(Clone, Debug)]
 pub struct Rule {
     pub(super) policy: Policy,
@@ -16,7 +16,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// A rule for strings of type 0. The dialect of `pattern` is that of the engine.
+    /// Makes a rule for strings of type 0. The engine defines the dialect of `pattern`.
     ///
     /// # Errors
     ///
@@ -27,21 +27,21 @@ impl Rule {
         Ok(Self { policy, regex, atrace_prefix: Vec::new(), name: Vec::new(), types })
     }
 
-    /// With what the atrace payload must begin; only policies for atrace ask.
+    /// Sets the prefix of the atrace payload. Only policies for atrace check it.
     #[must_use]
     pub fn atrace_payload_starts_with(mut self, prefix: impl Into<Vec<u8>>) -> Self {
         self.atrace_prefix = prefix.into();
         self
     }
 
-    /// A name under which a later rule can replace this one.
+    /// Sets a name, by which a later rule can replace this one.
     #[must_use]
     pub fn name(mut self, name: impl Into<Vec<u8>>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// The types of the strings to which it applies.
+    /// Sets the types of the strings to which the rule applies.
     #[must_use]
     pub fn semantic_types(mut self, types: SemanticTypes) -> Self {
         self.types = types;
@@ -49,10 +49,11 @@ impl Rule {
     }
 }
 
-/// What a rule asks and does. Numbers are those of `TraceConfig.TraceFilter.StringFilterPolicy`.
+/// Condition and treatment of a rule. Numbers are those of
+/// `TraceConfig.TraceFilter.StringFilterPolicy`.
 ///
-/// The policies for atrace ask in addition that the string has the form `B|1024|payload` and that the payload begins with a
-/// given prefix.
+/// The policies for atrace also require that the string has the form `B|1024|payload`, and that the
+/// payload begins with a given prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Policy {
@@ -60,7 +61,7 @@ pub enum Policy {
     MatchRedactGroups = 1,
     /// The same for atrace.
     AtraceMatchRedactGroups = 2,
-    /// If the whole string matches, it is kept, and no other rule is asked.
+    /// If the whole string matches, it is kept, and no other rule is tried.
     MatchBreak = 3,
     /// The same for atrace.
     AtraceMatchBreak = 4,
@@ -69,11 +70,11 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// The policy with a number from a config.
+    /// Returns the policy with a number from a config.
     ///
     /// # Errors
     ///
-    /// [`Error::Policy`] if there is none, as for 0.
+    /// [`Error::Policy`] if there is none, for instance for 0.
     pub fn from_number(number: u32) -> Result<Self, Error> {
         Ok(match number {
             1 => Self::MatchRedactGroups,
@@ -100,7 +101,7 @@ impl Policy {
     }
 }
 
-/// A set of the types 0 to 127. The default is type 0 alone, for strings that say nothing of themselves.
+/// Set of the types 0 to 127. The default is type 0 alone, for strings without a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SemanticTypes(u128);
 
@@ -111,7 +112,7 @@ impl Default for SemanticTypes {
 }
 
 impl SemanticTypes {
-    /// The set of `numbers`; the default if there are none.
+    /// Makes the set of `numbers`; the default if there are none.
     ///
     /// # Errors
     ///
@@ -124,8 +125,8 @@ impl SemanticTypes {
         Ok(if bits == 0 { Self::default() } else { Self(bits) })
     }
 
-    /// Whether a rule with these types applies to a string of type `semantic_type`. Types over 127 are in every set: what is
-    /// not known had better be filtered.
+    /// Returns true if a rule with these types applies to a string of type `semantic_type`. Types
+    /// over 127 are in every set, so that unknown types are filtered.
     #[must_use]
     pub fn contains(self, semantic_type: SemanticType) -> bool {
         1u128.checked_shl(semantic_type.0).is_none_or(|bit| self.0 & bit != 0)

@@ -1,4 +1,4 @@
-//! Messages and what is left of them.
+//! Filtered messages.
 
 use crate::util::{Message, case_71, program};
 use esatto_filter::{Action, Builder, Error, Filter, MessageId, Program, Version};
@@ -32,7 +32,7 @@ fn case_71_only_allowed_fields_remain_three_times_in_a_row() {
 fn case_72_unknown_fields_below_a_simple_permission_survive() {
     let message = Message::default().message(3, Message::default().varint(999, 1).bytes(1, b"x"));
     assert_eq!(Filter::new(case_71()).filter_to_vec(&message.0).unwrap(), message.0);
-    // Even if they are none: nothing below is looked at.
+    // Even if they are no fields: nothing below is read.
     let message = Message::default().bytes(3, b"\xff\xff");
     assert_eq!(Filter::new(case_71()).filter_to_vec(&message.0).unwrap(), message.0);
 }
@@ -62,12 +62,12 @@ fn case_73_the_root_can_be_a_nested_message() {
 
 #[test]
 fn lengths_keep_the_size_that_the_old_one_needs() {
-    // 130 bytes need a length of two; what is left needs one, and is padded.
+    // 130 bytes need a length of two bytes. The rest needs one, and is padded.
     let inner = Message::default().varint(2, 1).bytes(1, &[0; 126]);
     assert_eq!(inner.0.len(), 130);
     let message = Message::default().message(6, inner);
     assert_eq!(Filter::new(case_71()).filter_to_vec(&message.0).unwrap(), b"\x32\x82\x00\x10\x01");
-    // A length that was padded itself is not kept at that.
+    // A length that was padded is not padded again.
     assert_eq!(Filter::new(case_71()).filter_to_vec(b"\x32\x82\x80\x00\x10\x01").unwrap(), b"\x32\x02\x10\x01");
 }
 
@@ -87,7 +87,7 @@ fn empty_messages_are_kept_as_such() {
     let mut filter = Filter::new(case_71());
     assert_eq!(filter.filter_to_vec(b"").unwrap(), b"");
     assert_eq!(filter.filter_to_vec(b"\x32\x00").unwrap(), b"\x32\x00");
-    // One that becomes empty stays, too.
+    // A message that becomes empty stays.
     assert_eq!(filter.filter_to_vec(b"\x32\x02\x08\x01").unwrap(), b"\x32\x00");
 }
 
@@ -125,7 +125,8 @@ fn fields_are_found_on_both_sides_of_128() {
 
 #[test]
 fn a_range_cannot_smuggle_fields_through_tags_that_wrap() {
-    // Fields 2^29 − 1 to 2^29 + 4 by bytecode that no builder makes; the last would come out as fields 0 to 4.
+    // Fields 2^29 − 1 to 2^29 + 4 in bytecode that no builder makes. The last ones would become
+    // fields 0 to 4.
     let huge = ((1 << 29) - 1) << 3 | 2;
     let mut bytes = crate::bytecode_that_is_wrong_is_refused::encode(&[huge, 6, 0]);
     let program = Program::load(&bytes).unwrap();
@@ -144,7 +145,7 @@ fn deep_nesting_needs_no_stack() {
     let mut message = Message::default().varint(2, 1).varint(3, 1);
     let mut expected = Message::default().varint(2, 1);
     let mut levels = 0;
-    // Quadratic to build, so not millions.
+    // Building takes quadratic time, so not millions.
     while message.0.len() < 20_000 {
         message = Message::default().message(1, message);
         levels += 1;

@@ -19,7 +19,7 @@ const fn word(field: u32, opcode: u32) -> u32 {
     field << 3 | opcode
 }
 
-/// Loads words and an overlay, which may be none.
+/// Loads words and an overlay, which may be empty.
 fn load(words: &[u32], overlay: &[u32]) -> Result<Program, Error> {
     let overlay = if overlay.is_empty() { Vec::new() } else { encode(overlay) };
     Program::load_with_overlay(&encode(words), &overlay)
@@ -47,7 +47,7 @@ fn case_77_wrong_bytecode_does_not_load_and_nothing_passes() {
     *wrong.last_mut().unwrap() ^= 1;
     let error = Program::load(&wrong).unwrap_err();
     assert!(matches!(error, Error::Checksum { .. }), "{error}");
-    // Who goes on nevertheless, with the default, lets nothing through.
+    // A program that continues with the default allows nothing.
     let program = Program::load(&wrong).unwrap_or_default();
     assert_eq!(Filter::new(program).filter_to_vec(b"\x08\x01").unwrap(), b"");
 }
@@ -130,15 +130,16 @@ fn versions_differ_in_what_becomes_of_strings() {
     let words: Vec<u32> =
         words.flat_map(|word| [word, 9].into_iter().take(if word & 7 == 5 { 2 } else { 1 })).collect();
     assert_eq!(v54, Bytecode { bytecode: encode(&[&words[..], &[0]].concat()), overlay: vec![] });
-    // The overlay makes of one what the other is from the start.
+    // The overlay turns the one into the other.
     let (with_overlay, whole) =
         (Program::load_with_overlay(&v2.bytecode, &v2.overlay).unwrap(), Program::load(&v54.bytecode).unwrap());
     assert_eq!(with_overlay.to_string(), whole.to_string());
 }
 
 #[test]
-fn what_upstream_takes_is_taken() {
-    // No words at all, fields that come twice below 128 (the last counts), ranges of nothing, semantic types over 16 bits.
+fn bytecode_that_upstream_accepts_is_accepted() {
+    // No words at all, fields below 128 that come twice (the last counts), empty ranges, semantic
+    // types over 16 bits.
     assert_eq!(load(&[], &[]).unwrap().message_count(), 0);
     let program = load(&[word(3, 1), word(3, 4), word(9, 2), 0, word(2, 5), 0x1_0005, 0], &[]).unwrap();
     assert_eq!(program.to_string(), "message 0\n  2 is a filtered string of type 5\n  3 is a filtered string\n");

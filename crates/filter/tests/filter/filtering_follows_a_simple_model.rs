@@ -1,4 +1,4 @@
-//! Random messages and programs, beside a model that is easy to believe.
+//! Random messages and programs, compared with a simple model.
 
 use crate::util::{Message, program};
 use esatto_filter::{Action, Filter, MessageId, Outcome, Program, SemanticType, StringFilter};
@@ -6,7 +6,7 @@ use esatto_filter::{EcmaScript, Policy, Rule};
 use esatto_protozero::wire::{self, WireType};
 use proptest::prelude::*;
 
-/// A field as a tree.
+/// Field as a tree.
 #[derive(Clone, Debug)]
 enum Field {
     Varint(u64),
@@ -26,7 +26,7 @@ fn encode(fields: &[(u32, Field)]) -> Message {
     })
 }
 
-/// Keeps what is allowed of a tree, and writes it: nested messages with as many bytes of length as before.
+/// Writes the allowed fields of a tree. Nested messages keep the size of their length field.
 fn model(fields: &[(u32, Field)], program: &Program, id: MessageId, strings: &StringFilter) -> Message {
     fields.iter().fold(Message::default(), |message, (number, field)| {
         let action = program.action(id, *number);
@@ -40,7 +40,7 @@ fn model(fields: &[(u32, Field)], program: &Program, id: MessageId, strings: &St
                     .raw(&padded(new.len(), wire::varint_size(old)))
                     .raw(&new)
             }
-            // A message without fields is as good as no bytes.
+            // A message without fields is the same as no bytes.
             (Some(Action::Enter(_)), Field::Message(_)) => message.bytes(*number, b""),
             (Some(Action::FilterString(_)), Field::Message(_) | Field::Bytes(_)) => {
                 let mut text = match field {
@@ -69,8 +69,8 @@ fn number() -> impl Strategy<Value = u32> {
     prop_oneof![8 => 1u32..10, 1 => 120u32..140, 1 => 1u32..1 << 29]
 }
 
-/// Bytes fields are no messages, or the model would not know what an entered one holds: they begin with an impossible tag and are
-/// for fields that are not entered.
+/// Bytes fields are no messages, because the model would not know the content of an entered one.
+/// They begin with an invalid tag, and are for fields that are not entered.
 fn fields() -> impl Strategy<Value = Vec<(u32, Field)>> {
     let leaf = prop_oneof![
         any::<u64>().prop_map(Field::Varint),
@@ -151,7 +151,7 @@ proptest! {
         prop_assert_eq!(&out, &expected);
         prop_assert!(out.len() <= message.len());
         prop_assert!(out.capacity() <= message.len().max(8), "allocated once");
-        // What is allowed once is allowed again, except that strings may change again.
+        // Filtering the result again changes nothing, except that strings may change again.
         let mut again = Vec::new();
         prop_assert!(filter.filter(&[&out], &mut again).is_ok());
         prop_assert_eq!(again.len() <= out.len(), true);
@@ -183,7 +183,7 @@ proptest! {
     }
 
     #[test]
-    fn a_string_keeps_its_length_and_is_as_it_was_unless_something_is_said(text in prop::collection::vec(any::<u8>(), 0..64)) {
+    fn a_string_keeps_its_length_and_changes_only_with_an_outcome(text in prop::collection::vec(any::<u8>(), 0..64)) {
         let strings = strings();
         let mut filtered = text.clone();
         let outcome = strings.filter(&mut filtered, SemanticType(0));

@@ -1,4 +1,4 @@
-//! Patterns and strings that are the ruin of engines which backtrack.
+//! Patterns and strings for which backtracking engines take exponential time.
 //!
 //! No test here measures time: without bounds they would not end in a lifetime.
 
@@ -34,7 +34,7 @@ fn back_references_and_lookaround_are_given_up() {
         assert!(matches!(outcome, Err(GaveUp) | Ok(false)), "{pattern}: {outcome:?}");
     }
     assert_eq!(compile(r"(a*)*b\1", Span::Part).is_match(&text), Err(GaveUp));
-    // And what is given up is not let through.
+    // A string that is given up does not pass.
     let mut strings = StringFilter::new();
     strings.add(Rule::new(&EcmaScript, Policy::MatchBreak, br"(a*)*b\1").unwrap()).unwrap();
     let mut text = [b'a'; EcmaScript::MAX_TEXT_WITH_BACKTRACKING];
@@ -55,7 +55,7 @@ fn texts_have_a_bound() {
 #[test]
 fn many_searches_in_a_long_string_are_given_up() {
     let mut strings = StringFilter::new();
-    // Each search looks through all that follows, for a `c` that never comes.
+    // Each search reads everything up to the end, for a `c` that never comes.
     strings.add(Rule::new(&EcmaScript, Policy::AtraceRepeatedSearchRedactGroups, b"(a)(?:.*c)?").unwrap()).unwrap();
     let mut text = [&b"B|1|"[..], &[b'a'; 20_000]].concat();
     assert_eq!(strings.filter(&mut text, SemanticType(0)), Outcome::GaveUp);
@@ -82,7 +82,7 @@ fn repetitions_that_are_counted_at_run_time_are_bounded_there() {
 }
 
 #[test]
-fn what_backtracks_costs_steps_and_what_does_not_is_free() {
+fn only_backtracking_patterns_cost_steps() {
     let easy = [b'a'; 100];
     let hard = [b'a'; EcmaScript::MAX_TEXT_WITH_BACKTRACKING];
     let mut steps = 1_000_000;
@@ -125,7 +125,7 @@ fn patterns_of_one_config_have_a_bound_together() {
     // The same pattern again is not compiled again.
     let quota = PatternQuota::default();
     assert!((0..10_909).all(|_| quota.compile(b"the same.*", Span::Whole).is_ok()));
-    // A pattern is charged for what it needs.
+    // A pattern is charged for the memory that it needs.
     let quota = PatternQuota::default();
     let large = (0..100).take_while(|i| quota.compile(format!("(?:[^]{{9}}{i}){{60}}").as_bytes(), Span::Part).is_ok());
     assert!(large.count() < 65);

@@ -1,4 +1,4 @@
-//! The message filter, each file a promise of it.
+//! Tests of the message filter. Each file is one promise.
 
 mod bytecode_allows_listed_fields_only;
 mod bytecode_that_is_wrong_is_refused;

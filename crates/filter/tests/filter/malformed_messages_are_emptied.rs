@@ -1,9 +1,9 @@
-//! What is no message comes out as an error and as nothing.
+//! Malformed messages give an error and an empty output.
 
 use crate::util::{Message, case_71};
 use esatto_filter::{Error, Filter};
 
-/// The output has to be empty, also if something came before the mistake, and so in every split.
+/// The output must be empty in every split, even if valid fields come before the mistake.
 fn assert_malformed(message: &[u8]) {
     for prefix in [&b""[..], b"\x08\x01"] {
         let message = [prefix, message].concat();
@@ -35,7 +35,7 @@ fn fields_cut_off_by_the_end() {
 
 #[test]
 fn fields_that_reach_out_of_their_message() {
-    // Field 6 of two bytes: a varint of two, a string of one, a fixed32; there is enough input behind it.
+    // Field 6 of two bytes: a varint of two, a string of one, a fixed32; enough input follows.
     for inner in [b"\x10\x80", b"\x2a\x01", b"\x15\x00", b"\x11\x00"] {
         assert_malformed(&Message::default().message(6, Message(inner.to_vec())).raw(&[8; 16]).0);
     }
@@ -45,7 +45,7 @@ fn fields_that_reach_out_of_their_message() {
 fn wire_types_that_do_not_exist() {
     for wire_type in [3, 4, 6, 7] {
         assert_malformed(&[1 << 3 | wire_type, 0, 0]);
-        // Neither in messages that are entered, nor for fields that are dropped.
+        // Neither in messages that are entered, nor in fields that are dropped.
         assert_malformed(&[0x32, 2, 9 << 3 | wire_type, 0]);
     }
 }
@@ -59,7 +59,7 @@ fn varints_over_64_bits_and_lengths_over_28() {
 }
 
 #[test]
-fn what_is_not_entered_is_not_looked_at() {
+fn messages_that_are_not_entered_are_not_checked() {
     let message = Message::default().bytes(1, b"\xff\xff").bytes(9, b"\x0f");
     let expected = Message::default().bytes(1, b"\xff\xff");
     assert_eq!(Filter::new(case_71()).filter_to_vec(&message.0).unwrap(), expected.0);
@@ -67,7 +67,7 @@ fn what_is_not_entered_is_not_looked_at() {
 
 #[test]
 fn field_zero_is_dropped_and_its_content_read_as_fields() {
-    // As upstream does: a length of 0's is no length of anything.
+    // As upstream does: the length of field 0 is no length of a field.
     assert_eq!(Filter::new(case_71()).filter_to_vec(b"\x00\x05\x08\x01").unwrap(), b"\x08\x01");
     assert_eq!(Filter::new(case_71()).filter_to_vec(b"\x02\x7f\x08\x01").unwrap(), b"\x08\x01");
 }

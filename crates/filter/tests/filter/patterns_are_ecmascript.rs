@@ -1,4 +1,4 @@
-//! The dialect of patterns, beside an engine that was written for ECMAScript.
+//! The dialect of patterns, compared with an engine that was written for ECMAScript.
 
 use core::ops::Range;
 use esatto_filter::{EcmaScript, Error, Regex, RegexEngine, Span};
@@ -29,7 +29,7 @@ fn assert_whole(pattern: &[u8], yes: &[&[u8]], no: &[&[u8]]) {
 }
 
 #[test]
-fn every_construct_means_what_it_means_there() {
+fn every_construct_means_the_same_as_in_ecmascript() {
     assert_whole(b".", &[b"a", b"\xff", b"\0"], &[b"\n", b"\r", b"", b"ab"]);
     assert_whole(b"[^]", &[b"\n", b"\xff"], &[b""]);
     assert_whole(b"a[]|b", &[b"b"], &[b"a", b""]);
@@ -58,12 +58,13 @@ fn groups_are_those_of_the_leftmost_match_that_comes_first() {
     assert_eq!(find(b"(a|ab)(c|bcd)?", b"xabcd"), Some(vec![Some(1..5), Some(1..2), Some(2..5)]));
     assert_eq!(find(b"(a+?)(a*)", b"aaa"), Some(vec![Some(0..3), Some(0..1), Some(1..3)]));
     assert_eq!(find(b"(a)|(b)", b"b"), Some(vec![Some(0..1), None, Some(0..1)]));
-    // A last round of nothing does not take away what the round before had found; in C++ it does.
+    // An empty last round keeps the match of the round before. In C++ it does not.
     assert_eq!(find(b"(a*)*", b"aa"), Some(vec![Some(0..2), Some(0..2)]));
     assert_eq!(find(b"(a*)*\\b", b"aa"), Some(vec![Some(0..2), Some(0..2)]));
     // Here ECMAScript forgets group 1, and Perl does not.
     assert_eq!(find(b"(?:(a)|b)*", b"ab"), Some(vec![Some(0..2), Some(0..1)]));
-    // What comes first counts, not what is found earliest; engines that factor the alternatives get it wrong.
+    // The first alternative counts, not the one found earliest. Engines that factor the
+    // alternatives get this wrong.
     assert_eq!(find(b".*?b|.*?c", b"acb"), Some(vec![Some(0..3)]));
     assert_eq!(find(b"(b*[a-c]*?b*)", b"c"), Some(vec![Some(0..0), Some(0..0)]));
     assert_eq!(find(b"(b*[a-c]*?b*)(?=c)", b"c"), Some(vec![Some(0..0), Some(0..0)]));
@@ -72,7 +73,7 @@ fn groups_are_those_of_the_leftmost_match_that_comes_first() {
         find(b"(a|ab)(bc)|(a|ab)(c)|a(b+)d", b"abc"),
         Some(vec![Some(0..3), Some(0..1), Some(1..3), None, None, None])
     );
-    // A reference to a group that took no part is one to nothing.
+    // A reference to a group that took no part matches the empty text.
     assert_eq!(find(b"(?:(a)|b)\\1c", b"bc"), Some(vec![Some(0..2), None]));
     assert_eq!(find(b"\\1(a)", b"a"), Some(vec![Some(0..1), Some(0..1)]));
     assert_eq!(find(b"(a\\1)\\1", b"aa"), Some(vec![Some(0..2), Some(0..1)]));
@@ -128,7 +129,7 @@ fn mistakes_are_named_with_their_place() {
     }
 }
 
-/// Patterns in which no group is within a repetition, where the dialects part.
+/// Patterns without a group in a repetition, because there the dialects differ.
 fn pattern() -> impl Strategy<Value = String> {
     let atom = prop::sample::select(vec![
         "a", "b", "c", ".", "[ab]", "[^a]", r"\w", r"\W", r"\d", r"\s", r"\x61", r"\u0062", r"\.", "-", "[a-c-]",
@@ -143,7 +144,7 @@ fn pattern() -> impl Strategy<Value = String> {
     piece.prop_recursive(3, 24, 4, move |inner| {
         let sequence = prop::collection::vec(inner, 1..4).prop_map(|pieces| pieces.concat());
         let choice = prop::collection::vec(sequence.clone(), 1..3).prop_map(|choices| choices.join("|"));
-        // Alternatives that begin alike.
+        // Alternatives with the same beginning.
         let alike = (sequence.clone(), sequence.clone(), sequence.clone())
             .prop_map(|(head, one, other)| format!("(?:{head}{one}|{head}{other})"));
         prop_oneof![

@@ -1,4 +1,5 @@
-//! What upstream's own code made of random bytecode, messages and strings: see `golden/README.md`.
+//! Results of upstream's own code for random bytecode, messages and strings: see
+//! `golden/README.md`.
 
 use crate::util::{from_hex, golden_lines};
 use esatto_filter::{EcmaScript, Filter, Outcome, Policy, Program, Rule, SemanticType, SemanticTypes, StringFilter};

@@ -47,7 +47,7 @@ fn case_76_a_rule_replaces_the_one_of_its_name_in_place() {
     let second = rule(Policy::MatchRedactGroups, "(.*)").name("second");
     let replaced = filter([first.clone(), second.clone(), rule(Policy::MatchBreak, "b.*").name("first")]);
     assert_eq!(replaced.rules().len(), 2);
-    // Still before the second, or the second would decide.
+    // It still comes before the second rule, or the second would decide.
     assert_becomes(&replaced, b"bcd", b"bcd");
     assert_becomes(&replaced, b"abc", b"P60");
     let without_names = filter([rule(Policy::MatchBreak, "a.*"), second, rule(Policy::MatchBreak, "b.*")]);
@@ -55,7 +55,7 @@ fn case_76_a_rule_replaces_the_one_of_its_name_in_place() {
 }
 
 #[test]
-fn the_first_decisive_rule_ends_the_matter() {
+fn the_first_rule_that_matches_decides() {
     let strings = filter([
         rule(Policy::MatchBreak, "keep.*"),
         rule(Policy::MatchRedactGroups, "(k)eep.*|(.)x"),
@@ -77,7 +77,7 @@ fn rules_for_atrace_ask_for_payload_and_prefix() {
     assert_becomes(&strings, b"B|1|private", b"B|1|P60REDA");
     assert_becomes(&strings, b"B|1|other", b"B|1|other");
     assert_becomes(&strings, b"B|1", b"B|1");
-    // The end of a slice has no payload, whatever it looks like.
+    // The end of a slice has no payload, even if it looks like one.
     assert_becomes(&strings, b"E|1|private", b"E|1|private");
     // The second bar is looked for from the third byte on.
     assert_becomes(&strings, b"||private", b"||private");
@@ -96,7 +96,7 @@ fn repeated_searches_redact_every_match() {
     assert_becomes(&strings, b"B|1|q=12,r=3!,s=4", b"B|1|q=P6,r=PP,s=P");
     // No match: the next rule.
     assert_becomes(&strings, b"B|1|q=x", b"B|1|q=P");
-    // Matches of nothing come to an end.
+    // A search with empty matches ends.
     let strings = filter([rule(Policy::AtraceRepeatedSearchRedactGroups, "(a)|(?=b)|()")]);
     assert_becomes(&strings, b"B|1|bab", b"B|1|bPb");
 }
@@ -111,7 +111,7 @@ fn rules_apply_to_the_types_they_name() {
     assert!(is_filtered(&[], 0) && !is_filtered(&[], 1));
     assert!(!is_filtered(&[1], 0) && is_filtered(&[1], 1) && !is_filtered(&[1], 2));
     assert!(is_filtered(&[0, 127], 0) && is_filtered(&[0, 127], 127) && !is_filtered(&[0, 127], 126));
-    // Types that no rule can name are filtered by all.
+    // All rules filter types that no rule can name.
     assert!(is_filtered(&[5], 128) && is_filtered(&[], u32::MAX));
     assert!(matches!(types(&[3, 128]), Err(Error::SemanticType { number: 128 })));
     assert!(matches!(Policy::from_number(0), Err(Error::Policy { number: 0 })));
@@ -148,7 +148,7 @@ fn there_is_a_bound_on_rules() {
     assert!(matches!(strings.add(rule(Policy::MatchBreak, "x")), Err(Error::TooManyRules { max: MAX_RULES })));
 }
 
-/// An engine of one's own: its patterns are texts, and one of them is never decided.
+/// Engine of a program. Its patterns are texts, and one of them is never decided.
 #[derive(Debug)]
 struct Literal(Vec<u8>);
 
@@ -177,7 +177,7 @@ impl Regex for Literal {
 }
 
 #[test]
-fn what_cannot_be_decided_is_overwritten_as_a_whole() {
+fn a_string_that_cannot_be_decided_is_overwritten_as_a_whole() {
     let engine = Literal(Vec::new());
     for policy in [Policy::MatchBreak, Policy::MatchRedactGroups, Policy::AtraceRepeatedSearchRedactGroups] {
         let strings = filter([Rule::new(&engine, policy, b"?").unwrap()]);
@@ -196,7 +196,7 @@ fn what_cannot_be_decided_is_overwritten_as_a_whole() {
 }
 
 #[test]
-fn an_engine_of_ones_own_can_be_used() {
+fn a_program_can_use_its_own_engine() {
     let engine = Literal(Vec::new());
     let strings = filter([Rule::new(&engine, Policy::AtraceRepeatedSearchRedactGroups, b"ab").unwrap()]);
     assert_becomes(&strings, b"B|1|ab.ab", b"B|1|P6.P6");

@@ -1,4 +1,4 @@
-//! `esatto-filter` from a `.proto` to a filtered file.
+//! The command `esatto-filter`, from a `.proto` to a filtered file.
 
 use crate::util::{Message, golden};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 const PROTOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/filter/protos");
 
-/// A folder that goes with the test.
+/// Folder that is removed with the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -72,7 +72,7 @@ fn from_a_proto_to_a_filtered_file() {
 }
 
 #[test]
-fn as_a_piece_of_a_config() {
+fn a_filter_can_be_written_as_part_of_a_config() {
     let text = run_ok(&["compile", "-I", PROTOS, "shop.proto", "--text", "--dedupe"]);
     let text = String::from_utf8(text).unwrap();
     let escaped = |bytes: &[u8]| bytes.iter().map(|byte| format!("\\{byte:03o}")).collect::<String>();
@@ -85,7 +85,7 @@ fn as_a_piece_of_a_config() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     assert!(
         complaint(&["compile", "-I", PROTOS, "shop.proto", "-r", "shop.order"]).contains("did you mean `shop.Order`")
     );

@@ -1,4 +1,4 @@
-//! Messages and programs by hand.
+//! Hand-made messages and programs.
 
 use esatto_filter::{Builder, Bytecode, Error, MessageId, Program, Version};
 use esatto_protozero::wire::{self, WireType};
@@ -10,19 +10,19 @@ pub(crate) fn from_hex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(byte).collect()
 }
 
-/// A file of `tests/filter/golden`.
+/// Reads a file of `tests/filter/golden`.
 pub(crate) fn golden(name: &str) -> Vec<u8> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/filter/golden/").to_owned() + name;
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The lines of a `.tsv` file of it, split into fields.
+/// Reads the lines of a `.tsv` file of it, split into fields.
 pub(crate) fn golden_lines(name: &str) -> Vec<Vec<String>> {
     let text = String::from_utf8(golden(name)).expect("text");
     text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
 
-/// What `write` builds, for the newest version.
+/// Loads the bytecode that `write` builds, for the newest version.
 pub(crate) fn program(write: impl FnOnce(&mut Builder) -> Result<(), Error>) -> Program {
     let Bytecode { bytecode, overlay } = build(Version::V54, write);
     Program::load_with_overlay(&bytecode, &overlay).expect("own bytecode")
@@ -43,7 +43,7 @@ pub(crate) fn case_71() -> Program {
     })
 }
 
-/// A message that is written field by field.
+/// Message that is written field by field.
 #[derive(Clone, Default)]
 pub(crate) struct Message(pub(crate) Vec<u8>);
 
