@@ -1,7 +1,7 @@
-//! Where a service listens: parsing of socket addresses, environment overrides and defaults.
+//! [`Address`]: the address of a service, with its syntax, environment variables and defaults.
 //!
-//! The rules are those of `docs/spec/wire-protocol.md §1`; where upstream aborts the process, this module returns
-//! an [`AddressError`] that names the text it could not understand.
+//! The rules are those of `docs/spec/wire-protocol.md §1`. In cases where upstream aborts the
+//! process, this module returns an [`AddressError`] that names the text.
 
 use std::env;
 use std::ffi::OsStr;
@@ -16,16 +16,17 @@ use std::sync::OnceLock;
 pub const PRODUCER_SOCK_NAME: &str = "PERFETTO_PRODUCER_SOCK_NAME";
 /// Environment variable with the consumer address.
 pub const CONSUMER_SOCK_NAME: &str = "PERFETTO_CONSUMER_SOCK_NAME";
-/// Environment variable with the address of the remote service a relay forwards to.
+/// Environment variable with the address of the remote service to which a relay forwards.
 pub const RELAY_SOCK_NAME: &str = "PERFETTO_RELAY_SOCK_NAME";
 
-/// Longest name of a unix socket in bytes: a path without its final NUL, or an abstract name with its `@`.
+/// Largest size of a unix socket name in bytes: a path without its final NUL, or an abstract name
+/// with its `@`.
 pub const MAX_UNIX_NAME: usize = 106;
 
 /// Directory that decides between the two sets of default addresses.
 const RUN_DIR: &str = "/run/perfetto";
 
-/// The address of a listening socket.
+/// Address of a listening socket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Address {
@@ -56,7 +57,7 @@ pub enum Address {
     },
 }
 
-/// The kind of socket behind an address or a connection.
+/// Kind of socket of an address or a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {
     /// Unix socket: same machine, credentials known to the kernel, can carry descriptors.
@@ -69,7 +70,7 @@ pub enum Family {
     Vsock,
 }
 
-/// Why a text is not an address.
+/// Reason why a text is not an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressError {
@@ -87,7 +88,7 @@ pub enum AddressError {
     Unresolved {
         /// The host as given.
         host: String,
-        /// What the resolver said.
+        /// Message of the resolver.
         reason: String,
     },
 }
@@ -116,7 +117,7 @@ impl Address {
     ///
     /// # Errors
     ///
-    /// If the text is empty or its form is recognised but its parts are not valid.
+    /// If the text is empty, or its form is recognised but its parts are not valid.
     pub fn parse(text: impl AsRef<OsStr>) -> Result<Self, AddressError> {
         let bytes = text.as_ref().as_bytes();
         if bytes.is_empty() {
@@ -143,11 +144,11 @@ impl Address {
         Ok(Self::Path(PathBuf::from(OsStr::from_bytes(bytes))))
     }
 
-    /// Parses a comma-separated list as the service does; empty entries are skipped.
+    /// Parses a comma-separated list as the service does. Empty entries are skipped.
     ///
     /// # Errors
     ///
-    /// If an entry is not an address or there is none at all.
+    /// If an entry is not an address, or there is no entry.
     pub fn parse_list(text: impl AsRef<OsStr>) -> Result<Vec<Self>, AddressError> {
         let list = text
             .as_ref()
@@ -159,11 +160,12 @@ impl Address {
         if list.is_empty() { Err(AddressError::Empty) } else { Ok(list) }
     }
 
-    /// The producer address for a *client*: [`PRODUCER_SOCK_NAME`] as one address, else the platform's default.
+    /// Returns the producer address for a *client*: [`PRODUCER_SOCK_NAME`] as one address, else the
+    /// platform's default.
     ///
     /// # Errors
     ///
-    /// If the variable is set to something that is not an address.
+    /// If the variable is set to a text that is not an address.
     pub fn producer_default() -> Result<Self, AddressError> {
         match env::var_os(PRODUCER_SOCK_NAME) {
             Some(text) => Self::parse(text),
@@ -171,11 +173,12 @@ impl Address {
         }
     }
 
-    /// The producer addresses for the *service*: [`PRODUCER_SOCK_NAME`] as a list, else the platform's default.
+    /// Returns the producer addresses for the *service*: [`PRODUCER_SOCK_NAME`] as a list, else the
+    /// platform's default.
     ///
     /// # Errors
     ///
-    /// If the variable is set to something that is not a list of addresses.
+    /// If the variable is set to a text that is not a list of addresses.
     pub fn producer_defaults_for_service() -> Result<Vec<Self>, AddressError> {
         match env::var_os(PRODUCER_SOCK_NAME) {
             Some(text) => Self::parse_list(text),
@@ -183,11 +186,11 @@ impl Address {
         }
     }
 
-    /// The consumer address: [`CONSUMER_SOCK_NAME`], else the platform's default.
+    /// Returns the consumer address: [`CONSUMER_SOCK_NAME`], else the platform's default.
     ///
     /// # Errors
     ///
-    /// If the variable is set to something that is not an address.
+    /// If the variable is set to a text that is not an address.
     pub fn consumer_default() -> Result<Self, AddressError> {
         match env::var_os(CONSUMER_SOCK_NAME) {
             Some(text) => Self::parse(text),
@@ -195,7 +198,7 @@ impl Address {
         }
     }
 
-    /// The kind of socket this address needs.
+    /// Returns the kind of socket that this address needs.
     pub fn family(&self) -> Family {
         match self {
             Self::Path(_) | Self::Abstract(_) => Family::Unix,
@@ -205,7 +208,7 @@ impl Address {
         }
     }
 
-    /// The path of a unix socket in the file system, if that is what this is.
+    /// Returns the path, if this is a unix socket in the file system.
     pub fn as_path(&self) -> Option<&Path> {
         match self {
             Self::Path(p) => Some(p),
@@ -234,8 +237,8 @@ impl Address {
 }
 
 impl Address {
-    /// The same address with a number in place of the name of a host, so that connecting to it need not look up the name. Blocks
-    /// if there is a name.
+    /// Returns the same address with a number in place of the host name, so that connecting need
+    /// not look up the name. Blocks if there is a name.
     ///
     /// # Errors
     ///
@@ -253,7 +256,7 @@ impl Address {
         }
     }
 
-    /// Whether connecting needs no name to be looked up.
+    /// Returns true if connecting looks up no name.
     pub fn is_numeric(&self) -> bool {
         match self {
             Self::Inet { host, .. } => host.parse::<std::net::Ipv4Addr>().is_ok(),
@@ -270,7 +273,7 @@ impl FromStr for Address {
     }
 }
 
-/// The spelling that [`Address::parse`] reads (lossy for names that are not UTF-8).
+/// Writes the text that [`Address::parse`] reads (lossy for names that are not UTF-8).
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -284,7 +287,8 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// The bytes that [`Address::parse`] reads back to this address; for environment variables.
+    /// Returns the bytes that [`Address::parse`] reads back to this address; for environment
+    /// variables.
     pub fn to_os_string(&self) -> std::ffi::OsString {
         match self {
             Self::Path(p) => p.clone().into_os_string(),
@@ -295,15 +299,16 @@ impl Address {
 }
 
 impl Address {
-    /// Whether this is one of the default addresses in a folder that any user can write to. Any
-    /// user may listen there while no service runs.
+    /// Returns true for a default address in a folder that any user can write to. Any user may
+    /// listen there while no service runs.
     pub fn is_open_to_all(&self) -> bool {
         let (producer, consumer) = default_set(false);
         !cfg!(target_os = "android") && (*self == producer || *self == consumer)
     }
 }
 
-/// Producer and consumer default, depending on whether `/run/perfetto` may be entered.
+/// Returns the default addresses of producer and consumer. They depend on the access to
+/// `/run/perfetto`.
 fn default_set(run_dir: bool) -> (Address, Address) {
     let path = |p: &str| Address::Path(PathBuf::from(p));
     if cfg!(target_os = "android") {
@@ -315,22 +320,23 @@ fn default_set(run_dir: bool) -> (Address, Address) {
     }
 }
 
-/// Why the folder of the standard sockets cannot be used although it is there; those in `/tmp` are used instead, which the
-/// peers may not look for.
+/// Returns the reason why the folder of the standard sockets cannot be used although it exists. The
+/// addresses in `/tmp` are used instead, where peers may not look.
 pub fn unusable_run_dir() -> Option<(&'static str, std::io::Error)> {
     let why = enter_run_dir().err()?;
     (why.kind() != std::io::ErrorKind::NotFound && !cfg!(target_os = "android")).then_some((RUN_DIR, why))
 }
 
-/// Taken once per process, so that producer and consumer address never come from different sets.
+/// Decides once per process, so that producer and consumer address never come from different sets.
 fn run_dir_usable() -> bool {
     static USABLE: OnceLock<bool> = OnceLock::new();
     *USABLE.get_or_init(|| cfg!(any(target_os = "linux", target_os = "android")) && enter_run_dir().is_ok())
 }
 
-/// Fails, and says why, if this process may not use what lies in that folder.
+/// Fails with the reason if this process may not use the files in that folder.
 fn enter_run_dir() -> std::io::Result<()> {
-    // To find the dot, the kernel has to look into the folder, which only those may let it do who may use it.
+    // To find the dot, the kernel must look into the folder. It does so only for processes that may
+    // use the folder.
     std::fs::metadata("/run/perfetto/.").map(drop)
 }
 
@@ -338,13 +344,13 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Optional sign and at least one digit, nothing else.
+/// Returns true for an optional sign and at least one digit, without anything else.
 fn is_integer(text: &[u8]) -> bool {
     let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
     !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
 }
 
-/// Decimal digits only, no sign.
+/// Parses decimal digits without a sign.
 fn decimal<T: FromStr>(text: &[u8]) -> Option<T> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;

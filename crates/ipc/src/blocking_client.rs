@@ -1,4 +1,4 @@
-//! A client for programs that have nothing else to do while they wait.
+//! [`BlockingClient`]: a client for programs that have nothing else to do while they wait.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,43 +12,45 @@ use crate::connection::{Connection, Limits};
 use crate::error::Error;
 use crate::sys::Stream;
 
-/// A client of one service with a socket of its own. Every wait has a timeout; `None` waits forever.
+/// Client of one service with its own socket. Every wait has a timeout; `None` waits forever.
 ///
-/// It may also sit in somebody's `poll`: it implements `AsFd`, and [`try_reply`](Self::try_reply) never waits.
+/// A program may also poll it: it implements `AsFd`, and [`try_reply`](Self::try_reply) never
+/// waits.
 #[derive(Debug)]
 pub struct BlockingClient {
     connection: Connection,
     client: Client,
-    /// Replies that came while somebody waited for another one. Bounded by what this side asked for: a stream that is
-    /// not read fills the queue, so [`MAX_STASHED`] bytes end the connection.
+    /// Replies that came while the client waited for another one. A stream that is not read fills
+    /// the queue, so the connection ends at [`MAX_STASHED`] bytes.
     stash: VecDeque<Reply>,
     stashed_bytes: usize,
 }
 
-/// Bytes of replies that are kept for later.
+/// Largest size of the replies that are kept for later, in bytes.
 const MAX_STASHED: usize = 256 << 20;
 
-/// One reply to a call.
+/// Reply to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// The call.
+    /// Id of the call.
     pub request_id: RequestId,
-    /// The name it was called with.
+    /// Name of the method.
     pub method: &'static str,
     /// False if the call was rejected.
     pub success: bool,
-    /// Further replies will come.
+    /// True if further replies will come.
     pub has_more: bool,
     /// The encoded reply message; empty if rejected.
     pub body: Vec<u8>,
 }
 
 impl Reply {
-    /// The reply message.
+    /// Decodes the reply message.
     ///
     /// # Errors
     ///
-    /// [`Error::Rejected`] if the call was rejected, [`Error::BadReply`] if the body is not such a message.
+    /// [`Error::Rejected`] if the call was rejected, [`Error::BadReply`] if the body is not such a
+    /// message.
     pub fn decode<M: Owned>(&self) -> Result<M, Error> {
         if !self.success {
             return Err(Error::Rejected(self.method));
@@ -58,18 +60,19 @@ impl Reply {
 }
 
 impl BlockingClient {
-    /// Connects and binds.
+    /// Connects to a service and binds it.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchService`] if the socket belongs to something else, [`Error::Timeout`], or why the connection failed.
+    /// [`Error::NoSuchService`] if the socket has no such service, [`Error::Timeout`], or the
+    /// reason why the connection failed.
     pub fn connect(address: &Address, service_name: &str, timeout: Duration) -> Result<Self, Error> {
         let deadline = Instant::now() + timeout;
         let stream = Stream::connect(address, timeout)?;
         Self::bind(stream, service_name, deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Binds over a stream that is connected already.
+    /// Binds a service over a connected stream.
     ///
     /// # Errors
     ///
@@ -96,12 +99,12 @@ impl BlockingClient {
         }
     }
 
-    /// Calls a method and waits for its (first) reply.
+    /// Calls a method and waits for its first reply.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchMethod`] if the service lacks it, [`Error::Timeout`] (a later reply is ignored then),
-    /// [`Error::Disconnected`].
+    /// [`Error::NoSuchMethod`] if the service lacks it, [`Error::Timeout`] (a later reply is
+    /// ignored then), [`Error::Disconnected`].
     pub fn call(&mut self, method: &'static str, args: &[u8], timeout: Option<Duration>) -> Result<Reply, Error> {
         let request = self.send(method, args, None)?;
         let result = self.wait_reply(request, timeout);
@@ -125,9 +128,10 @@ impl BlockingClient {
         self.call(method, &request.encode(), timeout)?.decode()
     }
 
-    /// Calls a method, with a descriptor if there is one; replies are fetched with [`wait_reply`](Self::wait_reply).
+    /// Calls a method, with an optional descriptor. [`wait_reply`](Self::wait_reply) returns the
+    /// replies.
     ///
-    /// Does not wait; what the socket does not take now is written while waiting later.
+    /// Does not wait. Bytes that the socket does not take now are written during a later wait.
     ///
     /// # Errors
     ///
@@ -136,7 +140,7 @@ impl BlockingClient {
         self.invoke(method, args, fd, false)
     }
 
-    /// Calls a method without interest in a reply.
+    /// Calls a method that sends no reply.
     ///
     /// # Errors
     ///
@@ -145,7 +149,7 @@ impl BlockingClient {
         self.invoke(method, args, None, true).map(drop)
     }
 
-    /// Waits for the next reply to one call; replies to others are kept.
+    /// Waits for the next reply to one call. Replies to other calls are kept.
     ///
     /// A request error counts as a rejection.
     ///
@@ -177,7 +181,8 @@ impl BlockingClient {
         }
     }
 
-    /// A reply to any call if one is there; reads and writes what is possible without waiting.
+    /// Returns a reply to any call if one has arrived. Reads and writes as much as is possible
+    /// without waiting.
     ///
     /// # Errors
     ///
@@ -193,12 +198,12 @@ impl BlockingClient {
         Ok(self.unstash(0))
     }
 
-    /// Calls a streaming method and hands each reply's body to `visit` until the stream ends; false if the service rejected
-    /// the call. Each reply may take `timeout`.
+    /// Calls a streaming method and passes each reply's body to `visit` until the stream ends.
+    /// Returns false if the service rejected the call. Each reply may take `timeout`.
     ///
     /// # Errors
     ///
-    /// As [`call`](Self::call), and what `visit` returns.
+    /// As [`call`](Self::call), and errors of `visit`.
     pub fn call_stream<E: From<Error>>(
         &mut self,
         method: &'static str,
@@ -219,7 +224,7 @@ impl BlockingClient {
         }
     }
 
-    /// Whether the service has this method.
+    /// Returns true if the service has this method.
     pub fn has_method(&self, method: &str) -> bool {
         self.client.has_method(method)
     }
@@ -229,7 +234,7 @@ impl BlockingClient {
         self.connection.take_fd()
     }
 
-    /// The connection, for its counters and to wait for it together with something else.
+    /// Returns the connection, for its counters, or to wait for it together with something else.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }
@@ -258,7 +263,7 @@ impl BlockingClient {
         if self.receive()? { Ok(()) } else { self.wait(deadline) }
     }
 
-    /// Moves complete frames into the stash; tells whether a reply was among them.
+    /// Moves complete frames into the stash. Returns true if one was a reply.
     fn receive(&mut self) -> Result<bool, Error> {
         let before = self.stash.len();
         while let Some((frame, _)) = self.connection.next_frame()? {

@@ -1,7 +1,8 @@
-//! The calling side of the RPC layer, without I/O (`docs/spec/wire-protocol.md §4`).
+//! [`Client`]: the calling side of the RPC layer, without I/O (`docs/spec/wire-protocol.md §4`).
 //!
-//! A [`Client`] numbers requests, knows the method list of the service it is bound to, and tells which of the frames that
-//! arrive answer something. Bytes go to a `Vec` of the caller, frames come from a [`FrameDecoder`](crate::FrameDecoder).
+//! A [`Client`] numbers requests, knows the method list of its service, and matches arriving frames
+//! with requests. Bytes go to a `Vec` of the caller. Frames come from a
+//! [`FrameDecoder`](crate::FrameDecoder).
 //!
 //! ```
 //! use esatto_ipc::{Client, ClientEvent, FrameDecoder};
@@ -9,13 +10,13 @@
 //! let mut client = Client::new();
 //! let mut out = Vec::new();
 //! client.bind("ProducerPort", &mut out)?;
-//! // … send `out`; what comes back goes into a decoder:
+//! // … send `out`, and decode the received bytes:
 //! let mut decoder = FrameDecoder::new();
 //! decoder.push(b"\x0f\0\0\0\x10\x01\x22\x0b\x08\x01\x10\x01\x1a\x05\x08\x07\x12\x01S");
 //! let frame = decoder.next_frame()?.unwrap();
 //! assert_eq!(client.handle(&frame), Some(ClientEvent::Bound));
 //! assert!(client.invoke("S", &[], false, &mut out)?.is_some());
-//! // A method the service lacks is rejected here, nothing is sent.
+//! // If the service lacks a method, the call is rejected here, and nothing is sent.
 //! assert_eq!(client.invoke("T", &[], false, &mut out)?, None);
 //! # Ok::<(), esatto_ipc::Error>(())
 //! ```
@@ -30,65 +31,65 @@ use crate::hooks;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
-/// What a frame meant to a [`Client`].
+/// Meaning of a frame for a [`Client`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientEvent<'a> {
-    /// The service exists and its methods are known now.
+    /// The service exists, and its methods are known now.
     Bound,
-    /// The socket has no such service; treat it like a failed connection.
+    /// The socket has no such service. Treat this like a failed connection.
     BindFailed,
     /// One reply to a call.
     Reply {
-        /// The call.
+        /// Id of the call.
         request_id: RequestId,
-        /// The name it was called with.
+        /// Name of the method.
         method: &'static str,
-        /// False if the call was rejected; there is no body then.
+        /// False if the call was rejected. There is no body then.
         success: bool,
-        /// Further replies will come.
+        /// True if further replies will come.
         has_more: bool,
         /// The encoded reply message.
         body: &'a [u8],
     },
-    /// The service did not understand the request; there will be no reply.
+    /// The service did not understand the request. There will be no reply.
     RequestError {
-        /// The call.
+        /// Id of the call.
         request_id: RequestId,
-        /// The name it was called with.
+        /// Name of the method.
         method: &'static str,
-        /// The service's words, not necessarily UTF-8.
+        /// Text of the service, not necessarily UTF-8.
         error: &'a [u8],
     },
 }
 
-/// One client of one service on one connection.
+/// Client of one service on one connection.
 #[derive(Debug)]
 pub struct Client {
     connection: u64,
     last_request: u64,
     binding: Option<u64>,
     bound: Option<Bound>,
-    /// Calls that a reply is expected for.
+    /// Calls for which a reply is expected.
     pending: Map<u64, &'static str>,
 }
 
-/// The service at the other end, as it described itself.
+/// Service of the peer, as it described itself.
 #[derive(Debug)]
 struct Bound {
     service_id: u32,
-    /// Names as they were sent; at most what fits in one frame.
+    /// Names as they were sent. Their number is bounded by the size of a frame.
     methods: Vec<(Vec<u8>, u32)>,
 }
 
 impl Client {
-    /// A client of a fresh connection.
-    #[expect(clippy::new_without_default, reason = "each client has a number of its own")]
+    /// Makes a client of a new connection.
+    #[expect(clippy::new_without_default, reason = "each client has its own number")]
     pub fn new() -> Self {
         Self { connection: hooks::next_connection(), last_request: 0, binding: None, bound: None, pending: Map::new() }
     }
 
-    /// Asks for a service and its methods. No call is possible before [`ClientEvent::Bound`].
+    /// Asks for a service and its methods. Calls are possible after [`ClientEvent::Bound`].
     ///
     /// # Errors
     ///
@@ -101,10 +102,10 @@ impl Client {
         Ok(RequestId(id))
     }
 
-    /// Calls a method; appends the frame to `out`.
+    /// Calls a method, and appends the frame to `out`.
     ///
-    /// `Ok(None)` means that the service has no method of this name (or is not bound yet): nothing was written, and the
-    /// call counts as rejected. With `drop_reply` no reply will be reported.
+    /// `Ok(None)` means that the service has no method of this name, or is not bound yet. Nothing
+    /// was written, and the call counts as rejected. With `drop_reply` no reply will be reported.
     ///
     /// # Errors
     ///
@@ -131,7 +132,7 @@ impl Client {
         Ok(Some(RequestId(id)))
     }
 
-    /// Takes a frame that arrived; `None` if it answers nothing that is waited for.
+    /// Handles a frame that arrived. Returns `None` if it answers no open request.
     pub fn handle<'a>(&mut self, frame: &Frame<'a>) -> Option<ClientEvent<'a>> {
         let id = frame.request_id;
         if self.binding == Some(id) {
@@ -162,32 +163,33 @@ impl Client {
         Some(ClientEvent::Reply { request_id, method, success, has_more, body })
     }
 
-    /// Whether the service is known and calls are possible.
+    /// Returns true if the service is known, so that calls are possible.
     pub fn is_bound(&self) -> bool {
         self.bound.is_some()
     }
 
-    /// Whether the bound service has this method.
+    /// Returns true if the bound service has this method.
     pub fn has_method(&self, method: &str) -> bool {
         self.find(method).is_some()
     }
 
-    /// Whether a (further) reply to this call is expected.
+    /// Returns true if a reply, or a further reply, to this call is expected.
     pub fn is_pending(&self, request: RequestId) -> bool {
         self.pending.contains_key(&request.0)
     }
 
-    /// Stops waiting for replies to this call; they are ignored when they come.
+    /// Stops waiting for replies to this call. They are ignored when they come.
     pub fn forget(&mut self, request: RequestId) {
         self.pending.remove(&request.0);
     }
 
-    /// A number for this client that is unique in the process, as hooks see it.
+    /// Returns the number of this client for hooks, which is unique in the process.
     pub fn connection(&self) -> u64 {
         self.connection
     }
 
-    /// Service and method id. The list is short: looking through it costs less than hashing the name.
+    /// Returns the ids of service and method. The list is short: a search costs less than hashing
+    /// the name.
     fn find(&self, method: &str) -> Option<(u32, u32)> {
         let bound = self.bound.as_ref()?;
         let entry = bound.methods.iter().find(|(name, _)| name == method.as_bytes())?;

@@ -1,4 +1,4 @@
-//! What can go wrong on a socket, named with the value that was wrong.
+//! [`Error`]: errors of sockets, with the value that was wrong.
 
 use std::fmt;
 use std::io;
@@ -6,33 +6,34 @@ use std::io;
 use crate::address::{Address, AddressError};
 use crate::frame_size::{MAX_FRAME, MAX_PAYLOAD};
 
-/// A failure of the transport.
+/// Error of the transport.
 ///
-/// Every variant that a *peer* can cause means "close this connection"; none of them affects another one.
+/// Every variant that a *peer* can cause means "close this connection". None of them affects
+/// another connection.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// An address could not be understood.
     Address(AddressError),
-    /// Another process accepts connections at this address; it is not replaced.
+    /// Another process accepts connections at this address. It is not replaced.
     AddressInUse(Address),
-    /// The path exists and is not a socket; it is not replaced.
+    /// The path exists and is not a socket. It is not replaced.
     NotASocket(Address),
-    /// A system call on the way to this address failed.
+    /// A system call for this address failed.
     Socket {
-        /// What was tried: `bind`, `connect`, …
+        /// Failed action: `bind`, `connect`, …
         action: &'static str,
-        /// Where.
+        /// The address.
         address: Address,
-        /// Why it failed.
+        /// Reason of the failure.
         source: io::Error,
     },
     /// A process of another user listens at this address, where any user may listen. Nothing was
-    /// sent to it.
+    /// sent.
     Stranger {
-        /// Where.
+        /// The address.
         address: Address,
-        /// The user id of the listener; `None` if the system does not tell.
+        /// The user id of the listener; `None` if the system does not report it.
         uid: Option<u32>,
     },
     /// A system call on an established connection failed.
@@ -42,7 +43,7 @@ pub enum Error {
         /// Payload length in bytes as announced by the header.
         announced: u32,
     },
-    /// A frame was to be sent that no receiver would accept; nothing was sent.
+    /// No receiver would accept the frame to be sent. Nothing was sent.
     MessageTooLarge {
         /// Size of the whole frame in bytes, header included.
         len: usize,
@@ -50,39 +51,38 @@ pub enum Error {
     /// The peer attached more descriptors than the protocol allows (wire-protocol.md §6).
     TooManyDescriptors,
     /// The peer attached a descriptor, and the [`Disposal`](crate::Disposal) of its connection
-    /// takes no more.
+    /// accepts no more.
     DescriptorRefused,
-    /// A descriptor was to be sent over a socket that cannot carry one.
+    /// This kind of socket cannot carry a descriptor.
     DescriptorsUnsupported,
-    /// The peer does not read: more bytes wait for it than this side is willing to keep.
+    /// The peer does not read: more bytes wait for it than this side keeps.
     PeerNotReading {
         /// Bytes that wait to be written.
         queued: usize,
-        /// The bound that was passed.
+        /// The bound that was exceeded.
         limit: usize,
     },
-    /// More bytes are held for the peer, or for all peers of its kind, than this side is willing to
-    /// keep.
+    /// More bytes are held for the peer, or for all peers of its kind, than this side keeps.
     HoldsTooMuch {
         /// Bytes that are held for this connection.
         held: usize,
-        /// The bound that was passed, of this and other connections together.
+        /// The bound for this and other connections together.
         limit: usize,
     },
-    /// Replies arrived that nobody fetched, more than this side is willing to keep.
+    /// More replies arrived that the program did not read than this side keeps.
     TooManyReplies {
         /// Bytes that are kept.
         bytes: usize,
     },
     /// The peer closed the connection.
     Disconnected,
-    /// The service at the other end does not expose this port.
+    /// The service does not expose this port.
     NoSuchService(String),
-    /// The service at the other end lacks this method, or the port is not bound yet.
+    /// The service lacks this method, or the port is not bound yet.
     NoSuchMethod(String),
     /// The service rejected a call of this method.
     Rejected(&'static str),
-    /// The reply to this method is not the message it should be.
+    /// The reply to this method is not the expected message.
     BadReply(&'static str),
     /// The peer did not answer in time.
     Timeout,
@@ -110,14 +110,17 @@ impl fmt::Display for Error {
             }
             Self::TooManyDescriptors => f.write_str("peer sent too many file descriptors at once"),
             Self::DescriptorRefused => {
-                f.write_str("peer sent a file descriptor, and too many of its user wait to be closed already")
+                f.write_str("peer sent a file descriptor, but too many descriptors of its user wait to be closed")
             }
             Self::DescriptorsUnsupported => f.write_str("file descriptors cannot be sent over this kind of socket"),
             Self::PeerNotReading { queued, limit } => {
                 write!(f, "peer does not read: {queued} bytes wait for it (limit {limit})")
             }
             Self::HoldsTooMuch { held, limit } => {
-                write!(f, "peer leaves too much unread or unfinished: {held} bytes, more than {limit} with others")
+                write!(
+                    f,
+                    "peer leaves too much unread or unfinished: {held} bytes (limit {limit} for all connections together)"
+                )
             }
             Self::TooManyReplies { bytes } => write!(f, "{bytes} bytes of replies were not fetched"),
             Self::Disconnected => f.write_str("peer closed the connection"),

@@ -1,18 +1,21 @@
-//! Points where calls can be observed, for the adapter that draws RPCs into a trace (`docs/spec/ipc-tracing.md §8`).
+//! [`Hooks`]: functions that observe calls, for an adapter that records RPCs in a trace
+//! (`docs/spec/ipc-tracing.md §8`).
 //!
-//! This crate knows nothing of tracing: it calls a table of functions that somebody else installs. Without a table a call
-//! costs one relaxed load. Requests and replies of one call are paired by connection and request id.
+//! This crate knows nothing of tracing. It calls a table of functions that a program installs.
+//! Without a table, a call costs one relaxed load. Connection and request id connect a reply with
+//! its request.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-/// Functions called on the thread that sends or handles the frame. They must not call back into the connection.
+/// Table of functions, called on the thread that sends or handles the frame. They must not call
+/// back into the connection.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Hooks {
-    /// A client queued a call; its request id is assigned.
+    /// A client queued a call, whose request id is assigned.
     pub request_sent: fn(&Request),
-    /// A client got a reply it waited for.
+    /// A client got a reply for which it waited.
     pub reply_received: fn(&Reply),
     /// A host decoded a call, before the method runs.
     pub invoke_begin: fn(&Request),
@@ -20,7 +23,7 @@ pub struct Hooks {
     pub reply_sent: fn(&Reply),
 }
 
-/// A call as a [`Hooks`] function sees it.
+/// Call, as an argument of a [`Hooks`] function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Request {
@@ -32,28 +35,28 @@ pub struct Request {
     pub request_id: u64,
     /// Size of the arguments in bytes.
     pub size: usize,
-    /// No reply is wanted.
+    /// True if the client wants no reply.
     pub drop_reply: bool,
 }
 
-/// A reply as a [`Hooks`] function sees it.
+/// Reply, as an argument of a [`Hooks`] function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reply {
     /// Number of the [`Client`](crate::Client) or [`Host`](crate::Host), unique in this process.
     pub connection: u64,
-    /// Number of the request that is answered.
+    /// Number of the request.
     pub request_id: u64,
-    /// Whether the call succeeded.
+    /// True if the call succeeded.
     pub success: bool,
-    /// Whether further replies follow.
+    /// True if further replies follow.
     pub has_more: bool,
     /// Size of the reply message in bytes.
     pub size: usize,
 }
 
 impl Hooks {
-    /// A table of functions that do nothing; replace those that are wanted.
+    /// Returns a table of functions that do nothing. Replace those that you need.
     pub const fn none() -> Self {
         Self { request_sent: |_| {}, reply_received: |_| {}, invoke_begin: |_| {}, reply_sent: |_| {} }
     }
@@ -63,7 +66,7 @@ impl Hooks {
 ///
 /// # Errors
 ///
-/// With the table that was to be installed, if there is one already.
+/// The given table, if one is installed already.
 pub fn install(hooks: Hooks) -> Result<(), Hooks> {
     TABLE.set(hooks)?;
     INSTALLED.store(true, Ordering::Release);
@@ -73,14 +76,14 @@ pub fn install(hooks: Hooks) -> Result<(), Hooks> {
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static TABLE: OnceLock<Hooks> = OnceLock::new();
 
-/// The table, if there is one.
+/// Returns the table, if there is one.
 #[inline]
 pub(crate) fn table() -> Option<&'static Hooks> {
-    // Relaxed is enough to ask: `OnceLock::get` does the acquiring.
+    // Relaxed is enough here, because `OnceLock::get` acquires.
     if INSTALLED.load(Ordering::Relaxed) { TABLE.get() } else { None }
 }
 
-/// Numbers clients and hosts.
+/// Assigns numbers to clients and hosts.
 pub(crate) fn next_connection() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)

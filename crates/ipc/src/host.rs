@@ -1,7 +1,8 @@
-//! The answering side of the RPC layer, without I/O (`docs/spec/wire-protocol.md §4`).
+//! [`Host`]: the answering side of the RPC layer, without I/O (`docs/spec/wire-protocol.md §4`).
 //!
-//! A [`Host`] stands for one accepted connection. It answers by itself what needs no knowledge of the methods: binds, calls
-//! of unknown services and methods, frames that are not requests. Everything else becomes a [`HostEvent`].
+//! A [`Host`] stands for one accepted connection. It answers frames that need no knowledge of the
+//! methods: binds, calls of unknown services and methods, and frames that are not requests.
+//! Everything else becomes a [`HostEvent`].
 
 use std::sync::Arc;
 
@@ -12,27 +13,28 @@ use crate::frame::{Frame, FrameBody, encode};
 use crate::hooks;
 use crate::peer::Peer;
 
-/// A service as a socket exposes it. The id of a method is its position in the list, from 1.
+/// Service that a socket exposes. The id of a method is its position in the list, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// The name clients bind.
+    /// Name that clients bind.
     pub name: &'static str,
-    /// The names of the methods; only ever appended to.
+    /// Names of the methods. New methods are only appended.
     pub methods: &'static [&'static str],
 }
 
-/// What a frame asks of the layer above.
+/// Request of a frame to the layer above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HostEvent<'a> {
-    /// A call. It must be answered with exactly one of the `reply_…` functions (streams: until `has_more` is false),
-    /// with none if `drop_reply`, except [`Host::reply_not_invoked`], which is sent in any case.
+    /// A call. Answer it with exactly one of the `reply_…` functions (streams: until `has_more` is
+    /// false). If `drop_reply` is set, do not answer, except with [`Host::reply_not_invoked`],
+    /// which is sent in any case.
     Invoke(Invoke<'a>),
-    /// A relay told whom it forwards for; [`Host::peer`] is up to date.
+    /// A relay told the identity of the process for which it forwards. [`Host::peer`] has it now.
     PeerIdentity,
 }
 
-/// A call of an existing method.
+/// Call of an existing method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invoke<'a> {
     /// Name of the service.
@@ -41,15 +43,15 @@ pub struct Invoke<'a> {
     pub method_id: u32,
     /// Name of the method.
     pub method: &'static str,
-    /// What to answer with; chosen by the client, not necessarily unique.
+    /// Id for the reply. The client chose it, and it need not be unique.
     pub request_id: u64,
-    /// The request message. Known to be a sequence of fields; what they contain is not checked.
+    /// The request message. It is a sequence of fields, whose contents are not checked.
     pub args: &'a [u8],
     /// The client does not want a reply.
     pub drop_reply: bool,
 }
 
-/// The service's end of one connection.
+/// Service's end of one connection.
 #[derive(Debug)]
 pub struct Host {
     connection: u64,
@@ -59,12 +61,13 @@ pub struct Host {
 }
 
 impl Host {
-    /// The host of a connection that came in by a socket exposing `ports`; the first has service id 1.
+    /// Makes the host of a connection to a socket that exposes `ports`. The first port has service
+    /// id 1.
     pub fn new(ports: Arc<[Port]>, peer: Peer) -> Self {
         Self { connection: hooks::next_connection(), ports, peer, refused: 0 }
     }
 
-    /// Takes one frame: answers it to `out`, or returns what it asks for.
+    /// Handles one frame: writes the answer to `out`, or returns the request.
     pub fn handle<'a>(&mut self, frame: &Frame<'a>, out: &mut Vec<u8>) -> Option<HostEvent<'a>> {
         let id = frame.request_id;
         match frame.body {
@@ -101,24 +104,24 @@ impl Host {
         self.replied(request_id, false, false, 0);
     }
 
-    /// Answers a call whose arguments do not parse, whether a reply is wanted or not.
+    /// Answers a call whose arguments do not parse, even if the client wants no reply.
     pub fn reply_not_invoked(&mut self, request_id: u64, out: &mut Vec<u8>) {
         self.refused += 1;
         encode::reply_not_invoked(out, request_id);
         self.replied(request_id, false, false, 0);
     }
 
-    /// Who is at the other end.
+    /// Returns the identity of the peer.
     pub fn peer(&self) -> &Peer {
         &self.peer
     }
 
-    /// Requests answered with an error because they made no sense.
+    /// Returns the number of requests that were answered with an error because they were not valid.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// A number for this host that is unique in the process, as hooks see it.
+    /// Returns the number of this host for hooks, which is unique in the process.
     pub fn connection(&self) -> u64 {
         self.connection
     }
@@ -190,7 +193,7 @@ pub fn fuzz_host(bytes: &[u8]) {
                         host.reply_ok(call.request_id, call.args, true, &mut out)
                             .expect("a reply as large as its call");
                     }
-                    // Whatever is answered must itself be a stream of frames.
+                    // The answers must be a stream of frames.
                     let mut replies = crate::FrameDecoder::new();
                     assert_eq!(replies.push(&out), out.len());
                     while replies.next_frame().expect("own frames are not too large").is_some() {}

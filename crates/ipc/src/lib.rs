@@ -4,20 +4,20 @@
 //!
 //! | module | what it knows |
 //! |---|---|
-//! | [`address`] | where services listen: syntax, environment, defaults |
+//! | [`address`] | addresses of services: syntax, environment, defaults |
 //! | [`sys`] | sockets: non-blocking streams, descriptor passing, credentials. The only module with `unsafe` |
 //! | [`frame`] | bytes ↔ frames, without I/O and without copies |
 //! | [`client`], [`host`] | the two sides of the RPC layer, without I/O |
-//! | [`peer`] | who is at the other end |
+//! | [`peer`] | identity of the peer |
 //! | [`ports`] | names of the services and their methods |
-//! | [`foreign_fd`] | descriptors of other processes, and who closes them |
+//! | [`foreign_fd`] | descriptors of other processes, and how they are closed |
 //! | [`connection`] | a stream with its buffers, for event loops; bounds and back-pressure |
-//! | [`blocking_client`] | a client that waits |
-//! | [`hooks`] | where calls can be observed |
+//! | [`blocking_client`] | a client that waits for replies |
+//! | [`hooks`] | functions that observe calls |
 //!
-//! [`host`], [`ports`] and [`Listener`] are the side of the service, and there with the feature `host`.
+//! [`host`], [`ports`] and [`Listener`] are the service's side, and exist with the feature `host`.
 //!
-//! What the methods of the ports *mean* is not known here.
+//! This crate does not know what the methods of the ports *mean*.
 
 #![deny(unsafe_code)]
 

@@ -1,42 +1,48 @@
-//! Who is at the other end of a connection (`docs/spec/wire-protocol.md §7`).
+//! [`Peer`]: the identity of the process at the other end of a connection
+//! (`docs/spec/wire-protocol.md §7`).
 
 use crate::address::Family;
 use crate::frame::PeerIdentity;
 use crate::sys::{ConnectAttempt, Stream};
 
-/// The identity of a peer, as far as it is known.
+/// Identity of a peer, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// The kind of socket it came in by.
+    /// Kind of socket by which it connected.
     pub family: Family,
-    /// User id: from the kernel on unix sockets, elsewhere claimed (0 without a claim). Claims may be negative.
+    /// User id. On unix sockets it comes from the kernel, on others from a claim (0 without a
+    /// claim). Claims may be negative.
     pub uid: i32,
     /// Process id, if known. Claims may be negative.
     pub pid: Option<i32>,
-    /// 0 for this machine, and for remote peers that did not identify themselves.
+    /// Id of the machine. 0 for this machine, and for remote peers that did not identify
+    /// themselves.
     pub machine_id: u32,
-    /// As claimed by a relay, else empty: this machine's name applies.
+    /// Name of the machine, as claimed by a relay. Empty for the name of this machine.
     pub machine_name: Vec<u8>,
-    /// What stands in for an empty hint: the local address the peer came in by, without its port.
+    /// Replacement for an empty hint: the local address to which the peer connected, without its
+    /// port.
     local_host: String,
-    /// A relay has told the identity, a second claim is ignored.
+    /// True if a relay has told the identity. A second claim is ignored.
     claimed: bool,
 }
 
 impl Peer {
-    /// A process of this machine that connected to a unix socket.
+    /// Makes the identity of a process of this machine that connected to a unix socket.
     pub fn local(uid: u32, pid: Option<i32>) -> Self {
         Self { uid: uid as i32, pid, ..Self::remote(Family::Unix, String::new()) }
     }
 
-    /// A peer on another kind of socket; `local_host` is the local address it came in by, without the port.
+    /// Makes the identity of a peer on another kind of socket. `local_host` is the local address to
+    /// which it connected, without the port.
     pub fn remote(family: Family, local_host: String) -> Self {
         Self { family, uid: 0, pid: None, machine_id: 0, machine_name: Vec::new(), local_host, claimed: false }
     }
 
-    /// What the kernel knows about the peer of an accepted connection.
+    /// Returns what the kernel knows about the peer of an accepted connection.
     ///
-    /// A unix peer without credentials (possible only for descriptors inherited from elsewhere) counts as nobody (-1).
+    /// A unix peer without credentials (possible only for inherited descriptors) gets the user id
+    /// -1, which is no user.
     pub fn of(stream: &Stream) -> Self {
         match stream.family() {
             Family::Unix => {
@@ -47,7 +53,8 @@ impl Peer {
         }
     }
 
-    /// Believes a claim if it is the first one and the socket has no credentials of its own; tells whether it did.
+    /// Accepts a claim if it is the first one and the socket has no credentials. Returns true if it
+    /// was accepted.
     pub fn identify(&mut self, claim: &PeerIdentity<'_>) -> bool {
         if self.family == Family::Unix || self.claimed {
             return false;
@@ -65,18 +72,19 @@ impl Peer {
 impl ConnectAttempt {
     /// The process that listens at the address.
     ///
-    /// It is known from the beginning on a unix socket, which is connected as soon as the attempt begins.
+    /// It is known from the beginning on a unix socket, which is connected as soon as the attempt
+    /// begins.
     pub fn peer(&self) -> Peer {
         Peer::of(self.stream())
     }
 }
 
-/// Machine id of a hint: the low half of its 64-bit FNV-1a hash, never 0.
+/// Returns the machine id of a hint: the low half of its 64-bit FNV-1a hash, never 0.
 pub fn machine_id(hint: &[u8]) -> u32 {
     (fnv1a(hint) as u32).max(1)
 }
 
-/// The 64-bit FNV-1a hash.
+/// Returns the 64-bit FNV-1a hash.
 pub fn fnv1a(bytes: &[u8]) -> u64 {
     const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;

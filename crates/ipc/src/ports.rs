@@ -1,12 +1,13 @@
-//! The three services of the tracing protocol as sockets expose them (`docs/spec/wire-protocol.md §8`, §12, §16).
+//! The three services of the tracing protocol, as sockets expose them (`docs/spec/wire-protocol.md
+//! §8`, §12, §16).
 //!
-//! Made from the generated method lists at compile time.
+//! They are made from the generated method lists at compile time.
 
 use esatto_schema::{consumer_port, producer_port, relay_port};
 
 use crate::host::Port;
 
-/// Names of all methods, in the order of their ids.
+/// Makes a port with the names of all methods, in the order of their ids.
 macro_rules! port {
     ($service:ident) => {{
         const METHODS: [&str; $service::Method::ALL.len()] = {
@@ -24,11 +25,11 @@ macro_rules! port {
     }};
 }
 
-/// What producers talk to; first on every producer socket.
+/// Service for producers, the first on every producer socket.
 pub const PRODUCER_PORT: Port = port!(producer_port);
 
-/// What consumers talk to; alone on the consumer socket.
+/// Service for consumers, the only one on the consumer socket.
 pub const CONSUMER_PORT: Port = port!(consumer_port);
 
-/// What relays talk to; second on producer sockets for which it is enabled.
+/// Service for relays, the second on producer sockets for which it is enabled.
 pub const RELAY_PORT: Port = port!(relay_port);

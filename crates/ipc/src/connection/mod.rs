@@ -1,4 +1,4 @@
-//! A stream with its buffers, for an event loop.
+//! [`Connection`]: a stream with its buffers, for an event loop.
 //!
 //! ```text
 //! on wake-up:   readable → on_readable()      one bounded read
@@ -7,12 +7,13 @@
 //!               flush_writes()
 //! then:         wants_read(), wants_write()   → what to wait for (level-triggered)
 //!               has_work()                    → come back without waiting
-//!               is_closed() && !has_work()    → the peer is gone and all it said was handled
+//!               is_closed() && !has_work()    → the peer is gone, and all its frames were handled
 //! ```
 //!
-//! What a peer can make grow is bounded: received bytes by one frame's size, queued replies because a connection whose
-//! peer does not read is not read from either ([`Limits::pause_reading_at`]), and everything else by
-//! [`Limits::max_queued`], beyond which the connection is given up.
+//! Everything that a peer can make grow is bounded. Received bytes are bounded by one frame's size.
+//! Queued replies are bounded because a connection is not read while its peer does not read
+//! ([`Limits::pause_reading_at`]). Everything else is bounded by [`Limits::max_queued`], beyond
+//! which the connection is closed.
 
 mod write_queue;
 
@@ -33,44 +34,46 @@ const READ_PER_WAKE_UP: usize = MAX_FRAME;
 /// Bounds on what a connection queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes waiting to be written beyond which the peer is considered dead.
+    /// Largest number of bytes that wait to be written. Beyond it the peer is considered dead.
     pub max_queued: usize,
-    /// Bytes waiting to be written from which no more requests are read or handled.
+    /// Number of bytes that wait to be written at which no more requests are read or handled.
     ///
-    /// Only for peers that keep reading while they write. Upstream's producers block in a write and read nothing
-    /// meanwhile; two sides that wait for each other never go on, so never pause those (`usize::MAX`).
+    /// Use it only for peers that read while they write. Upstream's producers block in a write and
+    /// read nothing meanwhile. Two sides that wait for each other never continue, so never pause
+    /// those (`usize::MAX`).
     pub pause_reading_at: usize,
 }
 
 impl Limits {
-    /// For a client: never stops reading, otherwise two peers could wait for each other.
+    /// Limits of a client. It never stops reading, because otherwise two peers could wait for each
+    /// other.
     pub const CLIENT: Self = Self { max_queued: 64 << 20, pause_reading_at: usize::MAX };
 }
 
-/// A stream, the frames that arrived on it and the bytes that wait to leave.
+/// Stream with the frames that arrived and the bytes that wait to be written.
 #[derive(Debug)]
 pub struct Connection {
     stream: Stream,
     decoder: FrameDecoder,
     outgoing: WriteQueue,
     limits: Limits,
-    /// The newest descriptor that arrived and that nobody took.
+    /// The newest descriptor that arrived and was not taken.
     fd_slot: Option<ForeignFd>,
     closed: bool,
     is_held_up: bool,
 }
 
-/// What may be used while a frame is alive that borrows the receive buffer.
+/// Parts of a connection that can be used while a frame borrows the receive buffer.
 #[derive(Debug)]
 pub struct Io<'c> {
-    /// Replies go here.
+    /// Queue for replies.
     pub out: &'c mut WriteQueue,
-    /// The newest descriptor that arrived; a handler that expects one takes it, others leave it.
+    /// The newest descriptor that arrived. A handler that expects a descriptor takes it.
     pub fd: &'c mut Option<ForeignFd>,
 }
 
 impl Connection {
-    /// Buffers for a connected stream.
+    /// Makes a connection of a connected stream.
     pub fn new(stream: Stream, limits: Limits) -> Self {
         Self {
             stream,
@@ -83,11 +86,13 @@ impl Connection {
         }
     }
 
-    /// Reads what is there, up to a bound. Frames that are complete then come from [`next_frame`](Self::next_frame).
+    /// Reads the bytes that have arrived, up to a bound. [`next_frame`](Self::next_frame) returns
+    /// the complete frames then.
     ///
     /// # Errors
     ///
-    /// The connection must be closed. The end of the stream is not an error, see [`is_closed`](Self::is_closed).
+    /// The connection must be closed. The end of the stream is not an error, see
+    /// [`is_closed`](Self::is_closed).
     pub fn on_readable(&mut self) -> Result<(), Error> {
         let mut budget = READ_PER_WAKE_UP;
         self.is_held_up = false;
@@ -105,23 +110,23 @@ impl Connection {
             budget -= received.len;
             self.closed = received.len == 0;
             if received.fd.is_some() {
-                // Disposes of the one that nobody took. Nothing more is read now: let the frame it
-                // belongs to be handled first.
+                // Drops a descriptor that was not taken. Nothing more is read now, so that the
+                // frame of this descriptor is handled first.
                 self.fd_slot = received.fd;
                 break;
             }
             if received.len < len {
-                // Most likely that was all, and if not the next wake-up comes at once.
+                // Most likely that was all. If not, the next wake-up comes at once.
                 break;
             }
         }
         Ok(())
     }
 
-    /// The next complete frame, and what is needed to answer it.
+    /// Returns the next complete frame, and the parts that are needed to answer it.
     ///
-    /// `None` if there is none or if the peer must read its replies first; [`has_work`](Self::has_work) tells when to ask
-    /// again.
+    /// Returns `None` if there is none, or if the peer must read its replies first. Call it again
+    /// when [`has_work`](Self::has_work) is true.
     ///
     /// # Errors
     ///
@@ -134,66 +139,68 @@ impl Connection {
         Ok(decoder.next_frame()?.map(|frame| (frame, Io { out: outgoing, fd: fd_slot })))
     }
 
-    /// Writes as much as the socket takes now.
+    /// Writes as many bytes as the socket accepts now.
     ///
     /// # Errors
     ///
-    /// [`Error::PeerNotReading`] if too much is left, [`Error::Disconnected`], or another failure of the socket. The connection
-    /// must be closed.
+    /// [`Error::PeerNotReading`] if too many bytes are left, [`Error::Disconnected`], or another
+    /// failure of the socket. The connection must be closed.
     pub fn flush_writes(&mut self) -> Result<(), Error> {
         self.outgoing.write_to(&self.stream)?;
         let (queued, limit) = (self.outgoing.queued(), self.limits.max_queued);
         if queued > limit { Err(Error::PeerNotReading { queued, limit }) } else { Ok(()) }
     }
 
-    /// Whether the loop should wait for the socket to become readable.
+    /// Returns true if the loop should wait for the socket to become readable.
     pub fn wants_read(&self) -> bool {
         !self.closed && !self.is_held_up && !self.is_paused() && self.decoder.buffered() < MAX_FRAME
     }
 
-    /// Whether a descriptor came next that must wait until others are closed. The loop calls
+    /// Returns true if the next descriptor must wait until others are closed. The loop calls
     /// [`resume_reading`](Self::resume_reading) some time later.
     pub fn is_held_up(&self) -> bool {
         self.is_held_up
     }
 
-    /// The loop should wait for the socket to become readable again.
+    /// Lets the loop wait again for the socket to become readable.
     pub fn resume_reading(&mut self) {
         self.is_held_up = false;
     }
 
-    /// Whether the loop should wait for the socket to become writable.
+    /// Returns true if the loop should wait for the socket to become writable.
     pub fn wants_write(&self) -> bool {
         !self.outgoing.is_empty()
     }
 
-    /// Whether [`next_frame`](Self::next_frame) has something to return without waiting for the socket.
+    /// Returns true if [`next_frame`](Self::next_frame) can return a frame without waiting for the
+    /// socket.
     pub fn has_work(&self) -> bool {
         !self.is_paused() && self.decoder.has_frame()
     }
 
-    /// Gives back what a burst has left behind, if nothing waits to be handled: many connections sleep most of the time.
+    /// Frees the buffer that a burst has enlarged, if nothing waits to be handled. Many connections
+    /// are idle most of the time.
     pub fn rest(&mut self) {
         self.decoder.release();
     }
 
-    /// Whether the peer closed its end. Frames it sent before may still be there.
+    /// Returns true if the peer closed its end. Frames that it sent before may still wait.
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// The queue of bytes that wait to be written.
+    /// Returns the queue of bytes that wait to be written.
     pub fn out(&mut self) -> &mut WriteQueue {
         &mut self.outgoing
     }
 
-    /// Bytes that wait to be written.
+    /// Returns the number of bytes that wait to be written.
     pub fn queued(&self) -> usize {
         self.outgoing.queued()
     }
 
-    /// Bytes of memory that hold what waits to be written, and what was received and is no whole
-    /// frame yet.
+    /// Returns the bytes of memory for data that waits to be written, and for received data that is
+    /// no whole frame yet.
     pub fn held(&self) -> usize {
         self.outgoing.queued() + self.decoder.held()
     }
@@ -203,19 +210,21 @@ impl Connection {
         self.fd_slot.take().map(ForeignFd::into_owned)
     }
 
-    /// The socket.
+    /// Returns the socket.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    /// The receiving side, for its counters.
+    /// Returns the receiving side, for its counters.
     pub fn decoder(&self) -> &FrameDecoder {
         &self.decoder
     }
 
-    /// Waits until the socket is readable (or writable, if something is queued) and does both; for simple clients.
+    /// Waits until the socket is readable, or writable if something is queued, and reads and
+    /// writes. For simple clients.
     ///
-    /// Returns false if `deadline` passed (`None` waits forever). A signal ends the wait early, as if something had arrived.
+    /// Returns false if `deadline` has passed (`None` waits forever). A signal ends the wait early,
+    /// as if bytes had arrived.
     ///
     /// # Errors
     ///

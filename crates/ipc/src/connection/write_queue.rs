@@ -7,16 +7,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use crate::error::Error;
 use crate::sys::Stream;
 
-/// A write buffer that has become larger than this is given back when it is empty.
+/// A larger buffer is freed when it is empty.
 const KEEP_BUFFER: usize = 64 * 1024;
 
-/// Bytes that wait to be written, in pieces of which each may carry one descriptor with its first byte.
+/// Bytes that wait to be written, in pieces. Each piece may carry one descriptor with its first
+/// byte.
 #[derive(Debug, Default)]
 pub struct WriteQueue {
     pieces: VecDeque<Piece>,
-    /// Bytes of the first piece that are gone already.
+    /// Number of bytes of the first piece that were written already.
     written: usize,
-    /// The buffer of a piece that is gone, to be used again.
+    /// Buffer of a written piece, for reuse.
     spare: Vec<u8>,
 }
 
@@ -27,7 +28,7 @@ struct Piece {
 }
 
 impl WriteQueue {
-    /// Where to append frames without a descriptor.
+    /// Returns the buffer to which frames without a descriptor are appended.
     #[inline(never)]
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         if self.pieces.is_empty() {
@@ -37,9 +38,10 @@ impl WriteQueue {
         &mut self.pieces.back_mut().expect("not empty").bytes
     }
 
-    /// Lets `write` append the one frame that `fd` travels with; the descriptor is closed when it was sent.
+    /// Lets `write` append one frame, with which `fd` is sent. The descriptor is closed after that.
     ///
-    /// If nothing was written, the descriptor is closed at once, so that it cannot travel with another frame.
+    /// If nothing was written, the descriptor is closed at once, so that it is not sent with
+    /// another frame.
     pub fn with_fd<T>(&mut self, fd: OwnedFd, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let mut piece = Piece { bytes: Vec::new(), fd: Some(fd) };
         let result = write(&mut piece.bytes);
@@ -49,18 +51,18 @@ impl WriteQueue {
         result
     }
 
-    /// Bytes that wait to be written.
+    /// Returns the number of bytes that wait to be written.
     #[inline(never)]
     pub fn queued(&self) -> usize {
         self.pieces.iter().map(|p| p.bytes.len()).sum::<usize>() - self.written
     }
 
-    /// Whether nothing waits.
+    /// Returns true if nothing waits.
     pub fn is_empty(&self) -> bool {
         self.pieces.iter().all(|p| p.bytes.is_empty())
     }
 
-    /// Writes until the stream takes no more.
+    /// Writes until the stream accepts no more.
     ///
     /// # Errors
     ///
@@ -84,11 +86,11 @@ impl WriteQueue {
         Ok(())
     }
 
-    /// Gives the memory of what is gone back to a queue that never becomes empty: more is appended
-    /// to the same buffer for as long as the peer takes only a part at a time.
+    /// Frees the memory of written bytes in a queue that never becomes empty. More bytes are
+    /// appended to the same buffer as long as the peer reads only a part at a time.
     fn forget_written(&mut self) {
         let Some(piece) = self.pieces.front_mut() else { return };
-        // What is moved is less than what was written since the last time.
+        // The moved bytes are fewer than those written since the last time.
         if self.written >= KEEP_BUFFER && self.written * 2 >= piece.bytes.len() {
             piece.bytes.drain(..mem::take(&mut self.written));
         }

@@ -1,41 +1,43 @@
-//! Cutting a stream of bytes into frames.
+//! [`FrameDecoder`]: cuts a stream of bytes into frames.
 
 use super::Frame;
 use crate::error::Error;
 use crate::frame_size::{HEADER_LEN, MAX_FRAME, MAX_PAYLOAD};
 
-/// Size of the buffer of a connection that never receives much.
+/// Size of a connection's buffer at its first use.
 const INITIAL_BUFFER: usize = 4096;
 
-/// A buffer that has become larger than this is given back when there is time; a producer's commits fit.
+/// A larger buffer is freed when there is time. A producer's commits fit into this size.
 const KEEP_BUFFER: usize = 16 * 1024;
 
-/// Cuts received bytes into frames, wherever the transport split them.
+/// Cuts received bytes into frames. The transport may have split them at any place.
 ///
-/// The buffer grows with what was *received*, never with what a header announces, up to [`MAX_FRAME`]; that is also
-/// the bound on frames waiting to be handled, so a receiver that stops calling [`next_frame`](Self::next_frame) soon
-/// has no [`spare`](Self::spare) room and thereby stops its peer.
+/// The buffer grows with the *received* bytes, never with the announcement in a header, up to
+/// [`MAX_FRAME`]. This is also the bound on frames that wait to be handled. A receiver that stops
+/// calling [`next_frame`](Self::next_frame) soon has no [`spare`](Self::spare) room, which stops
+/// its peer.
 ///
 /// After an error every further call returns the same error.
 #[derive(Debug, Default)]
 pub struct FrameDecoder {
-    /// Initialised up to its length; frames lie in `start..end`.
+    /// Buffer, initialised up to its length. Frames lie in `start..end`.
     buf: Vec<u8>,
     start: usize,
     end: usize,
     consumed: u64,
     skipped: u64,
-    /// The length that ended the stream.
+    /// The announced length that ended the stream.
     announced: Option<u32>,
 }
 
 impl FrameDecoder {
-    /// An empty decoder; allocates when it is used.
+    /// Makes an empty decoder. It allocates at its first use.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Room to receive into, to be followed by [`advance`](Self::advance). Empty if complete frames fill the buffer.
+    /// Returns room for received bytes. Call [`advance`](Self::advance) then. The room is empty if
+    /// complete frames fill the buffer.
     pub fn spare(&mut self) -> &mut [u8] {
         if self.start == self.end {
             self.start = 0;
@@ -47,17 +49,18 @@ impl FrameDecoder {
         &mut self.buf[self.end..]
     }
 
-    /// Tells that the first `len` bytes of [`spare`](Self::spare) were filled.
+    /// Adds the first `len` bytes of [`spare`](Self::spare), which the caller has filled.
     ///
     /// # Panics
     ///
-    /// If that is more than there was room for.
+    /// If there was less room.
     pub fn advance(&mut self, len: usize) {
         assert!(len <= self.buf.len() - self.end, "advanced beyond the spare room");
         self.end += len;
     }
 
-    /// Copies bytes in and returns how many there was room for; at least one unless complete frames fill the buffer.
+    /// Copies bytes into the buffer, as many as there is room for, and returns their number. It is
+    /// at least one unless complete frames fill the buffer.
     pub fn push(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
         while taken < bytes.len() {
@@ -73,15 +76,16 @@ impl FrameDecoder {
         taken
     }
 
-    /// The next complete frame; `None` if more bytes are needed.
+    /// Returns the next complete frame; `None` if more bytes are needed.
     ///
-    /// Empty frames and those that are not protobuf are passed over (and counted).
+    /// Frames that are empty or not protobuf are skipped and counted.
     ///
     /// # Errors
     ///
-    /// [`Error::FrameTooLarge`] as soon as the header of such a frame is there. The connection must be closed.
+    /// [`Error::FrameTooLarge`] as soon as the header of such a frame has arrived. The connection
+    /// must be closed.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Error> {
-        // The buffer is borrowed for as long as the frame lives, the counters only here.
+        // The frame borrows the buffer, but not the counters.
         let Self { buf, start, end, consumed, skipped, announced } = self;
         let buf = buf.as_slice();
         loop {
@@ -106,7 +110,8 @@ impl FrameDecoder {
         }
     }
 
-    /// Whether [`next_frame`](Self::next_frame) would return something without more bytes, be it an error.
+    /// Returns true if [`next_frame`](Self::next_frame) would return a frame or an error without
+    /// more bytes.
     pub fn has_frame(&self) -> bool {
         let received = &self.buf[self.start..self.end];
         self.announced.is_some()
@@ -116,7 +121,7 @@ impl FrameDecoder {
             })
     }
 
-    /// Gives a buffer back that has become large, if nothing is in it.
+    /// Frees a buffer that has become large, if it is empty.
     pub fn release(&mut self) {
         if self.start == self.end && self.buf.len() > KEEP_BUFFER {
             (self.start, self.end) = (0, 0);
@@ -124,28 +129,28 @@ impl FrameDecoder {
         }
     }
 
-    /// Bytes received and not yet returned as frames.
+    /// Returns the number of bytes that were received and not yet returned as frames.
     pub fn buffered(&self) -> usize {
         self.end - self.start
     }
 
-    /// Size of the buffer, as long as something is in it: [`release`](Self::release) gives it back
-    /// only when it is empty.
+    /// Returns the size of the buffer, or 0 if it is empty: [`release`](Self::release) frees it
+    /// only then.
     pub fn held(&self) -> usize {
         if self.start == self.end { 0 } else { self.buf.len() }
     }
 
-    /// Bytes of the stream up to the end of the last frame that was returned or passed over.
+    /// Returns the number of bytes up to the end of the last frame that was returned or skipped.
     pub fn consumed(&self) -> u64 {
         self.consumed
     }
 
-    /// Frames that were passed over because they were empty or not protobuf.
+    /// Returns the number of frames that were skipped because they were empty or not protobuf.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// The buffer is full up to its end: move what is left to the front, or grow.
+    /// Makes room if the buffer is full up to its end: moves the rest to the front, or grows.
     #[cold]
     fn make_room(&mut self) {
         if self.start > 0 {
@@ -153,7 +158,8 @@ impl FrameDecoder {
             self.end -= self.start;
             self.start = 0;
         }
-        // After moving a little, reads would be tiny: grow unless half of the buffer is free now.
+        // After moving only a few bytes, reads would be tiny: grow unless half of the buffer is
+        // free now.
         if self.end > self.buf.len() / 2 || self.buf.is_empty() {
             let len = (self.buf.len() * 2).clamp(INITIAL_BUFFER, MAX_FRAME);
             self.buf.resize(len, 0);

@@ -1,6 +1,7 @@
-//! Writing frames: each function appends one whole frame to `out`, or nothing if it would be too large.
+//! Encoder of frames. Each function appends one whole frame to `out`, or nothing if it would be too
+//! large.
 //!
-//! Lengths are known before anything is written, so they are minimal varints and nothing is moved afterwards.
+//! Lengths are known before writing, so they are minimal varints, and nothing is moved afterwards.
 
 use esatto_protozero::wire::varint_size;
 
@@ -29,7 +30,8 @@ pub fn bind_service_failed(out: &mut Vec<u8>, request_id: u64) -> Result<(), Err
     begin(out, request_id, 4, 0)
 }
 
-/// Answers with the id of the service and its methods; their ids are their positions, from 1.
+/// Answers with the id of the service and its methods. The ids of methods are their positions, from
+/// 1.
 ///
 /// # Errors
 ///
@@ -79,7 +81,8 @@ pub fn invoke_method(
     Ok(())
 }
 
-/// Answers a call that succeeded: success, has_more and the body are all present, also when empty.
+/// Answers a call that succeeded. The fields success, has_more and the body are always present,
+/// even if empty.
 ///
 /// # Errors
 ///
@@ -92,19 +95,20 @@ pub fn reply_ok(out: &mut Vec<u8>, request_id: u64, body: &[u8], has_more: bool)
     Ok(())
 }
 
-/// Most bytes that [`reply_ok`] and [`invoke_method`] add to a body: what must be kept free for it to fit in a frame.
+/// Returns the largest number of bytes that [`reply_ok`] and [`invoke_method`] add to a body. A
+/// body with so many bytes less than a frame fits.
 pub const fn reply_overhead() -> usize {
     // Header 4; request id 1 + 10; message 1 + 3; three scalars 1 + 5 each; body 1 + 3.
     4 + 11 + 4 + 18 + 4
 }
 
-/// Answers a call that the method rejected: has_more = false is written, success is left out.
+/// Answers a call that the method rejected. Writes has_more = false, and omits success.
 pub fn reply_rejected(out: &mut Vec<u8>, request_id: u64) {
     put_small(out, request_id, &[0x32, 2, 0x10, 0]);
 }
 
-/// Answers a call that could not be made (unknown service or method, arguments that do not parse): success = false is
-/// written and nothing else.
+/// Answers a call that could not be made (unknown service or method, arguments that do not parse).
+/// Writes success = false and nothing else.
 pub fn reply_not_invoked(out: &mut Vec<u8>, request_id: u64) {
     put_small(out, request_id, &[0x32, 2, 0x08, 0]);
 }
@@ -114,7 +118,7 @@ pub fn request_error(out: &mut Vec<u8>, request_id: u64) {
     put_small(out, request_id, b"\x3a\x11\x0a\x0funknown request");
 }
 
-/// Tells on whose behalf a relay forwards; request id 0, no answer.
+/// Tells the process for which a relay forwards. It has request id 0 and no answer.
 ///
 /// # Errors
 ///
@@ -141,7 +145,8 @@ pub fn set_peer_identity(out: &mut Vec<u8>, identity: &PeerIdentity<'_>) -> Resu
     Ok(())
 }
 
-/// Header, request id and the beginning of member `field` with `body` bytes, all of which the caller writes next.
+/// Writes header, request id, and the beginning of member `field`. The caller writes its `body`
+/// bytes next.
 fn begin(out: &mut Vec<u8>, request_id: u64, field: u32, body: usize) -> Result<(), Error> {
     let payload = len_of_varint(2, request_id) + len_of_bytes(field, body);
     let len = HEADER_LEN + payload;
@@ -155,7 +160,7 @@ fn begin(out: &mut Vec<u8>, request_id: u64, field: u32, body: usize) -> Result<
     Ok(())
 }
 
-/// A frame of a request id and a few fixed bytes.
+/// Writes a frame with a request id and a few fixed bytes.
 fn put_small(out: &mut Vec<u8>, request_id: u64, member: &[u8]) {
     let payload = len_of_varint(2, request_id) + member.len();
     out.extend_from_slice(&(payload as u32).to_le_bytes());

@@ -1,4 +1,4 @@
-//! Frames: what the bytes on a socket mean (`docs/spec/wire-protocol.md §2`, §3).
+//! Frames: the units of the bytes on a socket (`docs/spec/wire-protocol.md §2`, §3).
 //!
 //! ```text
 //! +----------------+----------------------+
@@ -6,8 +6,9 @@
 //! +----------------+----------------------+
 //! ```
 //!
-//! [`FrameDecoder`] cuts a stream of bytes into [`Frame`]s that borrow its buffer: the arguments of a call are a slice of
-//! what was received, nothing is copied. The functions of [`encode`] append whole frames to a `Vec`.
+//! [`FrameDecoder`] cuts a stream of bytes into [`Frame`]s that borrow its buffer. The arguments of
+//! a call are a slice of the received bytes, without a copy. The functions of [`encode`] append
+//! whole frames to a `Vec`.
 
 mod decoder;
 pub mod encode;
@@ -19,65 +20,66 @@ pub use self::decoder::fuzz_decode;
 pub use self::parse::Methods;
 pub use crate::frame_size::{HEADER_LEN, MAX_FRAME, MAX_PAYLOAD};
 
-/// A decoded frame, borrowing the bytes it was decoded from.
+/// Decoded frame, which borrows the received bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frame<'a> {
-    /// Chosen by the client, echoed by the service; 0 if absent.
+    /// Id that the client chose and the service repeats; 0 if absent.
     pub request_id: u64,
-    /// What the frame says.
+    /// Content of the frame.
     pub body: FrameBody<'a>,
 }
 
-/// The content of a [`Frame`]: the last member of the oneof `msg` that is present.
+/// Content of a [`Frame`]: the last member of the oneof `msg` that is present.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FrameBody<'a> {
-    /// → service: asks for a port and its methods.
+    /// To the service: asks for a port and its methods.
     BindService {
-        /// `ProducerPort`, `ConsumerPort`, `RelayPort`.
+        /// Name of the port: `ProducerPort`, `ConsumerPort`, `RelayPort`.
         service_name: &'a [u8],
     },
-    /// → client.
+    /// To the client: answers BindService.
     BindServiceReply {
-        /// False if the socket has no such service; then nothing else is set.
+        /// False if the socket has no such service. Nothing else is set then.
         success: bool,
-        /// To be used in calls.
+        /// Id of the service for calls.
         service_id: u32,
         /// Ids and names of all methods.
         methods: Methods<'a>,
     },
-    /// → service: a call.
+    /// To the service: a call.
     InvokeMethod {
-        /// From the reply to BindService.
+        /// Id from the reply to BindService.
         service_id: u32,
-        /// From the method list of that reply.
+        /// Id from the method list of that reply.
         method_id: u32,
         /// The encoded request message.
         args: &'a [u8],
-        /// The client does not want a reply.
+        /// True if the client wants no reply.
         drop_reply: bool,
     },
-    /// → client: (part of) the answer to a call.
+    /// To the client: an answer to a call, or a part of it.
     InvokeMethodReply {
         /// False if the call was rejected or failed.
         success: bool,
-        /// Further replies to the same request will follow.
+        /// True if further replies to the same request will follow.
         has_more: bool,
         /// The encoded reply message.
         body: &'a [u8],
     },
-    /// → client: the request was not understood.
+    /// To the client: the service did not understand the request.
     RequestError {
-        /// Human-readable.
+        /// Text for people.
         error: &'a [u8],
     },
-    /// → service: on whose behalf a relay forwards.
+    /// To the service: the process for which a relay forwards.
     SetPeerIdentity(PeerIdentity<'a>),
-    /// None of the above; a newer peer.
+    /// Another member, of a newer peer.
     Unknown,
 }
 
-/// The claim of a relay about the process it forwards for. Believed only on sockets that have no credentials of their own.
+/// Claim of a relay about the process for which it forwards. It is accepted only on sockets without
+/// credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct PeerIdentity<'a> {
     /// Process id on its machine.
@@ -93,12 +95,12 @@ pub struct PeerIdentity<'a> {
 impl<'a> Frame<'a> {
     /// Decodes the payload of one frame, without its header; `None` if it is not a valid IPCFrame.
     ///
-    /// The arguments and the body of calls are not looked into.
+    /// The arguments and the bodies of calls are not parsed.
     pub fn parse(payload: &'a [u8]) -> Option<Self> {
         parse::frame(payload)
     }
 
-    /// The word for the kind of frame that hooks and logs use, in the spelling of the field.
+    /// Returns the name of the kind of frame for hooks and logs, spelled as the field.
     pub fn kind(&self) -> &'static str {
         match self.body {
             FrameBody::BindService { .. } => "bind_service",

@@ -1,4 +1,5 @@
-//! IPCFrame and its parts, decoded by hand: this is the one message per commit that every client pays for.
+//! Parser of IPCFrame and its parts. It is written by hand because every client pays for this
+//! message with each commit.
 
 use esatto_protozero::{Field, Fields, Value};
 
@@ -15,14 +16,15 @@ pub(super) mod field {
     pub(crate) const SET_PEER_IDENTITY: u32 = 8;
 }
 
-/// The method list of a BindServiceReply: pairs of id and name, checked when the frame was decoded.
+/// Method list of a BindServiceReply: pairs of id and name, which were checked when the frame was
+/// decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Methods<'a> {
     reply: &'a [u8],
 }
 
 impl<'a> Methods<'a> {
-    /// The entries in the order of the list, the useless ones (id 0, empty name) left out.
+    /// Iterates over the entries in the order of the list, without invalid ones (id 0, empty name).
     pub fn iter(&self) -> impl Iterator<Item = (u32, &'a [u8])> + use<'a> {
         Fields::new(self.reply).filter_map(|f| match (f.id, f.value) {
             (3, Value::Bytes(info)) => method_info(info).filter(|&(id, name)| id != 0 && !name.is_empty()),
@@ -50,7 +52,7 @@ pub(super) fn frame(payload: &[u8]) -> Option<Frame<'_>> {
     well_formed.map(|()| Frame { request_id, body })
 }
 
-/// Calls `visit` with each field; `None` if it returns that or the bytes are malformed.
+/// Calls `visit` with each field. Returns `None` if `visit` does, or if the bytes are malformed.
 #[inline]
 fn each_field<'a>(bytes: &'a [u8], mut visit: impl FnMut(Field<'a>) -> Option<()>) -> Option<()> {
     let mut fields = Fields::new(bytes);
@@ -143,7 +145,7 @@ fn set_peer_identity(bytes: &[u8]) -> Option<FrameBody<'_>> {
     Some(FrameBody::SetPeerIdentity(identity))
 }
 
-/// A message of which only the text in field 1 is known.
+/// Parses a message that has only a text in field 1.
 fn only_text(bytes: &[u8]) -> Option<&[u8]> {
     let mut text = &[][..];
     each_field(bytes, |f| {
@@ -155,7 +157,7 @@ fn only_text(bytes: &[u8]) -> Option<&[u8]> {
     Some(text)
 }
 
-/// Protobuf reads a varint into a 32-bit field by dropping the high bits.
+/// Returns the low 32 bits: protobuf reads a varint into a 32-bit field by dropping the high bits.
 fn low_32_bits(v: u64) -> u32 {
     v as u32
 }

@@ -1,4 +1,4 @@
-//! Connections that are being made, for event loops that must not wait.
+//! [`ConnectAttempt`]: a connection that is being made, for event loops that must not wait.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,7 +13,8 @@ use crate::address::Address;
 use crate::error::Error;
 use crate::foreign_fd::Disposal;
 
-/// A stream socket on its way to a listener. It becomes writable when it is there, or cannot get there.
+/// Stream socket that is connecting to a listener. It becomes writable when it is connected or has
+/// failed.
 #[derive(Debug)]
 pub struct ConnectAttempt {
     stream: Stream,
@@ -21,13 +22,13 @@ pub struct ConnectAttempt {
 }
 
 impl ConnectAttempt {
-    /// Begins to connect, without waiting. Names of hosts are looked up, though, and that may take its time: see
+    /// Begins to connect without waiting. It looks up host names, though, which may take long: see
     /// [`Address::to_numeric`].
     ///
     /// # Errors
     ///
-    /// [`Error::Socket`] if it is clear already that nobody listens (unix sockets), [`Error::Address`] if a host cannot
-    /// be resolved.
+    /// [`Error::Socket`] if no process listens on a unix socket, [`Error::Address`] if a host
+    /// cannot be resolved.
     pub fn begin(address: &Address) -> Result<Self, Error> {
         let target = SockAddr::new(address)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -35,7 +36,7 @@ impl ConnectAttempt {
         let family = address.family();
         configure(&fd, family).map_err(failed(address))?;
         match target.apply_connect(&fd) {
-            // Interrupted or not, it goes on in the background.
+            // An interrupted attempt continues in the background.
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {
                 Ok(Self { stream: Stream::new(fd, family), address: address.clone() })
             }
@@ -48,12 +49,12 @@ impl ConnectAttempt {
         &self.stream
     }
 
-    /// As [`Stream::set_disposal`]: a service, too, can pass descriptors as soon as it is connected.
+    /// As [`Stream::set_disposal`]: a service can also pass descriptors as soon as it is connected.
     pub fn set_disposal(&mut self, disposal: Arc<dyn Disposal>) {
         self.stream.set_disposal(disposal);
     }
 
-    /// Tells how it went. To be called when the socket has become writable.
+    /// Returns the result. Call it when the socket has become writable.
     ///
     /// # Errors
     ///

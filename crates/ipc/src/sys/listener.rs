@@ -1,4 +1,5 @@
-//! Listening sockets: made here without taking one away from somebody else, or inherited.
+//! [`Listener`]: a listening socket, which is made without taking an address away from another
+//! service, or inherited.
 
 use std::fs::File;
 use std::io;
@@ -20,42 +21,44 @@ use super::vsock;
 use crate::address::{Address, Family};
 use crate::error::Error;
 
-/// Length of the queue of connections nobody accepted yet; the kernel cuts it to its own maximum.
+/// Length of the queue of connections that were not accepted yet. The kernel cuts it to its own
+/// maximum.
 const BACKLOG: i32 = 4096;
 
-/// How long to wait for another service that makes its sockets in the same folder right now. That takes it
-/// microseconds, so whoever holds the lock for longer is no service, and is not waited for.
+/// Longest wait for another service that makes its sockets in the same folder. A service takes
+/// microseconds. A process that holds the lock for longer is no service.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A listening stream socket; non-blocking and close-on-exec.
+/// Listening stream socket; non-blocking and close-on-exec.
 #[derive(Debug)]
 pub struct Listener {
     fd: OwnedFd,
     family: Family,
     address: Address,
-    /// Device and inode of the socket file that was created, to remove no other.
+    /// Device and inode of the socket file that was created, so that no other file is removed.
     inode: Option<(u64, u64)>,
 }
 
 impl Listener {
     /// Binds and listens.
     ///
-    /// A socket file that nobody listens on any more is replaced. One that somebody listens on is not: that is the
-    /// difference to upstream, whose second service takes the address away from the first.
+    /// A socket file without a listener is replaced. A socket file with a listener is not. In
+    /// upstream, the second service takes the address away from the first.
     ///
     /// # Errors
     ///
-    /// [`Error::AddressInUse`] if another process accepts connections there, [`Error::NotASocket`] if the path is a
-    /// file of another kind, [`Error::Socket`] with the reason otherwise.
+    /// [`Error::AddressInUse`] if another process accepts connections there, [`Error::NotASocket`]
+    /// if the path is a file of another kind, [`Error::Socket`] with the reason otherwise.
     pub fn bind(address: &Address) -> Result<Self, Error> {
         Self::bind_with(address, |_| Ok(()))
     }
 
-    /// As [`bind`](Self::bind), with something to do to the file of a socket that has one before anybody can connect.
+    /// As [`bind`](Self::bind). If the socket has a file, calls `prepare` with it before any client
+    /// can connect.
     ///
     /// # Errors
     ///
-    /// As [`bind`](Self::bind), and what `prepare` returns; the file is removed then.
+    /// As [`bind`](Self::bind), and errors of `prepare`, after which the file is removed.
     pub fn bind_with<E: From<Error>>(
         address: &Address,
         prepare: impl FnOnce(&Path) -> Result<(), E>,
@@ -65,8 +68,8 @@ impl Listener {
             e => Error::Socket { action: "listen on", address: address.clone(), source: e.into() },
         };
         let target = SockAddr::new(address)?;
-        // Until the end of this function: between the look at a stale file and the first moment in which the new
-        // socket would answer such a look, no other service may do the same.
+        // The lock is held until the end of this function. No other service may check for a stale
+        // file until the new socket would answer that check.
         let _lock = address.as_path().and_then(lock_folder_of);
         if let Address::Path(path) = address {
             remove_stale(path, address, &target)?;
@@ -88,7 +91,8 @@ impl Listener {
         Ok(listener)
     }
 
-    /// Takes over a socket that somebody else bound, such as a service manager; its file is never removed.
+    /// Takes over a socket that another process bound, such as a service manager. Its file is never
+    /// removed.
     ///
     /// # Errors
     ///
@@ -103,11 +107,12 @@ impl Listener {
         Ok(Self { fd, family, address, inode: None })
     }
 
-    /// Takes the next connection; `None` if nobody waits.
+    /// Accepts the next connection. Returns `None` if none waits.
     ///
     /// # Errors
     ///
-    /// Most likely that the process has no descriptors left; the connection then keeps waiting, so do not spin.
+    /// Most likely the process has no descriptors left. The connection then keeps waiting, so do
+    /// not spin.
     pub fn accept(&self) -> Result<Option<Stream>, Error> {
         loop {
             return match net::accept_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
@@ -123,26 +128,27 @@ impl Listener {
         }
     }
 
-    /// The address it was bound with. For TCP with port 0, see [`Listener::port`].
+    /// Returns the address to which it was bound. For TCP with port 0, see [`Listener::port`].
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// The kind of socket, which decides whether shared memory can be used.
+    /// Returns the kind of socket, which decides if shared memory can be used.
     pub fn family(&self) -> Family {
         self.family
     }
 
-    /// The TCP port that is listened on.
+    /// Returns the TCP port.
     pub fn port(&self) -> Option<u16> {
         SocketAddr::try_from(net::getsockname(&self.fd).ok()?).ok().map(|a| a.port())
     }
 
-    /// Removes the socket file, if it is still the one this listener created.
+    /// Removes the socket file, if it is still the one that this listener created.
     pub fn unlink(&self) {
         if let (Some(path), Some(inode)) = (self.address.as_path(), self.inode) {
             if inode_of(path).is_ok_and(|now| now == inode) {
-                // Best effort at the end of a service: the next one replaces a stale file anyway.
+                // Best effort at the end of a service: the next service replaces a stale file
+                // anyway.
                 let _ = std::fs::remove_file(path);
             }
         }
@@ -169,7 +175,7 @@ fn bind(fd: &OwnedFd, target: &SockAddr) -> rustix::io::Result<()> {
     }
 }
 
-/// The address of a socket that somebody else has bound.
+/// Returns the address of a socket that another process has bound.
 fn bound_address(fd: &OwnedFd, family: Family) -> Result<Address, Error> {
     let any = net::getsockname(fd)?;
     let ip = || SocketAddr::try_from(any.clone()).ok();
@@ -188,8 +194,9 @@ fn bound_address(fd: &OwnedFd, family: Family) -> Result<Address, Error> {
 
 /// Keeps other services from making sockets in the folder of `path` until it is dropped.
 ///
-/// `None` if the folder cannot be opened or the lock cannot be had soon: a file of nobody's should not keep a service
-/// from starting, and what is lost is only that of two that start at the same moment both might.
+/// Returns `None` if the folder cannot be opened, or the lock is not free soon. A lock of another
+/// program must not keep a service from starting. Without the lock, of two services that start at
+/// the same moment both might start.
 fn lock_folder_of(path: &Path) -> Option<File> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let folder = File::open(folder).ok()?;
@@ -203,14 +210,15 @@ fn lock_folder_of(path: &Path) -> Option<File> {
     }
 }
 
-/// Removes a socket file without a listener; leaves everything else alone and says so.
+/// Removes a socket file without a listener. Returns an error for all other files.
 fn remove_stale(path: &Path, address: &Address, target: &SockAddr) -> Result<(), Error> {
     let err = |action, source| Error::Socket { action, address: address.clone(), source };
     match std::fs::symlink_metadata(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(e) => return Err(err("examine", e)),
         Ok(meta) if meta.file_type().is_socket() => {}
-        // A link to a socket: who listens there decides. Anything else is not ours to delete.
+        // A link to a socket: the check of its listener decides. Any other file must not be
+        // deleted.
         Ok(meta)
             if meta.file_type().is_symlink() && std::fs::metadata(path).map_or(true, |m| m.file_type().is_socket()) => {
         }
@@ -219,13 +227,13 @@ fn remove_stale(path: &Path, address: &Address, target: &SockAddr) -> Result<(),
     let probe =
         open(AddressFamily::UNIX, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map_err(|e| err("probe", e.into()))?;
     match retry(|| target.apply_connect(&probe)) {
-        // EAGAIN: somebody listens and is too busy to accept.
+        // EAGAIN: a process listens and is too busy to accept.
         Ok(()) | Err(Errno::AGAIN) => Err(Error::AddressInUse(address.clone())),
         Err(Errno::CONNREFUSED | Errno::NOENT) => match std::fs::remove_file(path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(err("replace", e)),
             _ => Ok(()),
         },
-        // A socket of another type, or one that may not be opened: it may be alive.
+        // A socket of another type, or one that may not be opened: it may have a listener.
         Err(e) => Err(err("probe", e.into())),
     }
 }

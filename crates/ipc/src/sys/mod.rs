@@ -1,11 +1,10 @@
-//! Sockets: non-blocking listeners and streams, descriptor passing and peer credentials.
+//! System calls: non-blocking sockets, descriptor passing, peer credentials, and waiting.
 //!
-//! The only module of this crate with `unsafe`: rustix covers everything but a few corners of the
-//! kernel's interface, the address of a vsock socket, peer credentials whose pid may be 0 (a
-//! process of a pid namespace that we cannot see, which rustix's `Pid` cannot represent), and
-//! descriptors of which only the number is known. Waiting for descriptors is here, too, because
-//! rustix's takes long to compile. The cycle counter, which is an instruction, is here for the same
-//! reason, and so is the signal that interrupts one thread.
+//! This is the only module of the crate with `unsafe`. rustix covers everything except the address
+//! of a vsock socket, peer credentials whose pid may be 0 (a process of an invisible pid namespace,
+//! which rustix's `Pid` cannot represent), and descriptors of which only the number is known.
+//! Waiting for descriptors is here because rustix's version takes long to compile. The cycle
+//! counter is here because it is an instruction. So is the signal that interrupts one thread.
 
 #![allow(unsafe_code)]
 

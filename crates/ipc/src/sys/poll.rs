@@ -1,4 +1,5 @@
-//! Waiting for descriptors, by way of the C library: `rustix` has it in a feature that costs more time to compile than it saves lines.
+//! [`poll`]: waits for descriptors, through the C library. The feature of `rustix` that has it
+//! takes long to compile.
 
 use core::ffi::{c_int, c_long, c_short, c_void};
 use core::marker::PhantomData;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use linux_raw_sys::general::{POLLERR, POLLHUP, POLLIN, POLLOUT};
 
-/// How `ppoll` counts.
+/// Type of a count of `ppoll`.
 #[cfg(target_os = "android")]
 type Count = core::ffi::c_uint;
 #[cfg(not(target_os = "android"))]
@@ -18,14 +19,15 @@ unsafe extern "C" {
     fn ppoll(fds: *mut PollFd<'_>, count: Count, timeout: *const Time, signals: *const c_void) -> c_int;
 }
 
-/// `struct timespec`. (Where `long` has 32 bits, so do the seconds behind the name `ppoll`, whatever headers make of it.)
+/// `struct timespec`. If `long` has 32 bits, so have the seconds of the symbol `ppoll`; headers may
+/// redirect to another symbol.
 #[repr(C)]
 struct Time {
     seconds: c_long,
     nanoseconds: c_long,
 }
 
-/// A descriptor that is waited for: `struct pollfd`.
+/// Descriptor to wait for: `struct pollfd`.
 #[derive(Debug)]
 #[repr(C)]
 pub struct PollFd<'fd> {
@@ -38,36 +40,36 @@ pub struct PollFd<'fd> {
 const _: () = assert!(size_of::<PollFd<'_>>() == 8);
 
 impl<'fd> PollFd<'fd> {
-    /// Waits for something to read, and, if wanted, for room to write.
+    /// Makes an entry that waits for something to read, and, if `for_writing`, for room to write.
     pub fn new(fd: BorrowedFd<'fd>, for_writing: bool) -> Self {
         let events = if for_writing { POLLIN | POLLOUT } else { POLLIN };
         Self { fd: fd.as_raw_fd(), events: events as c_short, ready: 0, borrowed: PhantomData }
     }
 
-    /// There is something to read, be it the end or an error.
+    /// Returns true if there is something to read, including the end or an error.
     pub fn is_readable(&self) -> bool {
         self.ready as u32 & (POLLIN | POLLHUP | POLLERR) != 0
     }
 
-    /// There is room to write.
+    /// Returns true if there is room to write.
     pub fn is_writable(&self) -> bool {
         self.ready as u32 & POLLOUT != 0
     }
 }
 
-/// Waits until one of the descriptors is ready or the time is over, and returns how many are ready.
+/// Waits until a descriptor is ready or the time is over. Returns the number of ready descriptors.
 ///
 /// # Errors
 ///
-/// [`io::ErrorKind::Interrupted`] by a signal; otherwise the kernel has no memory.
+/// [`io::ErrorKind::Interrupted`] after a signal. Other errors mean that the kernel has no memory.
 pub fn poll(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> io::Result<usize> {
     let timeout = timeout.map(|timeout| Time {
         seconds: c_long::try_from(timeout.as_secs()).unwrap_or(c_long::MAX),
         nanoseconds: timeout.subsec_nanos() as c_long,
     });
     let timeout = timeout.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
-    // SAFETY: the descriptors lie in `fds`, as many as it has, and may be written; the time is none or lives until the end of the call; no signals
-    // are meant.
+    // SAFETY: the descriptors lie in `fds`, as many as it has, and may be written; the time is null
+    // or lives until the end of the call; the signal mask is null.
     let ready = unsafe { ppoll(fds.as_mut_ptr(), fds.len() as Count, timeout, core::ptr::null()) };
     usize::try_from(ready).map_err(|_| io::Error::last_os_error())
 }
@@ -81,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_ready_is_told_and_nothing_else() {
+    fn only_ready_descriptors_are_reported() {
         let (one, mut other) = UnixStream::pair().expect("descriptors");
         let mut fds = [PollFd::new(one.as_fd(), false), PollFd::new(other.as_fd(), true)];
         assert_eq!(poll(&mut fds, None).expect("no signals"), 1);

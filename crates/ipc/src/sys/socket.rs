@@ -10,7 +10,7 @@ use super::vsock;
 use crate::address::{Address, Family};
 use crate::error::Error;
 
-/// A resolved address, ready for `bind` and `connect`.
+/// Resolved address, ready for `bind` and `connect`.
 pub(super) enum SockAddr {
     Unix(SocketAddrUnix),
     Ip(SocketAddr),
@@ -46,7 +46,8 @@ impl SockAddr {
     }
 }
 
-/// `connect` that survives signals: an interrupted connect goes on in the background, asking again tells how it went.
+/// Connects, and repeats the call after signals. An interrupted attempt continues in the
+/// background, and another call returns its result.
 pub(super) fn connect_retrying(fd: &OwnedFd, target: &SockAddr) -> rustix::io::Result<()> {
     loop {
         match target.apply_connect(fd) {
@@ -64,14 +65,14 @@ pub(super) fn open(domain: AddressFamily, flags: SocketFlags) -> rustix::io::Res
 pub(super) fn configure(fd: &OwnedFd, family: Family) -> rustix::io::Result<()> {
     match family {
         Family::Inet | Family::Inet6 => sockopt::set_tcp_nodelay(fd, true),
-        // An urgent byte is a byte like any other. Otherwise the kernel passes over it, and closes
-        // the descriptors that came with it in the thread that receives, which can block.
+        // An urgent byte is received like any other. Otherwise the kernel skips it, and closes the
+        // descriptors that came with it in the receiving thread, which can block.
         Family::Unix => sockopt::set_socket_oobinline(fd, true),
         Family::Vsock => Ok(()),
     }
 }
 
-/// Sets the flags of a descriptor that came from somewhere else.
+/// Sets the flags of a descriptor that other code made.
 pub(super) fn adopt(fd: &OwnedFd) -> rustix::io::Result<()> {
     rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(fd, true)

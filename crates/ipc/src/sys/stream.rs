@@ -20,15 +20,15 @@ use crate::address::{Address, Family};
 use crate::error::Error;
 use crate::foreign_fd::{Admission, Disposal, ForeignFd};
 
-/// Descriptors in one message that a connection survives: the first is kept, the second closed
-/// (wire-protocol.md §6).
+/// Largest number of descriptors in one message that a connection accepts: the first is kept, the
+/// second closed (wire-protocol.md §6).
 const MAX_DESCRIPTORS: usize = 2;
-/// The kernel takes no more descriptors in one message (`SCM_MAX_FD`).
+/// Largest number of descriptors that the kernel accepts in one message (`SCM_MAX_FD`).
 ///
-/// There is room for all of them. The kernel would close those for which there is none, in the
-/// thread that receives.
+/// The buffer has room for all of them. Without room, the kernel would close descriptors in the
+/// receiving thread.
 const MAX_DESCRIPTORS_OF_KERNEL: usize = 253;
-/// Room for ancillary data: one `SCM_RIGHTS` message.
+/// Size of the buffer for ancillary data: one `SCM_RIGHTS` message.
 const CONTROL_LEN: usize = rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS_OF_KERNEL));
 
 #[repr(C, align(8))]
@@ -40,27 +40,27 @@ impl Control {
     }
 }
 
-/// What one [`Stream::recv`] brought.
+/// Result of one [`Stream::recv`].
 #[derive(Debug)]
 pub struct Received {
-    /// Number of bytes; 0 is the end of the stream.
+    /// Number of bytes; 0 at the end of the stream.
     pub len: usize,
-    /// A descriptor that came along, close-on-exec. Of two, the first.
+    /// Descriptor that came with the bytes, close-on-exec. Of two, the first.
     pub fd: Option<ForeignFd>,
 }
 
-/// A connected stream socket; non-blocking and close-on-exec.
+/// Connected stream socket; non-blocking and close-on-exec.
 #[derive(Debug)]
 pub struct Stream {
     /// `None` only in `drop`.
     fd: Option<OwnedFd>,
     family: Family,
-    /// Closes what the peer passes, and this socket; without it, that happens here.
+    /// Closes descriptors of the peer, and this socket. Without it, they are closed here.
     disposal: Option<Arc<dyn Disposal>>,
 }
 
 impl Stream {
-    /// Connects to a listening socket, waiting at most `timeout`.
+    /// Connects to a listening socket. Waits at most `timeout`.
     ///
     /// A unix socket answers at once unless the service's queue of new connections is full.
     ///
@@ -70,7 +70,8 @@ impl Stream {
     pub fn connect(address: &Address, timeout: Duration) -> Result<Self, Error> {
         let err = |e: Errno| Error::Socket { action: "connect to", address: address.clone(), source: e.into() };
         let target = SockAddr::new(address)?;
-        // Blocking while connecting: the send timeout limits `connect` too, for unix sockets and TCP alike.
+        // Blocking while connecting: the send timeout limits `connect` too, for unix sockets and
+        // TCP alike.
         let fd = open(target.domain(), SocketFlags::CLOEXEC).map_err(err)?;
         let timeout = timeout.max(Duration::from_millis(1));
         sockopt::set_socket_timeout(&fd, sockopt::Timeout::Send, Some(timeout)).map_err(err)?;
@@ -85,7 +86,7 @@ impl Stream {
         Ok(Self::new(fd, family))
     }
 
-    /// Two unix stream sockets that are connected to each other.
+    /// Makes two unix stream sockets that are connected to each other.
     ///
     /// # Errors
     ///
@@ -98,7 +99,7 @@ impl Stream {
         Ok((Self::new(a, Family::Unix), Self::new(b, Family::Unix)))
     }
 
-    /// Takes over a connected stream socket; sets it non-blocking and close-on-exec.
+    /// Takes over a connected stream socket. Sets it non-blocking and close-on-exec.
     ///
     /// # Errors
     ///
@@ -118,28 +119,27 @@ impl Stream {
         self.fd.as_ref().expect("it is taken once, by value").as_fd()
     }
 
-    /// From now on `disposal` closes descriptors that the peer passes, and this socket when it is
-    /// dropped.
+    /// Sets the disposal that closes descriptors of the peer, and this socket when it is dropped.
     ///
-    /// A socket in an epoll set must be deleted from it before: it is open for some time after its
+    /// Delete a socket from its epoll set before dropping it: it stays open for some time after its
     /// drop.
     pub fn set_disposal(&mut self, disposal: Arc<dyn Disposal>) {
         self.disposal = Some(disposal);
     }
 
-    /// The kind of socket.
+    /// Returns the kind of socket.
     pub fn family(&self) -> Family {
         self.family
     }
 
-    /// Writes as much of `bytes` as the socket takes, with `fd` attached to the first byte.
+    /// Writes as many of `bytes` as the socket accepts, with `fd` attached to the first byte.
     ///
-    /// If anything was written at all, the descriptor went with it. Never raises `SIGPIPE`.
+    /// If any byte was written, the descriptor was sent with it. Never raises `SIGPIPE`.
     ///
     /// # Errors
     ///
-    /// [`Error::Disconnected`] if the peer closed; [`Error::DescriptorsUnsupported`] if there is an `fd` and this is not a
-    /// unix socket. `Ok(0)` means that the socket takes nothing now.
+    /// [`Error::Disconnected`] if the peer closed; [`Error::DescriptorsUnsupported`] if there is an
+    /// `fd` and this is not a unix socket. `Ok(0)` means that the socket accepts nothing now.
     pub fn send(&self, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> Result<usize, Error> {
         if bytes.is_empty() {
             return Ok(0);
@@ -169,16 +169,16 @@ impl Stream {
         }
     }
 
-    /// Reads what is there, up to the size of `buf`, and at most one descriptor.
+    /// Reads the bytes that have arrived, up to the size of `buf`, and at most one descriptor.
     ///
     /// Of two descriptors the first is kept and the second closed.
     ///
     /// # Errors
     ///
-    /// [`Error::TooManyDescriptors`] for three or more (all are closed),
-    /// [`Error::DescriptorRefused`] if the peer may pass none (it stays in the kernel), else what
-    /// the system call says; a reset is reported as end of stream. `Ok(None)` means that nothing is
-    /// there now, or a descriptor that must wait.
+    /// [`Error::TooManyDescriptors`] for three or more, all of which are closed.
+    /// [`Error::DescriptorRefused`] if the peer may pass none; the descriptor stays in the kernel.
+    /// Else the error of the system call. A reset is reported as the end of the stream. `Ok(None)`
+    /// means that nothing has arrived, or a descriptor that must wait.
     pub fn recv(&self, buf: &mut [u8]) -> Result<Option<Received>, Error> {
         let admission = self.disposal.as_ref().map_or(Admission::Granted, |disposal| disposal.admission());
         let len = match admission {
@@ -201,7 +201,7 @@ impl Stream {
                 for fd in fds {
                     let fd = ForeignFd::new(fd, self.disposal.clone());
                     count += 1;
-                    // The second and later ones are disposed of here.
+                    // The second and later ones are dropped here.
                     first.get_or_insert(fd);
                 }
             }
@@ -213,14 +213,14 @@ impl Stream {
         Ok(Some(Received { len: message.bytes, fd: first }))
     }
 
-    /// Whether a descriptor comes next that must wait ([`Admission::Later`]). The socket is readable
-    /// all that time, so a loop must not wait for that.
+    /// Returns true if the next descriptor must wait ([`Admission::Later`]). The socket is readable
+    /// during that time, so a loop must not wait for it.
     pub fn is_held_up(&self) -> bool {
         let admission = self.disposal.as_ref().map(|disposal| disposal.admission());
         admission == Some(Admission::Later) && matches!(self.peek(&mut [0]), Err(Error::DescriptorRefused))
     }
 
-    /// How many bytes can be received without a descriptor.
+    /// Returns how many bytes can be received without a descriptor.
     fn peek(&self, buf: &mut [u8]) -> Result<Option<usize>, Error> {
         let message = self.receive(buf, &mut RecvAncillaryBuffer::default(), RecvFlags::PEEK)?;
         match message {
@@ -229,7 +229,7 @@ impl Stream {
         }
     }
 
-    /// `recvmsg`; the end of the stream and a reset are 0 bytes.
+    /// Calls `recvmsg`. The end of the stream and a reset give 0 bytes.
     fn receive(
         &self,
         buf: &mut [u8],
@@ -245,14 +245,15 @@ impl Stream {
         }
     }
 
-    /// Credentials of the peer of a unix socket, `None` for other kinds.
+    /// Returns the credentials of the peer of a unix socket; `None` for other kinds.
     pub fn peer_credentials(&self) -> Option<Credentials> {
         (self.family == Family::Unix).then(|| peer_credentials(self.fd())).flatten()
     }
 
-    /// The local address without its port, the fallback for a machine id hint (wire-protocol.md §7).
+    /// Returns the local address without its port, which replaces an empty machine id hint
+    /// (wire-protocol.md §7).
     ///
-    /// `None` for unix sockets.
+    /// Returns `None` for unix sockets.
     pub fn local_host(&self) -> Option<String> {
         let any = net::getsockname(self.fd()).ok()?;
         match self.family {
@@ -265,20 +266,21 @@ impl Stream {
         }
     }
 
-    /// Closes the direction to the peer, which sees the end of the stream behind everything sent before.
+    /// Closes the direction to the peer, which sees the end of the stream after everything that was
+    /// sent before.
     pub fn shutdown_write(&self) {
         // The only failure is that the connection is gone already.
         let _ = net::shutdown(self.fd(), net::Shutdown::Write);
     }
 
-    /// Closes the direction from the peer: what has arrived can still be read, and behind it comes the
+    /// Closes the direction from the peer. Bytes that have arrived can still be read, and then the
     /// end of the stream. The peer of a unix socket can send nothing more.
     pub fn shutdown_read(&self) {
         // The only failure is that the connection is gone already.
         let _ = net::shutdown(self.fd(), net::Shutdown::Read);
     }
 
-    /// Closes both directions; the peer sees the end of the stream, wake-ups follow on both sides.
+    /// Closes both directions. The peer sees the end of the stream, and both sides are woken up.
     pub fn shutdown(&self) {
         // The only failure is that the connection is gone already.
         let _ = net::shutdown(self.fd(), net::Shutdown::Both);
@@ -300,7 +302,7 @@ impl From<Stream> for OwnedFd {
 impl Drop for Stream {
     fn drop(&mut self) {
         if let (Some(fd), Some(disposal)) = (self.fd.take(), &self.disposal) {
-            // The peer sees the end now, however long it takes to close the socket.
+            // The peer sees the end now, even if closing the socket takes long.
             let _ = net::shutdown(&fd, net::Shutdown::Both);
             disposal.close_connection(fd);
         }

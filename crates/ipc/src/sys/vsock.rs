@@ -1,4 +1,4 @@
-//! Addresses of `AF_VSOCK`, which rustix does not have.
+//! Addresses of `AF_VSOCK`, which rustix does not support.
 
 use rustix::net::addr::{SocketAddrArg, SocketAddrLen, SocketAddrOpaque};
 use rustix::net::{AddressFamily, SocketAddrAny};
@@ -23,21 +23,21 @@ impl SockAddrVm {
     }
 }
 
-// SAFETY: `f` gets a pointer to `self`, which is a complete `sockaddr_vm` without padding, readable for its size
-// and alive during the call.
+// SAFETY: `f` gets a pointer to `self`, which is a complete `sockaddr_vm` without padding, readable
+// for its size and alive during the call.
 unsafe impl SocketAddrArg for SockAddrVm {
     unsafe fn with_sockaddr<R>(&self, f: impl FnOnce(*const SocketAddrOpaque, SocketAddrLen) -> R) -> R {
         f(core::ptr::from_ref(self).cast(), size_of::<Self>() as SocketAddrLen)
     }
 }
 
-/// Context id and port in an address that the kernel returned.
+/// Returns context id and port of an address that the kernel returned.
 pub(super) fn cid_and_port(any: &SocketAddrAny) -> Option<(u32, u32)> {
     if any.address_family() != AddressFamily::VSOCK || (any.addr_len() as usize) < size_of::<SockAddrVm>() {
         return None;
     }
-    // SAFETY: the address has at least the size of a `SockAddrVm` and was written by the kernel; every bit pattern is
-    // valid; nothing is assumed about alignment.
+    // SAFETY: the address has at least the size of a `SockAddrVm` and was written by the kernel;
+    // every bit pattern is valid; nothing is assumed about alignment.
     let address = unsafe { any.as_ptr().cast::<SockAddrVm>().read_unaligned() };
     Some((address.cid, address.port))
 }

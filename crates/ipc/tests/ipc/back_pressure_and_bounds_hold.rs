@@ -1,4 +1,5 @@
-//! wire-protocol.md §21: what a peer can make a connection keep is bounded, and nothing is lost below the bound.
+//! wire-protocol.md §21: the memory that a peer can make a connection keep is bounded, and nothing
+//! is lost below the bound.
 
 use esatto_ipc::frame::{MAX_FRAME, encode};
 use esatto_ipc::{Connection, Error, FrameBody, Limits, Stream};
@@ -16,7 +17,7 @@ fn a_peer_that_does_not_read_its_replies_is_not_read_from() {
     let body = vec![1; 4000];
     let mut sent = 0;
     let mut handled = 0;
-    // Ask and ask, never read.
+    // Send requests without reading replies.
     for _ in 0..2000 {
         if client.queued() == 0 {
             encode::bind_service(client.out().buffer(), sent, "x").unwrap();
@@ -35,7 +36,7 @@ fn a_peer_that_does_not_read_its_replies_is_not_read_from() {
     }
     assert!(!service.wants_read() && service.wants_write() && !service.has_work());
     assert!(service.queued() < SMALL.pause_reading_at + 2 * body.len(), "{}", service.queued());
-    // Now it reads: everything it asked for is answered, in order.
+    // Now the peer reads: all its requests are answered, in order.
     let mut answered = 0;
     while answered < sent {
         client.on_readable().unwrap();
@@ -58,7 +59,7 @@ fn a_peer_that_does_not_read_its_replies_is_not_read_from() {
 }
 
 #[test]
-fn more_than_the_limit_gives_the_connection_up() {
+fn a_queue_beyond_the_limit_closes_the_connection() {
     let (mut service, _client) = pair(SMALL);
     let body = vec![1; 100_000];
     let error = loop {
@@ -72,13 +73,13 @@ fn more_than_the_limit_gives_the_connection_up() {
 }
 
 #[test]
-fn a_queue_that_never_becomes_empty_forgets_what_is_gone() {
+fn a_queue_that_never_becomes_empty_frees_written_bytes() {
     let (mut service, mut client) = pair(SMALL);
     let body = vec![1; 4000];
     let mut sent = 0;
     let mut most = 0;
     while sent < 64 << 20 {
-        // More comes before all of it is taken.
+        // More bytes come before all of them are read.
         while service.queued() < 512 << 10 {
             encode::reply_ok(service.out().buffer(), 1, &body, true).unwrap();
             sent += body.len();
@@ -118,7 +119,7 @@ fn one_wake_up_reads_a_bounded_amount() {
 }
 
 #[test]
-fn frames_in_front_of_the_end_of_the_stream_are_handled() {
+fn frames_before_the_end_of_the_stream_are_handled() {
     let (a, b) = Stream::pair().unwrap();
     let mut service = Connection::new(b, SMALL);
     let mut bytes = Vec::new();

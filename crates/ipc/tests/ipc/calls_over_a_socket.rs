@@ -1,4 +1,5 @@
-//! Client and host talk over a real socket, through the parts an event loop and a command line tool use.
+//! Calls between client and host over a real socket, with the parts that an event loop and a
+//! command use.
 
 use std::fs::File;
 use std::io::Write;
@@ -15,7 +16,8 @@ use crate::listeners_do_not_steal_sockets::{Scratch, accept};
 
 const SOON: Option<Duration> = Some(Duration::from_secs(10));
 
-/// A consumer socket that serves one connection until it closes: echoes, streams, rejects, stays silent.
+/// Serves one connection of a consumer socket until it closes: echoes, streams, rejects, or sends
+/// nothing.
 fn serve(address: &Address) -> JoinHandle<Result<(), Error>> {
     let listener = Listener::bind(address).unwrap();
     thread::spawn(move || {
@@ -112,7 +114,7 @@ fn with_replies_out_of_order_and_some_that_never_come() {
     let address = scratch.address("consumer");
     let server = serve(&address);
     let mut client = connect(&address);
-    // Flush without session is never answered: clients need their own timeout.
+    // A Flush without a session is never answered, so clients need a timeout.
     assert!(matches!(client.call("Flush", b"", Some(Duration::from_millis(10))), Err(Error::Timeout)));
     assert!(matches!(client.try_reply(), Ok(None)));
     let first = client.send("GetTraceStats", b"\x08\x01", None).unwrap();
@@ -120,7 +122,7 @@ fn with_replies_out_of_order_and_some_that_never_come() {
     client.send_one_way("Attach", b"").unwrap();
     assert_eq!(client.wait_reply(second, SOON).unwrap().body, b"\x08\x02");
     assert_eq!(client.next_reply(SOON).unwrap().request_id, first);
-    // The service goes away.
+    // The service ends.
     client.send("FreeBuffers", b"", None).unwrap();
     assert!(matches!(client.next_reply(SOON), Err(Error::Disconnected)));
     assert!(matches!(client.try_reply(), Err(Error::Disconnected)));

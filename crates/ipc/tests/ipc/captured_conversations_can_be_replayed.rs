@@ -1,4 +1,5 @@
-//! Our client issues the captured calls and understands the captured replies; our host understands the captured calls.
+//! The client makes the captured calls and understands the captured replies. The host understands
+//! the captured calls.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use esatto_ipc::{Client, ClientEvent, Family, Frame, FrameBody, Host, HostEvent,
 
 use crate::captures::{self, Line};
 
-/// The method's name with the life time clients want.
+/// Returns the method's name with a static lifetime, which clients need.
 fn static_name(name: &str) -> &'static str {
     let ports = [PRODUCER_PORT, CONSUMER_PORT, RELAY_PORT];
     ports.iter().flat_map(|p| p.methods).find(|m| **m == name).copied().unwrap()

@@ -1,5 +1,5 @@
-//! The reply tables of three service versions: what the transport answers alone is equal, and where a method answered, its
-//! answer written by us has the very same bytes.
+//! The reply tables of three service versions. The answers of the transport are equal. If a method
+//! answered, this crate writes its answer with the same bytes.
 
 use std::collections::HashMap;
 use std::fs;
@@ -45,7 +45,7 @@ fn replay(version: &str, producer_methods: usize, consumer_methods: usize, at_le
         });
         rows += 1;
         if version == "v15.0" && step.starts_with("SetPeerIdentity") {
-            // That service did not know the frame.
+            // That service does not know the frame.
             continue;
         }
         let context = format!("{version} {name}: {step}");
@@ -56,7 +56,8 @@ fn replay(version: &str, producer_methods: usize, consumer_methods: usize, at_le
     assert!(rows >= at_least, "{rows} rows");
 }
 
-/// Feeds a request. Calls of methods are answered as the service in the capture did, but with our writers.
+/// Handles a request. Calls of methods are answered as in the capture, but with the writers of this
+/// crate.
 fn answer(connection: &mut Connection, sent: &[u8], received: &[u8]) -> (Vec<u8>, bool) {
     let Connection { decoder, host } = connection;
     let mut out = Vec::new();
@@ -90,7 +91,8 @@ fn for_each_frame(bytes: &[u8], mut visit: impl FnMut(Frame<'_>)) {
     }
 }
 
-/// Equal bytes, except where a length has four bytes: that of every nested message up to v37, those over 127 later.
+/// Compares bytes, except lengths of four bytes: those of every nested message up to v37, and those
+/// over 127 later.
 fn assert_same_frames(ours: &[u8], theirs: &[u8], compact: bool, context: &str) {
     let (ours, theirs) = (split(ours), split(theirs));
     assert_eq!(ours.len(), theirs.len(), "{context}");
@@ -113,7 +115,7 @@ fn assert_same_frames(ours: &[u8], theirs: &[u8], compact: bool, context: &str) 
     }
 }
 
-/// The frames of a stream as they are.
+/// Returns the frames of a stream unchanged.
 fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut decoder = FrameDecoder::new();
     assert_eq!(decoder.push(bytes), bytes.len());

@@ -1,11 +1,11 @@
-//! Reads the captured conversations (format: tests/captures/README.md).
+//! Reader of the captured conversations (format: tests/captures/README.md).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 pub(crate) const CAPTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/captures");
 
-/// One line of a `.frames.tsv`.
+/// Line of a `.frames.tsv`.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) to_service: bool,
@@ -27,14 +27,14 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    /// The bytes of the frame of a line.
+    /// Returns the bytes of the frame of a line.
     pub(crate) fn bytes(&self, line: &Line) -> &[u8] {
         let stream = if line.to_service { &self.to_service } else { self.to_client.as_ref().unwrap() };
         &stream[line.offset as usize..][..line.length as usize]
     }
 }
 
-/// Every conversation of the collection.
+/// Returns every conversation of the collection.
 pub(crate) fn all() -> Vec<Conversation> {
     let mut tables = Vec::new();
     for directory in entries(Path::new(CAPTURES)).into_iter().filter(|p| p.is_dir()) {
@@ -77,12 +77,12 @@ fn entries(directory: &Path) -> Vec<PathBuf> {
     list
 }
 
-/// Bytes of hexadecimal digits.
+/// Decodes hexadecimal digits.
 pub(crate) fn unhex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
-/// Hexadecimal digits of bytes.
+/// Encodes bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

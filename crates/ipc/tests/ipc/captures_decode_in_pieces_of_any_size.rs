@@ -1,4 +1,5 @@
-//! wire-protocol.md §22 rows 1, 44, 45: every captured stream, cut anywhere, gives the frames of its table.
+//! wire-protocol.md §22 rows 1, 44, 45: every captured stream gives the frames of its table, in
+//! pieces of any size.
 
 use std::collections::HashMap;
 
@@ -162,7 +163,7 @@ fn decoded_frames_encode_to_equivalent_ones() {
             exact += usize::from(out == original);
         }
     }
-    // Where no length needs two bytes, upstream's encoder since v38 writes the very same bytes.
+    // If no length needs two bytes, upstream's encoder since v38 writes the same bytes.
     assert!(exact > 700, "{exact}");
 }
 

@@ -3,7 +3,7 @@
 use esatto_ipc::frame::encode;
 use esatto_ipc::{Client, ClientEvent, Error, Frame, FrameBody, RequestId};
 
-/// A client bound to a service with these methods.
+/// Makes a client that is bound to a service with these methods.
 fn bound(methods: &[(u32, &str)]) -> Client {
     let mut client = Client::new();
     client.bind("ProducerPort", &mut Vec::new()).unwrap();
@@ -69,7 +69,7 @@ fn a_refused_bind_is_reported() {
 }
 
 #[test]
-fn replies_nobody_waits_for_are_ignored() {
+fn unexpected_replies_are_ignored() {
     let mut client = bound(&[(1, "CommitData")]);
     let (id, ..) = call(&mut client, "CommitData", true);
     let mut frame = Vec::new();

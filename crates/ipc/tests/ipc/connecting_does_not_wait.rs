@@ -1,4 +1,4 @@
-//! Connections for event loops: begun at once, finished when the socket says so.
+//! Connections for event loops. They begin at once, and finish when the socket is writable.
 
 use esatto_ipc::{Address, ConnectAttempt, Error, Listener};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -10,7 +10,7 @@ fn await_writable(connecting: &ConnectAttempt) {
 }
 
 #[test]
-fn to_a_listener_they_lead_to_a_stream() {
+fn an_attempt_with_a_listener_gives_a_stream() {
     let scratch = Scratch::new("connecting");
     let tcp = Listener::bind(&"127.0.0.1:0".parse().unwrap()).unwrap();
     let unix = Listener::bind(&scratch.address("s")).unwrap();
@@ -29,10 +29,10 @@ fn to_a_listener_they_lead_to_a_stream() {
 }
 
 #[test]
-fn to_nobody_they_lead_to_an_error_that_names_the_address() {
+fn an_attempt_without_a_listener_gives_an_error_with_the_address() {
     let scratch = Scratch::new("connecting-nobody");
     assert!(matches!(ConnectAttempt::begin(&scratch.address("none")), Err(Error::Socket { .. })));
-    // A port that was free a moment ago.
+    // A port that was free just before.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address: Address = format!("127.0.0.1:{port}").parse().unwrap();
     let refused = ConnectAttempt::begin(&address).and_then(|connecting| {

@@ -1,4 +1,5 @@
-//! wire-protocol.md §6 and §21: one descriptor travels with the first byte, more are never kept.
+//! wire-protocol.md §6 and §21: one descriptor is sent with the first byte, and further ones are
+//! never kept.
 
 use std::fs::File;
 use std::io::{IoSlice, Read, Write};
@@ -13,7 +14,8 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
 use crate::listeners_do_not_steal_sockets::accept;
 
-/// A pipe whose reader sees the end of the stream when all copies of the writing end are closed: counts descriptors.
+/// Pipe whose reader sees the end of the stream when all copies of the writing end are closed. It
+/// shows leaked descriptors.
 fn tracer() -> (File, OwnedFd) {
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
     (read.into(), write)
@@ -24,7 +26,7 @@ fn is_closed_everywhere(reader: &mut File) -> bool {
     matches!(reader.read(&mut [0; 1]), Ok(0))
 }
 
-/// Sends bytes with any number of descriptors, as a hostile peer would.
+/// Sends bytes with any number of descriptors, as a hostile peer can.
 fn send_fds(stream: &Stream, bytes: &[u8], fds: &[BorrowedFd<'_>]) {
     send_fds_with(stream, bytes, fds, SendFlags::empty());
 }
@@ -52,9 +54,9 @@ fn one_descriptor_arrives_and_is_closed_on_exec() {
     assert_eq!(text, "x");
 }
 
-/// What came with an urgent byte is received, as all that can block when it is closed must be.
+/// A descriptor with an urgent byte is received, because closing it could block.
 #[test]
-fn a_descriptor_with_an_urgent_byte_is_one_like_any_other() {
+fn a_descriptor_with_an_urgent_byte_is_received_like_any_other() {
     let address = Address::Abstract(format!("esatto-urgent-{}", std::process::id()).into_bytes());
     let listener = Listener::bind(&address).unwrap();
     let connected = Stream::connect(&address, std::time::Duration::from_secs(10)).unwrap();
@@ -63,7 +65,7 @@ fn a_descriptor_with_an_urgent_byte_is_one_like_any_other() {
         send_fds_with(&a, b"!", &[writer.as_fd()], SendFlags::OOB);
         drop(writer);
         a.send(b"frame", None).unwrap();
-        let received = b.recv(&mut [0; 64]).unwrap().expect("it is not passed over");
+        let received = b.recv(&mut [0; 64]).unwrap().expect("it is not skipped");
         assert!(received.fd.is_some() && !is_closed_everywhere(&mut reader));
         drop(received);
         assert!(is_closed_everywhere(&mut reader));
@@ -101,7 +103,7 @@ fn three_or_more_end_the_connection_and_all_are_closed() {
 }
 
 #[test]
-fn of_a_flood_only_the_newest_is_open() {
+fn of_many_descriptors_only_the_newest_stays_open() {
     let (a, b) = Stream::pair().unwrap();
     let mut connection = Connection::new(b, Limits::CLIENT);
     let mut readers = Vec::new();
@@ -181,7 +183,7 @@ fn a_frame_that_was_not_written_takes_its_descriptor_with_it() {
     assert!(!sender.wants_write());
 }
 
-/// Keeps what it should close.
+/// Disposal that keeps the descriptors that it should close.
 #[derive(Debug, Default)]
 struct Keeper {
     passed: Mutex<Vec<OwnedFd>>,
@@ -209,8 +211,8 @@ impl Disposal for Keeper {
 }
 
 #[test]
-fn all_that_a_stranger_sends_is_disposed_of_and_nothing_closed_here() {
-    // As many as a message can have.
+fn all_descriptors_of_a_stranger_go_to_the_disposal() {
+    // As many descriptors as a message can have.
     for count in [1, 2, 3, 253] {
         let keeper = Arc::new(Keeper::default());
         let (a, mut b) = Stream::pair().unwrap();
@@ -231,7 +233,7 @@ fn all_that_a_stranger_sends_is_disposed_of_and_nothing_closed_here() {
 }
 
 #[test]
-fn what_may_not_be_passed_stays_in_the_kernel() {
+fn a_descriptor_that_may_not_be_passed_stays_in_the_kernel() {
     let keeper = Arc::new(Keeper::default());
     keeper.is_full.store(true, Ordering::Relaxed);
     let (a, mut b) = Stream::pair().unwrap();
@@ -247,14 +249,14 @@ fn what_may_not_be_passed_stays_in_the_kernel() {
     keeper.is_stuck.store(true, Ordering::Relaxed);
     assert!(matches!(b.recv(&mut bytes), Err(Error::DescriptorRefused)));
     drop(b);
-    // It is in the queue of the connection, wherever that is closed.
+    // It stays in the queue of the connection until that is closed.
     assert!(!is_closed_everywhere(&mut reader) && keeper.passed.lock().unwrap().is_empty());
     keeper.connections.lock().unwrap().clear();
     assert!(is_closed_everywhere(&mut reader));
 }
 
 #[test]
-fn memory_is_told_from_everything_else() {
+fn memory_is_distinguished_from_other_files() {
     let (a, b) = Stream::pair().unwrap();
     let memory = rustix::fs::memfd_create("x", rustix::fs::MemfdFlags::ALLOW_SEALING).unwrap();
     let file = File::open("/dev/null").unwrap();

@@ -1,9 +1,9 @@
-//! wire-protocol.md §2 and §22 rows 2 to 5: limits of frames, whatever the header says.
+//! wire-protocol.md §2 and §22 rows 2 to 5: limits of frames, for any header.
 
 use esatto_ipc::frame::{MAX_FRAME, MAX_PAYLOAD, encode};
 use esatto_ipc::{Error, FrameBody, FrameDecoder};
 
-/// A valid frame of exactly `len` bytes, header included.
+/// Makes a valid frame of exactly `len` bytes, header included.
 fn frame_of(len: usize) -> Vec<u8> {
     let mut out = Vec::new();
     let mut args = len - 24;
@@ -58,7 +58,7 @@ fn a_header_that_announces_131068_waits_for_the_rest() {
 }
 
 #[test]
-fn frames_in_front_of_an_oversized_one_are_handled() {
+fn frames_before_an_oversized_one_are_handled() {
     let mut stream = frame_of(100);
     stream.extend_from_slice(&[0xff; 8]);
     let mut decoder = FrameDecoder::new();
@@ -68,7 +68,7 @@ fn frames_in_front_of_an_oversized_one_are_handled() {
 }
 
 #[test]
-fn empty_frames_are_passed_over() {
+fn empty_frames_are_skipped() {
     let mut stream = vec![0; 4 * 1000];
     stream.extend(frame_of(64));
     let mut decoder = FrameDecoder::new();
@@ -78,7 +78,7 @@ fn empty_frames_are_passed_over() {
 }
 
 #[test]
-fn a_frame_that_is_not_protobuf_is_passed_over_and_the_next_one_works() {
+fn a_frame_that_is_not_protobuf_is_skipped_and_the_next_one_works() {
     // The payload itself, a member, and a member of a member.
     let broken: [&[u8]; 4] = [
         &[0xff; 5],
@@ -99,13 +99,14 @@ fn a_frame_that_is_not_protobuf_is_passed_over_and_the_next_one_works() {
 
 #[test]
 fn lengths_of_four_bytes_are_accepted() {
-    // As a v15 producer writes the outer length (wire-protocol.md §19), and the inner one in the same way.
+    // A v15 producer writes the outer length so (wire-protocol.md §19), and the inner one in the
+    // same way.
     let mut stream = b"\x18\0\0\0\x10\x01\x1a\x91\x80\x80\x00\x0a\x8c\x80\x80\x00ProducerPort".to_vec();
     let mut decoder = FrameDecoder::new();
     decoder.push(&stream);
     let frame = decoder.next_frame().unwrap().unwrap();
     assert!(matches!(frame.body, FrameBody::BindService { service_name: b"ProducerPort" }), "{frame:?}");
-    // One more, and it ends beyond its message.
+    // With one more byte, it ends beyond its message.
     stream[7] += 1;
     decoder.push(&stream);
     assert!(decoder.next_frame().unwrap().is_none());
@@ -113,7 +114,7 @@ fn lengths_of_four_bytes_are_accepted() {
 }
 
 #[test]
-fn what_is_not_fetched_stays_within_one_frame() {
+fn unread_bytes_stay_within_one_frame() {
     let mut decoder = FrameDecoder::new();
     let small = frame_of(64);
     let flood = small.repeat(4096);

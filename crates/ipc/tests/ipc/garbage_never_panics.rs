@@ -1,4 +1,4 @@
-//! Arbitrary and damaged bytes end in skipped frames or a closed connection, never in a panic.
+//! Arbitrary and damaged bytes lead to skipped frames or a closed connection, never to a panic.
 
 use esatto_ipc::frame::fuzz_decode;
 use esatto_ipc::host::fuzz_host;
@@ -28,7 +28,7 @@ fn random_bytes() {
         let bytes: Vec<u8> = (0..random.below(200)).map(|_| random.next() as u8).collect();
         fuzz_decode(&bytes);
         fuzz_host(&bytes);
-        // The same as payload of a plausible header.
+        // The same bytes as the payload of a valid header.
         let framed = [&(bytes.len() as u32).to_le_bytes()[..], &bytes].concat();
         fuzz_decode(&framed);
         fuzz_host(&framed);
@@ -64,7 +64,7 @@ fn damaged_conversations() {
     }
 }
 
-/// A client that waits for replies to all ids a capture may contain.
+/// Passes bytes to a client that waits for replies to all ids that a capture may contain.
 fn feed_client(bytes: &[u8]) {
     let mut client = Client::new();
     client.bind("ProducerPort", &mut Vec::new()).unwrap();

@@ -1,4 +1,5 @@
-//! One test, because the table is installed once per process; other tests' calls are told apart by their connection.
+//! One test, because the table is installed once per process. The connection number distinguishes
+//! the calls of other tests.
 
 use std::sync::{Arc, Mutex};
 

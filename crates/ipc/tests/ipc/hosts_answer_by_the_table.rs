@@ -1,4 +1,4 @@
-//! wire-protocol.md §4 and §22 rows 6 to 14: exact bytes for what a host answers by itself.
+//! wire-protocol.md §4 and §22 rows 6 to 14: the exact bytes of a host's own answers.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ fn host() -> Host {
     Host::new(Arc::from([PRODUCER_PORT, RELAY_PORT]), Peer::local(1000, Some(7)))
 }
 
-/// What a host answers to a frame by itself.
+/// Returns a host's own answer to a frame.
 fn answer(host: &mut Host, frame: &str) -> String {
     let bytes = unhex(frame);
     let mut out = Vec::new();
@@ -90,7 +90,7 @@ fn frames_that_are_not_requests_get_a_request_error_with_their_id() {
         format!("{}10{id}3a110a0f756e6b6e6f776e2072657175657374", if id.len() == 2 { "15000000" } else { "16000000" })
     };
     let mut host = host();
-    assert_eq!(answer(&mut host, "0300000010d209"), error("d209"), "nothing but an id");
+    assert_eq!(answer(&mut host, "0300000010d209"), error("d209"), "only an id");
     assert_eq!(answer(&mut host, "050000000a03616263"), error("00"), "only data_for_testing");
     assert_eq!(answer(&mut host, "0700000010093a030a0178"), error("09"), "RequestError");
     assert_eq!(answer(&mut host, "06000000100a32020801"), error("0a"), "InvokeMethodReply");
@@ -99,7 +99,7 @@ fn frames_that_are_not_requests_get_a_request_error_with_their_id() {
 }
 
 #[test]
-fn a_call_is_handed_up_with_its_arguments_borrowed() {
+fn a_call_is_passed_up_with_borrowed_arguments() {
     let bytes = unhex("0c000000100f2a08080110041a002001");
     let frame = Frame::parse(&bytes[4..]).unwrap();
     let mut out = Vec::new();

@@ -1,4 +1,5 @@
-//! wire-protocol.md §1: binding, connecting, and what happens to a socket file that is there already.
+//! wire-protocol.md §1: binding, connecting, and the treatment of a socket file that exists
+//! already.
 
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
@@ -11,7 +12,7 @@ use crate::skip::{Skip, skip};
 
 const SOON: Duration = Duration::from_secs(10);
 
-/// A directory of one test, removed at its end.
+/// Directory of one test, removed at its end.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -31,7 +32,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Accepts a connection that is being made or was made.
+/// Accepts a connection that is or will be made.
 pub(crate) fn accept(listener: &Listener) -> Stream {
     loop {
         if let Some(stream) = listener.accept().unwrap() {
@@ -91,7 +92,7 @@ fn a_live_socket_is_not_stolen() {
     let error = Listener::bind(&address).unwrap_err();
     assert!(matches!(&error, Error::AddressInUse(a) if *a == address), "{error}");
     assert!(error.to_string().contains("already listening"), "{error}");
-    // The probe of the second one is in the queue; nothing else happened to the first.
+    // The first listener has only the probe of the second one in its queue.
     drop(accept(&first));
     talk(&first, &address);
 }
@@ -107,7 +108,7 @@ fn another_kind_of_file_is_not_replaced() {
 }
 
 #[test]
-fn unlink_leaves_the_socket_of_a_successor_alone() {
+fn unlink_keeps_the_socket_of_a_successor() {
     let scratch = Scratch::new("successor");
     let address = scratch.address("sock");
     let first = Listener::bind(&address).unwrap();
@@ -149,7 +150,7 @@ fn tcp_sockets_work_over_ipv6() {
 }
 
 #[test]
-fn nobody_there_is_an_error_that_names_the_address() {
+fn a_missing_listener_is_an_error_with_the_address() {
     let scratch = Scratch::new("nobody");
     let address = scratch.address("sock");
     let error = Stream::connect(&address, SOON).unwrap_err();
@@ -169,7 +170,7 @@ fn a_full_queue_ends_in_a_timeout() {
     let _waiting = Stream::connect(&address, SOON).unwrap();
     let error = Stream::connect(&address, Duration::from_millis(20)).unwrap_err();
     assert!(matches!(&error, Error::Socket { source, .. } if source.kind() == std::io::ErrorKind::TimedOut), "{error}");
-    // And a service that is merely busy still owns its socket.
+    // A service that is only busy still owns its socket.
     assert!(matches!(Listener::bind(&address), Err(Error::AddressInUse(_))));
 }
 
@@ -202,7 +203,7 @@ fn the_addresses_of_inherited_sockets_are_known() {
 }
 
 #[test]
-fn of_many_that_start_over_a_stale_socket_one_gets_it() {
+fn of_many_services_that_replace_a_stale_socket_one_gets_it() {
     let scratch = Scratch::new("race");
     let address = scratch.address("sock");
     for _ in 0..20 {
@@ -219,7 +220,7 @@ fn of_many_that_start_over_a_stale_socket_one_gets_it() {
         let (winners, losers): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
         assert_eq!(winners.len(), 1);
         assert!(losers.iter().all(|lost| matches!(lost, Err(Error::AddressInUse(_)))), "{losers:?}");
-        // It is the one that clients find.
+        // Clients connect to that service.
         let winner = winners.into_iter().next().unwrap().unwrap();
         while let Some(_probe) = winner.accept().unwrap() {}
         talk(&winner, &address);
@@ -227,7 +228,7 @@ fn of_many_that_start_over_a_stale_socket_one_gets_it() {
 }
 
 #[test]
-fn a_folder_that_somebody_has_locked_does_not_keep_a_service_from_starting() {
+fn a_locked_folder_does_not_keep_a_service_from_starting() {
     let scratch = Scratch::new("locked");
     let address = scratch.address("sock");
     let folder = std::fs::File::open(address.as_path().unwrap().parent().unwrap()).unwrap();
@@ -236,7 +237,7 @@ fn a_folder_that_somebody_has_locked_does_not_keep_a_service_from_starting() {
 }
 
 #[test]
-fn nobody_can_connect_before_the_file_is_prepared() {
+fn no_client_can_connect_before_the_file_is_prepared() {
     let scratch = Scratch::new("prepared");
     let address = scratch.address("sock");
     let listener = Listener::bind_with(&address, |path| {
@@ -255,7 +256,8 @@ fn nobody_can_connect_before_the_file_is_prepared() {
 fn vsock_sockets_work_where_the_kernel_has_a_loopback() {
     skip(|| {
         let port = 0x4000_0000 | std::process::id();
-        // Context id -1 is every one this machine has; its own, 1, needs a loopback module.
+        // Context id -1 stands for every id of this machine. Its own id, 1, needs a loopback
+        // module.
         let listener = Listener::bind(&Address::Vsock { cid: u32::MAX, port })
             .map_err(|error| Skip(format!("no vsock loopback: {error}")))?;
         assert_eq!(listener.family(), Family::Vsock);

@@ -1,4 +1,4 @@
-//! Promises of the transport, one module each.
+//! Tests of the transport. Each module is one promise.
 
 mod back_pressure_and_bounds_hold;
 mod calls_over_a_socket;

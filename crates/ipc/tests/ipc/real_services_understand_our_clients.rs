@@ -1,5 +1,5 @@
-//! Our client against Perfetto's own service (`cargo xtask peers official`; without it these tests are skipped, and
-//! fail in CI).
+//! The client of this crate with Perfetto's own service (`cargo xtask peers official`). Without it
+//! these tests are skipped, and fail in CI.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -92,7 +92,7 @@ fn as_a_consumer_with(service: &Service) -> Result<(), Skip> {
     assert!(state.tracing_service_version.unwrap().starts_with(b"Perfetto v"));
     assert!(!client.call("GetTraceStats", b"", SOON).unwrap().success, "rejected without a session");
     assert!(!client.call("EnableTracing", b"\xff\xff\xff", SOON).unwrap().success, "does not parse");
-    // Never answered, and later calls are.
+    // This call is never answered, but later calls are.
     assert!(matches!(client.call("Flush", b"", Some(Duration::from_millis(20))), Err(Error::Timeout)));
     assert!(client.call("FreeBuffers", b"", SOON).unwrap().success);
     let wrong = BlockingClient::bind(service.stream(&service.consumer), "ProducerPort", LIMIT);
@@ -154,7 +154,8 @@ fn as_a_producer_that_gets_its_shared_memory_and_a_consumer_that_passes_a_file_w
     assert_eq!(instance.config.unwrap().name.unwrap().as_bytes(), b"esatto.test");
     let start: GetAsyncCommandResponse = producer.wait_reply(commands, SOON).unwrap().decode().unwrap();
     assert!(start.start_data_source.is_some());
-    // One flush at least; another if the machine is so slow that the service gets to write the file meanwhile.
+    // At least one flush. There is another one if the machine is so slow that the service writes
+    // the file meanwhile.
     let mut flushes = 0;
     loop {
         let command: GetAsyncCommandResponse = producer.wait_reply(commands, SOON).unwrap().decode().unwrap();
