@@ -73,11 +73,12 @@ fn mutations(tally: &mut Tally, _: &Skips) -> Result<(), String> {
 
 /// The models with more preemptions than for every change.
 fn loom(tally: &mut Tally, _: &Skips) -> Result<(), String> {
-    let mut cargo = crate::checks::loom("esatto-shm");
-    cargo.arg("models::");
     let bound = std::env::var("ESATTO_LOOM_PREEMPTIONS").unwrap_or_else(|_| "5".into());
-    cargo.env("LOOM_MAX_PREEMPTIONS", bound);
-    tally.add(libtest::run(&mut cargo, Run { label: "loom" })?);
+    for package in ["esatto-shm", "esatto-instances"] {
+        let mut cargo = crate::checks::loom(package);
+        cargo.arg("models::").env("LOOM_MAX_PREEMPTIONS", &bound);
+        tally.add(libtest::run(&mut cargo, Run { label: "loom" })?);
+    }
     Ok(())
 }
 

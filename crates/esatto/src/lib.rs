@@ -148,38 +148,32 @@
 )]
 
 mod backend;
-mod begun;
 mod callbacks;
 mod category;
 mod clock;
 mod connection;
 mod control_thread;
 pub mod data_source;
+mod destination;
 mod diagnostics;
 mod error;
 mod event;
-mod instance;
 pub mod interceptor;
 mod lifecycle;
 mod macros;
 mod name;
-mod order;
 mod os;
 mod process;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 pub mod producer;
 #[doc(hidden)]
-#[cfg(not(esatto_loom))]
 pub mod raw;
 mod record;
 mod sequence;
 mod session;
-mod sync;
-mod sys;
-mod thread;
+mod thread_gate;
 mod track_uuid;
 
-pub use begun::Begun;
 pub use category::Category;
 pub use clock::Clock;
 pub use connection::SocketRequest;
@@ -204,11 +198,10 @@ pub use name::Name;
 pub use process::{Builder, Tracing, trace_panics};
 #[cfg(feature = "in-process")]
 pub use process::{FileTrace, trace_from_env, trace_to_file};
-pub use record::{AsyncSlice, AsyncSlices, Driven, Lane, Lanes};
+pub use record::{AsyncSlice, AsyncSlices, Begun, Driven, Lane, Lanes, SliceGuard, empty_event, record, record_only};
 pub use session::{
     Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, Startup, StartupTracing, track_events,
 };
-pub use thread::{SliceGuard, empty_event, record, record_only};
 
 /// The messages of the protocol, for configurations and for fields that have no method of their
 /// own.
@@ -223,7 +216,7 @@ pub mod __private {
     pub use crate::event::Place;
     pub use crate::event::arg::arg;
     pub use crate::record::async_slice::{AsyncSite, call};
-    pub use crate::thread::{SliceGuard, record_enabled, record_enabled_as, record_plain};
+    pub use crate::record::{SliceGuard, record_enabled, record_enabled_as, record_plain};
 
     /// Returns the number of names, as a constant.
     #[must_use]

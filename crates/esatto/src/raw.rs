@@ -1,60 +1,72 @@
-//! What libraries that offer tracing to other languages stand on: trace points that consist of several calls, sequences that others write to, and
-//! categories with other rules. Not part of the interface: it changes with the C library that it is made for.
+//! Functions for libraries that offer tracing to other languages: trace points that consist of several
+//! calls, sequences that the caller writes to, and categories with other rules.
+//!
+//! Not part of the interface: it changes with the C library that it is made for.
+
+use esatto_instances::{MAX_INSTANCES, ThreadGate as _, ThreadTable as _};
 
 use crate::category::{Category, registry};
 use crate::event::{Arg, Site};
 use crate::os::process_info;
-use crate::sys::threads;
-use crate::{clock, instance, thread, track_uuid};
+use crate::record::trace_point::{self, ForeignTrack};
+use crate::record::{self, Threads};
+use crate::sequence::TRACK_EVENTS;
+use crate::thread_gate::Gate;
+use crate::{clock, track_uuid};
 
 pub use crate::category::{Foreign, Role};
 pub use crate::data_source::begin_end::{Open, begin, end};
 pub use crate::os::fork::{Guard, StaticMutex, StaticRwLock};
 pub use crate::sequence::Sequence;
 
-/// Enters a trace point and stays in it until [`leave`]; meanwhile all others of the thread do nothing. `false`: it is in one already, or about to end.
+/// Enters a trace point and stays in it until [`leave`]. Meanwhile all other trace points of the thread do
+/// nothing. Returns `false` if the thread is already in a trace point, or about to end.
 #[must_use]
 pub fn enter() -> bool {
-    threads::stay()
+    Threads::stay()
 }
 
-/// Leaves what [`enter`] entered.
+/// Leaves the trace point that [`enter`] entered.
 pub fn leave() {
-    threads::leave();
+    Threads::leave();
 }
 
-/// Whether a trace point of this thread would do something, as far as that is up to the thread.
+/// Returns whether the state of this thread allows trace points to record.
 #[must_use]
 pub fn is_open() -> bool {
-    threads::is_open()
+    Gate::is_open()
 }
 
-/// As long as the result lives, trace points of this thread do nothing: for while it holds locks that they take, and a signal handler may come.
+/// Keeps trace points of this thread from recording as long as the result lives. A thread needs it while it
+/// holds locks that trace points take, because a signal handler may trace.
 #[must_use]
 pub fn close() -> impl Sized {
-    threads::close()
+    Gate::close()
 }
 
-/// The sequence of track events of this thread, which has [entered](enter), for an instance. `None`: the instance has ended.
+/// Passes to `f` the sequence of track events that this thread, which has [entered](enter) a trace point, has
+/// for an instance. Returns `None` if the instance has ended.
 ///
-/// `recording` tells which instances record now what is to be written: another one may have come to the place.
+/// `recording` returns the instances that record the event now, because another instance may have come to the
+/// slot.
 pub fn sequence<R>(instance: usize, recording: &dyn Fn() -> u32, f: impl FnOnce(&mut Sequence) -> R) -> Option<R> {
-    threads::with_stayed(|thread| thread.sequence_for(instance, recording).map(f)).flatten()
+    Threads::with_stayed(|thread| thread.sequence(instance, recording).map(f)).flatten()
 }
 
-/// Records in these instances, which the category of the site was seen to be on in. Becomes code of the caller: without arguments it is less.
+/// Records an event in these instances, for which the category of the site was loaded as enabled. Becomes code
+/// of the caller, which is small without arguments.
 #[inline(always)]
 pub fn record_in(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
-    thread::record_here(instances, site, args)
+    trace_point::record_event(instances, site, args)
 }
 
-/// Records in those instances of which `recording` says that they want it.
+/// Records an event in the instances that `recording` returns.
 pub fn record_for(recording: &dyn Fn() -> u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
-    thread::record_for(recording, site, args)
+    trace_point::record_for(recording, site, args)
 }
 
-/// As [`record_for`], on a track with this id, which is among the arguments: `describe` writes what is to be known of it, and says that it
-/// [was seen](Sequence::track_seen), where that was not done before.
+/// As [`record_for`], on a track with this id, which is among the arguments. If the sequence does not know the
+/// track, `describe` writes its description and calls [`Sequence::track_seen`].
 #[inline]
 pub fn record_on(
     uuid: u64,
@@ -63,21 +75,21 @@ pub fn record_on(
     site: &'static Site,
     args: &mut [Arg<'_>],
 ) -> u32 {
-    threads::run(thread::TrackedEvent { site, args, uuid, recording, describe }).unwrap_or(0)
+    trace_point::record_event_for(recording, site, args, Some(ForeignTrack { uuid, describe }))
 }
 
-/// Hands what this thread has recorded to the service.
+/// Hands the chunks of this thread to the service.
 pub fn flush() {
-    thread::flush();
+    record::flush();
 }
 
-/// How many forks made this process out of the first one that traced.
+/// Returns the number of forks between the first process that traced and this one.
 #[must_use]
 pub fn forks() -> u32 {
     crate::os::fork::Generation::current().number()
 }
 
-/// Has a function called in the children of forks from now on, on their thread, where all that records is off. One for the whole process.
+/// Sets the one function that children of forks call, on their thread, with all recording off.
 pub fn in_child(function: fn()) {
     crate::os::fork::in_child(function);
 }
@@ -87,57 +99,59 @@ pub fn register(category: &'static Category) -> bool {
     registry::register_quietly(&[category])
 }
 
-/// Takes a category out of the list, in which nobody traces any more.
+/// Removes a category that no trace point uses any more.
 pub fn unregister(category: &'static Category) {
     registry::remove(category);
 }
 
-/// Tells services of the categories.
+/// Tells services the registered categories.
 pub fn publish() {
     registry::publish();
 }
 
-/// The track of the process.
+/// Returns the id of the process's track.
 #[must_use]
 pub fn process_uuid() -> u64 {
     track_uuid::process_uuid()
 }
 
-/// The number of the calling thread as the system has it.
+/// Returns the system's number of the calling thread.
 #[must_use]
 pub fn tid() -> u32 {
     process_info::tid()
 }
 
-/// 64-bit FNV-1a.
+/// Returns the 64-bit FNV-1a hash.
 #[must_use]
 pub const fn fnv(bytes: &[u8]) -> u64 {
     track_uuid::fnv(bytes)
 }
 
-/// The time, in the clock of timestamps.
+/// Returns the time, in the clock of timestamps.
 #[must_use]
 #[inline]
 pub fn now_ns() -> u64 {
     clock::now_ns()
 }
 
-/// The number of the clock of timestamps.
+/// Returns the number of the clock of timestamps.
 #[must_use]
 pub fn clock_id() -> u32 {
     clock::trace_clock_id()
 }
 
-/// Whether the configuration of an instance enables a category that is not registered, by the rules of the C library. Takes a lock.
+/// Returns whether the configuration of an instance enables a category that is not registered, by the rules of
+/// the C library. Takes a lock.
 #[must_use]
 pub fn is_enabled(instance: usize, name: &str, tags: &[&str]) -> bool {
-    instance < instance::MAX_INSTANCES
-        && instance::get(instance)
+    instance < MAX_INSTANCES
+        && TRACK_EVENTS
+            .get(instance)
             .1
             .is_some_and(|instance| crate::category::selection::enables_foreign(&instance.config, name, tags))
 }
 
-/// Lets a service inside of this process that starts later count its producers to a machine with this number.
+/// Sets the machine number of a service inside of this process that starts later.
 pub fn set_machine_id(machine_id: u32) {
     #[cfg(feature = "in-process")]
     crate::connection::set_machine_id(machine_id);

@@ -4,7 +4,8 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(missing_docs, reason = "tests")]
 
-mod filter;
+#[path = "../../instances/tests/seccomp/mod.rs"]
+mod seccomp;
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -94,7 +95,7 @@ fn threads_trace_on_and_nothing_is_lost() {
         });
         have_traced.wait();
         session.flush(None).wait().expect("flushes");
-        filter::lose_membarrier();
+        seccomp::lose_membarrier();
         is_lost.store(true, Ordering::SeqCst);
         for _ in 0..FLUSHES {
             session.flush(None).wait().expect("flushes");

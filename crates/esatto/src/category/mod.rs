@@ -5,9 +5,10 @@
 //! first trace point that sees it to a slow path, where the category registers itself; so categories need not be
 //! announced, but those that are ([`Builder::categories`](crate::Builder::categories)) can be listed by the service before they are first used.
 
-use crate::instance::Recording;
+use esatto_instances::{Recording, ThreadGate as _};
+
 use crate::name::Name;
-use crate::sys::threads;
+use crate::thread_gate::Gate;
 
 mod dynamic;
 mod foreign;
@@ -158,7 +159,7 @@ impl Category {
     #[inline(always)]
     #[must_use]
     pub fn is_enabled(&'static self) -> bool {
-        let state = self.state.glance();
+        let state = self.state.peek();
         if state == 0 {
             return false;
         }
@@ -171,7 +172,7 @@ impl Category {
     #[inline(always)]
     #[must_use]
     pub fn may_be_enabled(&'static self) -> bool {
-        let maybe = self.state.glance() != 0;
+        let maybe = self.state.peek() != 0;
         if maybe {
             unlikely();
         }
@@ -187,7 +188,7 @@ impl Category {
     /// As [`instances`](Self::instances). `None`: the category is not registered.
     #[inline(always)]
     pub(crate) fn known_instances(&self) -> Option<u32> {
-        let state = self.state.see();
+        let state = self.state.load();
         (state & UNREGISTERED == 0).then_some(state)
     }
 
@@ -195,7 +196,7 @@ impl Category {
     #[inline(never)]
     fn register(&'static self) -> bool {
         // Where a trace point would do nothing, the category waits for one that would.
-        if !threads::is_open() {
+        if !Gate::is_open() {
             return false;
         }
         registry::register(&[self]);
@@ -207,7 +208,7 @@ impl Category {
     #[inline]
     #[must_use]
     pub fn instances(&self) -> u32 {
-        self.state.see() & !UNREGISTERED
+        self.state.load() & !UNREGISTERED
     }
 
     /// Replaces the whole state; only the registry does, under its lock.

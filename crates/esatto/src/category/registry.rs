@@ -8,10 +8,11 @@ use esatto_schema::TrackEventConfig;
 
 use esatto_map::Set;
 
+use esatto_instances::{MAX_INSTANCES, ThreadGate as _};
+
 use super::{Category, Foreign, selection};
 use crate::control_thread;
-use crate::instance::MAX_INSTANCES;
-use crate::sys::threads::{self, Closed};
+use crate::thread_gate::{Closed, Gate};
 
 #[derive(Debug)]
 struct Registry {
@@ -42,7 +43,7 @@ struct Locked {
 }
 
 fn lock() -> Locked {
-    let closed = threads::close();
+    let closed = Gate::close();
     Locked { registry: REGISTRY.lock().unwrap_or_else(PoisonError::into_inner), _closed: closed }
 }
 

@@ -2,8 +2,10 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use esatto_instances::ThreadGate as _;
+
 use crate::os::Waker;
-use crate::sys::threads::{self, Closed};
+use crate::thread_gate::{Closed, Gate};
 
 /// The queue, and how to wake the thread that takes commands. `None` when it takes no more.
 pub(super) struct Mailbox<C>(Mutex<Option<Open<C>>>);
@@ -55,7 +57,7 @@ impl<C> Mailbox<C> {
     /// Locks. Meanwhile this thread is closed to trace points, because a signal handler that
     /// registers a category takes this lock.
     fn lock(&self) -> Locked<'_, C> {
-        let closed = threads::close();
+        let closed = Gate::close();
         Locked { open: self.0.lock().unwrap_or_else(PoisonError::into_inner), _closed: closed }
     }
 }

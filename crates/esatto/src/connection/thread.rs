@@ -114,7 +114,7 @@ impl Control {
         for source in crate::data_source::registered() {
             source.tickets().into_iter().for_each(|ticket| source.end(ticket));
         }
-        crate::thread::flush_all();
+        crate::record::flush_all();
         if let Some(service) = &mut self.in_process {
             service.complete_files();
         }
@@ -194,7 +194,7 @@ impl Control {
             Completion::Told => {}
             Completion::Stopped { source, ticket } => {
                 // Includes the last packets that threads have written for it.
-                crate::thread::flush_all();
+                crate::record::flush_all();
                 source.end(ticket);
                 for producer in &mut self.producers {
                     producer.producer().ended(ticket);

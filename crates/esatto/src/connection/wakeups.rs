@@ -13,7 +13,7 @@
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::thread;
+use crate::record;
 
 /// The time between two collections while there are chunks, by default.
 pub(crate) const COLLECTION_INTERVAL: Duration = Duration::from_millis(5);
@@ -103,7 +103,7 @@ impl Pace {
         self.last_reclaim = Some(now);
         // Before the look: chunks that become scarce during it cause another look.
         let scarcity = SCARCITY.swap(ENOUGH, Ordering::Relaxed);
-        let all_idle = thread::reclaim(scarcity == EXHAUSTED);
+        let all_idle = record::reclaim(scarcity == EXHAUSTED);
         // Threads that have traced since the last look may sleep from now on. One more look finds
         // them.
         self.reclaim_at = (!all_idle && scarcity != ENOUGH).then(|| now + RECLAIM_INTERVAL);

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use esatto_instances::Ticket;
 use esatto_shm::ExhaustedPolicy;
 
 use super::{Done, Flush};
 use crate::backend::Backend;
-use crate::instance::{Destination, Ticket};
+use crate::destination::Destination;
 
 /// A registered data source. The methods about instances are called on the control thread, except
 /// [`close`](Self::close). None of them panics.

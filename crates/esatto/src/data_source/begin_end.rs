@@ -1,11 +1,12 @@
 //! Trace points that consist of several calls, for [`crate::raw`].
 
+use esatto_instances::ThreadTable as _;
 use esatto_shm::TraceWriter;
 
 use super::{DataSource, Source};
-use crate::sys::threads;
+use crate::record::Threads;
 
-/// What a thread has for one instance.
+/// Writer and state that a thread has for one instance.
 #[derive(Debug)]
 pub struct Open<'a, T: DataSource> {
     /// Writes packets.
@@ -14,16 +15,17 @@ pub struct Open<'a, T: DataSource> {
     pub thread_state: &'a mut T::ThreadState,
     /// See [`Context::incremental_state`](crate::Context::incremental_state).
     pub incremental_state: &'a mut T::IncrementalState,
-    /// Whether what is begun has to be [ended](end).
+    /// The caller has to call [`end`].
     pub has_end: bool,
 }
 
-/// Begins the part of a trace point that is for one instance, in a thread that [entered](crate::raw::enter). `None`: the instance has ended.
+/// Begins the part of a trace point that is for one instance, in a thread that has [entered](crate::raw::enter)
+/// a trace point. Returns `None` if the instance has ended.
 pub fn begin<T: DataSource, R>(source: &'static Source<T>, slot: usize, f: impl FnOnce(Open<'_, T>) -> R) -> Option<R> {
-    threads::with_stayed(|thread| {
-        let writer = thread.sources().writer(source, source.index(), slot)?;
+    Threads::with_stayed(|thread| {
+        let writer = thread.sources().writer(source.table(), source.index(), slot)?;
         writer.begin();
-        // As if it had ended already: mostly nothing else is left to be done then.
+        // Does here what `end` does, so that most callers need not call it.
         writer.state_is_new = false;
         Some(f(Open {
             packets: &mut writer.packets,
@@ -35,10 +37,10 @@ pub fn begin<T: DataSource, R>(source: &'static Source<T>, slot: usize, f: impl 
     .flatten()
 }
 
-/// Ends what [`begin`] began, where that [has to be](Open::has_end).
+/// Ends the part that [`begin`] began, if [`Open::has_end`] asks for it.
 pub fn end<T: DataSource>(source: &'static Source<T>, slot: usize) {
-    threads::with_stayed(|thread| {
-        if let Some(writer) = thread.sources_as_they_are().existing(source, source.index(), slot) {
+    Threads::with_stayed(|thread| {
+        if let Some(writer) = thread.sources_as_they_are().existing_writer(source.table(), source.index(), slot) {
             writer.end();
         }
     });

@@ -7,7 +7,7 @@ use esatto_schema::TracePacketWriter;
 use esatto_shm::{Packet, TraceWriter};
 
 use super::DataSource;
-use super::writers::Writer;
+use super::writer::Writer;
 use crate::clock;
 
 /// One instance, in a trace point: the sequence of packets that this thread writes for it, and its

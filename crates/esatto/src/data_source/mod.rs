@@ -55,16 +55,16 @@
 //! The contract is `docs/spec/client-library.md` §§5-10.
 
 mod any_source;
-#[cfg(not(esatto_loom))]
 pub(crate) mod begin_end;
 mod config;
 mod context;
+mod instances;
 mod registry;
 pub(crate) mod session_observer;
 mod source;
 mod stop_and_flush;
 mod track_event;
-mod writers;
+mod writer;
 
 pub(crate) use any_source::{AnySource, Assignment, HeldInstances};
 pub(crate) use config::canonical;
@@ -75,4 +75,3 @@ pub use source::{BufferExhausted, DataSource, Setup, Source};
 pub use stop_and_flush::{CloneTarget, Flush, FlushInitiator, FlushReason, Stop};
 pub(crate) use stop_and_flush::{Completion, Done, send_completions_by};
 pub(crate) use track_event::set_buffer_exhausted;
-pub(crate) use writers::Writers;

@@ -4,19 +4,21 @@ use core::fmt;
 use core::panic::AssertUnwindSafe;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::panic::catch_unwind;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use esatto_instances::{HeldSlots, MAX_INSTANCES, Recording, ThreadGate as _, ThreadTable as _, Ticket};
 use esatto_protozero::Owned;
 use esatto_schema::{DataSourceConfigReader, DataSourceDescriptor, data_source_config};
 use esatto_shm::ExhaustedPolicy;
 
+use super::instances::{Instance, Instances};
 use super::{AnySource, Assignment, Context, Done, Flush, HeldInstances, SourceConfig, Stop, canonical, registry};
 use crate::backend::Backend;
 use crate::error::Error;
-use crate::instance::{Destination, HeldSlots, MAX_INSTANCES, Recording, Slots, Ticket};
 use crate::os::fork::StaticMutex;
-use crate::sys::threads;
-use crate::{control_thread, thread, track_uuid};
+use crate::record::Threads;
+use crate::thread_gate::Gate;
+use crate::{control_thread, track_uuid};
 
 /// Callbacks of a data source for the life of an instance; the value is the state of one instance.
 ///
@@ -187,11 +189,9 @@ impl BufferExhausted {
 /// # Ok::<(), esatto::Error>(())
 /// ```
 pub struct Source<T: DataSource> {
-    /// The instances that record, one bit each.
-    enabled: Recording,
+    instances: Instances<T>,
     /// The index of the threads' writers; `UNREGISTERED` before registration.
     index: AtomicU32,
-    slots: Slots<Instance<T>>,
     name: &'static str,
     exhausted: BufferExhausted,
     exhausted_from_config: bool,
@@ -210,31 +210,13 @@ struct Registration {
     version: u64,
 }
 
-/// An instance that a session has made.
-pub(super) struct Instance<T> {
-    pub(super) destination: Destination,
-    /// `None` after the end of the instance.
-    object: Mutex<Option<Arc<T>>>,
-}
-
-impl<T> Instance<T> {
-    pub(super) fn object(&self) -> Option<Arc<T>> {
-        self.lock().clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<T>>> {
-        self.object.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl<T: DataSource> Source<T> {
     /// Declares a data source with the name that configs use, such as `com.example.samples`.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {
-            enabled: Recording::new(0),
+            instances: Instances::new(),
             index: AtomicU32::new(UNREGISTERED),
-            slots: Slots::new(),
             name,
             exhausted: BufferExhausted::Drop,
             exhausted_from_config: false,
@@ -350,7 +332,7 @@ impl<T: DataSource> Source<T> {
     #[inline(always)]
     #[must_use]
     pub fn is_enabled(&self) -> bool {
-        self.enabled.glance() != 0
+        self.instances.recording.peek() != 0
     }
 
     /// Calls `body` once for each instance that records; each call writes into a sequence of
@@ -367,23 +349,23 @@ impl<T: DataSource> Source<T> {
 
     #[inline(never)]
     fn trace_enabled(&'static self, body: &mut dyn FnMut(&mut Context<'_, T>)) {
-        thread::with_sources(|writers| {
-            let mut instances = self.enabled.see();
-            let index = self.index.load(Ordering::Acquire) as usize;
-            while instances != 0 {
-                let slot = instances.trailing_zeros() as usize;
-                instances &= instances - 1;
-                if let Some(writer) = writers.writer(self, index, slot) {
-                    writer.trace(body);
-                }
+        let Some(mut thread) = Threads::enter() else { return };
+        let writers = thread.sources();
+        let mut instances = self.instances.recording.load();
+        let index = self.index.load(Ordering::Acquire) as usize;
+        while instances != 0 {
+            let slot = instances.trailing_zeros() as usize;
+            instances &= instances - 1;
+            if let Some(writer) = writers.writer(&self.instances, index, slot) {
+                writer.trace(body);
             }
-        });
+        }
     }
 
     /// The instances there are, with their numbers; for other threads than those that trace.
     /// Instances that end meanwhile live on until what is returned is dropped. Takes locks.
     pub fn instances(&self) -> impl Iterator<Item = (usize, Arc<T>)> + '_ {
-        (0..MAX_INSTANCES).filter_map(|slot| Some((slot, self.slots.get(slot).1?.object()?)))
+        (0..MAX_INSTANCES).filter_map(|slot| Some((slot, self.instances.slots.get(slot).1?.object()?)))
     }
 
     /// The instance with a number, if there is one. Takes locks.
@@ -392,13 +374,13 @@ impl<T: DataSource> Source<T> {
         if slot >= MAX_INSTANCES {
             return None;
         }
-        self.slots.get(slot).1?.object()
+        self.instances.slots.get(slot).1?.object()
     }
 
     /// The instances that record, one bit each.
     #[doc(hidden)]
     pub fn recording(&self) -> u32 {
-        self.enabled.see()
+        self.instances.recording.load()
     }
 
     /// Where threads keep their writers. Of a source that is registered.
@@ -413,13 +395,8 @@ impl<T: DataSource> Source<T> {
         self.refused.load(Ordering::Relaxed)
     }
 
-    pub(super) const fn slots(&self) -> &Slots<Instance<T>> {
-        &self.slots
-    }
-
-    /// Whether an instance that was found in its slot has started.
-    pub(super) fn has_started(&self, slot: usize) -> bool {
-        self.enabled.see() & 1 << slot != 0
+    pub(super) const fn table(&self) -> &Instances<T> {
+        &self.instances
     }
 
     fn check_name(&self, descriptor: &DataSourceDescriptor) -> Result<(), Error> {
@@ -468,7 +445,7 @@ impl<T: DataSource> Source<T> {
 
     /// Calls back, if the instance is still there. A panic must not take the control thread along.
     fn with(&self, ticket: Ticket, call: impl FnOnce(&T)) {
-        if let Some(object) = self.slots.redeem(ticket).and_then(|instance| instance.object()) {
+        if let Some(object) = self.instances.slots.redeem(ticket).and_then(|instance| instance.object()) {
             let _ = catch_unwind(AssertUnwindSafe(|| call(&object)));
         }
     }
@@ -493,26 +470,27 @@ impl<T: DataSource> AnySource for Source<T> {
     }
 
     fn setup(&'static self, assignment: Assignment) -> Option<Ticket> {
-        let free = if self.single && !self.slots.is_empty() { None } else { self.slots.free_slot() };
+        let free =
+            if self.single && !self.instances.slots.is_empty() { None } else { self.instances.slots.free_slot() };
         let made = free.and_then(|slot| Some((slot, self.make(slot, &assignment)?)));
         let Some((slot, object)) = made else {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return None;
         };
-        let instance = Instance { destination: assignment.destination, object: Mutex::new(Some(Arc::new(object))) };
-        Some(self.slots.occupy(slot, Arc::new(instance)))
+        let instance = Instance::new(assignment.destination, Arc::new(object));
+        Some(self.instances.slots.occupy(slot, Arc::new(instance)))
     }
 
     fn start(&self, ticket: Ticket) {
-        if let Some(instance) = self.slots.redeem(ticket) {
+        if let Some(instance) = self.instances.slots.redeem(ticket) {
             instance.destination.begin();
         }
-        self.enabled.start(ticket.slot);
+        self.instances.recording.start(ticket.slot);
         self.with(ticket, T::start);
     }
 
     fn stop(&self, ticket: Ticket, done: Done) {
-        if let Some(instance) = self.slots.redeem(ticket) {
+        if let Some(instance) = self.instances.slots.redeem(ticket) {
             instance.destination.end();
         }
         self.with(ticket, |object| object.stop(Stop::new(ticket.slot, done)));
@@ -520,13 +498,13 @@ impl<T: DataSource> AnySource for Source<T> {
 
     fn close(&self, ticket: Ticket) {
         // A handler's trace point would wait for the slot.
-        let _closed = threads::close();
-        self.slots.close(ticket, || self.enabled.stop(ticket.slot));
+        let _closed = Gate::close();
+        self.instances.slots.close(ticket, || self.instances.recording.stop(ticket.slot));
     }
 
     fn end(&self, ticket: Ticket) {
-        if let Some(instance) = self.slots.vacate(ticket, || self.enabled.stop(ticket.slot)) {
-            let object = instance.lock().take();
+        if let Some(instance) = self.instances.slots.vacate(ticket, || self.instances.recording.stop(ticket.slot)) {
+            let object = instance.take_object();
             let end = || object.as_ref().inspect(|object| object.ended());
             let _ = catch_unwind(AssertUnwindSafe(end));
             let _ = catch_unwind(AssertUnwindSafe(|| drop(object)));
@@ -534,11 +512,11 @@ impl<T: DataSource> AnySource for Source<T> {
     }
 
     fn tickets(&self) -> Vec<Ticket> {
-        self.slots.tickets()
+        self.instances.slots.tickets()
     }
 
     fn hold(&'static self) -> Box<dyn HeldInstances> {
-        Box::new(HeldSource { enabled: &self.enabled, slots: self.slots.hold() })
+        Box::new(HeldSource { recording: &self.instances.recording, slots: self.instances.slots.hold() })
     }
 
     fn flush(&self, ticket: Ticket, flush: Flush) {
@@ -549,7 +527,7 @@ impl<T: DataSource> AnySource for Source<T> {
 
     fn clear_incremental_state(&self, ticket: Ticket) {
         self.with(ticket, T::will_clear_incremental_state);
-        self.slots.clear_incremental_state(ticket);
+        self.instances.slots.clear_incremental_state(ticket);
     }
 
     fn can_adopt(&self, startup: &[u8], session: &[u8]) -> bool {
@@ -557,26 +535,29 @@ impl<T: DataSource> AnySource for Source<T> {
     }
 
     fn adopt(&self, ticket: Ticket, buffer: u16, policy: ExhaustedPolicy) {
-        if let Some(instance) = self.slots.redeem(ticket) {
+        if let Some(instance) = self.instances.slots.redeem(ticket) {
             instance.destination.adopt(buffer, policy);
         }
     }
 }
 
 struct HeldSource<T: DataSource> {
-    enabled: &'static Recording,
+    recording: &'static Recording,
     slots: HeldSlots<'static, Instance<T>>,
 }
 
 impl<T: DataSource> HeldInstances for HeldSource<T> {
     fn forget(&mut self) {
-        self.enabled.set(0);
+        self.recording.set(0);
         self.slots.forget();
     }
 }
 
 impl<T: DataSource> fmt::Debug for Source<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source").field("name", &self.name).field("enabled", &self.enabled).finish_non_exhaustive()
+        f.debug_struct("Source")
+            .field("name", &self.name)
+            .field("recording", &self.instances.recording)
+            .finish_non_exhaustive()
     }
 }

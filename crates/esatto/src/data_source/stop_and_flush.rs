@@ -4,8 +4,9 @@ use core::fmt;
 use core::mem;
 use std::sync::{Arc, OnceLock};
 
+use esatto_instances::Ticket;
+
 use super::AnySource;
-use crate::instance::Ticket;
 
 /// The end of an instance, which a data source may delay.
 ///

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use esatto_instances::{HeldSlots, Ticket};
 use esatto_map::Set;
 use esatto_protozero::Owned;
 use esatto_schema::{
@@ -12,7 +13,7 @@ use esatto_shm::ExhaustedPolicy;
 
 use super::{AnySource, Assignment, BufferExhausted, Done, Flush, HeldInstances, session_observer};
 use crate::category::registry;
-use crate::instance::{HeldSlots, Instance, Options, TRACK_EVENTS, Ticket};
+use crate::sequence::{Instance, Options, TRACK_EVENTS};
 use crate::track_uuid;
 
 /// Name of the data source of track events.

@@ -16,23 +16,26 @@
 use core::cell::RefCell;
 use std::sync::Once;
 
+use esatto_instances::{HeldThreads, ThreadGate as _, ThreadTable as _};
+
 use crate::category::{self, registry};
 use crate::connection::{self, Pause};
 use crate::data_source::{self, session_observer};
 use crate::event::track::announcement;
 use crate::os::fork::{Generation, Locked};
 use crate::os::{self, process_info};
-use crate::sys::{self, threads};
+use crate::record::Threads;
+use crate::thread_gate::{Closed, Gate};
 use crate::{clock, diagnostics, interceptor, name, track_uuid};
 
 /// Everything that is locked while the process forks. Dropped from top to bottom.
 struct Held {
-    threads: threads::Held,
+    threads: HeldThreads<Threads>,
     registry: registry::Held,
     sources: data_source::HeldSources,
     _others: Vec<Box<dyn Locked>>,
     pause: Pause,
-    _closed: threads::Closed,
+    _closed: Closed,
 }
 
 thread_local! {
@@ -46,7 +49,7 @@ pub(crate) fn watch() {
     WATCH.call_once(|| {
         // Now, for what is half initialised in a fork stays so in the child.
         process_info::ask_command_line();
-        sys::ask_for_barrier();
+        esatto_instances::register_barrier();
         os::fork::watch(before, after_in_parent, after_in_child);
     });
 }
@@ -58,7 +61,7 @@ fn before() {
 impl Held {
     /// None of these is ever taken by whom has another of them, but for what the pause keeps, and for statics.
     fn lock() -> Self {
-        let closed = threads::close();
+        let closed = Gate::close();
         let pause = connection::pause();
         let others: Vec<Box<dyn Locked>> = vec![
             // First: who registers a data source, which is such a static, takes the list of data sources then.
@@ -75,7 +78,7 @@ impl Held {
         Self {
             sources: data_source::hold_for_fork(),
             registry: registry::hold_for_fork(),
-            threads: threads::hold_for_fork(),
+            threads: Threads::hold_for_fork(),
             _others: others,
             pause,
             _closed: closed,
@@ -97,7 +100,7 @@ fn after_in_child() {
     held.pause.forget_thread();
     os::fork::copy_memory();
     os::fork::close_descriptors();
-    held.threads.abandon();
+    held.threads.forget();
     held.registry.forget_instances();
     held.sources.forget_instances();
     track_uuid::forget_process();

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::connection::{self, Command};
-use crate::{control_thread, thread};
+use crate::{control_thread, record};
 
 /// How long the end of the process, or of a [`Tracing`](crate::Tracing), may wait for the service.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub(crate) fn flush(timeout: Duration) -> bool {
         return false;
     }
     let deadline = Instant::now() + timeout;
-    thread::flush_all();
+    record::flush_all();
     let Some(control) = connection::handle() else { return false };
     // One answer per service.
     let (answer, answers) = connection::answers();

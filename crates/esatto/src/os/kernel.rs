@@ -65,21 +65,6 @@ pub(crate) fn effective_uid() -> u32 {
     geteuid()
 }
 
-/// Asks for barriers on all threads of this process to be available.
-pub(crate) fn register_barrier() -> bool {
-    membarrier(raw::membarrier_cmd::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)
-}
-
-/// A full barrier on each thread of this process that runs, if that was asked for before.
-pub(crate) fn barrier() -> bool {
-    membarrier(raw::membarrier_cmd::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
-}
-
-fn membarrier(command: raw::membarrier_cmd) -> bool {
-    // SAFETY: takes three `int`s, and touches no memory.
-    unsafe { syscall(raw::__NR_membarrier as c_long, command as c_int, 0 as c_int, 0 as c_int) == 0 }
-}
-
 /// A counter that is readable when it is not 0; close-on-exec and not blocking.
 pub(crate) fn eventfd() -> Result<OwnedFd> {
     own(make_eventfd(0, (raw::EFD_CLOEXEC | raw::EFD_NONBLOCK) as c_int))

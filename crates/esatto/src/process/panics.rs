@@ -7,7 +7,7 @@ use std::sync::Once;
 use crate::category::Category;
 use crate::event::{Arg, Event, Kind, Location, LogPriority, Site};
 use crate::name::Name;
-use crate::thread;
+use crate::record::{flush, record};
 
 static PANICS: Category = Category::new("panic").with_description("Panics of the program");
 
@@ -31,13 +31,13 @@ pub fn trace_panics() {
     INSTALLED.call_once(|| {
         let next = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            record(info);
+            record_panic(info);
             next(info);
         }));
     });
 }
 
-fn record(info: &PanicHookInfo<'_>) {
+fn record_panic(info: &PanicHookInfo<'_>) {
     static NAMES: [Name; 1] = [Name::new("message")];
     static SITE: Site = Site::new(&PANICS, Kind::Instant, Some("panic"), &NAMES);
     // A second panic inside a hook would abort the process.
@@ -49,8 +49,8 @@ fn record(info: &PanicHookInfo<'_>) {
         let message = message(info);
         let location = info.location().map(Location::from);
         let mut log = |event: &mut Event<'_>| event.log(LogPriority::Fatal, message, location);
-        thread::record(&SITE, &mut [Arg::Str(message), Arg::With(&mut log)]);
-        thread::flush();
+        record(&SITE, &mut [Arg::Str(message), Arg::With(&mut log)]);
+        flush();
     }
     RECORDING.set(false);
 }

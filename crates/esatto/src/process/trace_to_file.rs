@@ -11,7 +11,7 @@ use super::connect::Tracing;
 use crate::error::{Error, ErrorKind};
 use crate::os::fork::StaticMutex;
 use crate::session::{Backend, Session, SessionConfig};
-use crate::{diagnostics, thread};
+use crate::{diagnostics, record};
 
 /// Names the file, or switches off the file that the program has chosen.
 const FILE_VARIABLE: &str = "ESATTO_TRACE";
@@ -247,7 +247,7 @@ fn stop(live: Live) -> Result<(), Error> {
         core::mem::forget(live.session);
         return Ok(());
     }
-    thread::flush_all();
+    record::flush_all();
     live.session.stop_recording().wait_timeout(PATIENCE)
 }
 

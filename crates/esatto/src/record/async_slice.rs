@@ -10,12 +10,13 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+use super::Begun;
 use super::lanes::{Lane, Lanes};
-use crate::begun::Begun;
+use super::slice::{SliceGuard, end_begun};
+use super::trace_point::{record_enabled, record_only};
 use crate::category::Category;
 use crate::event::track::Track;
 use crate::event::{Arg, Event, Flow, Kind, Site};
-use crate::thread::{self, SliceGuard};
 
 /// The slices that an [`AsyncSlice`] consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -122,7 +123,7 @@ impl AsyncSlice {
         let Self { site, slices, recorded } = self;
         let recorded = recorded.get_or_insert_with(|| Recorded::new(site, *slices));
         recorded.begin_lifetime(site);
-        if slices.has_polls() { thread::record_enabled(&site.begin, &mut [Arg::Flow(recorded.flow.id())]) } else { 0 }
+        if slices.has_polls() { record_enabled(&site.begin, &mut [Arg::Flow(recorded.flow.id())]) } else { 0 }
     }
 
     /// Runs a pinned future inside the slices. They end when the slice is dropped, or with
@@ -182,14 +183,14 @@ impl Recorded {
         let missing = self.begun.missing(site.category());
         if missing != 0 {
             let args = &mut [Arg::Track(lane.track()), Arg::Flow(self.flow.id())];
-            self.begun.add(|| thread::record_only(missing, &site.begin, args));
+            self.begun.add(|| record_only(missing, &site.begin, args));
         }
     }
 
     #[inline(never)]
     fn end_lifetime(self, site: &'static AsyncSite, body: Option<&mut dyn FnMut(&mut Event<'_>)>) {
         let Some(lane) = &self.lane else { return };
-        thread::end_begun(site.category(), self.begun, lane.track(), body);
+        end_begun(site.category(), self.begun, lane.track(), body);
         // From here on the lane may have another user.
     }
 }

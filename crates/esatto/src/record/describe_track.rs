@@ -1,7 +1,11 @@
 //! Descriptions of tracks that the program asks for.
 
+use esatto_instances::{ThreadTable as _, TracePoint};
+
+use super::Threads;
+use crate::clock;
 use crate::event::track::{Track, announcement};
-use crate::thread;
+use crate::sequence::{Sequence, TRACK_EVENTS};
 
 impl Track {
     /// Describes the track in all sessions that run, whether anything happens on it or not. Takes effect for the names of threads and processes,
@@ -19,6 +23,24 @@ impl Track {
         if self.is_process_or_thread() {
             announcement::announce(self);
         }
-        thread::describe(self);
+        if let Some(mut thread) = Threads::enter() {
+            thread.record(TRACK_EVENTS.occupied(), &mut Description { track: self, now: clock::now_ns() });
+        }
+    }
+}
+
+/// Description of a track, which all sessions record.
+struct Description<'t> {
+    track: &'t Track,
+    now: u64,
+}
+
+impl TracePoint<Sequence> for Description<'_> {
+    fn recording(&self) -> impl Fn() -> u32 {
+        || TRACK_EVENTS.occupied()
+    }
+
+    fn write(&mut self, sequence: &mut Sequence) {
+        sequence.describe_again(self.track, self.now);
     }
 }

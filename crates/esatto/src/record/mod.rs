@@ -1,8 +1,17 @@
-//! What the macros call for things that take time in pieces.
+//! Functions that trace points call: the way of events, and slices.
 
 pub(crate) mod async_slice;
 mod describe_track;
 mod lanes;
+mod open_slice;
+mod slice;
+mod threads;
+pub(crate) mod trace_point;
 
 pub use async_slice::{AsyncSlice, AsyncSlices, Driven};
 pub use lanes::{Lane, Lanes};
+pub use open_slice::Begun;
+pub use slice::SliceGuard;
+pub use threads::empty_event;
+pub(crate) use threads::{Threads, flush, flush_all, reclaim};
+pub use trace_point::{record, record_enabled, record_enabled_as, record_only, record_plain};

@@ -109,7 +109,7 @@ impl Sequence {
             self.sites.check_and_set(number);
         }
         if self.options.intercepted {
-            self.flush();
+            self.writer.flush();
         }
     }
 

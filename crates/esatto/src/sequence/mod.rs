@@ -5,10 +5,12 @@ mod fast_path;
 mod foreign_writer;
 mod full_path;
 mod incremental_counters;
+mod instance;
 
 use core::hash::{BuildHasherDefault, Hasher};
 use std::collections::HashSet;
 
+use esatto_instances::{InstanceWriter, Slots};
 use esatto_protozero::Message;
 use esatto_schema::{
     ClockSnapshotWriter, TracePacketWriter, TrackDescriptorWriter, counter_descriptor::BuiltinCounterType, trace_packet,
@@ -18,11 +20,12 @@ use esatto_shm::TraceWriter;
 use crate::event::timestamp::Anchor;
 use crate::event::track::{Track, announcement};
 use crate::event::{AnnotationNames, Arg, Site};
-use crate::instance::{Instance, Options, Stamp};
 use crate::name::Announced;
 use crate::os::process_info::{self, Pid};
 use crate::{clock, track_uuid};
 use incremental_counters::{Counters, THREAD_TIME, THREAD_TIME_NAME};
+pub(crate) use instance::TRACK_EVENTS;
+pub(crate) use instance::{Instance, Options};
 
 /// The clock whose timestamps are differences to the previous one.
 const INCREMENTAL_CLOCK: u32 = 64;
@@ -41,14 +44,13 @@ const FILTERED_NAME: &str = "FILTERED";
 /// See the module.
 #[derive(Debug)]
 pub struct Sequence {
-    stamp: Stamp,
     writer: TraceWriter,
     options: Options,
     /// Nothing was written since the sequence began or its state was cleared.
     fresh: bool,
     /// The writer's count of losses when the sequence was last started over: after a loss readers have forgotten all names.
     drops: u64,
-    /// See [`is_idle`](Self::is_idle).
+    /// See [`InstanceWriter::is_idle`].
     written_before: u64,
     /// Absolute time that the last incremental timestamp led to.
     last_ns: u64,
@@ -73,9 +75,8 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    pub(crate) fn new(instance: &Instance, stamp: Stamp) -> Self {
+    fn new(instance: &Instance) -> Self {
         Self {
-            stamp,
             writer: instance.destination.create_writer(),
             options: instance.options,
             fresh: true,
@@ -97,14 +98,8 @@ impl Sequence {
         }
     }
 
-    #[inline]
-    pub(crate) const fn stamp(&self) -> Stamp {
-        self.stamp
-    }
-
     /// Forgets the incremental state; the next event starts the sequence over.
-    pub(crate) fn clear(&mut self, stamp: Stamp) {
-        self.stamp = stamp;
+    fn clear(&mut self) {
         self.fresh = true;
         self.sites.clear();
         self.categories.clear();
@@ -124,16 +119,6 @@ impl Sequence {
             drop(self.writer.new_packet());
             self.written_before_empty = Some(self.writer.written());
         }
-    }
-
-    pub(crate) fn flush(&mut self) {
-        self.writer.flush();
-    }
-
-    /// Whether nothing was written since the last call.
-    pub(crate) fn is_idle(&mut self) -> bool {
-        let written = self.writer.written();
-        core::mem::replace(&mut self.written_before, written) == written
     }
 
     /// Writes one event.
@@ -230,7 +215,7 @@ impl Sequence {
     #[cold]
     #[inline(never)]
     fn start(&mut self, now: u64) -> bool {
-        self.clear(self.stamp);
+        self.clear();
         self.drops = self.writer.drop_count();
         let Options { incremental_timestamps, unit_ns, .. } = self.options;
         let trace_clock = clock::trace_clock_id();
@@ -369,6 +354,34 @@ impl Sequence {
     }
 }
 
+impl InstanceWriter for Sequence {
+    fn clear_incremental_state(&mut self) {
+        self.clear();
+    }
+
+    fn flush(&mut self) {
+        self.writer.flush();
+    }
+
+    fn is_idle(&mut self) -> bool {
+        let written = self.writer.written();
+        core::mem::replace(&mut self.written_before, written) == written
+    }
+}
+
+impl esatto_instances::Sequence for Sequence {
+    type Instance = Instance;
+
+    #[inline(always)]
+    fn slots() -> &'static Slots<Instance> {
+        &TRACK_EVENTS
+    }
+
+    fn new(instance: &Instance) -> Self {
+        Self::new(instance)
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Timestamp {
     value: u64,
@@ -426,7 +439,7 @@ mod tests {
     use esatto_shm::{Arbiter, ExhaustedPolicy, PrivateRegion, abi::PageSize};
 
     use super::*;
-    use crate::instance::Destination;
+    use crate::destination::Destination;
 
     #[test]
     fn an_empty_packet_is_written_only_behind_something() {
@@ -435,7 +448,7 @@ mod tests {
         let options = Options::new(&config);
         let destination = Destination::buffer(arbiter, 1, ExhaustedPolicy::Drop);
         let instance = Instance { destination, config: Arc::new(config), options };
-        let mut sequence = Sequence::new(&instance, Stamp::NONE);
+        let mut sequence = Sequence::new(&instance);
         assert!(sequence.start(1000));
         for _ in 0..2 {
             let before = sequence.writer.written();

@@ -205,14 +205,14 @@ impl Session {
     pub fn stop_recording(&self) -> Pending<()> {
         #[cfg(feature = "in-process")]
         service_choice::notice_if_unconnected(&self.backend);
-        crate::thread::flush();
+        crate::record::flush();
         self.ask(nothing, SessionCommand::Stop)
     }
 
     /// Asks all data sources to hand over what they have recorded, so that it can be read
     /// afterwards. `None` waits as long as the configuration says, or else 5 s.
     pub fn flush(&self, timeout: Option<Duration>) -> Pending<()> {
-        crate::thread::flush();
+        crate::record::flush();
         self.ask(nothing, |done| SessionCommand::Flush { timeout, done })
     }
 

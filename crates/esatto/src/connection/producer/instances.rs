@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Instant;
 
+use esatto_instances::Ticket;
 use esatto_map::Map;
 use esatto_schema::DataSourceConfigReader;
 use esatto_shm::FlushCallback;
@@ -19,9 +20,9 @@ use crate::backend::Backend;
 use crate::callbacks::shielded;
 use crate::connection::transport::{Call, Reply};
 use crate::data_source::{self, AnySource, Assignment, Done, Flush};
-use crate::instance::{Destination, Ticket};
+use crate::destination::Destination;
 use crate::os::Waker;
-use crate::thread;
+use crate::record;
 
 /// The most flush requests that wait for data sources at a time. With more, the oldest no longer
 /// waits.
@@ -209,7 +210,7 @@ impl Producer {
         if let Some(id) = id {
             self.instances.remove(&id);
             // Includes the chunks of sleeping threads.
-            thread::flush_all();
+            record::flush_all();
             self.endpoint.commit();
             self.endpoint.notify_stopped(id);
         }
@@ -370,7 +371,7 @@ impl Producer {
         if let Some(request) = answered {
             self.flushes.retain(|&other, _| other > request);
             // The service scrapes the chunks of threads that are in a trace point right now.
-            thread::flush_all();
+            record::flush_all();
             self.endpoint.acknowledge_flush(request);
         }
     }

@@ -12,13 +12,14 @@ use core::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
+use esatto_instances::Ticket;
 use esatto_schema::DataSourceConfigReader;
 use esatto_shm::Arbiter;
 
 use crate::backend::Backend;
 use crate::connection::pending::Completer;
 use crate::data_source::{self, AnySource, Assignment, Done};
-use crate::instance::{Destination, Ticket};
+use crate::destination::Destination;
 use crate::os::process_info::Pid;
 
 /// Runs once, on the control thread.

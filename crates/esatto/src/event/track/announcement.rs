@@ -4,9 +4,11 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use esatto_instances::ThreadGate as _;
+
 use super::{Kind, Parent, Track};
 use crate::os::process_info;
-use crate::sys::threads;
+use crate::thread_gate::Gate;
 
 /// Those of threads and processes, which sequences describe by themselves otherwise.
 static ANNOUNCED: Mutex<BTreeMap<u64, Arc<Track>>> = Mutex::new(BTreeMap::new());
@@ -26,13 +28,13 @@ pub(crate) fn hold_for_fork() -> impl Sized {
     lock()
 }
 
-/// Keeps the descriptor of a process or a thread for the sessions to come.
+/// Keeps the description of a thread or process for later sessions.
 pub(crate) fn announce(track: &Track) {
-    let _closed = threads::close();
+    let _closed = Gate::close();
     let mut announced = lock();
     let mut track = track.clone();
     if let Kind::Thread(None) = track.kind {
-        // Whichever thread writes it.
+        // Any thread may write it later.
         let tid = process_info::tid();
         (track.seed, track.parent, track.kind) = (u64::from(tid), Parent::Process, Kind::Thread(Some(tid)));
     }

@@ -5,7 +5,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::Locked;
-use crate::sys::threads::{self, Closed};
+use esatto_instances::ThreadGate as _;
+
+use crate::thread_gate::{Closed, Gate};
 
 /// All that were ever locked. How many is up to the user: they are parts of statics.
 static LISTED: Mutex<Vec<&'static dyn Holdable>> = Mutex::new(Vec::new());
@@ -61,14 +63,14 @@ impl<T: Send> StaticMutex<T> {
 
     /// Locks. Not for what a signal handler may come to.
     pub fn lock(&'static self) -> Guard<MutexGuard<'static, T>> {
-        let closed = threads::close();
+        let closed = Gate::close();
         self.listing.ensure(self);
         Guard { guard: self.mutex.lock().unwrap_or_else(PoisonError::into_inner), _closed: closed }
     }
 
     /// Locks, unless this is a signal handler that has interrupted somebody who may have the lock.
     pub(crate) fn lock_unless_interrupting(&'static self) -> Option<Guard<MutexGuard<'static, T>>> {
-        (!threads::is_closed()).then(|| self.lock())
+        (!Gate::is_closed()).then(|| self.lock())
     }
 }
 
@@ -76,7 +78,7 @@ impl<T> StaticMutex<T> {
     /// Locks, unless another thread has the lock or nobody has locked yet.
     #[cfg(feature = "in-process")]
     pub(crate) fn try_lock(&'static self) -> Option<Guard<MutexGuard<'static, T>>> {
-        let closed = threads::close();
+        let closed = Gate::close();
         let is_listed = self.listing.0.load(Ordering::Acquire);
         let guard = self.mutex.try_lock().ok().filter(|_| is_listed)?;
         Some(Guard { guard, _closed: closed })
@@ -113,14 +115,14 @@ impl<T: Send + Sync> StaticRwLock<T> {
 
     /// Locks for reading.
     pub fn read(&'static self) -> Guard<RwLockReadGuard<'static, T>> {
-        let closed = threads::close();
+        let closed = Gate::close();
         self.listing.ensure(self);
         Guard { guard: self.lock.read().unwrap_or_else(PoisonError::into_inner), _closed: closed }
     }
 
     /// Locks.
     pub fn write(&'static self) -> Guard<RwLockWriteGuard<'static, T>> {
-        let closed = threads::close();
+        let closed = Gate::close();
         self.listing.ensure(self);
         Guard { guard: self.lock.write().unwrap_or_else(PoisonError::into_inner), _closed: closed }
     }

@@ -1,0 +1,62 @@
+//! Instances of the data source of track events.
+
+use std::sync::Arc;
+
+use esatto_instances::Slots;
+use esatto_schema::TrackEventConfig;
+
+use crate::destination::Destination;
+
+/// Instance of the data source of track events, as threads that write for it see it.
+#[derive(Debug)]
+pub struct Instance {
+    pub(crate) destination: Destination,
+    pub(crate) config: Arc<TrackEventConfig>,
+    pub(crate) options: Options,
+}
+
+/// Options of a `TrackEventConfig` that change how events are written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// Timestamps are differences to the previous one of the sequence.
+    pub(crate) incremental_timestamps: bool,
+    /// Nanoseconds per unit of a timestamp; never 0.
+    pub(crate) unit_ns: u64,
+    /// Leave out debug annotations.
+    pub(crate) filter_annotations: bool,
+    /// Replace names that are made at run time.
+    pub(crate) filter_dynamic_names: bool,
+    /// Hand each event over at its end.
+    pub(crate) intercepted: bool,
+    /// Write with each event of a thread how long the thread has run.
+    pub(crate) thread_time: bool,
+    /// Time between two readings of the thread's run time; 0: at each event.
+    pub(crate) thread_time_subsampling_ns: u64,
+}
+
+impl Options {
+    /// Returns whether events are written as they are by default.
+    pub(crate) const fn is_plain(&self) -> bool {
+        self.incremental_timestamps
+            && self.unit_ns == 1
+            && !self.filter_annotations
+            && !self.filter_dynamic_names
+            && !self.intercepted
+            && !self.thread_time
+    }
+
+    pub(crate) fn new(config: &TrackEventConfig) -> Self {
+        Self {
+            incremental_timestamps: !config.disable_incremental_timestamps.unwrap_or(false),
+            unit_ns: config.timestamp_unit_multiplier.unwrap_or(1).max(1),
+            filter_annotations: config.filter_debug_annotations.unwrap_or(false),
+            filter_dynamic_names: config.filter_dynamic_event_names.unwrap_or(false),
+            intercepted: false,
+            thread_time: config.enable_thread_time_sampling.unwrap_or(false),
+            thread_time_subsampling_ns: config.thread_time_subsampling_ns.unwrap_or(0),
+        }
+    }
+}
+
+/// Table of the instances of track events.
+pub(crate) static TRACK_EVENTS: Slots<Instance> = Slots::new();
