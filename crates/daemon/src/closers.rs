@@ -172,7 +172,7 @@ impl Closers {
 
     /// Interrupts closings that take too long, replaces stuck threads, and starts threads that
     /// could not start before.
-    pub(crate) fn hurry(&self) {
+    pub(crate) fn interrupt_and_replace(&self) {
         let state = self.shared.lock();
         let late = |queue: &Queue| queue.closing.filter(|(_, since)| since.elapsed() >= INTERRUPT_AFTER);
         for (thread, _) in state.lanes.values().filter_map(late) {
@@ -203,10 +203,10 @@ impl Closers {
             log::warn!("a descriptor of {} does not close; others of this user wait for it", lane.owner);
             state.set_stuck(lane);
             // Each stuck thread is replaced by a free one or a new one.
-            self.staff(state);
+            self.provide_thread(state);
             state = self.shared.lock();
         }
-        self.staff(state);
+        self.provide_thread(state);
     }
 
     fn close(&self, lane: Lane, fd: OwnedFd) {
@@ -223,11 +223,11 @@ impl Closers {
         if queue.len() == 1 {
             self.shared.make_ready(&mut state, lane);
         }
-        self.staff(state);
+        self.provide_thread(state);
     }
 
     /// Wakes or starts a thread if there is work for one.
-    fn staff(&self, mut state: MutexGuard<'_, State>) {
+    fn provide_thread(&self, mut state: MutexGuard<'_, State>) {
         if !state.has_work() {
             return;
         }
@@ -464,7 +464,7 @@ mod tests {
         assert_eq!(closers.shared.open.load(Ordering::Relaxed), MAX_THREADS + 1, "the others still are not");
         // The threads interrupt what does not end by itself.
         wait_until("all are closed", || {
-            closers.hurry();
+            closers.interrupt_and_replace();
             !closers.is_busy()
         });
         wait_until("the threads end", || closers.shared.lock().threads == 0);

@@ -10,7 +10,7 @@ use esatto_service::Service;
 
 use crate::closers::Closers;
 use crate::error::Error;
-use crate::event_loop::{Door, EventLoop};
+use crate::event_loop::{EventLoop, ListeningSocket};
 use crate::options::Options;
 use crate::sd_notify::ServiceManager;
 use crate::socket_activation::Inherited;
@@ -58,31 +58,31 @@ impl Daemon {
         let max_buffer_bytes = system_facts::max_buffer_bytes(&config.system);
         let mut service = Service::new(config);
         service.limit_buffers(max_buffer_bytes);
-        let mut doors = Doors(Vec::new());
+        let mut sockets = ListeningSockets(Vec::new());
         let access = options.permissions;
         let producer_ports = |address: &Address| Role::Producer.ports(options.relay_endpoints.contains(address));
         for listener in inherited.producers {
             let ports = producer_ports(listener.address());
-            doors.add(listener, Role::Producer, ports);
+            sockets.add(listener, Role::Producer, ports);
         }
         for address in &options.producers {
-            doors.open(address, Role::Producer, producer_ports(address), access.map(|all| all.producer))?;
+            sockets.open(address, Role::Producer, producer_ports(address), access.map(|all| all.producer))?;
         }
         let ports = Role::Consumer.ports(false);
         match inherited.consumer {
-            Some(listener) => doors.add(listener, Role::Consumer, ports),
-            None => doors.open(&options.consumer, Role::Consumer, ports, access.map(|all| all.consumer))?,
+            Some(listener) => sockets.add(listener, Role::Consumer, ports),
+            None => sockets.open(&options.consumer, Role::Consumer, ports, access.map(|all| all.consumer))?,
         }
-        let doors = core::mem::take(&mut doors.0);
-        let producers = doors.iter().filter(|door| door.role == Role::Producer);
-        let producers = producers.map(|door| door.listener.address().clone()).collect();
+        let sockets = core::mem::take(&mut sockets.0);
+        let producers = sockets.iter().filter(|socket| socket.role == Role::Producer);
+        let producers = producers.map(|socket| socket.listener.address().clone()).collect();
         let shares = UserShares::new(
             UserShares::max_connections(system_facts::max_descriptors()),
             system_facts::uid(),
             options.max_queued_bytes,
         );
         let closers = Closers::new(system_facts::uid());
-        let event_loop = EventLoop::new(service, doors, shares, closers, Arc::clone(&wake), Arc::clone(&counters))?;
+        let event_loop = EventLoop::new(service, sockets, shares, closers, Arc::clone(&wake), Arc::clone(&counters))?;
         Ok(Self { event_loop, wake, counters, producers, consumer: options.consumer })
     }
 
@@ -193,9 +193,9 @@ impl Drop for DaemonHandle {
 }
 
 /// Listening sockets. Their files are removed if one of the sockets cannot be created.
-struct Doors(Vec<Door>);
+struct ListeningSockets(Vec<ListeningSocket>);
 
-impl Doors {
+impl ListeningSockets {
     fn open(&mut self, address: &Address, role: Role, ports: Arc<[Port]>, access: Option<Access>) -> Result<(), Error> {
         // Clients can connect only after the file has its group and mode.
         let prepare = |path: &Path| {
@@ -207,14 +207,14 @@ impl Doors {
     }
 
     fn add(&mut self, listener: Listener, role: Role, ports: Arc<[Port]>) {
-        self.0.push(Door { listener, role, ports });
+        self.0.push(ListeningSocket { listener, role, ports });
     }
 }
 
-impl Drop for Doors {
+impl Drop for ListeningSockets {
     fn drop(&mut self) {
-        for door in &self.0 {
-            door.listener.unlink();
+        for socket in &self.0 {
+            socket.listener.unlink();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Appending packets to a file that may take only some of them.
+//! Appends packets to a file that may take only some of them.
 
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
@@ -7,13 +7,13 @@ use std::time::Duration;
 use esatto_protozero::wire::decode_varint;
 use rustix::event::{PollFd, PollFlags, poll};
 
-/// A descriptor that says it can be written, and then takes nothing, is tried again after this
-/// time. It doubles each time …
+/// Pause before the next attempt if a descriptor claims to be writable and then takes nothing. It
+/// doubles each time …
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
-/// … up to this.
+/// … up to this one.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Appends whole packets: all of them, or, if the file takes no more, as many as it takes.
+/// Appends all packets. If the file takes no more, it keeps the whole packets that it has taken.
 pub(crate) fn write_packets(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     let (writing, waiting) = (&*file, &*file);
     let write = |rest: &[u8]| { writing }.write(rest);
@@ -24,11 +24,11 @@ pub(crate) fn write_packets(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     result
 }
 
-/// Writes until all is written or that fails; the number of bytes that were written.
+/// Writes until everything is written or a write fails. Returns the number of written bytes.
 ///
-/// `wait` waits until the file says that it can be written. That need not be true: a file of a FUSE
-/// file system says what its owner likes, and takes nothing. So each attempt after one in vain is
-/// preceded by a `pause`, and those become longer.
+/// `wait` waits until the file claims to be writable. A file of a FUSE file system can claim that
+/// and take nothing. So after a failed attempt, each further one is preceded by a `pause`, and the
+/// pauses become longer.
 fn write_patiently(
     bytes: &[u8],
     mut write: impl FnMut(&[u8]) -> io::Result<usize>,
@@ -58,7 +58,7 @@ fn write_patiently(
     (written, Ok(()))
 }
 
-/// Waits for a descriptor that its owner made non-blocking.
+/// Waits until a non-blocking descriptor is writable.
 fn wait_writable(file: &File) -> io::Result<()> {
     loop {
         match poll(&mut [PollFd::new(file, PollFlags::OUT)], None) {
@@ -68,22 +68,22 @@ fn wait_writable(file: &File) -> io::Result<()> {
     }
 }
 
-/// Removes so many bytes from the end, so that readers do not find half a packet there.
+/// Removes bytes from the end of the file, so that it does not end within a packet.
 fn cut_off(file: &mut File, bytes: usize) {
     let cut = file.stream_position().and_then(|end| {
         let end = end.saturating_sub(bytes as u64);
         file.set_len(end)
     });
     if let Err(e) = cut {
-        // Pipes have no end.
+        // Pipes cannot be shortened.
         log::debug!("a trace file ends within a packet: {e}");
     }
 }
 
-/// How many of the first `len` bytes of a `Trace` are whole packets.
+/// Returns how many of the first `len` bytes of a `Trace` belong to whole packets.
 fn whole_packets(trace: &[u8], len: usize) -> usize {
     let mut end = 0;
-    // Behind the tag, a length.
+    // A length follows the tag.
     while let Some((length, size)) = trace.get(end + 1..).and_then(decode_varint) {
         let next = usize::try_from(length).ok().and_then(|length| length.checked_add(end + 1 + size));
         match next.filter(|&next| next <= len) {
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_file_that_takes_nothing_is_tried_after_growing_pauses() {
         let (mut attempts, mut waits, mut pauses) = (0, 0, Vec::new());
-        // Takes a byte at every 11th attempt.
+        // Takes one byte at every 11th attempt.
         let write = |_: &[u8]| {
             attempts += 1;
             if attempts % 11 == 0 { Ok(1) } else { Err(io::ErrorKind::WouldBlock.into()) }
@@ -127,7 +127,7 @@ mod tests {
         };
         let (written, result) = write_patiently(b"xy", write, wait, |pause| pauses.push(pause.as_millis()));
         assert_eq!((written, result.is_ok(), attempts, waits), (2, true, 22, 20));
-        // A pause is over when a byte was taken.
+        // The pauses start again after a byte was taken.
         let once = [1, 2, 4, 8, 16, 32, 64, 100, 100];
         assert_eq!(pauses, [once, once].concat());
     }

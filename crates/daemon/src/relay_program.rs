@@ -47,11 +47,11 @@ pub fn traced_relay(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn run(args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
-    let wish = Wish::parse(args).map_err(|line| format!("{line} (see traced_relay --help)"))?;
-    let settings = match wish {
-        Wish::Help => return print(HELP),
-        Wish::Version => return print(concat!("Esatto v", env!("CARGO_PKG_VERSION"), "\n")),
-        Wish::Relay(settings) => settings,
+    let invocation = Invocation::parse(args).map_err(|line| format!("{line} (see traced_relay --help)"))?;
+    let settings = match invocation {
+        Invocation::Help => return print(HELP),
+        Invocation::Version => return print(concat!("Esatto v", env!("CARGO_PKG_VERSION"), "\n")),
+        Invocation::Relay(settings) => settings,
     };
     let Some(mut options) = RelayOptions::from_environment().map_err(|e| e.to_string())? else {
         eprint!("traced_relay: PERFETTO_RELAY_SOCK_NAME must name the address of the service\n\n{HELP}");
@@ -92,7 +92,7 @@ fn serve(options: RelayOptions, verbosity: u8) -> Result<(), Error> {
 
 /// Command that the arguments stand for.
 #[derive(Debug, PartialEq, Eq)]
-enum Wish {
+enum Invocation {
     Relay(Settings),
     Version,
     Help,
@@ -122,7 +122,7 @@ const KNOWN: &[Known<Meaning>] = &[
     Known { long: "version", short: None, takes_value: false, meaning: Meaning::Version },
 ];
 
-impl Wish {
+impl Invocation {
     fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
         let mut settings = Settings::default();
         for (meaning, value) in command_line::parse(args, KNOWN)? {
@@ -148,12 +148,15 @@ mod tests {
 
     #[test]
     fn the_options_are_those_of_perfettos_traced_relay() {
-        let parse = |args: &[&str]| Wish::parse(args.iter().map(OsString::from));
-        assert_eq!(parse(&[]), Ok(Wish::Relay(Settings::default())));
-        assert_eq!(parse(&["--version"]), Ok(Wish::Version));
+        let parse = |args: &[&str]| Invocation::parse(args.iter().map(OsString::from));
+        assert_eq!(parse(&[]), Ok(Invocation::Relay(Settings::default())));
+        assert_eq!(parse(&["--version"]), Ok(Invocation::Version));
         let permissions = Some(Access { gid: 0, mode: 0o666 });
         let want = Settings { verbosity: 1, background: true, permissions };
-        assert_eq!(parse(&["--background", "-v", "--set-socket-permissions", "root:0666"]), Ok(Wish::Relay(want)));
+        assert_eq!(
+            parse(&["--background", "-v", "--set-socket-permissions", "root:0666"]),
+            Ok(Invocation::Relay(want))
+        );
         let error = parse(&["--set-socket-permissions=root:0666:root:0666"]).unwrap_err();
         assert!(error.contains("GROUP:MODE"), "{error}");
     }

@@ -43,7 +43,8 @@ impl Inherited {
     ///
     /// # Errors
     ///
-    /// [`Error::Inherited`]: a descriptor is missing, is no listening socket, or has no clear purpose.
+    /// [`Error::Inherited`] if a descriptor is missing, is no listening socket, or has no clear
+    /// purpose.
     pub(crate) fn from_environment(options: &mut Options) -> Result<Self, Error> {
         let mut inherited = Self::default();
         for announced in announced(|name| env::var(name).ok(), std::process::id())? {

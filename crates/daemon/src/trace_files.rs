@@ -284,7 +284,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("esatto-lent-{}", std::process::id()));
         let mut files = files();
         files.create(FileId(1), path.as_os_str().as_encoded_bytes().to_vec());
-        let (nobody, pipe) = rustix::pipe::pipe().unwrap();
+        let (read_end, pipe) = rustix::pipe::pipe().unwrap();
         adopt(&mut files, FileId(2), pipe);
         // More than a pipe holds.
         let long = vec![b'x'; 1_000_000];
@@ -296,14 +296,14 @@ mod tests {
         while written < 2 {
             match files.wait_event(deadline).expect("the writes are done") {
                 FileEvent::Written(FileId(1), Ok(()), _) => written += 1,
-                FileEvent::Copied(..) => panic!("nobody reads"),
+                FileEvent::Copied(..) => panic!("the pipe is not read yet"),
                 _ => {}
             }
         }
         files.close(FileId(1));
         files.close(FileId(2));
         let mut copied = Vec::new();
-        File::from(nobody).read_to_end(&mut copied).unwrap();
+        File::from(read_end).read_to_end(&mut copied).unwrap();
         assert!(copied == long);
         assert!(events_until_closed(&mut files).contains(&"copied true".to_owned()));
         std::fs::remove_file(path).unwrap();

@@ -59,14 +59,14 @@ pub fn traced(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn run(args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
-    let wish = Wish::parse(args).map_err(|line| format!("{line} (see traced --help)"))?;
-    match wish {
-        Wish::Help => print(HELP),
-        Wish::Version => print(concat!("Esatto v", env!("CARGO_PKG_VERSION"), "\n")),
-        Wish::Serve(settings) if settings.background && !background::is_child() => {
+    let invocation = Invocation::parse(args).map_err(|line| format!("{line} (see traced --help)"))?;
+    match invocation {
+        Invocation::Help => print(HELP),
+        Invocation::Version => print(concat!("Esatto v", env!("CARGO_PKG_VERSION"), "\n")),
+        Invocation::Serve(settings) if settings.background && !background::is_child() => {
             background::start().map_err(|e| format!("cannot start in the background: {e}"))
         }
-        Wish::Serve(settings) => {
+        Invocation::Serve(settings) => {
             serve(&settings).map_err(|e| e.to_string())?;
             Ok(ExitCode::SUCCESS)
         }
@@ -75,7 +75,7 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
 
 /// Command that the arguments stand for.
 #[derive(Debug, PartialEq, Eq)]
-enum Wish {
+enum Invocation {
     Serve(Settings),
     Version,
     Help,
@@ -111,7 +111,7 @@ const KNOWN: &[Known<Meaning>] = &[
     Known { long: "version", short: None, takes_value: false, meaning: Meaning::Version },
 ];
 
-impl Wish {
+impl Invocation {
     fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
         let mut settings = Settings::default();
         for (meaning, value) in command_line::parse(args, KNOWN)? {
@@ -166,24 +166,27 @@ fn serve(settings: &Settings) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    fn parse(args: &[&str]) -> Result<Wish, String> {
-        Wish::parse(args.iter().map(OsString::from))
+    fn parse(args: &[&str]) -> Result<Invocation, String> {
+        Invocation::parse(args.iter().map(OsString::from))
     }
 
     #[test]
     fn the_options_are_those_of_perfettos_traced() {
-        assert_eq!(parse(&[]), Ok(Wish::Serve(Settings::default())));
-        assert_eq!(parse(&["--version"]), Ok(Wish::Version));
-        assert_eq!(parse(&["-h"]), Ok(Wish::Help));
+        assert_eq!(parse(&[]), Ok(Invocation::Serve(Settings::default())));
+        assert_eq!(parse(&["--version"]), Ok(Invocation::Version));
+        assert_eq!(parse(&["-h"]), Ok(Invocation::Help));
         let permissions = "root:0666:0:0660".parse().ok();
         let want = Settings { verbosity: 2, background: true, permissions, ..Settings::default() };
-        assert_eq!(parse(&["-vv", "--background", "--set-socket-permissions=root:0666:0:0660"]), Ok(Wish::Serve(want)));
+        assert_eq!(
+            parse(&["-vv", "--background", "--set-socket-permissions=root:0666:0:0660"]),
+            Ok(Invocation::Serve(want))
+        );
     }
 
     #[test]
     fn relay_endpoints_are_all_or_some_sockets() {
         let endpoints = |args: &[&str]| match parse(args) {
-            Ok(Wish::Serve(settings)) => settings.relay_endpoints,
+            Ok(Invocation::Serve(settings)) => settings.relay_endpoints,
             other => panic!("{other:?}"),
         };
         let on = |addresses: &[&str]| RelayEndpoints::On(addresses.iter().map(|text| text.parse().unwrap()).collect());

@@ -205,7 +205,7 @@ impl UserShares {
         self.max_held_bytes
     }
 
-    /// Returns the owner for whom the most bytes are held, and the exceeded limit, if one is
+    /// Returns the owner with the most held bytes, and the exceeded limit, if one is
     /// exceeded.
     pub(crate) fn overdrawn(&mut self) -> Option<(Owner, usize)> {
         let own_limit = self.max_held_bytes / 2;

@@ -67,8 +67,8 @@ impl EventLoop {
     ///
     /// Calls that were sent before the end are still handled: the last commits of a process that
     /// ends arrive like this. They are handled all at once. The parent of that process, or a
-    /// consumer that flushes, knows that the process has ended and expects the service to know it
-    /// as well.
+    /// consumer that flushes, knows that the process has ended, and expects the same of the
+    /// service.
     ///
     /// This covers everything that a well-behaved process leaves behind. If a process leaves more
     /// than [`CALLS_PER_HANG_UP`] calls or [`MAX_WORK_PER_HANG_UP`], the loop handles it in several
@@ -214,9 +214,9 @@ impl EventLoop {
         }
     }
 
-    /// Closes connections of the owner for whom the most is held, until the bound is kept.
+    /// Closes connections of the owner with the most held bytes, until the bound is kept.
     ///
-    /// Of the process for which the most is held, the fullest connection goes first. This looks at
+    /// It begins with the fullest connection of the process with the most held bytes. This looks at
     /// all clients once per owner, not once per closed connection.
     fn drop_hoarders(&mut self) {
         while let Some((owner, limit)) = self.shares.overdrawn() {

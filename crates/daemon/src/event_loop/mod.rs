@@ -75,7 +75,7 @@ enum TimerKey {
 
 /// A listening socket.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct ListeningSocket {
     pub(crate) listener: Listener,
     pub(crate) role: Role,
     pub(crate) ports: Arc<[Port]>,
@@ -87,7 +87,7 @@ pub(crate) struct EventLoop {
     epoll: OwnedFd,
     service: Service,
     outputs: Outputs,
-    doors: Vec<Door>,
+    listening: Vec<ListeningSocket>,
     clients: HashMap<ClientId, Client>,
     shares: UserShares,
     closers: Closers,
@@ -119,7 +119,7 @@ pub(crate) struct EventLoop {
 impl EventLoop {
     pub(crate) fn new(
         service: Service,
-        doors: Vec<Door>,
+        listening: Vec<ListeningSocket>,
         shares: UserShares,
         closers: Closers,
         wake: Arc<Wakeup>,
@@ -136,14 +136,14 @@ impl EventLoop {
         };
         watch(wake.as_fd(), WAKE)?;
         watch(boot_timer.as_fd(), BOOT_TIMER)?;
-        for (door, token) in doors.iter().zip(FIRST_LISTENER..FIRST_CLIENT) {
-            watch(door.listener.as_fd(), token)?;
+        for (socket, token) in listening.iter().zip(FIRST_LISTENER..FIRST_CLIENT) {
+            watch(socket.listener.as_fd(), token)?;
         }
         Ok(Self {
             epoll,
             service,
             outputs: Outputs::new(),
-            doors,
+            listening,
             clients: HashMap::new(),
             shares,
             closers,
@@ -306,10 +306,10 @@ impl EventLoop {
             let Some(key) = key else { return };
             match key {
                 TimerKey::Service(timer) => self.feed(Input::TimerExpired(timer)),
-                TimerKey::Accept(door) => self.watch_door(door, EventFlags::IN),
+                TimerKey::Accept(index) => self.watch_listening_socket(index, EventFlags::IN),
                 TimerKey::Alive => self.say_alive(),
                 TimerKey::Closing => {
-                    self.closers.hurry();
+                    self.closers.interrupt_and_replace();
                     self.resume_reading();
                 }
                 TimerKey::Status => self.manager.status(&self.status()),
@@ -334,11 +334,11 @@ impl EventLoop {
 
     fn accept(&mut self, index: usize) {
         for _ in 0..ACCEPTS_PER_WAKE_UP {
-            let Some(door) = self.doors.get(index) else { return };
-            match door.listener.accept() {
+            let Some(socket) = self.listening.get(index) else { return };
+            match socket.listener.accept() {
                 Ok(Some(stream)) => {
-                    let (id, ports) = (ClientId(self.next_client), Arc::clone(&door.ports));
-                    let client = Client::new(id, door.role, stream, ports, &self.closers);
+                    let (id, ports) = (ClientId(self.next_client), Arc::clone(&socket.ports));
+                    let client = Client::new(id, socket.role, stream, ports, &self.closers);
                     self.next_client += 1;
                     match self.shares.admit(client.owner, self.closers.connections_of(client.owner)) {
                         Ok(()) => self.welcome(client),
@@ -350,8 +350,8 @@ impl EventLoop {
                 }
                 Ok(None) => return,
                 Err(e) => {
-                    log::error!("cannot accept connections on {}: {e}; trying again soon", door.listener.address());
-                    self.watch_door(index, EventFlags::empty());
+                    log::error!("cannot accept connections on {}: {e}; trying again soon", socket.listener.address());
+                    self.watch_listening_socket(index, EventFlags::empty());
                     let at_ns = clocks::monotonic_ns().saturating_add(ACCEPT_PAUSE_NS);
                     self.monotonic.set(TimerKey::Accept(index), at_ns);
                     return;
@@ -378,12 +378,12 @@ impl EventLoop {
         self.status_changed();
     }
 
-    fn watch_door(&self, index: usize, flags: EventFlags) {
-        let Some(door) = self.doors.get(index) else { return };
+    fn watch_listening_socket(&self, index: usize, flags: EventFlags) {
+        let Some(socket) = self.listening.get(index) else { return };
         // Indices of listeners are below FIRST_CLIENT.
         let data = EventData::new_u64(FIRST_LISTENER + index as u64);
-        if let Err(e) = epoll::modify(&self.epoll, &door.listener, data, flags) {
-            log::error!("cannot watch {}: {e}", door.listener.address());
+        if let Err(e) = epoll::modify(&self.epoll, &socket.listener, data, flags) {
+            log::error!("cannot watch {}: {e}", socket.listener.address());
         }
     }
 
@@ -411,9 +411,9 @@ impl EventLoop {
     /// completed.
     fn end(&mut self) {
         self.manager.stopping();
-        for door in self.doors.drain(..) {
-            door.listener.unlink();
-            self.closers.close_own(door.listener.into());
+        for socket in self.listening.drain(..) {
+            socket.listener.unlink();
+            self.closers.close_own(socket.listener.into());
         }
         let (consumers, producers): (Vec<_>, Vec<_>) =
             self.clients.values().map(|client| (client.role, client.id)).partition(|(role, _)| *role == Role::Consumer);

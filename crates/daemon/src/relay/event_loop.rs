@@ -170,7 +170,7 @@ impl RelayLoop {
             CONTROL => {
                 self.forget_control();
                 let news = self.control.on_socket(now_ns());
-                self.heed(news);
+                self.follow_up(news);
             }
             end => self.on_pair(end & !1),
         }
@@ -182,7 +182,7 @@ impl RelayLoop {
             match deadline {
                 Deadline::Accept => self.watch_listener(EventFlags::IN),
                 Deadline::Closing => {
-                    self.closers.hurry();
+                    self.closers.interrupt_and_replace();
                     self.resume_pairs();
                 }
                 Deadline::Pair(pair) => self.close(pair, Some(&IpcError::Timeout)),
@@ -191,7 +191,7 @@ impl RelayLoop {
         if now_ns >= self.control.deadline_ns() {
             self.forget_control();
             let news = self.control.on_deadline(self.service.address(), now_ns);
-            self.heed(news);
+            self.follow_up(news);
         }
     }
 
@@ -210,7 +210,7 @@ impl RelayLoop {
         }
     }
 
-    fn heed(&mut self, news: News) {
+    fn follow_up(&mut self, news: News) {
         match news {
             News::Nothing => {}
             News::Disconnected => self.service.look_again(),
@@ -289,7 +289,7 @@ impl RelayLoop {
         true
     }
 
-    /// Returns the frame that tells the service for whom the bytes after it come.
+    /// Returns the frame that tells the service which process sent the bytes after it.
     fn greeting_for(&self, local: &Stream) -> Option<Vec<u8>> {
         let credentials = local.peer_credentials();
         let identity = PeerIdentity {

@@ -336,7 +336,7 @@ fn a_slow_service_slows_down_the_producer() {
             Ok(n) => {
                 sent += n as u64;
                 refused = 0;
-                assert!(sent < 1 << 30, "somebody keeps it all");
+                assert!(sent < 1 << 30, "the bytes are kept without bound");
             }
             Err(e) => {
                 assert_eq!(e.kind(), ErrorKind::WouldBlock);

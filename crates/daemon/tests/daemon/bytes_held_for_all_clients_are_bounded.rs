@@ -30,7 +30,7 @@ fn the_fullest_connection_is_closed() {
                 Err(e) => panic!("{e}"),
             }
         }
-        assert!(sent.iter().sum::<usize>() < 64 << 20, "nobody is given up");
+        assert!(sent.iter().sum::<usize>() < 64 << 20, "no connection is closed");
     }
     barrier(&mut consumer);
     let stalled = harness.daemon.stats().stalled_peers;
