@@ -16,7 +16,7 @@ Checks the Markdown pages of the repository, then builds docs/ as a book in targ
   - relative links lead to a file, and to a heading of it
   - docs/SUMMARY.md lists every page of docs/
   - code below '<!-- from FILE -->' is in that file
-  - paths that ARCHITECTURE.md names exist";
+  - paths and functions that ARCHITECTURE.md names exist";
 
 /// The program that builds the book, and the release that is known to work.
 const MDBOOK: &str = "mdbook";
@@ -79,8 +79,9 @@ impl Pages {
         }
         mistakes.extend(self.unlisted().map(|page| format!("docs/SUMMARY.md: {} is not listed", page.display())));
         if let Some(text) = self.texts.get(Path::new(ARCHITECTURE)) {
-            let missing = paths(text).filter(|(_, path)| !shell::root().join(path).exists());
+            let missing = paths(text).filter(|(_, path)| !is_path(path));
             mistakes.extend(missing.map(|(line, path)| format!("{ARCHITECTURE}:{line}: there is no {path}")));
+            mistakes.extend(lost_functions(text).map(|(line, lost)| format!("{ARCHITECTURE}:{line}: {lost}")));
         }
         if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join("\nxtask: ")) }
     }
@@ -227,13 +228,38 @@ fn misquoted(page: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Code spans of a page that are paths from the root: a word with a slash, and a suffix or a slash
+/// Code spans of a page that are paths: a word with a slash, and a suffix or a slash
 /// at the end.
 fn paths(page: &str) -> impl Iterator<Item = (usize, &str)> {
     let spans = code(page).into_iter().map(|range| (line_of(page, range.start), page[range].trim_matches('`')));
     spans.filter(|(_, span)| {
         let is_word = span.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-'));
         is_word && span.contains('/') && (span.ends_with('/') || Path::new(span).extension().is_some())
+    })
+}
+
+/// Says if a path of the page exists: from the root, or in the sources of a crate.
+fn is_path(path: &str) -> bool {
+    let root = shell::root();
+    let crates = || fs::read_dir(root.join("crates")).into_iter().flatten().flatten();
+    root.join(path).exists() || crates().any(|folder| folder.path().join("src").join(path).exists())
+}
+
+/// Functions of a table that are not in the file of their row. A function is a code span that ends in `()`, a macro
+/// one that ends in `!`.
+fn lost_functions(page: &str) -> impl Iterator<Item = (usize, String)> {
+    (1..).zip(page.lines()).filter(|(_, line)| line.starts_with('|')).flat_map(|(number, line)| {
+        let spans: Vec<&str> = line.split('`').skip(1).step_by(2).collect();
+        let file = spans.last().copied().filter(|file| file.ends_with(".rs")).unwrap_or_default();
+        let source = fs::read_to_string(shell::root().join(file)).unwrap_or_default();
+        let needle = |span: &str| match (span.strip_suffix("()"), span.strip_suffix('!')) {
+            (Some(function), _) => Some(format!("fn {}", function.rsplit("::").next().unwrap_or(function))),
+            (_, Some(name)) if name.starts_with("__") => Some(format!("macro_rules! {name}")),
+            _ => None,
+        };
+        let needles = spans.into_iter().filter_map(needle).collect::<Vec<_>>();
+        let lost = needles.into_iter().filter(move |needle| !source.contains(needle.as_str()));
+        lost.map(move |needle| (number, format!("there is no '{needle}' in {file}"))).collect::<Vec<_>>()
     })
 }
 
