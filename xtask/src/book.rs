@@ -245,8 +245,8 @@ fn is_path(path: &str) -> bool {
     root.join(path).exists() || crates().any(|folder| folder.path().join("src").join(path).exists())
 }
 
-/// Functions of a table that are not in the file of their row. A function is a code span that ends in `()`, a macro
-/// one that ends in `!`.
+/// Functions of a table that are not in the file of their row. A function is a code span that ends
+/// in `()`, a macro one that ends in `!`.
 fn lost_functions(page: &str) -> impl Iterator<Item = (usize, String)> {
     (1..).zip(page.lines()).filter(|(_, line)| line.starts_with('|')).flat_map(|(number, line)| {
         let spans: Vec<&str> = line.split('`').skip(1).step_by(2).collect();

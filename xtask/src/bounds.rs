@@ -7,7 +7,8 @@ use std::path::Path;
 
 const PAGE: &str = "docs/bounds.md";
 /// Folders under `crates/` whose constants are on the page.
-const CRATES: &[&str] = &["service", "daemon", "ipc", "shm", "filter", "esatto", "trace", "cli"];
+const CRATES: &[&str] =
+    &["service", "daemon", "trace-files", "ipc", "shm", "filter", "instances", "esatto", "trace", "cli"];
 
 /// File under `crates/` and name of a constant.
 type Key = (String, String);

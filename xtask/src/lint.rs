@@ -1,6 +1,6 @@
 //! The checks that CI runs before the tests.
 
-use crate::{bounds, codegen, layers, peers, shell};
+use crate::{book, bounds, codegen, layers, peers, shell};
 use std::process::Command;
 
 /// Runs all checks, also after one has failed.
@@ -20,6 +20,8 @@ pub(crate) fn run() -> Result<(), String> {
     check("layers", layers::run(&[]));
     shell::heading("bounds");
     check("bounds", bounds::run());
+    shell::heading("pages");
+    check("book --check", book::run(&["--check".to_owned()]));
     shell::heading("spelling");
     check("spelling", spelling());
     shell::heading("generated code");
