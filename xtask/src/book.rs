@@ -387,7 +387,9 @@ fn relinked(listed: &BTreeSet<PathBuf>, page: &Path, text: &str) -> String {
         if listed.contains(&path) {
             let up = "../".repeat(staged(page).components().count() - 1);
             let anchor = target.find('#').map_or("", |at| &target[at..]);
-            out.push_str(&format!("{words}({up}{}{anchor})", staged(&path).display()));
+            let page = staged(&path);
+            let page = if page.ends_with("README.md") { page.with_file_name("index.md") } else { page };
+            out.push_str(&format!("{words}({up}{}{anchor})", page.display()));
         } else if is_in_docs(&path) {
             let up = "../".repeat(staged(page).components().count() - 1);
             out.push_str(&format!("{words}({up}{})", staged(&path).display()));
