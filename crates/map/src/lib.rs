@@ -1,8 +1,10 @@
-//! Ordered maps and sets of little code, for the few things that a control plane keeps.
+//! Ordered maps and sets with little machine code, for the small collections of a control plane.
 //!
-//! A map of the standard library is 3 to 6 KB of machine code for each type of its values; a program that embeds a tracing service
-//! would have two dozen of them. [`Map`] is a sorted vector: some 300 bytes. Looking up is a binary search. Inserting a key
-//! that is larger than all others, which ids mostly are, appends; otherwise what lies behind it is moved, so large values are better boxed.
+//! A map of the standard library takes 3 to 6 KB of machine code for each type of its values. A
+//! program that embeds a tracing service would have two dozen of them. [`Map`] is a sorted vector,
+//! and takes about 300 bytes. A look-up is a binary search. A key that is larger than all others is
+//! appended, which is the usual case for ids. Inserting another key moves the entries after it, so
+//! large values are better boxed.
 
 #![no_std]
 #![forbid(unsafe_code)]

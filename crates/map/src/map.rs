@@ -2,48 +2,48 @@ use alloc::vec::{self, Vec};
 use core::borrow::Borrow;
 use core::{fmt, mem, slice};
 
-/// A map in the order of its keys.
+/// Map in the order of its keys.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Map<K, V> {
     entries: Vec<(K, V)>,
 }
 
 impl<K, V> Map<K, V> {
-    /// An empty map. Does not allocate.
+    /// Makes an empty map. Does not allocate.
     #[must_use]
     pub const fn new() -> Self {
         Self { entries: Vec::new() }
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// True if there are none.
+    /// Returns true if there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Removes everything.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.entries.clear();
     }
 
-    /// Keys and values, in the order of the keys.
+    /// Iterates over keys and values, in the order of the keys.
     #[must_use]
     pub fn iter(&self) -> Iter<'_, K, V> {
         Iter(self.entries.iter())
     }
 
-    /// Keys and values, in the order of the keys.
+    /// Iterates over keys and values, in the order of the keys.
     pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
         IterMut(self.entries.iter_mut())
     }
 
-    /// Keys and values from a key on, in the order of the keys.
+    /// Iterates over keys and values from a key on, in the order of the keys.
     pub fn iter_from<Q: Ord + ?Sized>(&self, key: &Q) -> Iter<'_, K, V>
     where
         K: Ord + Borrow<Q>,
@@ -52,22 +52,22 @@ impl<K, V> Map<K, V> {
         Iter(self.entries[at..].iter())
     }
 
-    /// The keys, in order.
+    /// Iterates over the keys, in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &K> + ExactSizeIterator + Clone {
         self.entries.iter().map(|(key, _)| key)
     }
 
-    /// The values, in the order of their keys.
+    /// Iterates over the values, in the order of their keys.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &V> + ExactSizeIterator + Clone {
         self.entries.iter().map(|(_, value)| value)
     }
 
-    /// The values, in the order of their keys.
+    /// Iterates over the values, in the order of their keys.
     pub fn values_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut V> + ExactSizeIterator {
         self.entries.iter_mut().map(|(_, value)| value)
     }
 
-    /// The values, in the order of their keys.
+    /// Iterates over the values, in the order of their keys.
     pub fn into_values(self) -> impl DoubleEndedIterator<Item = V> + ExactSizeIterator {
         self.entries.into_iter().map(|(_, value)| value)
     }
@@ -77,16 +77,16 @@ impl<K, V> Map<K, V> {
         self.entries.retain_mut(|(key, value)| keep(key, value));
     }
 
-    /// Takes out one entry.
+    /// Removes one entry.
     #[inline(never)]
     fn take(&mut self, at: usize) -> (K, V) {
         self.entries.remove(at)
     }
 }
 
-// Nothing of this is inlined: it is called from many places, and none is in a hurry.
+// None of these functions is inlined: they have many callers, and none of them is hot.
 impl<K: Ord, V> Map<K, V> {
-    /// Where a key is, or where it would have to be.
+    /// Returns the index of a key, or the index at which to insert it.
     #[inline(never)]
     fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Result<usize, usize>
     where
@@ -95,7 +95,7 @@ impl<K: Ord, V> Map<K, V> {
         self.entries.binary_search_by(|(other, _)| other.borrow().cmp(key))
     }
 
-    /// Whether a key is there.
+    /// Returns true if the map has the key.
     #[inline(never)]
     #[must_use]
     pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
@@ -105,7 +105,7 @@ impl<K: Ord, V> Map<K, V> {
         self.find(key).is_ok()
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     #[inline(never)]
     #[must_use]
     pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
@@ -115,7 +115,7 @@ impl<K: Ord, V> Map<K, V> {
         self.find(key).ok().and_then(|at| self.entries.get(at)).map(|(_, value)| value)
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     #[inline(never)]
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
@@ -124,7 +124,7 @@ impl<K: Ord, V> Map<K, V> {
         self.find(key).ok().and_then(|at| self.entries.get_mut(at)).map(|(_, value)| value)
     }
 
-    /// Sets the value of a key and returns the one it had.
+    /// Sets the value of a key, and returns its previous value.
     #[inline(never)]
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.find(&key) {
@@ -145,7 +145,7 @@ impl<K: Ord, V> Map<K, V> {
         self.find(key).ok().map(|at| self.take(at).1)
     }
 
-    /// The value of a key, which is set to what `make` returns if it was not there.
+    /// Returns the value of a key. If the map lacks the key, inserts the result of `make`.
     pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         let at = match self.find(&key) {
             Ok(at) => at,
@@ -157,7 +157,7 @@ impl<K: Ord, V> Map<K, V> {
         &mut self.entries[at].1
     }
 
-    /// The value of a key, which is set to the default if it was not there.
+    /// Returns the value of a key. If the map lacks the key, inserts the default.
     pub fn get_or_default(&mut self, key: K) -> &mut V
     where
         V: Default,
@@ -178,7 +178,7 @@ impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Map<K, V> {
     }
 }
 
-/// The last one with a key wins.
+/// If a key occurs more than once, the last entry wins.
 impl<K: Ord, V> FromIterator<(K, V)> for Map<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut map = Self::new();
@@ -222,7 +222,7 @@ impl<'m, K, V> IntoIterator for &'m mut Map<K, V> {
     }
 }
 
-/// The entries of a [`Map`].
+/// Iterator over the entries of a [`Map`].
 #[derive(Debug)]
 pub struct Iter<'m, K, V>(slice::Iter<'m, (K, V)>);
 
@@ -252,7 +252,7 @@ impl<K, V> DoubleEndedIterator for Iter<'_, K, V> {
 
 impl<K, V> ExactSizeIterator for Iter<'_, K, V> {}
 
-/// The entries of a [`Map`], the values to be changed.
+/// Iterator over the entries of a [`Map`], with mutable values.
 #[derive(Debug)]
 pub struct IterMut<'m, K, V>(slice::IterMut<'m, (K, V)>);
 

@@ -3,35 +3,35 @@ use core::fmt;
 
 use crate::Map;
 
-/// A set, in order.
+/// Ordered set.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Set<T>(Map<T, ()>);
 
 impl<T> Set<T> {
-    /// An empty set. Does not allocate.
+    /// Makes an empty set. Does not allocate.
     #[must_use]
     pub const fn new() -> Self {
         Self(Map::new())
     }
 
-    /// How many there are.
+    /// Returns the number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True if there are none.
+    /// Returns true if there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Removes everything.
+    /// Removes all values.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// All of them, in order.
+    /// Iterates over the values, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator + Clone {
         self.0.keys()
     }
@@ -43,7 +43,7 @@ impl<T> Set<T> {
 }
 
 impl<T: Ord> Set<T> {
-    /// Whether a value is there.
+    /// Returns true if the set has the value.
     #[must_use]
     pub fn contains<Q: Ord + ?Sized>(&self, value: &Q) -> bool
     where
@@ -52,12 +52,12 @@ impl<T: Ord> Set<T> {
         self.0.contains_key(value)
     }
 
-    /// Adds a value. `false` if it was there.
+    /// Adds a value. Returns `false` if the set had it.
     pub fn insert(&mut self, value: T) -> bool {
         self.0.insert(value, ()).is_none()
     }
 
-    /// Removes a value. `false` if it was not there.
+    /// Removes a value. Returns `false` if the set lacked it.
     pub fn remove<Q: Ord + ?Sized>(&mut self, value: &Q) -> bool
     where
         T: Borrow<Q>,
