@@ -1,8 +1,10 @@
-//! Whole messages out of a stream that arrives in pieces (`docs/spec/protozero.md` §13).
+//! [`FrameReader`]: reads whole messages from a stream that arrives in pieces
+//! (`docs/spec/protozero.md` §13).
 //!
-//! A stream of messages is itself a message: one length-delimited field after the other, as in a trace file (`repeated
-//! TracePacket packet = 1`). Sockets and pipes cut it anywhere. A [`FrameReader`] is fed the pieces and hands out whole
-//! messages; it holds on to the part of one that has come so far, and to nothing else:
+//! A stream of messages is itself a message: one length-delimited field after the other, as in a
+//! trace file (`repeated TracePacket packet = 1`). Sockets and pipes cut it anywhere. A
+//! [`FrameReader`] takes the pieces and returns whole messages. It keeps only the part of a message
+//! that has arrived so far:
 //!
 //! ```
 //! use esatto_protozero::framing::{FrameReader, FramingError};
@@ -20,60 +22,63 @@
 //! # Ok::<(), FramingError>(())
 //! ```
 //!
-//! Messages that lie within one piece are slices of that piece. Only what crosses a boundary is copied, once.
+//! Messages that lie within one piece are slices of that piece. Only messages that cross a boundary
+//! are copied, once.
 //!
-//! There is no way to find the next message behind one that is malformed, so an error is final.
+//! After a malformed message there is no way to find the next one, so an error is final.
 
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::wire::{self, MAX_MESSAGE_LENGTH, MAX_VARINT_SIZE, WireType};
 
-/// The longest message that a [`FrameReader`] takes unless told otherwise: 64 MiB.
+/// Largest message that a [`FrameReader`] accepts by default: 64 MiB.
 pub const MAX_FRAME_SIZE: usize = 64 << 20;
 
-/// The buffer has room for a multiple of this, or a growing stream of small pieces would move it all the time.
+/// Unit of the buffer's size. Without it, a growing stream of small pieces would move the buffer
+/// all the time.
 const GROWTH_STEP: usize = 128 << 10;
 
-/// A message of the stream.
+/// Message of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// The number of the field that it came in.
+    /// Number of the field that contains it.
     pub id: u32,
     /// Its encoding.
     pub bytes: &'a [u8],
 }
 
-/// Why a stream cannot be read any further. Offsets count from the start of the stream.
+/// Reason why a stream cannot be read any further. Offsets count from the start of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FramingError {
-    /// Something else than a length-delimited field.
+    /// A field that is not length-delimited.
     Tag {
-        /// Where it begins.
+        /// Offset of the field.
         offset: u64,
-        /// Its tag.
+        /// Tag of the field.
         tag: u64,
     },
     /// A tag or a length of more than ten bytes.
     Varint {
-        /// Where the field begins.
+        /// Offset of the field.
         offset: u64,
     },
     /// A message that is too long.
     TooLong {
-        /// Where the field begins.
+        /// Offset of the field.
         offset: u64,
         /// The length of the message in bytes.
         len: u64,
-        /// The longest that is taken.
+        /// Largest length that is accepted.
         max: usize,
     },
-    /// More was fed than read and than is kept; see [`FrameReader::with_max`].
+    /// The caller has read too little, so that more bytes would have to be kept than the bound
+    /// allows; see [`FrameReader::with_max`].
     Unread {
-        /// Where the first unread field begins.
+        /// Offset of the first unread field.
         offset: u64,
-        /// How many bytes would have to be kept.
+        /// Number of bytes that would have to be kept.
         len: usize,
     },
 }
@@ -82,7 +87,7 @@ impl fmt::Display for FramingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tag { offset, tag } => {
-                write!(f, "no message at byte {offset} of the stream, but a field with tag {tag}")
+                write!(f, "expected a message at byte {offset} of the stream, found a field with tag {tag}")
             }
             Self::Varint { offset } => write!(f, "malformed tag or length at byte {offset} of the stream"),
             Self::TooLong { offset, len, max } => {
@@ -97,14 +102,14 @@ impl fmt::Display for FramingError {
 
 impl core::error::Error for FramingError {}
 
-/// Takes a stream of messages apart.
+/// Reader of a stream of messages.
 #[derive(Clone, Debug)]
 pub struct FrameReader {
-    /// The beginning of a message, unless someone did not read all there was.
+    /// Beginning of a message, or messages that were not read.
     buffer: Vec<u8>,
-    /// How much of the buffer has been read.
+    /// Number of bytes of the buffer that have been read.
     read: usize,
-    /// Where in the stream the unread part begins.
+    /// Offset of the unread part in the stream.
     offset: u64,
     max: usize,
     error: Option<FramingError>,
@@ -117,41 +122,43 @@ impl Default for FrameReader {
 }
 
 impl FrameReader {
-    /// A reader for the beginning of a stream. Does not allocate until a message comes in pieces.
+    /// Makes a reader for the beginning of a stream. It does not allocate until a message comes in
+    /// pieces.
     #[must_use]
     pub const fn new() -> Self {
         Self::with_max(MAX_FRAME_SIZE)
     }
 
-    /// A reader that takes messages of up to `max` bytes, at most [`MAX_MESSAGE_LENGTH`]. It keeps at most twice as much
-    /// (and 128 KiB in any case).
+    /// Makes a reader that accepts messages of up to `max` bytes, at most [`MAX_MESSAGE_LENGTH`].
+    /// It keeps at most twice as much, or 128 KiB if that is more.
     #[must_use]
     pub const fn with_max(max: usize) -> Self {
         let max = if max < MAX_MESSAGE_LENGTH { max } else { MAX_MESSAGE_LENGTH };
         Self { buffer: Vec::new(), read: 0, offset: 0, max, error: None }
     }
 
-    /// Goes on with the next piece of the stream, of any length.
+    /// Takes the next piece of the stream, of any length.
     ///
-    /// What is not read from the result is kept for the next call, at the price of a copy. After an error all input is
-    /// ignored.
+    /// Bytes that are not read from the result are copied and kept for the next call. After an
+    /// error all input is ignored.
     pub fn feed<'r, 's>(&'r mut self, piece: &'s [u8]) -> Frames<'r, 's> {
         Frames { reader: self, piece }
     }
 
-    /// How many bytes are kept. At the end of the stream: 0, or it has ended inside a message.
+    /// Returns the number of bytes that are kept. If it is not 0 at the end of the stream, the
+    /// stream has ended inside a message.
     #[must_use]
     pub fn unread(&self) -> usize {
         self.buffer.len() - self.read
     }
 
-    /// What was wrong with the stream.
+    /// Returns the error of the stream.
     #[must_use]
     pub const fn error(&self) -> Option<FramingError> {
         self.error
     }
 
-    /// Adds to the buffer, without allocating for what has only been announced.
+    /// Adds bytes to the buffer, without allocating for bytes that were only announced.
     fn keep(&mut self, bytes: &[u8]) {
         if self.buffer.capacity() - self.buffer.len() < bytes.len() {
             self.buffer.drain(..self.read);
@@ -161,7 +168,8 @@ impl FrameReader {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Counts a message as read and returns the place of its bytes, counted from the same point as `start`.
+    /// Counts a message as read and returns the place of its bytes, counted from the same point as
+    /// `start`.
     fn take(&mut self, start: usize, header: Header) -> core::ops::Range<usize> {
         let end = start + header.size + header.len;
         self.offset += (header.size + header.len) as u64;
@@ -176,20 +184,21 @@ impl FrameReader {
     }
 }
 
-/// The messages that one piece of the stream completes.
+/// Iterator over the messages that one piece of the stream completes.
 #[derive(Debug)]
 pub struct Frames<'r, 's> {
     reader: &'r mut FrameReader,
-    /// What is neither read nor kept.
+    /// Bytes that are neither read nor kept.
     piece: &'s [u8],
 }
 
 impl Frames<'_, '_> {
-    /// The next message, or `None` if it takes more input.
+    /// Returns the next message, or `None` if it needs more input.
     ///
     /// # Errors
     ///
-    /// If the stream goes on with something else than a message, or with one that is too long. The error stays.
+    /// If the stream continues with something that is not a message, or with a message that is too
+    /// long. The error stays.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FramingError> {
         if let Some(error) = self.reader.error {
             return Err(error);
@@ -230,7 +239,7 @@ impl<'s> Frames<'_, 's> {
         loop {
             let kept = &reader.buffer[reader.read..];
             let header = Header::read(kept, reader.offset, reader.max)?;
-            // Of the header byte by byte, as it may end with any.
+            // The header is taken byte by byte, because the input may end after any byte.
             let missing = header.as_ref().map_or(1, |header| (header.size + header.len).saturating_sub(kept.len()));
             if let Some(header) = header.filter(|_| missing == 0) {
                 let place = reader.take(reader.read, header);
@@ -247,7 +256,7 @@ impl<'s> Frames<'_, 's> {
     }
 }
 
-/// Keeps what was not read.
+/// Keeps the bytes that were not read.
 impl Drop for Frames<'_, '_> {
     fn drop(&mut self) {
         if self.piece.is_empty() || self.reader.error.is_some() {
@@ -262,7 +271,7 @@ impl Drop for Frames<'_, '_> {
     }
 }
 
-/// What stands before the bytes of a message.
+/// Header before the bytes of a message.
 #[derive(Clone, Copy)]
 struct Header {
     id: u32,
@@ -272,7 +281,7 @@ struct Header {
 }
 
 impl Header {
-    /// The header at the start of `input`, or `None` if it is not there as a whole.
+    /// Returns the header at the start of `input`, or `None` if it is not complete.
     fn read(input: &[u8], offset: u64, max: usize) -> Result<Option<Self>, FramingError> {
         let varint = |input: &[u8]| match wire::decode_varint(input) {
             None if input.len() >= MAX_VARINT_SIZE => Err(FramingError::Varint { offset }),

@@ -1,15 +1,16 @@
-//! Where the fields of one message are, found in one pass (`docs/spec/protozero.md` §8.2).
+//! [`Index`]: the places of a message's fields, found in one pass (`docs/spec/protozero.md` §8.2).
 //!
-//! An index has a slot for each field of the schema. A slot does not hold a value, but where the first and the last
-//! occurrence begin, in eight bytes: that is all that a getter needs, be it for a singular field (the last one wins), for
-//! a repeated one (walk from the first to the last), or for a oneof (whose last comes last?). However often a field is
-//! repeated, nothing spills over, and an index has no pointers: it can be moved.
+//! An index has a slot for each field of the schema. A slot of eight bytes does not hold a value,
+//! but the places of the first and the last occurrence. That is all that a getter needs, for a
+//! singular field (the last occurrence wins), a repeated field (from the first to the last), or a
+//! oneof (the member whose last occurrence is last). A slot has a fixed size for any number of
+//! repetitions, and an index has no pointers, so it can be moved.
 //!
-//! From field numbers to slots leads a table of constants. Its users are the one pass, where it is looked up, and the
-//! getters, where the compiler has folded it into the number of a slot. Everything else is shared by all messages.
+//! A table of constants maps field numbers to slots. The pass looks slots up in it. In getters the
+//! compiler folds it into the number of a slot. All messages share the other code.
 //!
-//! Fields with large numbers ([`MAX_INDEXED_ID`]) or of a message with very many of them ([`MAX_SLOTS`]) have no slot.
-//! Neither have extensions. They are found by scanning, as without an index.
+//! Fields with large numbers ([`MAX_INDEXED_ID`]), fields of a message with very many fields
+//! ([`MAX_SLOTS`]), and extensions have no slot. They are found by scanning, as without an index.
 
 use core::fmt;
 
@@ -17,16 +18,16 @@ use crate::kind::WireTypes;
 use crate::view::{Lookup, Scan, sealed};
 use crate::{DecodeError, Field, Fields, Value};
 
-/// The largest field number that an [`Index`] has a slot for.
+/// Largest field number with a slot in an [`Index`].
 pub const MAX_INDEXED_ID: u32 = 999;
 
-/// The largest number of slots of an [`Index`], which bounds its size to 2 KiB.
+/// Largest number of slots of an [`Index`], which bounds its size to 2 KiB.
 pub const MAX_SLOTS: usize = 255;
 
-/// The table's word for a field without a slot.
+/// Entry of the table for a field without a slot.
 const NO_SLOT: u8 = u8::MAX;
 
-/// What the generator knows of a message. Implemented by generated code for a message's reader.
+/// Fields of a message's schema. Generated code implements it for a message's reader.
 pub trait Schema {
     /// The numbers of its fields, ascending.
     const FIELDS: &'static [u32];
@@ -40,14 +41,14 @@ pub trait Schema {
     type Slots: Slots;
 }
 
-/// Where the fields of a message of schema `M` are.
+/// Places of the fields of a message of schema `M`.
 ///
-/// Takes eight bytes for each of up to [`MAX_SLOTS`] fields; one pass over the message fills it. Messages of 4 GiB and
-/// more (which cannot be nested in any other) are not indexed, but scanned.
+/// Takes eight bytes for each of up to [`MAX_SLOTS`] fields; one pass over the message fills it.
+/// Messages of 4 GiB and more (which cannot be nested in any other) are not indexed, but scanned.
 #[derive(Clone)]
 pub struct Index<M: Schema> {
     slots: M::Slots,
-    /// How many bytes at the end are not a field.
+    /// Number of bytes at the end that are not a field.
     unread: usize,
 }
 
@@ -59,7 +60,7 @@ impl<M: Schema> Index<M> {
         Self { slots, unread }
     }
 
-    /// The slot of a field, if the schema has one for it.
+    /// Returns the slot of a field, if it has one.
     #[inline]
     fn slot(&self, id: u32) -> Option<Slot> {
         let slot = *M::TABLE.get(id as usize)?;
@@ -118,9 +119,9 @@ impl<M: Schema> Lookup for Index<M> {
     }
 }
 
-/// Where the first and the last occurrence of a field begin, in bytes from the end of the message.
+/// Places of the first and the last occurrence of a field, in bytes from the end of the message.
 ///
-/// From the end, because that is never 0: 0 means that there is none.
+/// They count from the end, because that is never 0: 0 means that there is no occurrence.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
@@ -128,13 +129,13 @@ pub struct Slot {
     last: u32,
 }
 
-/// A place that does not fit: the field may be anywhere.
+/// Place that does not fit: the field may be anywhere.
 const UNKNOWN: u32 = u32::MAX;
 
 impl Slot {
     const EMPTY: Self = Self { first: 0, last: 0 };
 
-    /// The last occurrence that has one of the wire types. The slot is not empty.
+    /// Returns the last occurrence with one of the wire types. The slot is not empty.
     #[inline(never)]
     fn last(self, input: &[u8], id: u32, wire_types: WireTypes) -> Option<Value<'_>> {
         match self.last_field(input) {
@@ -143,21 +144,22 @@ impl Slot {
         }
     }
 
-    /// The same if the very last one has none of them.
+    /// Returns the last occurrence with one of the wire types, if the very last one has none of
+    /// them.
     #[cold]
     #[inline(never)]
     fn last_but(self, input: &[u8], id: u32, wire_types: WireTypes) -> Option<Value<'_>> {
         Scan.last(self.span(input), id, wire_types)
     }
 
-    /// The last occurrence. The slot is not empty.
+    /// Returns the last occurrence. The slot is not empty.
     #[inline]
     fn last_field(self, input: &[u8]) -> Option<Field<'_>> {
-        // If the place is not known, the field there is any.
+        // If the place is not known, any field may be there.
         if self.last == UNKNOWN { None } else { Fields::new(last_bytes(input, self.last)).next() }
     }
 
-    /// From the first to the end of the last occurrence. The slot is not empty.
+    /// Returns the bytes from the first to the end of the last occurrence. The slot is not empty.
     #[inline(never)]
     fn span(self, input: &[u8]) -> &[u8] {
         if self.last == UNKNOWN {
@@ -171,13 +173,13 @@ impl Slot {
     }
 }
 
-/// The last `n` bytes, or all if there are not as many.
+/// Returns the last `n` bytes, or all if there are fewer.
 #[inline]
 fn last_bytes(input: &[u8], n: u32) -> &[u8] {
     &input[input.len().saturating_sub(n as usize)..]
 }
 
-/// The one pass. Returns how many bytes could not be read.
+/// Makes the pass over the message. Returns how many bytes could not be read.
 #[inline(never)]
 fn fill(input: &[u8], table: &[u8], slots: &mut [Slot]) -> usize {
     if input.len() >= UNKNOWN as usize {
@@ -208,7 +210,7 @@ fn fill_unknown(input: &[u8], slots: &mut [Slot]) -> usize {
 /// An array of slots.
 #[doc(hidden)]
 pub trait Slots: Copy + AsRef<[Slot]> + AsMut<[Slot]> {
-    /// All of them empty.
+    /// Returns empty slots.
     const EMPTY: Self;
 }
 
@@ -216,7 +218,7 @@ impl<const N: usize> Slots for [Slot; N] {
     const EMPTY: Self = [Slot::EMPTY; N];
 }
 
-/// How many slots an index of these fields, in ascending order, has.
+/// Returns the number of slots of an index of these fields, which are in ascending order.
 #[doc(hidden)]
 #[must_use]
 pub const fn slots(fields: &[u32]) -> usize {
@@ -228,7 +230,7 @@ pub const fn slots(fields: &[u32]) -> usize {
     n
 }
 
-/// How long the table of these fields is.
+/// Returns the length of the table of these fields.
 #[doc(hidden)]
 #[must_use]
 pub const fn table_len(fields: &[u32]) -> usize {
@@ -238,7 +240,7 @@ pub const fn table_len(fields: &[u32]) -> usize {
     }
 }
 
-/// The slot of each field by its number.
+/// Returns the slot of each field by its number.
 #[doc(hidden)]
 #[must_use]
 pub const fn table<const N: usize>(fields: &[u32]) -> [u8; N] {

@@ -1,21 +1,27 @@
-//! Protobuf without the copies: messages are encoded straight into the memory they leave from, and read where they lie.
+//! Protobuf without copies: messages are encoded directly into the memory from which they are sent,
+//! and read where they lie.
 //!
-//! - **Writers append.** No message is built up first, nothing is allocated, no length is computed in advance: a field is a few
-//!   stores, the length of a nested message is filled in when it ends.
-//! - **Memory may be in pieces**: chunks of a ring, pages of shared memory, slices on the heap. A message may be far larger than
-//!   any of them, and what is full can be sent before the message ends.
+//! - **Writers append.** No message is built first, nothing is allocated, and no length is computed
+//!   in advance. A field is a few stores, and the length of a nested message is filled in when it
+//!   ends.
+//! - **Memory may be in pieces**: chunks of a ring, pages of shared memory, slices on the heap. A
+//!   message may be far larger than any of them, and a full piece can be sent before the message
+//!   ends.
 //! - **The compiler checks the nesting.** A nested message borrows its parent.
-//! - **Readers are views.** They never allocate, never recurse, and take any bytes without a panic.
+//! - **Readers are views.** They never allocate, never recurse, and accept any bytes without a
+//!   panic.
 //! - `no_std`, no dependencies.
 //!
-//! It is the encoder under every trace point of Esatto, and knows nothing of tracing. The wire format is ordinary protobuf.
+//! It is the encoder under every trace point of Esatto, and knows nothing of tracing. The wire
+//! format is ordinary protobuf.
 //!
 //! # Five minutes
 //!
 //! ## Write
 //!
-//! A sink hands out a root [`Message`]; its methods append fields, in the order of the calls. [`begin`](Message::begin) opens a nested
-//! message, which ends, and gets its length, when it is dropped:
+//! A sink returns a root [`Message`], whose methods append fields in the order of the calls.
+//! [`begin`](Message::begin) opens a nested message, which ends and gets its length when it is
+//! dropped:
 //!
 //! ```
 //! use esatto_protozero::HeapBuffer;
@@ -31,7 +37,7 @@
 //! assert_eq!(buffer.as_slice(), b"\x08\x96\x01\x12\x09\x0a\x07testing");
 //! ```
 //!
-//! What cannot work does not compile. Not writing to a parent while a child is open:
+//! Wrong nesting does not compile. You cannot write to a parent while a child is open:
 //!
 //! ```compile_fail,E0499
 //! # let mut buffer = esatto_protozero::HeapBuffer::new();
@@ -41,7 +47,7 @@
 //! nested.varint(1, 1);
 //! ```
 //!
-//! not writing to a message that has ended:
+//! You cannot write to a message that has ended:
 //!
 //! ```compile_fail,E0382
 //! # let mut buffer = esatto_protozero::HeapBuffer::new();
@@ -51,7 +57,7 @@
 //! nested.varint(1, 1); // error: use of moved value
 //! ```
 //!
-//! not two messages of one parent, or ending the parent first:
+//! You cannot open two messages of one parent, or end the parent first:
 //!
 //! ```compile_fail,E0505
 //! # let mut buffer = esatto_protozero::HeapBuffer::new();
@@ -61,7 +67,7 @@
 //! nested.varint(1, 1);
 //! ```
 //!
-//! and not touching a buffer while a message is open in it:
+//! You cannot use a buffer while a message is open in it:
 //!
 //! ```compile_fail,E0499
 //! # let mut buffer = esatto_protozero::HeapBuffer::new();
@@ -70,13 +76,14 @@
 //! message.varint(1, 150);
 //! ```
 //!
-//! The one thing that the compiler does not see, a guard leaked by [`core::mem::forget`], does not leave a wrong length behind: the
-//! whole root message is void, and counted.
+//! The compiler does not see a guard that is leaked by [`core::mem::forget`]. A leak leaves no
+//! wrong length: the whole root message is void and counted.
 //!
 //! ## Read
 //!
-//! [`Fields`] is an iterator over the fields of a message, in the order of the bytes; a nested message is a field of bytes to
-//! make another `Fields` of. [`View`] finds fields by number:
+//! [`Fields`] is an iterator over the fields of a message, in the order of the bytes. A nested
+//! message is a field of bytes, from which another `Fields` can be made. [`View`] finds fields by
+//! number:
 //!
 //! ```
 //! use esatto_protozero::{Fields, View, kind};
@@ -92,9 +99,10 @@
 //!
 //! ## With a schema
 //!
-//! Nobody wants to remember field numbers. `esatto-protozero-codegen` turns a `.proto` file into typed writers and readers over this
-//! crate, from a build script of three lines, as a plugin of protoc, or on the command line. No protoc is needed. The folder
-//! `examples/` of the repository has a program with a schema of its own. What is generated looks like this in use:
+//! You need not remember field numbers. `esatto-protozero-codegen` turns a `.proto` file into typed
+//! writers and readers over this crate, from a build script of three lines, as a plugin of protoc,
+//! or on the command line. No protoc is needed. The folder `examples/` of the repository has a
+//! program with its own schema. Generated code is used like this:
 //!
 //! ```
 //! # mod shop {
@@ -139,23 +147,26 @@
 //! | [`ScatteredWriter`] | buffers of your [`Delegate`], in safe code | by the next buffer | no |
 //! | [`cursor::Stream`] | memory that cannot be borrowed, by your [`cursor::RawDelegate`] in unsafe code | by the next range | no |
 //!
-//! The types take messages one behind the other, can be reused without allocating, and have a parameter for the generated writer they
-//! hand out: `new` makes one of untyped messages, and `HeapBuffer::<OrderWriter>::default()`, or `over` a vector with capacity, or
-//! `SliceBuffer::<OrderWriter>::typed(…)` one of typed ones. The two functions take a single, untyped message. Owned messages (values with fields, for configuration and requests) are made by the generator, too; see
-//! [`Owned`].
+//! The types take messages one after the other, can be reused without allocating, and have a
+//! parameter for the generated writer that they return: `new` makes one of untyped messages, and
+//! `HeapBuffer::<OrderWriter>::default()`, or `over` a vector with capacity, or
+//! `SliceBuffer::<OrderWriter>::typed(…)` one of typed ones. The two functions take a single,
+//! untyped message. The generator also makes owned messages (values with fields, for configuration
+//! and requests); see [`Owned`].
 //!
 //! # Pages
 //!
 #![cfg_attr(any(doc, doctest), doc = "- [`wire_tricks`]: redundant varints, and lengths that come later.")]
-//! - [`cursor`]: how the writer works, and what keeps its unsafe code sound.
-//! - [`view`], [`Index`]: how messages are read.
-//! - [`framing`]: whole messages out of a stream in pieces.
+//! - [`cursor`]: the writer, and the invariants that keep its unsafe code sound.
+//! - [`view`], [`Index`]: reading of messages.
+//! - [`framing`]: whole messages from a stream in pieces.
 //!
 //! # What it costs
 //!
-//! `cargo xtask bench protozero` in the repository measures it beside prost, quick-protobuf, micropb, buffa, rust-protobuf and a bare copy
-//! of the same bytes. As each field is encoded in place, a call site is larger than one that stores a value for later; the
-//! feature `compact` makes call sites small and fields slower.
+//! `cargo xtask bench protozero` in the repository measures it beside prost, quick-protobuf,
+//! micropb, buffa, rust-protobuf and a bare copy of the same bytes. Because each field is encoded
+//! in place, a call site is larger than one that stores a value for later. The feature `compact`
+//! makes call sites smaller and fields slower.
 //!
 //! # Features
 //!
@@ -166,9 +177,9 @@
 //!
 //! # Limits
 //!
-//! Nested messages of up to 2^28 − 1 bytes ([`wire::MAX_MESSAGE_LENGTH`]); root messages have no limit. Groups are neither written nor
-//! read. Strings are bytes by intention of text: nothing checks that they are UTF-8. The rules are those of
-//! `docs/spec/protozero.md` in the repository.
+//! Nested messages of up to 2^28 − 1 bytes ([`wire::MAX_MESSAGE_LENGTH`]); root messages have no
+//! limit. Groups are neither written nor read. Strings are bytes that are meant as text: nothing
+//! checks that they are UTF-8. The rules are those of `docs/spec/protozero.md` in the repository.
 
 #![no_std]
 #![deny(unsafe_code)]

@@ -1,17 +1,18 @@
-//! The append-only message writer.
+//! [`Message`]: the append-only message writer.
 
 use core::fmt;
 
 use crate::cursor::Frame;
 use crate::wire::{self, WireType};
 
-/// An open message: appends fields in the order of the calls.
+/// Open message, which appends fields in the order of the calls.
 ///
-/// Nothing can be taken back; writing a field twice writes it twice, and readers take the last value. A nested message
-/// ([`begin`](Self::begin)) borrows its parent, and dropping it fills in its length. No operation allocates,
-/// unless the sink does for more room or nesting is deeper than [`INLINE_DEPTH`](crate::cursor::INLINE_DEPTH).
+/// Nothing can be taken back. A field that is written twice is there twice, and readers take the
+/// last value. A nested message ([`begin`](Self::begin)) borrows its parent, and dropping it fills
+/// in its length. No operation allocates, unless the sink does for more room or nesting is deeper
+/// than [`INLINE_DEPTH`](crate::cursor::INLINE_DEPTH).
 ///
-/// Leaking a message (`core::mem::forget`) does not leave a wrong length behind: the whole root message is void.
+/// Leaking a message (`core::mem::forget`) leaves no wrong length: the whole root message is void.
 ///
 /// Field numbers are not checked: the caller keeps them within 1 … 2^29 − 1.
 pub struct Message<'w>(Frame<'w>);
@@ -102,7 +103,8 @@ impl<'w> Message<'w> {
         }
     }
 
-    /// Appends a packed repeated field of varints. The iterator is walked twice, first for the length.
+    /// Appends a packed repeated field of varints. The iterator is walked twice, first for the
+    /// length.
     pub fn packed_varints(&mut self, field: u32, values: impl Iterator<Item = u64> + Clone) {
         let len = values.clone().map(|v| wire::varint_size(v) as u64).sum();
         self.begin_bytes(field, len);
@@ -145,7 +147,7 @@ impl<'w> Message<'w> {
         self.0.write_varint(v);
     }
 
-    /// As [`varint`](Self::varint), by a call: for code that is large and seldom runs.
+    /// As [`varint`](Self::varint), by a call, for code that is large and seldom runs.
     #[cfg(feature = "alloc")]
     #[inline(never)]
     pub(crate) fn varint_by_call(&mut self, field: u32, v: u64) {
@@ -173,13 +175,14 @@ impl<'w> Message<'w> {
         self.bytes(field, v);
     }
 
-    /// Bytes of content so far, without lengths that are not filled in yet being shortened.
+    /// Returns the bytes of content so far. Lengths that are not filled in yet count with their
+    /// full size.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True if nothing was appended.
+    /// Returns true if nothing was appended.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

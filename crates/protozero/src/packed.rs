@@ -1,14 +1,15 @@
-//! Packed fields written value by value.
+//! [`Packed`]: a packed field, written value by value.
 
 use core::marker::PhantomData;
 
 use crate::Message;
 use crate::kind::Scalar;
 
-/// An open packed field: appends values in place, and fills in the length when it is dropped.
+/// Open packed field, which appends values in place, and fills in the length when it is dropped.
 ///
-/// For values that come one at a time, or an iterator that cannot be walked twice; nothing is gathered anywhere before. Without
-/// values it is an empty field, which is one, too (`docs/spec/protozero.md` §7).
+/// It is for values that come one at a time, or from an iterator that cannot be walked twice. No
+/// values are collected before. Without values it is an empty field, which is valid
+/// (`docs/spec/protozero.md` §7).
 ///
 /// ```
 /// use esatto_protozero::{HeapBuffer, kind};
@@ -46,14 +47,15 @@ impl<K: Scalar> Extend<K::Native> for Packed<'_, K> {
 impl Message<'_> {
     /// Begins a packed repeated field whose values are appended one by one.
     ///
-    /// Where the values are at hand, [`packed`](Self::packed) says their length in the fewest bytes even if the field is long.
+    /// If all values are known, [`packed`](Self::packed) writes their length in the fewest bytes,
+    /// even if the field is long.
     #[inline]
     pub fn begin_packed<K: Scalar>(&mut self, field: u32) -> Packed<'_, K> {
         Packed { elements: Elements(self.begin(field)), kind: PhantomData }
     }
 }
 
-/// The payload of a packed field, as its kinds see it.
+/// Payload of a packed field, as [`kind`](crate::kind)s use it.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Elements<'w>(Message<'w>);

@@ -1,4 +1,4 @@
-//! A sink on the heap that never moves what is written.
+//! [`ScatteredBuffer`]: a sink on the heap that never moves written bytes.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -9,16 +9,17 @@ use crate::{Delegate, Filled, Message, ScatteredWriter, Writer};
 
 /// Length of the first slice, by default.
 const FIRST_SLICE: usize = 128;
-/// Length that slices grow to, by default.
+/// Largest length of a slice, by default.
 const LARGEST_SLICE: usize = 128 * 1024;
 /// Shorter slices cannot hold a length field.
 const SHORTEST_SLICE: usize = 16;
 
-/// A list of slices on the heap to write messages of type `M` into.
+/// List of slices on the heap, into which messages of type `M` are written.
 ///
-/// Unlike [`HeapBuffer`](crate::HeapBuffer) it never moves what is written, however large that grows; what is written is a list of
-/// [slices](Self::slices), to be written out as they are or [put together](Self::to_vec). Slices double in size, from 128 bytes to 128 KiB
-/// unless told otherwise (`docs/spec/protozero.md` §6).
+/// Unlike [`HeapBuffer`](crate::HeapBuffer) it never moves written bytes, however many there are.
+/// The content is a list of [slices](Self::slices), which can be written out one by one or [put
+/// together](Self::to_vec). Slices double in size, by default from 128 bytes to 128 KiB
+/// (`docs/spec/protozero.md` §6).
 ///
 /// ```
 /// use esatto_protozero::ScatteredBuffer;
@@ -41,7 +42,8 @@ impl ScatteredBuffer {
         Self::default()
     }
 
-    /// Makes an empty buffer for untyped messages, whose slices grow from `first` to `largest` bytes; 16 is the least.
+    /// Makes an empty buffer for untyped messages, whose slices grow from `first` to `largest`
+    /// bytes; 16 is the least.
     #[must_use]
     pub fn with_slices(first: usize, largest: usize) -> Self {
         Self::typed_with_slices(first, largest)
@@ -64,7 +66,7 @@ impl<M> ScatteredBuffer<M> {
         Self { writer: ScatteredWriter::typed(slices) }
     }
 
-    /// Begins a message behind what is there already.
+    /// Begins a message after the existing content.
     pub fn message(&mut self) -> M::At<'_>
     where
         M: Writer,
@@ -72,13 +74,13 @@ impl<M> ScatteredBuffer<M> {
         self.writer.message()
     }
 
-    /// The content, slice by slice. The next message begins in a new slice.
+    /// Returns the content, slice by slice. The next message begins in a new slice.
     pub fn slices(&mut self) -> impl Iterator<Item = &[u8]> {
         self.writer.flush();
         self.writer.delegate().filled.iter().map(|(bytes, used)| &bytes[..*used]).filter(|bytes| !bytes.is_empty())
     }
 
-    /// A copy of the content.
+    /// Returns a copy of the content.
     #[must_use]
     pub fn to_vec(&mut self) -> Vec<u8> {
         let mut all = Vec::with_capacity(self.slices().map(<[u8]>::len).sum());
@@ -97,8 +99,8 @@ impl<M> ScatteredBuffer<M> {
         slices.unfinished = None;
     }
 
-    /// Number of messages that are not there because a guard of theirs was leaked, or a length exceeded
-    /// [`MAX_MESSAGE_LENGTH`](crate::wire::MAX_MESSAGE_LENGTH).
+    /// Returns the number of messages that are missing because a guard was leaked, or a length
+    /// exceeded [`MAX_MESSAGE_LENGTH`](crate::wire::MAX_MESSAGE_LENGTH).
     #[must_use]
     pub fn dropped(&self) -> usize {
         self.writer.dropped()
@@ -122,7 +124,7 @@ struct Slices {
     filled: Vec<(Box<[u8]>, usize)>,
     /// Slice and offset of every length that was deferred, by number.
     lengths: Vec<(usize, usize)>,
-    /// Slice and offset where the message begins that is not finished yet.
+    /// Slice and offset of the message that is not finished yet.
     unfinished: Option<(usize, usize)>,
     spare: Option<Box<[u8]>>,
     next: usize,

@@ -1,18 +1,21 @@
-//! Messages seen through their schema: what generated readers are made of.
+//! [`View`]: an encoded message whose fields are found by number. Generated readers wrap it.
 //!
-//! A generated `FooReader` has one getter per field of the schema and comes in two forms with the same getters:
+//! A generated `FooReader` has one getter per field of the schema and comes in two forms with the
+//! same getters:
 //!
-//! - `FooReader<'a>` is a slice of bytes. Every getter walks the message, because the last occurrence of a singular
-//!   field wins (`docs/spec/protozero.md` §8.2). Nothing is done that is not asked for: the choice for a field or two.
-//! - `FooDecoder<'a>`, made by `FooReader::decoder` or `FooDecoder::decode`, has walked the message once and noted
-//!   where each field is: the choice for more. It lives where you put it, takes eight bytes per field of the schema, and
-//!   never allocates either; see [`Index`].
+//! - `FooReader<'a>` is a slice of bytes. Every getter walks the message, because the last
+//!   occurrence of a singular field wins (`docs/spec/protozero.md` §8.2). It does nothing in
+//!   advance, which is best for one or two fields.
+//! - `FooDecoder<'a>`, made by `FooReader::decoder` or `FooDecoder::decode`, has walked the message
+//!   once and noted the place of each field, which is best for more fields. It lies where you put
+//!   it, takes eight bytes per field of the schema, and never allocates either; see [`Index`].
 //!
-//! Both take what is malformed for the end of the message: what stands before can be read, and `check` tells where
-//! it is. Values are taken from the wire types that can carry them; an occurrence with any other is passed over. Nested
-//! messages are readers again, which nobody has looked into yet.
+//! For both, a malformed field is the end of the message: the fields before it can be read, and
+//! `check` returns its offset. Values are taken from the wire types that can carry them. An
+//! occurrence with another wire type is skipped. Nested messages are readers again, and are not
+//! checked in advance.
 //!
-//! What stands below is what the generator prints for such a message, slightly shortened:
+//! For such a message the generator prints this code, slightly shortened here:
 //!
 //! ```
 //! use esatto_protozero::{self as pz, encode_into};
@@ -65,9 +68,9 @@ use core::marker::PhantomData;
 use crate::kind::{self, Kind, WireTypes};
 use crate::{DecodeError, Field, Fields, Index, Messages, Repeated, Schema, Value};
 
-/// An encoded message whose fields are found by their numbers.
+/// Encoded message whose fields are found by their numbers.
 ///
-/// What generated readers wrap; also for reading by number without a schema.
+/// Generated readers wrap it. It also reads by number without a schema.
 ///
 /// ```
 /// use esatto_protozero::{View, kind};
@@ -85,7 +88,7 @@ pub struct View<'a, I = Scan> {
 }
 
 impl<'a> View<'a> {
-    /// A view that scans the message for each field.
+    /// Makes a view that scans the message for each field.
     #[inline]
     #[must_use]
     pub const fn new(input: &'a [u8]) -> Self {
@@ -94,7 +97,7 @@ impl<'a> View<'a> {
 }
 
 impl<'a, M: Schema> View<'a, Index<M>> {
-    /// Walks the message once and notes where its fields are.
+    /// Walks the message once and notes the places of its fields.
     #[inline]
     #[must_use]
     pub fn indexed(input: &'a [u8]) -> Self {
@@ -103,7 +106,7 @@ impl<'a, M: Schema> View<'a, Index<M>> {
 }
 
 impl<'a, I> View<'a, I> {
-    /// The encoded message.
+    /// Returns the encoded message.
     #[inline]
     #[must_use]
     pub const fn as_bytes(&self) -> &'a [u8] {
@@ -112,7 +115,7 @@ impl<'a, I> View<'a, I> {
 }
 
 impl<'a, I: Lookup> View<'a, I> {
-    /// The last occurrence of field `id`, or `None` if there is none of kind `K`.
+    /// Returns the last occurrence of field `id`, or `None` if there is none of kind `K`.
     #[inline]
     #[must_use]
     pub fn last<K: Kind<'a>>(&self, id: u32) -> Option<K::Value> {
@@ -128,39 +131,43 @@ impl<'a, I: Lookup> View<'a, I> {
         self.last::<kind::Bytes>(id).map(R::from)
     }
 
-    /// All values of the repeated field `id`, packed or not, in the order of the bytes.
+    /// Iterates over all values of the repeated field `id`, packed or not, in the order of the
+    /// bytes.
     #[inline]
     #[must_use]
     pub fn repeated<K: Kind<'a>>(&self, id: u32) -> Repeated<'a, K> {
         Repeated::new(self.index.span(self.input, id), id)
     }
 
-    /// The readers of all occurrences of the repeated message field `id`, in the order of the bytes.
+    /// Iterates over the readers of all occurrences of the repeated message field `id`, in the
+    /// order of the bytes.
     #[inline]
     #[must_use]
     pub fn messages<R: From<&'a [u8]>>(&self, id: u32) -> Messages<'a, R> {
         Messages::new(self.repeated(id))
     }
 
-    /// Of the fields `ids`, in ascending order, the one that comes last: the member of a oneof that counts.
+    /// Returns the field of `ids`, which are in ascending order, whose occurrence is the last: the
+    /// member of a oneof that counts.
     #[inline]
     #[must_use]
     pub fn last_of(&self, ids: &[u32]) -> Option<Field<'a>> {
         self.index.last_of(self.input, ids)
     }
 
-    /// Whether the fields are whole; those of nested messages are not looked at.
+    /// Checks that the fields are whole. Those of nested messages are not checked.
     ///
     /// # Errors
     ///
-    /// With the offset of the first field that is not.
+    /// The offset of the first malformed field.
     #[inline]
     pub fn check(&self) -> Result<(), DecodeError> {
         self.index.check(self.input)
     }
 }
 
-/// The fields in the order of the bytes, and what comes behind them if the message is malformed.
+/// Iterates over the fields in the order of the bytes. The iterator has the rest if the message is
+/// malformed.
 impl<I> fmt::Debug for View<'_, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("View ")?;
@@ -174,9 +181,9 @@ impl<I> fmt::Debug for View<'_, I> {
     }
 }
 
-/// How a [`View`] finds fields: [`Scan`] or [`Index`].
+/// Way in which a [`View`] finds fields: [`Scan`] or [`Index`].
 pub trait Lookup: sealed::Sealed {
-    /// The value of the last occurrence of a field that has one of the wire types.
+    /// Finds the last occurrence of a field with one of the wire types.
     #[doc(hidden)]
     fn last<'a>(&self, input: &'a [u8], id: u32, wire_types: WireTypes) -> Option<Value<'a>>;
 
@@ -202,7 +209,7 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// No index: fields are found by walking the message.
+/// Search without an index: it walks the message.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scan;
 
@@ -221,7 +228,8 @@ impl Lookup for Scan {
         found
     }
 
-    // A walk anyhow: a call for each getter takes less room than the value's way out of an enumeration.
+    // This walks the message anyway: a call for each getter is smaller than taking the value out of
+    // an enumeration.
     #[inline(never)]
     fn last_of_kind<'a, K: Kind<'a>>(&self, input: &'a [u8], id: u32) -> Option<K::Value> {
         self.last(input, id, K::WIRE_TYPES).and_then(K::read)
@@ -249,7 +257,7 @@ pub struct UnknownFields<'a, M> {
 }
 
 impl<'a, M: Schema> UnknownFields<'a, M> {
-    /// The fields of `input` that `M` does not know.
+    /// Makes an iterator over the fields of `input` that `M` does not know.
     #[inline]
     #[must_use]
     pub const fn new(input: &'a [u8]) -> Self {

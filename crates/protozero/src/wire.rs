@@ -3,25 +3,25 @@
 /// Bytes reserved for the length of a nested message.
 pub const LENGTH_FIELD_SIZE: usize = 4;
 
-/// The largest length that fits in a length field: 4 × 7 bits.
+/// Largest length that fits in a length field: 4 × 7 bits.
 pub const MAX_MESSAGE_LENGTH: usize = (1 << 28) - 1;
 
-/// The largest length that a one-byte length field holds.
+/// Largest length that fits in a one-byte length field.
 pub const MAX_ONE_BYTE_LENGTH: usize = 127;
 
-/// The longest varint: 64 bits in groups of 7.
+/// Largest size of a varint: 64 bits in groups of 7.
 pub const MAX_VARINT_SIZE: usize = 10;
 
-/// The longest tag: 32 bits in groups of 7.
+/// Largest size of a tag: 32 bits in groups of 7.
 pub const MAX_TAG_SIZE: usize = 5;
 
-/// The longest encoding of a field that is not length-delimited.
+/// Largest size of a field that is not length-delimited.
 pub const MAX_SIMPLE_FIELD_SIZE: usize = MAX_TAG_SIZE + MAX_VARINT_SIZE;
 
-/// The largest field number that decoders report; fields above it are skipped.
+/// Largest field number that decoders report. Fields above it are skipped.
 pub const MAX_FIELD_ID: u32 = (1 << 24) - 1;
 
-/// How the value of a field is laid out.
+/// Wire type: the layout of a field's value.
 ///
 /// Groups (3 and 4) are neither written nor read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub enum WireType {
 }
 
 impl WireType {
-    /// The wire type of a tag, if it is one that this library reads.
+    /// Returns the wire type of a tag, if this library reads it.
     #[inline]
     #[must_use]
     pub const fn from_tag(tag: u64) -> Option<Self> {
@@ -52,7 +52,7 @@ impl WireType {
     }
 }
 
-/// The tag that precedes a field.
+/// Returns the tag that precedes a field.
 #[inline]
 #[must_use]
 pub const fn tag(field: u32, wire_type: WireType) -> u32 {
@@ -66,23 +66,24 @@ pub const fn zigzag(v: i64) -> u64 {
     ((v << 1) ^ (v >> 63)) as u64
 }
 
-/// The inverse of [`zigzag`].
+/// Inverse of [`zigzag`].
 #[inline]
 #[must_use]
 pub const fn unzigzag(v: u64) -> i64 {
     (v >> 1) as i64 ^ -((v & 1) as i64)
 }
 
-/// Number of bytes that the shortest varint of `v` takes.
+/// Returns the size of the shortest varint of `v`.
 #[inline]
 #[must_use]
 pub const fn varint_size(v: u64) -> usize {
-    // 7 payload bits a byte; 0 takes one byte. (bits * 9 + 64) / 64 equals ceil(bits / 7) for 1..=64.
+    // 7 payload bits a byte; 0 takes one byte. (bits * 9 + 64) / 64 equals ceil(bits / 7) for
+    // 1..=64.
     let bits = 64 - (v | 1).leading_zeros() as usize;
     (bits * 9 + 64) / 64
 }
 
-/// `v` as a varint padded to four bytes, which is how lengths are back-filled.
+/// Returns `v` as a varint padded to four bytes. Lengths are back-filled in this form.
 ///
 /// Only the low 28 bits of `v` are kept.
 #[inline]
@@ -106,8 +107,8 @@ pub const fn encode_varint(mut v: u64, out: &mut [u8; MAX_VARINT_SIZE]) -> usize
 
 /// Reads a varint from the start of `bytes`: its value and the number of bytes it took.
 ///
-/// Redundant encodings are accepted. Returns `None` if the input ends inside the varint or if it is
-/// longer than [`MAX_VARINT_SIZE`]. Of the tenth byte only the lowest bit counts.
+/// Redundant encodings are accepted. Returns `None` if the input ends inside the varint, or if the
+/// varint is longer than [`MAX_VARINT_SIZE`]. Only the lowest bit of the tenth byte counts.
 #[inline]
 #[must_use]
 pub const fn decode_varint(bytes: &[u8]) -> Option<(u64, usize)> {
@@ -117,7 +118,8 @@ pub const fn decode_varint(bytes: &[u8]) -> Option<(u64, usize)> {
     }
 }
 
-/// [`decode_varint`] with 0 bytes for what is not a varint, a pair that is returned in registers.
+/// [`decode_varint`], but returns 0 bytes if the input is not a varint, so that the pair is
+/// returned in registers.
 #[inline]
 pub(crate) const fn read_varint(bytes: &[u8]) -> (u64, usize) {
     match bytes {
@@ -127,12 +129,13 @@ pub(crate) const fn read_varint(bytes: &[u8]) -> (u64, usize) {
     }
 }
 
-/// Most varints are short; the rest is out of line, to keep the loops around it small.
+/// Most varints are short. Longer ones are handled out of line, to keep the loops around this
+/// small.
 #[inline(never)]
 const fn read_long_varint(bytes: &[u8]) -> (u64, usize) {
     let Some((head, tail)) = bytes.split_first_chunk() else { return read_last_varint(bytes) };
     let word = u64::from_le_bytes(*head);
-    // The lowest of the bits that say `this byte is the last`, and everything below it.
+    // The lowest bit that marks a byte as the last, and all bits below it.
     let last = !word & 0x8080_8080_8080_8080;
     if last != 0 {
         let mask = last ^ (last - 1);
@@ -145,7 +148,7 @@ const fn read_long_varint(bytes: &[u8]) -> (u64, usize) {
     }
 }
 
-/// The low seven bits of each of eight bytes, side by side.
+/// Joins the low seven bits of each of eight bytes.
 #[inline]
 const fn gather(word: u64) -> u64 {
     let word = word & 0x7f7f_7f7f_7f7f_7f7f;
@@ -154,7 +157,7 @@ const fn gather(word: u64) -> u64 {
     (word & 0x0fff_ffff) | (word & 0x0fff_ffff_0000_0000) >> 4
 }
 
-/// A varint among the last seven bytes of the input.
+/// Reads a varint from the last seven bytes of the input.
 const fn read_last_varint(bytes: &[u8]) -> (u64, usize) {
     let mut value = 0;
     let mut n = 0;

@@ -1,10 +1,11 @@
-//! Which type appends the fields of a message.
+//! Trait of the types that append the fields of a message.
 
 use crate::Message;
 
-/// A type that appends the fields of a kind of message: a generated `FooWriter`, or the untyped [`Message`].
+/// Type that appends the fields of a kind of message: a generated `FooWriter`, or the untyped
+/// [`Message`].
 ///
-/// Sinks take one as a parameter, to hand out typed root messages:
+/// Sinks have it as a parameter, and return typed root messages:
 ///
 /// ```
 /// # mod shop {

@@ -1,4 +1,4 @@
-//! What a stream and its open messages share, and everything that is rare.
+//! State that a stream shares with its open messages, and the rare operations.
 
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
@@ -17,11 +17,12 @@ pub(crate) struct Core {
     pub(super) bias: usize,
     /// Bytes written when the root message began.
     pub(super) root: usize,
-    /// So many open messages, outermost first, have their slot in `crossed`.
+    /// Number of open messages, outermost first, whose slot is in `crossed`.
     settled: usize,
-    /// So many open messages, outermost first, have a slot of four bytes; at least `settled`, and all messages in `deep`.
+    /// Number of open messages, outermost first, with a slot of four bytes; at least `settled`, and
+    /// all messages in `deep`.
     pub(super) wide: usize,
-    /// By depth, a bit each: the last message there was long.
+    /// One bit for each depth: the last message at that depth was long.
     long: u32,
     pub(super) poisoned: bool,
     /// Slots of the open messages above `settled`, all of them in the current range.
@@ -55,17 +56,18 @@ impl Core {
         }
     }
 
-    /// Bytes written up to `at` since the stream was made.
+    /// Returns the bytes written up to `at` since the stream was made.
     #[inline(always)]
     pub(super) fn written(&self, at: Position) -> usize {
         at.ptr.addr().wrapping_add(self.bias)
     }
 
-    /// Goes on at the begin of `range`.
+    /// Continues at the begin of `range`.
     ///
     /// # Safety
     ///
-    /// `range` fulfils what [`RawDelegate::next_range`] promises, and the slots of all open messages are settled.
+    /// `range` fulfils what [`RawDelegate::next_range`] promises, and the slots of all open
+    /// messages are settled.
     #[inline]
     pub(super) unsafe fn adopt(&mut self, at: Position, range: Range) -> Position {
         let written = self.written(at);
@@ -84,14 +86,15 @@ impl Core {
         self.deep.truncate(depth.saturating_sub(INLINE_DEPTH));
     }
 
-    /// Writes down the slot of a message that begins inside one of depth `depth`, and whether to make it wide from the start.
+    /// Records the slot of a message that begins inside one of depth `depth`, and decides if it is
+    /// wide from the start.
     ///
-    /// That is a guess: messages of one depth tend to be of one size. Whether it was right does not show in the bytes, but a wrong
-    /// one means that content is moved when the message ends.
+    /// This is a guess: messages of one depth tend to have one size. The guess does not change the
+    /// bytes, but after a wrong one, content is moved when the message ends.
     #[inline(always)]
     pub(super) fn begin(&mut self, depth: usize, slot: NonNull<u8>) -> bool {
         self.fresh[depth].write(slot);
-        // What is in a narrow message is short.
+        // The content of a narrow message is short.
         let wide = self.long & (1 << depth) != 0 && self.wide == depth;
         if wide {
             self.wide = depth + 1;
@@ -99,7 +102,8 @@ impl Core {
         wide
     }
 
-    /// Appends bytes where the common path does not: at the end of the range, or after a leak.
+    /// Appends bytes in the cases that the common path does not handle: at the end of the range, or
+    /// after a leak.
     #[cold]
     #[inline(never)]
     pub(super) fn write(&mut self, at: Position, depth: usize, mut bytes: &[u8]) -> Position {
@@ -142,9 +146,11 @@ impl Core {
         self.write(at, depth, v)
     }
 
-    /// Begins a message inside one of depth `depth` where the common path does not.
+    /// Begins a message inside one of depth `depth`, in the cases that the common path does not
+    /// handle.
     ///
-    /// Returns the position in the new message, the end of the position in the outer one, and the slot.
+    /// Returns the position in the new message, the end of the position in the outer one, and the
+    /// slot.
     #[cold]
     #[inline(never)]
     pub(super) fn begin_rare(&mut self, at: Position, depth: usize, tag: u32) -> (Position, *mut u8, NonNull<u8>) {
@@ -176,7 +182,8 @@ impl Core {
         (at, outer_end, slot)
     }
 
-    /// Ends a message of depth `depth` whose slot is wide, or too narrow for it, or whose position is taken.
+    /// Ends a message of depth `depth` whose slot is wide, or too narrow for it, or whose position
+    /// is taken.
     #[cold]
     #[inline(never)]
     pub(super) fn end_rare(&mut self, at: Position, depth: usize) -> Position {
@@ -186,7 +193,8 @@ impl Core {
             return self.recover(at, outer);
         }
         if self.poisoned {
-            // Void as well. Slots may be taken for wide that are not, so they must not be filled in.
+            // The message is void too. Narrow slots may be taken for wide ones, so they must not be
+            // filled in.
             self.truncate(depth - 1);
             return at;
         }
@@ -201,7 +209,8 @@ impl Core {
                 self.fill_settled(&mut at, open.slot, size);
                 size
             }
-            // SAFETY: the slot is wide and not settled, so it and the content lie in the current range.
+            // SAFETY: the slot is wide and not settled, so it and the content lie in the current
+            // range.
             None => unsafe { at.fill_wide(self.fresh(depth - 1)) },
         };
         self.wide = depth - 1;
@@ -213,18 +222,18 @@ impl Core {
         at
     }
 
-    /// Content bytes up to `at` of an open message of depth `depth`.
+    /// Returns the content bytes up to `at` of an open message of depth `depth`.
     pub(super) fn content_len(&self, at: Position, depth: usize) -> usize {
         self.written(at).wrapping_sub(self.start(depth))
     }
 
-    /// Position of the first byte of the content of an open message of depth `depth`.
+    /// Returns the position of the first byte of the content of an open message of depth `depth`.
     fn start(&self, depth: usize) -> usize {
         #[cfg(feature = "alloc")]
         if depth > INLINE_DEPTH {
             return self.deep[depth - INLINE_DEPTH - 1].start;
         }
-        // Void, so any position will do that is behind the slots which are written down.
+        // The message is void, so any position after the recorded slots will do.
         #[cfg(not(feature = "alloc"))]
         let depth = depth.min(INLINE_DEPTH);
         if depth == 0 {
@@ -239,7 +248,7 @@ impl Core {
         }
     }
 
-    /// Goes on in the next range. `at` is not taken.
+    /// Continues in the next range. `at` is not taken.
     #[cold]
     #[inline(never)]
     pub(super) fn next_range(&mut self, at: Position, depth: usize, min_len: usize) -> Position {
@@ -260,7 +269,8 @@ impl Core {
             #[cfg(not(feature = "alloc"))]
             deep: &mut [],
         };
-        // SAFETY: whoever made the stream promised that the delegate is valid and not in use elsewhere.
+        // SAFETY: the creator of the stream promised that the delegate is valid and not in use
+        // elsewhere.
         let range = unsafe { core.delegate.as_mut() }.next_range(used, open, min_len);
         assert!(range.len >= min_len, "a delegate returned a range that is too small");
         core::mem::forget(in_flight);
@@ -268,7 +278,7 @@ impl Core {
         unsafe { self.adopt(at, range) }
     }
 
-    /// Makes the slots of all open messages wide and writes them down.
+    /// Makes the slots of all open messages wide and records them.
     fn settle(&mut self, at: Position, depth: usize) -> Position {
         let at = self.widen(at, depth);
         for level in self.settled..depth.min(INLINE_DEPTH) {
@@ -279,7 +289,7 @@ impl Core {
         at
     }
 
-    /// Gives all open messages wide slots, by moving what is in them.
+    /// Gives all open messages wide slots, by moving their content.
     fn widen(&mut self, at: Position, depth: usize) -> Position {
         if self.wide >= depth {
             return at;
@@ -291,7 +301,7 @@ impl Core {
             // SAFETY: a narrow slot is one byte of the range.
             let content = unsafe { slot.as_ptr().add(1) };
             let shift = (level + 1 - self.wide) * WIDENING;
-            // SAFETY: what is moved lies in the range, and so does where it goes (invariant 4).
+            // SAFETY: source and destination lie in the range (invariant 4).
             unsafe { ptr::copy(content, content.add(shift), end.addr() - content.addr()) };
             // SAFETY: as above; the slot moves with the content of the message around it.
             self.fresh[level].write(unsafe { slot.add(shift - WIDENING) });
@@ -310,23 +320,24 @@ impl Core {
         }
         self.poisoned = true;
         self.truncate(depth);
-        // Lengths do not matter any more, but each slot has room to be wide (invariant 4).
+        // Lengths do not matter any more, but each slot must have room to be wide (invariant 4).
         self.wide = depth;
         self.void_begin(depth)
     }
 
-    /// Where to go on in a void message of depth `depth`: what was written into it need not be kept, but what is around it. Its slot is
-    /// wide.
+    /// Returns where a void message of depth `depth` continues. Its content need not be kept, but
+    /// the content around it must. Its slot is wide.
     pub(super) fn void_begin(&self, depth: usize) -> Position {
         let len = self.end.addr() - self.begin.addr();
         let offset = self.start(depth).wrapping_sub(self.begin.addr().wrapping_add(self.bias));
         // All of the range is the message's, if it began before.
         let offset = if offset <= len { offset } else { 0 };
-        // Between messages the range may be gone, so this is no `add`.
+        // Between messages there may be no range, so this is no `add`.
         Position { ptr: self.begin.wrapping_add(offset), end: self.end }
     }
 
-    /// Fills in the length of a message that is settled: out of line, in place, or shortened if all of it lies in one range after all.
+    /// Fills in the length of a settled message: out of line, in place, or shortened if all of it
+    /// lies in one range.
     fn fill_settled(&mut self, at: &mut Position, slot: Slot, size: usize) {
         let value = wire::redundant_varint4(size as u32);
         match slot {
@@ -336,8 +347,8 @@ impl Core {
                     && slot.addr() + LENGTH_FIELD_SIZE + size == at.ptr.addr()
                     && slot.addr() >= self.begin.addr()
                 {
-                    // SAFETY: by the comparison above slot and content lie in the current range, whose pointer is taken: a slot in
-                    // place is only promised to be writable.
+                    // SAFETY: by the comparison above slot and content lie in the current range,
+                    // whose pointer is taken: a slot in place is only promised to be writable.
                     unsafe { at.compact(at.ptr.sub(LENGTH_FIELD_SIZE + size), size) };
                 } else {
                     // SAFETY: invariant 2.
@@ -350,7 +361,8 @@ impl Core {
         }
     }
 
-    /// Takes the slot of the message of depth `depth`, which is the innermost one; `None` if it is not settled.
+    /// Takes the slot of the message of depth `depth`, which is the innermost one. Returns `None`
+    /// if it is not settled.
     fn pop(&mut self, depth: usize) -> Option<Open> {
         if depth > INLINE_DEPTH {
             #[cfg(feature = "alloc")]
@@ -366,7 +378,7 @@ impl Core {
         Some(unsafe { self.crossed[depth - 1].assume_init() })
     }
 
-    /// The slot of the open message at depth `level + 1`, which is not settled.
+    /// Returns the slot of the open message at depth `level + 1`, which is not settled.
     #[inline(always)]
     fn fresh(&self, level: usize) -> NonNull<u8> {
         // SAFETY: the message is open and not settled, so its slot is here (invariant 2).
@@ -380,7 +392,8 @@ impl Core {
     }
 }
 
-/// While the delegate is called. If it panics, nobody knows whose the old range is: the stream has none then.
+/// Guard for a call of the delegate. If the delegate panics, the owner of the old range is unknown,
+/// so the stream has no range then.
 struct Unwinding<'c> {
     core: &'c mut Core,
     written: usize,

@@ -10,8 +10,8 @@ use crate::{Message, Writer};
 
 /// Writes messages of type `M` into memory that the caller lends. Does not allocate.
 ///
-/// Several messages go one behind the other. One that does not fit is removed as a whole and [counted](Self::dropped); those before it
-/// stay.
+/// It takes several messages, one after the other. A message that does not fit is removed as a
+/// whole and [counted](Self::dropped). Those before it stay.
 ///
 /// ```
 /// use esatto_protozero::SliceBuffer;
@@ -54,7 +54,7 @@ impl<'m, M> SliceBuffer<'m, M> {
     /// Takes memory: `SliceBuffer::<FooWriter>::typed(&mut memory)`.
     #[must_use]
     pub fn typed(memory: &'m mut [u8]) -> Self {
-        // What is initialised stays so: nothing but bytes that are initialised is ever moved about in it.
+        // Initialised bytes stay initialised: only initialised bytes are moved in it.
         Self::over(NonNull::from(&mut *memory).cast(), memory.len())
     }
 
@@ -68,7 +68,7 @@ impl<'m, M> SliceBuffer<'m, M> {
         Self { fixed: Fixed::new(), memory, capacity, lent: PhantomData, message: PhantomData }
     }
 
-    /// Begins a message behind what is there already.
+    /// Begins a message after the existing content.
     #[inline]
     pub fn message(&mut self) -> M::At<'_>
     where
@@ -78,15 +78,16 @@ impl<'m, M> SliceBuffer<'m, M> {
         unsafe { self.fixed.message(self.memory, self.capacity) }.into()
     }
 
-    /// The content.
+    /// Returns the content.
     #[inline]
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: that many bytes are initialised (see `Fixed::len`), and nobody writes while `self` is borrowed.
+        // SAFETY: that many bytes are initialised (see `Fixed::len`), and nothing writes while
+        // `self` is borrowed.
         unsafe { ::core::slice::from_raw_parts(self.memory.as_ptr(), self.len()) }
     }
 
-    /// The content, for as long as the memory is lent.
+    /// Returns the content, for as long as the memory is lent.
     #[must_use]
     pub fn into_slice(self) -> &'m mut [u8] {
         // SAFETY: as in `as_slice`; this buffer is given up.
@@ -111,7 +112,8 @@ pub struct StaticBuffer<const N: usize, M = Message<'static>> {
     message: PhantomData<fn() -> M>,
 }
 
-// SAFETY: the buffer owns its memory; the raw pointers are never shared outside of `&self` / `&mut self`.
+// SAFETY: the buffer owns its memory; the raw pointers are never shared outside of `&self` / `&mut
+// self`.
 unsafe impl<const N: usize, M> Send for StaticBuffer<N, M> {}
 // SAFETY: through `&self` memory is only read.
 unsafe impl<const N: usize, M> Sync for StaticBuffer<N, M> {}
@@ -127,22 +129,24 @@ impl<const N: usize> StaticBuffer<N> {
 }
 
 impl<const N: usize, M> StaticBuffer<N, M> {
-    /// Begins a message behind what is there already.
+    /// Begins a message after the existing content.
     #[inline]
     pub fn message(&mut self) -> M::At<'_>
     where
         M: Writer,
     {
         let memory = NonNull::from(&mut self.memory).cast();
-        // SAFETY: the memory is this buffer's own, which is borrowed for as long as the message is open.
+        // SAFETY: the memory is this buffer's own, which is borrowed for as long as the message is
+        // open.
         unsafe { self.fixed.message(memory, N) }.into()
     }
 
-    /// The content.
+    /// Returns the content.
     #[inline]
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: that many bytes are initialised (see `Fixed::len`), and nobody writes while `self` is borrowed.
+        // SAFETY: that many bytes are initialised (see `Fixed::len`), and nothing writes while
+        // `self` is borrowed.
         unsafe { ::core::slice::from_raw_parts(self.memory.as_ptr().cast(), self.len()) }
     }
 }
@@ -153,18 +157,18 @@ impl<const N: usize, M> Default for StaticBuffer<N, M> {
     }
 }
 
-/// What both buffers have in common.
+/// Common part of both buffers.
 macro_rules! fixed_buffer {
     ([$($generics:tt)*] $type:ty, $name:literal) => {
         impl<$($generics)*> $type {
-            /// Bytes written.
+            /// Returns the number of bytes written.
             #[inline]
             #[must_use]
             pub fn len(&self) -> usize {
                 self.fixed.len()
             }
 
-            /// True if nothing was written.
+            /// Returns true if nothing was written.
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
@@ -176,7 +180,8 @@ macro_rules! fixed_buffer {
                 self.fixed.clear();
             }
 
-            /// Number of messages that were removed because they did not fit, or because a guard of theirs was leaked.
+            /// Returns the number of messages that were removed because they did not fit, or
+            /// because a guard was leaked.
             #[must_use]
             pub fn dropped(&self) -> usize {
                 self.fixed.dropped + usize::from(self.fixed.is_void())
@@ -200,7 +205,7 @@ macro_rules! fixed_buffer {
 fixed_buffer! { [M] SliceBuffer<'_, M>, "SliceBuffer" }
 fixed_buffer! { [const N: usize, M] StaticBuffer<N, M>, "StaticBuffer" }
 
-/// The message did not fit into the memory given to [`encode_into`].
+/// Error of [`encode_into`]: the message did not fit into the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferFull;
 
@@ -212,7 +217,7 @@ impl fmt::Display for BufferFull {
 
 impl ::core::error::Error for BufferFull {}
 
-/// Writes one message into memory that the caller brings, and returns its bytes. Does not allocate.
+/// Writes one message into the caller's memory, and returns its bytes. Does not allocate.
 ///
 /// ```
 /// let mut memory = [const { core::mem::MaybeUninit::uninit() }; 16];
@@ -232,7 +237,7 @@ pub fn encode_into(memory: &mut [MaybeUninit<u8>], write: impl FnOnce(Message<'_
     if buffer.fixed.is_void() { Err(BufferFull) } else { Ok(buffer.into_slice()) }
 }
 
-/// The stream over memory that somebody else owns.
+/// Stream over memory that another value owns.
 #[derive(Debug)]
 struct Fixed {
     stream: Stream,
@@ -245,17 +250,18 @@ struct Fixed {
 impl Fixed {
     #[inline]
     fn new() -> Self {
-        // SAFETY: a delegate that is not called: the stream is told the right one before it is used.
+        // SAFETY: this delegate is not called: the stream gets the right one before it is used.
         let stream = unsafe { Stream::new(NonNull::<Overflow>::dangling()) };
         let overflow = Overflow { happened: false, scratch: [const { MaybeUninit::uninit() }; SCRATCH_SIZE] };
         Self { stream, overflow, mark: 0, dropped: 0 }
     }
 
-    /// Begins a message behind what is there already.
+    /// Begins a message after the existing content.
     ///
     /// # Safety
     ///
-    /// `memory` is valid for `capacity` bytes, used by nobody else while the message is open, and holds what earlier messages wrote.
+    /// `memory` is valid for `capacity` bytes, is not used otherwise while the message is open, and
+    /// holds the bytes of earlier messages.
     #[inline]
     unsafe fn message(&mut self, memory: NonNull<u8>, capacity: usize) -> Message<'_> {
         if self.is_void() {
@@ -266,7 +272,8 @@ impl Fixed {
         let begin = unsafe { memory.add(self.mark) };
         // SAFETY: the caller's promise; no message is open.
         unsafe { self.stream.reset(Range { begin, len: capacity - self.mark }) };
-        // SAFETY: `self` is borrowed while the message is open, and the delegate is named anew before the next one.
+        // SAFETY: `self` is borrowed while the message is open, and the delegate is set again
+        // before the next one.
         unsafe { self.stream.attach(NonNull::from(&mut self.overflow)) };
         self.stream.root()
     }
@@ -276,7 +283,8 @@ impl Fixed {
         self.overflow.happened || self.stream.is_poisoned()
     }
 
-    /// Bytes written: those of messages that did not end properly are cut off, so all are initialised.
+    /// Bytes written: those of messages that did not end properly are cut off, so all are
+    /// initialised.
     #[inline]
     fn len(&self) -> usize {
         if self.is_void() { self.mark } else { self.stream.position() }
@@ -297,13 +305,13 @@ impl Fixed {
     fn rewind(&mut self, len: usize) {
         self.overflow.happened = false;
         self.stream.clear_poison();
-        // SAFETY: nothing can be written to no bytes; no message is open.
+        // SAFETY: an empty range cannot be written to; no message is open.
         unsafe { self.stream.reset(Range::EMPTY) };
         self.stream.set_position(len);
     }
 }
 
-/// Takes what does not fit.
+/// Delegate for bytes that do not fit.
 #[derive(Debug)]
 struct Overflow {
     happened: bool,
@@ -312,7 +320,7 @@ struct Overflow {
 
 const SCRATCH_SIZE: usize = 64;
 
-// SAFETY: hands out its own scratch area, over and over, and abandons all slots when it does.
+// SAFETY: always returns its own scratch area, and abandons all slots when it does.
 unsafe impl RawDelegate for Overflow {
     fn next_range(&mut self, _used: usize, mut open: OpenSlots<'_>, _min_len: usize) -> Range {
         self.happened = true;

@@ -1,4 +1,4 @@
-//! A contiguous sink on the heap.
+//! [`HeapBuffer`]: a contiguous sink on the heap.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -13,10 +13,11 @@ use crate::message::Message;
 /// Capacity of the first allocation.
 const INITIAL_CAPACITY: usize = 256;
 
-/// A growing, contiguous buffer to write messages of type `M` into, by default untyped ones.
+/// Growing, contiguous buffer for messages of type `M`, by default untyped ones.
 ///
-/// Several messages go one behind the other. The buffer keeps its memory across [`clear`](Self::clear), so that reusing it does not
-/// allocate. When it grows it moves what is there; [`ScatteredBuffer`](crate::ScatteredBuffer) does not.
+/// It takes several messages, one after the other. The buffer keeps its memory across
+/// [`clear`](Self::clear), so that reusing it does not allocate. When it grows it moves its
+/// content; [`ScatteredBuffer`](crate::ScatteredBuffer) does not.
 ///
 /// ```
 /// use esatto_protozero::HeapBuffer;
@@ -37,7 +38,8 @@ pub struct HeapBuffer<M = Message<'static>> {
     message: PhantomData<fn() -> M>,
 }
 
-// SAFETY: the buffer owns its memory; the raw pointers are never shared outside of `&self` / `&mut self`.
+// SAFETY: the buffer owns its memory; the raw pointers are never shared outside of `&self` / `&mut
+// self`.
 unsafe impl<M> Send for HeapBuffer<M> {}
 // SAFETY: through `&self` memory is only read.
 unsafe impl<M> Sync for HeapBuffer<M> {}
@@ -45,7 +47,7 @@ unsafe impl<M> Sync for HeapBuffer<M> {}
 #[derive(Default)]
 struct Sink {
     memory: Vec<MaybeUninit<u8>>,
-    /// Bytes in front of the range handed out last.
+    /// Number of bytes before the range that was returned last.
     base: usize,
 }
 
@@ -58,7 +60,8 @@ impl HeapBuffer {
         Self::default()
     }
 
-    /// Makes an empty buffer for untyped messages that takes `capacity` bytes without allocating again.
+    /// Makes an empty buffer for untyped messages that takes `capacity` bytes without allocating
+    /// again.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
         Self::over(Vec::with_capacity(capacity))
@@ -66,7 +69,7 @@ impl HeapBuffer {
 }
 
 impl<M: Writer> HeapBuffer<M> {
-    /// Begins a message behind what is there already.
+    /// Begins a message after the existing content.
     ///
     /// A message that was leaked earlier is removed first.
     #[inline]
@@ -77,57 +80,59 @@ impl<M: Writer> HeapBuffer<M> {
 }
 
 impl<M> HeapBuffer<M> {
-    /// Makes a buffer that goes on behind what is in `vec`, in its memory.
+    /// Makes a buffer that continues after the content of `vec`, in its memory.
     #[inline(never)]
     #[must_use]
     pub fn over(vec: Vec<u8>) -> Self {
         let len = vec.len();
         let mut vec = ManuallyDrop::new(vec);
         let capacity = vec.capacity();
-        // SAFETY: pointer and capacity are those of a vector of the same layout. Bytes up to the capacity may be uninitialised.
+        // SAFETY: pointer and capacity are those of a vector of the same layout. Bytes up to the
+        // capacity may be uninitialised.
         let memory = unsafe { Vec::from_raw_parts(vec.as_mut_ptr().cast::<MaybeUninit<u8>>(), capacity, capacity) };
-        // SAFETY: a delegate that is not called: the stream is told the right one before it is used.
+        // SAFETY: this delegate is not called: the stream gets the right one before it is used.
         let mut stream = unsafe { Stream::new(NonNull::<Sink>::dangling()) };
         stream.set_position(len);
         Self { stream, sink: Sink { memory, base: len }, mark: len, dropped: 0, message: PhantomData }
     }
 
-    /// Bytes written.
+    /// Returns the number of bytes written.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
         if self.stream.is_poisoned() { self.mark } else { self.stream.position() }
     }
 
-    /// True if nothing was written.
+    /// Returns true if nothing was written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The content.
+    /// Returns the content.
     #[inline]
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         let memory = &self.sink.memory[..self.len()];
-        // SAFETY: all bytes before the write position were written or belong to a length that was filled in:
-        // messages that did not end properly are cut off by `len`.
+        // SAFETY: all bytes before the write position were written or belong to a length that was
+        // filled in: messages that did not end properly are cut off by `len`.
         unsafe { core::slice::from_raw_parts(memory.as_ptr().cast::<u8>(), memory.len()) }
     }
 
-    /// A copy of the content.
+    /// Returns a copy of the content.
     #[inline(never)]
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         self.as_slice().to_vec()
     }
 
-    /// The content, without a copy.
+    /// Returns the content, without a copy.
     #[must_use]
     pub fn into_vec(mut self) -> Vec<u8> {
         let len = self.len();
         let mut memory = ManuallyDrop::new(core::mem::take(&mut self.sink.memory));
-        // SAFETY: pointer and capacity are those of a vector of the same layout; as in `as_slice`, `len` bytes are initialised.
+        // SAFETY: pointer and capacity are those of a vector of the same layout; as in `as_slice`,
+        // `len` bytes are initialised.
         unsafe { Vec::from_raw_parts(memory.as_mut_ptr().cast::<u8>(), len, memory.capacity()) }
     }
 
@@ -138,14 +143,14 @@ impl<M> HeapBuffer<M> {
         self.rewind(0);
     }
 
-    /// Number of messages that were removed because a guard of theirs was leaked or a length exceeded
-    /// [`MAX_MESSAGE_LENGTH`](crate::wire::MAX_MESSAGE_LENGTH).
+    /// Returns the number of messages that were removed because a guard was leaked, or a length
+    /// exceeded [`MAX_MESSAGE_LENGTH`](crate::wire::MAX_MESSAGE_LENGTH).
     #[must_use]
     pub fn dropped(&self) -> usize {
         self.dropped + usize::from(self.stream.is_poisoned())
     }
 
-    /// Points the stream to the memory and the delegate where they are now.
+    /// Sets the stream's pointers to the current places of the memory and the delegate.
     #[inline]
     fn prepare(&mut self) {
         if self.stream.is_poisoned() {
@@ -156,15 +161,16 @@ impl<M> HeapBuffer<M> {
         self.mark = self.stream.position();
         self.sink.base = self.mark;
         let range = self.sink.range();
-        // SAFETY: the range is the unused rest of the memory, which only the stream writes until the sink hands out another; no
-        // message is open.
+        // SAFETY: the range is the unused rest of the memory, which only the stream writes until
+        // the sink hands out another; no message is open.
         unsafe { self.stream.reset(range) };
-        // SAFETY: the sink cannot move or be accessed while a message borrows the buffer, and before the next message it is named anew.
+        // SAFETY: the sink cannot move or be accessed while a message borrows the buffer, and it is
+        // set again before the next message.
         unsafe { self.stream.attach(NonNull::from(&mut self.sink)) };
     }
 
     fn rewind(&mut self, len: usize) {
-        // SAFETY: nothing can be written to no bytes; no message is open.
+        // SAFETY: an empty range cannot be written to; no message is open.
         unsafe { self.stream.reset(Range::EMPTY) };
         self.stream.set_position(len);
     }
@@ -182,9 +188,10 @@ impl<M> From<HeapBuffer<M>> for Vec<u8> {
     }
 }
 
-/// Appends a message to a vector, in its spare capacity; grows it if need be.
+/// Appends a message to a vector, in its spare capacity. The vector grows if necessary.
 ///
-/// A message that leaks a guard, or whose `write` panics, leaves the content of the vector as it was.
+/// A message that leaks a guard, or whose `write` panics, leaves the content of the vector as it
+/// was.
 ///
 /// ```
 /// let mut bytes = vec![0xff];
@@ -194,7 +201,7 @@ impl<M> From<HeapBuffer<M>> for Vec<u8> {
 ///
 /// A generated writer is made of the message: `|message| { FooWriter::from(message).bar(300); }`.
 pub fn append_to(vec: &mut Vec<u8>, write: impl FnOnce(Message<'_>)) {
-    /// Gives the memory back, however the closure ends.
+    /// Guard that gives the memory back when the closure returns or panics.
     struct Loan<'v> {
         vec: &'v mut Vec<u8>,
         buffer: HeapBuffer,
@@ -242,7 +249,8 @@ impl Sink {
     }
 }
 
-// SAFETY: the memory behind `base` is valid until it is reallocated, which only `next_range` does; it moves open slots along.
+// SAFETY: the memory behind `base` is valid until it is reallocated, which only `next_range` does;
+// it moves open slots along.
 unsafe impl RawDelegate for Sink {
     fn next_range(&mut self, used: usize, mut open: OpenSlots<'_>, min_len: usize) -> Range {
         self.base += used;
@@ -252,7 +260,8 @@ unsafe impl RawDelegate for Sink {
         let memory = self.memory.as_mut_ptr().cast::<u8>();
         open.redirect(|address| {
             let offset = address.as_ptr().addr() - before;
-            // SAFETY: the slot lay at this offset of the old memory, so it does in the new one, which is not null.
+            // SAFETY: the slot lay at this offset of the old memory, so it does in the new one,
+            // which is not null.
             Slot::InPlace(unsafe { NonNull::new_unchecked(memory.add(offset)) })
         });
         self.range()

@@ -1,17 +1,19 @@
-//! The raw write cursor: a position in a chain of byte ranges, and the lengths still to be filled in.
+//! The raw write cursor: a position in a chain of byte ranges, and the lengths still to be filled
+//! in.
 //!
 //! A [`Stream`] writes into one range of memory at a time. When the range is full, its
-//! [`RawDelegate`] hands over the next one. Messages that are open at that moment have reserved
-//! four bytes for their length in a range that is about to be given away; the delegate sees these
-//! *slots* and may redirect each to a *patch*, a value that it will be told later.
+//! [`RawDelegate`] provides the next one. Messages that are open at that moment have reserved four
+//! bytes for their length in a range that is about to be given away. The delegate sees these
+//! *slots*, and may redirect each to a *patch*, whose value it is told later.
 //!
-//! This is the unsafe floor of the crate, for those who bring memory that cannot be borrowed (shared memory, rings).
-//! Everyone else uses a ready-made sink, or brings buffers by a safe [`Delegate`](crate::Delegate).
+//! This is the unsafe layer of the crate, for programs with memory that cannot be borrowed (shared
+//! memory, rings). Other programs use a ready-made sink, or provide buffers by a safe
+//! [`Delegate`](crate::Delegate).
 //!
 //! # Where the position is
 //!
-//! The write position is not kept in the stream but in the innermost open message, by value: there it lives in two
-//! registers, and nothing that is written through a pointer can alias it.
+//! The write position is not kept in the stream but in the innermost open message, by value: there
+//! it is in two registers, and no write through a pointer can alias it.
 //!
 //! ```text
 //!   Stream ── root() ──▶ Message ── begin() ──▶ Message (nested)
@@ -19,31 +21,35 @@
 //!     ▲────── drop ────────┘▲─────── drop ──────┘
 //! ```
 //!
-//! Beginning a message *takes* the position out of its parent, dropping it puts the position back. A parent that finds its
-//! own position taken knows that a guard was leaked (`core::mem::forget`). Whatever is rare (the end of a range, a leak, nesting deeper
-//! than [`INLINE_DEPTH`]) is a function that is handed the position and returns the new one, so that the address of a message never
-//! escapes on the common path.
+//! Beginning a message *takes* the position out of its parent, dropping it puts the position back.
+//! If a parent finds its own position taken, a guard was leaked (`core::mem::forget`). Rare cases
+//! (the end of a range, a leak, nesting deeper than [`INLINE_DEPTH`]) are functions that take the
+//! position and return the new one. So the address of a message never escapes on the common path.
 //!
 //! # Where the length goes
 //!
-//! A nested message begins with a *narrow* slot: one byte for its length, which suffices for most messages for ever. Meanwhile the
-//! position ends three bytes earlier for each narrow slot. When a message turns out to be longer than 127 bytes, or the range ends in it,
-//! its slot and those around it are *widened* to four bytes by moving their content into that room. The bytes, and where ranges end, are the
-//! same as if each message had begun with four bytes and had been compacted at its end (`docs/spec/protozero.md` §4), which
-//! costs a stalled load for each of them. Where the last message of the same depth was long the slot is wide from the start.
+//! A nested message begins with a *narrow* slot: one byte for its length, which suffices for most
+//! messages. Meanwhile the position ends three bytes earlier for each narrow slot. When a message
+//! turns out to be longer than 127 bytes, or the range ends in it, its slot and those around it are
+//! *widened* to four bytes by moving their content into that room. The bytes, and where ranges end,
+//! are the same as if each message had begun with four bytes and had been compacted at its end
+//! (`docs/spec/protozero.md` §4), which costs a stalled load for each of them. If the last message
+//! of the same depth was long, the slot is wide from the start.
 //!
 //! # Invariants
 //!
-//! 1. A position that is not taken lies in the range that the delegate (or the owner, by [`Stream::reset`])
-//!    handed over last, which stays valid for reads and writes until the next one is asked for. At most one position of a stream,
-//!    its messages included, is not taken.
-//! 2. The first `settled` open messages have their slot in `crossed` (or `deep`), and there every [`Slot::InPlace`] points to four writable
-//!    bytes: the delegate redirects the slots of a range that it takes away. The slots of the others are in `fresh`, in the
-//!    current range, in the order of nesting.
-//! 3. A message that finds its position taken poisons the stream: whoever owns it drops what was written since the root
-//!    message began.
-//! 4. The first `wide` open messages have slots of four bytes, the others of one. A position ends three bytes for each of the
-//!    latter before the end of the range. So there is always room to widen them.
+//! 1. A position that is not taken lies in the range that the delegate (or the owner, by
+//!    [`Stream::reset`]) handed over last, which stays valid for reads and writes until the next
+//!    one is asked for. At most one position of a stream, its messages included, is not taken.
+//! 2. The first `settled` open messages have their slot in `crossed` (or `deep`), and there every
+//!    [`Slot::InPlace`] points to four writable bytes: the delegate redirects the slots of a range
+//!    that it takes away. The slots of the others are in `fresh`, in the current range, in the
+//!    order of nesting.
+//! 3. A message that finds its position taken poisons the stream: the owner of the stream drops
+//!    everything that was written since the root message began.
+//! 4. The first `wide` open messages have slots of four bytes, the others of one. A position ends
+//!    three bytes for each of the latter before the end of the range. So there is always room to
+//!    widen them.
 
 mod core;
 pub(crate) mod fixed;
@@ -83,7 +89,7 @@ impl Range {
     pub const EMPTY: Self = Self { begin: NonNull::dangling(), len: 0 };
 }
 
-/// Where the length of an open message goes when it is known.
+/// Place for the length of an open message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// Into four bytes of a range.
@@ -94,7 +100,7 @@ pub enum Slot {
     Abandoned,
 }
 
-/// A slot and where the content of its message begins.
+/// Slot, and the position at which the content of its message begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Open {
     slot: Slot,
@@ -102,7 +108,7 @@ pub(crate) struct Open {
     start: usize,
 }
 
-/// The lengths that are still open, as seen by a [`RawDelegate`].
+/// Lengths that are still open, for a [`RawDelegate`].
 #[derive(Debug)]
 pub struct OpenSlots<'s> {
     inline: &'s mut [Open],
@@ -110,7 +116,8 @@ pub struct OpenSlots<'s> {
 }
 
 impl OpenSlots<'_> {
-    /// Replaces every [`Slot::InPlace`] by what `redirect` returns for its address, outermost message first.
+    /// Replaces every [`Slot::InPlace`] by what `redirect` returns for its address, outermost
+    /// message first.
     pub fn redirect(&mut self, mut redirect: impl FnMut(NonNull<u8>) -> Slot) {
         for open in self.inline.iter_mut().chain(self.deep.iter_mut()) {
             if let Slot::InPlace(address) = open.slot {
@@ -126,44 +133,49 @@ impl OpenSlots<'_> {
     }
 }
 
-/// Hands out memory to a [`Stream`].
+/// Source of memory for a [`Stream`].
 ///
 /// # What a range holds
 ///
 /// When a range ends, its first `used` bytes are written, except
-/// - the four bytes of each [`Slot::InPlace`] that is seen then: they hold anything, or were never written;
+/// - the four bytes of each [`Slot::InPlace`] that is seen then: they hold anything, or were never
+///   written;
 /// - those of a message that is void ([`Stream::is_poisoned`]), which may lack bytes anywhere.
 ///
-/// So whoever looks at a range as `&[u8]` before the lengths in it are filled in writes something there first, and memory that
-/// may be looked at whether the message is void or not is initialised before it is handed over. Bytes behind `used` may have been written, too.
+/// So code that reads a range as `&[u8]` before its lengths are filled in must first write to those
+/// bytes. Memory that may be read even if the message is void must be initialised before it is
+/// provided. Bytes after `used` may also have been written.
 ///
 /// # Panics
 ///
-/// If [`next_range`](Self::next_range) panics, the stream is poisoned and has no range: the next call says that 0 bytes of it were
-/// `used`, however many were, and all slots are abandoned.
+/// If [`next_range`](Self::next_range) panics, the stream is poisoned and has no range: the next
+/// call says that 0 bytes of it were `used`, even if more were, and all slots are abandoned.
 ///
 /// # Safety
 ///
 /// An implementation guarantees that
-/// - the range returned by [`next_range`](Self::next_range) is valid for reads and writes and is not accessed
-///   through references by anybody, until the next call of `next_range` or until the owner
-///   of the stream resets it; its bytes need not be initialised. [`fill_patch`](Self::fill_patch) may be called meanwhile, so
-///   the range is not part of the value that implements this trait, if patches are ever asked for;
+/// - the range returned by [`next_range`](Self::next_range) is valid for reads and writes and is
+///   not accessed through references, until the next call of `next_range` or until the owner of the
+///   stream resets it; its bytes need not be initialised. [`fill_patch`](Self::fill_patch) may be
+///   called meanwhile, so the range is not part of the value that implements this trait, if patches
+///   are ever asked for;
 /// - the range has at least `min_len` bytes, and ends before the last 256 addresses that there are;
-/// - after `next_range`, each slot left [`Slot::InPlace`] points to four bytes that stay valid for writes for as long
-///   as messages can be open, whatever else is written there.
+/// - after `next_range`, each slot left [`Slot::InPlace`] points to four bytes that stay valid for
+///   writes for as long as messages can be open, whatever else is written there.
 ///
-/// It need not return: a panic is no breach of this.
+/// It need not return: a panic does not break these guarantees.
 pub unsafe trait RawDelegate {
-    /// The current range is exhausted (`used` of its bytes were written): returns the next one, of at least `min_len` bytes.
+    /// The current range is exhausted (`used` of its bytes were written): returns the next one, of
+    /// at least `min_len` bytes.
     ///
-    /// A message asks for no more than the [four bytes of a length](LENGTH_FIELD_SIZE), [`Stream::reserve`] for what it was asked for. The
-    /// first call for a stream without memory, or after [`Stream::reset`], counts from the begin of the range given there.
+    /// A message asks for at most the [four bytes of a length](LENGTH_FIELD_SIZE), and
+    /// [`Stream::reserve`] for its argument. The first call for a stream without memory, or after
+    /// [`Stream::reset`], counts from the begin of the range given there.
     ///
     /// Must not fail; a delegate without memory returns scratch space and abandons the open slots.
     fn next_range(&mut self, used: usize, open: OpenSlots<'_>, min_len: usize) -> Range;
 
-    /// The value of a [`Slot::Patch`] is known. It is told once, or never if the message is void; what a void message tells is of no
-    /// meaning.
+    /// Tells the value of a [`Slot::Patch`]. It is told once, or never if the message is void. A
+    /// value of a void message has no meaning.
     fn fill_patch(&mut self, patch: u32, value: [u8; LENGTH_FIELD_SIZE]);
 }

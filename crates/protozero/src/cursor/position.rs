@@ -1,4 +1,4 @@
-//! A write position in a range: two pointers that want to be registers.
+//! [`Position`]: a write position in a range, as two pointers that should stay in registers.
 
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
@@ -6,19 +6,20 @@ use core::ptr::{self, NonNull};
 use super::varint::put_varint;
 use crate::wire::{LENGTH_FIELD_SIZE, MAX_ONE_BYTE_LENGTH, MAX_TAG_SIZE, MAX_VARINT_SIZE, redundant_varint4};
 
-/// Stands in for the pointers of a position that somebody else has. No range is near it: no system gives its last page away, where
-/// addresses are errors, and a [`RawDelegate`](super::RawDelegate) promises it.
+/// Value of both pointers while another message has the position. No range is near this address: no
+/// system maps its last page, whose addresses are error codes, and a
+/// [`RawDelegate`](super::RawDelegate) promises it.
 const TAKEN: *mut u8 = ptr::without_provenance_mut(usize::MAX);
 
 /// Bytes that a length field grows by when it is widened.
 pub(super) const WIDENING: usize = LENGTH_FIELD_SIZE - 1;
 
-/// Bytes that are moved at once when a length is compacted.
+/// Number of bytes that are moved at once when a length is compacted.
 const BLOCK: usize = 16;
 
-/// The next byte to write, and the end of the range.
+/// Next byte to write, and the end of the range.
 ///
-/// The methods look for room themselves unless they are `unsafe`; those that look return whether there was any.
+/// Methods that are not `unsafe` check for room themselves, and return false if there was none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position {
     pub(super) ptr: *mut u8,
@@ -26,7 +27,7 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// A position that somebody else has; there is no room at it.
+    /// Returns the value of a position that was taken. It has no room.
     pub(super) const TAKEN: Self = Self { ptr: TAKEN, end: TAKEN };
 
     #[inline]
@@ -34,13 +35,13 @@ impl Position {
         self.ptr == TAKEN
     }
 
-    /// Takes the position.
+    /// Takes the position out, and leaves the value for a taken position.
     #[inline]
     pub(super) fn take(&mut self) -> Self {
         core::mem::replace(self, Self::TAKEN)
     }
 
-    /// Bytes left in the range.
+    /// Returns the number of bytes left in the range.
     #[inline]
     pub(super) fn available(&self) -> usize {
         self.end.addr() - self.ptr.addr()
@@ -51,7 +52,7 @@ impl Position {
     pub(super) fn put_varint_field(&mut self, tag: u32, v: u64) -> bool {
         let room = self.available() >= MAX_TAG_SIZE + MAX_VARINT_SIZE;
         if room {
-            // SAFETY: there is room for the longest tag, and the longest varint behind it.
+            // SAFETY: there is room for the longest tag, and the longest varint after it.
             let ptr = unsafe { put_tag(self.ptr, tag) };
             // SAFETY: as above.
             self.ptr = unsafe { put_varint(ptr, v) };
@@ -65,7 +66,7 @@ impl Position {
         let room = self.available() >= MAX_TAG_SIZE + MAX_VARINT_SIZE;
         const { assert!(N <= MAX_VARINT_SIZE) };
         if room {
-            // SAFETY: there is room for the longest tag, and `N` bytes behind it.
+            // SAFETY: there is room for the longest tag, and `N` bytes after it.
             let ptr = unsafe { put_tag(self.ptr, tag) };
             // SAFETY: as above.
             unsafe { ptr.cast::<[u8; N]>().write(bytes) };
@@ -82,11 +83,12 @@ impl Position {
         let room =
             available >= MAX_TAG_SIZE + MAX_VARINT_SIZE && available - (MAX_TAG_SIZE + MAX_VARINT_SIZE) >= v.len();
         if room {
-            // SAFETY: there is room for the longest tag, the longest varint behind it, and the value behind that.
+            // SAFETY: there is room for the longest tag, the longest varint after it, and the value
+            // after that.
             let ptr = unsafe { put_tag(self.ptr, tag) };
             // SAFETY: as above.
             let ptr = unsafe { put_varint(ptr, v.len() as u64) };
-            // SAFETY: as above; `v` cannot overlap memory that nobody may hold references to.
+            // SAFETY: as above; `v` cannot overlap memory to which no references may exist.
             unsafe { ptr::copy_nonoverlapping(v.as_ptr(), ptr, v.len()) };
             // SAFETY: as above.
             self.ptr = unsafe { ptr.add(v.len()) };
@@ -99,7 +101,8 @@ impl Position {
     pub(super) fn put(&mut self, bytes: &[u8]) -> bool {
         let room = self.available() >= bytes.len();
         if room {
-            // SAFETY: there is room; `bytes` cannot overlap memory that nobody may hold references to.
+            // SAFETY: there is room; `bytes` cannot overlap memory to which no references may
+            // exist.
             unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.ptr, bytes.len()) };
             // SAFETY: as above.
             self.ptr = unsafe { self.ptr.add(bytes.len()) };
@@ -118,7 +121,8 @@ impl Position {
         room
     }
 
-    /// Appends a tag, if there is room for the longest and a length field; returns the address behind it.
+    /// Appends a tag, if there is room for the longest and a length field. Returns the address
+    /// after it.
     #[inline(always)]
     pub(super) fn put_tag(&mut self, tag: u32) -> Option<NonNull<u8>> {
         if self.available() < MAX_TAG_SIZE + MAX_VARINT_SIZE {
@@ -130,7 +134,8 @@ impl Position {
         Some(unsafe { NonNull::new_unchecked(self.ptr) })
     }
 
-    /// Reserves a length field of one byte, and sets the end back so that there is room to widen it.
+    /// Reserves a length field of one byte, and sets the end back so that there is room to widen
+    /// it.
     ///
     /// # Safety
     ///
@@ -154,14 +159,15 @@ impl Position {
         self.ptr = unsafe { self.ptr.add(LENGTH_FIELD_SIZE) };
     }
 
-    /// Fills in the length of the content between a slot of one byte and here; `false` if it is too long for that, or the position taken.
+    /// Fills in the length of the content between a slot of one byte and here. Returns `false` if
+    /// it is too long for one byte, or the position is taken.
     ///
     /// # Safety
     ///
     /// `slot` lies in the current range, before this position.
     #[inline(always)]
     pub(super) unsafe fn fill_narrow(&self, slot: NonNull<u8>) -> bool {
-        // A position that is taken is further away than any message is long.
+        // A taken position is further away than the length of any message.
         let size = self.ptr.addr() - slot.addr().get() - 1;
         if size <= MAX_ONE_BYTE_LENGTH {
             // SAFETY: the caller's promise.
@@ -189,23 +195,26 @@ impl Position {
         size
     }
 
-    /// Replaces the four bytes at `slot`, which stand right before the last `size` bytes, by a one-byte length.
+    /// Replaces the four bytes at `slot`, directly before the last `size` bytes, by a one-byte
+    /// length.
     ///
     /// The position moves back by three.
     ///
     /// # Safety
     ///
-    /// `slot + 4 + size` is this position, all of it lies in the current range, and `size` is at most 127.
+    /// `slot + 4 + size` is this position, all of it lies in the current range, and `size` is at
+    /// most 127.
     #[inline(always)]
     pub(super) unsafe fn compact(&mut self, slot: *mut u8, size: usize) {
         // SAFETY: the slot has four bytes.
         let (to, from) = unsafe { (slot.add(1), slot.add(LENGTH_FIELD_SIZE)) };
         if self.available() >= BLOCK {
-            // Forwards in blocks: what a block overwrites beyond itself lies before what is read next. The last one may go beyond
-            // the content, by less than a block, where nothing is written yet.
+            // Moves forwards in blocks: the bytes that a block overwrites lie before those that are
+            // read next. The last block may extend beyond the content by less than a block, where
+            // nothing is written yet.
             let mut at = 0;
             while at < size {
-                // SAFETY: `at` is less than `size`, and a whole block fits behind the content.
+                // SAFETY: `at` is less than `size`, and a whole block fits after the content.
                 let (from, to) = unsafe { (from.add(at), to.add(at)) };
                 // SAFETY: as above; the bytes need not be initialised.
                 let block = unsafe { from.cast::<[MaybeUninit<u8>; BLOCK]>().read() };
@@ -224,7 +233,8 @@ impl Position {
     }
 }
 
-/// Writes a tag and returns where it ends. Tags of one and two bytes are one store; where the tag is a constant, so is all of it.
+/// Writes a tag and returns its end. Tags of one and two bytes are one store. If the tag is a
+/// constant, so is all of it.
 ///
 /// # Safety
 ///

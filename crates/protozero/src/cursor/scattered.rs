@@ -1,4 +1,4 @@
-//! Buffers brought by safe code.
+//! [`ScatteredWriter`]: a writer into buffers that safe code provides.
 
 use ::core::fmt;
 use ::core::marker::PhantomData;
@@ -9,17 +9,20 @@ use super::{OpenSlots, Range, RawDelegate, Slot, Stream};
 use crate::wire::LENGTH_FIELD_SIZE;
 use crate::{Message, Writer};
 
-/// Brings the buffers that a [`ScatteredWriter`] writes into, one after the other, and takes them back filled.
+/// Source of the buffers that a [`ScatteredWriter`] fills one after the other. It also takes them
+/// back.
 ///
-/// A buffer is handed over by value, so that nobody else can touch it meanwhile: a `Vec<u8>` or `Box<[u8]>`, a `&'static mut [u8]`, a chunk of
-/// a pool that gives its bytes by [`AsMut`].
+/// A buffer is passed by value, so that no other code can use it meanwhile: a `Vec<u8>` or
+/// `Box<[u8]>`, a `&'static mut [u8]`, a chunk of a pool that gives its bytes by [`AsMut`].
 ///
 /// # Lengths that come later
 ///
-/// The length of a nested message is known when it ends. If it began in a buffer that is full by then, four bytes of that buffer
-/// are still to be filled in. Before a buffer is [released](Self::release) the writer calls
-/// [`defer_length`](Self::defer_length) for each such place, which holds zeros then; the delegate answers with a number of its choice, under which it is told the
-/// [value](Self::fill_length) later: to put it into the buffer if that is still at hand, or to send it after the buffer.
+/// The length of a nested message is known when it ends. If it began in a buffer that is full by
+/// then, four bytes of that buffer still lack their value. Before a buffer is
+/// [released](Self::release), the writer calls [`defer_length`](Self::defer_length) for each such
+/// place, which holds zeros then. The delegate returns a number of its choice. With this number it
+/// is told the [value](Self::fill_length) later, and puts it into the buffer if it still has it, or
+/// sends it after the buffer.
 ///
 /// # Example
 ///
@@ -75,47 +78,51 @@ use crate::{Message, Writer};
 /// ]);
 /// ```
 pub trait Delegate {
-    /// A buffer; its length does not change while the writer has it.
+    /// Type of a buffer. Its length does not change while the writer has it.
     type Buffer: AsMut<[u8]>;
 
-    /// Brings the next buffer, of at least `min_len` bytes, which are never more than the [four of a length](LENGTH_FIELD_SIZE).
+    /// Provides the next buffer, of at least `min_len` bytes, which are at most the [four of a
+    /// length](LENGTH_FIELD_SIZE).
     ///
-    /// `None` if there is none, and likewise a buffer that is too short: the message being written is void then, see
+    /// If it returns `None`, or a buffer that is too short, the message being written is void; see
     /// [`abandon`](Self::abandon).
     fn acquire(&mut self, min_len: usize) -> Option<Self::Buffer>;
 
     /// Takes a buffer back.
     fn release(&mut self, buffer: Self::Buffer, filled: Filled);
 
-    /// The four bytes at `offset` of the buffer that is released next are a length that is not known yet: returns the number to tell it
-    /// under, or `None` if the delegate does not want to know.
+    /// The four bytes at `offset` of the buffer that is released next are a length that is not
+    /// known yet. Returns the number for [`fill_length`](Self::fill_length), or `None` if the
+    /// delegate does not need the value.
     ///
     /// Called for the outermost message first.
     fn defer_length(&mut self, offset: usize) -> Option<u32>;
 
-    /// A length is known: these four bytes belong where [`defer_length`](Self::defer_length) said.
+    /// A length is known: these four bytes belong to the place of that
+    /// [`defer_length`](Self::defer_length).
     fn fill_length(&mut self, number: u32, bytes: [u8; LENGTH_FIELD_SIZE]);
 
-    /// The message that was [unfinished](Filled::unfinished) in the buffers released last will never be finished: its parts are void.
+    /// The message that was [unfinished](Filled::unfinished) in the buffers released last will
+    /// never be finished: its parts are void.
     ///
-    /// What was released before it began is whole.
+    /// Bytes that were released before it began are whole.
     fn abandon(&mut self) {}
 }
 
-/// How far a buffer is filled.
+/// Filled part of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Filled {
     /// Bytes written, from the start of the buffer.
     pub used: usize,
-    /// Where the bytes of a message begin that goes on in the next buffer: 0 if it has begun in an earlier one. `None` if the buffer
-    /// ends with a whole message.
+    /// Offset of a message that continues in the next buffer; 0 if it began in an earlier one.
+    /// `None` if the buffer ends with a whole message.
     pub unfinished: Option<usize>,
 }
 
-/// Writes messages of type `M` into the buffers of a [`Delegate`], over as many as it takes.
+/// Writes messages of type `M` into the buffers of a [`Delegate`], over as many as necessary.
 ///
-/// The last buffer goes to the delegate by [`flush`](Self::flush), or when the writer is dropped.
+/// [`flush`](Self::flush), or dropping the writer, gives the last buffer to the delegate.
 pub struct ScatteredWriter<D: Delegate, M = Message<'static>> {
     stream: Stream,
     delegate: Option<D>,
@@ -128,9 +135,10 @@ pub struct ScatteredWriter<D: Delegate, M = Message<'static>> {
     message: PhantomData<fn() -> M>,
 }
 
-// SAFETY: the raw pointers lead into the writer itself, or what its buffer gives, and are made anew for each message.
+// SAFETY: the raw pointers lead into the writer itself, or into the bytes of its buffer, and are
+// made again for each message.
 unsafe impl<D: Delegate + Send, M> Send for ScatteredWriter<D, M> where D::Buffer: Send {}
-// SAFETY: through `&self` nothing is reached but the delegate and counts.
+// SAFETY: through `&self` only the delegate and counts can be reached.
 unsafe impl<D: Delegate + Sync, M> Sync for ScatteredWriter<D, M> where D::Buffer: Sync {}
 
 impl<D: Delegate> ScatteredWriter<D> {
@@ -145,7 +153,7 @@ impl<D: Delegate, M> ScatteredWriter<D, M> {
     /// Makes a writer: `ScatteredWriter::<_, FooWriter>::typed(delegate)`.
     #[must_use]
     pub fn typed(delegate: D) -> Self {
-        // SAFETY: a delegate that is not called: the stream is told the right one before it is used.
+        // SAFETY: this delegate is not called: the stream gets the right one before it is used.
         let stream = unsafe { Stream::new(NonNull::<Link<D>>::dangling()) };
         let link = Link {
             delegate: NonNull::dangling(),
@@ -172,7 +180,7 @@ impl<D: Delegate, M> ScatteredWriter<D, M> {
 
     /// Begins a message.
     ///
-    /// One that was leaked or could not be finished is settled first.
+    /// A message that was leaked or could not be finished is settled first.
     #[inline]
     pub fn message(&mut self) -> M::At<'_>
     where
@@ -182,11 +190,12 @@ impl<D: Delegate, M> ScatteredWriter<D, M> {
         self.link.message_begin = self.mark;
         self.link.skipped = self.mark;
         self.link.is_split = false;
-        // The writer may have moved since the last message: everything that points into it is made anew.
+        // The writer may have moved since the last message: all pointers into it are made again.
         self.link.delegate = NonNull::from(self.delegate.as_mut().expect(HAS_DELEGATE));
         self.link.buffer = NonNull::from(&mut self.buffer);
         self.link.scratch = NonNull::from(&mut self.scratch);
-        // SAFETY: just made, of a field that is not touched otherwise while the message borrows the writer.
+        // SAFETY: just made, of a field that is not touched otherwise while the message borrows the
+        // writer.
         let range = match unsafe { self.link.buffer.as_mut() } {
             None => Range::EMPTY,
             Some(buffer) => {
@@ -197,14 +206,16 @@ impl<D: Delegate, M> ScatteredWriter<D, M> {
                 Range { begin: unsafe { self.link.begin.add(bytes.len() - len) }, len }
             }
         };
-        // SAFETY: the bytes of the buffer, which stays where it is and is touched by nobody while the message borrows the writer.
+        // SAFETY: the bytes of the buffer, which stays in place and is not accessed while the
+        // message borrows the writer.
         unsafe { self.stream.reset(range) };
-        // SAFETY: the link is touched by nobody else while the message borrows the writer.
+        // SAFETY: no other code accesses the link while the message borrows the writer.
         unsafe { self.stream.attach(NonNull::from(&mut self.link)) };
         self.stream.root().into()
     }
 
-    /// Gives the buffer that is being filled to the delegate. The next message begins in another.
+    /// Gives the buffer that is being filled to the delegate. The next message begins in another
+    /// buffer.
     pub fn flush(&mut self) {
         self.settle();
         if let Some(buffer) = self.buffer.take() {
@@ -214,12 +225,13 @@ impl<D: Delegate, M> ScatteredWriter<D, M> {
         }
     }
 
-    /// The delegate.
+    /// Returns the delegate.
     pub fn delegate(&self) -> &D {
         self.delegate.as_ref().expect(HAS_DELEGATE)
     }
 
-    /// The delegate. What is being filled is in neither of its hands until [`flush`](Self::flush).
+    /// Returns the delegate. It does not have the buffer that is being filled until
+    /// [`flush`](Self::flush).
     pub fn delegate_mut(&mut self) -> &mut D {
         self.delegate.as_mut().expect(HAS_DELEGATE)
     }
@@ -230,7 +242,7 @@ impl<D: Delegate, M> ScatteredWriter<D, M> {
         self.delegate.take().expect(HAS_DELEGATE)
     }
 
-    /// Number of messages that are void: a guard was leaked, a length exceeded
+    /// Returns the number of messages that are void: a guard was leaked, a length exceeded
     /// [`MAX_MESSAGE_LENGTH`](crate::wire::MAX_MESSAGE_LENGTH), or there was no buffer.
     #[must_use]
     pub fn dropped(&self) -> usize {
@@ -241,14 +253,14 @@ impl<D: Delegate, M> ScatteredWriter<D, M> {
         self.link.is_void || self.stream.is_poisoned()
     }
 
-    /// After a message: counts what it wrote, or takes it back.
+    /// Counts the bytes of a message after it, or takes them back.
     #[inline]
     fn settle(&mut self) {
         if self.is_void() {
             return self.settle_void();
         }
         self.mark = self.link.skipped + self.stream.used();
-        // SAFETY: nothing can be written to no bytes; no message is open.
+        // SAFETY: an empty range cannot be written to; no message is open.
         unsafe { self.stream.reset(Range::EMPTY) };
         self.link.skipped = self.mark;
     }
@@ -284,14 +296,14 @@ impl<D: Delegate, M> fmt::Debug for ScatteredWriter<D, M> {
     }
 }
 
-/// What the stream calls. It holds pointers to the delegate, the buffer and the scratch memory, instead of them, so that a reference to
-/// it is not one to bytes that are being written.
+/// Delegate of the stream. It holds pointers to the delegate, the buffer and the scratch memory, so
+/// that a reference to it is no reference to bytes that are being written.
 struct Link<D: Delegate> {
     delegate: NonNull<D>,
     buffer: NonNull<Option<D::Buffer>>,
     /// First byte of the buffer.
     begin: NonNull<u8>,
-    /// Where the message began in the buffer, if it is not split.
+    /// Offset in the buffer at which the message began, if it is not split.
     message_begin: usize,
     /// Bytes of the buffer before the range that the stream has.
     skipped: usize,
@@ -311,8 +323,8 @@ impl<D: Delegate> Link<D> {
     }
 }
 
-// SAFETY: ranges are bytes of a buffer that the writer has until it is released, from where nobody else reaches them, or scratch. When a
-// buffer is released no slot is left in place.
+// SAFETY: ranges are bytes of a buffer that the writer has until it is released, where no other
+// code reaches them, or scratch memory. When a buffer is released, no slot is left in place.
 unsafe impl<D: Delegate> RawDelegate for Link<D> {
     fn next_range(&mut self, used: usize, mut open: OpenSlots<'_>, min_len: usize) -> Range {
         if self.is_void {

@@ -1,4 +1,4 @@
-//! The stream, and the open messages that hold its position in turn.
+//! [`Stream`], and the open messages that hold its position in turn.
 
 use core::ptr::NonNull;
 
@@ -8,7 +8,7 @@ use super::{INLINE_DEPTH, Range, RawDelegate};
 use crate::message::Message;
 use crate::wire::{self, WireType};
 
-/// A write position in a chain of byte ranges.
+/// Write position in a chain of byte ranges.
 #[derive(Debug)]
 pub struct Stream {
     position: Position,
@@ -20,8 +20,9 @@ impl Stream {
     ///
     /// # Safety
     ///
-    /// `delegate` is valid, and accessed by nobody else during any call on this stream or on a message of it, for as
-    /// long as the stream is used, or until [`attach`](Self::attach) names another.
+    /// `delegate` is valid, and not accessed otherwise during any call on this stream or on a
+    /// message of it, for as long as the stream is used, or until [`attach`](Self::attach) sets
+    /// another.
     #[must_use]
     pub unsafe fn new(delegate: NonNull<dyn RawDelegate + '_>) -> Self {
         // SAFETY: the caller's promise.
@@ -29,7 +30,7 @@ impl Stream {
         Self { position: Position { ptr: core.begin, end: core.end }, core }
     }
 
-    /// Names the delegate anew, because it has moved in memory.
+    /// Sets the delegate again, because it has moved in memory.
     ///
     /// # Safety
     ///
@@ -58,45 +59,46 @@ impl Stream {
         })
     }
 
-    /// Adopts another range. What was written so far keeps counting in [`position`](Self::position).
+    /// Adopts another range. The bytes written so far keep counting in
+    /// [`position`](Self::position).
     ///
     /// # Safety
     ///
-    /// `range` fulfils what [`RawDelegate::next_range`] promises, and no message is open. One that was leaked is, until
-    /// [`clear_poison`](Self::clear_poison).
+    /// `range` fulfils what [`RawDelegate::next_range`] promises, and no message is open. A leaked
+    /// message is open until [`clear_poison`](Self::clear_poison).
     #[inline]
     pub unsafe fn reset(&mut self, range: Range) {
         // SAFETY: the caller's promise.
         self.position = unsafe { self.core.adopt(self.here(), range) };
     }
 
-    /// Bytes written since the stream was made.
+    /// Returns the bytes written since the stream was made.
     #[inline]
     #[must_use]
     pub fn position(&self) -> usize {
         self.core.written(self.here())
     }
 
-    /// Sets what [`position`](Self::position) counts from. Only for a stream without open messages.
+    /// Sets the start of [`position`](Self::position). Only for a stream without open messages.
     pub(crate) fn set_position(&mut self, position: usize) {
         self.core.bias = position.wrapping_sub(self.ptr().addr());
     }
 
-    /// Bytes left in the current range.
+    /// Returns the bytes left in the current range.
     #[inline]
     #[must_use]
     pub fn available(&self) -> usize {
         self.position.available()
     }
 
-    /// Bytes written into the current range.
+    /// Returns the bytes written into the current range.
     #[inline]
     #[must_use]
     pub fn used(&self) -> usize {
         self.ptr().addr() - self.core.begin.addr()
     }
 
-    /// The address of the next byte.
+    /// Returns the address of the next byte.
     #[inline]
     #[must_use]
     pub fn ptr(&self) -> *mut u8 {
@@ -110,7 +112,7 @@ impl Stream {
         self.position.ptr
     }
 
-    /// Passes over bytes that were written otherwise.
+    /// Skips bytes that other code has written.
     ///
     /// # Safety
     ///
@@ -121,7 +123,7 @@ impl Stream {
         self.position.ptr = unsafe { self.position.ptr.add(n) };
     }
 
-    /// The first address of the current range.
+    /// Returns the first address of the current range.
     #[inline]
     #[must_use]
     pub fn begin(&self) -> *mut u8 {
@@ -132,17 +134,18 @@ impl Stream {
     ///
     /// # Panics
     ///
-    /// If that lies ahead.
+    /// If that is after the current position.
     #[inline]
     pub fn rewind_to(&mut self, used: usize) {
         assert!(used <= self.used(), "a stream is only rewound");
-        // A leak is not forgotten.
+        // A leak stays recorded.
         self.core.recover(self.position, 0);
         // SAFETY: `used` lies between 0 and the current offset, so the result is in the range.
         self.position = Position { ptr: unsafe { self.core.begin.add(used) }, end: self.core.end };
     }
 
-    /// True if a message was leaked or outgrew a limit: what was written since its root began is void.
+    /// Returns true if a message was leaked or exceeded a limit: everything written since its root
+    /// began is void.
     #[inline]
     #[must_use]
     pub fn is_poisoned(&self) -> bool {
@@ -158,7 +161,8 @@ impl Stream {
 
     /// Takes `n` contiguous bytes and returns the address of the first.
     ///
-    /// If fewer are left, the rest of the range stays unused and the next one is asked for.
+    /// If fewer are left, the rest of the range stays unused, and the delegate provides the next
+    /// one.
     #[inline]
     pub fn reserve(&mut self, n: usize) -> NonNull<u8> {
         if self.available() < n {
@@ -168,52 +172,55 @@ impl Stream {
         }
         // SAFETY: the position lies in a range and is never null.
         let address = unsafe { NonNull::new_unchecked(self.position.ptr) };
-        // SAFETY: at least `n` bytes are available, by the check above or the contract of `next_range`.
+        // SAFETY: at least `n` bytes are available, by the check above or the contract of
+        // `next_range`.
         self.position.ptr = unsafe { self.position.ptr.add(n) };
         address
     }
 
-    /// Replaces the four bytes at `slot`, which stand right before the last `size` bytes, by a one-byte length.
+    /// Replaces the four bytes at `slot`, directly before the last `size` bytes, by a one-byte
+    /// length.
     ///
     /// The write position moves back by three.
     ///
     /// # Safety
     ///
-    /// `slot + 4 + size` is the write position, all of it lies in the current range, `size` is at most 127, and no
-    /// message is open.
+    /// `slot + 4 + size` is the write position, all of it lies in the current range, `size` is at
+    /// most 127, and no message is open.
     #[inline]
     pub unsafe fn compact(&mut self, slot: *mut u8, size: usize) {
         // SAFETY: the caller's promise.
         unsafe { self.position.compact(slot, size) };
     }
 
-    /// The position, or if a leaked message took it, where that began, as far as that is in the current range.
+    /// Returns the position. If a leaked message took it, returns the begin of that message, as far
+    /// as that is in the current range.
     #[inline]
     fn here(&self) -> Position {
         if self.position.is_taken() { self.core.void_begin(0) } else { self.position }
     }
 }
 
-/// Forgets how long the delegate lives.
+/// Removes the lifetime of the delegate from the pointer's type.
 ///
 /// # Safety
 ///
-/// It is not used longer.
+/// The pointer is not used longer.
 unsafe fn erase<'d>(delegate: NonNull<dyn RawDelegate + 'd>) -> NonNull<dyn RawDelegate> {
-    // SAFETY: the types differ in a lifetime that the caller answers for.
+    // SAFETY: the types differ only in a lifetime, for which the caller vouches.
     unsafe { core::mem::transmute::<NonNull<dyn RawDelegate + 'd>, NonNull<dyn RawDelegate>>(delegate) }
 }
 
-/// An open message: the position, if no nested message has it, and where it goes in the end.
+/// Open message: the position, unless a nested message has it, and where to return it.
 #[derive(Debug)]
 pub(crate) struct Frame<'w> {
     position: Position,
-    /// Whose position it is: that of the parent, or of the stream.
+    /// Owner of the position: the parent, or the stream.
     up: &'w mut Position,
     /// The end of that position.
     up_end: *mut u8,
     core: &'w mut Core,
-    /// Where the length goes if the slot is narrow.
+    /// Place of the length if the slot is narrow.
     slot: NonNull<u8>,
     /// 0 for a root message.
     depth: usize,
@@ -229,7 +236,7 @@ impl Frame<'_> {
         let slot = if self.depth < INLINE_DEPTH { position.put_tag(tag) } else { None };
         let (up_end, slot) = if let Some(slot) = slot {
             if self.core.begin(self.depth, slot) {
-                // SAFETY: `put_tag` has seen room for more than a slot.
+                // SAFETY: `put_tag` has checked that there is room for more than a slot.
                 unsafe { position.begin_wide() };
             } else {
                 // SAFETY: as above.
@@ -269,7 +276,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Appends bytes, over as many ranges as it takes.
+    /// Appends bytes, over as many ranges as necessary.
     #[inline(always)]
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         if !self.position.put(bytes) {
@@ -285,7 +292,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Bytes of content so far; 0 if the message is void.
+    /// Returns the bytes of content so far; 0 if the message is void.
     pub(crate) fn len(&self) -> usize {
         if self.position.is_taken() || self.core.poisoned {
             0
@@ -296,12 +303,13 @@ impl Frame<'_> {
 }
 
 impl Drop for Frame<'_> {
-    // One short path, or the compiler would not inline it; all else is one call.
+    // One short path, or the compiler would not inline it. Everything else is one call.
     #[cfg_attr(feature = "compact", inline(never))]
     #[cfg_attr(not(feature = "compact"), inline(always))]
     fn drop(&mut self) {
         let at = self.position;
-        // SAFETY: a slot that is not wide is in the current range, and so is the position unless it is taken.
+        // SAFETY: a slot that is not wide is in the current range, and so is the position unless it
+        // is taken.
         *self.up = if self.depth > self.core.wide && unsafe { at.fill_narrow(self.slot) } {
             Position { ptr: at.ptr, end: self.up_end }
         } else if self.depth == 0 && !at.is_taken() {
@@ -317,7 +325,7 @@ mod tests {
     use super::*;
     use crate::cursor::{OpenSlots, Slot};
 
-    /// Hands out the parts of an array, over and over.
+    /// Delegate that returns the parts of an array in turn.
     struct Parts {
         memory: NonNull<[u8; 4 * 32]>,
         next: usize,
@@ -326,7 +334,7 @@ mod tests {
         panics: bool,
     }
 
-    // SAFETY: the memory outlives the stream, and nobody else looks at it; slots are abandoned.
+    // SAFETY: the memory outlives the stream, and no other code accesses it; slots are abandoned.
     unsafe impl RawDelegate for Parts {
         fn next_range(&mut self, _used: usize, mut open: OpenSlots<'_>, min_len: usize) -> Range {
             assert!(!self.panics && min_len <= 32, "on purpose");
@@ -381,7 +389,7 @@ mod tests {
                         _ => stream.root().varint(1, 1),
                     }
                     assert!(stream.is_poisoned(), "{how} {next}");
-                    // And the messages that were open are not open any more.
+                    // The messages that were open are no longer open.
                     let mut root = stream.root();
                     root.begin(1).begin(2).varint(3, 3);
                     root.begin(1).bytes(2, &[0; 200]);

@@ -1,42 +1,45 @@
-//! A short stretch of memory that small messages are written into, without a delegate, slots or nesting to keep track of.
+//! [`Strip`]: a short stretch of memory for small messages, without a delegate, slots or a record
+//! of nesting.
 //!
-//! What makes it cheap: it never asks for more memory. When something does not fit the strip *overflows*; whatever is written
-//! behind that has no effect, and the caller, who asks once at the end, writes the message again in the ordinary way. So that most pieces can
-//! be stored as whole words, there is memory behind the end that may be overwritten ([`Strip::SLACK`]).
+//! It is cheap because it never asks for more memory. When something does not fit, the strip
+//! *overflows*, and later writes have no effect. The caller checks this once at the end, and writes
+//! the message again in the ordinary way. Memory after the end may be overwritten
+//! ([`Strip::SLACK`]), so that most pieces can be stored as whole words.
 
 use core::ptr::{self, NonNull};
 
 use super::varint::put_varint;
 
-/// Longest content of a message begun by [`Strip::open`]: what one byte of length can say.
+/// Largest content of a message begun by [`Strip::open`]: the largest length in one byte.
 const MAX_NESTED: usize = 127;
 
-/// A nested message that was begun in a strip.
+/// Nested message that was begun in a strip.
 #[derive(Debug)]
 #[must_use = "the length of the message is not filled in"]
 pub struct Nested {
-    /// Of its length, from the begin of the strip.
+    /// Offset of its length from the begin of the strip.
     offset: usize,
 }
 
-/// A write position in a stretch of memory that is not continued.
+/// Write position in a stretch of memory that is not continued.
 #[derive(Debug)]
 pub struct Strip {
     begin: *mut u8,
     at: *mut u8,
-    /// The content may end here, and not later.
+    /// Latest end of the content.
     limit: *mut u8,
 }
 
 impl Strip {
-    /// Bytes behind the end that may be overwritten.
+    /// Bytes after the end that may be overwritten.
     pub const SLACK: usize = 16;
 
     /// Makes a strip of `len` bytes.
     ///
     /// # Safety
     ///
-    /// `len` + [`SLACK`](Self::SLACK) bytes from `begin` on are valid for writes, and accessed by nobody else, for as long as the strip is used.
+    /// `len` + [`SLACK`](Self::SLACK) bytes from `begin` on are valid for writes, and not accessed
+    /// otherwise, for as long as the strip is used.
     #[inline(always)]
     #[must_use]
     pub unsafe fn new(begin: NonNull<u8>, len: usize) -> Self {
@@ -50,7 +53,7 @@ impl Strip {
     pub fn word(&mut self, word: u64, len: usize) {
         debug_assert!(len <= 8);
         if self.at <= self.limit {
-            // SAFETY: `at` is within the strip, behind which there are 16 bytes.
+            // SAFETY: `at` is within the strip, after which there are 16 bytes.
             unsafe { self.at.cast::<[u8; 8]>().write(word.to_le_bytes()) };
             self.advance(len);
         }
@@ -61,7 +64,7 @@ impl Strip {
     pub fn words(&mut self, words: [u64; 2], len: usize) {
         debug_assert!(len <= 16);
         if self.at <= self.limit {
-            // SAFETY: `at` is within the strip, behind which there are 16 bytes.
+            // SAFETY: `at` is within the strip, after which there are 16 bytes.
             unsafe { self.at.cast::<[u8; 8]>().write(words[0].to_le_bytes()) };
             // SAFETY: as above.
             unsafe { self.at.add(8).cast::<[u8; 8]>().write(words[1].to_le_bytes()) };
@@ -73,12 +76,13 @@ impl Strip {
     #[inline(always)]
     pub fn varint(&mut self, v: u64) {
         if self.at <= self.limit {
-            // SAFETY: `at` is within the strip, behind which there are 16 bytes, more than a varint has.
+            // SAFETY: `at` is within the strip, after which there are 16 bytes, more than a varint
+            // has.
             self.at = unsafe { put_varint(self.at, v) };
         }
     }
 
-    /// Appends bytes, which the caller would not like to be very many.
+    /// Appends bytes. It is made for few bytes.
     #[inline(always)]
     pub fn bytes(&mut self, v: &[u8]) {
         if self.at > self.limit || v.len() > self.limit.addr() - self.at.addr() {
@@ -92,7 +96,7 @@ impl Strip {
             // SAFETY: as above.
             unsafe { put_ends::<4>(self.at, v) };
         } else {
-            // SAFETY: as above, and nobody else has a reference to that.
+            // SAFETY: as above, and no other reference to that exists.
             unsafe { ptr::copy_nonoverlapping(v.as_ptr(), self.at, v.len()) };
         }
         self.advance(v.len());
@@ -106,8 +110,8 @@ impl Strip {
         Nested { offset }
     }
 
-    /// Appends the first `len` bytes, at most 8, of a little-endian word, of which that at `length_at` is the length of a message, which goes on up to
-    /// [`close`](Self::close).
+    /// Appends the first `len` bytes, at most 8, of a little-endian word, in which the byte at
+    /// `length_at` is the length of a message that continues up to [`close`](Self::close).
     #[inline(always)]
     pub fn open_in_word(&mut self, word: u64, len: usize, length_at: usize) -> Nested {
         debug_assert!(length_at < len);
@@ -120,22 +124,24 @@ impl Strip {
     #[inline(always)]
     pub fn close(&mut self, nested: Nested) {
         let len = self.at.addr().wrapping_sub(self.begin.addr()).wrapping_sub(nested.offset + 1);
-        // A strip that has overflowed stays so; a message of another strip may have begun anywhere.
+        // A strip that has overflowed stays overflowed. A message of another strip may have begun
+        // anywhere.
         if self.at > self.limit || len > MAX_NESTED {
             return self.overflow();
         }
-        // SAFETY: its offset is less than that of `at`, as their difference is no more than 127, which is in the strip.
+        // SAFETY: its offset is less than that of `at`, as their difference is no more than 127,
+        // which is in the strip.
         unsafe { self.begin.add(nested.offset).write(len as u8) };
     }
 
-    /// Where the content ends, or `None` if the strip has overflowed.
+    /// Returns the end of the content, or `None` if the strip has overflowed.
     #[inline(always)]
     #[must_use]
     pub fn end(&self) -> Option<*mut u8> {
         (self.at <= self.limit).then_some(self.at)
     }
 
-    /// Inlined, as the others are: the pointers are registers, unless somebody wants to know where they are.
+    /// Inlined like the others, so that the pointers stay in registers.
     #[inline(always)]
     fn overflow(&mut self) {
         self.at = self.limit.wrapping_add(1);
@@ -180,7 +186,7 @@ mod tests {
         let begin = NonNull::from(&mut memory).cast::<u8>();
         // SAFETY: 8 bytes into the array.
         let begin = unsafe { begin.add(8) };
-        // SAFETY: so many bytes are there, and the array is not used meanwhile.
+        // SAFETY: the array has as many bytes, and is not used meanwhile.
         let mut strip = unsafe { Strip::new(begin, LEN) };
         write(&mut strip);
         let len = strip.end().map(|end| end.addr() - begin.as_ptr().addr());

@@ -1,12 +1,14 @@
-//! Writing varints through a raw pointer.
+//! Encoding of varints through a raw pointer.
 
-/// Writes the shortest varint of `v` and returns where it ends.
+/// Writes the shortest varint of `v` and returns its end.
 ///
-/// Most values are small, so one byte is looked at first. Where `v` is a constant all of it folds into one store.
+/// Most values are small, so values of one byte come first. If `v` is a constant, all of it folds
+/// into one store.
 ///
 /// # Safety
 ///
-/// Ten bytes from `ptr` on are valid for writes, of which more may be written than the varint takes.
+/// Ten bytes from `ptr` on are valid for writes, of which more may be written than the varint
+/// takes.
 #[inline(always)]
 pub(super) unsafe fn put_varint(ptr: *mut u8, v: u64) -> *mut u8 {
     if v < 0x80 {
@@ -20,8 +22,8 @@ pub(super) unsafe fn put_varint(ptr: *mut u8, v: u64) -> *mut u8 {
     }
 }
 
-/// As [`put_varint`], without a branch per byte: the groups of seven bits are spread over the bytes of a word at once, and what
-/// depends on the length comes from tables.
+/// As [`put_varint`], without a branch per byte: the groups of seven bits are spread over the bytes
+/// of a word at once, and the parts that depend on the length come from tables.
 ///
 /// # Safety
 ///
@@ -38,7 +40,8 @@ unsafe fn put_long_varint(ptr: *mut u8, v: u64) -> *mut u8 {
     unsafe { ptr.add(len) }
 }
 
-/// The varint of `v` as a little-endian word, and its length in bytes. `None`: it has more than eight.
+/// Returns the varint of `v` as a little-endian word, and its length in bytes. Returns `None` if it
+/// has more than eight.
 ///
 /// ```
 /// assert_eq!(esatto_protozero::cursor::varint_word(300), Some((0x02ac, 2)));
@@ -76,7 +79,8 @@ unsafe fn put_longest_varint(ptr: *mut u8, v: u64) -> *mut u8 {
 /// "More follows" in each of eight bytes.
 const ALL: u64 = 0x8080_8080_8080_8080;
 
-/// By the number of the highest bit that is set: "more follows" in every byte of the varint but the last.
+/// Mask by the number of the highest set bit: "more follows" in every byte of the varint except the
+/// last.
 static CONTINUE: [u64; 56] = {
     let mut table = [0; 56];
     let mut bit = 7;
@@ -87,7 +91,7 @@ static CONTINUE: [u64; 56] = {
     table
 };
 
-/// By the number of the highest bit that is set: the size of the varint.
+/// Size of the varint by the number of the highest set bit.
 static SIZE: [u8; 56] = {
     let mut table = [0; 56];
     let mut bit = 0;
@@ -98,9 +102,10 @@ static SIZE: [u8; 56] = {
     table
 };
 
-/// Puts each group of seven bits of a 56-bit number into a byte of its own: halves move apart, then quarters, then eighths.
+/// Puts each group of seven bits of a 56-bit number into its own byte: halves move apart, then
+/// quarters, then eighths.
 ///
-/// Where `high` are the bits to move, `v + high * (2^n - 1)` moves them by `n`.
+/// If `high` are the bits to move, `v + high * (2^n - 1)` moves them by `n`.
 #[inline(always)]
 const fn spread(v: u64) -> u64 {
     let v = v + (v & 0x00ff_ffff_f000_0000) * 15;

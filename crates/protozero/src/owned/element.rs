@@ -1,4 +1,4 @@
-//! What a map or a oneof of an owned type holds, as types: how a value comes out of a field and goes into one.
+//! Types for the values of a map or a oneof: conversion from a field and to a field.
 
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -7,9 +7,9 @@ use super::{DecodeFields, EncodeFields, ProtoString, put, take};
 use crate::kind::Scalar as ScalarKind;
 use crate::{DecodeError, Field, Message};
 
-/// One value of a field.
+/// Value of a field.
 pub trait Element {
-    /// What it is in an owned type.
+    /// Type of the value in an owned type.
     type Value;
 
     /// Puts the value of `field` into `slot`, or returns `false` if the wire type does not fit.

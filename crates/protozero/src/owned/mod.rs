@@ -1,8 +1,8 @@
-//! Messages as values: what generated owned types are made of.
+//! [`Owned`]: messages as values, for generated owned types.
 //!
-//! Owned types serve the control plane (configurations, requests), where a message is kept, compared
-//! and passed on. They keep every field that they do not know, byte for byte, and write it after the
-//! known ones, so that what a newer peer sent survives (`docs/spec/protozero.md` §10).
+//! Owned types serve the control plane (configurations, requests), where a message is kept,
+//! compared and passed on. They keep every unknown field byte for byte, and write it after the
+//! known ones, so that fields of a newer peer are kept (`docs/spec/protozero.md` §10).
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -15,19 +15,20 @@ use crate::{DecodeError, Field, Fields, HeapBuffer, Message};
 #[doc(hidden)]
 pub mod element;
 
-/// How deep messages may nest in what [`Owned::decode`] takes.
+/// Largest nesting depth of messages that [`Owned::decode`] accepts.
 ///
 /// Decoding recurses, so a hostile sender could otherwise exhaust the stack.
 pub const MAX_DECODE_DEPTH: u32 = 100;
 
-/// How a message held as a value is decoded; implemented by generated code.
+/// Decoding of a message that is a value. Generated code implements it.
 ///
-/// It can be made an object: what is the same for all messages is there once, and not once per message. Apart from [`EncodeFields`], so that a program
-/// that only encodes a message does not contain how it is decoded.
+/// It can be made an object, so that the common code exists once and not once per message. It is
+/// separate from [`EncodeFields`], so that a program that only encodes a message does not contain
+/// the code to decode it.
 pub trait DecodeFields {
-    /// Takes over one field, or returns `false` if the schema has no such field of that wire type.
+    /// Stores one field, or returns `false` if the schema has no such field of that wire type.
     ///
-    /// `depth` is how many further levels of nesting are allowed.
+    /// `depth` is the number of further levels of nesting that are allowed.
     ///
     /// # Errors
     ///
@@ -39,13 +40,13 @@ pub trait DecodeFields {
     fn unknown_fields_mut(&mut self) -> &mut Vec<u8>;
 }
 
-/// How a message held as a value is encoded; implemented by generated code.
+/// Encoding of a message that is a value. Generated code implements it.
 pub trait EncodeFields {
     /// Appends all fields to `message`, unknown ones last.
     fn write_to(&self, message: &mut Message<'_>);
 }
 
-/// A message held as a value.
+/// Message that is a value.
 ///
 /// Users call [`decode`](Self::decode) and [`encode`](Self::encode).
 pub trait Owned: DecodeFields + EncodeFields + Default + Clone + PartialEq + fmt::Debug {
@@ -53,20 +54,20 @@ pub trait Owned: DecodeFields + EncodeFields + Default + Clone + PartialEq + fmt
     ///
     /// # Errors
     ///
-    /// If `bytes` is not a sequence of whole fields, in any message the schema knows of, or nests deeper
-    /// than [`MAX_DECODE_DEPTH`].
+    /// If `bytes`, or a nested message that the schema knows, is not a sequence of whole fields, or
+    /// nests deeper than [`MAX_DECODE_DEPTH`].
     fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut message = Self::default();
         message.merge(bytes, MAX_DECODE_DEPTH)?;
         Ok(message)
     }
 
-    /// Adds the fields of an encoded message to this one: singular fields are replaced, repeated ones
-    /// appended to, nested messages merged.
+    /// Adds the fields of an encoded message to this one: singular fields are replaced, repeated
+    /// ones appended to, nested messages merged.
     ///
     /// # Errors
     ///
-    /// As [`decode`](Self::decode); what came before the error has been merged.
+    /// As [`decode`](Self::decode). The fields before the error have been merged.
     fn merge(&mut self, bytes: &[u8], depth: u32) -> Result<(), DecodeError> {
         merge(self, bytes, depth)
     }
@@ -111,9 +112,10 @@ fn encode(message: &dyn EncodeFields) -> Vec<u8> {
 
 /// The members of a `oneof`, of which a value holds at most one.
 ///
-/// Implemented by generated code, for the enumeration it makes of a oneof.
+/// Generated code implements it for the enumeration of a oneof.
 pub trait Oneof: Sized {
-    /// Makes `slot` the member that `field` holds, or returns `false` if there is no such member of that wire type.
+    /// Makes `slot` the member that `field` holds, or returns `false` if there is no such member of
+    /// that wire type.
     ///
     /// A message is merged into the one that is there already, if it is the same member.
     ///
@@ -142,10 +144,10 @@ impl<M: EncodeFields> EncodeFields for Box<M> {
     }
 }
 
-/// A protobuf `string`: text by intention, bytes in fact.
+/// Protobuf `string`: bytes that are meant as text.
 ///
-/// Nothing validates what peers send as text, so neither does this type; it is converted where text is
-/// needed.
+/// Nothing validates the text that peers send, and neither does this type. It is converted where
+/// text is needed.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProtoString(Vec<u8>);
 
@@ -174,7 +176,8 @@ impl ProtoString {
         core::str::from_utf8(&self.0).ok()
     }
 
-    /// The text, with `U+FFFD` for what is not UTF-8. Allocates only in that case.
+    /// Returns the text, with `U+FFFD` in place of bytes that are not UTF-8. Allocates only in that
+    /// case.
     #[must_use]
     pub fn to_str_lossy(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.0)
@@ -255,7 +258,7 @@ impl fmt::Display for ProtoString {
     }
 }
 
-/// Names that generated code spells through this crate, so that it needs no `extern crate alloc`.
+/// Names that generated code uses through this crate, so that it needs no `extern crate alloc`.
 #[doc(hidden)]
 pub mod rt {
     pub use alloc::boxed::Box;
@@ -263,9 +266,10 @@ pub mod rt {
     pub use alloc::vec::Vec;
 }
 
-/// What generated `merge_field` calls: each stores one field and says whether its wire type fits.
+/// Functions for generated `merge_field`. Each stores one field, and returns true if its wire type
+/// fits.
 ///
-/// These are functions, and not inlined: there are hundreds of fields, and none is in a hurry.
+/// They are not inlined: there are hundreds of fields, and none of them is hot.
 #[doc(hidden)]
 pub mod take {
     use alloc::collections::BTreeMap;
@@ -343,7 +347,7 @@ pub mod take {
         }
     }
 
-    /// One of repeated messages; a malformed one is there as far as it could be read.
+    /// One of repeated messages. A malformed one is stored as far as it could be read.
     pub fn messages<M: DecodeFields + Default>(
         slot: &mut Vec<M>,
         field: Field<'_>,
@@ -363,7 +367,7 @@ pub mod take {
         Ok(true)
     }
 
-    /// A member of a oneof, which replaces whatever member was there.
+    /// A member of a oneof, which replaces the previous member.
     pub fn member<T: Element, E>(
         slot: &mut Option<E>,
         field: Field<'_>,
@@ -383,7 +387,7 @@ pub mod take {
         E::merge_field(slot, field, depth)
     }
 
-    /// One entry of a map; what it lacks has its default, and the last one with a key wins.
+    /// An entry of a map. Missing parts have their default, and the last entry with a key wins.
     pub fn map<K: Element<Value: Default + Ord>, V: Element<Value: Default>>(
         slot: &mut BTreeMap<K::Value, V::Value>,
         field: Field<'_>,
@@ -405,7 +409,7 @@ pub mod take {
     }
 }
 
-/// What generated `write_to` calls: each appends what a slot holds.
+/// Functions for generated `write_to`. Each appends the content of a slot.
 #[doc(hidden)]
 pub mod put {
     use alloc::collections::BTreeMap;
@@ -464,7 +468,7 @@ pub mod put {
         T::put(message, id, value);
     }
 
-    /// Whichever member a oneof holds.
+    /// The member that a oneof holds.
     pub fn oneof<E: Oneof>(message: &mut Message<'_>, slot: &Option<E>) {
         if let Some(member) = slot {
             member.write_to(message);

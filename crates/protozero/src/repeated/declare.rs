@@ -1,6 +1,6 @@
-//! What generated code declares its types with.
+//! Macros by which generated code declares its types.
 
-/// Declares the writer and the reader of a message; generated code adds the methods of its fields.
+/// Declares the writer and the reader of a message. Generated code adds the methods of its fields.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! message {
@@ -57,14 +57,15 @@ macro_rules! message {
         }
 
         impl<'a> $reader<'a> {
-            /// A view over an encoded message; where it is malformed, it seems to end.
+            /// Makes a view over an encoded message. The message seems to end at a malformed field.
             #[inline]
             #[must_use]
             pub const fn new(bytes: &'a [u8]) -> Self {
                 Self($crate::View::new(bytes))
             }
 
-            /// A view over an encoded message whose fields are whole; those of nested messages are not looked at.
+            /// Makes a view over an encoded message after checking its fields. Those of nested
+            /// messages are not checked.
             ///
             /// # Errors
             ///
@@ -75,7 +76,7 @@ macro_rules! message {
                 Ok(Self::new(bytes))
             }
 
-            /// The same message with an index, for reading more than a field or two.
+            /// Returns the same message with an index, for reading more than one or two fields.
             #[inline]
             #[must_use]
             pub fn decoder(self) -> $decoder<'a> {
@@ -84,7 +85,8 @@ macro_rules! message {
         }
 
         impl<'a> $reader<'a, $crate::Index<$reader<'static>>> {
-            /// Finds the fields of an encoded message, in one pass; where it is malformed, it seems to end.
+            /// Finds the fields of an encoded message in one pass. The message seems to end at a
+            /// malformed field.
             #[inline]
             #[must_use]
             pub fn decode(bytes: &'a [u8]) -> Self {
@@ -107,18 +109,19 @@ macro_rules! message {
                 $crate::Fields::new(self.0.as_bytes())
             }
 
-            /// The fields whose numbers the schema does not have, in the order of the bytes.
+            /// Iterates over the fields whose numbers the schema does not have, in the order of the
+            /// bytes.
             #[inline]
             #[must_use]
             pub const fn unknown_fields(&self) -> $crate::UnknownFields<'a, $reader<'static>> {
                 $crate::UnknownFields::new(self.0.as_bytes())
             }
 
-            /// Whether all fields are whole; those of nested messages are not looked at.
+            /// Checks that all fields are whole. Those of nested messages are not checked.
             ///
             /// # Errors
             ///
-            /// With the offset of the first field that is not.
+            /// The offset of the first malformed field.
             #[inline]
             pub fn check(&self) -> Result<(), $crate::DecodeError> {
                 self.0.check()
@@ -127,7 +130,8 @@ macro_rules! message {
     };
 }
 
-/// Declares an open enumeration: a newtype around the number, with a constant for each value of the schema.
+/// Declares an open enumeration: a newtype around the number, with a constant for each value of the
+/// schema.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! open_enum {
@@ -147,7 +151,7 @@ macro_rules! open_enum {
         }
 
         impl $name {
-            /// The name of the value, if the schema has one.
+            /// Returns the name of the value, if the schema has one.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 // Two names may share a number.

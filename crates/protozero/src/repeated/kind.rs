@@ -6,25 +6,25 @@ use crate::packed::Elements;
 use crate::wire::{WireType, read_varint, unzigzag, zigzag};
 use crate::{Message, Value};
 
-/// A field type: what Rust type its values have and how they come off the wire.
+/// Field type: the Rust type of its values, and their decoding.
 pub trait Kind<'a> {
     /// A decoded value.
     type Value;
-    /// How elements are laid out in a packed field; `None` if this kind cannot be packed.
+    /// Layout of elements in a packed field; `None` if this kind cannot be packed.
     const PACKED: Option<WireType>;
-    /// The wire types that can carry this kind. Integers are taken from any that is not wider than they are, as by the
-    /// accessors of [`Field`](crate::Field) (`docs/spec/protozero.md` §8.1).
+    /// Wire types that can carry this kind. Integers are taken from any wire type that is not
+    /// wider, as by the accessors of [`Field`](crate::Field) (`docs/spec/protozero.md` §8.1).
     const WIRE_TYPES: WireTypes;
-    /// The value, if `value` has one of these wire types.
+    /// Returns the value, if `value` has one of these wire types.
     fn read(value: Value<'a>) -> Option<Self::Value>;
 }
 
-/// A set of wire types.
+/// Set of wire types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireTypes(u8);
 
 impl WireTypes {
-    /// The set of these.
+    /// Makes the set of these wire types.
     #[must_use]
     pub const fn new(wire_types: &[WireType]) -> Self {
         let mut set = 0;
@@ -36,7 +36,7 @@ impl WireTypes {
         Self(set)
     }
 
-    /// True if `value` has one of them.
+    /// Returns true if `value` has one of them.
     #[inline]
     #[must_use]
     pub const fn contain(self, value: Value<'_>) -> bool {
@@ -44,7 +44,7 @@ impl WireTypes {
     }
 }
 
-/// A kind whose values can be written, one at a time or packed.
+/// Kind whose values can be written, one at a time or packed.
 pub trait Scalar: for<'a> Kind<'a, Value = Self::Native> {
     /// A value.
     type Native: Copy;
@@ -54,14 +54,14 @@ pub trait Scalar: for<'a> Kind<'a, Value = Self::Native> {
     #[cfg(feature = "alloc")]
     #[doc(hidden)]
     fn write_by_call(message: &mut Message<'_>, id: u32, value: Self::Native);
-    /// Appends one field that holds all `values`; nothing at all is also a field.
+    /// Appends one field that holds all `values`. Without values it is an empty field.
     fn write_packed(message: &mut Message<'_>, id: u32, values: impl Iterator<Item = Self::Native> + Clone);
     /// Appends one value to an open packed field.
     #[doc(hidden)]
     fn push(packed: &mut Elements<'_>, value: Self::Native);
 }
 
-/// Takes the next element off a packed payload, or nothing if it is malformed.
+/// Takes the next element off a packed payload, or returns `None` if it is malformed.
 #[inline]
 pub(crate) fn next_packed<'a>(packed: &mut &'a [u8], layout: Option<WireType>) -> Option<Value<'a>> {
     let (value, rest) = match layout? {
@@ -120,7 +120,8 @@ fn narrow_varint(value: Value<'_>) -> Option<u32> {
     varint(value).map(|v| v as u32)
 }
 
-/// One kind a line: name, its Rust type, packed layout, wire types, reading, writing, the same by a call, element and method of packing.
+/// Each line is a kind: name, its Rust type, packed layout, wire types, reading, writing, writing
+/// by a call, element and method of packing.
 macro_rules! scalars {
     ($($(#[$doc:meta])* $kind:ident: $native:ty, $layout:ident, $wire_types:ident, $read:expr,
         $write:ident($cast:expr), $by_call:ident, $write_packed:ident($element:expr);)*) => {$(

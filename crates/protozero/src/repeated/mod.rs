@@ -1,7 +1,7 @@
-//! Walking repeated fields.
+//! Iterators over repeated fields.
 //!
-//! The types of the schema are spelled as [`kind`]s, which know the wire types that can carry them: an
-//! occurrence with any other wire type is passed over, as if it were an unknown field.
+//! [`kind`]s stand for the types of the schema, and know the wire types that can carry them. An
+//! occurrence with another wire type is skipped, like an unknown field.
 
 mod declare;
 pub mod kind;
@@ -15,7 +15,8 @@ use crate::{Field, Fields, Message, Value};
 use kind::Kind;
 
 impl Message<'_> {
-    /// Appends a packed repeated field of values of one kind. The iterator is walked twice, first for the length.
+    /// Appends a packed repeated field of values of one kind. The iterator is walked twice, first
+    /// for the length.
     #[inline]
     pub fn packed<K: kind::Scalar>(&mut self, field: u32, values: impl Iterator<Item = K::Native> + Clone) {
         K::write_packed(self, field, values);
@@ -24,9 +25,9 @@ impl Message<'_> {
 
 /// Iterator over the values of a repeated scalar, string or bytes field.
 ///
-/// Takes both encodings, also mixed, whatever the schema says: one field per value, and many values packed into one
-/// field. Ends at the last value or in a packed field at the first value that is malformed (cut off, or a varint of more
-/// than ten bytes); [`is_malformed`](Self::is_malformed) tells which.
+/// Accepts both encodings, also mixed, for any schema: one field per value, and many values packed
+/// into one field. Ends at the last value, or in a packed field at the first malformed value (cut
+/// off, or a varint of more than ten bytes); [`is_malformed`](Self::is_malformed) tells which.
 ///
 /// ```
 /// use esatto_protozero::{View, kind};
@@ -43,10 +44,10 @@ impl Message<'_> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Repeated<'a, K> {
-    /// Behind the current packed field.
+    /// Fields after the current packed field.
     fields: Fields<'a>,
     id: u32,
-    /// What is left of the current packed field.
+    /// Rest of the current packed field.
     packed: &'a [u8],
     kind: PhantomData<K>,
 }
@@ -57,21 +58,22 @@ impl<'a, K: Kind<'a>> Repeated<'a, K> {
         Self { fields: Fields::new(message), id, packed: &[], kind: PhantomData }
     }
 
-    /// The values in the payload of one packed field.
+    /// Makes an iterator over the values in the payload of one packed field.
     #[inline]
     #[must_use]
     pub const fn of_packed(packed: &'a [u8]) -> Self {
         Self { fields: Fields::new(&[]), id: 0, packed, kind: PhantomData }
     }
 
-    /// After the last value: true if a packed field goes on with something that is not a value.
+    /// Returns true after the last value if a packed field continues with bytes that are not a
+    /// value.
     #[inline]
     #[must_use]
     pub const fn is_malformed(&self) -> bool {
         !self.packed.is_empty()
     }
 
-    /// What has not been consumed of the current packed field.
+    /// Returns the bytes of the current packed field that have not been consumed.
     #[inline]
     #[must_use]
     pub const fn rest_of_packed(&self) -> &'a [u8] {
@@ -117,7 +119,7 @@ impl<'a, K: Kind<'a>> Iterator for Repeated<'a, K> {
         }
     }
 
-    /// Exact for what is packed with a fixed width.
+    /// Exact for values that are packed with a fixed width.
     #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         let (rest, packed) = (self.fields.rest().len(), self.packed.len());
