@@ -1,7 +1,7 @@
 //! Checks beside `cargo test`: models under loom, features, generated code.
 
 use crate::test::{Run, Tally, libtest};
-use crate::{codegen, package, peers, shell, sim};
+use crate::{book, codegen, package, peers, shell, sim};
 use serde_json::Value;
 use std::process::Command;
 
@@ -15,6 +15,8 @@ pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
     tally.check("codegen --check", codegen::check());
     shell::heading("packages");
     tally.check("packages", package::run(false));
+    shell::heading("book");
+    tally.check("book", book::run(&[]));
     shell::heading("features");
     let metadata = metadata()?;
     for args in packages(&metadata).flat_map(feature_sets) {
