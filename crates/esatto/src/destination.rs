@@ -93,7 +93,8 @@ impl Destination {
         matches!(&*self.lock(), Route::Interceptor(_))
     }
 
-    /// Binds a reservation to the buffer of its session: writers that are made from now on are ordinary ones.
+    /// Binds a reservation to the buffer of its session: writers that are made from now on are
+    /// ordinary ones.
     pub(crate) fn adopt(&self, buffer: u16, policy: ExhaustedPolicy) {
         let mut route = self.lock();
         if let Route::Reservation { arbiter, .. } = &*route {

@@ -1,5 +1,5 @@
-//! Functions for libraries that offer tracing to other languages: trace points that consist of several
-//! calls, sequences that the caller writes to, and categories with other rules.
+//! Functions for libraries that offer tracing to other languages: trace points that consist of
+//! several calls, sequences that the caller writes to, and categories with other rules.
 //!
 //! Not part of the interface: it changes with the C library that it is made for.
 
@@ -19,8 +19,8 @@ pub use crate::data_source::begin_end::{Open, begin, end};
 pub use crate::os::fork::{Guard, StaticMutex, StaticRwLock};
 pub use crate::sequence::Sequence;
 
-/// Enters a trace point and stays in it until [`leave`]. Meanwhile all other trace points of the thread do
-/// nothing. Returns `false` if the thread is already in a trace point, or about to end.
+/// Enters a trace point and stays in it until [`leave`]. Meanwhile all other trace points of the
+/// thread do nothing. Returns `false` if the thread is already in a trace point, or about to end.
 #[must_use]
 pub fn enter() -> bool {
     Threads::stay()
@@ -37,24 +37,24 @@ pub fn is_open() -> bool {
     Gate::is_open()
 }
 
-/// Keeps trace points of this thread from recording as long as the result lives. A thread needs it while it
-/// holds locks that trace points take, because a signal handler may trace.
+/// Keeps trace points of this thread from recording as long as the result lives. A thread needs it
+/// while it holds locks that trace points take, because a signal handler may trace.
 #[must_use]
 pub fn close() -> impl Sized {
     Gate::close()
 }
 
-/// Passes to `f` the sequence of track events that this thread, which has [entered](enter) a trace point, has
-/// for an instance. Returns `None` if the instance has ended.
+/// Passes to `f` the sequence of track events that this thread, which has [entered](enter) a trace
+/// point, has for an instance. Returns `None` if the instance has ended.
 ///
-/// `recording` returns the instances that record the event now, because another instance may have come to the
-/// slot.
+/// `recording` returns the instances that record the event now, because another instance may have
+/// come to the slot.
 pub fn sequence<R>(instance: usize, recording: &dyn Fn() -> u32, f: impl FnOnce(&mut Sequence) -> R) -> Option<R> {
     Threads::with_stayed(|thread| thread.sequence(instance, recording).map(f)).flatten()
 }
 
-/// Records an event in these instances, for which the category of the site was loaded as enabled. Becomes code
-/// of the caller, which is small without arguments.
+/// Records an event in these instances, for which the category of the site was loaded as enabled.
+/// Becomes code of the caller, which is small without arguments.
 #[inline(always)]
 pub fn record_in(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
     trace_point::record_event(instances, site, args)
@@ -65,8 +65,8 @@ pub fn record_for(recording: &dyn Fn() -> u32, site: &'static Site, args: &mut [
     trace_point::record_for(recording, site, args)
 }
 
-/// As [`record_for`], on a track with this id, which is among the arguments. If the sequence does not know the
-/// track, `describe` writes its description and calls [`Sequence::track_seen`].
+/// As [`record_for`], on a track with this id, which is among the arguments. If the sequence does
+/// not know the track, `describe` writes its description and calls [`Sequence::track_seen`].
 #[inline]
 pub fn record_on(
     uuid: u64,
@@ -94,7 +94,8 @@ pub fn in_child(function: fn()) {
     crate::os::fork::in_child(function);
 }
 
-/// Registers a category without telling services; returns whether there is something to [`publish`].
+/// Registers a category without telling services; returns whether there is something to
+/// [`publish`].
 pub fn register(category: &'static Category) -> bool {
     registry::register_quietly(&[category])
 }
@@ -140,8 +141,8 @@ pub fn clock_id() -> u32 {
     clock::trace_clock_id()
 }
 
-/// Returns whether the configuration of an instance enables a category that is not registered, by the rules of
-/// the C library. Takes a lock.
+/// Returns whether the configuration of an instance enables a category that is not registered, by
+/// the rules of the C library. Takes a lock.
 #[must_use]
 pub fn is_enabled(instance: usize, name: &str, tags: &[&str]) -> bool {
     instance < MAX_INSTANCES

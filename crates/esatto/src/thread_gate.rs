@@ -3,8 +3,8 @@
 use esatto_instances::thread_gate;
 
 thread_gate! {
-    /// Gate of the calling thread to its trace points. A thread closes it while it holds a lock that trace
-    /// points take.
+    /// Gate of the calling thread to its trace points. A thread closes it while it holds a lock
+    /// that trace points take.
     pub(crate) struct Gate;
 }
 

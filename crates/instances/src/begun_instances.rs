@@ -7,7 +7,8 @@ use crate::writer::Sequence;
 
 /// Instances in which something was begun: only they get the rest of it.
 ///
-/// Unlike a bit mask of slots, this stays correct when instances end and others come to their slots.
+/// Unlike a bit mask of slots, this stays correct when instances end and others come to their
+/// slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BegunInstances {
     instances: u32,
@@ -19,8 +20,8 @@ impl BegunInstances {
     /// No instance.
     pub const NONE: Self = Self { instances: 0, epoch: 0 };
 
-    /// Returns the instances that are still there, as a bit mask. The mask may be out of date a moment
-    /// later; [`among`](Self::among) takes care of that.
+    /// Returns the instances that are still there, as a bit mask. The mask may be out of date a
+    /// moment later; [`among`](Self::among) takes care of that.
     #[inline]
     #[must_use]
     pub fn mask<S: Sequence>(self) -> u32 {
@@ -28,8 +29,8 @@ impl BegunInstances {
     }
 
     /// Returns those of `recording` that have the begin. `recording` are instances that were
-    /// [loaded](crate::Recording::load) as recording: the load must come first, because it shows that
-    /// their epochs have been reached.
+    /// [loaded](crate::Recording::load) as recording: the load must come first, because it shows
+    /// that their epochs have been reached.
     #[inline]
     #[must_use]
     pub fn among<S: Sequence>(self, recording: u32) -> u32 {
@@ -48,8 +49,8 @@ impl BegunInstances {
         let mut added = record();
         let now = last_epoch();
         if now != before && Rule::TellApart.is_kept() {
-            // Another instance may have come to a slot since. The thread's sequence belongs to the one
-            // that has the begin.
+            // Another instance may have come to a slot since. The thread's sequence belongs to the
+            // one that has the begin.
             added &= still_there::<T>(added);
         }
         *self = Self { instances: had.mask_at::<T::Sequence>(now) | added, epoch: now };

@@ -1,9 +1,9 @@
 //! Lock that costs its owner next to nothing.
 //!
 //! The value belongs to one thread, which enters and leaves millions of times a second. Once in a
-//! while another thread wants the value, if the owner is not inside. An ordinary lock would cost the
-//! owner two atomic read-modify-write operations each time. Here the owner makes two plain stores and
-//! a load:
+//! while another thread wants the value, if the owner is not inside. An ordinary lock would cost
+//! the owner two atomic read-modify-write operations each time. Here the owner makes two plain
+//! stores and a load:
 //!
 //! ```text
 //! owner                          another thread
@@ -14,10 +14,10 @@
 //!   busy := false                  held := false
 //! ```
 //!
-//! At least one of the two sees the other. This is Dekker's algorithm: on both sides, the store must
-//! be visible before the later load. The other thread pays for both sides with `membarrier`, a
-//! barrier on every processor (Linux ≥ 4.14). If the system has no `membarrier`, the flag [`FENCED`]
-//! is always set, and the owner makes a barrier of its own.
+//! At least one of the two sees the other. This is Dekker's algorithm: on both sides, the store
+//! must be visible before the later load. The other thread pays for both sides with `membarrier`, a
+//! barrier on every processor (Linux ≥ 4.14). If the system has no `membarrier`, the flag
+//! [`FENCED`] is always set, and the owner makes a barrier of its own.
 //!
 //! A system can lose `membarrier` while the process runs, when the process installs a filter of
 //! system calls (seccomp). Then the other thread sets [`FENCED`]. It leaves the value to the owner
@@ -25,6 +25,9 @@
 //! enters.
 
 mod barrier;
+#[cfg(all(test, any(target_os = "linux", target_os = "android"), not(esatto_loom)))]
+#[path = "../tests/seccomp/mod.rs"]
+mod seccomp;
 
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -56,16 +59,16 @@ pub(crate) struct LockWords {
     busy: AtomicBool,
     /// [`HELD`] and [`FENCED`].
     flags: AtomicU8,
-    /// The owner knows of [`FENCED`]: it makes a barrier each time it enters, and it made one when it
-    /// set this.
+    /// The owner knows of [`FENCED`]: it makes a barrier each time it enters, and it made one when
+    /// it set this.
     fences: AtomicBool,
     /// Locked by the other thread as long as [`HELD`] is set.
     turn: Mutex<()>,
 }
 
-// SAFETY: one thread at a time reaches the value: the owner between `enter` and the drop of its guard,
-// or the thread that has a `Held` (see the head of the module). So `T` moves between threads, and is
-// not shared.
+// SAFETY: one thread at a time reaches the value: the owner between `enter` and the drop of its
+// guard, or the thread that has a `Held` (see the head of the module). So `T` moves between
+// threads, and is not shared.
 unsafe impl<T: Send> Sync for BiasedLock<T> {}
 
 /// Guard of an owner that is inside. It stays on the owner's thread.
@@ -94,8 +97,8 @@ impl<T> BiasedLock<T> {
         Self { words: LockWords::new(), value: UnsafeCell::new(value) }
     }
 
-    /// Enters, as the owner. Returns `None` if the owner is already inside. Waits for another thread
-    /// that has the value.
+    /// Enters, as the owner. Returns `None` if the owner is already inside. Waits for another
+    /// thread that has the value.
     ///
     /// # Safety
     ///
@@ -109,8 +112,8 @@ impl<T> BiasedLock<T> {
     ///
     /// # Safety
     ///
-    /// The owner calls this. It has forgotten the guard of its last [`enter`](Self::enter), and every
-    /// guard that this function returned since then.
+    /// The owner calls this. It has forgotten the guard of its last [`enter`](Self::enter), and
+    /// every guard that this function returned since then.
     #[inline(always)]
     pub unsafe fn entered(&self) -> Entered<'_, T> {
         self.guard()
@@ -140,10 +143,10 @@ impl<T> BiasedLock<T> {
             }
             // Pairs with the owner's leaving.
             if !load_as_other(&words.busy, Access::LoadBusy.ordering()) {
-                // SAFETY: HELD was set before the barrier. The barrier was one for the owner too: the
-                // system made it there, or the owner makes its own. The owner is not inside after the
-                // barrier. If it enters now, it sees HELD, and waits until `held` is dropped. No other
-                // thread has a `Held`: it comes with the mutex.
+                // SAFETY: HELD was set before the barrier. The barrier was one for the owner too:
+                // the system made it there, or the owner makes its own. The owner is not inside
+                // after the barrier. If it enters now, it sees HELD, and waits until `held` is
+                // dropped. No other thread has a `Held`: it comes with the mutex.
                 f(unsafe { &mut *held.lock.value.get() });
             }
         }
@@ -222,8 +225,8 @@ impl LockWords {
         }
     }
 
-    /// Returns whether the owner makes a barrier each time it enters. If the owner does not know yet
-    /// that it has to, this tells it.
+    /// Returns whether the owner makes a barrier each time it enters. If the owner does not know
+    /// yet that it has to, this tells it.
     fn makes_barriers(&self) -> bool {
         let knows = self.fences.load(Access::LoadFences.ordering());
         if !knows {
@@ -238,8 +241,8 @@ impl<T> Deref for Entered<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: this thread is the owner, and has one guard. No other thread gets the value until the
-        // guard is dropped.
+        // SAFETY: this thread is the owner, and has one guard. No other thread gets the value until
+        // the guard is dropped.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -262,8 +265,8 @@ impl<T> Drop for Entered<'_, T> {
 
 impl<T> Drop for Held<'_, T> {
     fn drop(&mut self) {
-        // Pairs with the owner's entering. The mutex is freed afterwards, because fields are dropped
-        // after this function.
+        // Pairs with the owner's entering. The mutex is freed afterwards, because fields are
+        // dropped after this function.
         self.lock.words.flags.fetch_and(!HELD, Access::GiveBack.ordering());
     }
 }
@@ -330,7 +333,7 @@ mod tests {
             holds
         };
         assert!(holds(&lock), "the system has a barrier");
-        crate::seccomp::lose_membarrier();
+        super::seccomp::lose_membarrier();
         for _ in 0..3 {
             assert!(!holds(&lock), "the owner may be inside, unseen");
         }

@@ -22,14 +22,14 @@
 //!   the event goes to that one only if it records the event. It never goes to a writer of an old
 //!   instance once its successor is known to record the event.
 //! - A thread that sees that an instance records finds this instance complete in its slot.
-//! - An event that began before the end of its instance is in the trace whole or not at all. Nothing
-//!   waits for it.
+//! - An event that began before the end of its instance is in the trace whole or not at all.
+//!   Nothing waits for it.
 //! - When an instance has ended, each thread that is not in a trace point has returned its chunk.
 //!   Each other thread returns it when it next flushes, traces into the slot or ends, or when a
 //!   flush finds it outside of trace points.
-//! - A flush covers every event that happened before it, on any thread. The event is in a chunk that
-//!   was handed over, or is finished in a chunk that a service can read. This holds while threads
-//!   end.
+//! - A flush covers every event that happened before it, on any thread. The event is in a chunk
+//!   that was handed over, or is finished in a chunk that a service can read. This holds while
+//!   threads end.
 //!
 //! Loom checks these guarantees with the code of this crate above the real arbiter and the real
 //! shared memory (`tests/loom`). The models also run without each ordering and each rule of the
@@ -42,9 +42,6 @@ mod biased_lock;
 mod membarrier;
 mod orderings;
 mod recording;
-#[cfg(all(test, any(target_os = "linux", target_os = "android"), not(esatto_loom)))]
-#[path = "../tests/seccomp/mod.rs"]
-mod seccomp;
 mod slots;
 mod source_writers;
 mod stamp;

@@ -1,8 +1,8 @@
 //! Memory orderings and rules that the guarantees of this crate need, each with a name.
 //!
 //! A model that passes proves nothing if it also passes without them. So under loom `Without` takes
-//! one of them away. `tests/loom/requirements.rs` states for each of them the model that then fails,
-//! or why none does, if the code keeps more than the proof needs.
+//! one of them away. `tests/loom/requirements.rs` states for each of them the model that then
+//! fails, or why none does, if the code keeps more than the proof needs.
 
 use core::sync::atomic::Ordering;
 

@@ -5,18 +5,18 @@ use core::sync::atomic::Ordering;
 use crate::orderings::Access;
 use crate::sync::AtomicU32;
 
-/// Bit mask of the instances that record something, by slot. Bits above the slots are free for other
-/// uses.
+/// Bit mask of the instances that record something, by slot. Bits above the slots are free for
+/// other uses.
 ///
 /// A trace point reads the word twice. [`peek`](Self::peek) tells whether there is anything to do,
 /// and orders nothing: it is the whole cost of a trace point while nothing records. A thread that
-/// then writes for the instances uses the result of [`load`](Self::load): if a bit is set there, the
-/// instance is in its slot, with its stamp.
+/// then writes for the instances uses the result of [`load`](Self::load): if a bit is set there,
+/// the instance is in its slot, with its stamp.
 ///
-/// The bit may belong to an instance that has ended since. So a thread that finds another instance in
-/// the slot than it knows loads the word again. The control thread clears the bits of an instance
-/// before the next one comes to the slot. Therefore a thread that sees the stamp of the next instance
-/// sees the bit of that instance, or none.
+/// The bit may belong to an instance that has ended since. So a thread that finds another instance
+/// in the slot than it knows loads the word again. The control thread clears the bits of an
+/// instance before the next one comes to the slot. Therefore a thread that sees the stamp of the
+/// next instance sees the bit of that instance, or none.
 #[derive(Debug)]
 pub struct Recording(AtomicU32);
 

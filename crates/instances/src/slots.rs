@@ -7,7 +7,8 @@ use crate::orderings::Access;
 use crate::stamp::{Stamp, Ticket};
 use crate::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, lock, shared_static};
 
-/// Instances of one data source that can record at the same time (`docs/spec/client-library.md` §2).
+/// Instances of one data source that can record at the same time (`docs/spec/client-library.md`
+/// §2).
 pub const MAX_INSTANCES: usize = if cfg!(esatto_loom) { 1 } else { 8 };
 
 /// Table of the instances of one data source.
@@ -28,8 +29,8 @@ shared_static! {
 }
 
 shared_static! {
-    /// Number of instances of any data source that have ended. Threads compare it, to learn that they
-    /// may have writers to drop.
+    /// Number of instances of any data source that have ended. Threads compare it, to learn that
+    /// they may have writers to drop.
     static ENDED: AtomicU32 = AtomicU32::new(0);
 }
 
@@ -47,7 +48,8 @@ pub(crate) fn ended_count_before_stamps() -> u32 {
     ENDED.load(Access::LoadEndedCount.ordering())
 }
 
-/// Returns the epoch of the instance, of any data source, that was set up last; 0 if there was none.
+/// Returns the epoch of the instance, of any data source, that was set up last; 0 if there was
+/// none.
 ///
 /// Stamps that are read afterwards include this instance and all earlier ones. If an instance is
 /// [loaded](crate::Recording::load) as recording, its epoch has been reached.
@@ -73,8 +75,8 @@ impl<I> Slots<I> {
         Self(core::array::from_fn(|_| Slot { stamp: AtomicU64::new(0), instance: Mutex::new(None) }))
     }
 
-    /// Returns the stamp of a slot. If it belongs to an instance, the content of the slot is visible,
-    /// and so is that the instance before it has stopped recording.
+    /// Returns the stamp of a slot. If it belongs to an instance, the content of the slot is
+    /// visible, and so is that the instance before it has stopped recording.
     #[inline(always)]
     pub fn stamp(&self, slot: usize) -> Stamp {
         Stamp(self.0[slot].stamp.load(Access::LoadStamp.ordering()))
@@ -112,8 +114,8 @@ impl<I> Slots<I> {
 
     /// Puts an instance into a free slot.
     ///
-    /// Only the control thread calls this, [`clear_incremental_state`](Self::clear_incremental_state)
-    /// and [`vacate`](Self::vacate).
+    /// Only the control thread calls this,
+    /// [`clear_incremental_state`](Self::clear_incremental_state) and [`vacate`](Self::vacate).
     pub fn occupy(&self, slot: usize, instance: Arc<I>) -> Ticket {
         let mut content = self.content(slot);
         *content = Some(instance);
@@ -150,8 +152,8 @@ impl<I> Slots<I> {
     /// Runs `stop`, which clears the bits of the ticket's instance in each
     /// [`Recording`](crate::Recording), if the instance is still in its slot.
     ///
-    /// No other instance comes to the slot meanwhile. Any thread may call this. Afterwards the control
-    /// thread still has to [`vacate`](Self::vacate) the slot.
+    /// No other instance comes to the slot meanwhile. Any thread may call this. Afterwards the
+    /// control thread still has to [`vacate`](Self::vacate) the slot.
     pub fn close(&self, ticket: Ticket, stop: impl FnOnce()) {
         let _content = self.content(ticket.slot);
         if self.holds(ticket) {
@@ -190,8 +192,8 @@ impl<I> Slots<I> {
         Stamp(self.0[ticket.slot].stamp.load(Ordering::Relaxed)).epoch() == ticket.epoch
     }
 
-    /// Returns whether a slot is free. Relaxed, because the control thread asks, which itself fills and
-    /// empties the slots.
+    /// Returns whether a slot is free. Relaxed, because the control thread asks, which itself fills
+    /// and empties the slots.
     fn is_free(&self, slot: usize) -> bool {
         self.0[slot].stamp.load(Ordering::Relaxed) == Stamp::NONE.0
     }
@@ -211,8 +213,8 @@ pub struct HeldSlots<'s, I> {
 
 #[cfg(not(esatto_loom))]
 impl<I> HeldSlots<'_, I> {
-    /// Empties the table in the child of a fork, because the instances belong to the parent. They are
-    /// not dropped.
+    /// Empties the table in the child of a fork, because the instances belong to the parent. They
+    /// are not dropped.
     pub fn forget(&mut self) {
         for (slot, content) in self.slots.0.iter().zip(&mut self.content) {
             slot.stamp.store(Stamp::NONE.0, Ordering::Release);

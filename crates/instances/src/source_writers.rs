@@ -78,8 +78,8 @@ impl SourceWriters {
     fn drop_if(&mut self, is_over: impl Fn(&dyn AnyWriter) -> bool) {
         for entry in self.writers.iter_mut().flatten() {
             if let Some(over) = entry.take_if(|writer| is_over(&**writer)) {
-                // The state of a data source is dropped here, possibly on the control thread or when the
-                // thread ends: neither must panic.
+                // The state of a data source is dropped here, possibly on the control thread or
+                // when the thread ends: neither must panic.
                 let _ = catch_unwind(AssertUnwindSafe(|| drop(over)));
             }
         }
@@ -124,8 +124,8 @@ impl SourceWriters {
         Stamped::<S>::of(entry.as_mut()?).map(|stamped| &mut stamped.writer)
     }
 
-    /// Brings a writer up to date: the slot has another instance than the writer was made for, or its
-    /// incremental state was cleared.
+    /// Brings a writer up to date: the slot has another instance than the writer was made for, or
+    /// its incremental state was cleared.
     #[cold]
     #[inline(never)]
     fn renew<S: Source>(entry: &mut Option<Box<dyn AnyWriter>>, source: &'static S, slot: usize, stamp: Stamp) {
@@ -149,8 +149,8 @@ impl<S: Source> Stamped<S> {
     #[cold]
     fn new(source: &'static S, slot: usize) -> Option<Self> {
         let (stamp, instance) = source.slots().get(slot);
-        // The bit that led here may belong to the instance before. A thread that sees the stamp of its
-        // successor sees that it has stopped.
+        // The bit that led here may belong to the instance before. A thread that sees the stamp of
+        // its successor sees that it has stopped.
         let records = || source.recording().load() & 1 << slot != 0;
         let instance = instance.filter(|_| !Rule::AskAgain.is_kept() || records())?;
         Some(Self { source, slot, stamp, writer: source.create_writer(slot, instance) })

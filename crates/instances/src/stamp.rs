@@ -2,8 +2,8 @@
 
 /// Identity of an instance in its slot, and of its incremental state.
 ///
-/// A stamp is (epoch << 32) | number of clears. The epoch counts the instances that this process has
-/// set up, of any data source; 0 stands for no instance.
+/// A stamp is (epoch << 32) | number of clears. The epoch counts the instances that this process
+/// has set up, of any data source; 0 stands for no instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp(pub(crate) u64);
 
@@ -38,8 +38,8 @@ impl Stamp {
     }
 }
 
-/// Slot of an instance, and its epoch: tells it from the other instances that were or will be in the
-/// slot.
+/// Slot of an instance, and its epoch: tells it from the other instances that were or will be in
+/// the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     /// Index of the slot.

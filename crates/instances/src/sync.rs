@@ -1,5 +1,5 @@
-//! Atomics, locks, statics and thread-locals of this crate: those of the standard library, or loom's
-//! models of them under `--cfg esatto_loom`.
+//! Atomics, locks, statics and thread-locals of this crate: those of the standard library, or
+//! loom's models of them under `--cfg esatto_loom`.
 //!
 //! The module [`orderings`](crate::orderings) says which ordering each access has.
 
@@ -24,7 +24,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Declares a static of a type that has no constants in loom, where each run of a model has its own.
+/// Declares a static of a type that has no constants in loom, where each run of a model has its
+/// own.
 #[cfg(not(esatto_loom))]
 macro_rules! shared_static {
     ($(#[$meta:meta])* static $name:ident: $type:ty = $value:expr;) => {

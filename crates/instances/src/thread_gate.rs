@@ -2,11 +2,11 @@
 //!
 //! # Signals
 //!
-//! A signal handler may interrupt its thread anywhere, and trace. The interrupted code may hold a lock
-//! that the trace point needs, and the trace point would wait for ever. So a thread holds locks that
-//! trace points take in two situations only, in both of which trace points do nothing: inside of a
-//! trace point ([`ThreadTable::enter`]), or while its gate is [`Closed`]. Threads of the SDK hold such
-//! locks at other times too, and get no signals.
+//! A signal handler may interrupt its thread anywhere, and trace. The interrupted code may hold a
+//! lock that the trace point needs, and the trace point would wait for ever. So a thread holds
+//! locks that trace points take in two situations only, in both of which trace points do nothing:
+//! inside of a trace point ([`ThreadTable::enter`]), or while its gate is [`Closed`]. Threads of
+//! the SDK hold such locks at other times too, and get no signals.
 //!
 //! [`ThreadTable::enter`]: crate::ThreadTable::enter
 
@@ -19,15 +19,17 @@ use core::sync::atomic::{Ordering, compiler_fence};
 use crate::biased_lock::LockWords;
 use crate::sync::shared_static;
 
-/// Gate of each thread to its state in the one [`ThreadTable`](crate::ThreadTable) that has this gate.
+/// Gate of each thread to its state in the one [`ThreadTable`](crate::ThreadTable) that has this
+/// gate.
 ///
-/// [`thread_gate!`](crate::thread_gate!) declares a type with this trait. The gate does not depend on
-/// the sequences of the table, so code below them can close it.
+/// [`thread_gate!`](crate::thread_gate!) declares a type with this trait. The gate does not depend
+/// on the sequences of the table, so code below them can close it.
 ///
 /// # Safety
 ///
-/// [`with_local`](Self::with_local) calls its function once, with a thread-local of the calling thread
-/// that has no destructor, and returns the result. The thread-local belongs to this gate alone.
+/// [`with_local`](Self::with_local) calls its function once, with a thread-local of the calling
+/// thread that has no destructor, and returns the result. The thread-local belongs to this gate
+/// alone.
 pub unsafe trait ThreadGate: Sized + 'static {
     #[doc(hidden)]
     fn with_local<R>(f: impl FnOnce(&LocalCells) -> R) -> R;
@@ -37,7 +39,8 @@ pub unsafe trait ThreadGate: Sized + 'static {
     fn close() -> Closed<Self> {
         Self::with_local(|local| {
             let depth = local.closed.get();
-            // A signal handler that comes now or later finds that it is not the first, and changes nothing.
+            // A signal handler that comes now or later finds that it is not the first, and changes
+            // nothing.
             local.closed.set(depth + 1);
             compiler_fence(Ordering::SeqCst);
             if depth == 0 {
@@ -155,8 +158,8 @@ pub(crate) fn shut() -> *const LockWords {
     words
 }
 
-/// Guard of a thread that is closed: as long as it exists, trace points of the thread do nothing, also
-/// those of signal handlers that interrupt it.
+/// Guard of a thread that is closed: as long as it exists, trace points of the thread do nothing,
+/// also those of signal handlers that interrupt it.
 pub struct Closed<G: ThreadGate> {
     _gate: PhantomData<G>,
     _not_send: PhantomData<*const ()>,

@@ -41,8 +41,8 @@ impl<S> ThreadState<S> {
 
 impl<S: Sequence> ThreadState<S> {
     /// Writes an event for each of `instances`. They must have been
-    /// [loaded](crate::Recording::load) as recording it. Returns the instances for which the event was
-    /// written.
+    /// [loaded](crate::Recording::load) as recording it. Returns the instances for which the event
+    /// was written.
     #[inline(always)]
     pub fn record(&mut self, instances: u32, event: &mut impl TracePoint<S>) -> u32 {
         let (mut rest, mut recorded) = (instances, instances);
@@ -82,8 +82,8 @@ impl<S: Sequence> ThreadState<S> {
         matches!(&self.sequences[slot], Some(stamped) if stamped.stamp == stamp)
     }
 
-    /// Brings the sequence of a slot up to date: the slot has another instance than the sequence was
-    /// made for, or its incremental state was cleared.
+    /// Brings the sequence of a slot up to date: the slot has another instance than the sequence
+    /// was made for, or its incremental state was cleared.
     #[cold]
     #[inline(never)]
     fn renew(&mut self, slot: usize, recording: &dyn Fn() -> u32) {
@@ -163,8 +163,8 @@ impl<S: Sequence> ThreadState<S> {
 
     /// Drops the writers of ended instances, on the thread itself.
     fn sweep(&mut self) {
-        // First, because this loads the count of ended instances: the stamps that are read afterwards
-        // show the end of each of them.
+        // First, because this loads the count of ended instances: the stamps that are read
+        // afterwards show the end of each of them.
         self.sources.sweep();
         self.sweep_sequences();
     }

@@ -1,5 +1,5 @@
-//! Table of the threads that have traced, and the state of each. The thread itself finds its state in a
-//! nanosecond, through its [gate](crate::ThreadGate); other threads find it in a list.
+//! Table of the threads that have traced, and the state of each. The thread itself finds its state
+//! in a nanosecond, through its [gate](crate::ThreadGate); other threads find it in a list.
 
 use core::cell::RefCell;
 use core::fmt;
@@ -16,13 +16,13 @@ use crate::writer::Sequence;
 
 /// Table of the threads that have traced and not ended, and the state of each.
 ///
-/// [`thread_table!`](crate::thread_table!) declares a type with this trait: it makes the statics, which
-/// cannot be generic.
+/// [`thread_table!`](crate::thread_table!) declares a type with this trait: it makes the statics,
+/// which cannot be generic.
 ///
 /// # Safety
 ///
-/// [`list`](Self::list) and [`owner`](Self::owner) always return the same static, which nothing else
-/// uses.
+/// [`list`](Self::list) and [`owner`](Self::owner) always return the same static, which nothing
+/// else uses.
 pub unsafe trait ThreadTable: Sized + 'static {
     /// Packet sequence that a thread has for each instance.
     type Sequence: Sequence;
@@ -39,8 +39,8 @@ pub unsafe trait ThreadTable: Sized + 'static {
     /// Enters the state of the calling thread; the thread is in a trace point until the guard is
     /// dropped.
     ///
-    /// Returns `None` inside of a trace point, while the thread is [`Closed`](crate::Closed), and after
-    /// the thread has destroyed its state (in destructors of thread-locals).
+    /// Returns `None` inside of a trace point, while the thread is [`Closed`](crate::Closed), and
+    /// after the thread has destroyed its state (in destructors of thread-locals).
     #[inline(always)]
     #[must_use]
     fn enter() -> Option<Entered<'static, ThreadState<Self::Sequence>>> {
@@ -48,25 +48,29 @@ pub unsafe trait ThreadTable: Sized + 'static {
         if slot.is_null() {
             slot = begin::<Self>();
         }
-        // SAFETY: points to the shut one, which is static, or into the `Arc` that `Self::owner()` keeps. When
-        // the owner is dropped, it replaces the pointer, and leaks the `Arc` if a guard is left.
+        // SAFETY: points to the shut one, which is static, or into the `Arc` that `Self::owner()`
+        // keeps. When the owner is dropped, it replaces the pointer, and leaks the `Arc` if a guard
+        // is left.
         if !unsafe { &*slot }.enter() {
             return None;
         }
-        // SAFETY: the shut one cannot be entered. Any other belongs to this table: the only table of the gate.
+        // SAFETY: the shut one cannot be entered. Any other belongs to this table: the only table
+        // of the gate.
         let slot = unsafe { &*slot.cast::<Slot<Self>>() };
         // SAFETY: just entered. `slot` was in a thread-local, so this thread is the owner.
         Some(unsafe { slot.entered() })
     }
 
-    /// Runs `f` with the state of the calling thread. Returns `None` if [`enter`](Self::enter) does.
+    /// Runs `f` with the state of the calling thread. Returns `None` if [`enter`](Self::enter)
+    /// does.
     #[inline(always)]
     fn with<R>(f: impl FnOnce(&mut ThreadState<Self::Sequence>) -> R) -> Option<R> {
         Self::enter().map(|mut thread| f(&mut thread))
     }
 
-    /// Enters the state of the calling thread and stays inside until [`leave`](Self::leave), for trace
-    /// points that consist of several calls. Returns false if [`enter`](Self::enter) returns `None`.
+    /// Enters the state of the calling thread and stays inside until [`leave`](Self::leave), for
+    /// trace points that consist of several calls. Returns false if [`enter`](Self::enter) returns
+    /// `None`.
     #[must_use]
     fn stay() -> bool {
         match Self::enter() {
@@ -79,8 +83,8 @@ pub unsafe trait ThreadTable: Sized + 'static {
         }
     }
 
-    /// Runs `f` with the state that this thread [stays](Self::stay) in. Returns `None` if the thread does
-    /// not stay in it, or inside of `f`.
+    /// Runs `f` with the state that this thread [stays](Self::stay) in. Returns `None` if the
+    /// thread does not stay in it, or inside of `f`.
     #[inline(always)]
     fn with_stayed<R>(f: impl FnOnce(&mut ThreadState<Self::Sequence>) -> R) -> Option<R> {
         /// Says that no call uses the state any more, also if `f` panics.
@@ -92,8 +96,8 @@ pub unsafe trait ThreadTable: Sized + 'static {
         }
         let slot = take_stayed::<Self>()?;
         let _unused = Unused::<Self>(slot);
-        // SAFETY: this thread is inside of `slot` since `stay`, which forgot its guard. `stayed` was set, so
-        // no other guard is in use.
+        // SAFETY: this thread is inside of `slot` since `stay`, which forgot its guard. `stayed`
+        // was set, so no other guard is in use.
         let mut entered = mem::ManuallyDrop::new(unsafe { slot.entered() });
         Some(f(&mut entered))
     }
@@ -106,8 +110,8 @@ pub unsafe trait ThreadTable: Sized + 'static {
         }
     }
 
-    /// Runs `f` with the state of every thread that is not in a trace point. Such a thread waits if it
-    /// comes to a trace point meanwhile.
+    /// Runs `f` with the state of every thread that is not in a trace point. Such a thread waits if
+    /// it comes to a trace point meanwhile.
     ///
     /// Trace points inside of `f` do nothing. Inside of a trace point, this does nothing.
     fn for_each_idle(mut f: impl FnMut(&mut ThreadState<Self::Sequence>)) {
@@ -118,8 +122,8 @@ pub unsafe trait ThreadTable: Sized + 'static {
             f(own);
             hold_others::<Self>(own_slot, &mut f);
         });
-        // A thread whose state has ended, such as the main thread when the process exits, cannot enter
-        // it, and cannot trace.
+        // A thread whose state has ended, such as the main thread when the process exits, cannot
+        // enter it, and cannot trace.
         if all.is_none() && ptr::eq(Self::Gate::with_local(|local| local.slot.get()), shut()) {
             hold_others::<Self>(shut(), &mut f);
         }
@@ -139,8 +143,8 @@ pub unsafe trait ThreadTable: Sized + 'static {
     }
 }
 
-/// Gate that belongs to one table; [`thread_table!`](crate::thread_table!) implements it, so that no
-/// second table can have the gate.
+/// Gate that belongs to one table; [`thread_table!`](crate::thread_table!) implements it, so that
+/// no second table can have the gate.
 #[doc(hidden)]
 pub trait GateOfTable: ThreadGate {
     type Table: ThreadTable;
@@ -290,7 +294,8 @@ fn begin<T: ThreadTable>() -> *const LockWords {
 #[inline(always)]
 fn take_stayed<T: ThreadTable>() -> Option<&'static Slot<T>> {
     let slot = T::Gate::with_local(|local| local.stayed.replace(ptr::null()));
-    // SAFETY: null, or a slot of this table that was entered. The owner clears it when it is dropped.
+    // SAFETY: null, or a slot of this table that was entered. The owner clears it when it is
+    // dropped.
     unsafe { slot.cast::<Slot<T>>().as_ref() }
 }
 
@@ -312,8 +317,8 @@ impl<T: ThreadTable> Drop for Owner<T> {
         T::list().lock().retain(|slot| !Arc::ptr_eq(slot, &self.0));
         // SAFETY: this thread is the owner.
         match unsafe { self.0.enter() } {
-            // Returns the chunks here, because the last `Arc` may be dropped by a thread that goes through
-            // the list.
+            // Returns the chunks here, because the last `Arc` may be dropped by a thread that goes
+            // through the list.
             Some(mut thread) if Rule::ReturnChunksAtEnd.is_kept() => thread.end(),
             Some(_) => {}
             // A guard is left, which was leaked or is in another thread-local: it must not dangle.
@@ -329,8 +334,8 @@ impl<T: ThreadTable> HeldThreads<T> {
     /// Forgets all threads, in the child of a fork, while this thread is still
     /// [`Closed`](crate::Closed).
     ///
-    /// The other threads are gone. This one starts over, because its writers write into memory of the
-    /// parent. Nothing is dropped: that would hand over the parent's chunks.
+    /// The other threads are gone. This one starts over, because its writers write into memory of
+    /// the parent. Nothing is dropped: that would hand over the parent's chunks.
     pub fn forget(&mut self) {
         mem::forget(mem::take(&mut *self.0));
         let _ = T::owner().try_with(|owner| mem::forget(owner.0.take()));

@@ -19,8 +19,8 @@ pub struct Open<'a, T: DataSource> {
     pub has_end: bool,
 }
 
-/// Begins the part of a trace point that is for one instance, in a thread that has [entered](crate::raw::enter)
-/// a trace point. Returns `None` if the instance has ended.
+/// Begins the part of a trace point that is for one instance, in a thread that has
+/// [entered](crate::raw::enter) a trace point. Returns `None` if the instance has ended.
 pub fn begin<T: DataSource, R>(source: &'static Source<T>, slot: usize, f: impl FnOnce(Open<'_, T>) -> R) -> Option<R> {
     Threads::with_stayed(|thread| {
         let writer = thread.sources().writer(source.table(), source.index(), slot)?;

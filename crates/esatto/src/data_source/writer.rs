@@ -18,7 +18,8 @@ pub(super) struct Writer<T: DataSource> {
     pub(super) thread_state: T::ThreadState,
     pub(super) incremental_state: T::IncrementalState,
     pub(super) state_is_new: bool,
-    /// Count of losses at the last trace point. If it changes, names that were announced may be lost.
+    /// Count of losses at the last trace point. If it changes, names that were announced may be
+    /// lost.
     drops: u64,
     /// The writer was dropping packets at the last trace point.
     was_dropping: bool,

@@ -10,8 +10,8 @@ use crate::sequence::Sequence;
 
 /// Sessions in which a slice was begun: only they should get its end.
 ///
-/// The result of [`record`](crate::record) names these sessions too. But its bits stand for other sessions when those have ended and
-/// others have begun.
+/// The result of [`record`](crate::record) names these sessions too. But its bits stand for other
+/// sessions when those have ended and others have begun.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Begun(BegunInstances);
 
@@ -19,7 +19,8 @@ impl Begun {
     /// No session.
     pub const NONE: Self = Self(BegunInstances::NONE);
 
-    /// Calls `record` to begin the slice. `record` returns the sessions in which it did, as [`record`](crate::record) does.
+    /// Calls `record` to begin the slice. `record` returns the sessions in which it did, as
+    /// [`record`](crate::record) does.
     #[must_use]
     pub fn by(record: impl FnOnce() -> u32) -> Self {
         let mut begun = Self::NONE;
@@ -27,15 +28,17 @@ impl Begun {
         begun
     }
 
-    /// Returns the sessions that are still there, as [`record_only`](crate::record_only) takes them. The result may be out of date a moment
-    /// later; [`record`](Self::record) takes care of that.
+    /// Returns the sessions that are still there, as [`record_only`](crate::record_only) takes
+    /// them. The result may be out of date a moment later; [`record`](Self::record) takes care of
+    /// that.
     #[inline]
     #[must_use]
     pub fn instances(self) -> u32 {
         self.0.mask::<Sequence>()
     }
 
-    /// Returns those of `recording` that have the begin. Each of `recording` was loaded as recording before this call.
+    /// Returns those of `recording` that have the begin. Each of `recording` was loaded as
+    /// recording before this call.
     #[inline]
     pub(crate) fn among(self, recording: u32) -> u32 {
         self.0.among::<Sequence>(recording)
@@ -49,12 +52,14 @@ impl Begun {
         recording & !self.instances()
     }
 
-    /// Calls `record` to begin the slice in more sessions. `record` returns them, as [`record_only`](crate::record_only) does.
+    /// Calls `record` to begin the slice in more sessions. `record` returns them, as
+    /// [`record_only`](crate::record_only) does.
     pub fn add(&mut self, record: impl FnOnce() -> u32) {
         self.0.add::<Threads>(record);
     }
 
-    /// Records an event in those of these sessions that still record the category of the site, as [`record_only`](crate::record_only) does.
+    /// Records an event in those of these sessions that still record the category of the site, as
+    /// [`record_only`](crate::record_only) does.
     #[inline]
     pub fn record(self, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
         record_begun(self, site.category(), site, args)

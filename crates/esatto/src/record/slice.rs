@@ -12,9 +12,10 @@ use crate::event::{Arg, Event, Kind, Site};
 pub struct SliceGuard<'t> {
     category: &'static Category,
     track: Option<&'t Track>,
-    /// Instances that recorded the begin; only they get the end. One exception: another instance may have come to the slot of one of
-    /// them since, which records the category, and into which this thread has traced. It gets the end too. A [`Begun`] would tell the two
-    /// apart, but is not worth its instructions here, because readers ignore an end without a begin.
+    /// Instances that recorded the begin; only they get the end. One exception: another instance
+    /// may have come to the slot of one of them since, which records the category, and into which
+    /// this thread has traced. It gets the end too. A [`Begun`] would tell the two apart, but is
+    /// not worth its instructions here, because readers ignore an end without a begin.
     instances: u32,
 }
 
@@ -62,8 +63,8 @@ static END: Site = {
 #[cold]
 #[inline(never)]
 fn end(category: &'static Category, instances: u32) {
-    // No session records the category of the site. So if a slot has another instance than this thread knows, which has the begin, that
-    // instance does not get the end.
+    // No session records the category of the site. So if a slot has another instance than this
+    // thread knows, which has the begin, that instance does not get the end.
     record_without(instances & category.instances(), &END);
 }
 

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! `record_event` and all below it are inlined into two functions: `record_with` for events with
-//! arguments, and `record_without` for the others, which leaves out all that has to do with arguments.
-//! [`record_for`] is the way of events that other conditions decide on than a category.
+//! arguments, and `record_without` for the others, which leaves out all that has to do with
+//! arguments. [`record_for`] is the way of events that other conditions decide on than a category.
 
 use esatto_instances::{ThreadTable as _, TracePoint};
 
@@ -20,18 +20,18 @@ use crate::clock;
 use crate::event::{Arg, Site};
 use crate::sequence::Sequence;
 
-/// Records an event in every session that its category is enabled in. Returns these sessions as a bit mask. Does nothing from inside
-/// of a trace point.
+/// Records an event in every session that its category is enabled in. Returns these sessions as a
+/// bit mask. Does nothing from inside of a trace point.
 ///
-/// The macros do the same, for trace points that are made at run time. Costs a load and a branch while the category is off; see
-/// [the crate's documentation](crate#what-a-trace-point-costs).
+/// The macros do the same, for trace points that are made at run time. Costs a load and a branch
+/// while the category is off; see [the crate's documentation](crate#what-a-trace-point-costs).
 #[inline]
 pub fn record(site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
     if site.category().is_enabled() { record_enabled(site, args) } else { 0 }
 }
 
-/// As [`record`], but only in those sessions of `instances`, a result of [`record`], that still record the category: for the end of
-/// a slice, and to add sessions to it.
+/// As [`record`], but only in those sessions of `instances`, a result of [`record`], that still
+/// record the category: for the end of a slice, and to add sessions to it.
 #[inline(never)]
 pub fn record_only(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
     record_with(instances & site.category().instances(), site, args)
@@ -123,7 +123,8 @@ pub(crate) struct ForeignTrack<'a> {
     pub(crate) describe: &'a dyn Fn(&mut Sequence),
 }
 
-/// Records an event in the instances that `recording` returns, where the category of the site does not decide.
+/// Records an event in the instances that `recording` returns, where the category of the site does
+/// not decide.
 #[inline(never)]
 pub(crate) fn record_for(recording: &dyn Fn() -> u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
     record_event_for(recording, site, args, None)

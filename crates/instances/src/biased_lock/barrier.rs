@@ -1,9 +1,10 @@
-//! Barrier of two halves between the owner of a [`BiasedLock`](super::BiasedLock) and other threads.
+//! Barrier of two halves between the owner of a [`BiasedLock`](super::BiasedLock) and other
+//! threads.
 //!
-//! A model has no `membarrier`. Fences on both sides in its place would order too much: also what the
-//! owner read before. So in models the loads after the barrier are exchanges that change nothing. Of
-//! two exchanges of one word, one sees the other, as with the real barrier. The stores are exchanges
-//! too, because loom does not order a store among exchanges.
+//! A model has no `membarrier`. Fences on both sides in its place would order too much: also what
+//! the owner read before. So in models the loads after the barrier are exchanges that change
+//! nothing. Of two exchanges of one word, one sees the other, as with the real barrier. The stores
+//! are exchanges too, because loom does not order a store among exchanges.
 
 use core::sync::atomic::Ordering;
 

@@ -1,4 +1,5 @@
-//! Models of the lock of a thread's state, which the control thread takes while the thread is outside.
+//! Models of the lock of a thread's state, which the control thread takes while the thread is
+//! outside.
 
 use core::mem;
 
@@ -9,7 +10,8 @@ use loom::thread;
 
 use crate::check;
 
-/// Loom notices if two threads are in it at once, or if one does not see an earlier change of another.
+/// Loom notices if two threads are in it at once, or if one does not see an earlier change of
+/// another.
 type Value = UnsafeCell<u32>;
 
 fn increment(value: &mut Value) {

@@ -69,8 +69,8 @@ impl Control {
         self.commit(0);
     }
 
-    /// Does what the control thread does when the service asks for a flush, up to the acknowledgement.
-    /// Returns the content of a buffer then.
+    /// Does what the control thread does when the service asks for a flush, up to the
+    /// acknowledgement. Returns the content of a buffer then.
     pub(crate) fn flush(&mut self, buffer: u16) -> Vec<u8> {
         flush_all();
         self.arbiter.acknowledge_flush(1);
@@ -120,8 +120,8 @@ impl Control {
         self.buffers.entry(entry.target_buffer).or_default().extend(events);
     }
 
-    /// Returns the content of a buffer when all other threads have ended. Asserts that no chunk was lost,
-    /// and that no writer is left.
+    /// Returns the content of a buffer when all other threads have ended. Asserts that no chunk was
+    /// lost, and that no writer is left.
     pub(crate) fn finish(mut self, buffer: u16) -> Vec<u8> {
         Threads::end_thread();
         let events = self.commit(buffer);

@@ -30,8 +30,8 @@ pub(crate) fn an_instance_that_has_not_started_gets_nothing() {
     });
 }
 
-/// The count of ended instances says that there may be a writer to drop. A thread that has looked once
-/// does not look again.
+/// The count of ended instances says that there may be a writer to drop. A thread that has looked
+/// once does not look again.
 pub(crate) fn a_thread_that_knows_of_an_end_has_no_writer_left() {
     check(2, || {
         let control = Control::new();
@@ -53,8 +53,8 @@ pub(crate) fn a_thread_that_knows_of_an_end_has_no_writer_left() {
     });
 }
 
-/// A stop is completed late: the control thread has already ended the instance, and another one is in
-/// its slot.
+/// A stop is completed late: the control thread has already ended the instance, and another one is
+/// in its slot.
 pub(crate) fn a_late_stop_does_not_close_the_next_instance() {
     check(2, || {
         let control = Control::new();

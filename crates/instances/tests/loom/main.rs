@@ -1,4 +1,5 @@
-//! Models under loom: instances start, stop and follow each other while threads trace, flush and end.
+//! Models under loom: instances start, stop and follow each other while threads trace, flush and
+//! end.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg esatto_loom" cargo test -p esatto-instances --test loom --release
@@ -9,12 +10,13 @@
 //! category, a [sequence](sequence) that writes events of one byte, a [data source](custom_source),
 //! and a [service](control) that takes chunks.
 //!
-//! A model has two or three threads. Its preemption bound is 2, or 3 where that is cheap, and one less
-//! in most models of three threads. `LOOM_MAX_PREEMPTIONS` overrides the bound, as
-//! `cargo xtask soak loom` does. There is one slot, so that instances follow each other in it. A model
-//! asserts nothing before all its threads have called [`end_thread`](esatto_instances::ThreadTable),
-//! because loom cannot clean up after threads that have not ended. The models do not say what each
-//! ordering and each rule is for: [`requirements`] tests it.
+//! A model has two or three threads. Its preemption bound is 2, or 3 where that is cheap, and one
+//! less in most models of three threads. `LOOM_MAX_PREEMPTIONS` overrides the bound, as `cargo
+//! xtask soak loom` does. There is one slot, so that instances follow each other in it. A model
+//! asserts nothing before all its threads have called
+//! [`end_thread`](esatto_instances::ThreadTable), because loom cannot clean up after threads that
+//! have not ended. The models do not say what each ordering and each rule is for: [`requirements`]
+//! tests it.
 //!
 //! Out of scope: forks, and the end of the control thread.
 
@@ -79,8 +81,8 @@ models![
     custom_sources::a_late_stop_does_not_close_the_next_instance,
 ];
 
-/// Checks a model of three threads that all do as much as one of two. A preemption more takes such a
-/// model twenty times as long.
+/// Checks a model of three threads that all do as much as one of two. A preemption more takes such
+/// a model twenty times as long.
 fn check_three(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(builder.preemption_bound.map_or(2, |bound| bound.saturating_sub(1)));

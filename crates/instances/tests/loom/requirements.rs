@@ -1,5 +1,5 @@
-//! Each ordering and each rule of this crate, taken away: the model that fails without it, or why none
-//! does.
+//! Each ordering and each rule of this crate, taken away: the model that fails without it, or why
+//! none does.
 //!
 //! If none does, the code keeps more than its proof needs. If a new model needs such an ordering or
 //! rule, the test of it fails here; then name the model.
@@ -87,8 +87,8 @@ fn each_model_needs_an_ordering_or_a_rule() {
     assert_eq!(hold, EXCEPTIONS);
 }
 
-/// A thread that is in a trace point keeps its chunk. A flush covers the events that it has finished
-/// there because the service reads the chunk.
+/// A thread that is in a trace point keeps its chunk. A flush covers the events that it has
+/// finished there because the service reads the chunk.
 #[test]
 fn a_flush_covers_threads_in_trace_points_because_services_read_chunks() {
     assert!(catch_unwind(crate::flushing::a_flush_without_scraping).is_err());

@@ -51,8 +51,8 @@ pub(crate) fn a_stop_returns_the_chunks_of_two_threads() {
     });
 }
 
-/// An event that happened before the stop is there when the stop is acknowledged: its chunk has been
-/// handed over, or the service can read it. This holds though the thread traces on.
+/// An event that happened before the stop is there when the stop is acknowledged: its chunk has
+/// been handed over, or the service can read it. This holds though the thread traces on.
 pub(crate) fn a_stop_covers_earlier_events() {
     check(2, || {
         let mut control = Control::new();

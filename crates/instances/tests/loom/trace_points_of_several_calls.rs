@@ -1,5 +1,5 @@
-//! Models of trace points that consist of several calls, between which the thread stays in its state.
-//! The module [`biased_lock`](crate::biased_lock) checks the lock for this.
+//! Models of trace points that consist of several calls, between which the thread stays in its
+//! state. The module [`biased_lock`](crate::biased_lock) checks the lock for this.
 
 use esatto_instances::ThreadTable as _;
 use loom::thread;
