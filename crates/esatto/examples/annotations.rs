@@ -1,6 +1,8 @@
-//! Everything that an event can carry: values of all types, nested ones, structs, texts made on the way.
+//! Everything that an event can contain: values of all types, nested values, structs, texts made at
+//! run time.
 //!
-//! `cargo run -p esatto --example annotations` writes `annotations.pftrace` for <https://ui.perfetto.dev>.
+//! `cargo run -p esatto --example annotations` writes `annotations.pftrace` for
+//! <https://ui.perfetto.dev>.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -56,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 receipt.list("codes").push(4711).push("A-1");
             })
         );
-        // The parts of a struct, each for itself; and a text that repeats, written once.
+        // Each part of a struct as an annotation; and a text that repeats, written once.
         esatto::instant!(SHOP, "packed", by = esatto::interned("Grace"), |event| event.args(&order));
     }
 

@@ -1,6 +1,7 @@
-//! What can be switched on and off: categories with tags, groups, and ones whose names are known at run time only.
+//! Categories can be switched on and off: with tags, in groups, and with names that are known only
+//! at run time.
 //!
-//! `cargo run -p esatto --example categories` shows what three sessions get.
+//! `cargo run -p esatto --example categories` shows what three sessions record.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! Events that happened at another time than now, and on another clock.
+//! Events with another time than now, and with another clock.
 //!
 //! `cargo run -p esatto --example clocks` writes `clocks.pftrace` for <https://ui.perfetto.dev>.
 
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let _tracing = Tracing::builder().in_process().categories(CATEGORIES).start()?;
     let session = Session::start(Backend::InProcess, esatto::track_events(1024))?;
 
-    // What took long is known afterwards.
+    // The program knows only afterwards that it took long.
     let began = Instant::now();
     sleep(Duration::from_millis(3));
     if began.elapsed() > Duration::from_millis(1) {
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         esatto::end!(GPU, track: &QUEUE, at: Instant::now());
     }
 
-    // What the device says, in its ticks. Anchor the clock again now and then, for it drifts.
+    // A time in ticks of the device. Anchor the clock again from time to time, because it drifts.
     let ticks = |since: Instant| u64::try_from(since.elapsed().as_nanos() / 62).unwrap_or(u64::MAX);
     DEVICE.anchor(ticks(began));
     let (from, to) = (ticks(began) - 2000, ticks(began) - 500);

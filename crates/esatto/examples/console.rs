@@ -1,4 +1,5 @@
-//! Events on the terminal while they happen, in colours: an interceptor in place of the trace.
+//! Prints events to the terminal while they happen, in colours: an interceptor in place of the
+//! trace.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
-//! Numbers over time, and what something is at a time.
+//! Numbers that change over time, and states.
 //!
-//! `cargo run -p esatto --example counters_and_states` writes `counters.pftrace` for <https://ui.perfetto.dev>.
+//! `cargo run -p esatto --example counters_and_states` writes `counters.pftrace` for
+//! <https://ui.perfetto.dev>.
 
 use std::error::Error;
 use std::thread::sleep;
@@ -24,9 +25,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     for round in 0..10_u64 {
         esatto::counter!(NET, &QUEUE, 10 - round);
         esatto::counter!(NET, &LOAD, 99.5 - round as f64);
-        // Whole KiB; the trace has differences, in bytes.
+        // Whole KiB; the trace contains differences, in bytes.
         esatto::counter!(NET, &SENT, round * 64);
-        // A counter read together with a slice.
+        // A counter that is read together with a slice.
         let _send = esatto::slice!(NET, "send", counter: &DEPTH => round % 3);
         sleep(Duration::from_millis(1));
         if round == 2 {

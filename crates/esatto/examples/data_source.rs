@@ -1,7 +1,7 @@
-//! A data source of its own: the memory of this process, sampled by a thread while somebody records it.
+//! A custom data source: a thread samples the memory of this process while a session records it.
 //!
-//! Prints what is in the trace; with `esatto record`, or Perfetto's tools, the data source `com.example.memory` can be recorded in the same way:
-//! `Tracing::builder().system()`.
+//! Prints the trace. With `Tracing::builder().system()`, `esatto record` and Perfetto's tools can
+//! record the data source `com.example.memory` in the same way.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +11,11 @@ use esatto::schema::{DataSourceConfig, TraceConfig, TracePacketReader, trace_con
 use esatto::{Backend, DataSource, Field, Flush, Session, Setup, Source, Stop, Tracing};
 use esatto_protozero::{Fields, Value};
 
-/// One instance: what a session wants.
+/// One instance, with the session's config.
 struct Memory {
-    /// How often to sample.
+    /// The time between samples.
     period: Duration,
-    /// Samples that are written when there are enough of them, or somebody asks.
+    /// Samples to write when there are enough of them, or at a flush.
     kept: Mutex<Vec<u64>>,
     running: AtomicBool,
     /// The end of the session, which waits for the last sample.
@@ -25,7 +25,8 @@ struct Memory {
 static MEMORY: Source<Memory> = Source::new("com.example.memory").on_flush(Memory::write_kept);
 
 impl DataSource for Memory {
-    // The field `for_testing` of the schema; a program would have a message of its own, in a field from 2000 on.
+    // The field `for_testing` of the schema. A program would have its own message, in a field from
+    // 2000 on.
     type Config = Field<esatto::schema::TestConfig, 1001>;
     type ThreadState = ();
     type IncrementalState = ();
@@ -41,7 +42,7 @@ impl DataSource for Memory {
     }
 
     fn start(&self) {
-        // The thread finds the instance among the others by itself.
+        // The thread finds the instance by itself.
         for (number, memory) in MEMORY.instances() {
             if core::ptr::eq(&*memory, self) {
                 std::thread::spawn(move || memory.sample(number));
@@ -62,12 +63,12 @@ impl Memory {
             std::thread::sleep(self.period);
         }
         self.write(instance);
-        // This thread has written the last, so it hands it over before the session ends.
+        // This thread has written the last packet, so it hands it over before the session ends.
         MEMORY.trace(|context| context.flush());
         drop(self.stop.lock().unwrap().take());
     }
 
-    /// The service wants what there is.
+    /// Handles a flush: the service wants everything.
     fn write_kept(&self, flush: Flush) {
         self.write(flush.instance());
     }

@@ -1,5 +1,5 @@
-//! A session inside the program that records into a ring for as long as it runs, and a snapshot of the last moments when something goes wrong:
-//! the recording goes on meanwhile.
+//! A flight recorder: a session inside the program records into a ring all the time. When something
+//! goes wrong, the program takes a snapshot of the last moments, and the recording continues.
 //!
 //! ```sh
 //! cargo run --release -p esatto --example flight_recorder              # writes slow-1.pftrace and so on
@@ -13,7 +13,7 @@ esatto::categories! {
     static SERVER = "server", "Requests and what they consist of";
 }
 
-/// What is too slow.
+/// Longer frames are too slow.
 const LIMIT: Duration = Duration::from_millis(20);
 
 fn main() -> Result<(), esatto::Error> {
@@ -29,7 +29,7 @@ fn main() -> Result<(), esatto::Error> {
         if start.elapsed() > LIMIT {
             slow += 1;
             let path = format!("slow-{slow}.pftrace");
-            // Closed when it is dropped.
+            // Dropping it closes the session.
             let snapshot = Session::open(Backend::InProcess)?;
             snapshot.clone_session(CloneOf::Name("ring".into())).wait()?;
             let bytes = snapshot.read_to_file(&path)?;

@@ -1,4 +1,4 @@
-//! Arrows between what belongs together: in this process, and across processes.
+//! Arrows between events that belong together, in this process and across processes.
 //!
 //! `cargo run -p esatto --example flows` writes `flows.pftrace` for <https://ui.perfetto.dev>.
 
@@ -20,7 +20,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     });
     for number in 0..3_u64 {
-        // A flow of this process. With `Flow::global` and an id that travels along, another process takes it up.
+        // A flow of this process. With `Flow::global` and an id that is passed along, another
+        // process continues it.
         let flow = Flow::unique();
         let request = Flow::scoped("request", number);
         {

@@ -1,4 +1,4 @@
-//! A program to be recorded: three threads that draw frames.
+//! A program to record: three threads that draw frames.
 //!
 //! ```sh
 //! cargo build --release -p esatto --example frames

@@ -1,6 +1,7 @@
-//! A program that tells what it knows when a recording starts, and finishes its work when one stops.
+//! A program writes its state when a recording starts, and finishes its work when one stops.
 //!
-//! `cargo run -p esatto --example observers` writes `observers.pftrace` for <https://ui.perfetto.dev>.
+//! `cargo run -p esatto --example observers` writes `observers.pftrace` for
+//! <https://ui.perfetto.dev>.
 
 use std::error::Error;
 

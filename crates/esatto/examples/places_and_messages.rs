@@ -1,6 +1,7 @@
-//! Where events come from, which operation they are part of, log messages, call stacks.
+//! Source locations, operations, log messages and call stacks of events.
 //!
-//! `cargo run -p esatto --example places_and_messages` writes `places.pftrace` for <https://ui.perfetto.dev>.
+//! `cargo run -p esatto --example places_and_messages` writes `places.pftrace` for
+//! <https://ui.perfetto.dev>.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! The start of a program, in the trace of a session that begins later.
+//! Records the start of a program for a session that begins later.
 //!
 //! ```sh
 //! cargo build --release -p esatto --example startup
@@ -15,7 +15,7 @@ esatto::categories! {
 
 fn main() -> Result<(), esatto::Error> {
     let tracing = Tracing::builder().system().categories(CATEGORIES).start()?;
-    // Only a session that wants the same gets it: all categories, here.
+    // Only a session with the same config gets it: all categories, here.
     let startup = StartupTracing::new(&esatto::track_events(1024))
         .timeout(Duration::from_secs(5))
         .on_adopted(|| eprintln!("startup: a session has the beginning"))
@@ -31,7 +31,7 @@ fn main() -> Result<(), esatto::Error> {
         let _slice = esatto::slice!(APP, "warm up");
         std::thread::sleep(Duration::from_millis(50));
     }
-    // Waits for the session, here so that the example has one; a program goes on.
+    // The example waits for the session; a real program goes on.
     std::thread::sleep(Duration::from_secs(6));
     esatto::instant!(APP, "at work");
     drop(tracing);

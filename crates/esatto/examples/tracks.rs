@@ -1,4 +1,4 @@
-//! Lanes of one's own: for things with a number, for each request, in groups, in order.
+//! Custom tracks: for numbered things, for each request, in groups, in order.
 //!
 //! `cargo run -p esatto --example tracks` writes `tracks.pftrace` for <https://ui.perfetto.dev>.
 
@@ -21,14 +21,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let session = Session::start(Backend::InProcess, esatto::track_events(1024))?;
     Track::of_this_thread().named("accepting").describe_now();
 
-    // Things with a number.
+    // Numbered things.
     let connections = [1, 2].map(|n| Track::with_name("connection", n).within(&CONNECTIONS));
     esatto::begin!(NET, track: &CONTROL, "keep alive");
     for connection in &connections {
         esatto::begin!(NET, track: connection, "transfer");
     }
 
-    // Requests overlap: each has a lane, drawn in as few rows as will do. Another thread may end what this one began.
+    // Requests overlap: each has its own lane, and readers draw them in as few rows as possible.
+    // Another thread may end a slice that this one began.
     std::thread::scope(|scope| {
         for number in 0..4 {
             let request = Track::unique("request");

@@ -1,4 +1,5 @@
-//! Tells the service that something went wrong, for sessions that wait for that: a flight recorder writes its trace then.
+//! Tells the service that something went wrong. A flight recorder that waits for this trigger then
+//! writes its trace.
 //!
 //! ```text
 //! trigger_config { trigger_mode: STOP_TRACING trigger_timeout_ms: 3600000 triggers { name: "slow_frame" stop_delay_ms: 1000 } }
@@ -18,7 +19,7 @@ fn main() -> Result<(), esatto::Error> {
         let _frame = esatto::slice!(APP, "frame", number = frame);
         std::thread::sleep(Duration::from_millis(if frame == 42 { 100 } else { 16 }));
         if frame == 42 {
-            // Reaches the service now, or when it is there, if that is within a second.
+            // Reaches the service at once, or when it is connected, if that is within a second.
             tracing.activate_triggers(&["slow_frame"], Duration::from_secs(1));
         }
     }

@@ -1,4 +1,4 @@
-//! A program that traces itself into a file: one line in `main`.
+//! A program that traces itself into a file, with one line in `main`.
 //!
 //! ```sh
 //! cargo run --release -p esatto --example whole_program                # writes whole_program.pftrace
@@ -21,7 +21,7 @@ fn main() -> Result<(), esatto::Error> {
     if let Some(path) = trace.path() {
         println!("open {} with https://ui.perfetto.dev", path.display());
     }
-    // Dropping it completes the file, too, but cannot say that the disk is full.
+    // Dropping it also completes the file, but cannot report that the disk is full.
     trace.finish()
 }
 

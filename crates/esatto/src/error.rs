@@ -132,7 +132,10 @@ impl Error {
 
     pub(crate) fn interceptor(name: &str, names: &[&str]) -> Self {
         let names = names.join("`, `");
-        Self::new(ErrorKind::State, format!("no interceptor can be called `{name}`: `{names}` can"))
+        Self::new(
+            ErrorKind::State,
+            format!("cannot register the interceptor `{name}`: the name must be one of `{names}`"),
+        )
     }
 
     pub(crate) fn startup(why: &str) -> Self {

@@ -213,7 +213,7 @@ impl Endpoint {
     /// If the connection is over. The shared memory ends with it.
     pub fn pump(&mut self) -> Result<Vec<Event>, Error> {
         if self.failed {
-            return Err(Error::disconnected("it has ended before"));
+            return Err(Error::disconnected("the connection has ended"));
         }
         let result = self.transfer();
         if result.is_err() {
@@ -342,7 +342,7 @@ impl Endpoint {
             TransportEvent::Reply(tag, reply) => protocol.reply(tag, reply),
         });
         if !open.map_err(broken)? {
-            return Err(Error::disconnected("the service has ended it"));
+            return Err(Error::disconnected("the service has closed the connection"));
         }
         let events = protocol.take_events();
         if events.iter().any(|event| matches!(event, Event::Connected)) {

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_start_time_is_found_behind_an_evil_process_name() {
+    fn the_start_time_is_found_after_any_process_name() {
         let stat = b"12 (a) S (b) ) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21";
         assert_eq!(start_ticks(stat), Some(4711));
         assert_eq!(start_ticks(b"12 (x) S 1"), None);

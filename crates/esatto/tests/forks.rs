@@ -1,4 +1,4 @@
-//! Forks while other threads come and go in everything that the process shares: the child can use all of it.
+//! Forks while other threads use everything that the process shares: the child can use all of it.
 
 #![allow(missing_docs, reason = "tests")]
 #![cfg(target_os = "linux")]
@@ -23,7 +23,7 @@ esatto::categories! {
 
 const FORKS: u32 = 200;
 
-/// Turns a child that hangs into one that fails.
+/// If a child hangs, it is ended and the test fails.
 const CHILD_SECONDS: u32 = 120;
 
 unsafe extern "C" {
@@ -53,14 +53,14 @@ impl SessionObserver for Observer {}
 static LANES: Lanes = Lanes::new("lanes");
 static DEVICE: CustomClock = CustomClock::new(66, 1);
 
-/// Locks what there is of locks in statics of the user's.
+/// Locks the locks in the user's statics.
 fn use_statics() {
     NUMBERS.register().expect("registers");
     drop(LANES.take());
     assert!(DEVICE.anchor_at(0, 0));
 }
 
-/// Locks one thing after the other.
+/// Locks everything, one thing after the other.
 fn use_everything() {
     use_statics();
     drop(esatto::observe_sessions(Observer));
@@ -72,7 +72,7 @@ fn use_everything() {
     std::thread::spawn(|| esatto::instant!(TEST, "elsewhere")).join().expect("ends");
 }
 
-/// What a child does, which has to be able to.
+/// The work of a child, which must succeed.
 fn child() -> bool {
     alarm(CHILD_SECONDS);
     use_everything();
@@ -80,7 +80,7 @@ fn child() -> bool {
     let session = Session::start(Backend::InProcess, config()).expect("starts");
     assert!(tracing.wait_until_enabled(&TEST, core::time::Duration::from_secs(60)));
     use_everything();
-    // The thread that forked is the main one here.
+    // The thread that forked is the main thread here.
     esatto::instant!(TEST, track: &Track::of_this_thread(), "in a child");
     let events = esatto_trace::events(&session.stop().expect("stops"));
     let count = |name: &str| events.iter().filter(|event| event.name.as_deref() == Some(name)).count();
@@ -93,7 +93,7 @@ fn config() -> SessionConfig {
     SessionConfig::new().buffer_size_kb(256)
 }
 
-/// Whose instances end when the test says so.
+/// A data source whose instances end when the test says so.
 struct Late;
 
 static STOPS: Mutex<Vec<Stop>> = Mutex::new(Vec::new());
@@ -115,7 +115,7 @@ impl DataSource for Late {
 static LATE: Source<Late> = Source::new("test.late");
 
 #[test]
-fn a_child_does_not_wait_for_what_its_parent_asked_for() {
+fn a_childs_pending_operations_fail() {
     LATE.register().expect("registers");
     let _tracing = Tracing::builder().in_process().start().expect("connects");
     let late = DataSourceConfig { name: Some("test.late".into()), ..Default::default() };
@@ -143,7 +143,7 @@ fn heard(pending: Pending<()>) -> Result<(), Error> {
     receiver.recv().expect("is told")
 }
 
-/// A runtime for what is ready.
+/// A runtime for futures that are ready.
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,
@@ -168,9 +168,9 @@ fn in_child(child: impl FnOnce() -> bool) -> i32 {
 }
 
 #[test]
-fn a_child_finds_nothing_locked() {
+fn a_child_finds_all_locks_free() {
     let tracing = Tracing::builder().in_process().categories(CATEGORIES).start().expect("connects");
-    // Has asked for its number.
+    // Has read its number.
     Track::of_this_thread().named("forks").describe_now();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -1,4 +1,5 @@
-//! Hundreds of threads that trace once and then sleep leave chunks for others, though each had one.
+//! Hundreds of threads that trace once and then sleep leave chunks for others, although each had
+//! one.
 
 #![allow(missing_docs, reason = "tests")]
 
@@ -16,10 +17,11 @@ const THREADS: usize = 500;
 const MEMORY_KB: u32 = 64;
 
 #[test]
-fn everybody_is_heard() {
+fn every_thread_is_in_the_trace() {
     let _tracing = Tracing::builder().in_process().shared_memory(MEMORY_KB, 4).categories(CATEGORIES).start().unwrap();
     let mut config = esatto::track_events(4096);
-    // Whoever finds no chunk waits: with the default it would depend on chance how many are early enough to lose their event.
+    // A thread that finds no chunk waits. With the default, chance would decide how many lose their
+    // event.
     let source = config.data_sources[0].config.as_mut().unwrap();
     source.buffer_exhausted_policy = Some(BufferExhaustedPolicy::BUFFER_EXHAUSTED_STALL_THEN_DROP);
     let session = Session::start(Backend::InProcess, config).unwrap();

@@ -1,4 +1,5 @@
-//! Interceptors: rows 37 and 38 of `docs/spec/client-library.md` §20. In a process of its own, as they are registered for all of it.
+//! Interceptors: rows 37 and 38 of `docs/spec/client-library.md` §20. They have their own process,
+//! because interceptors are registered for the whole process.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
@@ -17,7 +18,7 @@ esatto::categories! {
 
 static TRACING: LazyLock<Tracing> = LazyLock::new(|| Tracing::builder().in_process().start().expect("connects"));
 
-/// Tests take turns: there is one list of packets.
+/// Tests take turns, because there is one list of packets.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     LazyLock::force(&TRACING);
@@ -59,7 +60,7 @@ impl Interceptor for Collector {
 
     fn packet(&self, count: &mut u32, packet: &[u8]) {
         *count += 1;
-        // Recursion: does nothing.
+        // Recursion does nothing.
         esatto::instant!(APP, "inside");
         PACKETS.lock().unwrap().push((std::thread::current().id(), *count, packet.to_vec()));
         if packet.windows(5).any(|bytes| bytes == b"PANIC") {
@@ -111,7 +112,7 @@ fn case_37_packets_come_in_order_and_the_service_gets_none() {
     let mut config = esatto::track_events(64);
     config.data_sources[0].config.as_mut().expect("is there").name = Some("test.texts".into());
     let session = Session::start(Backend::InProcess, intercepted(config, "test_interceptor")).expect("starts");
-    // Over several chunks of memory, so that lengths come behind.
+    // Spans several chunks of memory, so that lengths arrive later.
     let long = "long ".repeat(3000);
     std::thread::scope(|scope| {
         for thread in 0..2 {
@@ -168,7 +169,7 @@ fn case_37_packets_come_in_order_and_the_service_gets_none() {
 }
 
 #[test]
-fn an_unknown_interceptor_is_none() {
+fn an_unknown_interceptor_is_ignored() {
     let _turn = turn();
     let session =
         Session::start(Backend::InProcess, intercepted(esatto::track_events(64), "etwexport")).expect("starts");
@@ -178,11 +179,11 @@ fn an_unknown_interceptor_is_none() {
     let error = interceptor::register::<Collector>("mine").expect_err("cannot be called this");
     assert_eq!(
         error.to_string(),
-        "no interceptor can be called `mine`: `console`, `test_interceptor`, `etwexport` can"
+        "cannot register the interceptor `mine`: the name must be one of `console`, `test_interceptor`, `etwexport`"
     );
 }
 
-/// What is printed, without the times.
+/// Returns the printed text, without the times.
 fn print(colors: bool, act: impl FnOnce() + Send) -> String {
     static OUTPUT: LazyLock<Mutex<std::fs::File>> = LazyLock::new(|| {
         let path = std::env::temp_dir().join(format!("esatto-console-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! How many data sources a process can have. In a process of its own.
+//! The number of data sources that a process can have. The test has its own process.
 
 use esatto::{DataSource, Setup, Source};
 
@@ -22,6 +22,9 @@ fn case_15_the_33rd_data_source_is_an_error() {
         source.register().expect("is registered already");
     }
     let error = SOURCES[32].register().expect_err("is one too many");
-    assert_eq!(error.to_string(), "the data source `test.many` is one too many: 32 are registered");
+    assert_eq!(
+        error.to_string(),
+        "the data source `test.many` cannot be registered: the process already has 32, which is the limit"
+    );
     SOURCES[32].trace(|_| panic!("it never records"));
 }

@@ -1,4 +1,4 @@
-//! What is lost in the process, where no trace can say it, is counted.
+//! Losses in the process that no trace can show are counted.
 
 #![cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 #![allow(missing_docs, reason = "tests")]
@@ -13,14 +13,14 @@ use esatto::{BufferExhausted, Tracing, losses};
 use esatto_protozero::Fields;
 use esatto_schema::TracePacketWriter;
 
-/// An endpoint with memory of its own, and a service that says nothing.
+/// Makes an endpoint with its own memory, and a service that does not answer.
 fn endpoint() -> (Endpoint, UnixStream) {
     let (ours, theirs) = UnixStream::pair().expect("a pair");
     (Endpoint::builder("loses").offer_memory().over(ours).expect("is a socket"), theirs)
 }
 
 #[test]
-fn sequences_beyond_the_last_id() {
+fn sequences_beyond_the_last_id_are_counted() {
     let (endpoint, _service) = endpoint();
     let writers: Vec<_> = (0..32_767).map(|_| endpoint.create_writer(1, BufferExhausted::Drop)).collect();
     assert!(writers.iter().all(|writer| !writer.is_null()));
@@ -32,7 +32,7 @@ fn sequences_beyond_the_last_id() {
 }
 
 #[test]
-fn chunks_that_the_service_takes_away() {
+fn chunks_that_the_service_takes_away_are_counted() {
     let (endpoint, _service) = endpoint();
     let arbiter = endpoint.arbiter().expect("there is memory");
     let mut writer = arbiter.create_startup_writer(1);
@@ -50,7 +50,7 @@ fn chunks_that_the_service_takes_away() {
     assert_eq!(losses().chunks, 1);
     write("kept");
     assert_eq!(losses().chunks, 1);
-    // The next packet of the writer says that something is missing.
+    // The next packet of the writer marks the loss.
     let mut payload = vec![0; 256];
     arbiter.region().read_into(16, &mut payload);
     let size = usize::from(payload[0]);
@@ -60,14 +60,14 @@ fn chunks_that_the_service_takes_away() {
 }
 
 #[test]
-fn triggers_that_too_many_others_wait_with() {
+fn dropped_triggers_are_counted() {
     let folder = std::env::temp_dir().join("esatto-nowhere");
     let socket = folder.join("nobody").display().to_string();
     let tracing = Tracing::builder().socket(socket).start().expect("the control thread starts");
     for _ in 0..100 {
         tracing.activate_triggers(&["one", "two"], Duration::from_secs(600));
     }
-    // 64 requests wait, 36 of two names each are forgotten.
+    // 64 requests wait; 36 with two names each are dropped.
     let begin = Instant::now();
     while losses().triggers < 72 {
         assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", losses());

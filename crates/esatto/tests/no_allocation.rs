@@ -1,4 +1,5 @@
-//! Trace points do not allocate, lock or call the kernel between chunk boundaries; the allocations are counted here.
+//! Trace points do not allocate, lock or call the kernel between chunk boundaries. This test counts
+//! the allocations.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -49,7 +50,8 @@ fn between_chunk_boundaries_trace_points_do_not_allocate() {
     let track = Track::with_name("track", 1);
     // Names, descriptors and tables.
     events(&track, 0);
-    // A page is 4 KiB and these events take about 100 bytes: at least ten rounds follow without a boundary after each flush.
+    // A page is 4 KiB and these events take about 100 bytes, so at least ten rounds without a
+    // boundary follow each flush.
     let mut quiet = 0;
     for round in 0..20 {
         tracing.flush(Duration::from_secs(10));

@@ -1,4 +1,5 @@
-//! Signal handlers that trace: what they interrupt decides whether the event is recorded or dropped, and nothing hangs.
+//! Signal handlers trace. The interrupted code decides whether the event is recorded or dropped,
+//! and nothing hangs.
 
 #![allow(missing_docs, reason = "tests")]
 #![cfg(unix)]
@@ -16,18 +17,18 @@ esatto::categories! {
     static HANDLER = "handler";
 }
 
-/// Of which nobody but the handler knows.
+/// Categories that only the handler uses.
 static NEW: [Category; 64] = [const { Category::new("new") }; 64];
 
-/// Which the handler comes to before anybody else.
+/// A category that the handler uses first.
 static LATE: Category = Category::new("late");
 
 const SIGNAL: c_int = if cfg!(target_os = "linux") { 10 } else { 30 };
 
-/// Events of the thread that is interrupted, in the storm.
+/// Events of the interrupted thread, during the storm of signals.
 const AT_LEAST: u64 = 50_000;
 const AT_MOST: u64 = 1_000_000;
-/// Of either kind: recorded, and dropped.
+/// Signals of each kind: recorded, and dropped.
 const SIGNALS: u64 = 500;
 
 unsafe extern "C" {
@@ -37,7 +38,7 @@ unsafe extern "C" {
     fn pthread_kill(thread: usize, signal: c_int) -> c_int;
 }
 
-/// How often the handler has run, and how often it was recorded.
+/// How often the handler has run, and how often its event was recorded.
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 static RECORDED: AtomicU64 = AtomicU64::new(0);
 
@@ -50,7 +51,7 @@ extern "C" fn handler(_: c_int) {
     let _slice = esatto::slice!(category: &NEW[n as usize % NEW.len()], "in a new category", n = n);
 }
 
-/// The handler is the process's, and so is the tracing that each test starts.
+/// Runs tests one by one, because the process has one handler and one tracing.
 fn alone() -> impl Sized {
     static ALONE: Mutex<()> = Mutex::new(());
     let alone = ALONE.lock();
@@ -72,7 +73,7 @@ fn read(session: Session) -> Trace {
     trace
 }
 
-/// The annotation `key` of all events of this name, in their order.
+/// Returns the annotation `key` of all events with this name, in order.
 fn numbers(trace: &Trace, name: &str, key: &str) -> Vec<u64> {
     let number = |event: &Event| {
         let annotation = event.annotations.iter().find(|annotation| annotation.name == key)?;
@@ -110,7 +111,7 @@ fn a_handler_between_trace_points_is_recorded() {
     esatto::instant!(TEST, "own", n = 0_u64);
     raise(SIGNAL);
     esatto::instant!(TEST, "own", n = 1_u64);
-    // Also where there was no trace point before.
+    // Also on a thread without an earlier trace point.
     std::thread::spawn(|| raise(SIGNAL)).join().unwrap();
     let trace = read(session);
     assert_eq!(numbers(&trace, "own", "n"), [0, 1]);
@@ -122,7 +123,7 @@ fn a_handler_between_trace_points_is_recorded() {
 }
 
 #[test]
-fn a_storm_of_signals_tears_nothing() {
+fn many_signals_do_not_damage_the_trace() {
     let _alone = alone();
     let (tracing, session) = start();
     let before = [&HANDLED, &RECORDED].map(|count| count.load(Ordering::Relaxed));
@@ -142,15 +143,16 @@ fn a_storm_of_signals_tears_nothing() {
         });
         let mut n = 0;
         let has_seen_enough = || counts().0 >= SIGNALS && counts().1 >= SIGNALS;
-        // What is in here may not allocate but in trace points: the handler would wait for the allocator.
+        // The code in here may allocate only in trace points; otherwise the handler would wait for
+        // the allocator.
         while n < AT_LEAST || (n < AT_MOST && !has_seen_enough()) {
             esatto::instant!(TEST, "own", n = n);
             n += 1;
             if n % 16 == 0 {
                 // Takes the lock that new categories take.
                 tracing.wait_until_enabled(&TEST, Duration::ZERO);
-                // Takes the long way. On one processor, signals arrive where this thread is
-                // preempted: without a turn given up in here, hardly any would be dropped.
+                // Takes the slow path. On one processor, signals arrive where this thread is
+                // preempted: without the yield, hardly any event would be dropped.
                 esatto::instant!(TEST, "closure", |event| {
                     if counts().1 < SIGNALS {
                         std::thread::yield_now();

@@ -1,6 +1,8 @@
-//! Threads that use everything there is, while sessions start, are flushed, and stop: nothing is lost, nothing is out of place.
+//! Threads use every feature while sessions start, are flushed, and stop. Nothing is lost and
+//! nothing is out of order.
 //!
-//! For as many seconds as `ESATTO_STRESS_SECONDS` says; `cargo xtask soak asan` runs it for a minute under AddressSanitizer.
+//! `ESATTO_STRESS_SECONDS` sets the duration. `cargo xtask soak asan` runs it for a minute under
+//! AddressSanitizer.
 
 #![allow(missing_docs, reason = "tests")]
 
@@ -29,7 +31,7 @@ static QUEUE: CounterTrack = CounterTrack::new("queue").unit(Unit::Count);
 static SENT: CounterTrack = CounterTrack::new("sent").incremental();
 static LINK: StateTrack = StateTrack::new("link");
 
-/// A data source of its own, whose packets carry the same numbers as the events.
+/// A custom data source whose packets contain the same numbers as the events.
 struct Numbers;
 
 impl esatto::DataSource for Numbers {
@@ -48,8 +50,8 @@ fn seconds() -> u64 {
     std::env::var("ESATTO_STRESS_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(3)
 }
 
-/// What a thread does over and over. Every event of the thread's own track has the next number of its category: a session that begins or ends
-/// switches one category after the other.
+/// The work of a thread. Every event of the thread's own track has the next number of its category,
+/// because a session that begins or ends switches one category after the other.
 struct Worker {
     thread: u64,
     number: u64,
@@ -114,7 +116,7 @@ impl Worker {
                 packet.for_testing().seq_value(u32::try_from(n).unwrap_or(0)).str("numbers");
             });
         });
-        // From inside of a trace point nothing happens.
+        // Inside a trace point nothing is recorded.
         let n = self.next_detail();
         esatto::instant!(DETAIL, "outer", n = n, |_event| esatto::instant!(WORK, "never"));
     }
@@ -135,7 +137,7 @@ fn config(n: u64) -> SessionConfig {
     })
 }
 
-/// Records for a while and checks what came.
+/// Records for a while and checks the trace.
 fn session(n: u64, events: &AtomicU64) {
     let session = Session::start(Backend::InProcess, config(n)).expect("starts");
     let mut bytes = Vec::new();
@@ -189,7 +191,7 @@ fn nothing_is_lost() {
                     if thread % 2 == 0 {
                         worker.round();
                     } else {
-                        // In a thread that comes and goes.
+                        // On a thread that starts and ends.
                         std::thread::scope(|scope| {
                             scope.spawn(|| (0..20).for_each(|_| worker.round()));
                         });

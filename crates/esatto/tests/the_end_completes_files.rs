@@ -1,5 +1,5 @@
 //! A session of the service in this process streams into a file, and the program ends without
-//! stopping it: what was recorded is in the file, however much it is.
+//! stopping it. The file contains everything that was recorded, whatever the amount.
 
 #![allow(missing_docs, reason = "tests")]
 
@@ -22,7 +22,7 @@ impl DataSource for Large {
 
 static SOURCE: Source<Large> = Source::new("test.large");
 
-/// More than what is handed to a file at a time.
+/// More than is handed to a file at a time.
 const PACKETS: usize = 3000;
 const PACKET_BYTES: usize = 4000;
 
@@ -40,13 +40,13 @@ fn all_of_a_session_is_in_its_file_when_tracing_is_shut_down() {
             });
         });
         if number % 30 == 29 {
-            // The memory that is shared with the service has room for 60.
+            // The memory that is shared with the service holds 60.
             tracing.flush(Duration::from_secs(10));
         }
     }
     esatto::shutdown();
     drop(session);
-    // The last of it is written by a thread of its own.
+    // A separate thread writes the last part.
     let begin = Instant::now();
     let mut count = 0;
     while count < PACKETS && begin.elapsed() < Duration::from_secs(10) {

@@ -1,4 +1,5 @@
-//! Threads end: what they recorded is handed over, what they traced afterwards is not, and whoever flushes on the way out flushes for all.
+//! Threads end: what they recorded is handed over, what they trace afterwards is not recorded, and
+//! a thread that flushes at its end flushes for all.
 
 #![allow(missing_docs, reason = "tests")]
 
@@ -13,7 +14,8 @@ esatto::categories! {
     static TEST = "end";
 }
 
-/// Destroyed behind the state of the thread, if it is made before that: thread-locals go in the opposite order.
+/// Destroyed after the state of the thread, if it is made first: thread-locals are destroyed in the
+/// opposite order.
 struct AtLast<'t>(&'t Tracing);
 
 impl Drop for AtLast<'_> {
@@ -27,7 +29,7 @@ thread_local! {
     static AT_LAST: OnceCell<AtLast<'static>> = const { OnceCell::new() };
 }
 
-/// State of threads that takes its end badly.
+/// State of threads whose destructor panics.
 struct Panics;
 
 impl DataSource for Panics {
@@ -45,7 +47,7 @@ struct Fragile;
 
 impl Drop for Fragile {
     fn drop(&mut self) {
-        // Not on the control thread: there it would be a test of something else.
+        // Not on the control thread, which would be another test.
         assert_ne!(std::thread::current().name(), Some("fragile"), "the thread ends");
     }
 }
@@ -57,7 +59,7 @@ fn names(trace: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn is_the_end_of_what_it_records() {
+fn an_ending_thread_hands_over_its_events() {
     PANICS.register().unwrap();
     let tracing: &'static Tracing =
         Box::leak(Box::new(Tracing::builder().in_process().categories(CATEGORIES).start().unwrap()));
@@ -65,7 +67,8 @@ fn is_the_end_of_what_it_records() {
     let config = SessionConfig::new().buffer_size_kb(1024).data_source(panics);
     let session = Session::start(Backend::InProcess, config).unwrap();
 
-    // A thread that sleeps, with an event in a chunk that is far from full, while another ends and flushes.
+    // A thread sleeps, with an event in a chunk that is far from full, while another one ends and
+    // flushes.
     let (asleep, end) = (Barrier::new(2), Barrier::new(2));
     let trace = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -87,7 +90,8 @@ fn is_the_end_of_what_it_records() {
     seen.sort_unstable();
     assert_eq!(seen, ["asleep", "leaving"], "without a flush by the session");
 
-    // A panic in the destructor of a data source's state ends neither the process nor the other writers of the thread.
+    // A panic in the destructor of a data source's state ends neither the process nor the other
+    // writers of the thread.
     let fragile = std::thread::Builder::new().name("fragile".into()).spawn(|| {
         PANICS.trace(|context| {
             context.packet(|packet| {

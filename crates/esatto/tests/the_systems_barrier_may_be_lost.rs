@@ -1,5 +1,5 @@
-//! A process filters its system calls when it has traced already, and `membarrier` fails from then
-//! on. Threads trace on while their sessions are flushed: nothing is lost, torn or out of order.
+//! A process that has already traced filters its system calls, and `membarrier` fails from then on.
+//! Threads trace while their sessions are flushed: nothing is lost, torn or out of order.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(missing_docs, reason = "tests")]
@@ -30,10 +30,10 @@ impl DataSource for Numbers {
 static NUMBERS: Source<Numbers> = Source::new("test.numbers").buffer_exhausted(BufferExhausted::Stall);
 
 const TRACING: usize = 3;
-/// Flushes of the session while they trace.
+/// Flushes of the session while threads trace.
 const FLUSHES: usize = 1_000;
 
-/// Writes the next number of this thread, and what a reader can check it by.
+/// Writes the next number of this thread, and a check value for the reader.
 fn write(thread: usize) {
     NUMBERS.trace(|context| {
         let number = *context.thread_state();
@@ -75,13 +75,13 @@ fn threads_trace_on_and_nothing_is_lost() {
                 }
                 while !is_over.load(Ordering::Relaxed) {
                     write();
-                    // So that there are flushes as well, on a machine of few processors.
+                    // Lets flushes happen on a machine with few processors.
                     (0..200).for_each(|_| core::hint::spin_loop());
                 }
                 written.store(count, Ordering::SeqCst);
             });
         }
-        // One that sleeps from then on, and never learns of anything.
+        // A thread that sleeps from then on and does not learn of the change.
         let (sleeps, is_asleep) = (&written[TRACING], &have_traced);
         let is_over = &is_over;
         scope.spawn(move || {
@@ -101,7 +101,7 @@ fn threads_trace_on_and_nothing_is_lost() {
             session.flush(None).wait().expect("flushes");
         }
         is_over.store(true, Ordering::SeqCst);
-        // The sleeping thread may still be there.
+        // The sleeping thread may still exist.
         session
     })
     .stop()

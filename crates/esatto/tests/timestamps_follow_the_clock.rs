@@ -1,6 +1,7 @@
-//! Timestamps of events lie between readings of `CLOCK_BOOTTIME` before and after them, within a microsecond, and do not run backwards.
+//! Timestamps of events lie between the readings of `CLOCK_BOOTTIME` before and after them, within
+//! a microsecond, and do not run backwards.
 //!
-//! For as many seconds as `ESATTO_CLOCK_SECONDS` says; `cargo xtask soak clock` takes minutes.
+//! `ESATTO_CLOCK_SECONDS` sets the duration; `cargo xtask soak clock` takes minutes.
 
 #![allow(missing_docs, reason = "tests")]
 
@@ -15,7 +16,7 @@ esatto::categories! {
     static TEST = "clock";
 }
 
-/// What timestamps may be off by.
+/// The largest error of a timestamp.
 const TOLERANCE_NS: i64 = 1000;
 
 fn boot_ns() -> u64 {
@@ -28,10 +29,10 @@ fn seconds() -> u64 {
 }
 
 #[test]
-fn within_a_microsecond() {
+fn timestamps_are_within_a_microsecond_of_the_clock() {
     let _tracing = Tracing::builder().in_process().categories(CATEGORIES).start().unwrap();
     let session = Session::start(Backend::InProcess, esatto::track_events(64 << 10)).unwrap();
-    // Bursts with pauses of every length: the line is renewed in use, and after it has ended.
+    // Bursts with pauses of every length: the line is renewed both in use and after its end.
     let writers = [60_u64, 1700, 20_000, 300_000].map(|pause_us| {
         let writer = std::thread::spawn(move || {
             let mut brackets = Vec::new();
@@ -50,7 +51,7 @@ fn within_a_microsecond() {
     });
     let expected = writers.map(|(pause_us, writer)| (pause_us, writer.join().unwrap()));
     let mut events = esatto_trace::events(&session.stop().unwrap());
-    // As they were written.
+    // In the order of writing.
     events.sort_by_key(|event| event.offset);
     let mut written = BTreeMap::<u64, Vec<i64>>::new();
     for event in events.iter().filter(|event| event.name.as_deref() == Some("now")) {

@@ -1,4 +1,4 @@
-//! What `shutdown` leaves is a program that can connect anew, as if for the first time.
+//! After `shutdown` a program can connect again, as if for the first time.
 
 #![allow(missing_docs, reason = "tests")]
 
@@ -11,7 +11,7 @@ esatto::categories! {
     static TEST = "again";
 }
 
-/// Connects from a function that is called while tracing ends.
+/// Connects in a function that is called while tracing ends.
 struct Connects(mpsc::Sender<bool>);
 
 impl SessionObserver for Connects {
@@ -25,12 +25,12 @@ fn session() -> Session {
     Session::start(Backend::InProcess, esatto::track_events(1024)).expect("starts")
 }
 
-/// One test, for there is one control thread.
+/// One test, because there is one control thread.
 #[test]
-fn as_if_for_the_first_time() {
+fn a_program_can_connect_again_after_a_shutdown() {
     let connect = || Tracing::builder().in_process().shared_memory(1024, 4).categories(CATEGORIES).start().unwrap();
 
-    // It ends while chunks are being collected, so that nobody is woken for a chunk.
+    // It ends while chunks are being collected, so that no chunk causes a wake-up.
     let first = connect();
     let recorded = session();
     for n in 0..10_000 {
@@ -39,7 +39,7 @@ fn as_if_for_the_first_time() {
     assert!(esatto::shutdown());
     drop((recorded, first));
 
-    // Whoever is read from without being flushed has collected chunks.
+    // The session is read without a flush, so chunks were collected.
     let second = connect();
     let recorded = session();
     for n in 0..1000 {

@@ -133,7 +133,7 @@ fn attack(recorder: &Recorder, listener: &UnixListener, session: &Session, said:
     let fds: Vec<_> = (0..MAX_WAITING_DESCRIPTORS).map(|_| lingering.sockets(1)).collect();
     unseen(session, || fds.into_iter().for_each(|fds| pass(&mut port, fds)));
     while port.serve() {}
-    let why = format!("{MAX_WAITING_DESCRIPTORS} descriptors that it passed do not close");
+    let why = format!("{MAX_WAITING_DESCRIPTORS} descriptors that the service passed cannot be closed");
     wait_until("the reason", || {
         recorder.save("poke", "");
         std::fs::remove_file(recorder.path("poke")).expect("is there");

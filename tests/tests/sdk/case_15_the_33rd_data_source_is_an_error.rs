@@ -38,7 +38,10 @@ fn record(recorder: &Recorder) {
         source.register().expect("registers");
     }
     let error = last.register().expect_err("is one too many");
-    assert_eq!(error.to_string(), "the data source `com.example.many.32` is one too many: 32 are registered");
+    assert_eq!(
+        error.to_string(),
+        "the data source `com.example.many.32` cannot be registered: the process already has 32, which is the limit"
+    );
     for source in others {
         recorder.wait_for_data_source(source.name());
     }

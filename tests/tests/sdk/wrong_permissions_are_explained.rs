@@ -68,7 +68,7 @@ fn with_a_listener(recorder: &Recorder) {
         error.to_string(),
         format!(
             "permission denied for {}: it belongs to root:root with mode 0660, and this process is nobody (uid {NOBODY}); join that group \
-             (`sudo usermod -aG root nobody`, then log in anew), or name another socket in PERFETTO_CONSUMER_SOCK_NAME",
+             (`sudo usermod -aG root nobody`, then log in again), or name another socket in PERFETTO_CONSUMER_SOCK_NAME",
             recorder.harness().consumer_socket().display()
         )
     );

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn an_enabled_wildcard_leaves_slow_ones_off() {
+    fn an_enabled_wildcard_leaves_slow_categories_off() {
         let c = config(&["*"], &["*"], &[], &[]);
         assert!(enables(&c, "a", &[]), "with both wildcards enabled wins");
         assert!(!enables(&c, "a", &["slow"]));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn enabled_tags_do_away_with_the_default_list() {
+    fn enabled_tags_replace_the_default_list() {
         let c = config(&[], &[], &["x"], &[]);
         assert!(enables(&c, "a", &["slow"]), "nothing says that it is off");
         let c = config(&[], &["*"], &["slow"], &[]);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rules_of_the_c_library_are_others() {
+    fn the_c_library_has_other_rules() {
         let foreign = |config: &TrackEventConfig, name: &str, tags: &[&str]| enables_foreign(config, name, tags);
         assert!(!foreign(&config(&[], &[], &[], &[]), "a", &[]), "off unless something says on");
         assert!(

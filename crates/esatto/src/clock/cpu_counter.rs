@@ -1,18 +1,21 @@
-//! `CLOCK_BOOTTIME` from the processor's counter.
+//! `CLOCK_BOOTTIME`, computed from the processor's counter.
 //!
-//! Time is a line over the counter: `base_ns + (ticks − base_ticks) × slope`. The line is good for a millisecond. The first thread to
-//! come later draws the next one ([`Calibration::advance`]): it asks the system for the time, and
+//! Time is a line over the counter: `base_ns + (ticks − base_ticks) × slope`. A line is valid for a
+//! millisecond. The first thread that needs the time later draws the next line
+//! ([`Calibration::advance`]): it asks the system for the time, and
 //!
-//! - begins the new line where the clock is, or, if the old line was ahead of it, where the old line is: so time never
-//!   runs backwards, on no thread and between none;
-//! - takes the slope from the last tenth of a second, and in the second case a little less, so that the clock has caught up at the end
-//!   of the line.
+//! - begins the new line at the clock's time, or, if the old line was ahead of it, at the old
+//!   line's time: so time never runs backwards, within a thread or between threads;
+//! - takes the slope from the last tenth of a second, and in the second case a little less, so that
+//!   the clock has caught up at the end of the line.
 //!
-//! How wrong can it be? Two readings of the clock are some 30 ns uncertain each, which is 1 part in a million of a tenth of a second. The system itself
-//! slews its clock by no more than 500 parts in a million (`adjtimex(2)`), which is half a microsecond in a millisecond. While the machine is suspended the
-//! counter may stand still, jump or start anew: lines that do not fit are thrown away, and until there is a new slope every event asks the system.
+//! How large can the error be? Two readings of the clock are uncertain by some 30 ns each, which is
+//! 1 part in a million of a tenth of a second. The system itself slews its clock by no more than
+//! 500 parts in a million (`adjtimex(2)`), which is half a microsecond in a millisecond. While the
+//! machine is suspended, the counter may stop, jump or restart. Lines that do not fit are then
+//! discarded, and every event asks the system until there is a new slope.
 //!
-//! Readers take the line by a sequence lock: odd while it is being replaced.
+//! Readers use a sequence lock: its version is odd while the line is being replaced.
 
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 use std::sync::{Mutex, TryLockError};
@@ -22,22 +25,22 @@ use crate::os::ClockId;
 use super::read;
 use crate::os::cpu_counter;
 
-/// How long a line is good, in nanoseconds.
+/// How long a line is valid, in nanoseconds.
 const LINE_NS: u64 = 1_000_000;
 /// The slope is taken from a window of this length …
 const WINDOW_NS: u64 = 100_000_000;
-/// … or at least of this, in the beginning.
+/// … or at least of this length, at the beginning.
 const FIRST_WINDOW_NS: u64 = 2_000_000;
-/// Slopes that differ by more than 1 in this many do not belong to one and the same counter.
+/// Slopes that differ by more than 1 in this many do not belong to the same counter.
 const TOLERANCE: u64 = 500;
 /// Slopes are numbers of nanoseconds per tick with this many binary places.
 const PLACES: u32 = 32;
-/// Readings of the clock of which the best is taken.
+/// The best of this many readings of the clock is used.
 const ATTEMPTS: usize = 3;
-/// Counters that stopped or jumped so often are not asked any more.
+/// After this many stops or jumps, the counter is no longer used.
 const MAX_FAILURES: u32 = 16;
 
-/// What is known of the counter.
+/// Whether the counter is usable.
 const UNKNOWN: u8 = 0;
 const USABLE: u8 = 1;
 const UNUSABLE: u8 = 2;
@@ -50,7 +53,7 @@ struct Line {
     base_ticks: AtomicU64,
     base_ns: AtomicU64,
     slope: AtomicU64,
-    /// How many ticks it is good for.
+    /// The number of ticks for which it is valid.
     valid_ticks: AtomicU64,
 }
 
@@ -64,7 +67,7 @@ static LINE: Line = Line {
 
 static CALIBRATION: Mutex<Calibration> = Mutex::new(Calibration::new());
 
-/// The time.
+/// Returns the time.
 #[inline(always)]
 pub(super) fn now_ns() -> u64 {
     let version = LINE.version.load(Ordering::Acquire);
@@ -73,13 +76,13 @@ pub(super) fn now_ns() -> u64 {
     let slope = LINE.slope.load(Ordering::Relaxed);
     let valid = LINE.valid_ticks.load(Ordering::Relaxed);
     fence(Ordering::Acquire);
-    // An odd version, of a line that is being drawn, is never equal to that.
+    // An odd version, of a line that is being drawn, never equals that.
     let unchanged = LINE.version.load(Ordering::Relaxed) == version & !1;
     let ticks = cpu_counter::read().wrapping_sub(base_ticks);
     if unchanged && ticks < valid { base_ns + ((ticks * slope) >> PLACES) } else { renew() }
 }
 
-/// There is no line for now.
+/// Returns the time when no line is valid.
 #[cold]
 #[inline(never)]
 fn renew() -> u64 {
@@ -94,17 +97,18 @@ fn renew() -> u64 {
     match CALIBRATION.try_lock() {
         Ok(mut calibration) => calibration.renew(),
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().renew(),
-        // Somebody else is at it. The clock is at most as far ahead of the next line as it is of the truth.
+        // Another thread draws the line. The clock is ahead of the next line by at most the line's
+        // error.
         Err(TryLockError::WouldBlock) => read(ClockId::Boottime),
     }
 }
 
-/// Keeps the line as it is, while the process forks.
+/// Locks the line while the process forks.
 pub(crate) fn hold_for_fork() -> impl Sized {
     CALIBRATION.lock()
 }
 
-/// A moment by both clocks.
+/// A moment on both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Moment {
     ticks: u64,
@@ -112,7 +116,7 @@ struct Moment {
 }
 
 impl Moment {
-    /// Reads both, the counter before and after the clock; of several attempts the quickest.
+    /// Reads both: the counter before and after the clock. The quickest of several attempts counts.
     fn now() -> Self {
         let mut best = (u64::MAX, Self { ticks: 0, ns: 0 });
         for _ in 0..ATTEMPTS {
@@ -135,10 +139,10 @@ struct NextLine {
     valid_ticks: u64,
 }
 
-/// What lines are drawn from.
+/// The data from which lines are drawn.
 #[derive(Debug)]
 struct Calibration {
-    /// Where the window begins, and where the next one will.
+    /// The begin of the window, and the begin of the next one.
     window: Option<(Moment, Moment)>,
     /// Nanoseconds per tick, if it is known.
     slope: Option<u64>,
@@ -169,7 +173,7 @@ impl Calibration {
         }
     }
 
-    /// The line from `now` on; `None` as long as the slope is not known.
+    /// Draws the line from `now` on; `None` as long as the slope is not known.
     fn advance(&mut self, now: Moment) -> Option<NextLine> {
         let Some((begin, next)) = self.window else {
             self.window = Some((now, now));
@@ -190,7 +194,8 @@ impl Calibration {
         let valid_ticks = ((u128::from(LINE_NS) << PLACES) / u128::from(slope)) as u64;
         let line = match self.line.map_or(0, |line| line.latest(now.ticks)) {
             reached if reached <= now.ns => NextLine { base: now, slope, valid_ticks },
-            // Ahead by so much: that much less in the next millisecond, but not less than half.
+            // Ahead by this much: the next millisecond is shorter by as much, but not by more than
+            // half.
             reached => {
                 let ahead = (reached - now.ns).min(LINE_NS / 2);
                 let slope = slope - ((u128::from(slope) * u128::from(ahead)) / u128::from(LINE_NS)) as u64;
@@ -201,7 +206,8 @@ impl Calibration {
         Some(line)
     }
 
-    /// The counter is not what it was. The last line is remembered, as somebody may have read the time from it.
+    /// Starts again, because the counter has changed. The last line is remembered, because a thread
+    /// may have read the time from it.
     #[cold]
     fn start_over(&mut self, now: Moment) -> Option<NextLine> {
         self.window = Some((now, now));
@@ -212,27 +218,29 @@ impl Calibration {
 }
 
 impl NextLine {
-    /// The latest time that anybody may have read from this line, up to now.
+    /// Returns the latest time that any thread may have read from this line, up to now.
     fn latest(&self, ticks: u64) -> u64 {
         let ticks = ticks.wrapping_sub(self.base.ticks).min(self.valid_ticks);
         self.base.ns + ((ticks * self.slope) >> PLACES)
     }
 }
 
-/// Nanoseconds per tick from one moment to another; `None` if one of the clocks did not go on, or the counter ran absurdly.
+/// Returns the nanoseconds per tick between two moments; `None` if one of the clocks stopped, or if
+/// the counter's speed is impossible.
 fn slope_between(begin: Moment, end: Moment) -> Option<u64> {
     let ticks = end.ticks.checked_sub(begin.ticks).filter(|&ticks| ticks > 0)?;
     let ns = end.ns.checked_sub(begin.ns).filter(|&ns| ns > 0)?;
-    // A tick takes from a tenth of a nanosecond to a microsecond, and a line then has less than 2^32 of them.
+    // A tick takes from a tenth of a nanosecond to a microsecond, and a line then has less than
+    // 2^32 of them.
     let slope = u64::try_from((u128::from(ns) << PLACES) / u128::from(ticks)).ok()?;
     ((1 << PLACES) / 10..=1000 << PLACES).contains(&slope).then_some(slope)
 }
 
-/// Replaces the line. Only with the calibration locked.
+/// Replaces the line. The caller holds the lock of the calibration.
 fn publish(line: NextLine) {
     let version = LINE.version.load(Ordering::Relaxed);
     LINE.version.store(version.wrapping_add(1), Ordering::Relaxed);
-    // Whoever sees one of the values below sees that the version is odd, or later.
+    // A thread that sees one of the values below sees that the version is odd, or later.
     fence(Ordering::Release);
     LINE.base_ticks.store(line.base.ticks, Ordering::Relaxed);
     LINE.base_ns.store(line.base.ns, Ordering::Relaxed);
@@ -248,14 +256,14 @@ mod tests {
     /// Nanoseconds per tick of a counter of 2.7 GHz.
     const TICK_NS: f64 = 1.0 / 2.7;
 
-    /// A machine whose clock runs at a speed of its own beside the counter.
+    /// A machine whose clock runs at another speed than the counter.
     struct Machine {
         ticks: u64,
         ns: f64,
-        /// Beside the nominal speed of the counter.
+        /// The difference from the nominal speed of the counter.
         ppm: f64,
         calibration: Calibration,
-        /// The latest time that anybody was told.
+        /// The latest time that was read.
         latest: u64,
         worst_ns: f64,
     }
@@ -271,7 +279,8 @@ mod tests {
             self.ticks += (ns / (1.0 + self.ppm * 1e-6) / TICK_NS) as u64;
         }
 
-        /// What an event is told now: from the line, or from a new one; the clock may be misread by up to `error_ns`.
+        /// Reads the time for an event: from the line, or from a new one. The clock may be misread
+        /// by up to `error_ns`.
         fn read(&mut self, error_ns: f64) {
             let line = self.calibration.line.filter(|line| {
                 self.calibration.slope.is_some() && self.ticks.wrapping_sub(line.base.ticks) < line.valid_ticks
@@ -298,7 +307,7 @@ mod tests {
         }
     }
 
-    /// Errors of up to 40 ns either way.
+    /// Makes errors of up to 40 ns in both directions.
     fn errors() -> impl FnMut() -> f64 {
         let mut random = 7_u64;
         move || {
@@ -330,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rare_reader_is_right_too() {
+    fn a_rare_reader_gets_the_right_time() {
         let mut machine = Machine::new(-45.0);
         for pause_ns in [2e6, 3e8, 1e10, 3.6e12] {
             machine.run(pause_ns * 20.0, pause_ns, errors());
@@ -339,14 +348,15 @@ mod tests {
     }
 
     #[test]
-    fn after_a_suspension_the_clock_is_asked_anew() {
+    fn after_a_suspension_the_clock_is_read_again() {
         for jump in [0_i64, -(1 << 39), 1 << 39, -(1_i64 << 40)] {
             let mut machine = Machine::new(10.0);
             machine.run(1e9, 5000.0, errors());
-            // Ten minutes in which the counter stood still, or jumped, or began anew.
+            // Ten minutes in which the counter stopped, jumped, or restarted.
             machine.ns += 6e11;
             machine.ticks = machine.ticks.wrapping_add_signed(jump);
-            // What is left of the line in use when it happened. Events of this millisecond have times before the suspension.
+            // The rest of the line that was in use. Events of this millisecond have times before
+            // the suspension.
             machine.pass(2e6);
             machine.worst_ns = 0.0;
             machine.run(1e9, 5000.0, errors());

@@ -25,7 +25,7 @@ use crate::os::fork::Generation;
 /// [`TimedOut`](crate::ErrorKind::TimedOut); none stays pending for ever. In the child of a fork
 /// all operations that the parent requested fail with
 /// [`Disconnected`](crate::ErrorKind::Disconnected).
-#[must_use = "nobody learns how it went: `.wait()`, `.await` or `.then(…)`, or drop it"]
+#[must_use = "the result is lost: call `.wait()`, `.await` or `.then(…)`, or drop it"]
 pub struct Pending<T> {
     slot: Arc<Slot>,
     decode: Decode<T>,

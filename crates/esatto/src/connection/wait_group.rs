@@ -79,7 +79,7 @@ mod tests {
     const NOW: Duration = Duration::ZERO;
 
     #[test]
-    fn the_waiting_ends_with_the_last_answer() {
+    fn waiting_ends_with_the_last_answer() {
         let (answer, answers) = answers();
         let other = answer.clone();
         let waiting = std::thread::spawn(move || answers.wait(Duration::MAX));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn none_is_no_answer_and_an_open_one_is_late() {
+    fn dropped_answers_do_not_count_and_open_ones_time_out() {
         let (answer, answers) = answers();
         drop(answer);
         assert_eq!(answers.wait(NOW), Some(false));

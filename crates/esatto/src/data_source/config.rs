@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_found_or_default() {
+    fn a_missing_field_reads_as_the_default() {
         let found = Field::<TestConfig, 1001>::read(&config().encode()).expect("reads");
         assert_eq!(found.message_count, Some(5));
         let absent = Field::<TestConfig, 1002>::read(&config().encode()).expect("reads");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_decode_is_refused() {
+    fn a_config_that_does_not_decode_is_refused() {
         assert_eq!(
             Field::<TestConfig, 1001>::read(b"\xca\x3e\x02\x0a\x7f"),
             None,
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_session_adds_makes_no_difference() {
+    fn fields_of_the_session_do_not_affect_equality() {
         let mut other = config();
         other.target_buffer = Some(7);
         other.tracing_session_id = Some(9);

@@ -15,13 +15,17 @@ static SOURCES: Mutex<Vec<&'static dyn AnySource>> = Mutex::new(Vec::new());
 pub(super) fn add(source: &'static dyn AnySource) -> Result<usize, Error> {
     let mut sources = lock();
     if sources.len() >= MAX_SOURCES {
-        return Err(Error::data_source(source.name(), "is one too many: 32 are registered"));
+        return Err(Error::data_source(
+            source.name(),
+            "cannot be registered: the process already has 32, which is the limit",
+        ));
     }
     sources.push(source);
     Ok(sources.len() - 1)
 }
 
-/// All data sources: that of track events, then the registered ones in their order. Only ever grows.
+/// All data sources: that of track events, then the registered ones in their order. Only ever
+/// grows.
 pub(crate) fn registered() -> Vec<&'static dyn AnySource> {
     let mut all: Vec<&'static dyn AnySource> = vec![track_events()];
     all.extend(lock().iter());

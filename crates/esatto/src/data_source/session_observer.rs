@@ -87,7 +87,7 @@ pub fn observe_sessions(observer: impl SessionObserver) -> Observation {
 }
 
 /// Keeps an observer registered; made by [`observe_sessions`].
-#[must_use = "the observer is forgotten when this is dropped"]
+#[must_use = "the observer is removed when this is dropped"]
 pub struct Observation {
     id: u64,
 }

@@ -19,7 +19,8 @@ use crate::track_uuid;
 /// Name of the data source of track events.
 const NAME: &str = "track_event";
 
-/// What to do without shared memory, unless a config says something else; set before the first connection.
+/// What to do without shared memory, unless a config says something else; set before the first
+/// connection.
 static EXHAUSTED: OnceLock<BufferExhausted> = OnceLock::new();
 
 /// Sets what track events do when shared memory is full; the first call counts.
@@ -158,7 +159,8 @@ fn track_event_config(config: &[u8]) -> TrackEventConfig {
     config
 }
 
-/// What two configs must agree in for one's events to serve the other (`docs/spec/client-library.md` §12).
+/// What two configs must agree in for one's events to serve the other
+/// (`docs/spec/client-library.md` §12).
 #[derive(PartialEq)]
 struct Wishes<'a> {
     patterns: [Set<&'a [u8]>; 4],

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_remembers_no_more() {
+    fn a_full_table_takes_no_new_entries() {
         let mut tables = Tables::default();
         for n in 0..MAX_ENTRIES {
             assert!(tables.string_value(&n.to_string()).is_some());

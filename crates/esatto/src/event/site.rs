@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_holds_a_location_if_there_is_room() {
+    fn the_body_holds_a_location_if_there_is_space() {
         for (number, len) in [(1, 3), (0x7f, 3), (0x80, 4), (u32::MAX, 7)] {
             let mut body = Body::default();
             body.location(number);

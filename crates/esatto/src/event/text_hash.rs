@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_texts_have_equal_hashes_and_others_have_not() {
+    fn equal_texts_have_equal_hashes_and_different_ones_do_not() {
         let state = QuickState::default();
         let hash = |text: &str| state.hash_one(text.as_bytes());
         let texts = ["", "a", "b", "12345678", "123456789", "12345678\0"];

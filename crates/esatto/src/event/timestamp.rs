@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_is_where_it_was() {
+    fn an_instant_keeps_its_time() {
         let (instant, before) = (Instant::now(), clock::now_ns());
         let (past, future) = (Timestamp::from(instant), Timestamp::from(instant + Duration::from_secs(1000)));
         assert!(past.value.abs_diff(before) < 1_000_000_000);

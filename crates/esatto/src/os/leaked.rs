@@ -3,7 +3,7 @@
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// A place for something that is never freed.
+/// A place for a value that is never freed.
 #[derive(Debug)]
 pub(crate) struct Leaked<T: 'static>(AtomicPtr<T>);
 

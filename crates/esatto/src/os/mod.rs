@@ -1,19 +1,21 @@
-//! What differs between operating systems, and nothing else.
+//! The operating system: everything that differs between systems, and all unsafe code of the crate.
 //!
-//! Linux and Android have everything. Elsewhere there is the service inside the process only: what would be a connection to another process is
-//! a type without values, so the rest of the crate needs no conditions.
+//! Linux and Android support everything. On other systems there is only the service inside the
+//! process. A connection to another process is then a type without values, so that the rest of the
+//! crate needs no conditions.
 //!
 //! | item | what it is |
 //! | --- | --- |
-//! | `Address`, `AddressError`, `TransportError`, `SocketTransport` | a connection to another process |
-//! | `OwnedFd` | an open file that travels along with a call |
+//! | `Address`, `TransportError`, `connect_error` | addresses of services, and why a connection fails or ends |
+//! | `OwnedFd` | an open file that is sent with a call |
 //! | `ForeignFd` | an open file that a service passed |
 //! | `Shared`, `create_shared`, `descriptor`, `map_shared` | memory that another process can map |
 //! | `Waker`, `Interest`, `wait` | what the control thread sleeps on |
 //! | `DirectoryWatch` | notices a socket file that appears |
-//! | `ClockId`, `read_clock` | clocks of the system, in nanoseconds |
-//! | `tid`, `uid` | who the kernel takes us for |
+//! | `ClockId`, `read_clock`, `cpu_counter` | clocks of the system, in nanoseconds, and the processor's counter |
+//! | `tid`, `uid`, `process_info` | ids and names of the process, its threads and its user |
 //! | `to_path`, `read_at`, `reopen` | files |
+//! | `fork`, `exit`, `block_signals`, `spawn` | forks, the end of the process, signals, threads |
 
 #![allow(unsafe_code)]
 

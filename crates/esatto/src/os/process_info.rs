@@ -1,4 +1,4 @@
-//! What the operating system calls this process and its threads.
+//! Names and ids of this process and its threads.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -8,10 +8,10 @@ use std::sync::{Arc, OnceLock};
 
 use esatto_schema::{ProcessDescriptorWriter, ThreadDescriptorWriter};
 
-/// Longest thread name of Linux.
+/// The longest thread name of Linux.
 const NAME_SIZE: usize = 16;
 
-/// The strings of the command line; empty where there is no `/proc`.
+/// Returns the strings of the command line; empty where there is no `/proc`.
 fn command_line() -> &'static [Vec<u8>] {
     static LINE: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     LINE.get_or_init(|| {
@@ -21,33 +21,33 @@ fn command_line() -> &'static [Vec<u8>] {
     })
 }
 
-/// Reads the command line now. Later there is no need to wait for another thread that does.
+/// Reads the command line now, so that no thread waits later for another one that reads it.
 pub(crate) fn ask_command_line() {
     command_line();
 }
 
-/// The name under which this process connects: the first string of its command line.
+/// Returns the name under which this process connects: the first string of its command line.
 pub(crate) fn name() -> String {
     command_line().first().map(|name| String::from_utf8_lossy(name).into_owned()).unwrap_or_default()
 }
 
-/// The number of this process for the traces of one service. In a container it is the one that the
+/// The number of this process in the traces of one service. In a container it is the one that the
 /// system's own probes see, if the service has told it.
 ///
-/// Each connection has its own: a service changes only what is written for it.
+/// Each connection has its own number: a service changes only what is written for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pid(
-    /// 0: not known to be another one than this process knows.
+    /// 0: the number that this process knows itself.
     Arc<AtomicU32>,
 );
 
 impl Pid {
-    /// The service knows this process by this number.
+    /// Sets the number by which the service knows this process.
     pub(crate) fn set(&self, pid: u32) {
         self.0.store(pid, Ordering::Relaxed);
     }
 
-    /// The connection is over.
+    /// Forgets the number, because the connection is over.
     pub(crate) fn forget(&self) {
         self.set(0);
     }
@@ -59,15 +59,15 @@ impl Pid {
         }
     }
 
-    /// The number of a thread for traces. The main thread has the number of the process, as
-    /// everywhere. Other threads of a container keep the number that they know, because what the
-    /// system calls them cannot be told from the inside.
+    /// Returns the number of a thread for traces. The main thread has the number of the process, as
+    /// everywhere. Other threads of a container keep the number that the container gives them,
+    /// because their outer numbers are not visible inside.
     fn of_thread(&self, tid: u32) -> u32 {
         if tid == std::process::id() { self.get() } else { tid }
     }
 }
 
-/// Writes the descriptor of this process, with another name than that of its program unless it is empty.
+/// Writes the descriptor of this process. `name` replaces the program's name unless it is empty.
 pub(crate) fn describe(name: &str, pid: &Pid, out: &mut ProcessDescriptorWriter<'_>) {
     out.pid(pid.get() as i32);
     match command_line().first() {
@@ -81,11 +81,12 @@ pub(crate) fn describe(name: &str, pid: &Pid, out: &mut ProcessDescriptorWriter<
 }
 
 thread_local! {
-    /// 0: not asked for, or another one since.
+    /// 0: not known, or no longer valid.
     static TID: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The number of the calling thread. Asks the system once, as soon as that tells of forks: the thread that forks has another one in the child.
+/// Returns the number of the calling thread. It is cached once forks are noticed, because the
+/// thread that forks has another number in the child.
 #[inline]
 pub(crate) fn tid() -> u32 {
     match TID.get() {
@@ -103,7 +104,7 @@ fn ask_tid() -> u32 {
     tid
 }
 
-/// In the child of a fork, whose only thread this is.
+/// Forgets the number of this thread, in the child of a fork.
 pub(crate) fn forget_tid() {
     TID.set(0);
 }
@@ -117,31 +118,31 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// The calling thread. Reads its name from `/proc`.
+    /// Returns the calling thread. Reads its name from `/proc`.
     pub(crate) fn current() -> Self {
         Self::named_by(tid(), "/proc/thread-self/comm")
     }
 
-    /// Another thread of this process. Reads its name from `/proc`.
+    /// Returns another thread of this process. Reads its name from `/proc`.
     pub(crate) fn of_tid(tid: u32) -> Self {
         Self::named_by(tid, &format!("/proc/self/task/{tid}/comm"))
     }
 
     fn named_by(tid: u32, path: &str) -> Self {
         let mut name = [0; NAME_SIZE];
-        // The name and the end of its line come at once.
+        // One read returns the name and the end of its line.
         let read = File::open(path).and_then(|mut comm| comm.read(&mut name)).unwrap_or(0);
         let name_len = name[..read].iter().position(|&byte| byte == b'\n').unwrap_or(read);
         Self { tid, name, name_len }
     }
 
-    /// The same thread if its name has changed. Three system calls, no allocation.
+    /// Returns the same thread if its name has changed. Three system calls, no allocation.
     pub(crate) fn renamed(&self) -> Option<Self> {
         let now = Self::named_by(self.tid, "/proc/thread-self/comm");
         (now.name[..now.name_len] != self.name[..self.name_len]).then_some(now)
     }
 
-    /// Writes the descriptor of this thread, with another name than the system's unless it is empty.
+    /// Writes the descriptor of this thread. `name` replaces the system's name unless it is empty.
     pub(crate) fn describe(&self, name: &str, pid: &Pid, out: &mut ThreadDescriptorWriter<'_>) {
         out.pid(pid.get() as i32).tid(i64::from(pid.of_thread(self.tid)));
         let name = if name.is_empty() { &self.name[..self.name_len] } else { name.as_bytes() };

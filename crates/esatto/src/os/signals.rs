@@ -1,10 +1,10 @@
-//! Threads of this crate get no signals: their handlers are for the program's threads.
+//! Blocks signals for threads of this crate, because handlers are for the program's threads.
 
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
 use core::ptr;
 
-/// A set of signals. Those of the systems we know have 4 to 128 bytes; they are written by the C library only.
+/// A set of signals. On the supported systems it has 4 to 128 bytes. Only the C library writes it.
 type Set = MaybeUninit<[u64; 16]>;
 
 unsafe extern "C" {
@@ -13,20 +13,21 @@ unsafe extern "C" {
     fn pthread_sigmask(how: c_int, set: *const Set, old: *mut Set) -> c_int;
 }
 
-/// Whether the numbers are those of Linux on most processors, or those that BSD had.
+/// Whether the numbers are those of Linux on most processors; otherwise those of BSD.
 const USUAL: bool = cfg!(any(target_os = "linux", target_os = "android"))
     && !cfg!(any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64"));
 
 const SIG_BLOCK: c_int = if USUAL { 0 } else { 1 };
 
-/// What a thread does to itself, which ends the process at once if it is blocked: ILL, TRAP, ABRT, FPE, SEGV, BUS and SYS.
+/// The signals that a thread raises by its own fault. Blocking them would end the process at once:
+/// ILL, TRAP, ABRT, FPE, SEGV, BUS and SYS.
 const OWN_FAULTS: [c_int; 7] = if USUAL { [4, 5, 6, 8, 11, 7, 31] } else { [4, 5, 6, 8, 11, 10, 12] };
 
-/// Blocks all signals for the calling thread, but for those that it may cause itself.
+/// Blocks all signals for the calling thread, except those of its own faults.
 pub(crate) fn block() {
     let mut set = Set::uninit();
-    // SAFETY: the set is large enough, and filled before anything else happens to it. The numbers are of signals that there are;
-    // of others the functions say so, and do nothing.
+    // SAFETY: the set is large enough, and filled before anything else happens to it. The numbers
+    // are of signals that there are; of others the functions say so, and do nothing.
     unsafe {
         sigfillset(&raw mut set);
         for signal in OWN_FAULTS {

@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_environment_has_the_last_word() {
+    fn the_environment_overrides_the_program() {
         let path = |path: &str| Some(PathBuf::from(path));
         assert_eq!(choose(None, None), None);
         assert_eq!(choose(Some("a".as_ref()), None), path("a"));
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_understood_or_refused() {
+    fn variables_are_parsed_or_refused() {
         let config = configure(Some("net, db.*,-db.rows,"), Some("1024")).expect("it makes sense");
         let config = config.trace_config();
         assert_eq!(config.buffers[0].size_kb, Some(1024));

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_have_one_lane_at_the_same_time() {
+    fn a_lane_has_one_user_at_a_time() {
         static LANES: Lanes = Lanes::new("lanes of one test");
         let (a, b) = (LANES.take(), LANES.take());
         assert_ne!(a.track().uuid(), b.track().uuid());

@@ -1,4 +1,5 @@
-//! Events that are written with plain stores: the numbers of fields are part of the constants here.
+//! The fast path: events that are written with plain stores. The constants here contain the encoded
+//! field numbers.
 
 use esatto_protozero::cursor::{Nested, varint_word};
 use esatto_schema::{debug_annotation, trace_packet, track_event};
@@ -7,13 +8,14 @@ use esatto_shm::SmallPacket;
 use crate::event::{Arg, CounterValue};
 use crate::name::Name;
 
-/// Room that an event without arguments may take, so that it is not tried in vain.
+/// The space that an event without arguments may need. With less, the fast path is not tried.
 pub(super) const MIN: usize = 32;
 
-/// Room in which every event fits that can be written this way.
+/// The space in which every event of the fast path fits.
 pub(super) const MAX: usize = 160;
 
-/// `sequence_flags`: the state of the sequence is needed; the tag of the event, and its length.
+/// `sequence_flags` (the event needs the state of the sequence), the tag of the event, and its
+/// length.
 const HEAD: u64 = 0x5a_0268;
 const HEAD_LEN: usize = 4;
 
@@ -49,8 +51,9 @@ const _: () = assert!(
         | tag(trace_packet::field::TRACK_EVENT, BYTES) << 16
 );
 
-/// What an event begins with, as the first bytes of a word, at most 7: the time since the last event of the sequence, the flags, and the length of the rest.
-/// `None`: so much time has passed that these are more.
+/// Returns the begin of an event as the first bytes of a word, at most 7: the time since the last
+/// event of the sequence, the flags, and the length of the rest. `None`: so much time has passed
+/// that there are more bytes.
 #[inline(always)]
 pub(super) fn head(delta: u64, len: usize) -> Option<(u64, usize)> {
     let end = HEAD | (len as u64 & 0x7f) << (8 * (HEAD_LEN - 1));
@@ -63,7 +66,7 @@ pub(super) fn head(delta: u64, len: usize) -> Option<(u64, usize)> {
     }
 }
 
-/// As [`head`], at any time, for an event whose length is not known yet.
+/// As [`head`], after any time, for an event whose length is not known yet.
 #[inline(always)]
 pub(super) fn begin(packet: &mut SmallPacket<'_>, delta: u64) -> Nested {
     if let Some((word, len)) = head(delta, 0) {
@@ -75,15 +78,15 @@ pub(super) fn begin(packet: &mut SmallPacket<'_>, delta: u64) -> Nested {
     }
 }
 
-/// The varint of a number below 2^14, in two bytes.
+/// Returns the varint of a number below 2^14, in two bytes.
 #[inline(always)]
 const fn two_bytes(v: u64) -> u64 {
     v & 0x7f | 0x80 | (v >> 7) << 8
 }
 
-/// All arguments of an event. `false`: one of them needs more than stores.
+/// Writes all arguments of an event. Returns false if one of them needs more than stores.
 ///
-/// Inlined into its only caller, for the sake of the packet, whose position is a register then.
+/// Inlined into its only caller, so that the position of the packet is in a register.
 #[inline(always)]
 pub(super) fn arguments(
     packet: &mut SmallPacket<'_>,
@@ -153,7 +156,7 @@ pub(super) fn arguments(
             Arg::Value(_) | Arg::With(_) | Arg::Extra(_) | Arg::At(_) | Arg::Category(_) => return false,
         };
         let Some(name) = names.next() else { continue };
-        // Below 16, as those of all values.
+        // Below 16, like the fields of all values.
         let begin = u64::from(field << 3 | VARINT);
         if v < 0x80 {
             if !annotation(packet, name, begin | v << 8, 2, 0) {
@@ -175,11 +178,12 @@ pub(super) fn arguments(
     true
 }
 
-/// Begins an annotation, whose value begins with the first `len` bytes, at most two, of `begin`, and goes on for `rest` bytes. `false`: the name has
-/// a number with which that is no matter of a single word.
+/// Begins an annotation. Its value begins with the first `len` bytes, at most two, of `begin`, and
+/// continues for `rest` bytes. Returns false if the name's number is so large that this does not
+/// fit into a word.
 #[inline(always)]
 fn annotation(packet: &mut SmallPacket<'_>, name: &'static Name, begin: u64, len: usize, rest: u64) -> bool {
-    // The first length is that of the annotation, behind that byte: of the name and the value.
+    // The first length is that of the annotation after that byte: of the name and the value.
     let mut put = |iid: u64, iid_len: usize| {
         let size = (1 + iid_len + len) as u64 + rest;
         let word = ANNOTATION | size << 8 | NAME_IID << 16 | iid << 24 | begin << (24 + 8 * iid_len);
@@ -198,7 +202,8 @@ fn annotation(packet: &mut SmallPacket<'_>, name: &'static Name, begin: u64, len
     true
 }
 
-/// The length of a text, as the only byte in front of it. What is so long that it does not fit into one does not fit into the packet.
+/// Returns the length of a text, as the only byte in front of it. A longer text, whose length needs
+/// more bytes, does not fit into the packet.
 #[inline(always)]
 fn text_len(text: &str) -> u64 {
     text.len() as u64 & 0x7f

@@ -1,4 +1,4 @@
-//! What somebody else needs who writes events to a sequence: see [`crate::raw`].
+//! Methods for other libraries that write events to a sequence: see [`crate::raw`].
 
 use esatto_schema::interned_data;
 use esatto_shm::TraceWriter;
@@ -7,34 +7,36 @@ use super::Sequence;
 use crate::event::interning::FIRST_FOREIGN;
 
 impl Sequence {
-    /// Begins a track event that somebody else writes: makes the sequence ready. `false`: there is no memory to write to.
+    /// Prepares the sequence for a track event that the caller writes. Returns false if there is no
+    /// memory.
     pub fn begin(&mut self, now_ns: u64) -> bool {
         self.is_ready() || self.start(now_ns.max(self.last_ns))
     }
 
-    /// Whether the sequence is ready, and a track was described in it.
+    /// Returns whether the sequence is ready and has described a track.
     #[inline(always)]
     pub(crate) fn knows(&self, uuid: u64) -> bool {
         self.is_ready() && (uuid == self.last_track || self.tracks.contains(&uuid))
     }
 
-    /// Writes packets of the sequence, when it is ready.
+    /// Returns the writer of the sequence, once it is ready.
     pub const fn packets(&mut self) -> &mut TraceWriter {
         &mut self.writer
     }
 
-    /// Whether a track was described; it counts as described from now on.
+    /// Marks a track as described. Returns whether it was already.
     pub fn track_seen(&mut self, uuid: u64) -> bool {
         !self.tracks.insert(uuid)
     }
 
-    /// The number of an entry of a table of `InternedData`, and whether it was announced; the caller announces it now, if it was not.
+    /// Returns the number of an entry of a table of `InternedData`, and whether it was announced.
+    /// If it was not, the caller announces it now.
     ///
-    /// Of a category the entry is its [number](crate::Category::iid), eight bytes.
+    /// The entry of a category is its [number](crate::Category::iid), eight bytes.
     pub fn intern(&mut self, table: u32, entry: &[u8]) -> (u64, bool) {
         if let (interned_data::field::EVENT_CATEGORIES, Ok(iid)) = (table, <[u8; 8]>::try_from(entry)) {
             let iid = u64::from_ne_bytes(iid);
-            // No category has a number as large; one that comes from elsewhere is announced each time.
+            // No category has a number that large. One from elsewhere is announced each time.
             let known = iid < FIRST_FOREIGN && self.categories.check_and_set(iid as u32);
             return (iid, known);
         }

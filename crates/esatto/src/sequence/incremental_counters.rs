@@ -1,4 +1,5 @@
-//! Counters whose values are differences, and the time of the thread (`docs/spec/track-event.md` §16).
+//! Counters whose values are written as differences, and the run time of threads
+//! (`docs/spec/track-event.md` §16).
 
 use core::hash::BuildHasherDefault;
 use std::collections::HashMap;
@@ -9,20 +10,21 @@ use super::{IdentityHasher, Options};
 use crate::event::CounterValue;
 use crate::{clock, track_uuid};
 
-/// The counter of the time that a thread has run, below the thread's track.
+/// The counter of the run time of a thread, below the thread's track.
 pub(super) const THREAD_TIME_NAME: &str = "thread_time";
 pub(super) const THREAD_TIME: u64 = track_uuid::fnv(THREAD_TIME_NAME.as_bytes()) ^ track_uuid::COUNTER_MAGIC;
 
-/// Where the reader of a sequence is with its incremental counters. 0 at the beginning and after a clear.
+/// The values that a reader of the sequence has for its incremental counters. 0 at the beginning
+/// and after a clear.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     values: HashMap<u64, Value, BuildHasherDefault<IdentityHasher>>,
     thread_time_ns: u64,
-    /// When the time of the thread was asked for last.
+    /// When the run time of the thread was last read.
     sampled_ns: Option<u64>,
 }
 
-/// Integers and floats of one counter add up in one number; apart, they stay exact.
+/// Integers and floats of one counter add up to one number. Kept apart, they stay exact.
 #[derive(Clone, Copy, Debug, Default)]
 struct Value {
     int: i64,
@@ -34,7 +36,7 @@ impl Counters {
         *self = Self::default();
     }
 
-    /// Begins to follow an incremental counter. `false`: it is followed already.
+    /// Begins to follow an incremental counter. Returns false if it is followed already.
     pub(super) fn begin(&mut self, uuid: u64) -> bool {
         let mut is_new = false;
         self.values.entry(uuid).or_insert_with(|| {
@@ -44,7 +46,7 @@ impl Counters {
         is_new
     }
 
-    /// What is written for the new value of a counter: the difference, if it is followed.
+    /// Returns what to write for the new value of a counter: the difference, if it is followed.
     pub(super) fn written(&mut self, uuid: u64, value: CounterValue) -> CounterValue {
         let Some(last) = self.values.get_mut(&uuid) else { return value };
         match value {
@@ -60,12 +62,13 @@ impl Counters {
 
     fn double(last: &mut Value, new: f64) -> CounterValue {
         let difference = new - (last.int as f64 + last.double);
-        // What the reader gets to, so that errors do not add up.
+        // The value that the reader computes, so that errors do not add up.
         last.double += difference;
         CounterValue::Double(difference)
     }
 
-    /// How long the thread has run since the last event, in units of the timestamps. 0 if it is too early to ask again.
+    /// Returns how long the thread has run since the last event, in units of the timestamps. 0 if
+    /// it is too early to read again.
     pub(super) fn thread_time(&mut self, now: u64, options: Options) -> i64 {
         let subsampling_ns = options.thread_time_subsampling_ns;
         let is_early = |at: u64| subsampling_ns > 0 && now.saturating_sub(at) < subsampling_ns;
@@ -74,7 +77,7 @@ impl Counters {
         }
         self.sampled_ns = Some(now);
         let units = clock::read(ClockId::ThreadCPUTime).saturating_sub(self.thread_time_ns) / options.unit_ns;
-        // What is less than a unit counts next time.
+        // The remainder below a unit counts next time.
         self.thread_time_ns += units * options.unit_ns;
         i64::try_from(units).unwrap_or(i64::MAX)
     }

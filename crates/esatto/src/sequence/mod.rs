@@ -442,7 +442,7 @@ mod tests {
     use crate::destination::Destination;
 
     #[test]
-    fn an_empty_packet_is_written_only_behind_something() {
+    fn an_empty_packet_is_written_only_after_another() {
         let arbiter = Arbiter::new(Arc::new(PrivateRegion::new(16384)), PageSize::DEFAULT, Arc::new(())).unwrap();
         let config = TrackEventConfig::default();
         let options = Options::new(&config);

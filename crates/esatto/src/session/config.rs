@@ -42,7 +42,7 @@ const BUFFER_SIZE_KB: u32 = 16 * 1024;
 /// Everything else is a field of [`TraceConfig`]: [`edit`](Self::edit) gives access to it, and a
 /// `TraceConfig` can be used in place of this.
 #[derive(Debug)]
-#[must_use = "it says what a session is to do"]
+#[must_use = "pass it to a session"]
 pub struct SessionConfig {
     config: TraceConfig,
     file: Target,

@@ -231,7 +231,7 @@ impl Session {
     }
 
     /// As [`read`](Self::read), chunk by chunk, in bounded memory, for an iterator or a task.
-    #[must_use = "it has to be read"]
+    #[must_use = "nothing is read before the first chunk is requested"]
     pub fn chunks(&self) -> Chunks {
         let id = self.id;
         Chunks::new(move |sender| {
@@ -390,5 +390,5 @@ fn nothing(_: Vec<u8>) -> Result<(), Error> {
 }
 
 fn bad_answer() -> Error {
-    Error::session("the service's answer cannot be understood")
+    Error::session("the service's answer does not decode")
 }

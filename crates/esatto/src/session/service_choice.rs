@@ -68,8 +68,8 @@ pub(crate) fn connected(bits: u8) {
 #[cfg(feature = "in-process")]
 pub(super) fn notice_if_unconnected(backend: &Backend) {
     if *backend == Backend::InProcess && CONNECTED.load(Ordering::Acquire) & IN_PROCESS == 0 {
-        let what = "a session inside of this process has recorded nothing";
-        diagnostics::say_once(format!("{what}: `Tracing::builder().in_process().start()` was not called before"));
+        let what = "a session inside this process has recorded nothing";
+        diagnostics::say_once(format!("{what}: call `Tracing::builder().in_process().start()` first"));
     }
 }
 

@@ -37,7 +37,8 @@ fn case_9_eight_instances_record_and_the_ninth_is_refused() {
         });
         assert_eq!(seen, (0..8).map(|i| (i, 10 + i as u32)).collect::<Vec<_>>());
     }
-    // The ninth has no part in this, but is waited for: the service would wait for ten minutes.
+    // The ninth records nothing, but its end is answered: otherwise the service would wait for ten
+    // minutes.
     let trace = session.stop().expect("stops");
     let mut texts = texts(&trace);
     texts.sort_unstable();

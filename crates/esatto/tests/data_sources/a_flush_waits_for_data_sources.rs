@@ -37,11 +37,11 @@ static SOURCE: Source<Keeper> = Source::new("test.keeper").on_flush(|_, flush| {
 });
 
 #[test]
-fn case_13_an_acknowledgement_can_be_put_off() {
+fn case_13_an_acknowledgement_can_be_delayed() {
     SOURCE.register().expect("registers");
     let session = start(config("test.keeper", &[1]));
 
-    // A second source holds back its own acknowledgement only.
+    // A second source holds back only its own acknowledgement.
     let other = std::thread::spawn(|| {
         wait_until("the flush", || !FLUSHES.lock().unwrap().is_empty());
         std::thread::sleep(Duration::from_millis(50));
@@ -54,7 +54,7 @@ fn case_13_an_acknowledgement_can_be_put_off() {
 
     assert!(session.flush(Some(Duration::from_millis(20))).wait().is_err(), "nobody acknowledges this one");
     let forgotten = FLUSHES.lock().unwrap().pop().expect("was there");
-    // The older one holds the newer one back.
+    // The older flush holds the newer one back.
     wait_until("the second flush times out", || session.flush(Some(Duration::from_millis(20))).wait().is_err());
     drop(FLUSHES.lock().unwrap().pop().expect("was there"));
     drop(forgotten);

@@ -100,7 +100,7 @@ static HELD: Mutex<Option<Arc<()>>> = Mutex::new(None);
 static HOLDER: Source<Held> = Source::new("test.held");
 
 #[test]
-fn case_17_an_instance_lives_as_long_as_somebody_holds_it() {
+fn case_17_an_instance_lives_as_long_as_it_is_referenced() {
     HOLDER.register().expect("registers");
     let token = Arc::new(());
     *HELD.lock().unwrap() = Some(Arc::clone(&token));
@@ -112,7 +112,7 @@ fn case_17_an_instance_lives_as_long_as_somebody_holds_it() {
     HOLDER.trace(|context| {
         assert!(context.source().is_some());
         let session = session.take().expect("is called once");
-        // From another thread: the session's end flushes the thread that asks for it.
+        // From another thread, because the end of a session flushes the thread that requests it.
         let stopped = std::thread::spawn(move || session.stop().map(|_| ())).join().expect("does not panic");
         stopped.expect("stops");
         assert!(context.source().is_none(), "it has ended while the trace point was inside");

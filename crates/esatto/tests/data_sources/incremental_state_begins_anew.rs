@@ -9,7 +9,7 @@ static CLEARS: AtomicU32 = AtomicU32::new(0);
 
 struct Interner;
 
-/// Counts those that live.
+/// Counts the live states.
 #[derive(Default)]
 struct State {
     names: u32,

@@ -1,7 +1,8 @@
-//! Promises of custom data sources, held against a service inside this process. What Perfetto's programs say to the same is tested in `tests/`.
+//! Promises of custom data sources, tested with a service inside this process. `tests/` of the
+//! repository tests the same with Perfetto's programs.
 //!
-//! All tests share one memory with the service, and count on every packet: tests that fill it are
-//! in another program (`full_memory`).
+//! All tests share one memory with the service, and count on every packet. Tests that fill the
+//! memory are in another program (`full_memory`).
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ mod incremental_state_begins_anew;
 mod recording;
 mod what_cannot_be_used_is_refused;
 
-/// What test events of a trace say, in the order of the trace.
+/// Returns the texts of the test events in a trace, in order.
 fn texts(trace: &[u8]) -> Vec<String> {
     let texts = packets(trace).into_iter().filter_map(|packet| packet.for_testing()?.str().map(<[u8]>::to_vec));
     texts.map(|text| String::from_utf8(text).expect("is text")).collect()

@@ -9,9 +9,9 @@ use esatto_protozero::{Fields, Value};
 /// Connected once for all tests of this program.
 static TRACING: LazyLock<Tracing> = LazyLock::new(|| Tracing::builder().in_process().start().expect("connects"));
 
-/// A config with one entry for a data source. The number arrives as `message_count`. A service
-/// ends a session whose data sources do not end in ten minutes, which is longer than a test may
-/// take.
+/// Makes a config with one entry for a data source for each number, which arrives as
+/// `message_count`. A service waits ten minutes for the end of its data sources, which is longer
+/// than a test may take.
 pub(crate) fn config(name: &str, numbers: &[u32]) -> TraceConfig {
     TraceConfig {
         buffers: vec![trace_config::BufferConfig { size_kb: Some(4096), ..Default::default() }],
@@ -33,7 +33,7 @@ pub(crate) fn start(config: TraceConfig) -> Session {
     Session::start(Backend::InProcess, config).expect("starts")
 }
 
-/// The packets of a trace.
+/// Returns the packets of a trace.
 pub(crate) fn packets(trace: &[u8]) -> Vec<TracePacketReader<'_>> {
     Fields::new(trace)
         .filter_map(|field| match field.value {

@@ -28,7 +28,7 @@ fn a_panic_in_setup_refuses_the_instance() {
 
 struct Picky;
 
-/// Takes even numbers.
+/// Accepts even numbers.
 struct Even;
 
 impl SourceConfig for Even {
@@ -65,7 +65,7 @@ fn a_config_that_does_not_parse_refuses_the_instance() {
 }
 
 #[test]
-fn a_data_source_nobody_has_is_nobodys() {
+fn an_unknown_data_source_does_not_delay_the_session() {
     start(config("test.nobody has this", &[1])).stop().expect("stops at once");
 }
 

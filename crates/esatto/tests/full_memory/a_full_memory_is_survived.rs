@@ -87,7 +87,7 @@ fn a_data_source_that_stalls_loses_nothing() {
         });
     }
     let trace = session.stop().expect("stops");
-    // The buffer of 4 MiB is a ring: it holds the last ones.
+    // The buffer of 4 MiB is a ring and holds the last ones.
     let numbers: Vec<_> =
         packets(&trace).iter().filter(|p| p.for_testing().is_some()).filter_map(|p| p.timestamp()).collect();
     assert!(numbers.len() > 500, "{}", numbers.len());

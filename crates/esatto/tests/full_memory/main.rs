@@ -1,7 +1,7 @@
 //! Promises of custom data sources while the memory shared with the service is full.
 //!
-//! These tests fill the memory of their process, so that packets of other data sources are
-//! dropped. Tests that count on every packet are in another program (`data_sources`).
+//! These tests fill the memory of their process, so packets of other data sources are dropped.
+//! Tests that count on every packet are in another program (`data_sources`).
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ mod a_full_memory_is_survived;
 mod recording;
 mod stops_may_race_with_trace_points;
 
-/// One test at a time has the memory.
+/// Only one test at a time uses the memory.
 static MEMORY: Mutex<()> = Mutex::new(());
 
 fn own_memory() -> MutexGuard<'static, ()> {

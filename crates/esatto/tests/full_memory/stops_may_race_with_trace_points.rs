@@ -5,7 +5,7 @@ use esatto::{DataSource, Setup, Source};
 use super::own_memory;
 use super::recording::{config, start};
 
-/// Writers that live.
+/// The number of live writers.
 static STATES: AtomicI64 = AtomicI64::new(0);
 
 struct Counted;

@@ -16,7 +16,7 @@ impl fmt::Debug for Shy {
     }
 }
 
-/// Traces while it is traced.
+/// A value that traces while it is traced.
 struct Nested;
 
 impl Value for Nested {
@@ -27,7 +27,7 @@ impl Value for Nested {
 }
 
 #[test]
-fn and_neither_the_thread_nor_the_names() {
+fn the_thread_and_its_names_stay_usable() {
     let session = record(&PANICS);
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         esatto::instant!(PANICS, "panics", first = esatto::debug(Shy), second = 2);

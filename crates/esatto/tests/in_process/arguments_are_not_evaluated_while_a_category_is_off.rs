@@ -16,7 +16,7 @@ fn trace() {
 }
 
 #[test]
-fn and_once_while_it_is_on() {
+fn they_are_evaluated_once_while_it_is_on() {
     trace();
     assert_eq!(EVALUATED.load(Ordering::Relaxed), 0);
     assert!(!LAZY.is_enabled());

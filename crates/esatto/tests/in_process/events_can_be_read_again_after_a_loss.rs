@@ -4,12 +4,12 @@ use super::{read, start};
 
 esatto::categories! { static FLOOD = "flood"; }
 
-/// More than the shared memory holds, faster than the service takes it: with 256 KiB and 20 bytes an event something is lost
-/// sooner or later, though not for certain.
+/// More than the shared memory holds, faster than the service reads. With 256 KiB and 20 bytes per
+/// event, something is probably lost, but not certainly.
 const EVENTS: u64 = 100_000;
 
 #[test]
-fn because_the_sequence_starts_over() {
+fn the_sequence_announces_its_names_again() {
     let session = start(&FLOOD, |_| {}, BufferExhaustedPolicy::BUFFER_EXHAUSTED_DROP);
     for number in 0..EVENTS {
         esatto::instant!(FLOOD, "event", number = number);

@@ -29,7 +29,7 @@ fn rounds(thread: u64) {
 }
 
 #[test]
-fn in_order_and_with_all_that_belongs_to_it() {
+fn events_are_in_order_and_complete() {
     let session = record(&WORK);
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
@@ -67,7 +67,7 @@ fn in_order_and_with_all_that_belongs_to_it() {
     assert!(values.iter().copied().eq(0..(THREADS * ROUNDS) as i64));
 }
 
-/// What the assertions look for in an event.
+/// The parts of an event that the assertions use.
 trait Work {
     fn annotations_of(&self, thread: u64) -> bool;
     fn round(&self) -> u64;

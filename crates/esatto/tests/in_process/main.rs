@@ -1,5 +1,5 @@
-//! Promises of the SDK, held against a service inside this process and our own reader. What Perfetto's programs say to the same
-//! is tested in `tests/`.
+//! Promises of the SDK, tested with a service inside this process and our own reader. `tests/` of
+//! the repository tests the same with Perfetto's programs.
 
 use std::sync::LazyLock;
 
@@ -18,7 +18,7 @@ mod values_arrive_as_they_were;
 /// Connected once for all tests of this program.
 static TRACING: LazyLock<Tracing> = LazyLock::new(|| Tracing::builder().in_process().start().expect("connects"));
 
-/// Records one category, and lets threads wait when the shared memory is full.
+/// Records one category. Threads wait when the shared memory is full.
 fn record(category: &'static Category) -> Session {
     record_with(category, |_| {})
 }

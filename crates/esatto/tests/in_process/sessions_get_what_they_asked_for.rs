@@ -9,7 +9,7 @@ esatto::categories! {
 }
 
 #[test]
-fn two_at_once_get_each_event() {
+fn two_sessions_at_once_get_each_event() {
     let (first, second) = (record(&BOTH), record(&BOTH));
     esatto::instant!(BOTH, "for two");
     let first = read(first);

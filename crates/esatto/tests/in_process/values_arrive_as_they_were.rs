@@ -14,7 +14,7 @@ impl Value for Size {
 }
 
 #[test]
-fn of_every_kind() {
+fn every_type_of_value_arrives() {
     let session = record(&VALUES);
     let text = String::from("grün");
     esatto::instant!(

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_long, c_ulong};
 
 use linux_raw_sys::general::{__NR_membarrier, __NR_seccomp};
 
-/// Has `membarrier` fail on all threads of this process, for ever.
+/// Makes `membarrier` fail on all threads of this process, for ever.
 pub(crate) fn lose_membarrier() {
     /// `struct sock_filter`.
     #[repr(C)]

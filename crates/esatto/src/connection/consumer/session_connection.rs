@@ -49,7 +49,7 @@ impl SessionConnection {
             },
             // Such sockets are for producers only.
             Place::Delivered(_) => {
-                consumer.disconnected(Error::disconnected("its address is not known"));
+                consumer.disconnected(Error::disconnected("its address is unknown"));
                 (None, false)
             }
             Place::Here(start) => {

@@ -67,7 +67,7 @@ impl Notify for CommitSchedule {
     fn on_writer_refused(&self) {
         losses::note_sequence();
         diagnostics::say_once(
-            "more sequences than a connection can have (32767): threads that begin to trace lose their events".into(),
+            "a connection has reached the limit of 32767 sequences: further threads lose their events".into(),
         );
     }
 

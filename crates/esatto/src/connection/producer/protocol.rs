@@ -512,7 +512,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_service_that_hangs_up_gets_no_new_patience() {
+    fn a_service_that_hangs_up_gets_no_more_waiting_time() {
         let left = Duration::from_secs(3);
         let mut endpoint = Endpoint::new(Identity::default(), Waker::new().unwrap());
         endpoint.patience = left;

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_is_missing_is_asked_more_and_more_seldom() {
+    fn a_missing_service_is_tried_less_and_less_often() {
         let place = Place::Socket(SocketPlace::named("/nowhere/at/all".parse().unwrap()));
         let mut link = link(place);
         let mut now = Instant::now();
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_are_lost_are_renewed_for_ever() {
+    fn lost_connections_are_always_renewed() {
         let place = Place::Socket(SocketPlace::named("/nowhere/at/all".parse().unwrap()));
         let mut link = link(place);
         let mut now = Instant::now();

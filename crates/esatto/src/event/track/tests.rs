@@ -37,7 +37,7 @@ fn identifiers_follow_the_spec() {
 static STATIC: Track = Track::with_name("static parent", 0);
 
 #[test]
-fn children_are_xored_with_their_parent_however_it_is_held() {
+fn a_childs_id_depends_on_its_parent() {
     let parent = Track::global(8);
     assert_eq!(Track::process(3).child_of(&parent).uuid(), 3 ^ 8);
     static CHILD: Track = Track::process(3).within(&STATIC);
@@ -51,7 +51,7 @@ fn children_are_xored_with_their_parent_however_it_is_held() {
 }
 
 #[test]
-fn the_descriptor_says_all_that_was_set() {
+fn the_descriptor_contains_everything_that_was_set() {
     use track_descriptor::{ChildTracksOrdering as Ordering, SiblingMergeBehavior as Behavior};
     static ALL: Track = Track::with_name("all", 0)
         .description("what it is")
@@ -78,7 +78,7 @@ fn the_descriptor_says_all_that_was_set() {
 }
 
 #[test]
-fn counters_tell_their_unit_and_what_goes_with_it() {
+fn counters_describe_their_unit_and_scale() {
     static RAM: CounterTrack = CounterTrack::new("ram")
         .unit(Unit::Bytes)
         .multiplier(1024)
@@ -99,7 +99,7 @@ fn counters_tell_their_unit_and_what_goes_with_it() {
 }
 
 #[test]
-fn threads_and_processes_are_described_as_such() {
+fn threads_and_processes_have_their_own_descriptors() {
     let bytes = described(&Track::of_this_thread().apart_from_system_tracks());
     let thread = TrackDescriptorReader::parse(&bytes).expect("is whole");
     assert_eq!(thread.parent_uuid(), Some(track_uuid::process_uuid()));

@@ -2,10 +2,11 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// How many forks, that were noticed, made this process out of another one.
+/// The number of noticed forks between the first process and this one.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// The process that something was made in. What waits for the control thread of a parent would do so for ever.
+/// The process in which something was made. In a child, waiting for the parent's control thread
+/// would take for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Generation(u32);
 
@@ -14,7 +15,7 @@ impl Generation {
         Self(GENERATION.load(Ordering::Relaxed))
     }
 
-    /// Begins the next one: this process is a child.
+    /// Begins the next generation, because this process is a child.
     pub(crate) fn advance() {
         GENERATION.fetch_add(1, Ordering::Relaxed);
     }
@@ -23,7 +24,7 @@ impl Generation {
         self.0
     }
 
-    /// Whether it is over.
+    /// Returns whether this process is a child of that one.
     pub(crate) fn is_past(self) -> bool {
         self != Self::current()
     }

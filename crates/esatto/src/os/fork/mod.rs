@@ -1,4 +1,5 @@
-//! Forks of the process: hooks around them, a number that tells parent and child apart, and locks that a child finds free.
+//! Forks of the process: hooks around them, a number that tells parent and child apart, and locks
+//! that are free in the child.
 
 mod generation;
 mod static_lock;

@@ -1,4 +1,4 @@
-//! Forks, as the C library tells of them, and descriptors that a child must not keep.
+//! Hooks around forks, and descriptors that a child must not keep.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
@@ -13,22 +13,25 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// The functions to call, as addresses: before, after in the parent, after in the child, and then somebody else's.
+/// The functions to call, as addresses: before, after in the parent, after in the child, and then
+/// the function of another library.
 static HOOKS: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
-/// Calls `before` when the process is about to fork, and one of the others on each side afterwards, on the thread that forks. To be called once.
+/// Calls `before` when the process is about to fork, and afterwards one of the others on each side,
+/// on the thread that forks. To be called once.
 pub(crate) fn watch(before: fn(), in_parent: fn(), in_child: fn()) {
     for (hook, function) in HOOKS.iter().zip([before, in_parent, in_child]) {
         hook.store(function as usize, Ordering::Relaxed);
     }
-    // SAFETY: three functions that live as long as the program, and take care of their panics. A library that is unloaded would take them
-    // with it: one that uses a Rust standard library cannot be unloaded safely anyhow.
-    // Fails without memory only: then forks are not noticed.
+    // SAFETY: three functions that live as long as the program, and take care of their panics. A
+    // library that is unloaded would take them with it: one that uses a Rust standard library
+    // cannot be unloaded safely anyhow. Fails without memory only: then forks are not noticed.
     let failed = unsafe { pthread_atfork(Some(prepare), Some(parent), Some(child)) };
     WATCHED.store(failed == 0, Ordering::Relaxed);
 }
 
-/// Calls a function when the child is as it should be, for libraries that stand on this one. One for the whole process.
+/// Sets a function that is called when the child is ready, for libraries above this one. There is
+/// one for the whole process.
 pub(crate) fn in_child(function: fn()) {
     HOOKS[3].store(function as usize, Ordering::Relaxed);
 }
@@ -37,16 +40,17 @@ pub(crate) fn tell_child() {
     call(3);
 }
 
-/// Makes memory that is shared with services the child's own.
+/// Gives the child its own copy of the memory that is shared with services.
 pub(crate) fn copy_memory() {
     #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
-    // SAFETY: called in a child, whose only thread this is. The regions keep their descriptors open, which are not among those that children close.
+    // SAFETY: called in a child, whose only thread this is. The regions keep their descriptors
+    // open, which are not among those that children close.
     unsafe {
         esatto_shm::MappedRegion::copy_in_child();
     }
 }
 
-/// Whether forks are noticed from now on.
+/// Returns whether forks are noticed.
 pub(crate) fn is_watched() -> bool {
     WATCHED.load(Ordering::Relaxed)
 }
@@ -70,12 +74,12 @@ fn call(hook: usize) {
     if function != 0 {
         // SAFETY: a `fn()` was stored there as an address.
         let function = unsafe { core::mem::transmute::<usize, fn()>(function) };
-        // There is C above.
+        // The caller is C code.
         let _ = catch_unwind(function);
     }
 }
 
-/// Descriptors that are closed in children of a fork; more than these are kept open there.
+/// Descriptors that are closed in children of a fork. If there are more, the rest stays open there.
 static DESCRIPTORS: [AtomicI32; 32] = [const { AtomicI32::new(-1) }; 32];
 
 /// A descriptor that children of a fork do not keep, for as long as this exists.
@@ -99,13 +103,14 @@ impl Drop for OwnedByParent {
     }
 }
 
-/// Closes them, in a child.
+/// Closes the descriptors, in a child.
 pub(crate) fn close_descriptors() {
     for slot in &DESCRIPTORS {
         let fd = slot.swap(-1, Ordering::Relaxed);
         if fd >= 0 {
-            // SAFETY: it is open, as its owner took it off the list before closing it; its owner is on the control thread, which does
-            // not exist in the child, so nobody uses it or closes it again.
+            // SAFETY: it is open, as its owner took it off the list before closing it; its owner is
+            // on the control thread, which does not exist in the child, so nobody uses it or closes
+            // it again.
             unsafe { rustix::io::close(fd) };
         }
     }

@@ -1,4 +1,5 @@
-//! Why a socket cannot be connected to, and what to do about it: a line that names the path, the owner and the remedy.
+//! Explains why a connection to a socket fails: one line that names the path, the owner and the
+//! remedy.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -18,7 +19,7 @@ pub(crate) enum Port {
 }
 
 impl Port {
-    /// Names another socket.
+    /// Returns the variable that names another socket.
     const fn variable(self) -> &'static str {
         match self {
             Self::Producer => "PERFETTO_PRODUCER_SOCK_NAME",
@@ -27,7 +28,7 @@ impl Port {
     }
 }
 
-/// What a consumer is told that cannot connect.
+/// Makes the error for a consumer that cannot connect.
 pub(crate) fn consumer_error(error: &IpcError) -> Error {
     if let Some(why) = refusal(error, Port::Consumer) {
         return Error::denied(&why);
@@ -42,7 +43,7 @@ pub(crate) fn consumer_error(error: &IpcError) -> Error {
     }
 }
 
-/// Why a listener was refused, and what helps.
+/// Returns why a listener was refused, and the remedy.
 fn refusal(error: &IpcError, port: Port) -> Option<String> {
     let IpcError::Stranger { .. } = error else { return None };
     Some(format!(
@@ -51,7 +52,8 @@ fn refusal(error: &IpcError, port: Port) -> Option<String> {
     ))
 }
 
-/// Says, once, what keeps a producer from connecting, which it tries for ever. That there is no service is nothing to speak of.
+/// Reports, once, why a producer cannot connect, which it keeps trying. A missing service is not
+/// reported.
 pub(crate) fn producer_failed(error: &IpcError) {
     if let Some(why) = refusal(error, Port::Producer) {
         diagnostics::say_once(format!("not recorded by the system's tracing service: {why}"));
@@ -73,7 +75,7 @@ fn socket_failure(error: &IpcError) -> Option<(&Path, &io::Error)> {
     }
 }
 
-/// Why `path` is denied, and what helps.
+/// Returns why `path` is denied, and the remedy.
 fn denied(path: &Path, port: Port) -> String {
     let culprit = find_culprit(path);
     let Some((culprit, metadata)) = culprit else {
@@ -85,7 +87,7 @@ fn denied(path: &Path, port: Port) -> String {
     explain(path, culprit, &Owner::of(&metadata), (me, &name_of(me, &passwd)), (&passwd, &group), port)
 }
 
-/// The folder or socket that denies access.
+/// Finds the directory or socket that denies access.
 fn find_culprit(path: &Path) -> Option<(&Path, Metadata)> {
     let mut reachable = None;
     let mut ancestors: Vec<_> = path.ancestors().filter(|p| !p.as_os_str().is_empty()).collect();
@@ -99,7 +101,7 @@ fn find_culprit(path: &Path) -> Option<(&Path, Metadata)> {
     reachable
 }
 
-/// Whose something is, and who may use it.
+/// The owner of a file, and the permissions.
 #[derive(Clone, Copy, Debug)]
 struct Owner {
     uid: u32,
@@ -126,10 +128,11 @@ fn explain(
     let (owner_name, group_name) = (name_of(owner.uid, passwd), name_of(owner.gid, group));
     let which = if culprit == path { String::from("it") } else { format!("the folder {}", culprit.display()) };
     let (uid, user) = me;
-    // To connect is to write; to pass through a folder is to execute.
+    // Connecting needs the permission to write, passing through a directory the permission to
+    // execute.
     let group_bit = if owner.is_socket { 0o020 } else { 0o010 };
     let remedy = if owner.mode & group_bit != 0 {
-        format!("join that group (`sudo usermod -aG {group_name} {user}`, then log in anew)")
+        format!("join that group (`sudo usermod -aG {group_name} {user}`, then log in again)")
     } else if owner.is_socket {
         format!("start the service with `--set-socket-permissions` for a group of {user}, or run as {owner_name}")
     } else {
@@ -144,7 +147,7 @@ fn explain(
     )
 }
 
-/// The name that goes with a number in `/etc/passwd` or `/etc/group`, or the number.
+/// Returns the name for a number in `/etc/passwd` or `/etc/group`, or the number.
 fn name_of(id: u32, table: &str) -> String {
     let id = id.to_string();
     let found = table.lines().find_map(|line| {
@@ -172,7 +175,7 @@ mod tests {
         assert_eq!(
             say(socket, owner),
             "permission denied for /run/perfetto/traced-consumer.sock: it belongs to root:traced-consumer with mode 0660, and this process \
-             is alice (uid 1000); join that group (`sudo usermod -aG traced-consumer alice`, then log in anew), or name another socket in \
+             is alice (uid 1000); join that group (`sudo usermod -aG traced-consumer alice`, then log in again), or name another socket in \
              PERFETTO_CONSUMER_SOCK_NAME"
         );
         let text = say(socket, Owner { mode: 0o600, ..owner });

@@ -1,14 +1,14 @@
-//! Threads that close what a service passed, because closing it can take as long as the service
-//! likes (see `esatto_ipc::ForeignFd`), and the control thread waits for nobody.
+//! Threads that close descriptors of services. Closing one can take as long as the service likes
+//! (see `esatto_ipc::ForeignFd`), and the control thread must not wait for it.
 //!
 //! Descriptors wait in *lanes*, one for each address of a service. A lane closes one descriptor at
-//! a time, so that a service delays only its own. A thread exists only while there is something to
+//! a time, so a service delays only its own. A thread exists only while there is something to
 //! close. An ordinary service never needs one: its memory is a file in memory, and at the end of
 //! its connection no descriptor waits in the socket.
 //!
-//! A `close` that blocks cannot be interrupted, because signals belong to the program. Then the
-//! lane stands still. When [`MAX_WAITING_DESCRIPTORS`] wait in it, the program does not connect to
-//! that service until some of them are closed.
+//! A `close` that blocks cannot be interrupted, because signals belong to the program. The lane
+//! then stops. When [`MAX_WAITING_DESCRIPTORS`] wait in it, the program does not connect to that
+//! service until some of them are closed.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::io;
@@ -24,15 +24,16 @@ use crate::os::{signals, spawn};
 
 const THREAD_NAME: &str = "esatto-close";
 
-/// Lanes in which a descriptor is being closed, at the same time. Each keeps a thread. Descriptors
-/// in other lanes wait for a free thread.
+/// Lanes in which a descriptor is being closed at the same time. Each has a thread. Descriptors in
+/// other lanes wait for a free thread.
 const MAX_CLOSING_THREADS: usize = 4;
 
-/// Descriptors of one service that are not closed yet. If there are as many, the service may pass
-/// no more, and is not connected to. Connections that exist at that time come on top.
+/// Descriptors of one service that are not closed yet. If there are this many, the service may pass
+/// no more, and the program does not connect to it. Descriptors of existing connections are
+/// additional.
 const MAX_WAITING_DESCRIPTORS: usize = 16;
 
-/// Closes what one service passes.
+/// Closes the descriptors of one service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Closer {
     /// `None`: the services of sockets that the program delivers.
@@ -50,18 +51,18 @@ struct Lane {
 struct Lanes {
     lanes: Vec<Lane>,
     threads: usize,
-    /// The process that the threads are in.
+    /// The process that has the threads.
     process: Option<Generation>,
 }
 
 static LANES: StaticMutex<Lanes> = StaticMutex::new(Lanes { lanes: Vec::new(), threads: 0, process: None });
 
-/// Descriptors in all lanes, so that nobody takes the lock while there are few. Relaxed: a late
-/// look only admits one more.
+/// Descriptors in all lanes. While there are few, no thread takes the lock. Relaxed: a late look
+/// only admits one more.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 impl Lane {
-    /// Open descriptors.
+    /// Returns the number of open descriptors.
     fn len(&self) -> usize {
         self.waiting.len() + usize::from(self.is_closing)
     }
@@ -72,7 +73,8 @@ impl Lanes {
     fn hire(&mut self) -> bool {
         let process = Some(Generation::current());
         if self.process != process {
-            // The threads are the parent's. What waited for them waits for those of this process.
+            // The threads are the parent's. Descriptors that waited for them wait for threads of
+            // this process.
             self.process = process;
             self.threads = 0;
             for lane in &mut self.lanes {
@@ -86,7 +88,7 @@ impl Lanes {
         is_hired
     }
 
-    /// The next descriptor to close, and its lane.
+    /// Returns the next descriptor to close, and its lane.
     fn begin(&mut self) -> Option<(Closer, OwnedFd)> {
         let is_ready = |lane: &&mut Lane| !lane.is_closing && !lane.waiting.is_empty();
         let lane = self.lanes.iter_mut().find(is_ready)?;
@@ -103,7 +105,7 @@ impl Lanes {
     }
 }
 
-/// Body of a thread.
+/// The body of a thread.
 fn work() {
     signals::block();
     let mut lanes = LANES.lock();
@@ -117,12 +119,12 @@ fn work() {
 }
 
 impl Closer {
-    /// For services at an address, or of sockets that the program delivers.
+    /// Makes a closer for services at an address, or for sockets that the program delivers.
     pub(crate) const fn new(address: Option<Address>) -> Self {
         Self { address }
     }
 
-    /// Closes what comes over a connection, and the connection, from now on.
+    /// From now on, closes the connection and the descriptors that arrive over it.
     pub(crate) fn adopt(self, mut stream: Stream) -> Stream {
         // Other sockets carry no descriptors, and do not linger.
         if stream.family() == Family::Unix {
@@ -143,7 +145,7 @@ impl Closer {
             Some(address) => address.to_string(),
             None => "a socket that the program delivered".to_owned(),
         };
-        let why = format!("{MAX_WAITING_DESCRIPTORS} descriptors that it passed do not close");
+        let why = format!("{MAX_WAITING_DESCRIPTORS} descriptors that the service passed cannot be closed");
         diagnostics::say_once(format!("not connected to the tracing service at {service}: {why}"));
         Err(Error::Io(io::Error::other(why)))
     }
@@ -169,8 +171,8 @@ impl Closer {
     }
 }
 
-/// Starts a thread if there is something to close and nobody who does. Without a thread it stays
-/// open until the next call.
+/// Starts a thread if there is something to close and no thread for it. If that fails, the
+/// descriptor stays open until the next call.
 fn staff() {
     let is_hired = LANES.lock().hire();
     if is_hired && spawn(THREAD_NAME, Box::new(work)).is_err() {
@@ -184,7 +186,8 @@ impl Disposal for Closer {
     }
 
     fn close_connection(&self, fd: OwnedFd) {
-        // It is shut down: nothing arrives any more. A descriptor in the queue has a byte at least.
+        // The socket is shut down: nothing arrives any more. A descriptor in the queue has at least
+        // one byte.
         match ioctl_fionread(&fd) {
             Ok(0) => drop(fd),
             _ => self.close(fd),
@@ -244,7 +247,7 @@ mod tests {
         assert_eq!(open(), MAX_WAITING_DESCRIPTORS);
         assert_eq!(
             closer().check().unwrap_err().to_string(),
-            "socket error: 16 descriptors that it passed do not close"
+            "socket error: 16 descriptors that the service passed cannot be closed"
         );
         assert_eq!(closer().admission(), Admission::Denied);
         Closer::new(None).check().expect("another service is not concerned");

@@ -1,4 +1,4 @@
-//! Noticing a socket file that appears.
+//! Watches a directory for a socket file that appears.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -12,7 +12,7 @@ use crate::os::kernel;
 pub(crate) struct DirectoryWatch(OwnedFd);
 
 impl DirectoryWatch {
-    /// `None` for sockets without a file, or where that cannot be had.
+    /// Starts to watch. `None` for sockets without a file, or if it is not possible.
     pub(crate) fn of(address: &Address) -> Option<Self> {
         let Address::Path(path) = address else { return None };
         let directory =
@@ -24,7 +24,7 @@ impl DirectoryWatch {
         Interest { fd: self.0.as_fd(), wants_write: false }
     }
 
-    /// Whether anything has changed since the last time.
+    /// Returns whether anything has changed since the last time.
     pub(crate) fn has_changed(&self) -> bool {
         let mut events = [0_u8; 4096];
         let mut changed = false;

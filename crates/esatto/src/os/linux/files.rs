@@ -1,4 +1,4 @@
-//! Files that the service in this process writes.
+//! File operations for the service in this process.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,7 +16,7 @@ pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<
     file.read_at(bytes, offset)
 }
 
-/// Another handle on a file, which may be for writing only.
+/// Opens a file again, for reading. The first handle may be for writing only.
 pub(crate) fn reopen(file: &File) -> io::Result<File> {
     File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).or_else(|_| file.try_clone())
 }

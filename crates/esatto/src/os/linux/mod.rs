@@ -1,4 +1,4 @@
-//! Linux and Android: everything, by way of system calls.
+//! Linux and Android: everything, with system calls.
 
 pub(crate) mod at_fork;
 pub(crate) mod connect_error;
@@ -31,8 +31,8 @@ pub(crate) fn descriptor(region: &Shared) -> Option<OwnedFd> {
     region.fd().try_clone_to_owned().ok()
 }
 
-/// Maps memory of a service. That of strangers must be sealed: there is no handler for its pages
-/// being taken away, as signal handlers belong to the program.
+/// Maps memory of a service. Memory of a service that is not trusted must be sealed: no handler
+/// covers pages that are taken away, because signal handlers belong to the program.
 pub(crate) fn map_shared(fd: ForeignFd, is_trusted: bool) -> Result<Arc<dyn Memory>, String> {
     let map = if is_trusted { MappedRegion::from_trusted_service } else { MappedRegion::from_service };
     let mut checked = Ok(());
@@ -42,8 +42,7 @@ pub(crate) fn map_shared(fd: ForeignFd, is_trusted: bool) -> Result<Arc<dyn Memo
     };
     let region = match fd.into_owned_if(is_memory) {
         Ok(memory) => map(memory),
-        // An unlinked file, of a service on an old kernel. Whatever it is, `other` is closed
-        // elsewhere.
+        // An unlinked file, of a service on an old kernel. A thread for it closes `other`.
         Err(other) if is_trusted => map(other.try_clone().map_err(|error| error.to_string())?),
         Err(_) => Err(checked.expect_err("it is not harmless")),
     };

@@ -1,4 +1,4 @@
-//! Sleeping until a socket, another thread or a timer wants something.
+//! Sleeps until a socket, another thread or a timer is ready.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::io;
@@ -10,7 +10,7 @@ use esatto_ipc::sys::{PollFd, poll};
 
 use crate::os::kernel;
 
-/// Wakes the control thread, from any thread. Costs a system call unless a wake-up is pending.
+/// Wakes the control thread, from any thread. Costs a system call, unless a wake-up is pending.
 #[derive(Clone, Debug)]
 pub(crate) struct Waker(Arc<Inner>);
 
@@ -28,24 +28,24 @@ impl Waker {
 
     pub(crate) fn wake(&self) {
         if !self.0.pending.swap(true, Ordering::AcqRel) {
-            // Fails only if the counter is full, which wakes as well.
+            // Fails only if the counter is full, which also wakes.
             let _ = rustix::io::write(&self.0.fd, &1_u64.to_ne_bytes());
         }
     }
 
-    /// Becomes readable when somebody wakes.
+    /// Returns a descriptor that becomes readable with a wake-up.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.0.fd.as_fd()
     }
 
-    /// Takes note of all wake-ups so far; whatever they were for is to be looked at afterwards.
+    /// Clears all wake-ups so far. The caller looks for their reasons afterwards.
     pub(crate) fn clear(&self) {
         let _ = rustix::io::read(&self.0.fd, &mut [0_u8; 8]);
         self.0.pending.store(false, Ordering::Release);
     }
 }
 
-/// What of a file is waited for.
+/// The readiness of a file that the thread waits for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interest<'a> {
     pub(crate) fd: BorrowedFd<'a>,
@@ -53,16 +53,17 @@ pub(crate) struct Interest<'a> {
 }
 
 impl Interest<'_> {
-    /// Whether something waits to be written.
+    /// Returns whether it waits to write.
     pub(crate) fn wants_write(&self) -> bool {
         self.wants_write
     }
 }
 
-/// Waits until one of `interests` is ready, somebody wakes or the time is over. May return early.
+/// Waits until one of `interests` is ready, another thread wakes this one, or the time is over. May
+/// return early.
 pub(crate) fn wait<'a>(waker: &'a Waker, interests: impl Iterator<Item = Interest<'a>>, timeout: Option<Duration>) {
     let mut fds = vec![PollFd::new(waker.fd(), false)];
     fds.extend(interests.map(|interest| PollFd::new(interest.fd, interest.wants_write)));
-    // An interrupted or failed wait only means another round.
+    // After an interrupted or failed wait, the caller looks and waits again.
     let _ = poll(&mut fds, timeout);
 }

@@ -1,4 +1,4 @@
-//! Addresses of services in other processes, of which there are none: types without values.
+//! Addresses of services in other processes, on systems without them: types without values.
 
 use core::fmt;
 
@@ -6,7 +6,7 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {}
 
-/// Why there is no [`Address`].
+/// The reason why there is no [`Address`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AddressError;
 
@@ -32,7 +32,7 @@ impl Address {
     }
 }
 
-/// How a connection ends.
+/// The reason for the end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TransportError {
     Disconnected,

@@ -1,20 +1,20 @@
-//! Forks are not noticed where no connection could be spoilt by them.
+//! Forks, on systems without connections that they could break: they are not noticed.
 
-/// Would call the one before a fork and the others after it.
+/// Does nothing.
 pub(crate) const fn watch(_before: fn(), _in_parent: fn(), _in_child: fn()) {}
 
-/// There are none.
+/// Does nothing: there are no such descriptors.
 pub(crate) const fn close_descriptors() {}
 
-/// Would call it in a child.
+/// Does nothing.
 pub(crate) const fn in_child(_function: fn()) {}
 
 pub(crate) const fn tell_child() {}
 
-/// There is no child.
+/// Does nothing: there is no child.
 pub(crate) const fn copy_memory() {}
 
-/// Where threads have numbers of ours, which stay.
+/// Returns true, because the numbers of threads stay valid.
 pub(crate) const fn is_watched() -> bool {
     true
 }

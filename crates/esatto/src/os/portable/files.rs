@@ -1,4 +1,4 @@
-//! Files that the service in this process writes.
+//! File operations for the service in this process.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,14 +8,14 @@ pub(crate) fn to_path(bytes: Vec<u8>) -> PathBuf {
     String::from_utf8_lossy(&bytes).into_owned().into()
 }
 
-/// The file is read by nobody else: its position is ours.
+/// Reads at an offset. No other code reads the file, so its position may change.
 pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut file = file;
     file.seek(SeekFrom::Start(offset))?;
     file.read(bytes)
 }
 
-/// Another handle on a file. It would share its position with the first, which goes on writing.
+/// Fails: another handle would share its position with the first one, which goes on writing.
 pub(crate) fn reopen(_: &File) -> io::Result<File> {
     Err(io::Error::other("a file cannot be copied while it is written on this system"))
 }

@@ -1,4 +1,5 @@
-//! Where there is no service but the one inside the process: everything with what the standard library has.
+//! Systems where only the service inside the process is supported: everything with the standard
+//! library.
 
 mod address;
 pub(crate) mod at_fork;
@@ -23,10 +24,10 @@ pub(crate) use wait::{DirectoryWatch, Interest, Waker, wait};
 /// An open file.
 pub(crate) type OwnedFd = File;
 
-/// An open file of another process, of which there is none.
+/// An open file of another process, which does not exist here.
 pub(crate) type ForeignFd = Address;
 
-/// Memory that nobody else can map.
+/// Memory that no other process can map.
 pub(crate) type Shared = PrivateRegion;
 
 const NO_SHARING: &str = "memory cannot be shared with other processes on this system";
@@ -43,7 +44,8 @@ pub(crate) fn map_shared(_: ForeignFd, _: bool) -> Result<Arc<dyn Memory>, Strin
     Err(NO_SHARING.to_owned())
 }
 
-/// The clocks of Linux. Here those that only run forward are all one, and nobody knows how long a thread ran.
+/// The clocks of Linux. Here all clocks that only run forward are the same one, and the run time of
+/// threads is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code, reason = "not every set of features reads them all")]
 pub(crate) enum ClockId {
@@ -61,8 +63,8 @@ pub(crate) fn read_clock(clock: ClockId) -> u64 {
         ClockId::Realtime | ClockId::RealtimeCoarse => since_epoch_ns(),
         ClockId::ThreadCPUTime => 0,
         _ => {
-            // A point in time has no number. The first one gets that of the wall clock, so that traces of several programs can be laid
-            // side by side, more or less.
+            // An `Instant` has no number. The first one gets that of the wall clock, so that traces
+            // of several programs are roughly aligned.
             static ANCHOR: OnceLock<(Instant, u64)> = OnceLock::new();
             let (start, start_ns) = *ANCHOR.get_or_init(|| (Instant::now(), since_epoch_ns()));
             start_ns.saturating_add(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX))
@@ -75,7 +77,7 @@ fn since_epoch_ns() -> u64 {
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A number of the calling thread that no other thread of this process has had.
+/// Returns a number of the calling thread that no other thread of this process has had.
 pub(crate) fn tid() -> u32 {
     static LAST: AtomicU32 = AtomicU32::new(0);
     thread_local! {
@@ -83,7 +85,8 @@ pub(crate) fn tid() -> u32 {
     }
     TID.with(|tid| {
         if tid.get() == 0 {
-            // The first thread that asks is the main one more often than not, and on Linux that has the number of the process.
+            // The first thread that asks is usually the main one, which on Linux has the number of
+            // the process.
             tid.set(std::process::id().wrapping_add(LAST.fetch_add(1, Ordering::Relaxed)).max(1));
         }
         tid.get()

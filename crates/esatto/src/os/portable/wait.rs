@@ -1,4 +1,4 @@
-//! Sleeping until another thread or a timer wants something.
+//! Sleeps until another thread or a timer is ready.
 
 use core::marker::PhantomData;
 use std::io;
@@ -28,7 +28,7 @@ impl Waker {
         }
     }
 
-    /// Takes note of all wake-ups so far; whatever they were for is to be looked at afterwards.
+    /// Clears all wake-ups so far. The caller looks for their reasons afterwards.
     pub(crate) fn clear(&self) {
         *self.lock() = false;
     }
@@ -38,7 +38,7 @@ impl Waker {
     }
 }
 
-/// What of a file is waited for: of none.
+/// The readiness of a file that the thread waits for: there are none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interest<'a> {
     never: core::convert::Infallible,
@@ -51,7 +51,7 @@ impl Interest<'_> {
     }
 }
 
-/// Waits until somebody wakes or the time is over. May return early.
+/// Waits until another thread wakes this one, or the time is over. May return early.
 pub(crate) fn wait<'a>(waker: &'a Waker, _: impl Iterator<Item = Interest<'a>>, timeout: Option<Duration>) {
     let pending = waker.lock();
     match timeout {
@@ -60,7 +60,7 @@ pub(crate) fn wait<'a>(waker: &'a Waker, _: impl Iterator<Item = Interest<'a>>, 
     }
 }
 
-/// Watches for a socket file that appears: there are none.
+/// Watches for a socket file that appears, which does not exist here.
 #[derive(Debug)]
 pub(crate) struct DirectoryWatch(Address);
 

@@ -217,7 +217,7 @@ impl Consumer {
             Command::Flush { timeout, done } => self.flush(timeout, done),
             Command::ChangeConfig { request, done } => {
                 if matches!(self.phase, Phase::Idle | Phase::Ended) {
-                    return done.complete(Err(Error::state("there is no session whose configuration could change")));
+                    return done.complete(Err(Error::state("there is no session to change: set one up first")));
                 }
                 self.simple(Kind::ChangeConfig, Method::ChangeTraceConfig, request, done);
             }
@@ -336,10 +336,11 @@ impl Consumer {
 
     fn set_up(&mut self, set_up: Box<SetUp>, done: Completer) {
         if matches!(self.phase, Phase::Configured | Phase::Starting | Phase::Started) {
-            return done.complete(Err(Error::state("the session has to be stopped before it is set up anew")));
+            return done.complete(Err(Error::state("the session has to be stopped before it is set up again")));
         }
         if self.reading.is_some() {
-            return done.complete(Err(Error::state("the trace has to be read to its end before another is set up")));
+            return done
+                .complete(Err(Error::state("the trace has to be read to its end before the session is set up again")));
         }
         self.phase = Phase::Idle;
         self.failure = None;
@@ -473,7 +474,7 @@ impl Consumer {
 
     fn end_stats(&mut self, reply: &Reply<'_>) {
         if let Some(id) = self.operations.first(Kind::Stats) {
-            let rejected = || Error::state("there are no statistics without a session");
+            let rejected = || Error::state("there is no session to count for: set one up first");
             self.operations.end(id, if reply.success { Ok(reply.body.to_vec()) } else { Err(rejected()) });
         }
         if self.operations.first(Kind::Stats).is_some() {
@@ -483,7 +484,7 @@ impl Consumer {
 
     fn clone_session(&mut self, request: Vec<u8>, file: Option<OwnedFd>, done: Completer) {
         if matches!(self.phase, Phase::Configured | Phase::Starting | Phase::Started) || self.reading.is_some() {
-            return done.complete(Err(Error::state("a session under way cannot become the clone of another")));
+            return done.complete(Err(Error::state("a session that has been set up cannot become a clone")));
         }
         if self.operations.first(Kind::Clone).is_some() {
             return done.complete(Err(Error::state("a session is being cloned already")));

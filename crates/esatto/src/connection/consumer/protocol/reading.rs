@@ -132,7 +132,7 @@ impl Consumer {
         }
         self.operations.end_all(Kind::Read, &Ok(()));
         if let Some(reading) = self.reading.take() {
-            let rejected = || Error::session("the service refuses to be read");
+            let rejected = || Error::session("the service refuses to return the trace");
             reading.end(if reply.success { Ok(()) } else { Err(rejected()) });
         }
         self.unpark();

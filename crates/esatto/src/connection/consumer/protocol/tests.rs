@@ -84,7 +84,7 @@ fn a_stop_waits_for_the_start() {
 }
 
 #[test]
-fn a_start_that_does_not_come_about_does_not_hold_up_the_stop() {
+fn a_start_that_fails_does_not_delay_the_stop() {
     let mut bench = Bench::new();
     drop(bench.set_up());
     let start = bench.ask(Command::Start);
@@ -96,7 +96,7 @@ fn a_start_that_does_not_come_about_does_not_hold_up_the_stop() {
 }
 
 #[test]
-fn what_is_not_answered_fails_in_time() {
+fn unanswered_operations_time_out() {
     let mut bench = Bench::new();
     bench.record();
     let mut flush = bench.ask(|done| Command::Flush { timeout: Some(Duration::from_secs(60)), done });
@@ -110,7 +110,7 @@ fn what_is_not_answered_fails_in_time() {
 }
 
 #[test]
-fn statistics_are_asked_for_one_after_the_other() {
+fn statistics_are_requested_one_after_the_other() {
     let mut bench = Bench::new();
     bench.record();
     let all: Vec<_> = (0..3).map(|_| bench.ask(Command::Stats)).collect();
@@ -133,7 +133,7 @@ fn answers_in_parts_are_put_together() {
 }
 
 #[test]
-fn a_trace_is_read_once_at_a_time() {
+fn only_one_read_at_a_time_is_possible() {
     let read = |done| Command::Read(Sink::Answer(Vec::new()), done);
     let mut bench = Bench::new();
     bench.record();
@@ -162,7 +162,7 @@ fn a_trace_is_read_once_at_a_time() {
 }
 
 #[test]
-fn an_old_service_starts_at_once_and_says_what_it_cannot_do() {
+fn an_old_service_starts_at_once_and_rejects_what_it_lacks() {
     let mut bench = Bench::new();
     drop(bench.set_up());
     let start = bench.ask(Command::Start);
@@ -179,7 +179,7 @@ fn an_old_service_starts_at_once_and_says_what_it_cannot_do() {
 }
 
 #[test]
-fn the_end_of_the_connection_is_told_in_order() {
+fn the_end_of_the_connection_is_reported_in_order() {
     let mut bench = Bench::new();
     let told = Arc::new(Mutex::new(Vec::new()));
     let tell = |name: &'static str| {
@@ -209,7 +209,7 @@ fn the_end_of_the_connection_is_told_in_order() {
 }
 
 #[test]
-fn nobody_waits_for_a_session_that_was_closed() {
+fn operations_of_a_closed_session_fail() {
     let mut bench = Bench::new();
     bench.record();
     let flush = bench.ask(|done| Command::Flush { timeout: None, done });

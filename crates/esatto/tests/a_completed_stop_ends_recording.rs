@@ -1,5 +1,5 @@
-//! A data source puts its stop off. Once that is complete, trace points that begin do not record
-//! into the instance: not only after the control thread has heard of it.
+//! A data source delays its stop. Once the stop is complete, trace points that begin do not record
+//! into the instance, even before the control thread has processed it.
 
 #![allow(missing_docs, reason = "tests")]
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use esatto::schema::{DataSourceConfig, TraceConfig, trace_config};
 use esatto::{Backend, DataSource, Session, Setup, Source, Stop, Tracing};
 
-/// Its stop keeps the control thread busy until the test has seen what it wants to see.
+/// Its stop keeps the control thread busy until the test has seen enough.
 struct Busy;
 
 static STOPS: Mutex<Vec<Stop>> = Mutex::new(Vec::new());
@@ -40,7 +40,7 @@ fn turns() -> usize {
 }
 
 #[test]
-fn an_instance_whose_stop_is_complete_has_no_more_turns() {
+fn a_stopped_instance_records_no_more() {
     let _tracing = Tracing::builder().in_process().start().expect("connects");
     SOURCE.register().expect("registers");
     let session = Session::start(Backend::InProcess, config()).expect("starts");
@@ -48,7 +48,7 @@ fn an_instance_whose_stop_is_complete_has_no_more_turns() {
         wait_until("the stop", || !STOPS.lock().unwrap().is_empty());
         let mut instance = None;
         SOURCE.trace(|context| {
-            // A thread that is inside of a turn has the instance.
+            // A thread inside a trace point keeps the instance alive.
             instance = context.source();
             let stop = STOPS.lock().unwrap().pop().expect("was there");
             let elsewhere = std::thread::spawn(move || {

@@ -1,4 +1,5 @@
-//! A session inside of the process records nothing of a program that has not connected to that: it is told so, instead of wondering about an empty trace.
+//! A session inside the process records nothing if the program has not connected to it. The program
+//! gets a message instead of an unexplained empty trace.
 
 #![allow(missing_docs, reason = "tests")]
 
@@ -11,11 +12,12 @@ esatto::categories! {
 }
 
 #[test]
-fn once_and_only_if_it_was_forgotten() {
+fn it_is_reported_once_and_only_if_nothing_is_connected() {
     let (say, said) = mpsc::channel();
     // Connects to nothing.
     drop(Tracing::builder().notices(move |line| say.send(line.to_owned()).expect("heard")).start().unwrap());
-    let line = "a session inside of this process has recorded nothing: `Tracing::builder().in_process().start()` was not called before";
+    let line =
+        "a session inside this process has recorded nothing: call `Tracing::builder().in_process().start()` first";
     for lines in [&[line][..], &[]] {
         let session = Session::start(Backend::InProcess, esatto::track_events(64)).unwrap();
         esatto::instant!(TEST, "lost");
@@ -25,7 +27,7 @@ fn once_and_only_if_it_was_forgotten() {
         assert_eq!(said.try_iter().collect::<Vec<_>>(), lines);
     }
 
-    // The other order is as good.
+    // The other order works as well.
     let session = Session::start(Backend::InProcess, esatto::track_events(65)).unwrap();
     let tracing = Tracing::builder().in_process().start().unwrap();
     assert!(tracing.wait_until_enabled(&TEST, std::time::Duration::from_secs(30)));
