@@ -118,11 +118,11 @@
 //! A signal handler may trace, with care. If it interrupts a trace point, or code of this crate
 //! that holds a lock which trace points take, its trace points do nothing, and [`record`] returns
 //! 0. Otherwise they are recorded like any other. Threads of this crate block all signals except
-//! those of their own faults. The remaining risk is the allocator: these events allocate: a
-//! thread's first event in a session, its first event with a given name, and an event that needs a
-//! new chunk. So a handler may trace only if its signal never arrives while the program allocates:
-//! a signal that a thread raises itself, or one that is blocked elsewhere. As before any other
-//! call, the handler must save `errno`.
+//!    those of their own faults. The remaining risk is the allocator: these events allocate: a
+//!    thread's first event in a session, its first event with a given name, and an event that needs
+//!    a new chunk. So a handler may trace only if its signal never arrives while the program
+//!    allocates: a signal that a thread raises itself, or one that is blocked elsewhere. As before
+//!    any other call, the handler must save `errno`.
 //!
 //! If the process runs in a container and the service is Esatto's, the trace shows the pid that the
 //! system's own probes see. The main thread has the same number. All other threads have the numbers

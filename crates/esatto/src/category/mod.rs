@@ -1,9 +1,10 @@
-//! Categories: what can be switched on and off.
+//! Categories: groups of trace points that can be switched on and off.
 //!
-//! A category is a static with one atomic word. Each bit of the word says whether one data source instance records the
-//! category; a trace point loads the word once and does nothing if it is 0. The word starts with a mark that sends the
-//! first trace point that sees it to a slow path, where the category registers itself; so categories need not be
-//! announced, but those that are ([`Builder::categories`](crate::Builder::categories)) can be listed by the service before they are first used.
+//! A category is a static with one atomic word. Each bit of the word says whether one data source
+//! instance records the category. A trace point loads the word once and does nothing if it is 0.
+//! The word starts with a mark that sends the first trace point that sees it to a slow path, where
+//! the category registers itself. So categories need not be announced. But services can list
+//! announced ones ([`Builder::categories`](crate::Builder::categories)) before they are first used.
 
 use esatto_instances::{Recording, ThreadGate as _};
 
@@ -18,17 +19,17 @@ pub(crate) mod selection;
 pub(crate) use dynamic::hold_for_fork;
 pub use foreign::{Foreign, Role};
 
-/// Set until the category is registered. Above the bits of instances.
+/// Set until the category is registered. It is above the bits of instances.
 const UNREGISTERED: u32 = 1 << 31;
 
-/// Categories that a group may have (`docs/spec/track-event.md` §4).
+/// The most categories that a group may have (`docs/spec/track-event.md` §4).
 const MAX_GROUP: usize = 4;
 
 /// A named group of trace points that is enabled and disabled as a whole.
 ///
 /// Usually declared by [`categories!`](crate::categories). Names are matched against
-/// `TrackEventConfig` by `docs/spec/track-event.md` §5; the tags `slow` and `debug` keep a category out of
-/// traces that do not ask for it.
+/// `TrackEventConfig` by `docs/spec/track-event.md` §5. The tags `slow` and `debug` keep a category
+/// out of traces that do not ask for it.
 #[derive(Debug)]
 pub struct Category {
     state: Recording,
@@ -40,13 +41,13 @@ pub struct Category {
 
 #[derive(Clone, Copy, Debug)]
 enum Form {
-    /// One that is listed by services.
+    /// Services list it.
     Static,
-    /// On if any of these is.
+    /// On if one of these is.
     Group(&'static [&'static Category]),
     /// Made at run time; not listed.
     Dynamic,
-    /// Of a library for another language.
+    /// A category of a library for another language.
     Foreign(&'static dyn Foreign),
 }
 
@@ -61,8 +62,8 @@ impl Category {
         Self { state: Recording::new(UNREGISTERED), name: Name::new(name), description: "", tags: &[], form }
     }
 
-    /// Makes a group of up to four categories: it is on if one of them is, and its events belong to all of them. It has no
-    /// name, description or tags of its own, and groups in it count for nothing.
+    /// Makes a group of up to four categories. It is on if one of them is, and its events belong to
+    /// all of them. It has no name, description or tags, and groups in it are ignored.
     ///
     /// ```
     /// esatto::categories! {
@@ -83,13 +84,15 @@ impl Category {
         Self::with_form("", Form::Group(members))
     }
 
-    /// The category with a name that is known at run time only, the same one for each call with this name. A name with commas stands for
-    /// a group.
+    /// Returns the category with a name that is known only at run time, the same one for each call
+    /// with this name. A name with commas stands for a group.
     ///
-    /// Such categories are switched as others are, but services do not list them, and a name that begins with
-    /// `disabled-by-default-` counts as tagged `slow`. Keep the result where you can: the call takes a lock, a trace point in the category costs what it costs in
-    /// a static one that has arguments. Categories live as long as the process, which may make some thousand of them
-    /// ([`MAX_DYNAMIC`](Self::MAX_DYNAMIC)); what comes later shares one that is called `esatto.other`.
+    /// Such categories are switched like others, but services do not list them. A name that begins
+    /// with `disabled-by-default-` counts as tagged `slow`. Keep the result if possible, because
+    /// the call takes a lock. A trace point in such a category costs as much as one with arguments
+    /// in a static category. Categories live as long as the process, which may make some thousand
+    /// of them ([`MAX_DYNAMIC`](Self::MAX_DYNAMIC)). Later ones share a category named
+    /// `esatto.other`.
     ///
     /// ```
     /// use esatto::Category;
@@ -104,13 +107,14 @@ impl Category {
         Self::dynamic_with_tags(name, &[])
     }
 
-    /// As [`dynamic`](Self::dynamic); each list of tags makes a category of its own.
+    /// As [`dynamic`](Self::dynamic). Each list of tags makes a separate category.
     #[must_use]
     pub fn dynamic_with_tags(name: &str, tags: &[&str]) -> &'static Self {
         dynamic::find(name, tags)
     }
 
-    /// Stands in a [`Site`](crate::Site) for a category that comes with each event, as [`Arg::Category`](crate::Arg::Category). It is always off.
+    /// Returns the placeholder in a [`Site`](crate::Site) for a category that each event passes as
+    /// [`Arg::Category`](crate::Arg::Category). It is always off.
     #[must_use]
     pub const fn of_argument() -> &'static Self {
         static OF_ARGUMENT: Category = Category::with_form("", Form::Group(&[]));
@@ -119,7 +123,7 @@ impl Category {
 
     pub(crate) const MAX_GROUP: usize = MAX_GROUP;
 
-    /// How many categories a process can make by [`dynamic`](Self::dynamic).
+    /// The most categories that a process can make with [`dynamic`](Self::dynamic).
     pub const MAX_DYNAMIC: usize = dynamic::MAX;
 
     /// Adds a description for people who choose categories.
@@ -136,26 +140,26 @@ impl Category {
         self
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name.text()
     }
 
-    /// The description, or an empty string.
+    /// Returns the description, or an empty string.
     #[must_use]
     pub const fn description(&self) -> &'static str {
         self.description
     }
 
-    /// The tags.
+    /// Returns the tags.
     #[must_use]
     pub const fn tags(&self) -> &'static [&'static str] {
         self.tags
     }
 
-    /// True if some session records this category. Costs one relaxed load. Inside of a trace point, which others in it do not get through, a category that
-    /// nobody has asked about before is off.
+    /// Returns true if a session records this category. Costs one relaxed load. Inside a trace
+    /// point, where other trace points do nothing, a category that was never used before is off.
     #[inline(always)]
     #[must_use]
     pub fn is_enabled(&'static self) -> bool {
@@ -167,7 +171,8 @@ impl Category {
         state & UNREGISTERED == 0 || self.register()
     }
 
-    /// False if no session records this category; true also if nobody has asked yet. For the macros.
+    /// Returns false if no session records this category. Also returns true if the category was
+    /// never used. For the macros.
     #[doc(hidden)]
     #[inline(always)]
     #[must_use]
@@ -179,13 +184,14 @@ impl Category {
         maybe
     }
 
-    /// How many recordings want this category now: sessions, or more than one entry of a session's config.
+    /// Returns how many recordings want this category now: sessions, or several entries of one
+    /// session's config.
     #[must_use]
     pub fn recordings(&'static self) -> u32 {
         if self.is_enabled() { self.instances().count_ones() } else { 0 }
     }
 
-    /// As [`instances`](Self::instances). `None`: the category is not registered.
+    /// As [`instances`](Self::instances); `None` if the category is not registered.
     #[inline(always)]
     pub(crate) fn known_instances(&self) -> Option<u32> {
         let state = self.state.load();
@@ -195,7 +201,7 @@ impl Category {
     #[cold]
     #[inline(never)]
     fn register(&'static self) -> bool {
-        // Where a trace point would do nothing, the category waits for one that would.
+        // A trace point would do nothing here, so the category registers at a later one.
         if !Gate::is_open() {
             return false;
         }
@@ -203,7 +209,7 @@ impl Category {
         self.instances() != 0
     }
 
-    /// The instances that record this category, one bit each: they are in their slots.
+    /// Returns the instances that record this category, as a bit mask. They are in their slots.
     #[doc(hidden)]
     #[inline]
     #[must_use]
@@ -211,7 +217,7 @@ impl Category {
         self.state.load() & !UNREGISTERED
     }
 
-    /// Replaces the whole state; only the registry does, under its lock.
+    /// Replaces the whole state. Only the registry calls this, under its lock.
     pub(crate) fn set_instances(&self, mask: u32) {
         self.state.set(mask & !UNREGISTERED);
     }
@@ -220,7 +226,7 @@ impl Category {
         &self.name
     }
 
-    /// The categories that an event in this one belongs to.
+    /// Returns the categories of an event in this one.
     pub(crate) fn members(&'static self) -> impl Iterator<Item = &'static Self> {
         let (own, members) = match self.form {
             Form::Group(members) => (None, members),
@@ -240,7 +246,7 @@ impl Category {
         }
     }
 
-    /// Whether services are told of it: neither groups nor those made at run time.
+    /// Returns whether services list it: neither groups nor categories made at run time.
     pub(crate) fn is_listed(&self) -> bool {
         match self.form {
             Form::Static => true,
@@ -254,8 +260,8 @@ impl Category {
     }
 }
 
-/// Tells the compiler that this way is rarely taken, so that the code of an enabled trace point lies outside of its
-/// surroundings.
+/// Tells the compiler that this path is rarely taken, so that the code of an enabled trace point
+/// lies outside of the surrounding code.
 #[cold]
 const fn unlikely() {}
 
@@ -283,7 +289,8 @@ macro_rules! categories {
                 $(.with_tags(&[$($tag),*]))?;
         )*
 
-        /// All categories declared here, for [`esatto::Builder::categories`]($crate::Builder::categories).
+        /// All categories declared here, for
+        /// [`esatto::Builder::categories`]($crate::Builder::categories).
         #[allow(dead_code)]
         pub static CATEGORIES: &[&$crate::Category] = &[$(&$ident),*];
     };

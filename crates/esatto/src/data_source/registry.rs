@@ -1,4 +1,4 @@
-//! The data sources of this process.
+//! The list of the data sources of this process.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use super::track_event::TrackEvents;
 use super::{AnySource, HeldInstances};
 use crate::error::Error;
 
-/// Custom data sources that a process can have (`docs/spec/client-library.md` §2).
+/// The most custom data sources of a process (`docs/spec/client-library.md` §2).
 pub(crate) const MAX_SOURCES: usize = 32;
 
 static SOURCES: Mutex<Vec<&'static dyn AnySource>> = Mutex::new(Vec::new());
@@ -24,15 +24,15 @@ pub(super) fn add(source: &'static dyn AnySource) -> Result<usize, Error> {
     Ok(sources.len() - 1)
 }
 
-/// All data sources: that of track events, then the registered ones in their order. Only ever
-/// grows.
+/// Returns all data sources: that of track events, then the registered ones in their order. The
+/// list only grows.
 pub(crate) fn registered() -> Vec<&'static dyn AnySource> {
     let mut all: Vec<&'static dyn AnySource> = vec![track_events()];
     all.extend(lock().iter());
     all
 }
 
-/// The data source of track events, which is always there.
+/// Returns the data source of track events, which always exists.
 pub(crate) fn track_events() -> &'static dyn AnySource {
     static TRACK_EVENTS: TrackEvents = TrackEvents::new();
     &TRACK_EVENTS
@@ -51,7 +51,7 @@ pub(crate) fn hold_for_fork() -> HeldSources {
 }
 
 impl HeldSources {
-    /// In the child: there are no instances.
+    /// Forgets the instances, in the child.
     pub(crate) fn forget_instances(&mut self) {
         self.instances.iter_mut().for_each(|instances| instances.forget());
     }

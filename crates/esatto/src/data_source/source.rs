@@ -228,29 +228,30 @@ impl<T: DataSource> Source<T> {
         }
     }
 
-    /// What to do when shared memory is full; by default [`BufferExhausted::Drop`].
+    /// Sets what trace points do when shared memory is full. The default is
+    /// [`BufferExhausted::Drop`].
     #[must_use]
     pub const fn buffer_exhausted(mut self, exhausted: BufferExhausted) -> Self {
         self.exhausted = exhausted;
         self
     }
 
-    /// Lets sessions choose that (`DataSourceConfig.buffer_exhausted_policy`); by default they
-    /// cannot, as a program that waits is another program.
+    /// Lets sessions choose that (`DataSourceConfig.buffer_exhausted_policy`). By default they
+    /// cannot, because waiting changes the behaviour of a program.
     #[must_use]
     pub const fn buffer_exhausted_by_config(mut self) -> Self {
         self.exhausted_from_config = true;
         self
     }
 
-    /// Allows one instance at a time; another one is refused.
+    /// Allows one instance at a time. Further ones are refused.
     #[must_use]
     pub const fn single_instance(mut self) -> Self {
         self.single = true;
         self
     }
 
-    /// A number that [`Setup::tag`] tells, for types that several sources share.
+    /// Sets a number that [`Setup::tag`] returns, for types that several sources share.
     #[doc(hidden)]
     #[must_use]
     pub const fn tagged(mut self, tag: usize) -> Self {
@@ -258,8 +259,8 @@ impl<T: DataSource> Source<T> {
         self
     }
 
-    /// Writes, when a session is flushed, what has been kept back until then. Called on the control
-    /// thread, like the methods of [`DataSource`].
+    /// Sets the function that writes what has been kept back when a session is flushed. The control
+    /// thread calls it, as it calls the methods of [`DataSource`].
     ///
     /// A data source without it is registered as one that services need not ask (`no_flush`).
     #[must_use]
@@ -268,30 +269,31 @@ impl<T: DataSource> Source<T> {
         self
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Makes the data source known to the services that this process is connected to, and will be.
+    /// Makes the data source known to the services of current and later connections.
     ///
-    /// Nothing happens if it is registered already. What is not registered never records.
+    /// Does nothing if it is already registered. A data source that is not registered never
+    /// records.
     ///
     /// # Errors
     ///
-    /// If 32 data sources are registered.
+    /// If the process already has 32 data sources.
     pub fn register(&'static self) -> Result<(), Error> {
         self.register_with(&DataSourceDescriptor::default())
     }
 
-    /// Registers with more to say than a name. The name, the id, and what the library itself takes
-    /// care of (`will_notify_on_start`, `handles_incremental_state_clear`) are filled in;
-    /// `will_notify_on_stop` and `no_flush` unless they are set.
+    /// Registers with a full descriptor instead of only a name. The library fills in the name, the
+    /// id, `will_notify_on_start` and `handles_incremental_state_clear`. It also fills in
+    /// `will_notify_on_stop` and `no_flush`, unless they are set.
     ///
     /// # Errors
     ///
-    /// As [`register`](Self::register), and if the descriptor has another name.
+    /// As for [`register`](Self::register), and if the descriptor has another name.
     pub fn register_with(&'static self, descriptor: &DataSourceDescriptor) -> Result<(), Error> {
         self.check_name(descriptor)?;
         {
@@ -308,8 +310,7 @@ impl<T: DataSource> Source<T> {
         Ok(())
     }
 
-    /// Replaces the descriptor, for what can change at run time. Services before v22 take no
-    /// notice.
+    /// Replaces the descriptor, for values that change at run time. Services before v22 ignore it.
     ///
     /// # Errors
     ///
@@ -328,18 +329,18 @@ impl<T: DataSource> Source<T> {
         Ok(())
     }
 
-    /// True while some session records. Costs one relaxed load.
+    /// Returns true while a session records. Costs one relaxed load.
     #[inline(always)]
     #[must_use]
     pub fn is_enabled(&self) -> bool {
         self.instances.recording.peek() != 0
     }
 
-    /// Calls `body` once for each instance that records; each call writes into a sequence of
-    /// packets of its own.
+    /// Calls `body` once for each instance that records. Each call writes into its own sequence of
+    /// packets.
     ///
-    /// While nobody records this is one relaxed load and a branch. A trace point inside of a trace
-    /// point, of whatever kind, does nothing.
+    /// While no session records, this costs one relaxed load and a branch. A trace point inside any
+    /// other trace point does nothing.
     #[inline(always)]
     pub fn trace(&'static self, mut body: impl FnMut(&mut Context<'_, T>)) {
         if self.is_enabled() {
@@ -362,13 +363,13 @@ impl<T: DataSource> Source<T> {
         }
     }
 
-    /// The instances there are, with their numbers; for other threads than those that trace.
-    /// Instances that end meanwhile live on until what is returned is dropped. Takes locks.
+    /// Returns the current instances with their numbers, for threads that do not trace. An instance
+    /// that ends meanwhile lives until the result is dropped. Takes locks.
     pub fn instances(&self) -> impl Iterator<Item = (usize, Arc<T>)> + '_ {
         (0..MAX_INSTANCES).filter_map(|slot| Some((slot, self.instances.slots.get(slot).1?.object()?)))
     }
 
-    /// The instance with a number, if there is one. Takes locks.
+    /// Returns the instance with a number, if there is one. Takes locks.
     #[doc(hidden)]
     pub fn instance(&self, slot: usize) -> Option<Arc<T>> {
         if slot >= MAX_INSTANCES {
@@ -377,18 +378,18 @@ impl<T: DataSource> Source<T> {
         self.instances.slots.get(slot).1?.object()
     }
 
-    /// The instances that record, one bit each.
+    /// Returns the instances that record, as a bit mask.
     #[doc(hidden)]
     pub fn recording(&self) -> u32 {
         self.instances.recording.load()
     }
 
-    /// Where threads keep their writers. Of a source that is registered.
+    /// Returns the index of the threads' writers, for a source that is registered.
     pub(super) fn index(&self) -> usize {
         self.index.load(Ordering::Acquire) as usize
     }
 
-    /// How many instances were refused so far: the ninth of those at a time, those whose config
+    /// Returns how many instances were refused so far: the ninth at a time, those whose config
     /// cannot be used, those whose set-up panicked.
     #[must_use]
     pub fn refused(&self) -> u64 {
@@ -408,7 +409,7 @@ impl<T: DataSource> Source<T> {
         }
     }
 
-    /// The descriptor with what the library knows better.
+    /// Returns the descriptor with the fields that the library fills in.
     fn complete(&'static self, descriptor: &DataSourceDescriptor) -> Vec<u8> {
         let mut descriptor = descriptor.clone();
         descriptor.name = Some(self.name.into());
@@ -420,8 +421,8 @@ impl<T: DataSource> Source<T> {
         descriptor.encode()
     }
 
-    /// The same for all registrations of this process, and different from those of other data
-    /// sources and processes.
+    /// Returns an id that is equal for all registrations of this process, and differs from those of
+    /// other data sources and processes.
     fn id(&'static self) -> u64 {
         let address = core::ptr::from_ref(self).addr() as u64;
         let mut bytes = [0; 16];
@@ -443,7 +444,7 @@ impl<T: DataSource> Source<T> {
         catch_unwind(AssertUnwindSafe(|| T::setup(&setup))).ok()
     }
 
-    /// Calls back, if the instance is still there. A panic must not take the control thread along.
+    /// Calls the instance, if it still exists. A panic must not end the control thread.
     fn with(&self, ticket: Ticket, call: impl FnOnce(&T)) {
         if let Some(object) = self.instances.slots.redeem(ticket).and_then(|instance| instance.object()) {
             let _ = catch_unwind(AssertUnwindSafe(|| call(&object)));

@@ -1,4 +1,4 @@
-//! Track events as one data source among the others.
+//! The data source of track events.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,14 +16,14 @@ use crate::category::registry;
 use crate::sequence::{Instance, Options, TRACK_EVENTS};
 use crate::track_uuid;
 
-/// Name of the data source of track events.
+/// The name of the data source.
 const NAME: &str = "track_event";
 
-/// What to do without shared memory, unless a config says something else; set before the first
+/// The behaviour without shared memory, unless a config says otherwise. Set before the first
 /// connection.
 static EXHAUSTED: OnceLock<BufferExhausted> = OnceLock::new();
 
-/// Sets what track events do when shared memory is full; the first call counts.
+/// Sets what track events do when shared memory is full. The first call counts.
 pub(crate) fn set_buffer_exhausted(exhausted: BufferExhausted) {
     let _ = EXHAUSTED.set(exhausted);
 }
@@ -111,7 +111,7 @@ impl AnySource for TrackEvents {
         session_observer::stopping(ticket.slot, done);
     }
 
-    /// Observers put a stop off to write their last events. When they are done, the control thread
+    /// Observers delay a stop to write their last events. When they are done, the control thread
     /// switches the categories off.
     fn close(&self, _: Ticket) {}
 
@@ -128,7 +128,7 @@ impl AnySource for TrackEvents {
     }
 
     fn flush(&self, _: Ticket, flush: Flush) {
-        // Threads write what they have at once; what is in unfinished chunks is scraped.
+        // Threads write their events immediately. The service scrapes unfinished chunks.
         flush.complete();
     }
 
@@ -151,7 +151,7 @@ impl AnySource for TrackEvents {
     }
 }
 
-/// What can be read of a malformed configuration is used.
+/// Uses the readable part of a malformed configuration.
 fn track_event_config(config: &[u8]) -> TrackEventConfig {
     let bytes = DataSourceConfigReader::new(config).track_event_config().map(|c| c.as_bytes()).unwrap_or_default();
     let mut config = TrackEventConfig::default();
@@ -159,7 +159,7 @@ fn track_event_config(config: &[u8]) -> TrackEventConfig {
     config
 }
 
-/// What two configs must agree in for one's events to serve the other
+/// The parts of two configs that must agree if events of one are to serve the other
 /// (`docs/spec/client-library.md` §12).
 #[derive(PartialEq)]
 struct Wishes<'a> {
@@ -167,7 +167,7 @@ struct Wishes<'a> {
     filters: [bool; 2],
 }
 
-/// `None`: there is no config for track events.
+/// Returns `None` if there is no config for track events.
 fn wishes(config: &[u8]) -> Option<Wishes<'_>> {
     let bytes = DataSourceConfigReader::new(config).track_event_config()?.as_bytes();
     if bytes.is_empty() {

@@ -1,17 +1,21 @@
-//! What becomes of tracing in the child of a `fork`.
+//! Turns tracing off in the child of a `fork`, and keeps the parent as it is.
 //!
-//! A child has the memory of its parent, and one thread: that which called `fork`. The connection and the shared memory belong to the
-//! parent, and there is no control thread. So in the child tracing is *off*, as before it was initialised: every category, every data
-//! source, every session. Nothing of the parent's is written to or answered, and the copies of its sockets are closed, so that services
-//! notice when it ends. A child that wants to be traced connects anew ([`Builder::start`](crate::Builder::start)); it appears as
-//! the process it is.
+//! A child has the memory of its parent and one thread: the one that called `fork`. The connection
+//! and the shared memory belong to the parent, and there is no control thread. So tracing is *off*
+//! in the child, as before it was initialised: every category, every data source, every session.
+//! The child writes to nothing of the parent and answers nothing for it. It closes its copies of
+//! the parent's sockets, so that services notice when the parent ends. A child that wants to be
+//! traced connects again ([`Builder::start`](crate::Builder::start)). It then appears as the
+//! process it is.
 //!
-//! The parent notices nothing. To have nothing half done in the copy, the control thread rests during the fork, and the forking thread holds
-//! every lock that is the whole process's: of what there is one for each data source instance, session, connection or writer, the child leaves all
-//! alone, and it leaks. Signal handlers that come in between cannot trace.
+//! The parent notices nothing. To leave nothing half done in the copy, the control thread rests
+//! during the fork, and the forking thread holds every lock that the whole process has once. Locks
+//! that exist once per data source instance, session, connection or writer are not held: the child
+//! does not touch their data, which leaks. Signal handlers that run meanwhile cannot trace.
 //!
-//! A child that is forked inside of a trace point has lost its part of it: what it still writes it writes to a copy of the memory. A child that is made in another way (`vfork`, a bare `clone`) must do
-//! what such children do, which is `exec`.
+//! If a thread forks inside a trace point, the child loses its part of it: it writes to a copy of
+//! the memory. A child that is made in another way (`vfork`, a bare `clone`) must call `exec`, as
+//! all such children must.
 
 use core::cell::RefCell;
 use std::sync::Once;
@@ -28,7 +32,7 @@ use crate::record::Threads;
 use crate::thread_gate::{Closed, Gate};
 use crate::{clock, diagnostics, interceptor, name, track_uuid};
 
-/// Everything that is locked while the process forks. Dropped from top to bottom.
+/// All locks that are held while the process forks. Dropped from top to bottom.
 struct Held {
     threads: HeldThreads<Threads>,
     registry: registry::Held,
@@ -39,15 +43,17 @@ struct Held {
 }
 
 thread_local! {
-    /// From before until after the fork, which are on one thread on both sides.
+    /// From before the fork until after it. Both ends are on the same thread, in the parent and in
+    /// the child.
     static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
 }
 
-/// Has the system tell of forks from now on.
+/// Registers the functions that the system calls around forks.
 pub(crate) fn watch() {
     static WATCH: Once = Once::new();
     WATCH.call_once(|| {
-        // Now, for what is half initialised in a fork stays so in the child.
+        // Done now, because an initialisation that a fork interrupts would stay incomplete in the
+        // child.
         process_info::ask_command_line();
         esatto_instances::register_barrier();
         os::fork::watch(before, after_in_parent, after_in_child);
@@ -59,12 +65,14 @@ fn before() {
 }
 
 impl Held {
-    /// None of these is ever taken by whom has another of them, but for what the pause keeps, and for statics.
+    /// Takes the locks. Lock order: no thread takes one of these locks while it holds another,
+    /// except those that the pause holds, and those in statics.
     fn lock() -> Self {
         let closed = Gate::close();
         let pause = connection::pause();
         let others: Vec<Box<dyn Locked>> = vec![
-            // First: who registers a data source, which is such a static, takes the list of data sources then.
+            // First: a thread that registers a data source holds such a static lock when it takes
+            // the list of data sources.
             Box::new(os::fork::hold_for_fork()),
             Box::new(category::hold_for_fork()),
             Box::new(announcement::hold_for_fork()),

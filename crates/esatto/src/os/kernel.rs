@@ -1,5 +1,5 @@
-//! What the kernel of Linux tells and does, by way of the C library, which std links anyway. `rustix` has all of it, in features that take longer to
-//! compile than most of this project.
+//! Calls of the Linux kernel through the C library, which std links anyway. `rustix` offers all of
+//! them, in features that take longer to compile than most of this project.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint};
 use std::ffi::CString;
@@ -21,7 +21,8 @@ unsafe extern "C" {
     fn inotify_add_watch(fd: c_int, path: *const c_char, mask: u32) -> c_int;
 }
 
-/// `struct timespec`. (Where `long` has 32 bits, so do the seconds behind the name `clock_gettime`, whatever headers make of it.)
+/// `struct timespec`. (Where `long` has 32 bits, the seconds of the symbol `clock_gettime` do so
+/// too, whatever the headers declare.)
 #[repr(C)]
 struct Time {
     seconds: c_long,
@@ -40,44 +41,46 @@ pub(crate) enum ClockId {
     Boottime = raw::CLOCK_BOOTTIME as isize,
 }
 
-/// In nanoseconds. Costs what the clock costs: the C library asks the vDSO.
+/// Returns nanoseconds. Costs as much as the clock: the C library asks the vDSO.
 #[inline]
 pub(crate) fn read_clock(clock: ClockId) -> u64 {
     let mut time = Time { seconds: 0, nanoseconds: 0 };
-    // SAFETY: `time` is a `timespec` that may be written. All these clocks are there since Linux 2.6.39.
+    // SAFETY: `time` is a `timespec` that may be written. All these clocks are there since Linux
+    // 2.6.39.
     unsafe { clock_gettime(clock as c_int, &raw mut time) };
     time.seconds as u64 * 1_000_000_000 + time.nanoseconds as u64
 }
 
-/// The number of the calling thread. Asks the kernel.
+/// Returns the number of the calling thread. Asks the kernel.
 pub(crate) fn tid() -> u32 {
     // SAFETY: takes nothing, touches nothing.
     unsafe { syscall(raw::__NR_gettid as c_long) as u32 }
 }
 
-/// The real user.
+/// Returns the real user id.
 pub(crate) fn uid() -> u32 {
     getuid()
 }
 
-/// The user as whom files are opened.
+/// Returns the effective user id, which counts when files are opened.
 pub(crate) fn effective_uid() -> u32 {
     geteuid()
 }
 
-/// A counter that is readable when it is not 0; close-on-exec and not blocking.
+/// Makes a counter that is readable while it is not 0; close-on-exec and non-blocking.
 pub(crate) fn eventfd() -> Result<OwnedFd> {
     own(make_eventfd(0, (raw::EFD_CLOEXEC | raw::EFD_NONBLOCK) as c_int))
 }
 
-/// A descriptor that becomes readable when something appears in a directory, or changes its attributes; close-on-exec and not blocking.
+/// Makes a descriptor that becomes readable when something appears in a directory or changes its
+/// attributes; close-on-exec and non-blocking.
 pub(crate) fn watch(directory: &Path) -> Result<OwnedFd> {
     let path = CString::new(directory.as_os_str().as_bytes())?;
     let fd = own(inotify_init1((raw::IN_CLOEXEC | raw::IN_NONBLOCK) as c_int))?;
     add_watch(&fd, &path, raw::IN_CREATE | raw::IN_MOVED_TO | raw::IN_ATTRIB).map(|()| fd)
 }
 
-/// What a call returned that makes a descriptor.
+/// Takes ownership of the descriptor that a call has made.
 fn own(result: c_int) -> Result<OwnedFd> {
     if result < 0 {
         return Err(Error::last_os_error());

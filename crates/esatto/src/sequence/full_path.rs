@@ -1,4 +1,5 @@
-//! Events that need more than plain stores: the first ones of their kind, long ones, and those with anything out of the ordinary.
+//! The full path: the first events of their kind, long events, and all others that do not qualify
+//! for the fast path.
 
 use esatto_protozero::Message;
 use esatto_schema::{InternedDataWriter, TracePacketWriter, trace_packet, track_event};
@@ -9,7 +10,8 @@ use crate::event::track::Track;
 use crate::event::{AnnotationNames, Arg, CounterValue, Event, Site, timestamp};
 use crate::name::Name;
 
-/// Counters that one event can bring values of: readers refuse more (`docs/spec/track-event.md` §16).
+/// The most counters whose values one event can carry. Readers refuse more
+/// (`docs/spec/track-event.md` §16).
 const MAX_EXTRA_COUNTERS: usize = 8;
 
 impl Sequence {
@@ -38,7 +40,7 @@ impl Sequence {
             Some(at) => self.foreign_timestamp(at, now),
         };
 
-        // Numbers first: the packet announces what is new in it behind the event.
+        // Numbers come first: the packet announces new names after the event.
         let mut new = NewNames::default();
         let mut categories = [None; Category::MAX_GROUP];
         if let Some(category) = parts.category {
@@ -54,8 +56,8 @@ impl Sequence {
         for name in site.arguments() {
             self.annotation_names.number(name);
         }
-        // If the program's code panics below, the packet is not ended, so it is dropped with the names that it was to announce: the sequence
-        // starts over.
+        // If the program's code panics below, the packet is not completed. It is dropped together
+        // with the names that it announces, so the sequence starts over.
         self.fresh = true;
         self.writer.begin_packet();
         let Some(mut message) = self.writer.message() else { return };
@@ -113,7 +115,8 @@ impl Sequence {
         }
     }
 
-    /// The time of an event that is not now. If its clock is the program's, the sequence gets to know the clock first.
+    /// Returns the timestamp of an event with its own time. If the clock is the program's, the
+    /// sequence first writes the clock's anchor.
     fn foreign_timestamp(&mut self, at: timestamp::Timestamp, now: u64) -> Timestamp {
         let (value, clock, custom) = at.resolve(now);
         if let Some((custom, anchor)) = custom {
@@ -132,7 +135,7 @@ impl Sequence {
         Timestamp { value, clock }
     }
 
-    /// The values of other counters that come with an event, with the tracks described.
+    /// Collects the values of other counters of an event, and describes their tracks.
     fn extra_counters(&mut self, args: &[Arg<'_>], is_on_thread: bool, now: u64) -> ExtraCounters {
         let mut extra = ExtraCounters::default();
         if self.options.thread_time && is_on_thread {
@@ -151,7 +154,7 @@ impl Sequence {
     }
 }
 
-/// What arguments say that stands apart from the others.
+/// The arguments that are handled apart from the others.
 struct Parts<'a> {
     category: Option<&'static Category>,
     track: Option<&'a Track>,
@@ -173,17 +176,17 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Values of counters that are not the event's own. Integers and floats have lists of their own.
+/// The values of counters other than the event's own. Integers and floats have separate lists.
 #[derive(Default)]
 struct ExtraCounters {
     all: [Option<(u64, CounterValue)>; MAX_EXTRA_COUNTERS],
     len: usize,
-    /// As many of the first integers are of the counters that the sequence has by default.
+    /// The first integers, this many, belong to the default counters of the sequence.
     defaults: usize,
 }
 
 impl ExtraCounters {
-    /// Adds a value; what is too many is left out.
+    /// Adds a value, unless there are too many.
     fn push(&mut self, uuid: u64, value: CounterValue) {
         if let Some(slot) = self.all.get_mut(self.len) {
             *slot = Some((uuid, value));
@@ -212,7 +215,7 @@ impl ExtraCounters {
     }
 }
 
-/// What an event refers to for the first time on its sequence.
+/// The names that an event uses for the first time on its sequence.
 #[derive(Default)]
 struct NewNames {
     categories: [Option<&'static Category>; Category::MAX_GROUP],

@@ -1,5 +1,5 @@
-//! One packet sequence: the events of one thread for one instance, and the incremental state that they build on
-//! (`docs/spec/track-event.md` §§10-12).
+//! One packet sequence: the events of one thread for one instance, and the incremental state that
+//! they build on (`docs/spec/track-event.md` §§10-12).
 
 mod fast_path;
 mod foreign_writer;
@@ -35,42 +35,44 @@ const SCALED_CLOCK: u32 = 65;
 const FLAG_CLEARED: u32 = 1;
 const FLAG_NEEDS_STATE: u32 = 2;
 
-/// How often the name of the thread is looked at, at most: at the begin of a chunk, and whenever an event is not just stores.
+/// The shortest time between two looks at the thread's name: at the begin of a chunk, and whenever
+/// an event leaves the fast path.
 const NAME_INTERVAL_NS: u64 = 100_000_000;
 
-/// Stands in for dynamic names where the config wants them filtered.
+/// Replaces dynamic names if the config filters them.
 const FILTERED_NAME: &str = "FILTERED";
 
-/// See the module.
+/// A packet sequence of one thread for one instance.
 #[derive(Debug)]
 pub struct Sequence {
     writer: TraceWriter,
     options: Options,
     /// Nothing was written since the sequence began or its state was cleared.
     fresh: bool,
-    /// The writer's count of losses when the sequence was last started over: after a loss readers have forgotten all names.
+    /// The writer's count of losses when the sequence last started over. After a loss, readers have
+    /// forgotten all names.
     drops: u64,
     /// See [`InstanceWriter::is_idle`].
     written_before: u64,
-    /// Absolute time that the last incremental timestamp led to.
+    /// The absolute time of the last incremental timestamp.
     last_ns: u64,
     thread: process_info::Thread,
-    /// Of this process, where the service is.
+    /// The number of this process for the service.
     pid: Pid,
-    /// When the name of the thread was last looked at.
+    /// When the name of the thread was last read.
     named_ns: u64,
-    /// Sites of which every name is announced, and whose events need nothing that is out of the ordinary.
+    /// Sites whose names are all announced and whose events qualify for the fast path.
     sites: Announced,
     categories: Announced,
     event_names: Announced,
     annotation_names: AnnotationNames,
     tracks: HashSet<u64, BuildHasherDefault<IdentityHasher>>,
-    /// The track that was used last, to skip the look-up.
+    /// The last track that was used, to skip the look-up.
     last_track: u64,
     counters: Counters,
-    /// The anchors of clocks of the program that this sequence knows.
+    /// The anchors of the program's clocks that this sequence has written.
     clocks: Vec<(u32, Anchor)>,
-    /// What was written when the last empty packet was.
+    /// The number of bytes written when the last empty packet was written.
     written_before_empty: Option<u64>,
 }
 
@@ -98,7 +100,7 @@ impl Sequence {
         }
     }
 
-    /// Forgets the incremental state; the next event starts the sequence over.
+    /// Forgets the incremental state. The next event starts the sequence over.
     fn clear(&mut self) {
         self.fresh = true;
         self.sites.clear();
@@ -112,8 +114,9 @@ impl Sequence {
         self.clocks.clear();
     }
 
-    /// Writes an empty packet, unless nothing was written since the last one. Services that look into chunks which are being written pass over
-    /// the last packet in them; so they see what came before.
+    /// Writes an empty packet, unless nothing was written since the last one. Services that read
+    /// unfinished chunks skip the last packet in them, so the empty packet makes the previous one
+    /// visible.
     pub(crate) fn write_empty(&mut self) {
         if self.written_before_empty != Some(self.writer.written()) {
             drop(self.writer.new_packet());
@@ -124,14 +127,15 @@ impl Sequence {
     /// Writes one event.
     #[inline(always)]
     pub(crate) fn write(&mut self, site: &'static Site, args: &mut [Arg<'_>], now: u64) {
-        // Counters of several processors may differ by a few nanoseconds.
+        // The counters of several processors may differ by a few nanoseconds.
         let now = now.max(self.last_ns);
         if !self.sites.contains(site.known_number()) || !self.write_small(site, args, now) {
             self.write_otherwise(site, args, now);
         }
     }
 
-    /// The short way is closed, perhaps only because the chunk is almost full.
+    /// Writes an event that cannot take the fast path, perhaps only because the chunk is almost
+    /// full.
     #[cold]
     #[inline(never)]
     fn write_otherwise(&mut self, site: &'static Site, args: &mut [Arg<'_>], now: u64) {
@@ -142,7 +146,7 @@ impl Sequence {
         }
     }
 
-    /// Writes an event that needs nothing but stores. `false`: it does not fit, or needs more.
+    /// Writes an event with plain stores. Returns false if it does not fit or needs more than that.
     #[inline(always)]
     fn write_small(&mut self, site: &'static Site, args: &[Arg<'_>], now: u64) -> bool {
         if !args.is_empty() {
@@ -186,7 +190,8 @@ impl Sequence {
         fits
     }
 
-    /// The timestamp for `now` in the default clock of the sequence, or in the trace clock if time went backwards.
+    /// Returns the timestamp for `now` in the default clock of the sequence, or in the trace clock
+    /// if time went backwards.
     #[inline]
     fn timestamp(&mut self, now: u64) -> Timestamp {
         let Options { incremental_timestamps, unit_ns, .. } = self.options;
@@ -210,8 +215,8 @@ impl Sequence {
         }
     }
 
-    /// Writes what a sequence starts with: its defaults and clocks, its thread and its process. `false`: there is no memory
-    /// to write to, so the event is lost, and the next one tries again.
+    /// Writes the start of a sequence: its defaults and clocks, its thread and its process. Returns
+    /// false if there is no memory. The event is then lost, and the next one tries again.
     #[cold]
     #[inline(never)]
     fn start(&mut self, now: u64) -> bool {
@@ -293,7 +298,7 @@ impl Sequence {
         });
     }
 
-    /// Describes the thread anew if it has got another name.
+    /// Describes the thread again if it was renamed.
     #[cold]
     #[inline(never)]
     fn follow_name(&mut self, now: u64) {
@@ -304,12 +309,12 @@ impl Sequence {
         }
     }
 
-    /// Describes a track that this sequence may not have used before, its ancestors first.
+    /// Describes a track, and first its ancestors, if this sequence has not done so.
     #[cold]
     #[inline(never)]
     fn describe(&mut self, track: &Track, uuid: u64, now: u64) {
         if track.is_incremental() {
-            // Not known as described: the short way cannot write its values.
+            // Not marked as described: the fast path cannot write its values.
             if self.counters.begin(uuid) {
                 self.write_track(track, now);
             }
@@ -329,7 +334,7 @@ impl Sequence {
         self.write_descriptor(now, |descriptor| track.describe(&pid, descriptor));
     }
 
-    /// Describes a track, though it may have been before.
+    /// Describes a track, even if the sequence has done so before.
     pub(crate) fn describe_again(&mut self, track: &Track, now: u64) {
         let now = now.max(self.last_ns);
         if self.is_ready() || self.start(now) {
@@ -339,7 +344,7 @@ impl Sequence {
         }
     }
 
-    /// Whether events can be written: the sequence has begun and lost nothing since.
+    /// Returns whether events can be written: the sequence has begun and lost nothing since.
     fn is_ready(&self) -> bool {
         !(self.fresh || self.writer.is_dropping() || self.writer.drop_count() != self.drops)
     }
@@ -399,7 +404,7 @@ impl Timestamp {
     }
 }
 
-/// Anchors the clocks of a sequence in the trace clock.
+/// Writes the anchors of the sequence's clocks in the trace clock.
 fn write_clocks(snapshot: &mut ClockSnapshotWriter<'_>, now: u64, incremental: bool, unit_ns: u64) {
     snapshot.clocks().clock_id(clock::trace_clock_id()).timestamp(now);
     if incremental {
@@ -412,7 +417,8 @@ fn write_clocks(snapshot: &mut ClockSnapshotWriter<'_>, now: u64, incremental: b
     }
 }
 
-/// Track ids are hashes or numbers of the program; hashing them again gains nothing.
+/// Passes ids through: they are hashes or numbers of the program, so hashing them again gains
+/// nothing.
 #[derive(Debug, Default)]
 struct IdentityHasher(u64);
 
@@ -426,7 +432,7 @@ impl Hasher for IdentityHasher {
     }
 
     fn write_u64(&mut self, v: u64) {
-        // The table takes its bucket from the low bits and its tag from the high ones.
+        // The table takes the bucket from the low bits and the tag from the high ones.
         self.0 = v ^ v.rotate_left(32);
     }
 }

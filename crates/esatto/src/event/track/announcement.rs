@@ -1,4 +1,4 @@
-//! Descriptors that the program wants in the trace, whether it uses the tracks or not.
+//! Descriptors of processes and threads that the program has set.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeMap;
@@ -10,25 +10,26 @@ use super::{Kind, Parent, Track};
 use crate::os::process_info;
 use crate::thread_gate::Gate;
 
-/// Those of threads and processes, which sequences describe by themselves otherwise.
+/// They replace the descriptors that sequences would write.
 static ANNOUNCED: Mutex<BTreeMap<u64, Arc<Track>>> = Mutex::new(BTreeMap::new());
 
-/// Spares trace points the lock while there are none.
+/// Saves trace points the lock while there are none.
 static ANY: AtomicBool = AtomicBool::new(false);
 
-/// Whether the threads of this process stay apart from those that the operating system tells of.
+/// Whether the tracks of this process's threads stay apart from those of the operating system's
+/// events.
 static APART: AtomicBool = AtomicBool::new(false);
 
 fn lock() -> MutexGuard<'static, BTreeMap<u64, Arc<Track>>> {
     ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps the descriptors locked, while the process forks.
+/// Locks the descriptors while the process forks.
 pub(crate) fn hold_for_fork() -> impl Sized {
     lock()
 }
 
-/// Keeps the description of a thread or process for later sessions.
+/// Stores the descriptor of a thread or process for later sessions.
 pub(crate) fn announce(track: &Track) {
     let _closed = Gate::close();
     let mut announced = lock();
@@ -42,7 +43,7 @@ pub(crate) fn announce(track: &Track) {
     ANY.store(true, Ordering::Release);
 }
 
-/// The announced form of the track of a thread or process.
+/// Returns the descriptor that the program has set for a thread or process.
 pub(crate) fn get(uuid: u64) -> Option<Arc<Track>> {
     if !ANY.load(Ordering::Acquire) {
         return None;

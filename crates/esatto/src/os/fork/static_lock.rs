@@ -1,4 +1,4 @@
-//! Locks in statics of the user's, which the children of a fork find free.
+//! Locks in statics that the children of a fork find free.
 
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -9,14 +9,14 @@ use esatto_instances::ThreadGate as _;
 
 use crate::thread_gate::{Closed, Gate};
 
-/// All that were ever locked. How many is up to the user: they are parts of statics.
+/// All such locks that were ever locked. Their number is bounded by the program's statics.
 static LISTED: Mutex<Vec<&'static dyn Holdable>> = Mutex::new(Vec::new());
 
 trait Holdable: Sync {
     fn hold(&'static self) -> Box<dyn Locked>;
 }
 
-/// Puts a lock on the list before it is locked for the first time: otherwise a fork could come in between.
+/// Lists a lock before it is locked for the first time; otherwise a fork could happen in between.
 #[derive(Debug)]
 struct Listing(AtomicBool);
 
@@ -41,14 +41,15 @@ impl Listing {
     }
 }
 
-/// A mutex that a fork waits for. Signal handlers do not record while their thread has it. Who has one must not lock another one.
+/// A mutex that a fork waits for. Signal handlers do not record while their thread holds it. A
+/// thread that holds one must not lock another one.
 #[derive(Debug)]
 pub struct StaticMutex<T> {
     mutex: Mutex<T>,
     listing: Listing,
 }
 
-/// Has a lock; of type `G` in the standard library.
+/// A locked lock, with the guard `G` of the standard library.
 #[derive(Debug)]
 pub struct Guard<G> {
     guard: G,
@@ -56,26 +57,27 @@ pub struct Guard<G> {
 }
 
 impl<T: Send> StaticMutex<T> {
-    /// Not locked.
+    /// Makes a lock that is free.
     pub const fn new(value: T) -> Self {
         Self { mutex: Mutex::new(value), listing: Listing::new() }
     }
 
-    /// Locks. Not for what a signal handler may come to.
+    /// Locks. Must not be called by code that a signal handler may run.
     pub fn lock(&'static self) -> Guard<MutexGuard<'static, T>> {
         let closed = Gate::close();
         self.listing.ensure(self);
         Guard { guard: self.mutex.lock().unwrap_or_else(PoisonError::into_inner), _closed: closed }
     }
 
-    /// Locks, unless this is a signal handler that has interrupted somebody who may have the lock.
+    /// Locks, unless this is a signal handler that has interrupted a thread which may hold the
+    /// lock.
     pub(crate) fn lock_unless_interrupting(&'static self) -> Option<Guard<MutexGuard<'static, T>>> {
         (!Gate::is_closed()).then(|| self.lock())
     }
 }
 
 impl<T> StaticMutex<T> {
-    /// Locks, unless another thread has the lock or nobody has locked yet.
+    /// Locks, unless another thread holds the lock or it was never locked before.
     #[cfg(feature = "in-process")]
     pub(crate) fn try_lock(&'static self) -> Option<Guard<MutexGuard<'static, T>>> {
         let closed = Gate::close();
@@ -92,7 +94,7 @@ impl<T: Send> Holdable for StaticMutex<T> {
 }
 
 impl<'m, T> Guard<MutexGuard<'m, T>> {
-    /// Frees the mutex until somebody notifies, or for nothing.
+    /// Frees the mutex until a notification, or spuriously, and locks it again.
     #[must_use = "it is locked again"]
     pub fn wait(self, condvar: &Condvar) -> Self {
         let Self { guard, _closed } = self;
@@ -100,7 +102,7 @@ impl<'m, T> Guard<MutexGuard<'m, T>> {
     }
 }
 
-/// As [`StaticMutex`], for many readers.
+/// A [`StaticMutex`] for many readers.
 #[derive(Debug)]
 pub struct StaticRwLock<T> {
     lock: RwLock<T>,
@@ -108,7 +110,7 @@ pub struct StaticRwLock<T> {
 }
 
 impl<T: Send + Sync> StaticRwLock<T> {
-    /// Not locked.
+    /// Makes a lock that is free.
     pub const fn new(value: T) -> Self {
         Self { lock: RwLock::new(value), listing: Listing::new() }
     }
@@ -120,7 +122,7 @@ impl<T: Send + Sync> StaticRwLock<T> {
         Guard { guard: self.lock.read().unwrap_or_else(PoisonError::into_inner), _closed: closed }
     }
 
-    /// Locks.
+    /// Locks for writing.
     pub fn write(&'static self) -> Guard<RwLockWriteGuard<'static, T>> {
         let closed = Gate::close();
         self.listing.ensure(self);
@@ -148,10 +150,10 @@ impl<G: DerefMut> DerefMut for Guard<G> {
     }
 }
 
-/// Locks them all, while the process forks. No thread locks one while it has another one.
+/// Locks all of them while the process forks. No thread locks one while it holds another.
 pub(crate) fn hold_for_fork() -> impl Sized {
     let listed = LISTED.lock().unwrap_or_else(PoisonError::into_inner);
-    // `Locked` from here on: none is added, as that takes the list.
+    // From here on none is added, because that takes the list.
     let all: Vec<Box<dyn Locked>> = listed.iter().map(|mutex| mutex.hold()).collect();
     (all, listed)
 }
