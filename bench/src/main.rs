@@ -6,7 +6,6 @@
 mod build;
 mod c_abi;
 mod cargo;
-mod lab;
 mod options;
 mod protozero;
 mod row;
@@ -16,6 +15,7 @@ mod service;
 mod stats;
 mod symbols;
 mod trace;
+mod traced;
 
 use std::process::ExitCode;
 

@@ -19,7 +19,7 @@ esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NA
   Without a group: all.
 
   --json FILE       write the rows there, too
-  --rounds N        rounds in which both sides are measured alternately (7)
+  --rounds N        rounds in which both contenders are measured alternately (7)
   --traced PROGRAM  another tracing service, for sdk
   --part NAME       of sdk or service; may be given several times (all)";
 

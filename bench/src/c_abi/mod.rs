@@ -1,15 +1,15 @@
 //! Group `c-abi`: trace points of the C library beside Perfetto's own library, in one program that
 //! runs with either; and the sizes of both.
 
+mod contender;
 mod libraries;
-mod side;
 
 use crate::options::Options;
 use crate::row::{Of, Row};
 use crate::samples::Time;
 use crate::stats;
+use contender::Contender;
 use libraries::{Flavour, Libraries, Optimised};
-use side::Side;
 
 const GROUP: &str = "c-abi";
 const PEER: &str = "libperfetto_c";
@@ -47,13 +47,13 @@ pub(crate) fn run(options: &Options) -> Result<Vec<Row>, String> {
     for flavour in Flavour::ALL {
         let libraries = Libraries::build(flavour)?;
         let program = libraries.program()?;
-        let mut ours = Side::new("ours", program.clone(), libraries.ours());
-        let theirs = libraries.upstream(Optimised::ForSpeed).map(|folder| Side::new(PEER, program, folder));
+        let mut ours = Contender::new("ours", program.clone(), libraries.ours());
+        let theirs = libraries.upstream(Optimised::ForSpeed).map(|folder| Contender::new(PEER, program, folder));
         let mut theirs = theirs.inspect_err(|error| eprintln!("bench: without {PEER}: {error}")).ok();
         for round in 1..=options.rounds {
             eprintln!("bench: c-abi, {}, round {round} of {}", flavour.name(), options.rounds);
-            for side in std::iter::once(&mut ours).chain(&mut theirs) {
-                side.time()?;
+            for contender in std::iter::once(&mut ours).chain(&mut theirs) {
+                contender.time()?;
             }
         }
         rows.extend(costs(flavour, &ours, theirs.as_ref()));
@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-fn costs(flavour: Flavour, ours: &Side, theirs: Option<&Side>) -> Vec<Row> {
+fn costs(flavour: Flavour, ours: &Contender, theirs: Option<&Contender>) -> Vec<Row> {
     let mut rows = Vec::new();
     for (threads, time, with) in [(1, Time::Wall, ""), (2, Time::Cpu, ", two threads, CPU time")] {
         for (case, reach) in CASES {

@@ -48,11 +48,11 @@ const TRACES: [&str; 4] = [
 #[derive(Debug, Deserialize)]
 struct Line {
     case: String,
-    side: String,
+    contender: String,
     ns: Vec<f64>,
 }
 
-/// The sides of a case and their samples; peers in the order in which they were printed.
+/// The contenders of a case and their samples; peers in the order in which they were printed.
 #[derive(Clone, Debug, Default)]
 struct Case {
     ours: Vec<f64>,
@@ -141,12 +141,12 @@ fn measure(
     for text in String::from_utf8_lossy(&output.stdout).lines() {
         let line: Line = serde_json::from_str(text).map_err(|error| format!("{package} printed '{text}': {error}"))?;
         let case = cases.entry(line.case).or_default();
-        match line.side.as_str() {
+        match line.contender.as_str() {
             "esatto" => case.ours = line.ns,
             "floor" => case.floor = Some(line.ns),
-            side => match side.strip_prefix("floor: ") {
+            contender => match contender.strip_prefix("floor: ") {
                 Some(floor) => case.floors.push((floor.to_owned(), line.ns)),
-                None => case.peers.push((line.side, line.ns)),
+                None => case.peers.push((line.contender, line.ns)),
             },
         }
     }

@@ -4,12 +4,12 @@
 use bench_harness::Operation;
 
 use super::GROUP;
-use super::side::{Recorded, Side, Spec};
-use crate::lab::Lab;
+use super::contender::{Contender, Recorded, Spec};
 use crate::options::Options;
 use crate::row::{Of, Row};
 use crate::samples::Time;
 use crate::stats;
+use crate::traced::Traced;
 
 const PERFETTO: &str = "perfetto-sdk";
 
@@ -26,19 +26,19 @@ const PLACES: [(&str, Spec, Spec); 2] = [
     ("traced", Spec::new("esatto", "bench-sdk-esatto"), Spec::new(PERFETTO, "bench-sdk-perfetto")),
 ];
 
-/// A side with what became of its events in all rounds.
+/// A contender with what became of its events in all rounds.
 struct Party {
-    side: Side,
+    contender: Contender,
     rounds: Vec<Recorded>,
 }
 
 pub(super) fn rows(options: &Options) -> Result<Vec<Row>, String> {
-    let lab = Lab::start(options.traced.as_deref());
+    let traced = Traced::start(options.traced.as_deref());
     let mut rows = Vec::new();
     for (place, ours, peer) in PLACES {
-        let lab = match (&lab, place) {
+        let traced = match (&traced, place) {
             (_, "in-process") => None,
-            (Ok(lab), _) => Some(lab),
+            (Ok(traced), _) => Some(traced),
             (Err(error), _) => {
                 eprintln!("bench: sdk, losses, without {place}: {error}");
                 continue;
@@ -51,7 +51,7 @@ pub(super) fn rows(options: &Options) -> Result<Vec<Row>, String> {
             for round in 1..=options.rounds {
                 eprintln!("bench: sdk, losses, {place}, threads: {threads}, round {round} of {}", options.rounds);
                 for party in [&mut ours].into_iter().chain(&mut peer) {
-                    let recorded = party.side.flood(lab, threads, PAIRS)?;
+                    let recorded = party.contender.flood(traced, threads, PAIRS)?;
                     party.rounds.push(recorded);
                 }
             }
@@ -61,7 +61,7 @@ pub(super) fn rows(options: &Options) -> Result<Vec<Row>, String> {
                 row.beside(PERFETTO, peer.as_ref().map(value))
             };
             let cost = |time| {
-                move |party: &Party| party.side.value(Operation::Pair, threads, time, stats::median).unwrap_or(0.0)
+                move |party: &Party| party.contender.value(Operation::Pair, threads, time, stats::median).unwrap_or(0.0)
             };
             rows.push(row("slice pair, median", "ns/op", &cost(Time::Wall)));
             rows.push(row("slice pair, CPU time, median", "ns/op", &cost(Time::Cpu)));
@@ -83,7 +83,7 @@ pub(super) fn rows(options: &Options) -> Result<Vec<Row>, String> {
 
 impl Party {
     fn build(spec: &Spec) -> Result<Self, String> {
-        Ok(Self { side: spec.build()?, rounds: Vec::new() })
+        Ok(Self { contender: spec.build()?, rounds: Vec::new() })
     }
 
     fn sum(&self, of: impl Fn(&Recorded) -> u64) -> f64 {

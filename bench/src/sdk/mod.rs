@@ -2,9 +2,9 @@
 //! they leave in a trace; what is lost.
 
 mod code;
+mod contender;
 mod losses;
 mod points;
-mod side;
 mod spans;
 mod system;
 

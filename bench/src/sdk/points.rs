@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bench_harness::{Case, FLOORS, MOCKS, Operation, Plan, Samples, sample};
 
-use super::side::{COUNTED, Side, Spec, build_peers, find, time_peers};
+use super::contender::{COUNTED, Contender, Spec, build_peers, find, time_peers};
 use super::{GROUP, ratio};
 use crate::options::Options;
 use crate::row::{Of, Row};
@@ -68,8 +68,8 @@ const FLOOR_PLAN: Plan = Plan { batches: 60, pause: Duration::from_micros(1000) 
 
 /// All that was measured.
 struct Results {
-    ours: Vec<Side>,
-    peers: Vec<Side>,
+    ours: Vec<Contender>,
+    peers: Vec<Contender>,
     floors: Floors,
 }
 
@@ -83,8 +83,8 @@ pub(super) fn rows(options: &Options) -> Result<Vec<Row>, String> {
     for round in 1..=options.rounds {
         eprintln!("bench: sdk, points, round {round} of {}", options.rounds);
         this.floors.measure();
-        for side in &mut this.ours {
-            side.time(None)?;
+        for contender in &mut this.ours {
+            contender.time(None)?;
         }
         time_peers(&mut this.peers, None);
     }
@@ -135,8 +135,8 @@ impl Results {
         let mut rows = Vec::new();
         for operation in RECORDED {
             let ours = self.ours[0].count(None, operation)?;
-            let peer = self.peers.iter_mut().find(|side| side.name == PERFETTO);
-            let theirs = peer.map(|side| side.count(None, operation)).transpose()?;
+            let peer = self.peers.iter_mut().find(|contender| contender.name == PERFETTO);
+            let theirs = peer.map(|contender| contender.count(None, operation)).transpose()?;
             let row = |what: &str, bytes: fn(&TrackEvents) -> u64| {
                 let each = |events: &TrackEvents| bytes(events) as f64 / COUNTED as f64;
                 let row = Row::new(GROUP, format!("{}, {what}", operation.name()), "bytes/op", each(&ours));

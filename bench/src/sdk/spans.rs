@@ -3,7 +3,7 @@
 
 use bench_harness::Operation;
 
-use super::side::{Side, Spec, build_peers, find, time_peers};
+use super::contender::{Contender, Spec, build_peers, find, time_peers};
 use super::{GROUP, ratio};
 use crate::options::Options;
 use crate::row::{Of, Row};
@@ -48,22 +48,22 @@ const OPERATIONS: [(Operation, &str); 4] = [
 ];
 
 pub(super) fn rows(options: &Options) -> Result<Vec<Row>, String> {
-    let mut ours = OURS.iter().map(Spec::build).collect::<Result<Vec<Side>, _>>()?;
+    let mut ours = OURS.iter().map(Spec::build).collect::<Result<Vec<Contender>, _>>()?;
     let mut peers = build_peers(&PEERS);
     for round in 1..=options.rounds {
         eprintln!("bench: sdk, tracing, round {round} of {}", options.rounds);
-        for side in &mut ours {
-            side.time(None)?;
+        for contender in &mut ours {
+            contender.time(None)?;
         }
         time_peers(&mut peers, None);
     }
     let mut rows = Vec::new();
     for (threads, time, with) in [(1, Time::Wall, ""), (2, Time::Cpu, ", two threads, CPU time")] {
         for (operation, what) in OPERATIONS {
-            for side in &ours {
+            for contender in &ours {
                 for (statistic, of) in stats::BOTH {
-                    let Some(value) = side.value(operation, threads, time, of) else { continue };
-                    let case = format!("{what}, {}{with}, {statistic}", side.name);
+                    let Some(value) = contender.value(operation, threads, time, of) else { continue };
+                    let case = format!("{what}, {}{with}, {statistic}", contender.name);
                     let beside = |row: Row, peer: &Spec| {
                         row.beside(peer.name, find(&peers, peer.name, operation, threads, time, of))
                     };
@@ -77,12 +77,13 @@ pub(super) fn rows(options: &Options) -> Result<Vec<Row>, String> {
 }
 
 /// The reaches of spans.
-fn reaches(ours: &[Side], peers: &[Side]) -> Vec<Row> {
+fn reaches(ours: &[Contender], peers: &[Contender]) -> Vec<Row> {
     let mut rows = Vec::new();
     for (statistic, of) in stats::BOTH {
         let is_median = statistic == "median";
-        let value =
-            |sides: &[Side], name: &str, operation, of: Statistic| find(sides, name, operation, 1, Time::Wall, of);
+        let value = |contenders: &[Contender], name: &str, operation, of: Statistic| {
+            find(contenders, name, operation, 1, Time::Wall, of)
+        };
         for (operation, what) in OPERATIONS {
             for name in [LAYER, SUBSCRIBER] {
                 let case = format!("{what}, {name} ÷ {PERFETTO}, {statistic}");

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::lab::{Kind, Service};
+use super::participants::{Kind, Service};
 use super::{GROUP, PEER, process};
 use crate::options::Options;
 use crate::row::{Of, Row};

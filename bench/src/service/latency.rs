@@ -18,7 +18,7 @@ use esatto_schema::{
 use esatto_shm::abi::PageSize;
 use esatto_shm::{Arbiter, ExhaustedPolicy, MappedRegion, Memory, Outgoing, TraceWriter};
 
-use super::lab::{self, DEADLINE, Kind, Service};
+use super::participants::{self, DEADLINE, Kind, Service};
 use super::{GROUP, PEER};
 use crate::options::Options;
 use crate::row::{Of, Row};
@@ -144,7 +144,7 @@ struct Session {
 
 impl Session {
     fn open(service: &Service) -> Result<Self, String> {
-        let config = lab::config(SOURCE, 16 << 10);
+        let config = participants::config(SOURCE, 16 << 10);
         let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
         Ok(Self { consumer: service.consumer()?, config: request.encode() })
     }

@@ -4,8 +4,8 @@
 //! the same clients.
 
 mod idle;
-mod lab;
 mod latency;
+mod participants;
 mod plain_copy;
 mod process;
 mod read;
@@ -15,7 +15,7 @@ use crate::cargo;
 use crate::options::Options;
 use crate::row::Row;
 
-use lab::Kind;
+use participants::Kind;
 
 const GROUP: &str = "service";
 const PEER: &str = "traced v56";
@@ -32,7 +32,7 @@ pub(crate) fn run(options: &Options) -> Result<Vec<Row>, String> {
     }
     eprintln!("bench: building the daemon");
     let mut kinds = vec![Kind { name: "esatto", program: cargo::build_daemon()? }];
-    match crate::lab::official("traced") {
+    match crate::traced::official("traced") {
         Ok(program) => kinds.push(Kind { name: PEER, program }),
         Err(error) => eprintln!("bench: without {PEER}: {error}"),
     }

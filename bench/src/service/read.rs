@@ -15,7 +15,7 @@ use esatto_schema::{
     DisableTracingRequest, EnableTracingRequest, ReadBuffersRequest, ReadBuffersResponseReader, TraceConfig,
 };
 
-use super::lab::{self, DEADLINE, Kind, Producer, Service};
+use super::participants::{self, DEADLINE, Kind, Producer, Service};
 use super::{GROUP, PEER};
 use crate::options::Options;
 use crate::row::{Of, Row};
@@ -106,7 +106,7 @@ fn measure(kind: &Kind, program: &Path, way: Way, packet: usize, folder: &Path) 
     let (packet, mib) = (packet.to_string(), WRITTEN_MIB.to_string());
     let args = ["flood", "--packet", &packet, "--mib", &mib, "--smb-kb", "4096", "--source", SOURCE];
     let mut producer = Producer::start(&service, program, &args)?;
-    let config = lab::config(SOURCE, BUFFER_MIB * 1024);
+    let config = participants::config(SOURCE, BUFFER_MIB * 1024);
     match way {
         Way::Socket => {
             let mut session = service.record(config)?;
@@ -154,7 +154,7 @@ fn fill(producer: &mut Producer) -> Result<(), String> {
 
 /// Reads a session to its end, by hand: a consumer that costs little. Returns the bytes of all
 /// packets.
-fn read_all(session: &mut lab::Session) -> Result<u64, String> {
+fn read_all(session: &mut participants::Session) -> Result<u64, String> {
     let consumer = &mut session.consumer;
     let request = ReadBuffersRequest::default().encode();
     consumer.send("ReadBuffers", &request, None).map_err(|error| error.to_string())?;

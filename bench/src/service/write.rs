@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::lab::{self, Kind, Producer, Service};
+use super::participants::{self, Kind, Producer, Service};
 use super::plain_copy::plain_copy;
 use super::{GROUP, PEER};
 use crate::options::Options;
@@ -210,7 +210,7 @@ fn measure_delays(kind: &Kind, program: &Path, busy: bool) -> Result<Vec<f64>, S
     let other = if busy {
         let args = ["flood", "--source", "bench.other", "--mib", "100000", "--commit", "thread"];
         let mut other = Producer::start(&service, program, &args)?;
-        let session = service.record(lab::config("bench.other", (RING_BYTES / 1024) as u32))?;
+        let session = service.record(participants::config("bench.other", (RING_BYTES / 1024) as u32))?;
         other.await_start()?;
         other.go()?;
         Some((session, other))
@@ -226,9 +226,9 @@ fn measure_delays(kind: &Kind, program: &Path, busy: bool) -> Result<Vec<f64>, S
 }
 
 /// A session with all data sources of the producers started.
-fn start_session(service: &Service, producer: &mut Producer) -> Result<lab::Session, String> {
+fn start_session(service: &Service, producer: &mut Producer) -> Result<participants::Session, String> {
     // Data sources that are registered later are set up then.
-    let session = service.record(lab::config(SOURCE, (RING_BYTES / 1024) as u32))?;
+    let session = service.record(participants::config(SOURCE, (RING_BYTES / 1024) as u32))?;
     producer.await_start()?;
     Ok(session)
 }

@@ -14,7 +14,7 @@ use walk::{Seen, TRACE, walk};
 
 /// Bytes to read at once: as often the traces as it takes.
 const BYTES: usize = 2 << 20;
-/// Timed batches of a side per round. A batch reads everything once.
+/// Timed batches of a contender per round. A batch reads everything once.
 const BATCHES: usize = 5;
 
 fn main() {
@@ -26,42 +26,42 @@ fn main() {
     check(&once);
 
     bench_harness::pin(0);
-    let mut sides = [
-        Side::new("esatto", |bytes| {
+    let mut contenders = [
+        Contender::new("esatto", |bytes| {
             black_box(ours::<false>(bytes));
         }),
-        Side::new("esatto", |bytes| {
+        Contender::new("esatto", |bytes| {
             black_box(ours::<true>(bytes));
         }),
-        Side::new("prost", |bytes| {
+        Contender::new("prost", |bytes| {
             black_box(theirs(bytes));
         }),
-        Side::new("prost, by packet", theirs_by_packet),
+        Contender::new("prost, by packet", theirs_by_packet),
     ];
     for round in 1..=rounds {
         eprintln!("bench: protozero, decoding, round {round} of {rounds}");
         for _ in 0..BATCHES {
-            for side in &mut sides {
-                side.batch(&bytes);
+            for contender in &mut contenders {
+                contender.batch(&bytes);
             }
         }
     }
-    let [ours, checked, peers @ ..] = &sides;
+    let [ours, checked, peers @ ..] = &contenders;
     for (case, ours) in [("all fields of traces", ours), ("the same, text checked as UTF-8", checked)] {
-        for side in std::iter::once(ours).chain(peers) {
-            let ns: Vec<String> = side.ns_per_byte.iter().map(|ns| format!("{ns:.5}")).collect();
-            println!("{{\"case\": \"{case}\", \"side\": \"{}\", \"ns\": [{}]}}", side.name, ns.join(","));
+        for contender in std::iter::once(ours).chain(peers) {
+            let ns: Vec<String> = contender.ns_per_byte.iter().map(|ns| format!("{ns:.5}")).collect();
+            println!("{{\"case\": \"{case}\", \"contender\": \"{}\", \"ns\": [{}]}}", contender.name, ns.join(","));
         }
     }
 }
 
-struct Side {
+struct Contender {
     name: &'static str,
     read: fn(&[u8]),
     ns_per_byte: Vec<f64>,
 }
 
-impl Side {
+impl Contender {
     fn new(name: &'static str, read: fn(&[u8])) -> Self {
         Self { name, read, ns_per_byte: Vec::new() }
     }

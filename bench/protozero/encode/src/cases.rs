@@ -9,7 +9,7 @@ use crate::encode::{Encode, Flat, Kind, Nested, Packet, Prebuilt};
 use crate::floor::Floor;
 use crate::floor::unknown::Unknown;
 use crate::floor::words::Words;
-use crate::measure::{Case, Side};
+use crate::measure::{Case, Contender};
 use crate::ours::{self, Chunks, Ours};
 use crate::peers::Kept;
 use crate::peers::buffa::Buffa;
@@ -23,34 +23,37 @@ use crate::values;
 /// Does so many operations.
 pub(crate) type Batch = Box<dyn FnMut(u32, &mut Ring)>;
 
-/// `[Side::new(…), …]` of encoders, the peers last.
-macro_rules! sides {
-    ($kind:ty, $batch:ident: $($side:ty),*; $of_peers:ident) => {
+/// `[Contender::new(…), …]` of encoders, the peers last.
+macro_rules! contenders {
+    ($kind:ty, $batch:ident: $($contender:ty),*; $of_peers:ident) => {
         vec![
-            $(Side::new(<$side as Encode<$kind>>::NAME, $batch::<$kind, $side>),)*
-            Side::new(<Kept<Prost> as Encode<$kind>>::NAME, $of_peers::<$kind, Kept<Prost>>),
-            Side::new(<Kept<QuickProtobuf> as Encode<$kind>>::NAME, $of_peers::<$kind, Kept<QuickProtobuf>>),
-            Side::new(<Kept<Micropb> as Encode<$kind>>::NAME, $of_peers::<$kind, Kept<Micropb>>),
-            Side::new(<Kept<Buffa> as Encode<$kind>>::NAME, $of_peers::<$kind, Kept<Buffa>>),
-            Side::new(<Kept<RustProtobuf> as Encode<$kind>>::NAME, $of_peers::<$kind, Kept<RustProtobuf>>),
+            $(Contender::new(<$contender as Encode<$kind>>::NAME, $batch::<$kind, $contender>),)*
+            Contender::new(<Kept<Prost> as Encode<$kind>>::NAME, $of_peers::<$kind, Kept<Prost>>),
+            Contender::new(<Kept<QuickProtobuf> as Encode<$kind>>::NAME, $of_peers::<$kind, Kept<QuickProtobuf>>),
+            Contender::new(<Kept<Micropb> as Encode<$kind>>::NAME, $of_peers::<$kind, Kept<Micropb>>),
+            Contender::new(<Kept<Buffa> as Encode<$kind>>::NAME, $of_peers::<$kind, Kept<Buffa>>),
+            Contender::new(<Kept<RustProtobuf> as Encode<$kind>>::NAME, $of_peers::<$kind, Kept<RustProtobuf>>),
         ]
     };
 }
 
 pub(crate) fn all() -> Vec<Case> {
-    let case = |name, sides| Case { name, sides };
+    let case = |name, contenders| Case { name, contenders };
     vec![
-        case("flat, reused buffer", sides!(Flat, reused: Ours, Floor, Unknown; reused)),
-        case("flat, 64 MiB working set", sides!(Flat, cyclic: Ours, Floor, Unknown, Words; cyclic)),
-        case("flat, encode only, reused buffer", sides!(Flat, reused: Ours; prebuilt)),
-        case("nested, reused buffer", sides!(Nested, reused: Ours, Floor, Unknown; reused)),
-        case("nested, 64 MiB working set", sides!(Nested, cyclic: Ours, Floor, Unknown, Words; cyclic)),
-        case("nested, encode only, reused buffer", sides!(Nested, reused: Ours; prebuilt)),
-        case("packet, reused buffer", sides!(Packet, reused: Ours; reused)),
-        case("packet, encode only, reused buffer", sides!(Packet, reused: Ours; prebuilt)),
+        case("flat, reused buffer", contenders!(Flat, reused: Ours, Floor, Unknown; reused)),
+        case("flat, 64 MiB working set", contenders!(Flat, cyclic: Ours, Floor, Unknown, Words; cyclic)),
+        case("flat, encode only, reused buffer", contenders!(Flat, reused: Ours; prebuilt)),
+        case("nested, reused buffer", contenders!(Nested, reused: Ours, Floor, Unknown; reused)),
+        case("nested, 64 MiB working set", contenders!(Nested, cyclic: Ours, Floor, Unknown, Words; cyclic)),
+        case("nested, encode only, reused buffer", contenders!(Nested, reused: Ours; prebuilt)),
+        case("packet, reused buffer", contenders!(Packet, reused: Ours; reused)),
+        case("packet, encode only, reused buffer", contenders!(Packet, reused: Ours; prebuilt)),
         case(
             "packet, 4 KiB chunks with patches",
-            vec![Side::new("esatto", chunked::<{ 4 << 10 }>), Side::new("one range", chunked::<{ 256 << 10 }>)],
+            vec![
+                Contender::new("esatto", chunked::<{ 4 << 10 }>),
+                Contender::new("one range", chunked::<{ 256 << 10 }>),
+            ],
         ),
     ]
 }

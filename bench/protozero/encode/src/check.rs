@@ -1,4 +1,4 @@
-//! All sides write the same message, or comparing them says nothing.
+//! All contenders write the same message, or comparing them says nothing.
 
 use std::fmt::Debug;
 
@@ -39,11 +39,11 @@ const PACKETS: usize = 2000;
 
 /// # Panics
 ///
-/// If a side writes something else.
+/// If a contender writes something else.
 pub(crate) fn all() {
     macro_rules! check {
-        ($kind:ty: $($side:ty),*) => {
-            $(check::<$kind, $side>();)*
+        ($kind:ty: $($contender:ty),*) => {
+            $(check::<$kind, $contender>();)*
             built::<$kind, Kept<Prost>>();
             built::<$kind, Kept<QuickProtobuf>>();
             built::<$kind, Kept<Micropb>>();

@@ -1,4 +1,4 @@
-//! Timing: batches of each side in turn, so that what disturbs the machine disturbs all of them.
+//! Timing: batches of each contender in turn, so that what disturbs the machine disturbs all of them.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -8,9 +8,9 @@ use crate::ring::Ring;
 
 /// Operations per batch.
 const OPS: u32 = 2000;
-/// Timed batches of a side per round.
+/// Timed batches of a contender per round.
 const BATCHES: usize = 100;
-/// Batches of a side before the timed ones, in each round.
+/// Batches of a contender before the timed ones, in each round.
 const WARM_UP: usize = 3;
 
 /// Measures all cases and prints the results.
@@ -28,9 +28,14 @@ pub(crate) fn all(rounds: usize) {
         drop(pad);
     }
     for case in &cases {
-        for side in &case.sides {
-            let ns: Vec<String> = side.ns.iter().map(|ns| format!("{ns:.2}")).collect();
-            println!("{{\"case\": \"{}\", \"side\": \"{}\", \"ns\": [{}]}}", case.name, side.name, ns.join(","));
+        for contender in &case.contenders {
+            let ns: Vec<String> = contender.ns.iter().map(|ns| format!("{ns:.2}")).collect();
+            println!(
+                "{{\"case\": \"{}\", \"contender\": \"{}\", \"ns\": [{}]}}",
+                case.name,
+                contender.name,
+                ns.join(",")
+            );
         }
     }
 }
@@ -38,11 +43,11 @@ pub(crate) fn all(rounds: usize) {
 /// A case, measured in turn with the others.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
-    pub(crate) sides: Vec<Side>,
+    pub(crate) contenders: Vec<Contender>,
 }
 
 /// One of those that do the same.
-pub(crate) struct Side {
+pub(crate) struct Contender {
     name: &'static str,
     make: fn() -> Batch,
     /// Per operation, one number per batch.
@@ -51,21 +56,21 @@ pub(crate) struct Side {
 
 impl Case {
     fn round(&mut self, ring: &mut Ring) {
-        let mut batches: Vec<Batch> = self.sides.iter().map(|side| (side.make)()).collect();
+        let mut batches: Vec<Batch> = self.contenders.iter().map(|contender| (contender.make)()).collect();
         for batch in 0..WARM_UP + BATCHES {
-            for (side, operations) in self.sides.iter_mut().zip(&mut batches) {
+            for (contender, operations) in self.contenders.iter_mut().zip(&mut batches) {
                 let start = Instant::now();
                 operations(OPS, ring);
                 let ns = start.elapsed().as_nanos() as f64 / f64::from(OPS);
                 if batch >= WARM_UP {
-                    side.ns.push(ns);
+                    contender.ns.push(ns);
                 }
             }
         }
     }
 }
 
-impl Side {
+impl Contender {
     pub(crate) fn new(name: &'static str, make: fn() -> Batch) -> Self {
         Self { name, make, ns: Vec::new() }
     }

@@ -13,7 +13,7 @@ const MAX_LOST: f64 = 0.01;
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Side {
+pub(crate) struct Contender {
     name: &'static str,
     program: PathBuf,
     /// The folder of the library.
@@ -21,7 +21,7 @@ pub(crate) struct Side {
     samples: Samples,
 }
 
-impl Side {
+impl Contender {
     pub(crate) const fn new(name: &'static str, program: PathBuf, library: PathBuf) -> Self {
         Self { name, program, library, samples: Samples::new() }
     }

@@ -25,7 +25,7 @@ data_sources {
 
 /// A folder with a running service.
 #[derive(Debug)]
-pub(crate) struct Lab {
+pub(crate) struct Traced {
     folder: tempfile::TempDir,
     perfetto: PathBuf,
     service: Running,
@@ -38,7 +38,7 @@ pub(crate) struct Running {
     log: PathBuf,
 }
 
-impl Lab {
+impl Traced {
     /// Starts a service: Perfetto's `traced`, or another program.
     pub(crate) fn start(traced: Option<&Path>) -> Result<Self, String> {
         let perfetto = official("perfetto")?;
@@ -56,7 +56,7 @@ impl Lab {
         Ok(this)
     }
 
-    /// A command with this lab's sockets in its environment.
+    /// A command with this traced's sockets in its environment.
     pub(crate) fn command(&self, program: &Path) -> Command {
         command(program, self.folder.path())
     }

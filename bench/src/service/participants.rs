@@ -15,7 +15,7 @@ use esatto_schema::{
 };
 
 use super::process;
-use crate::lab::{Running, command};
+use crate::traced::{Running, command};
 
 /// Until anything that never takes long is called hanging.
 pub(super) const DEADLINE: Duration = Duration::from_secs(60);

@@ -6,10 +6,10 @@ use std::process::Command;
 use bench_harness::Operation;
 
 use crate::cargo;
-use crate::lab::{self, Lab};
 use crate::samples::{BATCHES, PAUSE_US, Samples, Time};
 use crate::stats::Statistic;
 use crate::trace::TrackEvents;
+use crate::traced::{self, Traced};
 
 /// Operations from which bytes per operation are counted.
 pub(crate) const COUNTED: u64 = 4000;
@@ -25,7 +25,7 @@ pub(crate) struct Spec {
 
 /// A program.
 #[derive(Debug)]
-pub(crate) struct Side {
+pub(crate) struct Contender {
     pub(crate) name: &'static str,
     program: PathBuf,
     args: &'static [&'static str],
@@ -66,48 +66,51 @@ impl Spec {
         self
     }
 
-    pub(crate) fn build(&self) -> Result<Side, String> {
+    pub(crate) fn build(&self) -> Result<Contender, String> {
         let program = cargo::build_variant(self.package, self.features)?;
         let folder = tempfile::tempdir().map_err(|error| format!("temporary folder: {error}"))?;
-        Ok(Side { name: self.name, program, args: self.args, samples: Samples::new(), folder })
+        Ok(Contender { name: self.name, program, args: self.args, samples: Samples::new(), folder })
     }
 }
 
 /// Builds peers; one that does not build is left out.
-pub(crate) fn build_peers(specs: &[Spec]) -> Vec<Side> {
+pub(crate) fn build_peers(specs: &[Spec]) -> Vec<Contender> {
     let build = |spec: &Spec| spec.build().inspect_err(|error| eprintln!("bench: without {}: {error}", spec.name)).ok();
     specs.iter().filter_map(build).collect()
 }
 
 /// A round of each peer; one that fails is left out from then on.
-pub(crate) fn time_peers(peers: &mut Vec<Side>, lab: Option<&Lab>) {
+pub(crate) fn time_peers(peers: &mut Vec<Contender>, traced: Option<&Traced>) {
     peers.retain_mut(|peer| {
-        let done = peer.time(lab);
+        let done = peer.time(traced);
         done.inspect_err(|error| eprintln!("bench: from here on without {}: {error}", peer.name)).is_ok()
     });
 }
 
-/// The first of the sides with that name that has such samples.
+/// The first of the contenders with that name that has such samples.
 pub(crate) fn find(
-    sides: &[Side],
+    contenders: &[Contender],
     name: &str,
     operation: Operation,
     threads: usize,
     time: Time,
     of: Statistic,
 ) -> Option<f64> {
-    sides.iter().filter(|side| side.name == name).find_map(|side| side.value(operation, threads, time, of))
+    contenders
+        .iter()
+        .filter(|contender| contender.name == name)
+        .find_map(|contender| contender.value(operation, threads, time, of))
 }
 
-impl Side {
-    /// One round of all cases: in the lab's service, or all by itself.
-    pub(crate) fn time(&mut self, lab: Option<&Lab>) -> Result<Recorded, String> {
-        self.run(lab, &["time", BATCHES, PAUSE_US])
+impl Contender {
+    /// One round of all cases: in the traced's service, or all by itself.
+    pub(crate) fn time(&mut self, traced: Option<&Traced>) -> Result<Recorded, String> {
+        self.run(traced, &["time", BATCHES, PAUSE_US])
     }
 
     /// So many operations of one case.
-    pub(crate) fn count(&mut self, lab: Option<&Lab>, operation: Operation) -> Result<TrackEvents, String> {
-        let recorded = self.run(lab, &["count", operation.name(), &COUNTED.to_string(), PAUSE_US])?;
+    pub(crate) fn count(&mut self, traced: Option<&Traced>, operation: Operation) -> Result<TrackEvents, String> {
+        let recorded = self.run(traced, &["count", operation.name(), &COUNTED.to_string(), PAUSE_US])?;
         let Recorded { emitted, found } = recorded;
         if found.count != emitted {
             let case = operation.name();
@@ -117,26 +120,31 @@ impl Side {
     }
 
     /// Slice pairs without a pause, so many on each of so many threads.
-    pub(crate) fn flood(&mut self, lab: Option<&Lab>, threads: usize, operations: u64) -> Result<Recorded, String> {
-        self.run(lab, &["flood", &threads.to_string(), &operations.to_string()])
+    pub(crate) fn flood(
+        &mut self,
+        traced: Option<&Traced>,
+        threads: usize,
+        operations: u64,
+    ) -> Result<Recorded, String> {
+        self.run(traced, &["flood", &threads.to_string(), &operations.to_string()])
     }
 
-    /// ns per operation of all rounds, if the side has the case.
+    /// ns per operation of all rounds, if the contender has the case.
     pub(crate) fn value(&self, operation: Operation, threads: usize, time: Time, of: Statistic) -> Option<f64> {
         self.samples.value(operation.name(), threads, time, of)
     }
 
-    fn run(&mut self, lab: Option<&Lab>, mode: &[&str]) -> Result<Recorded, String> {
-        let (results, trace) = match lab {
-            Some(lab) => {
-                let mut command = lab.command(&self.program);
-                lab.record(command.args(self.args).args(mode))?
+    fn run(&mut self, traced: Option<&Traced>, mode: &[&str]) -> Result<Recorded, String> {
+        let (results, trace) = match traced {
+            Some(traced) => {
+                let mut command = traced.command(&self.program);
+                traced.record(command.args(self.args).args(mode))?
             }
             None => {
                 let file = self.folder.path().join("trace.pftrace");
                 let _ = std::fs::remove_file(&file);
                 let mut command = Command::new(&self.program);
-                let results = lab::run(command.args(self.args).arg("--trace").arg(&file).args(mode), || Ok(()))?;
+                let results = traced::run(command.args(self.args).arg("--trace").arg(&file).args(mode), || Ok(()))?;
                 (results, std::fs::read(&file).unwrap_or_default())
             }
         };
