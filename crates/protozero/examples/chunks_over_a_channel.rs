@@ -1,5 +1,5 @@
-//! A delegate of one's own: messages larger than any packet go through a channel in packets of 64 bytes, while they are still being
-//! written. The other side puts them together.
+//! A program's own delegate. Messages that are larger than a packet go through a channel in packets
+//! of 64 bytes while they are being written. The receiver puts them together.
 //!
 //! Run with `cargo run -p esatto-protozero --example chunks_over_a_channel`.
 
@@ -13,15 +13,15 @@ use esatto_protozero::{Delegate, Fields, Filled, ScatteredWriter, View, kind};
 
 const PACKET_SIZE: usize = 64;
 
-/// What goes over the channel.
+/// Packet of the channel.
 enum Packet {
-    /// Bytes of messages; how many of its lengths are not known yet.
+    /// Bytes of messages, and the number of lengths in them that are not known yet.
     Data { bytes: Vec<u8>, missing: usize },
-    /// A length of an earlier packet.
+    /// Length in an earlier packet.
     Length { packet: usize, offset: usize, bytes: [u8; 4] },
 }
 
-/// The writer's side: sends a packet as soon as it is full, and lengths when they are known.
+/// Sender: sends a packet as soon as it is full, and lengths when they are known.
 struct Outbox {
     channel: Sender<Packet>,
     sent: usize,
@@ -40,7 +40,7 @@ impl Delegate for Outbox {
     fn release(&mut self, mut bytes: Vec<u8>, filled: Filled) {
         bytes.truncate(filled.used);
         let missing = std::mem::take(&mut self.missing);
-        // Who does not listen misses something.
+        // A receiver that has ended gets nothing.
         let _ = self.channel.send(Packet::Data { bytes, missing });
         self.sent += 1;
     }
@@ -57,7 +57,7 @@ impl Delegate for Outbox {
     }
 }
 
-/// The other side: hands packets on, in order, when all their lengths are there.
+/// Receiver: passes packets on in order, when all their lengths have arrived.
 fn receive(channel: &Receiver<Packet>) -> Vec<u8> {
     let (mut whole, mut first) = (Vec::new(), 0);
     let mut waiting: VecDeque<(Vec<u8>, usize)> = VecDeque::new();

@@ -1,4 +1,4 @@
-//! Writing does not allocate once a sink has its memory: counted, not claimed.
+//! Counts allocations: writing does not allocate once a sink has its memory.
 
 #![allow(unsafe_code, reason = "a counting allocator")]
 
@@ -15,7 +15,7 @@ thread_local! {
     static COUNT: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: all calls go on to the system's allocator.
+// SAFETY: all calls are passed on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.with(|count| count.set(count.get() + 1));
@@ -44,7 +44,7 @@ fn allocations(work: impl FnOnce()) -> usize {
     COUNT.with(Cell::get) - before
 }
 
-/// Fields of every kind, lengths of either size, nested to some depth.
+/// Writes fields of every kind, with lengths of both sizes, and nested messages.
 fn write(root: &mut Message<'_>) {
     for round in 0..4 {
         root.varint(1, 1 << (16 * round));
@@ -61,7 +61,7 @@ fn write(root: &mut Message<'_>) {
     }
 }
 
-/// Hands out four chunks in turn.
+/// Delegate that provides four chunks in turn.
 struct Pool {
     chunks: [Option<Box<[u8]>>; 4],
     bytes: usize,
@@ -92,7 +92,7 @@ impl Delegate for Pool {
 }
 
 #[test]
-fn a_test_that_cannot_fail_is_none() {
+fn the_counter_sees_allocations() {
     assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
 }
 
@@ -105,12 +105,12 @@ fn heap_buffers_allocate_when_they_grow() {
         buffer.clear();
         assert_eq!(allocations(|| write(&mut buffer.message())), 0);
     }
-    // The lengths of the first time could not all be shortened, as the buffer was growing.
+    // Not all lengths of the first message were shortened, because the buffer was growing.
     assert!(buffer.len() <= len);
 }
 
 #[test]
-fn chunks_over_and_over_allocate_nothing() {
+fn reused_chunks_allocate_nothing() {
     let chunks = [(); 4].map(|()| Some(vec![0; 256].into_boxed_slice()));
     let mut writer = ScatteredWriter::new(Pool { chunks, bytes: 0, lengths: 0, filled: 0 });
     let count = allocations(|| {
@@ -126,7 +126,7 @@ fn chunks_over_and_over_allocate_nothing() {
 }
 
 #[test]
-fn memory_that_is_lent_is_enough() {
+fn borrowed_memory_is_enough() {
     let mut memory = vec![0; 10_000];
     let mut owned = Box::new(StaticBuffer::<10_000>::new());
     let mut uninit = Box::new([const { core::mem::MaybeUninit::uninit() }; 10_000]);
@@ -134,7 +134,7 @@ fn memory_that_is_lent_is_enough() {
         write(&mut SliceBuffer::new(&mut memory).message());
         write(&mut owned.message());
         assert!(encode_into(&mut *uninit, |mut m| write(&mut m)).is_ok());
-        // Not even when it does not fit.
+        // Even if the message does not fit.
         assert!(encode_into(&mut uninit[..100], |mut m| write(&mut m)).is_err());
     });
     assert_eq!((count, owned.dropped()), (0, 0));

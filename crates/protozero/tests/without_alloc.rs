@@ -1,4 +1,5 @@
-//! What is there without the feature `alloc`, and what nesting that is too deep for it comes to. Runs with the feature, too.
+//! The crate without the feature `alloc`, and the result of nesting that is too deep for it. These
+//! tests also run with the feature.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -10,12 +11,13 @@ use esatto_protozero::{
     encode_into,
 };
 
-/// Whether a message with nesting of this depth is void.
+/// Returns true if a message with nesting of this depth is void.
 fn is_too_deep(depth: usize) -> bool {
     cfg!(not(feature = "alloc")) && depth > INLINE_DEPTH
 }
 
-/// `depth` messages in each other, with a number behind each, some bytes in the innermost, and a leak at the depth `leak`.
+/// Writes `depth` nested messages with a number after each, some bytes in the innermost, and a leak
+/// at the depth `leak`.
 fn nest(message: &mut Message<'_>, depth: usize, content: &[u8], leak: usize) {
     if depth == 0 {
         return message.raw(content);
@@ -41,7 +43,7 @@ fn check(mut bytes: &[u8], depth: usize, content: &[u8]) {
 }
 
 #[test]
-fn messages_are_as_deep_as_the_depth_that_is_tracked() {
+fn messages_nest_as_deep_as_the_tracked_depth() {
     for depth in 1..40 {
         for content in [&b""[..], b"\x0a\x03abc", &[0; 120], &[0; 300]] {
             let mut memory = [MaybeUninit::uninit(); 1024];
@@ -57,7 +59,7 @@ fn messages_are_as_deep_as_the_depth_that_is_tracked() {
 }
 
 #[test]
-fn buffers_go_on_behind_messages_that_are_void() {
+fn buffers_continue_after_void_messages() {
     let mut memory = [0; 1024];
     let mut lent = SliceBuffer::new(&mut memory);
     let mut own = StaticBuffer::<1024>::new();
@@ -86,7 +88,7 @@ fn buffers_go_on_behind_messages_that_are_void() {
     }
 }
 
-/// Puts what it gets into one array.
+/// Delegate that collects all bytes in one array.
 struct Joined {
     bytes: [u8; 2048],
     len: usize,

@@ -48,7 +48,7 @@ fn case_78_bytes_one_by_one() {
 }
 
 #[test]
-fn case_78_another_tag_is_an_error_for_good() {
+fn case_78_another_tag_is_a_permanent_error() {
     for (digits, tag) in [("0801", 8), ("0D01020304", 13), ("0900", 9), ("0B", 11), ("0200", 2), ("0E", 14)] {
         let bytes = [hex("0A0178"), hex(digits)].concat();
         let (messages, mut reader) = read([&bytes[..]]);
@@ -94,7 +94,7 @@ fn whole_messages_are_not_copied() {
 }
 
 #[test]
-fn what_is_not_read_is_kept_within_bounds() {
+fn unread_messages_are_kept_within_bounds() {
     let messages: Vec<_> = (1..100).map(|id| (id, vec![b'.'; id as usize])).collect();
     let stream = stream(&messages);
     let mut reader = FrameReader::with_max(1 << 16);
@@ -118,7 +118,7 @@ fn what_is_not_read_is_kept_within_bounds() {
 }
 
 #[test]
-fn nothing_is_allocated_for_what_is_only_announced() {
+fn nothing_is_allocated_for_announced_lengths() {
     let mut reader = FrameReader::new();
     drop(reader.feed(&hex("0A 80808020")));
     let Ok(None) = reader.feed(&[0; 100]).next_frame() else { panic!("the rest of 64 MiB is missing") };

@@ -37,7 +37,7 @@ fn case_46_a_decoder_can_be_moved() {
     decoders.swap(0, 1);
     assert_eq!((decoders[0].id(), decoders[0].text()), (Some(5), Some(&b"hi"[..])));
     assert_eq!(decoders[1].id(), None);
-    // A slot for each of the nine fields up to 999, and no pointer but that to the bytes.
+    // A slot for each of the nine fields up to 999, and no pointer except that to the bytes.
     assert_eq!(size_of::<SampleDecoder<'_>>(), 9 * 8 + size_of::<&[u8]>() + size_of::<usize>());
 }
 
@@ -70,7 +70,7 @@ fn an_occurrence_of_another_wire_type_does_not_count() {
 }
 
 #[test]
-fn what_stands_before_a_mistake_can_be_read() {
+fn fields_before_a_mistake_can_be_read() {
     for tail in ["08", "0A05 00", "0B", "0001", "0D0102"] {
         let bytes = [hex("0801 1002"), hex(tail)].concat();
         let decoder = SampleDecoder::decode(&bytes);
@@ -113,8 +113,8 @@ fn unknown_fields_are_those_that_the_schema_does_not_have() {
 }
 
 #[test]
-fn nested_messages_are_looked_into_on_demand() {
-    // The first child is malformed inside, which nobody notices who does not look.
+fn nested_messages_are_read_on_demand() {
+    // The first child is malformed inside, which shows only if it is read.
     let bytes = hex("3A0108 3A02 0807 3A04 3A02 0809");
     let decoder = SampleDecoder::decode(&bytes);
     assert_eq!(decoder.check(), Ok(()));
@@ -125,7 +125,7 @@ fn nested_messages_are_looked_into_on_demand() {
 }
 
 #[test]
-fn fields_that_are_passed_over_do_not_confuse_the_places() {
+fn skipped_fields_do_not_change_the_places() {
     // Before and between the occurrences is a field whose number is too large.
     let bytes = hex("80808040 01 0805 80808040 02 1001 80808040 03 0806 80808040 04 1002 80808040 05");
     let decoder = SampleDecoder::decode(&bytes);

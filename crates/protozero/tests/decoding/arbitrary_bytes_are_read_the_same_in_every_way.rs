@@ -4,14 +4,14 @@ use proptest::prelude::*;
 
 use crate::sample::{SampleDecoder, SampleReader};
 
-/// A varint, byte by byte: what the fast reader has to agree with.
+/// Reads a varint byte by byte. The fast reader must agree with it.
 fn plain_varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let end = bytes.iter().take(10).position(|byte| byte & 0x80 == 0)?;
     let value = bytes[..=end].iter().rev().fold(0, |value: u64, byte| value << 7 | u64::from(byte & 0x7f));
     Some((value, end + 1))
 }
 
-/// The fields of a message by the letter of the spec, and how many bytes are left.
+/// Returns the fields of a message by the rules of the spec, and the number of bytes that are left.
 fn plain_fields(mut input: &[u8]) -> (Vec<(u32, Value<'_>)>, usize) {
     fn one(input: &[u8]) -> Option<(u64, Value<'_>, usize)> {
         let (tag, n) = plain_varint(input)?;
@@ -77,7 +77,7 @@ fn assert_all_agree(bytes: &[u8]) -> Result<(), TestCaseError> {
     }
     repeated!(ids numbers offsets words longs hundreds without);
 
-    // Without any schema, and by the letter.
+    // Without a schema, by the rules of the spec.
     let last = plain.iter().rev().find(|(id, value)| *id == 1 && !matches!(value, Value::Bytes(_)));
     let last = last.map(|(id, value)| Field { id: *id, value: *value }.as_u64());
     prop_assert_eq!(View::new(bytes).last::<kind::Uint64>(1), last);
@@ -95,7 +95,8 @@ fn assert_all_agree(bytes: &[u8]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A field, mostly one that the sample has, sometimes with a redundant tag or length, sometimes not whole.
+/// Makes a field, mostly one of the sample, sometimes with a redundant tag or length, sometimes not
+/// whole.
 fn a_field() -> impl Strategy<Value = Vec<u8>> {
     let id = prop_oneof![
         8 => 1..=9u64,

@@ -12,7 +12,7 @@ fn case_38_a_string_field_is_length_delimited() {
 }
 
 #[test]
-fn case_39_a_field_of_257_mib_is_passed_over() {
+fn case_39_a_field_of_257_mib_is_skipped() {
     const SIZE: usize = 257 << 20;
     let head = hex("080B 12 8080C080 01");
     let mut bytes = vec![0; head.len() + SIZE + 2];
@@ -100,7 +100,7 @@ fn case_52_ids_up_to_24_bits_are_returned() {
 }
 
 #[test]
-fn case_53_nothing_but_an_oversized_id_is_nothing() {
+fn case_53_a_message_with_only_an_oversized_id_is_empty() {
     for digits in
         ["80808040 01", "FAFFFFFF0F 00", "8080808080808080F801 00", "85808040 01020304", "81808040 0102030405060708"]
     {

@@ -1,5 +1,5 @@
-//! Reading: fields, views with and without an index, packed fields, streams in pieces. Tests named `case_N_…` are the
-//! cases of `docs/spec/protozero.md` §16.
+//! Tests of reading: fields, views with and without an index, packed fields, streams in pieces.
+//! Tests named `case_N_…` are the cases of `docs/spec/protozero.md` §16.
 
 mod a_stream_in_pieces_is_the_same_stream;
 mod an_index_finds_what_a_scan_finds;
@@ -12,7 +12,7 @@ mod varints_are_read_back;
 
 use esatto_protozero::{Field, Fields};
 
-/// The only field of a message.
+/// Returns the only field of a message.
 fn only(message: &[u8]) -> Field<'_> {
     let mut fields = Fields::new(message);
     let field = fields.next().expect("a field");
@@ -20,7 +20,7 @@ fn only(message: &[u8]) -> Field<'_> {
     field
 }
 
-/// Bytes from hexadecimal digits; spaces do not matter.
+/// Decodes hexadecimal digits. Spaces do not matter.
 fn hex(digits: &str) -> Vec<u8> {
     let digits: Vec<u8> = digits.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()

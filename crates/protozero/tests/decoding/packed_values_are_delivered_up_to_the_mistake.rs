@@ -10,7 +10,7 @@ fn case_47_packed_varints() {
     assert_eq!(numbers.by_ref().collect::<Vec<_>>(), [42, 255, 0, -1]);
     assert!(!numbers.is_malformed());
 
-    // Upstream's iterators leave repeated `sint`s as they come; here they are numbers.
+    // Upstream's iterators return repeated `sint`s undecoded. Here they are numbers.
     let message = hex("1A 03 01 02 03");
     assert_eq!(SampleDecoder::decode(&message).offsets().collect::<Vec<_>>(), [-1, 1, -2]);
 }
@@ -43,7 +43,7 @@ fn case_49_an_empty_packed_field() {
     let decoder = SampleDecoder::decode(&message);
     let mut numbers = decoder.numbers();
     assert_eq!((numbers.next(), numbers.is_malformed()), (None, false));
-    // There is no `has`: who needs to tell an empty field from none looks at the fields.
+    // There is no `has`: to distinguish an empty field from a missing one, read the fields.
     assert!(decoder.fields().first(2).is_some());
 }
 
@@ -60,7 +60,8 @@ fn case_50_a_packed_varint_that_is_cut_off_or_overlong() {
 
 #[test]
 fn case_51_unpacked_values_of_a_packed_field_are_read_too() {
-    // Upstream's packed iterator would be empty. Protobuf asks parsers to take both, and both mixed.
+    // Upstream's packed iterator would be empty. Protobuf requires that parsers accept both, also
+    // mixed.
     let message = hex("1001 1002");
     assert_eq!(SampleDecoder::decode(&message).numbers().collect::<Vec<_>>(), [1, 2]);
     let message = hex("1001 12020203 0809 1200 1004 120105");

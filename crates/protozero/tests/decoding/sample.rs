@@ -1,4 +1,4 @@
-//! A message with fields of all sorts, declared as generated code does it.
+//! Message with fields of all kinds, declared as in generated code.
 
 use esatto_protozero as pz;
 
@@ -72,12 +72,12 @@ impl<'a, I: pz::Lookup> SampleReader<'a, I> {
         self.0.last::<pz::kind::Double>(16_777_215)
     }
 
-    /// A oneof of fields with a slot.
+    /// Oneof of fields with a slot.
     pub(crate) fn choice(&self) -> Option<pz::Field<'a>> {
         self.0.last_of(&[1, 6, 100])
     }
 
-    /// One with a field that has none.
+    /// Oneof with a field without a slot.
     pub(crate) fn far_choice(&self) -> Option<pz::Field<'a>> {
         self.0.last_of(&[1, 16_777_215])
     }

@@ -1,5 +1,6 @@
-//! Random messages against a model that knows no tricks: it reserves four bytes for each length, and at the end of the message takes three of
-//! them back where the rules allow it (`docs/spec/protozero.md` §4). Bytes, where buffers end and which lengths come later must agree.
+//! Random messages compared with a simple model. It reserves four bytes for each length, and takes
+//! three of them back at the end of the message if the rules allow it (`docs/spec/protozero.md`
+//! §4). The bytes, the ends of buffers and the deferred lengths must agree.
 
 use esatto_protozero::{HeapBuffer, Message, ScatteredBuffer, ScatteredWriter, SliceBuffer, kind, wire};
 use proptest::prelude::*;
@@ -23,7 +24,7 @@ pub(crate) enum Op {
 pub(crate) fn ops() -> impl Strategy<Value = Vec<Op>> {
     let id = prop_oneof![4 => 1..16u32, 2 => 16..2048u32, 1 => 2048..(1u32 << 29)];
     let number = prop_oneof![0..200u64, any::<u64>(), (0..64u32).prop_map(|bit| 1 << bit)];
-    // Lengths around the limit of one byte, or small ones that add up to it.
+    // Lengths around the limit of one byte, or small lengths that add up to it.
     let bytes = || {
         let len = prop_oneof![6 => 0..40usize, 2 => 100..140usize, 1 => 140..600usize];
         len.prop_map(|len| (0..len).map(|i| i as u8 | 1).collect::<Vec<u8>>())
@@ -64,7 +65,7 @@ pub(crate) fn write(message: &mut Message<'_>, ops: &[Op]) {
     }
 }
 
-/// The model.
+/// Model of the writer.
 struct Model {
     chunks: Vec<Vec<u8>>,
     size: usize,
@@ -160,7 +161,7 @@ impl Model {
         let size = self.written - start;
         let is_last = chunk == self.chunks.len() - 1;
         let content = &mut self.chunks[chunk];
-        // All of it in one piece, and short.
+        // All in one piece, and short.
         if size <= 127 && is_last && content.len() == offset + 4 + size {
             content.splice(offset..offset + 4, [size as u8]);
             self.written -= 3;
@@ -207,14 +208,15 @@ proptest! {
         let mut slice = SliceBuffer::new(&mut large);
         messages.iter().for_each(|ops| write(&mut slice.message(), ops));
         prop_assert_eq!(slice.as_slice(), &expected[..]);
-        // A heap buffer that has to grow inside a message cannot take lengths back; one that is large enough does.
+        // A heap buffer that grows inside a message cannot shorten lengths. A buffer that is large
+        // enough can.
         let mut buffer = HeapBuffer::from(Vec::with_capacity(expected.len() + 100));
         messages.iter().for_each(|ops| write(&mut buffer.message(), ops));
         prop_assert_eq!(buffer.as_slice(), &expected[..]);
     }
 
     #[test]
-    fn growing_buffers_say_the_same(messages in prop::collection::vec(ops(), 1..4)) {
+    fn growing_buffers_encode_the_same_message(messages in prop::collection::vec(ops(), 1..4)) {
         let (mut heap, mut scattered) = (HeapBuffer::new(), ScatteredBuffer::with_slices(16, 64));
         let mut model = Model::new(usize::MAX);
         for ops in &messages {
@@ -229,7 +231,7 @@ proptest! {
     }
 }
 
-/// `bytes`, which say `ops`, with the lengths of nested messages in their shortest form.
+/// Returns `bytes`, which encode `ops`, with the lengths of nested messages in their shortest form.
 pub(crate) fn shortest(ops: &[Op], bytes: &mut &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for op in ops {

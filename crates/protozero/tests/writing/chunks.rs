@@ -1,11 +1,11 @@
-//! A delegate that hands out chunks of one size and keeps all that happens.
+//! Delegate that provides chunks of one size and records all calls.
 
 use esatto_protozero::{Delegate, Filled};
 
 #[derive(Debug)]
 pub(crate) struct Chunks {
     pub(crate) size: usize,
-    /// The filled part of every chunk, with lengths as they were when it was released.
+    /// The filled part of every chunk, with the lengths at its release.
     pub(crate) raw: Vec<Vec<u8>>,
     pub(crate) filled: Vec<Filled>,
     /// Chunk, offset and value of every length that came later, in the order they were announced.
@@ -17,7 +17,7 @@ impl Chunks {
         Self { size, raw: Vec::new(), filled: Vec::new(), lengths: Vec::new() }
     }
 
-    /// The chunks with all lengths filled in.
+    /// Returns the chunks with all lengths filled in.
     pub(crate) fn patched(&self) -> Vec<Vec<u8>> {
         let mut chunks = self.raw.clone();
         for &(chunk, offset, value) in &self.lengths {
@@ -27,7 +27,7 @@ impl Chunks {
         chunks
     }
 
-    /// All bytes in one.
+    /// Returns all bytes in one vector.
     pub(crate) fn stitched(&self) -> Vec<u8> {
         self.patched().concat()
     }
@@ -38,7 +38,7 @@ impl Delegate for Chunks {
 
     fn acquire(&mut self, min_len: usize) -> Option<Vec<u8>> {
         assert!(min_len <= self.size, "chunks are at least as large as what is asked for at once");
-        // What lies in fresh memory must not matter.
+        // The content of new memory must not matter.
         Some(vec![0xee; self.size])
     }
 

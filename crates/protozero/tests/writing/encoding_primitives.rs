@@ -18,7 +18,7 @@ fn case_01_tags_of_every_wire_type() {
         (0x4000, [0x20000, 0x20001, 0x20002, 0x20005]),
     ] {
         assert_eq!(types.map(|wire_type| tag(field, wire_type)), tags);
-        // As a message writes them, whichever path it takes: large buffers, and the end of small ones.
+        // As a message writes them, on both paths: large buffers, and the end of small ones.
         for size in [9, 1000] {
             let mut writer = ScatteredWriter::new(Chunks::of(size));
             let mut message = writer.message();

@@ -1,4 +1,4 @@
-//! §16, cases 23 to 30: a guard ends its message, once, when it goes.
+//! §16, cases 23 to 30: a guard ends its message once, when it is dropped.
 
 use esatto_protozero::{Fields, HeapBuffer, Message, ScatteredWriter};
 
@@ -13,7 +13,7 @@ fn case_23_a_guard_that_goes_out_of_scope_fills_in_the_length() {
         nested.bytes(2, b"crosses the chunk");
     }
     let chunks = writer.into_delegate();
-    // As it was released it had no length; `patched` looks at the zeros.
+    // At its release it had no length. `patched` checks the zeros.
     assert_eq!(chunks.raw[0][1..5], [0; 4]);
     assert_eq!(chunks.patched()[0][1..5], [0x93, 0x80, 0x80, 0x00]);
 }
@@ -26,7 +26,7 @@ fn case_24_assigning_over_a_guard_ends_the_message_it_held() {
     guard.varint(1, 1);
     let mut other = two.begin(1);
     other.varint(2, 2);
-    // The length of the message in `one` is filled in here, that in `two` when `guard` goes.
+    // The length of the message in `one` is filled in here, that in `two` when `guard` is dropped.
     guard = other;
     guard.varint(3, 3);
     drop(guard);
@@ -48,7 +48,8 @@ fn case_25_a_place_for_a_guard_may_be_empty_first() {
     assert_eq!(buffer.as_slice(), b"\x0a\x02\x08\x01");
 }
 
-/// Two guards of one message cannot be made (see the documentation of the crate); one moved elsewhere ends nothing.
+/// Two guards of one message cannot be made (see the documentation of the crate). Moving a guard
+/// ends nothing.
 #[test]
 fn case_26_moving_a_guard_does_not_end_its_message() {
     let mut buffer = HeapBuffer::with_capacity(64);
@@ -79,7 +80,8 @@ fn case_27_a_message_that_was_ended_leaves_no_guard() {
     assert_eq!(buffer.as_slice(), b"\x0a\x02\x08\x01\x10\x02");
 }
 
-/// A buffer cannot be reset under an open message (see the documentation of the crate); one that was leaked is void.
+/// A buffer cannot be reset while a message is open (see the documentation of the crate). A leaked
+/// message is void.
 #[test]
 fn case_28_a_leaked_message_does_not_survive_a_reset() {
     let mut buffer = HeapBuffer::with_capacity(64);
@@ -114,7 +116,7 @@ fn case_30_any_number_of_messages_may_be_open() {
         for level in 0..depth {
             let mut fields = Fields::new(bytes);
             bytes = fields.next().unwrap().as_bytes();
-            // Written when all deeper ones had ended.
+            // Written after all deeper messages had ended.
             assert_eq!(fields.next().unwrap().as_u64(), level);
         }
         assert_eq!(buffer.dropped(), 0);

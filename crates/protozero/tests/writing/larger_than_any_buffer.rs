@@ -74,7 +74,7 @@ fn a_message_that_is_one_byte_too_long_is_void() {
     writer.message().varint(1, 1);
     assert_eq!(writer.dropped(), 1);
 
-    // In one piece, too.
+    // Also in one piece.
     let mut buffer = HeapBuffer::with_capacity(MAX_MESSAGE_LENGTH + 100);
     let block = vec![0; (MAX_MESSAGE_LENGTH + 1) / 4];
     let mut root = buffer.message();

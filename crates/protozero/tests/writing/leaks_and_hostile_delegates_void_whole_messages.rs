@@ -1,5 +1,6 @@
-//! Random messages into delegates that have no memory, give too little, lie about it or panic, with guards leaked anywhere: a message is
-//! there, or is not. Buffers are inline arrays, which move whenever the writer is careless.
+//! Random messages into delegates that have no memory, give too little, lie about it or panic, with
+//! guards leaked anywhere. A message is whole or missing. Buffers are inline arrays, which move if
+//! the writer is careless.
 
 use core::panic::AssertUnwindSafe;
 use std::panic::{catch_unwind, resume_unwind};
@@ -11,7 +12,7 @@ use proptest::prelude::*;
 
 use crate::any_message_into_any_buffers::{Op, ops, shortest, write};
 
-/// A message, and what becomes of its guards.
+/// Message, and the treatment of its guards.
 #[derive(Clone, Debug)]
 struct Plan {
     ops: Vec<Op>,
@@ -21,7 +22,7 @@ struct Plan {
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
-    // Chains without anything between lengths, up to and beyond the depth at which slots are elsewhere.
+    // Chains with nothing between lengths, up to and beyond the depth at which slots are elsewhere.
     let depth = prop_oneof![4 => Just(0usize), 2 => 1..6usize, 1 => 12..20usize];
     let leaks = prop_oneof![2 => Just(vec![]), 2 => prop::collection::vec(0..24usize, 1..4)];
     (ops(), depth, leaks, prop::bool::weighted(0.1)).prop_map(|(ops, depth, leaks, leak_root)| {
@@ -31,7 +32,7 @@ fn plan() -> impl Strategy<Value = Plan> {
 }
 
 impl Plan {
-    /// Writes it; true if a guard was leaked.
+    /// Writes the message. Returns true if a guard was leaked.
     fn write(&self, mut root: Message<'_>) -> bool {
         let mut begun = 0;
         let leaked = self.nested(&mut root, &self.ops, &mut begun);
@@ -63,7 +64,7 @@ impl Plan {
 
 const LARGEST: usize = 64;
 
-/// Memory inside of the value, of which `len` bytes are shown, or something else each time.
+/// Memory inside of the value. It shows `len` bytes, or a different number each time.
 struct Buffer {
     bytes: [u8; LARGEST],
     len: usize,
@@ -84,32 +85,32 @@ impl AsMut<[u8]> for Buffer {
     }
 }
 
-/// Panics, unless that would be the end of the process, and without a word.
+/// Panics without a message, unless that would end the process.
 fn panic_silently() {
     if !std::thread::panicking() {
         resume_unwind(Box::new("on purpose"));
     }
 }
 
-/// What a delegate does wrong.
+/// Faults of a delegate.
 #[derive(Clone, Debug, Default)]
 struct Faults {
     lies: bool,
-    /// It panics in these of its calls.
+    /// Calls in which it panics.
     panics: Vec<usize>,
 }
 
 #[derive(Debug)]
 struct Hostile {
-    /// Lengths of the buffers it hands out, again and again; `None` if it has none.
+    /// Lengths of the buffers that it provides in turn; `None` if it has none.
     lens: Vec<Option<usize>>,
     faults: Faults,
     acquired: usize,
     calls: usize,
-    /// Whole content and where in it the unfinished message begins.
+    /// Whole content, and the offset of the unfinished message in it.
     content: Vec<u8>,
     unfinished: Option<usize>,
-    /// Where in `content` lengths belong, and whether they are still missing.
+    /// Offsets of lengths in `content`, and which of them are missing.
     lengths: Vec<(usize, bool)>,
     /// Offsets in the buffer that is released next.
     announced: Vec<usize>,
@@ -192,13 +193,13 @@ impl Delegate for Hostile {
         if self.is_honest() {
             let begin = self.unfinished.take().expect("something is unfinished");
             self.content.truncate(begin);
-            // Nobody will ask for them.
+            // They will never be needed.
             self.lengths.iter_mut().filter(|(offset, _)| *offset >= begin).for_each(|length| length.1 = false);
         }
     }
 }
 
-/// Whether `bytes` are these messages, one behind the other.
+/// Checks that `bytes` are these messages, one after the other.
 fn check(mut bytes: &[u8], messages: &[&Plan]) {
     for plan in messages {
         let mut one = HeapBuffer::with_capacity(1 << 16);
@@ -208,7 +209,7 @@ fn check(mut bytes: &[u8], messages: &[&Plan]) {
     assert!(bytes.is_empty(), "{} bytes too many", bytes.len());
 }
 
-/// The same at another address.
+/// Moves a value to another address.
 fn moved<T>(value: T) -> Box<T> {
     Box::new(value)
 }
@@ -233,7 +234,7 @@ proptest! {
             if dropped == 0 {
                 whole.push(plan);
             }
-            // Elsewhere in memory.
+            // The writer is moved in memory.
             writer = moved(*writer);
             if *flush {
                 writer.flush();
@@ -287,7 +288,7 @@ proptest! {
             let panicked = catch_unwind(AssertUnwindSafe(|| {
                 let mut root = writer.message();
                 if *catch_inside {
-                    // The guards around go on.
+                    // The outer guards continue.
                     let mut nested = root.begin(1);
                     let panicked = catch_unwind(AssertUnwindSafe(|| plan.write(nested.begin(1))));
                     write(&mut nested, &plan.ops);

@@ -1,4 +1,5 @@
-//! What the writers promise (`docs/spec/protozero.md` §§1-7); cases of its §16 are named after their number.
+//! Tests of writing (`docs/spec/protozero.md` §§1-7). Cases of its §16 are named after their
+//! number.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! §16, cases 11 to 22: nested messages, their lengths and when these are short.
+//! §16, cases 11 to 22: nested messages, and the conditions for short lengths.
 
 use esatto_protozero::{Fields, HeapBuffer, Message, ScatteredWriter};
 
@@ -21,15 +21,15 @@ fn case_11_short_lengths_take_one_byte() {
 }
 
 #[test]
-fn case_12_lengths_of_four_bytes_say_the_same() {
-    // As writers that never compact write it.
+fn case_12_lengths_of_four_bytes_mean_the_same() {
+    // The bytes of writers that never compact.
     let wide = b"\x08\x01\x82\x08\x82\x80\x80\x00\x10\x02\x8a\x08\x82\x80\x80\x00\x20\x02\x28\x03";
     assert_eq!(wide.len(), 20);
     let mut buffer = HeapBuffer::new();
     write_case_11(buffer.message());
     let fields = |bytes| Fields::new(bytes).map(|field| (field.id, field.value)).collect::<Vec<_>>();
     assert_eq!(fields(wide), fields(buffer.as_slice()));
-    // Where a message crosses, this writer writes four bytes, too.
+    // If a message crosses chunks, this writer also writes four bytes.
     let mut writer = ScatteredWriter::new(Chunks::of(9));
     writer.message().begin(128).bytes(1, b"12");
     assert_eq!(writer.into_delegate().stitched(), b"\x82\x08\x84\x80\x80\x00\x0a\x0212");
@@ -97,7 +97,7 @@ fn nest(message: &mut Message<'_>, depth: usize, leaf: u64) {
     }
 }
 
-/// The length of every level.
+/// Returns the length of every level.
 fn unnest(mut bytes: &[u8], depth: usize) -> (Vec<usize>, &[u8]) {
     let mut lengths = Vec::new();
     for _ in 0..depth {
@@ -130,7 +130,8 @@ fn case_17_a_thousand_empty_levels_are_compact_inside() {
     // Two bytes per level as long as the content of a level is short.
     let inner: Vec<usize> = lengths.iter().rev().take(64).copied().collect();
     assert_eq!(inner, (0..64).map(|level| 2 * level).collect::<Vec<_>>());
-    // The first level whose content is long, in which the next one has a tag and a length of four bytes.
+    // The first level whose content is long, in which the next one has a tag and a length of four
+    // bytes.
     assert_eq!(lengths[1000 - 65], 1 + 1 + 126);
     assert_eq!(lengths[1000 - 66], 1 + 4 + 128);
 }
@@ -166,7 +167,7 @@ fn case_19_content_that_crosses_has_a_length_of_four_bytes() {
 
 #[test]
 fn case_20_127_bytes_are_short_and_128_are_not() {
-    // Twice: when nothing is known of the size, and when the last one was long.
+    // Twice: when nothing is known about the size, and when the last message was long.
     for _ in 0..2 {
         let mut buffer = HeapBuffer::with_capacity(1000);
         for guess in [0, 300] {
@@ -196,7 +197,8 @@ fn case_21_a_parent_counts_the_short_length_of_its_child() {
     assert_eq!(buffer.as_slice(), b"\x0a\x04\x12\x02\x18\x03");
 }
 
-/// The compiler's part is in the documentation of the crate: a message that ended cannot be written, for it was dropped.
+/// The documentation of the crate shows the compile errors: a message that ended cannot be written,
+/// because it was dropped.
 #[test]
 fn case_22_a_message_that_ended_is_gone() {
     let mut buffer = HeapBuffer::new();

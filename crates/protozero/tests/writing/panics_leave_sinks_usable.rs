@@ -1,4 +1,4 @@
-//! A panic in a message or in a delegate leaves sinks usable; what it leaves unfinished is void.
+//! A panic in a message or in a delegate leaves sinks usable. Unfinished messages are void.
 
 use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
@@ -21,7 +21,7 @@ fn a_panic_in_a_message_leaves_the_buffer_usable() {
     assert_eq!(buffer.as_slice(), b"\x08\x01\x12\x02\x18\x03\x20\x04");
 }
 
-/// Panics when the second buffer is asked for.
+/// Delegate that panics when the second buffer is requested.
 struct Panics(usize);
 
 impl Delegate for Panics {

@@ -1,4 +1,4 @@
-//! §16, cases 31 to 37: what buffers hold.
+//! §16, cases 31 to 37: the content of buffers.
 
 use core::mem::MaybeUninit;
 
@@ -28,7 +28,7 @@ fn case_32_a_reservation_is_contiguous() {
     let mut writer = ScatteredWriter::new(Chunks::of(8));
     let mut root = writer.message();
     root.raw(b"123456");
-    // The tag is the seventh byte; the length does not fit behind it.
+    // The tag is the seventh byte, so the length does not fit after it.
     let mut nested = root.begin(1);
     nested.raw(b"abcdef");
     drop(nested);
@@ -42,7 +42,8 @@ fn case_32_a_reservation_is_contiguous() {
 #[test]
 fn case_33_taking_a_length_back_moves_the_content() {
     let mut buffer = HeapBuffer::with_capacity(1000);
-    // After a long message the next one has four bytes for its length at first. All sizes, as blocks are moved.
+    // After a long message, the next one begins with four bytes for its length. All sizes, because
+    // content moves in blocks.
     for size in 0..=127 {
         buffer.clear();
         buffer.message().begin(1).raw(&[0; 200]);
@@ -87,7 +88,8 @@ fn case_35_slices_are_stitched_without_gaps() {
         buffer.message().bytes(1, &payload);
         append_to(&mut expected, |mut m| m.bytes(1, &payload));
         if round % 2 == 0 {
-            // Unused tails in the middle: the length does not fit behind the tag, or somebody looked.
+            // Unused tails in the middle: the length does not fit after the tag, or the content was
+            // read.
             buffer.message().begin(2).begin(3);
             expected.extend_from_slice(b"\x12\x02\x1a\x00");
         }
@@ -99,7 +101,7 @@ fn case_35_slices_are_stitched_without_gaps() {
     let fields =
         |bytes| esatto_protozero::Fields::new(bytes).map(|field| field.as_bytes().to_vec()).collect::<Vec<_>>();
     for (found, expected) in fields(&found).iter().zip(&fields(&expected)) {
-        // Lengths of empty messages may take four bytes where they crossed.
+        // Lengths of empty messages may take four bytes if the messages crossed slices.
         assert!(found == expected || found == b"\x1a\x80\x80\x80\x00", "{found:?}");
     }
     assert_eq!(fields(&found).len(), fields(&expected).len());
