@@ -1,5 +1,5 @@
-//! Memory whose pages go away while it is mapped: whoever reads it gets an error, and the process
-//! goes on.
+//! Memory whose pages are taken away while it is mapped. A read returns an error, and the process
+//! continues.
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -17,7 +17,7 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 const SIZE: u64 = 64 << 10;
 const HEADER: ChunkHeader = ChunkHeader { chunk_id: 7, writer_id: 3, packets: Packets(1) };
 
-/// A memfd that was adopted without a look, and a complete chunk in each of its pages.
+/// Memfd that was mapped without checks, with a complete chunk in each of its pages.
 struct Victim {
     fd: OwnedFd,
     service: ServiceRegion,
@@ -50,7 +50,7 @@ impl Victim {
 }
 
 #[test]
-fn taking_a_chunk_ends_in_an_error() {
+fn taking_a_chunk_of_lost_memory_is_an_error() {
     let (victim, other) = (Victim::new(), Victim::new());
     let before = faults::survived();
     assert_eq!(victim.take(0), Ok(()));
@@ -58,17 +58,17 @@ fn taking_a_chunk_ends_in_an_error() {
     assert!(victim.take(1).is_err());
     assert!(victim.region.is_lost());
     assert!(faults::survived() > before);
-    // Again and again.
+    // Each further attempt fails too.
     for page in 0..16 {
         assert!(victim.take(page).is_err());
     }
-    // That of others is as it was.
+    // Other memory is unchanged.
     assert!(!other.region.is_lost());
     assert_eq!(other.take(1), Ok(()));
 }
 
 #[test]
-fn a_fault_within_a_copy_ends_in_an_error() {
+fn a_fault_within_a_copy_is_an_error() {
     let victim = Victim::new();
     let mut out = Vec::new();
     let appended = victim.service.take_chunk_with(1, 0, |_, payload: HeldPayload<'_>| {
@@ -84,7 +84,7 @@ fn a_fault_within_a_copy_ends_in_an_error() {
         payload.copy_to(&mut out)
     });
     assert_eq!(copied, Ok(Err(Lost)));
-    // The chunk that was held goes nowhere, and nothing more is found.
+    // The chunk that was held is lost, and nothing more is found.
     assert_eq!(
         victim.service.take_chunk(2, 0, &mut Vec::new()).unwrap_err(),
         Skip::NoSuchChunk { chunk: 0, chunks: 0 }
@@ -92,7 +92,7 @@ fn a_fault_within_a_copy_ends_in_an_error() {
 }
 
 #[test]
-fn scraping_ends() {
+fn scraping_of_lost_memory_finds_nothing() {
     let victim = Victim::new();
     let mut found = 0;
     victim.service.scrape(
@@ -119,20 +119,20 @@ fn a_lost_mapping_is_unmapped_and_the_next_one_is_whole() {
     }
 }
 
-/// What is not in a mapping of ours ends the process as it always did.
+/// A fault outside of the mapped regions ends the process, as without the handler.
 #[test]
 fn faults_elsewhere_are_passed_on() {
     if std::env::var_os("ESATTO_FAULT_ELSEWHERE").is_some() {
         let victim = Victim::new();
-        // A second mapping, which is on no list.
+        // A second mapping, which is not in the list.
         let (size, access) = (SIZE as usize, libc::PROT_READ);
-        // SAFETY: a new mapping touches no memory of ours.
+        // SAFETY: a new mapping changes no memory of this process.
         let other = unsafe {
             libc::mmap(std::ptr::null_mut(), size, access, libc::MAP_SHARED, victim.fd.as_raw_fd(), 0).cast::<u8>()
         };
         assert_ne!(other.addr(), usize::MAX);
         victim.truncate();
-        // SAFETY: it is mapped; that the access faults is what is asked for.
+        // SAFETY: it is mapped; the test wants the access to fault.
         let byte = unsafe { other.read_volatile() };
         unreachable!("read {byte}");
     }

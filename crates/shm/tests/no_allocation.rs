@@ -1,4 +1,4 @@
-//! Between chunk boundaries a writer does not allocate, lock or call the kernel: the first is counted here.
+//! Counts allocations: between chunk boundaries a writer does not allocate.
 
 #![cfg(not(esatto_loom))]
 
@@ -16,7 +16,7 @@ thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: hands everything on to the system's allocator.
+// SAFETY: passes all calls on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
@@ -61,7 +61,7 @@ fn packets_within_a_chunk_do_not_allocate() {
 }
 
 #[test]
-fn values_told_later_in_their_chunk_allocate_for_the_first_time_only() {
+fn deferred_values_in_their_chunk_allocate_only_once() {
     let region = Arc::new(PrivateRegion::new(65536));
     let page_size = PageSize::new(32768).unwrap();
     let arbiter = Arbiter::new(region, page_size, Arc::new(())).unwrap();
@@ -90,13 +90,13 @@ fn dropping_does_not_allocate() {
 }
 
 #[test]
-fn chunks_over_and_over_allocate_for_their_requests_only() {
+fn reused_chunks_allocate_only_for_their_requests() {
     let region = Arc::new(PrivateRegion::new(8192));
     let arbiter = Arbiter::new(region, PageSize::DEFAULT, Arc::new(())).unwrap();
     let mut writer = arbiter.create_writer(1, ExhaustedPolicy::Drop);
     event(&mut writer, 0);
     while arbiter.poll_outgoing().is_some() {}
-    // Flushing nothing and dropping whole periods stay free; a chunk costs its entry in the request.
+    // A flush without content is free. A chunk costs its entry in the request.
     assert_eq!(allocations(|| writer.flush()), 1);
     assert_eq!(allocations(|| writer.flush()), 0);
 }

@@ -1,5 +1,5 @@
-//! A length becomes known when its chunk is full but not sent yet: the producer writes it into the chunk, which it kept in BeingWritten
-//! for that (§11), and only then completes it.
+//! A length becomes known when its chunk is full but not sent yet. The producer has kept the chunk
+//! in BeingWritten for that (§11), writes the length into it, and then completes it.
 
 use esatto_shm::{
     Chunk, Region,
@@ -11,7 +11,8 @@ use loom::thread;
 
 use crate::{SharedSmb, announce_count, check, service, smb, write_fragment};
 
-/// A chunk with a finished fragment and one whose third byte is a length to be patched.
+/// Makes a chunk with a finished fragment, and a fragment whose third byte is a length to be
+/// patched.
 fn with_open_length(smb: &SharedSmb) -> Chunk<BeingWritten> {
     smb.try_partition(0, PageLayout::Div1);
     let chunk = smb.acquire_for_writing(0, 0, ChunkHeader { chunk_id: 9, writer_id: 5, packets: Packets(0) }).unwrap();
@@ -24,9 +25,9 @@ fn with_open_length(smb: &SharedSmb) -> Chunk<BeingWritten> {
     chunk
 }
 
-/// As `Pending` does for whoever tells the length, under the arbiter's lock.
+/// Patches the chunk as `CommitQueue` does, under the arbiter's lock.
 fn patch(smb: &SharedSmb, chunk: Chunk<BeingWritten>) {
-    // SAFETY: the chunk is ours.
+    // SAFETY: this thread owns the chunk.
     unsafe { smb.region().write_from(chunk.payload_offset() + 3, &[0x85]) };
     announce(smb.packets_field(&chunk), Packets::new(2, ChunkFlags::LAST_CONTINUES));
     smb.complete(chunk).unwrap();
@@ -51,7 +52,8 @@ pub(crate) fn are_in_the_chunk_that_is_taken() {
     });
 }
 
-/// A scrape meets such chunks in BeingWritten, with or without their length: it takes what was finished before.
+/// A scrape finds such chunks in BeingWritten, with or without their length, and takes the
+/// fragments that were finished before.
 pub(crate) fn are_not_scraped_half_done() {
     check(3, || {
         let smb = smb(PageLayout::Div1);

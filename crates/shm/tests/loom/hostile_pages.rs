@@ -1,4 +1,5 @@
-//! The producer changes the page word while the service holds a chunk of it (§18, §19): the service gives up on the chunk.
+//! The producer changes the page word while the service holds a chunk of it (§18, §19): the service
+//! gives up on the chunk.
 
 use esatto_shm::{
     Region, Skip,
@@ -7,12 +8,13 @@ use esatto_shm::{
 };
 use loom::thread;
 
-// Swaps, not stores: loom does not order a store that nothing else orders among the exchanges, and then shows words that no machine shows.
+// Swaps, not stores: loom does not order a store among exchanges if nothing else does, and then
+// shows words that no machine shows.
 
 use crate::{check, fill, service, smb, take_filled};
 
-/// States that a producer may put there behind the service's back: another layout, another state, none at all, a layout that does
-/// not exist.
+/// Words that a producer may store without the service's knowledge: another layout, another state,
+/// none at all, a layout that does not exist.
 const WORDS: [u32; 6] = [0x2000_0006, 0x1000_0001, 0x1000_0000, 0, 0x6000_0002, 0xffff_ffff];
 
 pub(crate) fn are_left_as_the_producer_made_them() {
@@ -37,8 +39,8 @@ pub(crate) fn are_left_as_the_producer_made_them() {
     }
 }
 
-/// The page gets another layout with a complete chunk, so that what the service was told names another chunk than it finds. What it does
-/// with that one leaves the other alone.
+/// The page gets another layout with a complete chunk, so that the committed numbers name another
+/// chunk. The service's work on that chunk does not change its neighbour.
 pub(crate) fn do_not_harm_the_neighbour() {
     check(3, || {
         let both = 0x2000_000f;
@@ -48,11 +50,11 @@ pub(crate) fn do_not_harm_the_neighbour() {
             let smb = smb.clone();
             thread::spawn(move || smb.region().atomic_u32(0).swap(both, Ordering::Release))
         };
-        // A copy of its own data, or of what it made of them.
+        // A copy of the producer's data, before or after its change.
         let taken = take_filled(&service(&smb), 0);
         assert_eq!(taken, Some((1, 0)));
         producer.join().unwrap();
-        // Chunk 0 of the new layout was taken, or chunk 0 of the old one; chunk 1 is as it was.
+        // Chunk 0 of the new layout was taken, or chunk 0 of the old one; chunk 1 is unchanged.
         let word = smb.page_word(0).0;
         assert!(word == both || word == 0x2000_000c, "{word:#x}");
     });

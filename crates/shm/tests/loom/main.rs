@@ -1,18 +1,19 @@
-//! Models of the shared memory under loom: one property each, in the module of those that take part.
+//! Models of the shared memory under loom. Each has one property, in the module of its
+//! participants.
 //!
 //! ```text
 //! RUSTFLAGS="--cfg esatto_loom" cargo test -p esatto-shm --test loom --release
 //! ```
 //!
-//! The models have two or three threads of a handful of atomic operations each. Preemption bound: 3 for two threads, 2 for three
-//! (`LOOM_MAX_PREEMPTIONS` overrides it, as `cargo xtask soak loom` does); more only repeat interleavings of independent
-//! steps.
+//! The models have two or three threads with a few atomic operations each. The preemption bound is
+//! 3 for two threads and 2 for three (`LOOM_MAX_PREEMPTIONS` overrides it, as `cargo xtask soak
+//! loom` does). A higher bound only repeats interleavings of independent steps.
 //!
-//! Which ordering each model holds up is not said here but tested: see [`orderings`].
+//! Tests show which ordering each model needs: see [`orderings`].
 //!
-//! What loom cannot show: it never lets a load see a store that was not executed yet, so it does not reorder the copy of a chunk's
-//! payload behind the exchange that frees it. The release of that exchange forbids it; what the models see it needed for is the
-//! cleared header.
+//! Loom has a limit: it never lets a load see a store that was not executed yet. So it does not
+//! move the copy of a chunk's payload after the exchange that frees the chunk. The release of that
+//! exchange forbids this. In the models, the release is needed for the cleared header.
 
 #![cfg(esatto_loom)]
 
@@ -35,7 +36,7 @@ use esatto_shm::{
 /// Names models, runs each as a test and keeps the list for [`orderings`].
 macro_rules! models {
     ($($module:ident::$name:ident),* $(,)?) => {
-        /// Every model and its name.
+        /// Models with their names.
         const MODELS: &[(&str, fn())] = &[$((concat!(stringify!($module), "::", stringify!($name)), $module::$name)),*];
 
         mod models {
@@ -78,7 +79,8 @@ fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-/// One page, for chunks of `layout` (and Div1, whose only chunk begins as the first of any other).
+/// Makes one page for chunks of `layout` (and Div1, whose only chunk begins where the first chunk
+/// of any layout does).
 fn smb(layout: PageLayout) -> SharedSmb {
     let region = Arc::new(LoomRegion::new(1, PageSize::DEFAULT, layout));
     Arc::new(Smb::new(region, PageSize::DEFAULT).unwrap())
@@ -92,18 +94,19 @@ fn header(writer_id: u16, chunk_id: u32, count: u16) -> ChunkHeader {
     ChunkHeader { chunk_id, writer_id, packets: Packets::new(count, ChunkFlags::NONE) }
 }
 
-/// Puts a fragment of one byte at `at` of the payload.
+/// Writes a fragment of one byte at `at` of the payload.
 fn write_fragment(smb: &SharedSmb, chunk: &Chunk<BeingWritten>, at: usize, byte: u8) {
-    // SAFETY: the chunk is ours.
+    // SAFETY: this thread owns the chunk.
     unsafe { smb.region().write_from(chunk.payload_offset() + at, &[1, byte]) };
 }
 
-/// As writers do.
+/// Announces a count, as writers do.
 fn announce_count(smb: &SharedSmb, chunk: &Chunk<BeingWritten>, count: u16) {
     announce(smb.packets_field(chunk), Packets::new(count, ChunkFlags::NONE));
 }
 
-/// Acquires a chunk, puts one fragment into it that names the writer, and completes it. None if there is no free one.
+/// Acquires a chunk, writes one fragment that names the writer, and completes it. Returns `None` if
+/// no chunk is free.
 fn fill(smb: &SharedSmb, layout: PageLayout, writer_id: u16, chunk_id: u32) -> Option<()> {
     smb.try_partition(0, layout);
     let acquire = |index| smb.acquire_for_writing(0, index, header(writer_id, chunk_id, 1)).ok();
@@ -113,12 +116,12 @@ fn fill(smb: &SharedSmb, layout: PageLayout, writer_id: u16, chunk_id: u32) -> O
     Some(())
 }
 
-/// The content of the fragment that [`fill`] writes.
+/// Content of the fragment that [`fill`] writes.
 fn mark(writer_id: u16, chunk_id: u32) -> u8 {
     0xa0 | (writer_id as u8) << 2 | chunk_id as u8
 }
 
-/// Takes a chunk that [`fill`] filled; whose it was, and its number.
+/// Takes a chunk that [`fill`] filled. Returns its writer and its number.
 fn take_filled(service: &ServiceRegion, index: u32) -> Option<(u16, u32)> {
     let mut payload = Vec::new();
     let info = service.take_chunk(0, index, &mut payload).ok()?;

@@ -1,4 +1,4 @@
-//! A writer and the service.
+//! Models of a writer and the service.
 
 use esatto_shm::abi::{PageLayout, PageWord};
 use loom::thread;
@@ -20,16 +20,16 @@ pub(crate) fn hand_over_publishes_the_payload() {
     });
 }
 
-/// Who gives a complete chunk back.
+/// Side that frees a complete chunk.
 #[derive(Clone, Copy)]
 enum Freeing {
     Service,
-    /// With emulation (§17): some thread of the producer, while another one looks for a chunk.
+    /// With emulation (§17): a thread of the producer, while another one searches for a chunk.
     Producer,
 }
 
-/// A chunk is freed by one thread and acquired by the other as soon as it can be: what the freeing side stored into the header must
-/// be older than what the new writer stores.
+/// One thread frees a chunk, and the other acquires it as soon as possible. The stores of the
+/// freeing side into the header must come before those of the new writer.
 fn reacquire(layout: PageLayout, freeing: Freeing) {
     check(3, move || {
         let smb = smb(layout);
@@ -91,7 +91,7 @@ pub(crate) fn chunks_used_again_are_taken_once_and_in_order() {
     });
 }
 
-/// The service frees the only chunk of a page while a writer waits to divide it otherwise.
+/// The service frees the only chunk of a page while a writer waits to divide the page differently.
 pub(crate) fn a_page_may_come_back_in_another_layout() {
     check(3, || {
         let smb = smb(PageLayout::Div2);
@@ -103,7 +103,7 @@ pub(crate) fn a_page_may_come_back_in_another_layout() {
                     return 0;
                 }
                 fill(&smb, PageLayout::Div2, 2, 0).unwrap();
-                // The service may free the page between two looks at it.
+                // The service may free the page between two loads of its word.
                 1 + usize::from(fill(&smb, PageLayout::Div2, 2, 1).is_some())
             })
         };
@@ -131,7 +131,8 @@ pub(crate) fn freeing_the_last_chunk_unpartitions_in_the_same_step() {
             let smb = smb.clone();
             thread::spawn(move || smb.free(chunk).unwrap())
         });
-        // Whoever looks meanwhile sees a layout with a chunk in use, or a free page; never an empty layout.
+        // A load meanwhile sees a layout with a chunk in use, or a free page, but never an empty
+        // layout.
         let word = smb.page_word(0);
         assert!(word == PageWord::FREE || (word.layout().is_some() && word.0 & 0x0fff_ffff != 0));
         for thread in freeing {

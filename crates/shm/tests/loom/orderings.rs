@@ -1,7 +1,9 @@
-//! Each half of each ordering that the spec asks for, taken away: the model that fails without it, or why none does.
+//! Results of the models without each half of each ordering of the spec: the model that fails, or
+//! the reason why none does.
 //!
-//! The latter is what the code keeps beyond its own proof, as the spec asks for it and it costs nothing on machines where exchanges
-//! are ordered anyway. A model that begins to need it fails here, and moves it among the needed.
+//! The code keeps unneeded orderings because the spec asks for them, and they cost nothing on
+//! machines where exchanges are ordered anyway. If a model begins to need one, its test here fails,
+//! and the entry must be moved to the needed ones.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,9 +16,9 @@ use esatto_shm::orderings::{
 use crate::MODELS;
 
 enum Verdict {
-    /// This model fails without it.
+    /// This model fails without the ordering.
     Needed(&'static str),
-    /// The proof does without it, and why.
+    /// The proof does not need the ordering, for this reason.
     Spare(&'static str),
 }
 use Verdict::{Needed, Spare};
@@ -62,10 +64,10 @@ fn all_are_here_once() {
     }
 }
 
-/// Direct patches, reuse, two writers: all rest on the same few orderings.
+/// Direct patches, reuse and two writers all need the same few orderings.
 #[test]
 fn models_that_do_not_rest_on_atomicity_alone_fail_without_some_ordering() {
-    // Of these the exchange itself is the proof, in whatever order.
+    // For these models, the exchange itself is the proof, with any ordering.
     const ATOMICITY: [&str; 7] = [
         "one_writer::freeing_the_last_chunk_unpartitions_in_the_same_step",
         "two_writers::never_get_the_same_chunk",

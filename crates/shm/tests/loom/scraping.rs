@@ -1,11 +1,12 @@
-//! The service looks at chunks that are still being written (§16).
+//! Models of the service reading chunks that are still being written (§16).
 
 use esatto_shm::{Skip, abi::PageLayout};
 use loom::thread;
 
 use crate::{SharedSmb, announce_count, check, fill, header, mark, service, smb, take_filled, write_fragment};
 
-/// Writes two fragments as a writer does: a count is announced when the fragment before the last is in place.
+/// Writes two fragments as a writer does: a count is announced when the fragment before the last is
+/// in place.
 fn write_two(smb: &SharedSmb, index: u32, writer_id: u16) {
     smb.try_partition(0, PageLayout::Div2);
     let chunk = smb.acquire_for_writing(0, index, header(writer_id, 9, 0)).unwrap();
@@ -16,7 +17,7 @@ fn write_two(smb: &SharedSmb, index: u32, writer_id: u16) {
     announce_count(smb, &chunk, 3);
 }
 
-/// Scrapes; asserts that what it finds is the finished part of what [`write_two`] writes.
+/// Scrapes, and asserts that the result is the finished part of the fragments of [`write_two`].
 fn scrape_two(smb: &SharedSmb) {
     service(smb).scrape(
         &mut Vec::new(),
@@ -45,7 +46,8 @@ pub(crate) fn sees_only_finished_fragments() {
     });
 }
 
-/// The last fragment of a chunk is announced before it is in place: only the page word tells that it is.
+/// The last fragment of a chunk is announced before it is in place. Only the page word says that it
+/// is complete.
 pub(crate) fn sees_all_of_a_complete_chunk() {
     check(3, || {
         let smb = smb(PageLayout::Div1);
@@ -63,7 +65,7 @@ pub(crate) fn sees_all_of_a_complete_chunk() {
             },
         );
         writer.join().unwrap();
-        // It was left as it is.
+        // The chunk is unchanged.
         assert_eq!(take_filled(&service, 0), Some((5, 1)));
     });
 }
@@ -82,7 +84,8 @@ pub(crate) fn sees_each_writers_own_fragments() {
     });
 }
 
-/// A chunk was taken and is used again: what is scraped is of its new use, however little that is.
+/// A chunk was taken and is used again. Scraped fragments belong to the new use, even if there are
+/// few.
 pub(crate) fn never_sees_the_chunk_of_before() {
     check(3, || {
         let smb = smb(PageLayout::Div2);

@@ -1,4 +1,4 @@
-//! Two writers of one process, and the service.
+//! Models of two writers of one process, and the service.
 
 use esatto_shm::abi::{PageLayout, PageWord};
 use loom::thread;
@@ -23,7 +23,7 @@ pub(crate) fn never_get_the_same_chunk() {
     });
 }
 
-/// Two writers fight for a page while the service takes what is there.
+/// Two writers compete for a page while the service takes its chunks.
 pub(crate) fn lose_nothing_beside_the_service() {
     check(2, || {
         let smb = smb(PageLayout::Div2);
@@ -33,7 +33,8 @@ pub(crate) fn lose_nothing_beside_the_service() {
         });
         let service = service(&smb);
         let mut taken: Vec<_> = (0..2).filter_map(|index| take_filled(&service, index)).collect();
-        // Who finds the page divided but then free again may go without; at least one gets through.
+        // A writer that finds the page divided, but then free again, may get no chunk. At least one
+        // writer gets one.
         let filled: Vec<u16> =
             (1..).zip(writers).filter_map(|(id, writer)| writer.join().unwrap().then_some(id)).collect();
         assert!(!filled.is_empty());
@@ -45,7 +46,8 @@ pub(crate) fn lose_nothing_beside_the_service() {
     });
 }
 
-/// Each of three changes another chunk's state in the same word: one completes, one acquires, the service frees.
+/// Three threads change the states of different chunks in the same word: one completes, one
+/// acquires, the service frees.
 pub(crate) fn complete_and_free_on_one_page_without_losing_a_state() {
     check(2, || {
         let smb = smb(PageLayout::Div4);

@@ -48,16 +48,16 @@ fn a_flush_with_callback_wants_a_reply_even_with_nothing_to_send() {
 }
 
 #[test]
-fn the_sink_is_woken_once_until_it_sends() {
+fn the_connection_is_woken_once_until_it_polls() {
     let rig = Rig::new(65536);
     let mut writer = rig.writer();
-    assert_eq!(rig.sink.wakes.load(Ordering::Relaxed), 1, "to register the writer");
+    assert_eq!(rig.recorder.wakes.load(Ordering::Relaxed), 1, "to register the writer");
     rig.send_pending();
     for i in 0..4 {
         test_packet(&mut writer, i, "x");
         writer.flush();
     }
-    assert_eq!(rig.sink.wakes.load(Ordering::Relaxed), 2);
+    assert_eq!(rig.recorder.wakes.load(Ordering::Relaxed), 2);
     assert_eq!(rig.commit().moves.len(), 4);
 }
 
@@ -66,18 +66,18 @@ fn with_a_delay_chunks_wait_unless_half_the_memory_is_pending() {
     let rig = Rig::with_options(8 * 4096, delayed());
     let mut writer = rig.writer();
     rig.send_pending();
-    let wakes = rig.sink.wakes.load(Ordering::Relaxed);
+    let wakes = rig.recorder.wakes.load(Ordering::Relaxed);
     // Each packet fills a chunk, which is completed when the next one begins.
     for _ in 0..5 {
         raw_packet(&mut writer, 4072);
     }
-    let delays = rig.sink.delays.lock().unwrap().clone();
+    let delays = rig.recorder.delays.lock().unwrap().clone();
     assert_eq!(delays, [Duration::from_secs(10)]);
     let pending = 4 * 4088;
     assert!(pending < 4 * 4096);
-    assert_eq!(rig.sink.wakes.load(Ordering::Relaxed), wakes, "four chunks are just under half");
+    assert_eq!(rig.recorder.wakes.load(Ordering::Relaxed), wakes, "four chunks are just under half");
     raw_packet(&mut writer, 4072);
-    assert_eq!(rig.sink.wakes.load(Ordering::Relaxed), wakes + 1);
+    assert_eq!(rig.recorder.wakes.load(Ordering::Relaxed), wakes + 1);
 }
 
 #[test]
@@ -85,13 +85,13 @@ fn a_patch_is_urgent() {
     let rig = Rig::with_options(65536, delayed());
     let mut writer = rig.writer();
     rig.send_pending();
-    let wakes = rig.sink.wakes.load(Ordering::Relaxed);
+    let wakes = rig.recorder.wakes.load(Ordering::Relaxed);
     writer.new_packet().message().begin(1).bytes(1, &[1; 5000]);
-    assert_eq!(rig.sink.wakes.load(Ordering::Relaxed), wakes + 1);
+    assert_eq!(rig.recorder.wakes.load(Ordering::Relaxed), wakes + 1);
 }
 
 #[test]
-fn an_acknowledgement_leaves_with_the_chunks_before_it() {
+fn an_acknowledgement_is_sent_with_the_chunks_before_it() {
     let rig = Rig::new(16384);
     let mut writer = rig.writer();
     test_packet(&mut writer, 1, "one");
@@ -109,7 +109,7 @@ fn an_acknowledgement_leaves_with_the_chunks_before_it() {
 #[test]
 fn the_largest_of_queued_acknowledgements_is_sent() {
     let rig = Rig::new(16384);
-    // A reservation holds everything back, so that both meet in the queue.
+    // A reservation holds everything back, so that both are in the queue together.
     let _held = rig.arbiter.create_startup_writer(1);
     rig.acknowledge_flush(3);
     rig.acknowledge_flush(2);
@@ -125,7 +125,7 @@ fn a_writer_is_registered_before_and_unregistered_after_its_chunks() {
     test_packet(&mut writer, 1, "one");
     drop(writer);
     rig.send_pending();
-    let events = rig.sink.outgoing.lock().unwrap();
+    let events = rig.recorder.outgoing.lock().unwrap();
     assert!(
         matches!(&events[..], [
             Outgoing::RegisterWriter { writer_id: 1, target_buffer: 1 },

@@ -1,4 +1,4 @@
-//! Values that are told later, whatever happens in between.
+//! Deferred values, with all events that can happen in between.
 
 use esatto_protozero::{Fields, wire};
 use esatto_shm::{
@@ -15,7 +15,7 @@ fn value(len: usize) -> DeferredValue {
     DeferredValue::length(len).unwrap()
 }
 
-/// A packet with one field of `len` bytes, whose length is told later.
+/// Writes a packet with one field of `len` bytes, whose length is told later.
 fn packet(writer: &mut TraceWriter, len: usize) -> Deferred {
     let mut packet = writer.new_packet();
     packet.message().raw(b"\x0a");
@@ -24,7 +24,7 @@ fn packet(writer: &mut TraceWriter, len: usize) -> Deferred {
     late
 }
 
-/// The field lengths of all packets that such writers wrote and that can be read.
+/// Returns the field lengths of all readable packets of such writers.
 fn lengths(reader: &Reader) -> Vec<usize> {
     let field = |packet: &Vec<u8>| {
         let mut fields = Fields::new(packet);
@@ -53,7 +53,7 @@ fn a_value_is_not_told_while_its_first_byte_is_zero() {
 }
 
 #[test]
-fn in_the_writers_chunk_a_value_is_written_in_place_during_the_packet_or_after_it() {
+fn a_value_is_written_in_place_while_its_writer_has_the_chunk() {
     for after in [false, true] {
         let rig = Rig::new(16384);
         let mut writer = rig.writer();
@@ -85,7 +85,7 @@ fn in_the_writers_chunk_a_value_is_written_in_place_during_the_packet_or_after_i
 }
 
 #[test]
-fn after_its_chunk_was_flushed_a_value_leaves_at_once() {
+fn a_value_for_a_flushed_chunk_is_sent_at_once() {
     let rig = Rig::new(16384);
     let mut writer = rig.writer();
     let late = packet(&mut writer, 3);
@@ -100,12 +100,12 @@ fn after_its_chunk_was_flushed_a_value_leaves_at_once() {
 }
 
 #[test]
-fn values_wait_for_those_before_them() {
+fn values_wait_for_earlier_values() {
     let rig = Rig::new(65536);
     let mut writer = rig.writer();
     let first = packet(&mut writer, 3000);
     let second = packet(&mut writer, 3000);
-    // The length of a message behind them waits, too.
+    // The length of a later message waits too.
     let mut third = writer.new_packet();
     third.message().begin(1).bytes(2, &[7; 5000]);
     drop(third);
@@ -143,7 +143,7 @@ fn a_reservation_moves_to_the_next_chunk_whole() {
 }
 
 #[test]
-fn a_scrape_sees_no_packet_whose_value_is_missing_nor_those_behind_it() {
+fn a_scrape_sees_no_packet_from_the_first_missing_value_on() {
     let rig = Rig::new(16384);
     let scraped = || {
         let mut found = Vec::new();
@@ -173,7 +173,7 @@ fn a_scrape_sees_no_packet_whose_value_is_missing_nor_those_behind_it() {
 }
 
 #[test]
-fn a_packet_that_is_taken_back_takes_its_reservations_with_it_and_no_others() {
+fn a_packet_that_is_taken_back_loses_only_its_own_reservations() {
     let rig = Rig::new(16384);
     let mut writer = rig.writer();
     let kept = packet(&mut writer, 3);
@@ -183,7 +183,7 @@ fn a_packet_that_is_taken_back_takes_its_reservations_with_it_and_no_others() {
     assert_eq!(void.reserve_deferred(), None);
     drop(void);
     assert_eq!(writer.abandoned_count(), 1);
-    // Where the void packet was there is another one now.
+    // Another packet has replaced the void one.
     raw_packet(&mut writer, 100);
     writer.fill_deferred(lost, DeferredValue::new([0xff; 4]).unwrap());
     writer.fill_deferred(kept, value(3));
@@ -238,12 +238,12 @@ fn running_out_of_memory_spares_the_reservations_of_earlier_packets() {
     writer.fill_deferred(kept, value(3));
     writer.fill_deferred(early, DeferredValue::EMPTY);
     reader.receive(&rig);
-    // The chunk of the marker has none: it was dropped with what was in it.
+    // The chunk of the marker has none: it was dropped with its content.
     assert_eq!((reader.patches(), lengths(&reader)), (2, vec![3]));
 }
 
 #[test]
-fn between_packets_the_chunk_may_go_and_none_come() {
+fn a_value_can_be_told_when_no_next_chunk_is_free() {
     let rig = Rig::new(4096);
     let mut writer = rig.writer();
     let kept = packet(&mut writer, 4060);
@@ -269,7 +269,7 @@ fn a_writer_that_is_dropped_leaves_nothing_to_wait_for() {
         reader.receive(&rig);
         assert_eq!(reader.patches(), usize::from(flush));
         assert!(reader.packets()[0].ends_with(b"\x0a\x80\x80\x80\x00xxx"), "as if it were empty");
-        // Another writer's numbers are its own.
+        // Another writer has its own numbers.
         let mut other = rig.writer();
         let open = packet(&mut other, 3);
         other.fill_deferred(late, DeferredValue::new([0xff; 4]).unwrap());
@@ -282,7 +282,7 @@ fn a_writer_that_is_dropped_leaves_nothing_to_wait_for() {
 }
 
 #[test]
-fn with_the_connection_gone_a_value_goes_nowhere() {
+fn a_value_after_the_end_of_the_connection_is_ignored() {
     for flush in [false, true] {
         let rig = Rig::new(16384);
         let mut writer = rig.writer();
@@ -327,9 +327,9 @@ fn too_many_open_reservations_are_given_up_with_the_packet_that_asks_for_more() 
 }
 
 #[test]
-fn patches_wait_for_a_value_that_is_never_told_but_not_without_bound() {
+fn patches_that_wait_for_a_value_are_bounded() {
     let rig = Rig::new(8192).with_service();
-    rig.sink.on_connection_thread.store(true, std::sync::atomic::Ordering::Relaxed);
+    rig.recorder.on_connection_thread.store(true, std::sync::atomic::Ordering::Relaxed);
     let mut writer = rig.arbiter.create_writer(1, ExhaustedPolicy::StallThenDrop);
     let late = packet(&mut writer, 3);
     writer.flush();
@@ -352,7 +352,8 @@ fn patches_wait_for_a_value_that_is_never_told_but_not_without_bound() {
 
 #[test]
 fn a_chunk_with_missing_values_is_not_kept_back_for_direct_patching() {
-    // It would be in state BeingWritten, where a scrape takes all packets but the last one for whole.
+    // It would be in state BeingWritten, where a scrape takes all packets except the last one for
+    // whole.
     let mut options = Options::default();
     options.direct_patching = true;
     options.batch_delay = core::time::Duration::from_secs(10);

@@ -1,4 +1,5 @@
-//! Packets with and without values to be told, told in any order, between leaks, flushes and lack of memory: what can be read is what was written.
+//! Random packets with and without deferred values, which are told in any order, between leaks,
+//! flushes and lack of memory. The readable packets are those that were written.
 
 use core::mem;
 
@@ -29,7 +30,7 @@ struct Play {
     writer: TraceWriter,
     reader: Reader,
     open: Vec<(Deferred, DeferredValue)>,
-    /// Numbers of the packets that were ended well.
+    /// Numbers of the packets that ended without a leak.
     ended: Vec<u64>,
     next: u64,
 }
@@ -42,7 +43,8 @@ impl Play {
         Self { random, rig, writer, reader: Reader::default(), open: Vec::new(), ended: Vec::new(), next: 1 }
     }
 
-    /// A packet: its number, then fields of as many such bytes, their lengths told by the message or later.
+    /// Writes a packet: its number, then fields of as many such bytes. Their lengths come from the
+    /// message or later.
     fn packet(&mut self) {
         let number = self.next;
         self.next += 1;
@@ -68,7 +70,7 @@ impl Play {
             };
             match late {
                 Some(late) => self.open.push((late, DeferredValue::length(content.len()).unwrap())),
-                // Torn: the four bytes are in two chunks. A wrong packet is worth nothing.
+                // Torn: the four bytes are in two chunks. A wrong packet is dropped.
                 None => fields = usize::MAX,
             }
             self.writer.message().unwrap().raw(&content);
@@ -92,7 +94,7 @@ impl Play {
         }
     }
 
-    /// Numbers of the packets that can be read. All of them are whole.
+    /// Returns the numbers of the readable packets. All of them are whole.
     fn read(&self) -> Vec<u64> {
         let number_of = |packet: &Vec<u8>| {
             let mut fields = Fields::new(packet);
@@ -138,7 +140,7 @@ fn with_enough_memory_every_packet_that_was_ended_is_read() {
 }
 
 #[test]
-fn with_too_little_memory_what_is_read_is_whole_and_in_order() {
+fn with_too_little_memory_readable_packets_are_whole_and_in_order() {
     let (mut lost, mut kept) = (0, 0);
     for seed in 0..150 {
         let (read, ended) = Play::new(seed, 16384).run(60);

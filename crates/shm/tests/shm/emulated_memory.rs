@@ -70,7 +70,7 @@ fn unfinished_chunks_are_sent_before_the_acknowledgement() {
         assert!(entry.incomplete && entry.target_buffer == 1);
         let (info, _) = ChunkInfo::from_data(0, 0, entry.data.as_ref().unwrap(), false).unwrap();
         assert_eq!(info.finished_count(), 1);
-        // Later the same chunk comes again, complete.
+        // Later the same chunk is sent again, complete.
         writer.flush();
         let commit = rig.commit();
         assert!(!commit.moves[0].incomplete);
@@ -85,7 +85,7 @@ fn unfinished_chunks_are_sent_at_the_end_of_a_process() {
     rig.arbiter.queue_unfinished();
     let commit = rig.commit();
     assert!(commit.moves[0].incomplete);
-    // With shared memory that is the service's business.
+    // With shared memory the service scrapes.
     let rig = Rig::with_options(16384, Options::default());
     let mut writer = rig.writer();
     test_packet(&mut writer, 1, "one");

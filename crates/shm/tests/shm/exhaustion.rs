@@ -64,7 +64,7 @@ fn a_dropped_continuation_is_marked_and_its_earlier_chunk_patched() {
 }
 
 #[test]
-fn the_first_packet_after_a_loss_says_so_and_chunk_ids_go_on() {
+fn the_first_packet_after_a_loss_is_marked_and_chunk_ids_continue() {
     let rig = Rig::new(8192);
     let mut writer = rig.writer();
     full(&rig, &mut writer);
@@ -72,7 +72,7 @@ fn the_first_packet_after_a_loss_says_so_and_chunk_ids_go_on() {
         test_packet(&mut writer, i, "lost");
     }
     rig.drain();
-    // Without a flush, at the very next packet.
+    // Without a flush, with the next packet.
     test_packet(&mut writer, 20, "x");
     test_packet(&mut writer, 21, "y");
     assert!(!writer.is_dropping());
@@ -88,7 +88,7 @@ fn the_first_packet_after_a_loss_says_so_and_chunk_ids_go_on() {
 }
 
 #[test]
-fn the_loss_is_said_again_if_the_packet_that_says_it_is_lost() {
+fn the_mark_of_a_loss_is_repeated_if_its_packet_is_lost() {
     let rig = Rig::new(8192);
     let mut writer = rig.writer();
     full(&rig, &mut writer);
@@ -121,9 +121,9 @@ fn first_packet_on_sequence_is_on_the_first_that_gets_through() {
 }
 
 #[test]
-fn a_writer_that_stalls_on_the_connection_thread_sends_itself() {
+fn a_writer_that_stalls_on_the_connection_thread_sends_first() {
     let rig = Rig::new(8192).with_service();
-    rig.sink.on_connection_thread.store(true, Ordering::Relaxed);
+    rig.recorder.on_connection_thread.store(true, Ordering::Relaxed);
     let mut writer = rig.arbiter.create_writer(1, ExhaustedPolicy::StallThenDrop);
     for i in 0..200 {
         raw_packet(&mut writer, 131 + i % 400);
@@ -132,8 +132,8 @@ fn a_writer_that_stalls_on_the_connection_thread_sends_itself() {
     writer.flush();
     rig.send_pending();
     assert_eq!(writer.drop_count(), 0);
-    assert_eq!(rig.sink.stalls.lock().unwrap().len(), 0, "it never had to wait");
-    let taken = rig.sink.taken.lock().unwrap();
+    assert_eq!(rig.recorder.stalls.lock().unwrap().len(), 0, "it never had to wait");
+    let taken = rig.recorder.taken.lock().unwrap();
     assert!(taken.iter().enumerate().all(|(i, t)| t.info.chunk_id == i as u32));
 }
 
@@ -143,30 +143,30 @@ fn stalling_waits_longer_and_longer_then_drops_without_waiting() {
     let mut writer = rig.arbiter.create_writer(1, ExhaustedPolicy::StallThenDrop);
     full(&rig, &mut writer);
     test_packet(&mut writer, 1, "lost");
-    let stalls = rig.sink.stalls.lock().unwrap().clone();
+    let stalls = rig.recorder.stalls.lock().unwrap().clone();
     let micros: Vec<_> = stalls[..8].iter().map(Duration::as_micros).collect();
     assert_eq!(micros, [0, 8, 72, 584, 4680, 37448, 100_000, 100_000]);
     assert_eq!(stalls.len(), 299);
     for _ in 0..10 {
         test_packet(&mut writer, 2, "lost");
     }
-    assert_eq!(rig.sink.stalls.lock().unwrap().len(), 299, "no second wait");
+    assert_eq!(rig.recorder.stalls.lock().unwrap().len(), 299, "no second wait");
     rig.drain();
     test_packet(&mut writer, 3, "x");
     assert!(!writer.is_dropping());
 }
 
-/// How long a writer waits for a chunk that does not come.
+/// Returns how long a writer waits for a chunk that does not become free.
 fn wait_in_vain(rig: &Rig) -> Duration {
-    rig.sink.stalls.lock().unwrap().clear();
+    rig.recorder.stalls.lock().unwrap().clear();
     let mut writer = rig.arbiter.create_writer(1, ExhaustedPolicy::StallThenDrop);
     test_packet(&mut writer, 1, "lost");
     assert_eq!(writer.drop_count(), 1);
-    rig.sink.stalls.lock().unwrap().iter().sum()
+    rig.recorder.stalls.lock().unwrap().iter().sum()
 }
 
 #[test]
-fn a_service_that_hands_back_nothing_costs_all_writers_30_seconds_together() {
+fn a_service_that_frees_nothing_costs_all_writers_30_seconds_together() {
     let rig = Rig::new(8192);
     let mut writer = rig.writer();
     full(&rig, &mut writer);
@@ -178,7 +178,7 @@ fn a_service_that_hands_back_nothing_costs_all_writers_30_seconds_together() {
 }
 
 #[test]
-fn each_chunk_that_comes_back_is_waited_for_a_tenth_of_a_second_longer() {
+fn each_freed_chunk_adds_a_tenth_of_a_second_to_the_budget() {
     let rig = Rig::new(8192);
     let mut writer = rig.writer();
     full(&rig, &mut writer);
@@ -191,7 +191,7 @@ fn each_chunk_that_comes_back_is_waited_for_a_tenth_of_a_second_longer() {
         assert!(wait_in_vain(&rig) <= Duration::from_millis(200));
         assert!(wait_in_vain(&rig).is_zero());
     }
-    // An ordinary service: the whole patience is there again.
+    // An ordinary service: the whole budget is there again.
     for _ in 0..300 {
         writer.flush();
         assert_eq!(rig.drain().len(), 2);
@@ -201,14 +201,18 @@ fn each_chunk_that_comes_back_is_waited_for_a_tenth_of_a_second_longer() {
 }
 
 #[test]
-fn a_new_connection_goes_on_with_what_patience_was_left() {
+fn a_new_connection_continues_with_the_rest_of_the_budget() {
     let mut options = Options::default();
     for (left, expected) in [(0, 1), (5, 5), (100, 30)] {
         options.stall_budget = Duration::from_secs(left);
         let rig = Rig::with_options(8192, options);
         let mut writer = rig.writer();
         full(&rig, &mut writer);
-        assert_eq!(rig.arbiter.stall_budget(), Duration::from_secs(expected), "chunks that are new add nothing");
+        assert_eq!(
+            rig.arbiter.stall_budget(),
+            Duration::from_secs(expected),
+            "chunks that were never used add nothing"
+        );
     }
 }
 
@@ -217,12 +221,12 @@ fn stalling_ends_when_a_chunk_is_free() {
     let rig = Rig::new(8192).with_service();
     let mut writer = rig.arbiter.create_writer(1, ExhaustedPolicy::StallThenDrop);
     full(&rig, &mut writer);
-    let sink = rig.sink.clone();
-    *rig.sink.while_stalled.lock().unwrap() = Some(Box::new(move || sink.send_pending()));
+    let recorder = rig.recorder.clone();
+    *rig.recorder.while_stalled.lock().unwrap() = Some(Box::new(move || recorder.send_pending()));
     test_packet(&mut writer, 1, "x");
-    assert_eq!(rig.sink.stalls.lock().unwrap().len(), 1);
+    assert_eq!(rig.recorder.stalls.lock().unwrap().len(), 1);
     assert_eq!(writer.drop_count(), 0);
-    *rig.sink.while_stalled.lock().unwrap() = None;
+    *rig.recorder.while_stalled.lock().unwrap() = None;
 }
 
 #[test]
@@ -232,14 +236,14 @@ fn stalling_ends_with_the_connection() {
     full(&rig, &mut writer);
     let arbiter = rig.arbiter.clone();
     let stalls = AtomicUsize::new(0);
-    *rig.sink.while_stalled.lock().unwrap() = Some(Box::new(move || {
+    *rig.recorder.while_stalled.lock().unwrap() = Some(Box::new(move || {
         if stalls.fetch_add(1, Ordering::Relaxed) == 2 {
             arbiter.shutdown();
         }
     }));
     test_packet(&mut writer, 1, "lost");
-    assert_eq!(rig.sink.stalls.lock().unwrap().len(), 3);
-    *rig.sink.while_stalled.lock().unwrap() = None;
+    assert_eq!(rig.recorder.stalls.lock().unwrap().len(), 3);
+    *rig.recorder.while_stalled.lock().unwrap() = None;
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Against bytes that Perfetto wrote: `tests/captures` (see the README there).
+//! Comparison with bytes that Perfetto wrote: `tests/captures` (see the README there).
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,7 @@ fn captures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/captures")
 }
 
-/// Snapshots of the memory of one run, in order.
+/// Returns the snapshots of the memory of one run, in order.
 fn snapshots(run: &str) -> Vec<Vec<u8>> {
     (0..).map_while(|n| fs::read(captures().join(run).join(format!("producer.smb{n}.bin"))).ok()).collect()
 }
@@ -29,7 +29,7 @@ fn page_size(run: &str) -> PageSize {
     PageSize::from_kib(kib).unwrap()
 }
 
-/// Every chunk that is complete in some snapshot of a run, by chunk id.
+/// Returns every chunk that is complete in some snapshot of a run, by chunk id.
 fn complete_chunks(run: &str) -> BTreeMap<u32, Taken> {
     let mut chunks = BTreeMap::new();
     for snapshot in snapshots(run) {
@@ -47,7 +47,8 @@ fn complete_chunks(run: &str) -> BTreeMap<u32, Taken> {
     chunks
 }
 
-/// Payload up to the end of the last fragment; for a dropped one up to its marker.
+/// Returns the payload up to the end of the last fragment; for a dropped fragment, up to its
+/// marker.
 fn significant(taken: &Taken) -> &[u8] {
     let mut fragments = Fragments::new(&taken.payload, taken.info.count);
     while let Some(fragment) = fragments.next() {
@@ -60,10 +61,10 @@ fn significant(taken: &Taken) -> &[u8] {
     &taken.payload[..fragments.offset()]
 }
 
-/// Its method id in all recorded connections.
+/// Id of the method in all recorded connections.
 const COMMIT_DATA: u64 = 4;
 
-/// The arguments of all CommitData calls of the producer, in order.
+/// Returns the arguments of all CommitData calls of the producer, in order.
 fn commit_data(run: &str) -> Vec<Vec<u8>> {
     let bytes = fs::read(captures().join(run).join("producer.c2s.bin")).unwrap();
     let mut rest = &bytes[..];
@@ -88,7 +89,7 @@ fn encoded(request: &CommitRequest) -> Vec<u8> {
     buffer.to_vec()
 }
 
-/// The same fragments, byte for byte, in chunks of the same ids, flags and counts.
+/// Checks that fragments are equal, byte for byte, in chunks with equal ids, flags and counts.
 #[track_caller]
 fn assert_same_chunks(run: &str, ours: &[Taken]) {
     let theirs = complete_chunks(run);
@@ -245,7 +246,7 @@ fn many_packets_are_written_byte_for_byte() {
     }
 }
 
-/// `n` packets of 511 bytes, each filled with its own letter.
+/// Writes packets of 511 bytes, each filled with its own letter.
 fn load(writer: &mut TraceWriter, range: std::ops::RangeInclusive<u64>) {
     for i in range {
         let letter = char::from(b'a' + ((i - 1) % 26) as u8);
@@ -309,7 +310,7 @@ fn a_drop_between_packets_is_written_byte_for_byte() {
     let commit = rig.commit();
     assert_eq!(encoded(&commit), commit_data("writer-dropbtw")[0]);
     let mut taken: Vec<_> = commit.moves.iter().map(|m| rig.take(m.page, m.chunk)).collect();
-    // Upstream would lose some more packets now; we do not.
+    // Upstream would lose some more packets now. This writer does not.
     event(&mut writer, 200, "later");
     writer.flush();
     taken.extend(rig.drain());
@@ -317,8 +318,9 @@ fn a_drop_between_packets_is_written_byte_for_byte() {
 }
 
 #[test]
-fn a_chunk_still_being_written_looks_like_theirs() {
-    // The scraper sees what the writer announced: compare with the first snapshot of `writer-scrape`.
+fn a_chunk_being_written_looks_like_the_original() {
+    // The scraper sees the fragments that the writer announced: compare with the first snapshot of
+    // `writer-scrape`.
     let theirs = &snapshots("writer-scrape")[0];
     let region: Arc<dyn Memory> = Arc::new(PrivateRegion::from_bytes(theirs));
     let service = ServiceRegion::new(region, PageSize::DEFAULT).unwrap();

@@ -41,7 +41,7 @@ fn a_layout_changed_while_being_read_is_given_up() {
 }
 
 #[test]
-fn every_page_word_is_survived() {
+fn no_page_word_harms_the_service() {
     let (region, service, _) = hostile();
     let mut out = Vec::new();
     let mut words: Vec<u32> = (0..32).map(|bit| 1 << bit).collect();
@@ -112,7 +112,7 @@ mod descriptors {
     }
 
     #[test]
-    fn what_one_side_makes_the_other_accepts() {
+    fn each_side_accepts_the_memory_of_the_other() {
         let made = MappedRegion::create(16384).unwrap();
         assert_eq!(fcntl_get_seals(made.fd()).unwrap(), ALL);
         let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&made.fd()));
@@ -172,7 +172,7 @@ mod descriptors {
         }
     }
 
-    /// Holes that are punched into it give its pages away, whatever its seals.
+    /// Holes that are punched into it take its pages away in spite of its seals.
     #[test]
     fn memory_of_huge_pages_is_refused() {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB;
@@ -187,7 +187,7 @@ mod descriptors {
         assert!(matches!(error, Error::NotPlainMemory { .. }), "{error}");
     }
 
-    /// Whoever plays the service could take its pages away.
+    /// A process that poses as the service could take its pages away.
     #[test]
     fn memory_of_a_service_needs_the_seals_too() {
         let error = MappedRegion::from_service(memfd(16384, SealFlags::SEAL | SealFlags::GROW)).unwrap_err();
@@ -197,7 +197,7 @@ mod descriptors {
     }
 
     #[test]
-    fn what_is_no_memfd_is_refused() {
+    fn a_file_that_is_no_memfd_is_refused() {
         let (pipe, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         assert!(matches!(refused(pipe.into(), 4096), Error::NotMemfd { .. }));
         let null = std::fs::File::open("/dev/null").unwrap();
@@ -205,7 +205,7 @@ mod descriptors {
     }
 
     #[test]
-    fn errors_name_what_is_wrong() {
+    fn errors_name_the_wrong_value() {
         let error = refused(memfd(16384, SealFlags::SHRINK), 4096).to_string();
         assert_eq!(error, "shared memory has seals 0x2 and lacks 0x5");
     }

@@ -2,7 +2,7 @@ use esatto_shm::{Fragment, abi::DROP_MARKER_BYTES};
 
 use crate::rig::{Rig, test_packet};
 
-/// What the packet behind a leak has in front: `previous_packet_dropped` with PRESENT and writer abort.
+/// First field of the packet after a leak: `previous_packet_dropped` with PRESENT and writer abort.
 const LOSS: [u8; 4] = [0xd0, 0x02, 0x81, 0x01];
 
 #[test]

@@ -1,4 +1,4 @@
-//! The promises of `docs/spec/shared-memory.md` §22, one module per area.
+//! Tests of the promises of `docs/spec/shared-memory.md` §22, one module per area.
 
 #![cfg(not(esatto_loom))]
 #![allow(missing_docs, reason = "tests")]
@@ -12,7 +12,7 @@ mod exhaustion;
 mod golden;
 mod hostile_memory;
 mod leaked_guards;
-mod panicking_sinks;
+mod panicking_notifications;
 mod patches;
 mod protozero_cases;
 mod reading;

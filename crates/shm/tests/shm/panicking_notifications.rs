@@ -1,5 +1,5 @@
-//! A sink that panics costs the packet being written, and nothing else: neither memory that was given away is written, nor is half a
-//! packet read.
+//! A call of `Notify` that panics costs only the packet being written. No memory that was given
+//! away is written, and no half packet is read.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -17,52 +17,52 @@ use esatto_shm::{
 
 use crate::rig::{raw_packet, test_packet};
 
-/// Panics where it is told to.
+/// Calls that panic if the test wants it.
 #[derive(Default)]
-struct Mine {
+struct PanickingNotify {
     when_woken: AtomicBool,
     when_stalled: AtomicBool,
 }
 
-fn step_on(mine: &AtomicBool) {
-    if mine.load(Ordering::Relaxed) {
+fn panic_if_set(panics: &AtomicBool) {
+    if panics.load(Ordering::Relaxed) {
         resume_unwind(Box::new("on purpose"));
     }
 }
 
-impl Notify for Mine {
+impl Notify for PanickingNotify {
     fn wake(&self) {
-        step_on(&self.when_woken);
+        panic_if_set(&self.when_woken);
     }
 
     fn stall(&self, _: Duration) {
-        step_on(&self.when_stalled);
+        panic_if_set(&self.when_stalled);
     }
 }
 
 /// Four chunks of a page each.
-struct Lab {
-    sink: Arc<Mine>,
+struct FourChunks {
+    notify: Arc<PanickingNotify>,
     arbiter: Arc<Arbiter>,
     service: ServiceRegion,
 }
 
-impl Lab {
+impl FourChunks {
     fn new() -> Self {
         let region: Arc<dyn Memory> = Arc::new(PrivateRegion::new(4 * 4096));
-        let sink = Arc::new(Mine::default());
-        let arbiter = Arbiter::new(region.clone(), PageSize::DEFAULT, sink.clone()).unwrap();
+        let notify = Arc::new(PanickingNotify::default());
+        let arbiter = Arbiter::new(region.clone(), PageSize::DEFAULT, notify.clone()).unwrap();
         let service = ServiceRegion::new(region, PageSize::DEFAULT).unwrap();
-        Self { sink, arbiter, service }
+        Self { notify, arbiter, service }
     }
 
-    /// True if `f` panics with this mine laid.
-    fn panics(&self, mine: &AtomicBool, f: impl FnOnce()) -> bool {
-        // It will be woken for what is new.
+    /// Returns true if `f` panics while this call panics.
+    fn panics(&self, panics: &AtomicBool, f: impl FnOnce()) -> bool {
+        // After this, new chunks wake the connection's thread.
         while self.arbiter.poll_outgoing().is_some() {}
-        mine.store(true, Ordering::Relaxed);
+        panics.store(true, Ordering::Relaxed);
         let panicked = catch_unwind(AssertUnwindSafe(f)).is_err();
-        mine.store(false, Ordering::Relaxed);
+        panics.store(false, Ordering::Relaxed);
         panicked
     }
 
@@ -81,7 +81,7 @@ impl Lab {
         taken.into_iter().map(|(_, chunk)| chunk).collect()
     }
 
-    /// As a service would that copied them.
+    /// Frees chunks, as a service does after copying them.
     fn free(&self, others: Vec<TraceWriter>) {
         drop(others);
         for page in 0..4 {
@@ -89,7 +89,7 @@ impl Lab {
         }
     }
 
-    /// Other writers have all chunks but `free`.
+    /// Gives all chunks except `free` to other writers.
     fn occupy(&self, free: usize) -> Vec<TraceWriter> {
         let mut others: Vec<_> = (free..4).map(|_| self.arbiter.create_writer(1, ExhaustedPolicy::Drop)).collect();
         others.iter_mut().for_each(|other| test_packet(other, 1, "other"));
@@ -98,14 +98,14 @@ impl Lab {
 }
 
 #[test]
-fn what_was_given_away_is_not_written() {
-    let lab = Lab::new();
-    let mut writer = lab.arbiter.create_writer(1, ExhaustedPolicy::Drop);
+fn memory_that_was_given_away_is_not_written() {
+    let memory = FourChunks::new();
+    let mut writer = memory.arbiter.create_writer(1, ExhaustedPolicy::Drop);
     test_packet(&mut writer, 1, "one");
-    assert!(lab.panics(&lab.sink.when_woken, || writer.flush()));
+    assert!(memory.panics(&memory.notify.when_woken, || writer.flush()));
     test_packet(&mut writer, 2, "two");
     writer.flush();
-    let chunks = lab.take(writer.writer_id());
+    let chunks = memory.take(writer.writer_id());
     assert_eq!(chunks.len(), 2);
     for ((_, payload, _), (mine, other)) in chunks.iter().zip([("one", "two"), ("two", "one")]) {
         let has = |text: &str| payload.windows(text.len()).any(|window| window == text.as_bytes());
@@ -115,17 +115,17 @@ fn what_was_given_away_is_not_written() {
 
 #[test]
 fn a_chunk_that_is_full_of_packets_is_not_written_after_it_was_given_away() {
-    let lab = Lab::new();
-    let mut writer = lab.arbiter.create_writer(1, ExhaustedPolicy::Drop);
+    let memory = FourChunks::new();
+    let mut writer = memory.arbiter.create_writer(1, ExhaustedPolicy::Drop);
     test_packet(&mut writer, 1, "one");
     for _ in 0..1021 {
         raw_packet(&mut writer, 2);
     }
-    // A chunk has no room for another packet, but for bytes.
-    assert!(lab.panics(&lab.sink.when_woken, || test_packet(&mut writer, 1, "two")));
+    // The chunk has no room for another packet, but has bytes left.
+    assert!(memory.panics(&memory.notify.when_woken, || test_packet(&mut writer, 1, "two")));
     test_packet(&mut writer, 1, "three");
     writer.flush();
-    let chunks = lab.take(writer.writer_id());
+    let chunks = memory.take(writer.writer_id());
     let has = |payload: &[u8], text: &str| payload.windows(text.len()).any(|window| window == text.as_bytes());
     assert!(has(&chunks[0].1, "one") && !has(&chunks[0].1, "three"));
     assert!(has(&chunks.last().unwrap().1, "three"));
@@ -134,14 +134,14 @@ fn a_chunk_that_is_full_of_packets_is_not_written_after_it_was_given_away() {
 #[test]
 fn a_packet_that_finds_no_second_chunk_is_marked_as_dropped() {
     for goes_on in [false, true] {
-        let lab = Lab::new();
-        let others = lab.occupy(1);
-        let mut writer = lab.arbiter.create_writer(1, ExhaustedPolicy::StallThenDrop);
+        let memory = FourChunks::new();
+        let others = memory.occupy(1);
+        let mut writer = memory.arbiter.create_writer(1, ExhaustedPolicy::StallThenDrop);
         test_packet(&mut writer, 1, "one");
         let mut packet = writer.new_packet();
         let mut message = packet.message();
-        assert!(lab.panics(&lab.sink.when_stalled, || message.begin(900).bytes(1, &[7; 5000])));
-        lab.free(others);
+        assert!(memory.panics(&memory.notify.when_stalled, || message.begin(900).bytes(1, &[7; 5000])));
+        memory.free(others);
         if goes_on {
             message.bytes(1, &[7; 5000]);
         }
@@ -149,7 +149,7 @@ fn a_packet_that_finds_no_second_chunk_is_marked_as_dropped() {
         drop(packet);
         test_packet(&mut writer, 3, "three");
         writer.flush();
-        let chunks = lab.take(writer.writer_id());
+        let chunks = memory.take(writer.writer_id());
         let (_, payload, count) = &chunks[0];
         let fragments: Vec<_> = Fragments::new(payload, *count).collect();
         assert!(matches!(fragments[0], Fragment::Data(_)));
@@ -165,13 +165,13 @@ fn a_packet_that_finds_no_second_chunk_is_marked_as_dropped() {
 #[test]
 fn a_packet_that_finds_no_third_chunk_is_marked_as_dropped() {
     for goes_on in [false, true] {
-        let lab = Lab::new();
-        let others = lab.occupy(2);
-        let mut writer = lab.arbiter.create_writer(1, ExhaustedPolicy::StallThenDrop);
+        let memory = FourChunks::new();
+        let others = memory.occupy(2);
+        let mut writer = memory.arbiter.create_writer(1, ExhaustedPolicy::StallThenDrop);
         let mut packet = writer.new_packet();
         let mut message = packet.message();
-        assert!(lab.panics(&lab.sink.when_stalled, || message.begin(900).bytes(1, &[7; 10000])));
-        lab.free(others);
+        assert!(memory.panics(&memory.notify.when_stalled, || message.begin(900).bytes(1, &[7; 10000])));
+        memory.free(others);
         if goes_on {
             message.bytes(1, &[7; 100]);
         }
@@ -179,21 +179,21 @@ fn a_packet_that_finds_no_third_chunk_is_marked_as_dropped() {
         drop(packet);
         assert_eq!(writer.abandoned_count() + writer.drop_count(), 1);
         writer.flush();
-        let chunks = lab.take(writer.writer_id());
+        let chunks = memory.take(writer.writer_id());
         let last = &chunks.last().unwrap().1;
         assert_eq!(last[..4], DROP_MARKER_BYTES);
     }
 }
 
 #[test]
-fn a_packet_that_is_cut_between_two_chunks_is_lost_and_said_to_be() {
+fn a_packet_that_is_cut_between_two_chunks_is_marked_as_lost() {
     for goes_on in [false, true] {
-        let lab = Lab::new();
-        let mut writer = lab.arbiter.create_writer(1, ExhaustedPolicy::Drop);
+        let memory = FourChunks::new();
+        let mut writer = memory.arbiter.create_writer(1, ExhaustedPolicy::Drop);
         test_packet(&mut writer, 1, "one");
         let mut packet = writer.new_packet();
         let mut message = packet.message();
-        assert!(lab.panics(&lab.sink.when_woken, || message.begin(900).bytes(1, &[7; 5000])));
+        assert!(memory.panics(&memory.notify.when_woken, || message.begin(900).bytes(1, &[7; 5000])));
         if goes_on {
             message.bytes(1, &[7; 5000]);
         }
@@ -202,7 +202,7 @@ fn a_packet_that_is_cut_between_two_chunks_is_lost_and_said_to_be() {
         assert_eq!(writer.abandoned_count(), 1);
         test_packet(&mut writer, 3, "three");
         writer.flush();
-        let chunks = lab.take(writer.writer_id());
+        let chunks = memory.take(writer.writer_id());
         let (_, payload, _) = chunks.last().unwrap();
         // `previous_packet_dropped`: PRESENT, and a writer abort.
         assert_eq!(payload[1..5], [0xd0, 0x02, 0x81, 0x01]);

@@ -46,13 +46,13 @@ fn an_inner_length_waits_for_the_outer_one() {
             let mut inner = outer.begin(5);
             inner.bytes(1, &[1; 5000]);
         }
-        // The inner length is known, and a chunk is full again; but the outer length comes first.
+        // The inner length is known, and another chunk is full. But the outer length comes first.
         outer.bytes(1, &[1; 5000]);
         let commits = rig.commits();
         assert_eq!(commits.iter().map(|c| c.moves.len()).sum::<usize>(), 2);
         assert_eq!(patches(&commits), []);
     }
-    // 4 + 4 + 2 = 10, and the inner slot 4 + 1 behind it.
+    // 4 + 4 + 2 = 10, and the inner slot 4 + 1 after it.
     let commits = rig.commits();
     assert_eq!(patches(&commits), [(0, vec![(10, value(10011)), (15, value(5003))], false)]);
 }
@@ -82,7 +82,8 @@ fn a_partly_patched_chunk_has_more() {
     {
         let mut packet = writer.new_packet();
         let mut message = packet.message();
-        // Two siblings: the first crosses and is closed, then the next one begins in the second chunk.
+        // Two siblings: the first crosses chunks and ends, then the next begins in the second
+        // chunk.
         message.begin(900).bytes(1, &[1; 4080]);
         let mut second = message.begin(900);
         assert_eq!(patches(&rig.commits()), [], "nothing leaves before a boundary");

@@ -10,7 +10,7 @@ use crate::{
 
 /// `previous_packet_dropped` with PRESENT and SMB_FULL.
 const LOSS_SMB_FULL: [u8; 4] = [0xd0, 0x02, 0x81, 0x02];
-/// … with PRESENT and writer abort.
+/// `previous_packet_dropped` with PRESENT and writer abort.
 const LOSS_WRITER_ABORT: [u8; 4] = [0xd0, 0x02, 0x81, 0x01];
 
 fn only_field(bytes: &[u8], id: u32) -> Vec<u8> {
@@ -27,7 +27,7 @@ fn scrape(rig: &Rig) -> Vec<(ChunkInfo, Vec<u8>)> {
     found
 }
 
-/// The sizes of the finished packets that a scrape finds in the writer's chunk.
+/// Returns the sizes of the finished packets that a scrape finds in the writer's chunk.
 fn scraped(rig: &Rig) -> Vec<usize> {
     scrape(rig).iter().flat_map(|(info, payload)| sizes(payload, info.finished_count())).collect()
 }
@@ -64,7 +64,7 @@ fn case_79_lengths_open_across_chunks_are_patched_and_the_packet_parses() {
 }
 
 #[test]
-fn case_80_a_packet_that_runs_out_of_memory_is_marked_and_the_next_one_says_so() {
+fn case_80_a_packet_that_runs_out_of_memory_is_marked_and_so_is_the_next_one() {
     let rig = Rig::new(8192);
     let mut writer = rig.writer();
     first_packet(&mut writer);
@@ -120,7 +120,7 @@ fn case_81_a_packet_without_a_guard_is_readable_after_the_explicit_end_only() {
 }
 
 #[test]
-fn case_81_a_packet_that_is_not_ended_is_dropped_and_counted_and_nobody_aborts() {
+fn case_81_a_packet_that_is_not_ended_is_dropped_and_counted_without_an_abort() {
     let next_packet = |writer: &mut TraceWriter| writer.begin_packet();
     let next_guard = |writer: &mut TraceWriter| drop(writer.new_packet());
     let flush = |writer: &mut TraceWriter| writer.flush();
@@ -159,7 +159,7 @@ fn case_81_dropping_the_writer_takes_an_unfinished_packet_back() {
 }
 
 #[test]
-fn case_82_a_reservation_in_a_chunk_that_is_gone_is_filled_by_a_patch() {
+fn case_82_a_reservation_in_a_returned_chunk_is_filled_by_a_patch() {
     let rig = Rig::new(65536);
     let mut writer = rig.writer();
     first_packet(&mut writer);
@@ -192,7 +192,7 @@ fn case_82_bytes_that_were_written_already_become_a_reservation() {
     for outside in [0, 3, 12, usize::MAX] {
         assert_eq!(writer.defer_bytes(outside), None, "{outside}");
     }
-    // As upstream's C layer does it, the innermost one first.
+    // The innermost one first, as in upstream's C layer.
     let inner = writer.defer_bytes(4).unwrap();
     let outer = writer.defer_bytes(10).unwrap();
     writer.message().unwrap().raw(&[b'x'; 5000]);
@@ -247,7 +247,7 @@ fn case_83_a_packet_ended_by_its_guard_or_explicitly_is_seen_by_a_scrape() {
     assert_eq!(scraped(&rig), [3, 50]);
     writer.end_packet();
     assert_eq!(scraped(&rig), [3, 50, 303]);
-    // The last part of a packet of several chunks, too.
+    // Also the last part of a packet of several chunks.
     nested_packet(&mut writer, 1, 50);
     let found = scrape(&rig);
     let (info, payload) = found.last().unwrap();

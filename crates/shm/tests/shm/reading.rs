@@ -1,4 +1,4 @@
-//! What a service makes of the commits of one writer: chunks in order, patched, and the packets in them.
+//! A service's view of the commits of one writer: patched chunks in order, and their packets.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,15 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Takes all that was sent since the last call. Patches are for chunks that came before or with them, and for bytes that are zero.
+    /// Takes everything that was sent since the last call. Patches must be for chunks that came
+    /// before or with them, and for bytes that are zero.
     pub(crate) fn receive(&mut self, rig: &Rig) {
         for commit in rig.commits() {
             self.receive_one(rig, &commit);
         }
     }
 
-    /// What can be read: up to the first packet that is not whole, or waits for a patch.
+    /// Returns the readable packets, up to the first packet that is not whole or waits for a patch.
     pub(crate) fn packets(&self) -> Vec<Vec<u8>> {
         let mut packets = Vec::new();
         let mut open: Option<Vec<u8>> = None;
@@ -52,7 +53,7 @@ impl Reader {
         packets
     }
 
-    /// Patches received.
+    /// Number of patches received.
     pub(crate) fn patches(&self) -> usize {
         self.patches
     }

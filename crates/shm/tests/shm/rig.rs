@@ -1,4 +1,4 @@
-//! An arbiter whose commits are recorded, and a service's view of the same memory.
+//! Test setup: an arbiter whose commits are recorded, and a service's view of the same memory.
 
 use std::{
     sync::{
@@ -15,7 +15,7 @@ use esatto_shm::{
     abi::{CHUNK_HEADER_SIZE, ChunkHeader, PageSize, PageWord},
 };
 
-/// What the arbiter said and wanted, and what the test wants to happen then.
+/// Recorder of the arbiter's notifications and calls, with reactions that a test can set.
 #[derive(Default)]
 pub(crate) struct Recorder {
     pub(crate) outgoing: Mutex<Vec<Outgoing>>,
@@ -24,10 +24,10 @@ pub(crate) struct Recorder {
     pub(crate) stalls: Mutex<Vec<Duration>>,
     pub(crate) on_connection_thread: AtomicBool,
     arbiter: OnceLock<Weak<Arbiter>>,
-    /// Takes chunks as a service would, at once.
+    /// If set, takes chunks at once, as a service does.
     pub(crate) service: Mutex<Option<ServiceRegion>>,
     pub(crate) taken: Mutex<Vec<Taken>>,
-    /// Called for every stall.
+    /// If set, called for every stall.
     pub(crate) while_stalled: Mutex<Option<Box<dyn FnMut() + Send>>>,
 }
 
@@ -98,7 +98,7 @@ impl Notify for Recorder {
 
 pub(crate) struct Rig {
     pub(crate) arbiter: Arc<Arbiter>,
-    pub(crate) sink: Arc<Recorder>,
+    pub(crate) recorder: Arc<Recorder>,
     pub(crate) region: Arc<PrivateRegion>,
     pub(crate) service: ServiceRegion,
 }
@@ -115,16 +115,16 @@ impl Rig {
     pub(crate) fn with_page_size(size: usize, page_size: PageSize, options: Options) -> Self {
         let region = Arc::new(PrivateRegion::new(size));
         let memory: Arc<dyn Memory> = region.clone();
-        let sink = Arc::new(Recorder::default());
-        let arbiter = Arbiter::with_options(memory.clone(), page_size, sink.clone(), options).unwrap();
-        sink.arbiter.set(Arc::downgrade(&arbiter)).unwrap();
+        let recorder = Arc::new(Recorder::default());
+        let arbiter = Arbiter::with_options(memory.clone(), page_size, recorder.clone(), options).unwrap();
+        recorder.arbiter.set(Arc::downgrade(&arbiter)).unwrap();
         let service = ServiceRegion::new(memory, page_size).unwrap();
-        Self { arbiter, sink, region, service }
+        Self { arbiter, recorder, region, service }
     }
 
-    /// From now on chunks are freed as soon as they are committed.
+    /// Makes commits free their chunks at once.
     pub(crate) fn with_service(self) -> Self {
-        *self.sink.service.lock().unwrap() = Some(self.service.clone());
+        *self.recorder.service.lock().unwrap() = Some(self.service.clone());
         self
     }
 
@@ -134,7 +134,7 @@ impl Rig {
 
     /// Sends what is pending.
     pub(crate) fn send_pending(&self) {
-        self.sink.send_pending();
+        self.recorder.send_pending();
     }
 
     /// Acknowledges a flush, and sends what is pending.
@@ -146,7 +146,7 @@ impl Rig {
     /// Sends what is pending and returns the requests since the last call.
     pub(crate) fn commits(&self) -> Vec<CommitRequest> {
         self.send_pending();
-        let outgoing = std::mem::take(&mut *self.sink.outgoing.lock().unwrap());
+        let outgoing = std::mem::take(&mut *self.recorder.outgoing.lock().unwrap());
         outgoing
             .into_iter()
             .filter_map(|outgoing| match outgoing {
@@ -156,7 +156,7 @@ impl Rig {
             .collect()
     }
 
-    /// Everything pending in one request.
+    /// Returns everything pending, which must be one request.
     pub(crate) fn commit(&self) -> CommitRequest {
         let mut commits = self.commits();
         assert_eq!(commits.len(), 1, "{commits:?}");
@@ -181,7 +181,7 @@ impl Rig {
         PageWord(self.bytes(page * self.arbiter.page_size().bytes(), 4).try_into().map(u32::from_ne_bytes).unwrap())
     }
 
-    /// Header of the only chunk of a page.
+    /// Returns the header of the only chunk of a page.
     pub(crate) fn header(&self, page: usize) -> ChunkHeader {
         let at = page * self.arbiter.page_size().bytes() + 8;
         ChunkHeader::from_bytes(self.bytes(at, CHUNK_HEADER_SIZE).try_into().unwrap())
@@ -208,7 +208,7 @@ pub(crate) fn sizes(payload: &[u8], count: u16) -> Vec<usize> {
         .collect()
 }
 
-/// The capture's test packet: a timestamp and `TestEvent.str`.
+/// Writes the capture's test packet: a timestamp and `TestEvent.str`.
 pub(crate) fn test_packet(writer: &mut TraceWriter, timestamp: u64, text: &str) {
     let mut packet = writer.new_packet();
     test_fields(&mut packet, timestamp, text);
@@ -220,7 +220,7 @@ pub(crate) fn test_fields(packet: &mut Packet<'_>, timestamp: u64, text: &str) {
     message.begin(900).string(1, text);
 }
 
-/// The capture's nested packet: 100-byte strings in `TestEvent.payload`.
+/// Writes the capture's nested packet: 100-byte strings in `TestEvent.payload`.
 pub(crate) fn nested_packet(writer: &mut TraceWriter, timestamp: u64, strings: usize) {
     let mut packet = writer.new_packet();
     let mut message = packet.message();
@@ -232,7 +232,7 @@ pub(crate) fn nested_packet(writer: &mut TraceWriter, timestamp: u64, strings: u
     }
 }
 
-/// A packet of exactly `len` bytes, at least 2.
+/// Writes a packet of exactly `len` bytes, at least 2.
 pub(crate) fn raw_packet(writer: &mut TraceWriter, len: usize) {
     let mut packet = writer.new_packet();
     raw_fields(packet.message(), len);
@@ -245,7 +245,7 @@ pub(crate) fn raw_fields(mut message: Message<'_>, len: usize) {
     assert_eq!(message.len(), len);
 }
 
-/// A first packet, so that those behind it have no additions of the writer. Takes 4 bytes.
+/// Writes a first packet, so that the writer adds no fields to later packets. It takes 4 bytes.
 pub(crate) fn first_packet(writer: &mut TraceWriter) {
     writer.new_packet();
 }

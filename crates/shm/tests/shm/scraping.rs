@@ -32,7 +32,7 @@ fn a_chunk_being_written_gives_its_finished_packets() {
 }
 
 #[test]
-fn a_packet_being_written_is_not_looked_at() {
+fn a_packet_being_written_is_not_read() {
     let rig = Rig::new(16384);
     let mut writer = rig.writer();
     test_packet(&mut writer, 1, "one");
@@ -86,7 +86,7 @@ fn a_continued_packet_is_taken_up_to_the_unfinished_part() {
 }
 
 #[test]
-fn writers_that_nobody_asked_for_are_not_taken() {
+fn unwanted_writers_are_not_taken() {
     let rig = Rig::new(16384);
     let mut writer = rig.writer();
     test_packet(&mut writer, 1, "one");

@@ -1,10 +1,10 @@
-//! The short way leaves the same bytes as the ordinary one.
+//! Small packets have the same bytes as ordinary packets.
 
 use esatto_shm::TraceWriter;
 
 use crate::rig::{Rig, Taken, first_packet, raw_packet};
 
-/// A packet of `len` bytes by the short way, if it can be had.
+/// Writes a small packet of `len` bytes, if that is possible.
 fn small_packet(writer: &mut TraceWriter, len: usize) -> bool {
     let Some(mut packet) = writer.small_packet(len.min(100)) else { return false };
     packet.word(0x0a, 1);
@@ -28,7 +28,7 @@ fn chunks(write: impl Fn(&mut TraceWriter, usize)) -> Vec<Taken> {
 }
 
 #[test]
-fn both_ways_leave_the_same_bytes() {
+fn small_and_ordinary_packets_have_the_same_bytes() {
     let short = std::cell::Cell::new(0);
     let ordinary = chunks(raw_packet);
     let mixed = chunks(|writer, len| match small_packet(writer, len) {
@@ -44,7 +44,7 @@ fn both_ways_leave_the_same_bytes() {
 }
 
 #[test]
-fn the_longest_has_126_bytes() {
+fn the_longest_small_packet_has_126_bytes() {
     let rig = Rig::new(16384);
     let mut writer = rig.writer();
     first_packet(&mut writer);
@@ -56,13 +56,13 @@ fn the_longest_has_126_bytes() {
 }
 
 #[test]
-fn what_the_writer_owes_goes_first() {
+fn marks_of_the_writer_come_first() {
     let rig = Rig::new(4096);
     let mut writer = rig.writer();
     assert!(writer.small_packet(2).is_none(), "the sequence has not begun");
     first_packet(&mut writer);
     assert!(writer.small_packet(2).is_some());
-    // Without a chunk, and then with the mark of the loss due.
+    // Without a chunk, and then with an owed mark of the loss.
     while !writer.is_dropping() {
         raw_packet(&mut writer, 500);
     }
@@ -74,7 +74,7 @@ fn what_the_writer_owes_goes_first() {
 }
 
 #[test]
-fn one_that_is_not_finished_was_never_there() {
+fn an_unfinished_small_packet_leaves_nothing() {
     let rig = Rig::new(16384);
     let mut writer = rig.writer();
     first_packet(&mut writer);
@@ -88,7 +88,7 @@ fn one_that_is_not_finished_was_never_there() {
 }
 
 #[test]
-fn a_scraper_sees_it_as_soon_as_it_is_finished() {
+fn a_scraper_sees_a_small_packet_as_soon_as_it_is_finished() {
     let rig = Rig::new(16384);
     let mut writer = rig.writer();
     first_packet(&mut writer);
@@ -129,13 +129,13 @@ fn leaving_the_last_chunk_is_a_loss_like_any_other() {
     assert_eq!(writer.drop_count(), 1);
 }
 
-/// The same packets, of head and tail, by words and by the ordinary way.
+/// Writes the same packets of head and tail, from words and as ordinary packets.
 #[test]
-fn words_leave_the_same_bytes_as_any_packet() {
+fn packets_of_words_have_the_same_bytes_as_ordinary_packets() {
     let text: Vec<u8> = (1..=23).collect();
     let tail = |from: usize| [word(&text[from..]), word(&text[(from + 8).min(23)..])];
     let write = |writer: &mut TraceWriter, len: usize, by_words: bool| {
-        // The head has as many as it can, and what lies behind it in its word is overwritten.
+        // The head has as many bytes as possible, and the rest of its word is overwritten.
         let head_len = len.min(7);
         let words = || ((word(&text), head_len), (tail(head_len), len - head_len));
         if by_words && writer.small_words(words().0, words().1) {
@@ -165,13 +165,13 @@ fn words_leave_the_same_bytes_as_any_packet() {
     }
 }
 
-/// The first eight bytes, or what there is of them.
+/// Returns the first eight bytes, or fewer if there are fewer.
 fn word(bytes: &[u8]) -> u64 {
     bytes.iter().take(8).rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
 }
 
 #[test]
-fn words_that_are_not_there_are_refused() {
+fn lengths_beyond_the_words_are_refused() {
     let rig = Rig::new(16384);
     let mut writer = rig.writer();
     assert!(!writer.small_words((1, 1), ([0; 2], 0)), "the sequence has not begun");
@@ -190,7 +190,7 @@ fn words_that_are_not_there_are_refused() {
 }
 
 #[test]
-fn a_chunk_takes_1022_of_them() {
+fn a_chunk_takes_1022_small_packets() {
     let rig = Rig::new(16384);
     let mut writer = rig.writer();
     first_packet(&mut writer);

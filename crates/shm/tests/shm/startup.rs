@@ -12,7 +12,7 @@ fn nothing_is_committed_while_a_reservation_is_open() {
     test_packet(&mut ordinary, 1, "ordinary");
     ordinary.flush();
     rig.send_pending();
-    let events = rig.sink.outgoing.lock().unwrap();
+    let events = rig.recorder.outgoing.lock().unwrap();
     assert!(matches!(events[..], [Outgoing::RegisterWriter { writer_id: 1, target_buffer: 1 }]), "{events:?}");
 }
 
@@ -35,7 +35,7 @@ fn binding_registers_the_writers_and_then_commits_with_the_real_buffer() {
     rig.send_pending();
     let late = rig.arbiter.create_startup_writer(7);
     rig.send_pending();
-    let events = rig.sink.outgoing.lock().unwrap();
+    let events = rig.recorder.outgoing.lock().unwrap();
     let [
         Outgoing::RegisterWriter { writer_id: 1, target_buffer: 3 },
         Outgoing::Commit(first),
@@ -52,7 +52,7 @@ fn binding_registers_the_writers_and_then_commits_with_the_real_buffer() {
 }
 
 #[test]
-fn an_aborted_reservation_is_committed_to_nowhere() {
+fn chunks_of_an_aborted_reservation_are_discarded() {
     let rig = Rig::new(16384);
     let mut early = rig.arbiter.create_startup_writer(7);
     test_packet(&mut early, 1, "early");
@@ -61,18 +61,18 @@ fn an_aborted_reservation_is_committed_to_nowhere() {
     rig.arbiter.bind_reservation(7, 3);
     drop(early);
     rig.send_pending();
-    let events = rig.sink.outgoing.lock().unwrap();
+    let events = rig.recorder.outgoing.lock().unwrap();
     let [Outgoing::Commit(commit)] = &events[..] else { panic!("{events:?}") };
     assert!(commit.moves.iter().all(|m| m.target_buffer == 0));
 }
 
 #[test]
-fn full_memory_is_dropped_not_waited_for() {
+fn a_startup_writer_drops_instead_of_waiting() {
     let rig = Rig::new(8192);
     let mut early = rig.arbiter.create_startup_writer(7);
     for i in 0..1000 {
         test_packet(&mut early, i, "early");
     }
     assert_eq!(early.drop_count(), 1);
-    assert!(rig.sink.stalls.lock().unwrap().is_empty());
+    assert!(rig.recorder.stalls.lock().unwrap().is_empty());
 }

@@ -1,4 +1,4 @@
-//! Several writers, a connection's thread and a service that takes and scrapes, all at once.
+//! Several writers, a connection's thread, and a service that takes and scrapes, at the same time.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use crate::rig::{Rig, Taken};
 
 const PACKETS: u64 = 3000;
 
-/// Puts the packets of one writer together again, patches applied.
+/// Reassembles the packets of one writer, with patches applied.
 fn packets(chunks: &[Taken]) -> Vec<Vec<u8>> {
     let mut packets: Vec<Vec<u8>> = Vec::new();
     for (i, chunk) in chunks.iter().enumerate() {
@@ -37,9 +37,9 @@ fn run(layout: PageLayout) {
     let mut options = Options::default();
     options.layout = layout;
     let rig = Arc::new(Rig::with_options(16 * 4096, options).with_service());
-    // Whoever has to wait helps to send, so that nobody waits in vain.
-    let sink = rig.sink.clone();
-    *rig.sink.while_stalled.lock().unwrap() = Some(Box::new(move || sink.send_pending()));
+    // A writer that must wait helps to send, so that no writer waits in vain.
+    let recorder = rig.recorder.clone();
+    *rig.recorder.while_stalled.lock().unwrap() = Some(Box::new(move || recorder.send_pending()));
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let sender = scope.spawn(|| {
@@ -50,7 +50,8 @@ fn run(layout: PageLayout) {
             rig.send_pending();
         });
         let scraper = scope.spawn(|| {
-            // Another reader beside the one that frees: what it finds may be gone already, but it is never torn.
+            // A second reader beside the one that frees. Its packets may be freed already, but are
+            // never torn.
             let mut scratch = Vec::new();
             while !done.load(Ordering::Acquire) {
                 rig.service.scrape(
@@ -86,12 +87,12 @@ fn run(layout: PageLayout) {
         sender.join().unwrap();
         scraper.join().unwrap();
     });
-    *rig.sink.while_stalled.lock().unwrap() = None;
+    *rig.recorder.while_stalled.lock().unwrap() = None;
     let mut by_writer: HashMap<u16, Vec<Taken>> = HashMap::new();
-    for taken in rig.sink.taken.lock().unwrap().drain(..) {
+    for taken in rig.recorder.taken.lock().unwrap().drain(..) {
         by_writer.entry(taken.info.writer_id).or_default().push(taken);
     }
-    for event in rig.sink.outgoing.lock().unwrap().iter() {
+    for event in rig.recorder.outgoing.lock().unwrap().iter() {
         let Outgoing::Commit(request) = event else { continue };
         for entry in &request.patches {
             let chunks = by_writer.get_mut(&entry.writer_id).unwrap();

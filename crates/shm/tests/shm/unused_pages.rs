@@ -1,4 +1,4 @@
-//! Looking for chunks must not use up memory: a look at a page of a file that was never written
+//! The search for chunks must not use up memory: reading a page of a file that was never written
 //! allocates it.
 
 use std::os::fd::BorrowedFd;
@@ -12,7 +12,7 @@ use esatto_shm::{
 const SIZE: usize = 8 << 20;
 const HEADER: ChunkHeader = ChunkHeader { chunk_id: 7, writer_id: 3, packets: Packets(1) };
 
-/// Memory of a producer that has not written anything, and the service's view of it.
+/// Makes the memory of a producer that has not written anything, and the service's view of it.
 fn idle() -> (Arc<MappedRegion>, ServiceRegion, Smb<Arc<dyn Memory>>) {
     let region = Arc::new(MappedRegion::create(SIZE).unwrap());
     let memory: Arc<dyn Memory> = region.clone();
@@ -61,7 +61,7 @@ fn scraping_finds_chunks_among_pages_that_were_never_used() {
     write(5);
     assert_eq!(scraped(&service), [5, 2047]);
     service.take_chunk(5, 0, &mut Vec::new()).unwrap();
-    // A page that was used once is looked at again.
+    // A page that was used once is read again.
     write(5);
     assert_eq!(scraped(&service), [5, 2047]);
     assert_eq!(allocated(region.fd()), 2 * 4096);

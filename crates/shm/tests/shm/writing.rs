@@ -5,17 +5,17 @@ use esatto_shm::{
 
 use crate::rig::{Rig, Taken, first_packet, nested_packet, raw_packet, sizes, test_packet};
 
-/// Payload of a chunk of a 4 KiB page.
+/// Payload size of a chunk of a 4 KiB page.
 const PAYLOAD: usize = 4080;
 
-/// Fills the chunk until `left` bytes are free; only whole packets.
+/// Fills the chunk with whole packets until `left` bytes are free.
 fn fill_to(writer: &mut esatto_shm::TraceWriter, mut used: usize, left: usize) {
     let target = PAYLOAD - left;
     while target - used > 600 {
         raw_packet(writer, 496);
         used += 500;
     }
-    // The rest in two packets with one-byte and four-byte sizes.
+    // Two packets with one-byte and four-byte sizes fill the rest.
     let rest = target - used;
     if rest > 300 {
         raw_packet(writer, 196);
@@ -83,7 +83,7 @@ fn a_chunk_that_is_exactly_full_is_completed_at_once() {
 }
 
 #[test]
-fn a_packet_begins_where_12_bytes_are_left_but_not_where_11_are() {
+fn a_packet_needs_12_free_bytes_to_begin() {
     for (left, same_chunk) in [(12, true), (11, false)] {
         let rig = Rig::new(16384);
         let mut writer = rig.writer();
@@ -131,7 +131,8 @@ fn a_packet_over_three_chunks_is_flagged_and_counted() {
 
 #[test]
 fn a_length_field_moves_to_the_next_chunk_whole() {
-    // 4 bytes for the size, 3 for the timestamp, 2 for the tag: 3 or 4 are left for the length.
+    // 4 bytes for the size, 3 for the timestamp, 2 for the tag: 3 or 4 bytes are left for the
+    // length.
     for (left, unused) in [(12, 3), (13, 0)] {
         let rig = Rig::new(16384);
         let mut writer = rig.writer();
@@ -158,7 +159,7 @@ fn a_length_field_moves_to_the_next_chunk_whole() {
 }
 
 #[test]
-fn the_first_packet_says_so() {
+fn the_first_packet_is_marked() {
     let rig = Rig::new(16384);
     let mut writer = rig.writer();
     test_packet(&mut writer, 1, "one");
@@ -183,7 +184,7 @@ fn empty_packets_are_legal() {
 }
 
 #[test]
-fn the_message_may_be_taken_up_again() {
+fn a_packet_can_be_continued_by_another_message() {
     let rig = Rig::new(16384);
     let mut writer = rig.writer();
     {
@@ -248,7 +249,7 @@ fn a_freed_writer_id_is_not_reused_soon() {
 }
 
 #[test]
-fn after_shutdown_writers_write_nowhere_and_memory_stays() {
+fn after_shutdown_writers_drop_and_memory_stays() {
     let rig = Rig::new(16384);
     let mut writer = rig.writer();
     {
@@ -262,13 +263,13 @@ fn after_shutdown_writers_write_nowhere_and_memory_stays() {
     writer.flush();
     assert!(rig.arbiter.create_writer(1, ExhaustedPolicy::StallThenDrop).is_null());
     assert!(rig.commits().is_empty());
-    let Rig { arbiter, region, service, sink } = rig;
-    drop((arbiter, region, service, sink));
+    let Rig { arbiter, region, service, recorder } = rig;
+    drop((arbiter, region, service, recorder));
     test_packet(&mut writer, 3, "still mapped");
 }
 
 #[test]
-fn a_null_writer_swallows_everything() {
+fn a_null_writer_drops_everything() {
     let mut writer = esatto_shm::TraceWriter::null();
     for i in 0..1000 {
         nested_packet(&mut writer, i, (i % 50) as usize);
