@@ -333,7 +333,7 @@ mod tests {
             holds
         };
         assert!(holds(&lock), "the system has a barrier");
-        super::seccomp::lose_membarrier();
+        seccomp::lose_membarrier();
         for _ in 0..3 {
             assert!(!holds(&lock), "the owner may be inside, unseen");
         }
