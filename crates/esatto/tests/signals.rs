@@ -122,19 +122,30 @@ fn a_handler_between_trace_points_is_recorded() {
     assert!(slices.map(|slice| slice.duration_ns.is_some()).eq([true, true]), "with their ends");
 }
 
+/// Ends the storm if the test panics. Otherwise the scope waits for the storm for ever.
+struct EndOfStorm<'a>(&'a AtomicBool);
+
+impl Drop for EndOfStorm<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn many_signals_do_not_damage_the_trace() {
     let _alone = alone();
     let (tracing, session) = start();
     let before = [&HANDLED, &RECORDED].map(|count| count.load(Ordering::Relaxed));
     let counts = || {
-        let handled = HANDLED.load(Ordering::Relaxed) - before[0];
+        // In this order: a signal between the two must not make the second count the smaller one.
         let recorded = RECORDED.load(Ordering::Relaxed) - before[1];
+        let handled = HANDLED.load(Ordering::Relaxed) - before[0];
         (recorded, handled - recorded)
     };
     let over = AtomicBool::new(false);
     let thread = pthread_self();
     let own = std::thread::scope(|scope| {
+        let _end = EndOfStorm(&over);
         let storm = scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
                 // SAFETY: the thread waits for this one before it ends.
