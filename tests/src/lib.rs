@@ -13,7 +13,6 @@
 pub mod by_hand;
 pub mod bystander;
 pub mod fake;
-pub mod fuzz;
 mod harness;
 mod implementation;
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: what takes too long for every change.
+//! `cargo xtask soak`: checks that take too long to run for every change.
 
 use crate::shell;
 use crate::test::{Run, Skips, Tally, libtest};
@@ -7,39 +7,42 @@ use std::time::Instant;
 
 type Step = fn(&mut Tally, &Skips) -> Result<(), String>;
 
-/// Name, what it does.
+/// The steps: name, description, function.
 const STEPS: &[(&str, &str, Step)] = &[
-    ("ignored", "tests marked #[ignore = \"soak…\"]", ignored),
-    ("mutations", "a hundred times the mutations of `test` for every parser of foreign bytes", mutations),
-    ("loom", "models of the shared memory and the SDK with up to ESATTO_LOOM_PREEMPTIONS (5) preemptions", loom),
-    ("conformance", "generated code against prost's, ESATTO_CONFORMANCE_SEEDS (5) times as many schemas", conformance),
-    ("sim", "the simulator, ESATTO_SIM_SEEDS (20000) seeds that differ every hour, and each planted bug anew", sim),
+    ("ignored", "run the tests marked #[ignore = \"soak…\"]", ignored),
+    ("loom", "run the loom models with up to ESATTO_LOOM_PREEMPTIONS (5) preemptions", loom),
+    (
+        "conformance",
+        "compare generated code with prost's for ESATTO_CONFORMANCE_SEEDS (5) sets of schemas",
+        conformance,
+    ),
+    ("sim", "simulate ESATTO_SIM_SEEDS (20000) seeds, other ones every hour, and search for each planted bug", sim),
     (
         "asan",
-        "everything of the SDK at once under AddressSanitizer, for ESATTO_STRESS_SECONDS (60), storms of signals and forks, and misuse of the C library",
+        "run the SDK under AddressSanitizer for ESATTO_STRESS_SECONDS (60), with many signals and forks, and misuse the C library",
         asan,
     ),
-    ("clock", "timestamps beside CLOCK_BOOTTIME, for ESATTO_CLOCK_SECONDS (180)", clock),
+    ("clock", "compare timestamps with CLOCK_BOOTTIME for ESATTO_CLOCK_SECONDS (180)", clock),
     (
         "platforms",
-        "the SDK for each system of ESATTO_PLATFORMS (all), and a static program that runs",
+        "compile the SDK for each system of ESATTO_PLATFORMS (all), and run a static program",
         crate::platforms::run,
     ),
-    ("fuzz", "libFuzzer with AddressSanitizer, ESATTO_FUZZ_SECONDS (60) for each target of fuzz/", fuzz),
+    ("fuzz", "run libFuzzer with AddressSanitizer, ESATTO_FUZZ_SECONDS (60) for each target of fuzz/", fuzz),
 ];
 
-/// Runs the steps named in `args`, or all.
+/// Runs the steps that `args` names, or all.
 ///
 /// # Errors
 ///
-/// An unknown name, or something failed; the summary says what.
+/// A name is unknown, or a step failed; the summary names the failures.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     if args.iter().any(|arg| arg == "--list") {
         STEPS.iter().for_each(|(name, what, _)| println!("{name:11} {what}"));
         return Ok(());
     }
     if let Some(unknown) = args.iter().find(|arg| STEPS.iter().all(|(name, ..)| name != arg)) {
-        return Err(format!("soak knows no '{unknown}' (see --list)"));
+        return Err(format!("unknown step '{unknown}'; cargo xtask soak --list names all steps"));
     }
     let start = Instant::now();
     let skips = Skips::new()?;
@@ -63,15 +66,7 @@ fn ignored(tally: &mut Tally, skips: &Skips) -> Result<(), String> {
     Ok(())
 }
 
-fn mutations(tally: &mut Tally, _: &Skips) -> Result<(), String> {
-    let mut cargo = shell::cargo();
-    cargo.args(["test", "--release", "-p", "esatto-tests", "--test", "fuzz"]);
-    cargo.env("ESATTO_FUZZ_ROUNDS", "200000");
-    tally.add(libtest::run(&mut cargo, Run { label: "mutations" })?);
-    Ok(())
-}
-
-/// The models with more preemptions than for every change.
+/// Runs the models with more preemptions than `cargo xtask test` allows.
 fn loom(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     let bound = std::env::var("ESATTO_LOOM_PREEMPTIONS").unwrap_or_else(|_| "5".into());
     for package in ["esatto-shm", "esatto-instances"] {
@@ -84,7 +79,7 @@ fn loom(tally: &mut Tally, _: &Skips) -> Result<(), String> {
 
 fn asan(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     const HOST: &str = "x86_64-unknown-linux-gnu";
-    // A forked child leaks the memory of its parent's other threads: skip leak checks there.
+    // A forked child cannot free the memory of its parent's other threads: no leak checks there.
     for (tests, options) in [(&["stress", "signals"][..], ""), (&["forks"], "detect_leaks=0")] {
         let mut cargo = shell::cargo();
         cargo.args(["test", "--release", "--target", HOST, "-p", "esatto"]);
@@ -94,7 +89,7 @@ fn asan(tally: &mut Tally, _: &Skips) -> Result<(), String> {
         cargo.env("ESATTO_STRESS_SECONDS", std::env::var("ESATTO_STRESS_SECONDS").unwrap_or_else(|_| "60".into()));
         tally.add(libtest::run(&mut cargo, Run { label: "asan" })?);
     }
-    // These compile the C library, and what uses it, by themselves.
+    // This test compiles the C library and its users itself.
     let mut cargo = shell::cargo();
     cargo.args(["test", "-p", "esatto-capi", "--test", "sound"]).env("ESATTO_CAPI_ASAN", "1");
     tally.add(libtest::run(&mut cargo, Run { label: "asan of C" })?);
@@ -109,7 +104,7 @@ fn clock(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     Ok(())
 }
 
-/// More schemas than for every change, and others each time: the seeds follow the hour.
+/// Checks more schemas than `cargo xtask test`, and other ones every hour.
 fn conformance(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     let seeds: u64 = std::env::var("ESATTO_CONFORMANCE_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -125,7 +120,7 @@ fn conformance(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     Ok(())
 }
 
-/// Other seeds each time.
+/// Simulates other seeds every hour.
 fn sim(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     let seeds = std::env::var("ESATTO_SIM_SEEDS").unwrap_or_else(|_| "20000".into());
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -136,8 +131,8 @@ fn sim(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     Ok(())
 }
 
-/// Builds the fuzzers as cargo-fuzz does (which need not be installed) and runs each for a while.
-/// What they find lies in `fuzz/artifacts`; move it to `fuzz/corpus/TARGET` when it is fixed.
+/// Builds the fuzzers as cargo-fuzz does, which need not be installed, and runs each for a while.
+/// Findings are in `fuzz/artifacts`; move a finding to `fuzz/corpus/TARGET` when it is fixed.
 fn fuzz(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
         -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
@@ -170,7 +165,7 @@ fn fuzz(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     Ok(())
 }
 
-/// The names of the `.rs` files in a folder.
+/// Returns the names of the `.rs` files in a folder.
 fn names(folder: &std::path::Path) -> Result<Vec<String>, String> {
     let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut names: Vec<String> = entries

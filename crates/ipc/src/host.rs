@@ -171,37 +171,3 @@ impl Host {
         }
     }
 }
-
-/// Feeds arbitrary bytes to a host, for fuzzers.
-#[doc(hidden)]
-pub fn fuzz_host(bytes: &[u8]) {
-    const PORTS: [Port; 2] = [
-        Port { name: "ProducerPort", methods: &["InitializeConnection", "RegisterDataSource"] },
-        Port { name: "RelayPort", methods: &["InitRelay"] },
-    ];
-    let mut host = Host::new(Arc::new(PORTS), Peer::remote(crate::Family::Inet, "localhost".into()));
-    let mut decoder = crate::FrameDecoder::new();
-    let mut out = Vec::new();
-    let mut at = 0;
-    while at < bytes.len() {
-        at += decoder.push(&bytes[at..]);
-        loop {
-            match decoder.next_frame() {
-                Ok(Some(frame)) => {
-                    out.clear();
-                    if let Some(HostEvent::Invoke(call)) = host.handle(&frame, &mut out) {
-                        host.reply_ok(call.request_id, call.args, true, &mut out)
-                            .expect("a reply as large as its call");
-                    }
-                    // The answers must be a stream of frames.
-                    let mut replies = crate::FrameDecoder::new();
-                    assert_eq!(replies.push(&out), out.len());
-                    while replies.next_frame().expect("own frames are not too large").is_some() {}
-                    assert_eq!((replies.buffered(), replies.skipped()), (0, 0));
-                }
-                Ok(None) => break,
-                Err(_) => return,
-            }
-        }
-    }
-}

@@ -13,8 +13,6 @@ mod context;
 mod encode;
 mod fair_share;
 mod frame_limits;
-#[doc(hidden)]
-pub mod fuzz;
 mod ids;
 #[doc(hidden)]
 pub mod inspect;

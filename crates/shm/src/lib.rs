@@ -31,8 +31,6 @@ mod chunk_states;
 mod commit;
 mod error;
 mod fragments;
-#[cfg(not(esatto_loom))]
-mod fuzz;
 mod memory;
 pub mod orderings;
 mod prefetch;
@@ -48,9 +46,6 @@ pub use chunk_states::{Chunk, Skip, Smb, announce, state};
 pub use commit::{ChunkToMove, ChunkToPatch, CommitRequest, FlushCallback, MAX_PATCHES_PER_ENTRY, Outgoing, Patch};
 pub use error::{Error, Lost};
 pub use fragments::{Fragment, Fragments};
-#[cfg(not(esatto_loom))]
-#[doc(hidden)]
-pub use fuzz::{fuzz_chunk_data, fuzz_service_region};
 #[cfg(esatto_loom)]
 pub use memory::LoomRegion;
 pub use memory::Region;

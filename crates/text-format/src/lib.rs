@@ -30,23 +30,3 @@ mod suggestions;
 pub use error::{Error, Errors};
 pub use parser::{MAX_ERRORS, MAX_NESTING, Parser, parse};
 pub use printer::to_text;
-
-/// Runs the parser on arbitrary input. If it succeeds, runs the printer and the parser again.
-///
-/// Panics only if the printed text does not mean the same as the parsed one.
-#[doc(hidden)]
-pub fn fuzz_parse(message: &prost_reflect::MessageDescriptor, text: &[u8]) {
-    match parse(message, text) {
-        Ok(bytes) => {
-            let printed = to_text(message, &bytes);
-            let again = parse(message, &printed).unwrap_or_else(|errors| panic!("{errors}\nof\n{printed}"));
-            assert_eq!(to_text(message, &again), printed);
-        }
-        Err(errors) => {
-            assert!(!errors.is_empty());
-            let _ = errors.to_string();
-        }
-    }
-    let _ = Parser::new(message.clone()).lossy(true).parse(text);
-    let _ = to_text(message, text);
-}

@@ -66,27 +66,3 @@ pub use summary::{
 };
 pub use trace::{Event, EventType, Flow, Process, Slice, Thread, Trace, Track, TrackType, events};
 pub use track_event::CounterValue;
-
-/// Reads arbitrary bytes as a file, with all readers.
-#[doc(hidden)]
-pub fn fuzz_file(bytes: &[u8]) {
-    let summary = Summary::read(bytes);
-    let _ = (summary.to_string(), summary.to_json().to_string());
-    let trace = Trace::read(bytes);
-    assert_eq!(trace.slices.len() as u64, summary.slices.count);
-    assert_eq!(trace.flows.len() as u64, summary.flows);
-}
-
-/// Reads arbitrary bytes as one packet of a trace.
-#[doc(hidden)]
-pub fn fuzz_packet(bytes: &[u8]) {
-    let mut file = vec![0x0a];
-    let mut length = bytes.len();
-    while length >= 0x80 {
-        file.push(u8::try_from(length & 0x7f).unwrap_or_default() | 0x80);
-        length >>= 7;
-    }
-    file.push(u8::try_from(length).unwrap_or_default());
-    file.extend(bytes);
-    fuzz_file(&file);
-}

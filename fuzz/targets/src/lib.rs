@@ -1,33 +1,38 @@
-//! Entry points of the fuzzers: one function per parser of foreign bytes.
+//! The functions that the fuzzers call: one per parser of foreign bytes.
 //!
-//! None of them may panic or grow without bound, whatever the bytes are. `tests/replay.rs` calls
-//! them with the files of `fuzz/corpus/`, so that seeds and findings stay tested without a fuzzer.
+//! Each takes any bytes. It must not panic, and its memory must stay bounded. `tests/replay.rs`
+//! calls them with the files of `fuzz/corpus/`, `tests/mutations` with mutations of these files and
+//! of real captures, so that all targets are tested without a fuzzer.
 
+mod buffer;
 mod bytes;
+mod changing_memory;
 mod codegen;
+mod commit;
 mod filter;
 mod frames;
+mod ipc;
 mod memory;
 mod protozero;
 mod script;
 mod service;
+mod shared_memory;
 mod text_format;
+mod trace;
 mod writing;
 
+pub use buffer::buffer;
 pub use codegen::codegen_plugin;
-pub use esatto_ipc::frame::fuzz_decode as ipc_frames;
-pub use esatto_ipc::host::fuzz_host as ipc_host;
-pub use esatto_service::fuzz::{fuzz_buffer as buffer, fuzz_commit as service_commit};
-pub use esatto_shm::fuzz_chunk_data as shm_chunk_data;
-pub use esatto_shm::fuzz_service_region as shm_region;
-pub use esatto_trace::fuzz_file as trace_file;
-pub use esatto_trace::fuzz_packet as trace_packet;
+pub use commit::service_commit;
 pub use filter::{filter_bytecode, filter_message, filter_strings};
 pub use frames::{consumer_frames, producer_frames};
+pub use ipc::{ipc_frames, ipc_host};
 pub use memory::service_shm;
 pub use protozero::{protozero_fields, protozero_framing, protozero_index, protozero_owned};
 pub use service::service;
+pub use shared_memory::{shm_chunk_data, shm_region};
 pub use text_format::text_format;
+pub use trace::{trace_file, trace_packet};
 pub use writing::protozero_write;
 
 /// A target by its name, which is also its folder in `fuzz/corpus/`.

@@ -3,8 +3,8 @@
 use esatto_protozero::framing::{FrameReader, FramingError};
 use esatto_protozero::{Fields, HeapBuffer, Owned, Value};
 use esatto_schema::{
-    CommitDataRequest, InitializeConnectionRequest, TraceConfig, TracePacketReader, TraceReader, TrackDescriptorReader,
-    TrackEventReader, trace_packet, track_event,
+    CommitDataRequest, DataSourceDescriptor, InitializeConnectionRequest, TraceConfig, TracePacketReader, TraceReader,
+    TrackDescriptorReader, TrackEventReader, trace_packet, track_event,
 };
 
 /// Levels that are looked into.
@@ -46,6 +46,7 @@ fn walk(bytes: &[u8], depth: u32) {
     }
     assert_eq!(fields.is_malformed(), fields.offset() < bytes.len(), "it stops at the end or at a mistake");
     assert_eq!(fields.rest(), &bytes[fields.offset()..]);
+    assert_eq!(Fields::new(bytes).check().is_err(), fields.is_malformed());
 }
 
 fn write_again(bytes: &[u8], buffer: &mut HeapBuffer) {
@@ -83,6 +84,7 @@ fn track_event(event: TrackEventReader<'_>) {
 pub fn protozero_owned(bytes: &[u8]) {
     round_trip::<TraceConfig>(bytes);
     round_trip::<CommitDataRequest>(bytes);
+    round_trip::<DataSourceDescriptor>(bytes);
     round_trip::<InitializeConnectionRequest>(bytes);
 }
 

@@ -30,7 +30,8 @@ impl<'a> Script<'a> {
         self.bytes(len.into())
     }
 
-    fn bytes(&mut self, len: usize) -> &'a [u8] {
+    /// The next `len` bytes, or what is left.
+    pub(crate) fn bytes(&mut self, len: usize) -> &'a [u8] {
         let (now, later) = self.rest.split_at(len.min(self.rest.len()));
         self.rest = later;
         now

@@ -2,11 +2,25 @@
 
 use std::sync::OnceLock;
 
+use esatto_text_format::{Parser, parse, to_text};
 use prost_reflect::{DescriptorPool, MessageDescriptor};
 
 /// A trace config as text, parsed, printed and parsed again.
 pub fn text_format(bytes: &[u8]) {
-    esatto_text_format::fuzz_parse(trace_config(), bytes);
+    let message = trace_config();
+    match parse(message, bytes) {
+        Ok(encoded) => {
+            let printed = to_text(message, &encoded);
+            let again = parse(message, &printed).unwrap_or_else(|errors| panic!("{errors}\nof\n{printed}"));
+            assert_eq!(to_text(message, &again), printed);
+        }
+        Err(errors) => {
+            assert!(!errors.is_empty());
+            let _ = errors.to_string();
+        }
+    }
+    let _ = Parser::new(message.clone()).lossy(true).parse(bytes);
+    let _ = to_text(message, bytes);
 }
 
 fn trace_config() -> &'static MessageDescriptor {

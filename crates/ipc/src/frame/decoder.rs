@@ -166,29 +166,3 @@ impl FrameDecoder {
         }
     }
 }
-
-/// Decodes arbitrary bytes as a stream, in two different splits that must agree; for fuzzers.
-#[doc(hidden)]
-pub fn fuzz_decode(bytes: &[u8]) {
-    let run = |piece: usize| {
-        let mut decoder = FrameDecoder::new();
-        let mut digest = Vec::new();
-        let mut at = 0;
-        'stream: while at < bytes.len() {
-            let end = bytes.len().min(at + piece);
-            at += decoder.push(&bytes[at..end]);
-            loop {
-                match decoder.next_frame() {
-                    Ok(Some(frame)) => digest.push(format!("{frame:?}")),
-                    Ok(None) => break,
-                    Err(e) => {
-                        digest.push(e.to_string());
-                        break 'stream;
-                    }
-                }
-            }
-        }
-        (digest, decoder.skipped(), decoder.consumed())
-    };
-    assert_eq!(run(3), run(usize::MAX / 2));
-}

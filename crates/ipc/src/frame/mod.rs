@@ -15,8 +15,6 @@ pub mod encode;
 mod parse;
 
 pub use self::decoder::FrameDecoder;
-#[doc(hidden)]
-pub use self::decoder::fuzz_decode;
 pub use self::parse::Methods;
 pub use crate::frame_size::{HEADER_LEN, MAX_FRAME, MAX_PAYLOAD};
 

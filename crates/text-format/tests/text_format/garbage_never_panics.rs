@@ -1,5 +1,6 @@
 use crate::common::config;
-use esatto_text_format::fuzz_parse;
+use esatto_text_format::{Parser, parse, to_text};
+use prost_reflect::MessageDescriptor;
 
 /// A small generator of pseudo-random numbers (splitmix64): the same texts in every run.
 struct Random(u64);
@@ -67,12 +68,29 @@ const PIECES: &[&str] = &[
     "i32",
 ];
 
+/// Parses a text. If that succeeds, the printed message must mean the same.
+fn check(message: &MessageDescriptor, text: &[u8]) {
+    match parse(message, text) {
+        Ok(bytes) => {
+            let printed = to_text(message, &bytes);
+            let again = parse(message, &printed).unwrap_or_else(|errors| panic!("{errors}\nof\n{printed}"));
+            assert_eq!(to_text(message, &again), printed);
+        }
+        Err(errors) => {
+            assert!(!errors.is_empty());
+            let _ = errors.to_string();
+        }
+    }
+    let _ = Parser::new(message.clone()).lossy(true).parse(text);
+    let _ = to_text(message, text);
+}
+
 #[test]
 fn texts_of_random_pieces() {
     let (message, mut random) = (config(), Random(1));
     for _ in 0..3000 {
         let text: String = (0..random.next(40)).map(|_| PIECES[random.next(PIECES.len())]).collect();
-        fuzz_parse(&message, text.as_bytes());
+        check(&message, text.as_bytes());
     }
 }
 
@@ -81,7 +99,7 @@ fn random_bytes() {
     let (message, mut random) = (config(), Random(2));
     for _ in 0..3000 {
         let bytes: Vec<u8> = (0..random.next(60)).map(|_| random.next(256) as u8).collect();
-        fuzz_parse(&message, &bytes);
+        check(&message, &bytes);
     }
 }
 
@@ -92,7 +110,7 @@ fn a_valid_text_with_one_byte_changed() {
     for at in 0..text.len() {
         let mut bytes = text.as_bytes().to_vec();
         bytes[at] = random.next(256) as u8;
-        fuzz_parse(&message, &bytes);
-        fuzz_parse(&message, &text.as_bytes()[..at]);
+        check(&message, &bytes);
+        check(&message, &text.as_bytes()[..at]);
     }
 }

@@ -5,7 +5,6 @@ mod common;
 mod annotations_of_every_kind;
 mod errors_name_the_place_in_the_file;
 mod events_of_real_traces;
-mod garbage_never_panics;
 mod hostile_files_cost_little;
 mod incremental_state_of_sequences;
 mod numbers_agree_with_the_trace_processor;

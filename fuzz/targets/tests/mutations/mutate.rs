@@ -1,12 +1,12 @@
-//! Small damages.
+//! Small changes to an input.
 
-use crate::bystander::Random;
+use crate::random::Random;
 
-/// Numbers at which parsers go wrong: lengths, signs, ends of varints.
+/// Bytes at which parsers go wrong: lengths, signs, ends of varints.
 const INTERESTING: &[u8] = &[0x00, 0x01, 0x7f, 0x80, 0x81, 0xff, 0xfe, 0x08, 0x0a, 0x12, 0x1a];
 
-/// Damages `bytes` in one to four places.
-pub fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
+/// Changes `bytes` in one to four places.
+pub(crate) fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
     for _ in 0..=random.below(4) {
         let at = |random: &mut Random, bytes: &[u8]| random.below(bytes.len().max(1) as u64) as usize;
         match random.below(7) {
