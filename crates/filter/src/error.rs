@@ -1,4 +1,4 @@
-use crate::bytecode::MessageId;
+use crate::message_id::MessageId;
 
 /// Error in a filter, or in a message that was filtered.
 #[derive(Debug, thiserror::Error)]

@@ -74,6 +74,7 @@ mod compiler;
 mod error;
 mod filter;
 mod input;
+mod message_id;
 mod regex;
 mod strings;
 mod usage;

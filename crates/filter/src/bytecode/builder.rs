@@ -2,9 +2,10 @@
 
 use core::ops::RangeInclusive;
 
-use super::program::{MessageId, SemanticType};
+use super::program::SemanticType;
 use super::{MAX_FIELD, opcode, words};
-use crate::Error;
+use crate::error::Error;
+use crate::message_id::MessageId;
 
 /// Oldest services that must understand the bytecode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

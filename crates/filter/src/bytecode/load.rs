@@ -1,8 +1,9 @@
 //! Loading of bytecode into a [`Program`].
 
-use super::program::{Action, Message, MessageId, NEAR, Program, Range, SemanticType};
+use super::program::{Action, Message, NEAR, Program, Range, SemanticType};
 use super::{MAX_FIELD, opcode, words};
-use crate::Error;
+use crate::error::Error;
+use crate::message_id::MessageId;
 
 /// Semantic types have 16 bits; higher bits of the word are ignored.
 const SEMANTIC_TYPE_MASK: u32 = 0xffff;

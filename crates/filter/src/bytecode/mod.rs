@@ -21,8 +21,9 @@ mod load;
 mod program;
 mod words;
 
+pub use crate::message_id::MessageId;
 pub use builder::{Builder, Bytecode, StringField, Version};
-pub use program::{Action, MessageId, Program, SemanticType};
+pub use program::{Action, Program, SemanticType};
 
 /// Largest size of bytecode and of an overlay in bytes.
 ///

@@ -3,7 +3,8 @@
 use core::fmt;
 use core::ops::RangeInclusive;
 
-use crate::Error;
+use crate::error::Error;
+use crate::message_id::MessageId;
 
 /// Fields below this number are found with one shift. Fields from this number on are searched.
 pub(super) const NEAR: u32 = 128;
@@ -60,21 +61,6 @@ pub(super) struct Range {
     /// Field after the last.
     pub(super) end: u32,
     pub(super) action: Action,
-}
-
-/// Number of a message definition in a [`Program`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MessageId(pub u32);
-
-impl MessageId {
-    /// The first message, from which a filter starts by default.
-    pub const ROOT: Self = Self(0);
-}
-
-impl fmt::Display for MessageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "message {}", self.0)
-    }
 }
 
 /// Semantic type of a string, by which string rules are selected. 0 is unspecified.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fancy_regex::{BytesMode, RegexOptionsBuilder};
 use regex::bytes::RegexBuilder;
 
-use super::translate::{Translation, translate};
+use super::translate::{Limits, Translation, translate};
 use super::{GaveUp, Regex, RegexEngine, Span};
 use crate::Error;
 
@@ -76,7 +76,8 @@ impl EcmaScript {
         span: Span,
         max_compiled: usize,
     ) -> Result<(Arc<dyn Regex>, bool), Error> {
-        let Translation { text, groups, backtracks } = translate(pattern)?;
+        let limits = Limits { pattern: Self::MAX_PATTERN, nesting: Self::MAX_NESTING };
+        let Translation { text, groups, backtracks } = translate(pattern, limits)?;
         let text = match span {
             Span::Whole => format!(r"\A(?:{text})\z"),
             Span::Part => text,

@@ -19,7 +19,6 @@
 use core::fmt::Write as _;
 
 use super::byte_set::ByteSet;
-use super::ecmascript::EcmaScript;
 use crate::Error;
 
 /// Translated pattern for `regex` without Unicode, or for `fancy-regex` in its ASCII mode.
@@ -31,19 +30,29 @@ pub(super) struct Translation {
     pub(super) backtracks: bool,
 }
 
+/// Bounds on patterns.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// Largest size of a pattern in bytes.
+    pub(super) pattern: usize,
+    /// Largest nesting depth of groups.
+    pub(super) nesting: usize,
+}
+
 /// Translates `pattern`.
-pub(super) fn translate(pattern: &[u8]) -> Result<Translation, Error> {
+pub(super) fn translate(pattern: &[u8], limits: Limits) -> Result<Translation, Error> {
     let error = |(offset, reason): Mistake| Error::Pattern {
         pattern: String::from_utf8_lossy(pattern).into_owned(),
         offset,
         reason: reason.to_owned(),
     };
-    if pattern.len() > EcmaScript::MAX_PATTERN {
-        return Err(error((EcmaScript::MAX_PATTERN, "too long")));
+    if pattern.len() > limits.pattern {
+        return Err(error((limits.pattern, "too long")));
     }
     let names = group_names(pattern).map_err(error)?;
     let run = |backtracks| Translator {
         pattern,
+        max_nesting: limits.nesting,
         at: 0,
         names: &names,
         groups: 0,
@@ -63,6 +72,8 @@ type Mistake = (usize, &'static str);
 
 struct Translator<'a> {
     pattern: &'a [u8],
+    /// Largest nesting depth of groups.
+    max_nesting: usize,
     at: usize,
     /// Names of all groups; empty for groups without a name.
     names: &'a [&'a [u8]],
@@ -236,7 +247,7 @@ impl<'a> Translator<'a> {
 
     fn open_group(&mut self) -> Result<(), Mistake> {
         let offset = self.at - 1;
-        if self.open.len() >= EcmaScript::MAX_NESTING {
+        if self.open.len() >= self.max_nesting {
             return Err((offset, "groups nested too deeply"));
         }
         const LOOK: [&str; 4] = ["?=", "?!", "?<=", "?<!"];
