@@ -89,6 +89,21 @@ impl Imports {
         found
     }
 
+    /// The top-level modules from top to bottom: each imports only from later ones, if that is possible.
+    pub(crate) fn order(&self) -> Vec<String> {
+        let mut edges: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
+        for (module, targets) in self.of.iter().filter(|(module, _)| !module.is_empty()) {
+            let own = edges.entry(&module[0]).or_default();
+            own.extend(targets.iter().filter_map(|target| target.first()).filter(|name| **name != module[0]));
+        }
+        let mut order = Vec::new();
+        while let Some(name) = edges.keys().find(|name| !edges.values().any(|to| to.contains(*name))).copied() {
+            edges.remove(name);
+            order.push(name.clone());
+        }
+        order
+    }
+
     /// A circle among the modules of one folder, if there is one.
     fn circle(&self, folder: &[String]) -> Option<String> {
         let depth = folder.len();
@@ -160,14 +175,16 @@ impl Paths {
         while let Some(token) = tokens.pop() {
             match token {
                 TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket => {
-                    test_only |= group.stream().to_string().replace(' ', "").starts_with("cfg(test");
+                    let attribute = group.stream().to_string().replace([' ', '\n'], "");
+                    test_only |= attribute.starts_with("cfg(test") || attribute.starts_with("cfg(all(test");
                     self.collect(group.stream(), module);
                 }
                 TokenTree::Group(group) => {
                     if !test_only {
                         self.collect(group.stream(), module);
                     }
-                    test_only = false;
+                    // The parentheses of `pub(crate)` and of arguments do not end the item.
+                    test_only &= group.delimiter() != Delimiter::Brace;
                 }
                 TokenTree::Punct(punct) if punct.as_char() == ';' => test_only = false,
                 // A macro expands in the user's crate.
@@ -311,7 +328,7 @@ mod tests {
 
     #[test]
     fn comments_texts_tests_and_expansions_do_not_count() {
-        let text = "macro_rules! m { () => { $crate::b::X } } // crate::b\n fn f() { \"crate::b\"; } #[cfg(test)] mod tests { use crate::b::X; } #[cfg(test)] use crate::b;";
+        let text = "macro_rules! m { () => { $crate::b::X } } // crate::b\n fn f() { \"crate::b\"; } #[cfg(test)] pub(crate) mod tests { use crate::b::X; } #[cfg(test)] use crate::b;";
         assert!(breaches(&[("", ""), ("a", text), ("b", "")], &["b", "a"]).is_empty());
     }
 

@@ -39,7 +39,7 @@ pub(crate) fn run(paths: &[String]) -> Result<(), String> {
         println!("prose: {files} files");
         Ok(())
     } else {
-        Err(format!("{}\nxtask: prose: {} lines to mend", breaches.join("\nxtask: "), breaches.len()))
+        Err(format!("{}\nxtask: {} lines of prose to mend", breaches.join("\nxtask: "), breaches.len()))
     }
 }
 
