@@ -27,7 +27,8 @@ impl BufferId {
     }
 }
 
-/// Largest id that producers give a writer (15 bits). Chunks of larger ones are taken all the same, patches are not.
+/// Largest id that producers give a writer (15 bits). Chunks of larger ones are taken all the same,
+/// patches are not.
 pub(crate) const MAX_PATCHED_WRITER: WriterId = WriterId(32767);
 
 /// The writer that a peer names; never truncates.

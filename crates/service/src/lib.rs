@@ -1,8 +1,9 @@
 //! The tracing service as a value: sessions, matching and central buffers, without I/O and clocks.
 //!
-//! [`Service`] takes [`Input`]s (messages, disconnects, expired timers) and produces [`Output`]s (replies, commands,
-//! file writes, timers to arm); [`api`] says how it is driven. What it does with them is specified in
-//! `docs/spec/service.md`; what happens to data between commit and reading is the matter of [`buffer`].
+//! [`Service`] takes [`Input`]s (messages, disconnects, expired timers) and produces [`Output`]s
+//! (replies, commands, file writes, timers to arm). [`api`] says how to drive it.
+//! `docs/spec/service.md` specifies its behaviour. [`buffer`] explains how data get from a commit
+//! to a reader.
 #![forbid(unsafe_code)]
 
 pub mod api;

@@ -1,10 +1,13 @@
-//! Other machines, as their relays describe them (`docs/spec/service.md §27`, `docs/spec/wire-protocol.md §16`).
+//! Other machines, as their relays describe them (`docs/spec/service.md §27`,
+//! `docs/spec/wire-protocol.md §16`).
 //!
-//! A relay tells what machine it runs on, and reads its clocks twice in a round (PING, UPDATE); the host reads its own each
-//! time. From the four readings a reader of the trace computes how far the clocks are apart. It takes any two neighbours
-//! that are less than 30 s apart for a round, so what is kept is whole rounds, at least that far from each other.
+//! A relay tells what machine it runs on, and reads its clocks twice in a round (PING, UPDATE); the
+//! host reads its own each time. From the four readings a reader of the trace computes how far the
+//! clocks are apart. It takes any two neighbours that are less than 30 s apart for a round, so what
+//! is kept is whole rounds, at least that far from each other.
 //!
-//! What a machine told outlives its relay: the data in the buffers does, too, and is of no use without the clocks.
+//! What a machine told outlives its relay: the data in the buffers does, too, and is of no use
+//! without the clocks.
 
 use std::collections::VecDeque;
 
@@ -17,8 +20,8 @@ use crate::api::{CallId, ClientId, Now, Peer, RelayCall};
 use crate::context::Context;
 use crate::encode::put_varint;
 
-/// Machines that are remembered. A new one takes the place of the one that was silent longest and has no relay; while
-/// all have one, it is refused.
+/// Machines that are remembered. A new one takes the place of the one that was silent longest and
+/// has no relay; while all have one, it is refused.
 const MAX_MACHINES: usize = 256;
 
 /// Rounds of clock readings kept per machine, the oldest dropped.
@@ -113,7 +116,8 @@ impl Machine {
                 Some(Some(distance_ns)) if distance_ns >= ROUND_DISTANCE_NS => {}
                 // A reader could not tell the two apart.
                 Some(Some(_)) => drop(self.rounds.pop_back()),
-                // Another boot, or clocks nobody can make sense of: what was measured before is worth nothing.
+                // Another boot, or clocks nobody can make sense of: what was measured before is
+                // worth nothing.
                 Some(None) | None => self.rounds.clear(),
             }
         }
@@ -160,7 +164,8 @@ impl Machines {
         }
     }
 
-    /// The relay that calls and its machine, which is remembered from now on. `None`: there are too many.
+    /// The relay that calls and its machine, which is remembered from now on. `None`: there are too
+    /// many.
     fn caller(&mut self, client: ClientId) -> Option<(&mut Relay, &mut Machine)> {
         let relay = self.relays.get_mut(&client)?;
         let id = relay.machine_id;
@@ -229,7 +234,8 @@ impl Machines {
     }
 }
 
-/// The SystemInfo as it came, with the machine's name if that is missing. `None`: malformed or far too large.
+/// The SystemInfo as it came, with the machine's name if that is missing. `None`: malformed or far
+/// too large.
 fn system_info(request: InitRelayRequestReader<'_>, machine_name: &[u8]) -> Option<Vec<u8>> {
     let reader = request.system_info()?;
     let info = reader.as_bytes();

@@ -1,4 +1,5 @@
-//! The priority of the service's process while sessions want it raised (`docs/spec/service.md §26`).
+//! The priority of the service's process while sessions want it raised (`docs/spec/service.md
+//! §26`).
 
 use esatto_map::Map;
 use esatto_schema::priority_boost_config::BoostPolicy;
@@ -49,8 +50,8 @@ pub(crate) fn boost_of(config: &TraceConfig) -> Result<Option<PriorityBoost>, St
 }
 
 impl Priorities {
-    /// Asks for this boost if that was not done yet, or if the last change failed. Returns the latest
-    /// change.
+    /// Asks for this boost if that was not done yet, or if the last change failed. Returns the
+    /// latest change.
     pub(crate) fn ask(&mut self, boost: Option<PriorityBoost>, cx: &mut Context<'_>) -> ChangeId {
         if boost != self.asked || self.has_failed {
             self.asked = boost;

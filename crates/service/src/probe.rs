@@ -1,13 +1,16 @@
-//! What a simulator sees of the inside of a step: in which order one call of `handle` scraped and read.
+//! What a simulator sees of the inside of a step: in which order one call of `handle` scraped and
+//! read.
 //!
-//! Outputs do not tell that, and what a read returns depends on it. In builds without debug assertions nothing is noted.
+//! Outputs do not tell that, and what a read returns depends on it. In builds without debug
+//! assertions nothing is noted.
 
 use core::cell::RefCell;
 
 /// Something that happened inside of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// Uncommitted chunks for a session's buffers are copied, in one of several steps; without a session those of one producer, for all buffers.
+    /// Uncommitted chunks for a session's buffers are copied, in one of several steps; without a
+    /// session those of one producer, for all buffers.
     Scrape(Option<u64>),
     /// A session is about to be freed: the scrape under way is given up for a new one.
     ScrapeBeginsAnew(u64),

@@ -1,10 +1,12 @@
-//! The short way in: a chunk in order goes from the producer's memory straight to where its record will be.
+//! The short way in: a chunk in order goes from the producer's memory straight to where its record
+//! will be.
 //!
-//! How much of a chunk is used is known only after its copy was parsed, and only what the record needs may be overwritten. So the
-//! short way is for the two places where this makes no difference: behind everything that was ever written, where nothing
-//! is overwritten, and over a single record that is at least as large as the chunk, which goes whatever is used of it.
-//! Writers that are busy enough for it to matter fill chunk after chunk, which makes records of one size.
-//! Everything else is copied by way of `scratch`.
+//! How much of a chunk is used is known only after its copy was parsed, and only what the record
+//! needs may be overwritten. So the short way is for the two places where this makes no difference:
+//! behind everything that was ever written, where nothing is overwritten, and over a single record
+//! that is at least as large as the chunk, which goes whatever is used of it. Writers that are busy
+//! enough for it to matter fill chunk after chunk, which makes records of one size. Everything else
+//! is copied by way of `scratch`.
 
 use esatto_shm::Lost;
 
@@ -28,7 +30,8 @@ enum Place {
 }
 
 impl CentralBuffer {
-    /// Stores a complete chunk whose payload is still in the producer's memory; otherwise as [`copy`](Self::copy).
+    /// Stores a complete chunk whose payload is still in the producer's memory; otherwise as
+    /// [`copy`](Self::copy).
     ///
     /// `scratch` is used if the chunk cannot go straight to its place.
     pub fn copy_from(
@@ -53,7 +56,8 @@ impl CentralBuffer {
         }
     }
 
-    /// Whether the chunk is one more of a known sequence, newer than all before, and where its record will be.
+    /// Whether the chunk is one more of a known sequence, newer than all before, and where its
+    /// record will be.
     fn short_way(&mut self, producer: ProducerId, header: ChunkHeader, payload_bytes: usize) -> Option<(u32, Place)> {
         let most = record::size_for(payload_bytes);
         if self.read_only
@@ -91,7 +95,8 @@ impl CentralBuffer {
             }
             Place::Record => {
                 let cleared_to = self.clear_records(begin, begin + 1);
-                // The record behind is the next in the way, and comes from far: while this chunk is copied.
+                // The record behind is the next in the way, and comes from far: while this chunk is
+                // copied.
                 esatto_shm::prefetch(&self.data[cleared_to..]);
                 (Some(cleared_to), payload.copy_to(&mut self.data[payload_at..cleared_to]))
             }

@@ -113,7 +113,8 @@ pub struct Chunk<'a> {
     pub identity: Identity,
     /// The header as it was loaded.
     pub header: ChunkHeader,
-    /// False: the chunk was still being written when it was copied; its last fragment is not to be trusted.
+    /// False: the chunk was still being written when it was copied; its last fragment is not to be
+    /// trusted.
     pub complete: bool,
     /// The chunk without its header, used or not.
     pub payload: &'a [u8],
@@ -319,8 +320,8 @@ impl CentralBuffer {
         self.data.is_empty()
     }
 
-    /// Moves the buffer out and leaves a new one of the same size and policy in its place, without content, sequences and
-    /// counts; `None`, and no change, when the memory cannot be had.
+    /// Moves the buffer out and leaves a new one of the same size and policy in its place, without
+    /// content, sequences and counts; `None`, and no change, when the memory cannot be had.
     pub fn try_take(&mut self) -> Option<Self> {
         let fresh = Self::with_capacity(self.capacity, self.policy)?;
         Some(core::mem::replace(self, fresh))
@@ -343,7 +344,8 @@ impl CentralBuffer {
         self.read_only = true;
     }
 
-    /// Copies what is stored into an independent buffer that can only be read; `None` when the memory cannot be had.
+    /// Copies what is stored into an independent buffer that can only be read; `None` when the
+    /// memory cannot be had.
     ///
     /// Packets that were read here are not in the copy, pending loss marks are.
     pub fn try_clone(&self) -> Option<Self> {

@@ -1,7 +1,7 @@
 //! Writers that behave as the SDK does, against a model that remembers what they wrote.
 //!
-//! Promises: packets of a writer come out in order, whole, each at most once; a packet carries loss bits exactly if
-//! packets before it never came; a buffer that is large enough loses nothing.
+//! Promises: packets of a writer come out in order, whole, each at most once; a packet carries loss
+//! bits exactly if packets before it never came; a buffer that is large enough loses nothing.
 
 use std::collections::VecDeque;
 

@@ -197,7 +197,8 @@ impl CentralBuffer {
         self.take_packet(slot)
     }
 
-    /// The packet whose beginning is the last fragment of the oldest chunk: looks for the rest of it.
+    /// The packet whose beginning is the last fragment of the oldest chunk: looks for the rest of
+    /// it.
     fn reassemble(&mut self, slot: u32, lost: u32, fragment: Fragment) -> Step {
         let sequence = self.sequences.get(slot);
         let Some(first) = sequence.chunks().first() else { return Step::Waits { for_rest: false } };
@@ -367,8 +368,9 @@ impl CentralBuffer {
         }
     }
 
-    /// The erasing read: consumes a sequence up to and including the chunk at `offset`, and what later chunks hold of
-    /// its last packet, without returning or waiting for anything. If too many chunks come before it, it goes alone.
+    /// The erasing read: consumes a sequence up to and including the chunk at `offset`, and what
+    /// later chunks hold of its last packet, without returning or waiting for anything. If too many
+    /// chunks come before it, it goes alone.
     pub(super) fn erase_through(&mut self, slot: u32, offset: usize) {
         let first = self.sequences.get(slot).chunks().front();
         if first.is_some_and(|first| first.offset as usize != offset) {

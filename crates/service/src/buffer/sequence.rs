@@ -111,8 +111,8 @@ impl Sequence {
 
     /// What is lost in front of its first chunk, known when that is begun.
     ///
-    /// A chunk is left incomplete only if it is overwritten while the sequence waits for the rest of it. Until the next one is begun
-    /// the rest may still come; then it is too late for it.
+    /// A chunk is left incomplete only if it is overwritten while the sequence waits for the rest
+    /// of it. Until the next one is begun the rest may still come; then it is too late for it.
     pub(super) fn lost_before(&self, first: &ChunkRecord) -> u32 {
         if first.read != 0 {
             return 0;
@@ -406,7 +406,8 @@ impl Sequences {
         is_late
     }
 
-    /// Appends a chunk that is newer than all others, as [`touch`](Self::touch) and [`insert_chunk`](Self::insert_chunk) would.
+    /// Appends a chunk that is newer than all others, as [`touch`](Self::touch) and
+    /// [`insert_chunk`](Self::insert_chunk) would.
     pub(super) fn push_chunk(&mut self, slot: u32, id: u32, offset: usize, fragment_bytes: u16) {
         self.copies += 1;
         let last_used = self.copies;

@@ -13,7 +13,8 @@ pub(crate) struct Buffers {
     /// Boxed, so that removing an entry moves only pointers.
     pub(crate) by_id: Map<BufferId, Box<CentralBuffer>>,
     last: u16,
-    /// Limit of all buffers together; see [`Service::limit_buffers`](crate::Service::limit_buffers).
+    /// Limit of all buffers together; see
+    /// [`Service::limit_buffers`](crate::Service::limit_buffers).
     pub(crate) max_bytes: u64,
     pub(crate) discarded: Discarded,
     /// Space for a chunk on its way from shared memory into a buffer.

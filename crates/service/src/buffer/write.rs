@@ -144,13 +144,15 @@ impl CentralBuffer {
         true
     }
 
-    /// A writer id that was given back is used again: what comes from now on is a sequence of its own, whose chunk ids begin
-    /// anywhere. What is stored of the writer before is read as it would have been.
+    /// A writer id that was given back is used again: what comes from now on is a sequence of its
+    /// own, whose chunk ids begin anywhere. What is stored of the writer before is read as it would
+    /// have been.
     pub fn renew_writer(&mut self, producer: ProducerId, writer: WriterId) {
         self.sequences.renew(producer, writer);
     }
 
-    /// A producer is gone, and its id may be given to another one. What is stored of it is read as it would have been.
+    /// A producer is gone, and its id may be given to another one. What is stored of it is read as
+    /// it would have been.
     pub fn retire_producer(&mut self, producer: ProducerId) {
         self.sequences.retire_producer(producer);
     }
@@ -198,7 +200,8 @@ impl CentralBuffer {
         self.stats.chunks_committed_out_of_order += u64::from(is_late);
     }
 
-    /// A chunk that was consumed while it was being written is complete, and all its fragments were known.
+    /// A chunk that was consumed while it was being written is complete, and all its fragments were
+    /// known.
     #[cold]
     fn end_incomplete(&mut self, slot: u32, checked: &Checked<'_>) {
         let sequence = self.sequences.get_mut(slot);
@@ -303,10 +306,11 @@ impl CentralBuffer {
         }
     }
 
-    /// Clears `size` bytes at the write position, wrapping if they do not fit behind it. `None`: DISCARD, and they do not fit.
+    /// Clears `size` bytes at the write position, wrapping if they do not fit behind it. `None`:
+    /// DISCARD, and they do not fit.
     ///
-    /// `size` is at most the capacity. Afterwards the bytes up to the next record are padding, except the cleared ones,
-    /// which the caller fills.
+    /// `size` is at most the capacity. Afterwards the bytes up to the next record are padding,
+    /// except the cleared ones, which the caller fills.
     fn make_room(&mut self, size: usize) -> Option<usize> {
         if self.write + size > self.capacity {
             if self.policy == FillPolicy::Discard {

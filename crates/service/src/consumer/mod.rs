@@ -51,14 +51,14 @@ impl Consumers {
 pub(crate) struct Consumer {
     pub(crate) uid: i32,
     pub(crate) session: Option<SessionId>,
-    /// EnableTracing calls wait for the end of tracing.
+    /// The EnableTracing call, which waits for the end of tracing.
     pub(crate) enable_call: Option<CallId>,
     /// An EnableTracing call whose session was detached. Only a later EnableTracing call ends it.
     pub(crate) detached_call: Option<CallId>,
     pub(crate) read_call: Option<CallId>,
     pub(crate) clone_call: Option<CallId>,
     observer: Observer,
-    /// QueryServiceState calls that are not answered in full yet, oldest first.
+    /// QueryServiceState calls without a complete answer, oldest first.
     pub(crate) queries: VecDeque<Query>,
 }
 
@@ -77,7 +77,7 @@ impl Consumer {
     }
 }
 
-/// Answers EnableTracing: tracing is over, or never began.
+/// Answers EnableTracing: tracing has ended, or never began.
 pub(crate) fn reply_disabled(call: CallId, error: Option<String>, cx: &mut Context<'_>) {
     let error = error.map(cut_text);
     let response = EnableTracingResponse { disabled: Some(true), error: error.map(Into::into), ..Default::default() };

@@ -16,10 +16,11 @@ use crate::session::Session;
 use crate::session::state::State;
 use crate::session::table::Sessions;
 
-/// Bytes of a state that are sent before the consumer has to take some of them.
+/// Bytes of a state that the service sends before the consumer must take some of them.
 const QUERY_BATCH_BYTES: usize = 256 << 10;
 
-/// QueryServiceState calls of a consumer that wait for their answer; further ones are rejected.
+/// QueryServiceState calls of a consumer that wait for their answer. The service rejects further
+/// ones.
 const MAX_QUERIES: usize = 16;
 
 /// The parts of the service that a query tells of.
@@ -30,7 +31,7 @@ pub(crate) struct ServiceState<'a> {
 }
 
 impl ServiceState<'_> {
-    /// Everything but producers and data sources.
+    /// Tells of the service and its sessions, but not of producers and data sources.
     fn tell_sessions(&self, uid: i32, parts: &mut Parts, cx: &mut Context<'_>) {
         let started = self.sessions.values().filter(|session| session.state() == State::Started).count();
         let count = |len: usize| Some(i32::try_from(len).unwrap_or(i32::MAX));
@@ -79,13 +80,13 @@ impl Consumer {
     }
 }
 
-/// A QueryServiceState call that is not answered in full yet.
+/// A QueryServiceState call without a complete answer.
 #[derive(Debug)]
 pub(crate) struct Query {
     call: CallId,
     sessions_only: bool,
     at: At,
-    /// The state so far that was not sent.
+    /// Encoded state that was not sent yet.
     part: Vec<u8>,
 }
 
@@ -130,7 +131,7 @@ impl Query {
     }
 }
 
-/// What of the state comes next.
+/// The part of the state that comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     Head,
@@ -140,7 +141,7 @@ enum At {
     Registration(RegistrationId),
 }
 
-/// A state that is spread over several replies of limited size.
+/// A state that several replies of limited size carry.
 struct Parts {
     call: CallId,
     current: Vec<u8>,
@@ -149,8 +150,8 @@ struct Parts {
 
 impl Parts {
     fn add(&mut self, field: &[u8], cx: &mut Context<'_>) {
-        // What is too long for a full part has one of its own; it fits into a frame, because its
-        // cause was refused otherwise.
+        // A field that is too long for a full part gets its own reply. It fits into a frame,
+        // because the service refuses everything that would make it longer.
         if !self.current.is_empty() && self.current.len() + field.len() > FULL_BODY_BYTES - 8 {
             let body = self.body();
             cx.reply_part(self.call, body);
@@ -164,7 +165,7 @@ impl Parts {
         self.add(&bytes, cx);
     }
 
-    /// The state so far as a QueryServiceStateResponse { service_state = 1 }.
+    /// Takes the state so far as a QueryServiceStateResponse { service_state = 1 }.
     fn body(&mut self) -> Vec<u8> {
         let mut body = Vec::with_capacity(self.current.len() + 8);
         put_message(&mut body, 1, &self.current);

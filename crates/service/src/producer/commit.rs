@@ -22,7 +22,8 @@ const MAX_CHUNK_BYTES: usize = 65535;
 impl Producer {
     /// Copies the chunks of a commit into the buffers, and applies its patches.
     ///
-    /// Returns the flush that it answers, 0 if none. Returns `None` if the producer has no memory yet.
+    /// Returns the flush that it answers, 0 if none. Returns `None` if the producer has no memory
+    /// yet.
     pub(crate) fn commit(
         &mut self,
         request: CommitDataRequestReader<'_>,

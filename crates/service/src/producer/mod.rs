@@ -103,7 +103,8 @@ impl Producers {
         self.connections.get(&client)?.producer
     }
 
-    /// Makes a producer of a connection, without adding it yet. Returns `None` if no number is free.
+    /// Makes a producer of a connection, without adding it yet. Returns `None` if no number is
+    /// free.
     pub(crate) fn introduce(&mut self, client: ClientId) -> Option<Producer> {
         let connection = self.connections.get_mut(&client)?;
         let id = next_free(self.last, |id| self.by_id.contains_key(&ProducerId(id)))?;

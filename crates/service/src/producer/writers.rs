@@ -28,7 +28,8 @@ pub(crate) const WRITERS: Bounds = Bounds { each: WRITERS_PER_PRODUCER, pool: WR
 pub(crate) struct Writers {
     by_id: BTreeMap<WriterId, BufferId>,
     by_buffer: BTreeSet<(BufferId, WriterId)>,
-    /// Those that did not fit, and are registered when there is room. None of them is in the others.
+    /// Those that did not fit, and are registered when there is room. None of them is in the
+    /// others.
     waiting: BTreeMap<WriterId, BufferId>,
     /// Ids that it has given back and not registered again.
     retired: IdSet,

@@ -1,4 +1,4 @@
-//! Compression of what is read: all packets of a pass become one (`docs/spec/service.md §22`).
+//! Compression of packets: all packets of a read pass become one (`docs/spec/service.md §22`).
 
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::CompressionType;
@@ -16,10 +16,11 @@ const ZSTD_COMPRESSED_PACKETS: u32 = 133;
 #[cfg(feature = "deflate")]
 const DEFLATE_LEVEL: u32 = 6;
 
-/// What compressing a batch may cost, in nanoseconds of a slow processor. Protects the event loop:
-/// zstd's highest levels take half a second for 1 MiB. At the bound batches become smaller, down to
-/// 64 KiB. A single packet that is larger than a batch is compressed with the highest level that
-/// costs no more, or not at all.
+/// Nanoseconds that a slow processor may take to compress a batch.
+///
+/// Protects the event loop, because zstd's highest levels take half a second for 1 MiB. At the
+/// bound batches become smaller, down to 64 KiB. A single packet that is larger than a batch is
+/// compressed with the highest level that costs no more, or not at all.
 #[cfg(any(feature = "deflate", feature = "zstd"))]
 const MAX_COST_NS: usize = 64 << 20;
 
@@ -31,7 +32,7 @@ const DEFLATE_COSTS: [(u32, usize); 2] = [(DEFLATE_LEVEL, 32), (1, 8)];
 #[cfg(feature = "zstd")]
 const ZSTD_COSTS: [(i32, usize); 4] = [(i32::MAX, 512), (15, 96), (9, 24), (3, 4)];
 
-/// How packets are compressed.
+/// A compression format, and its level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
     /// A zlib stream.
@@ -40,17 +41,18 @@ pub(crate) enum Codec {
     /// A zstd frame.
     #[cfg(feature = "zstd")]
     Zstd {
-        /// What the encoder is told.
+        /// The level that the encoder gets.
         level: i32,
     },
 }
 
 impl Codec {
-    /// What a config asks for: the codec with the highest field number among those that are built in.
+    /// Returns the codec of a config: the one with the highest field number among those that are
+    /// built in.
     ///
     /// # Errors
     ///
-    /// A text for the consumer: none of those that the config names is built in.
+    /// A text for the consumer, if none of the codecs that the config names is built in.
     pub(crate) fn of(config: &TraceConfig) -> Result<Option<Self>, String> {
         let compression = config.compression.as_ref();
         let is_old = config.compression_type == Some(CompressionType::COMPRESSION_TYPE_DEFLATE);
@@ -75,8 +77,8 @@ impl Codec {
         }
     }
 
-    /// Bytes after which a batch ends: half of what can be compressed as the config wants it, for
-    /// the last packet comes on top.
+    /// Returns the bytes after which a batch ends. This is half of the bytes that can be compressed
+    /// as the config asks, because the last packet may exceed it.
     #[cfg(any(feature = "deflate", feature = "zstd"))]
     pub(crate) fn batch_bytes(self) -> usize {
         match self {
@@ -87,13 +89,13 @@ impl Codec {
         }
     }
 
-    /// There is no codec.
+    /// Unreachable, because no codec is built in.
     #[cfg(not(any(feature = "deflate", feature = "zstd")))]
     pub(crate) fn batch_bytes(self) -> usize {
         match self {}
     }
 
-    /// The packet that holds a `Trace`; `None` if there is not enough memory to compress it, or it
+    /// Compresses a `Trace` into a packet. Returns `None` if there is not enough memory, or if it
     /// would take too long.
     #[cfg(any(feature = "deflate", feature = "zstd"))]
     pub(crate) fn packet(self, trace: &[u8]) -> Option<Vec<u8>> {
@@ -113,7 +115,7 @@ impl Codec {
         Some(packet)
     }
 
-    /// There is no codec that could do it.
+    /// Unreachable, because no codec is built in.
     #[cfg(not(any(feature = "deflate", feature = "zstd")))]
     pub(crate) fn packet(self, _: &[u8]) -> Option<Vec<u8>> {
         match self {}
@@ -129,27 +131,28 @@ fn deflate(bytes: &[u8], level: u32) -> Option<Vec<u8>> {
     encoder.finish().ok()
 }
 
-/// The level for so many bytes: the format's usual one if possible.
+/// Returns the level for this many bytes: the format's usual one if it is affordable.
 #[cfg(feature = "deflate")]
 fn deflate_level(bytes: usize) -> Option<u32> {
     let affordable = DEFLATE_COSTS.iter().find(|(_, cost)| bytes.saturating_mul(*cost) <= MAX_COST_NS);
     affordable.map(|&(level, _)| level)
 }
 
-/// The highest level up to `level` that is possible for so many bytes.
+/// Returns the highest level up to `level` that is affordable for this many bytes.
 #[cfg(feature = "zstd")]
 fn affordable_level(level: i32, bytes: usize) -> Option<i32> {
     let affordable = ZSTD_COSTS.iter().map(|&(most, _)| most.min(level));
     affordable.into_iter().find(|&level| bytes.saturating_mul(zstd_cost(level)) <= MAX_COST_NS)
 }
 
-/// Nanoseconds per byte.
+/// Returns the nanoseconds per byte.
 #[cfg(feature = "zstd")]
 fn zstd_cost(level: i32) -> usize {
     ZSTD_COSTS.iter().rev().find(|(most, _)| level <= *most).map_or(ZSTD_COSTS[0].1, |&(_, cost)| cost)
 }
 
-/// The level of a config as the encoder takes it: 0 is none, and what is above the highest is the highest.
+/// Converts the level of a config for the encoder: 0 means none, and a level above the highest
+/// becomes the highest.
 #[cfg(feature = "zstd")]
 fn zstd_level(level: i32) -> i32 {
     let levels = zstd::compression_level_range();

@@ -1,4 +1,5 @@
-//! The way of a packet from a buffer to a consumer or a file: check, trusted fields, filter, compression, sink.
+//! Steps of a packet from a buffer to a consumer or a file: check, trusted fields, filter,
+//! compression, sink.
 
 pub(crate) mod compression;
 pub(crate) mod packet_check;

@@ -1,11 +1,15 @@
-//! What a producer may not put into a packet (`docs/spec/trace-buffer.md §13`).
+//! Check of producers' packets: they must be well-formed and contain no reserved field
+//! (`docs/spec/trace-buffer.md §13`).
 
-/// Fields of TracePacket that only the service writes: a producer's packet with one of them is
-/// dropped. All of the list of v58.2 are here: `trusted_uid`, `trusted_packet_sequence_id`,
-/// `trace_config`, `trace_stats`, `synchronization_marker`, `compressed_packets`, `service_event`,
-/// `trusted_pid`, `machine_id`, `trace_provenance`, `protovms` and `zstd_compressed_packets`.
-/// Beside them those that no producer of any version writes, and by which one could forge what a
-/// trace says of itself: `trigger` (46), `trace_uuid` (89), `remote_clock_sync` (107),
+/// Fields of TracePacket that only the service writes. The service drops a producer's packet that
+/// contains one of them.
+///
+/// The list of v58.2 is complete here: `trusted_uid`, `trusted_packet_sequence_id`, `trace_config`,
+/// `trace_stats`, `synchronization_marker`, `compressed_packets`, `service_event`, `trusted_pid`,
+/// `machine_id`, `trace_provenance`, `protovms` and `zstd_compressed_packets`.
+///
+/// The other fields are written by no producer of any version, and could forge what a trace says
+/// about itself: `trigger` (46), `trace_uuid` (89), `remote_clock_sync` (107),
 /// `clone_snapshot_trigger` (113), `concurrent_session_event` (134).
 const RESERVED_FIELDS: [u32; 17] = [3, 10, 33, 35, 36, 46, 50, 69, 79, 89, 98, 107, 113, 124, 125, 133, 134];
 
@@ -17,7 +21,7 @@ const FIRST_PACKET_ON_SEQUENCE: u32 = 87;
 /// Longest length of a field.
 const MAX_LENGTH: u64 = (1 << 28) - 1;
 
-/// What the check found in a well-formed packet.
+/// Result of the check of a well-formed packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     /// The loss bits that the producer reports itself.
@@ -26,7 +30,8 @@ pub(crate) struct Found {
     pub(crate) tells_first: bool,
 }
 
-/// Checks the top level of a packet across its slices; `None`: malformed, or a reserved field is there.
+/// Checks the top level of a packet across its slices. Returns `None` if the packet is malformed or
+/// contains a reserved field.
 #[inline]
 pub(crate) fn check<'a>(mut slices: impl Iterator<Item = &'a [u8]>) -> Option<Found> {
     let current = slices.next().unwrap_or_default();
@@ -44,7 +49,8 @@ fn check_bytes<'a>(mut bytes: Bytes<'a, impl Iterator<Item = &'a [u8]>>) -> Opti
         let tag = bytes.varint_from(first)?;
         // The low 32 bits count.
         let field = (tag >> 3) as u32;
-        // Field 0 is no protobuf: upstream lets it through, and its trace processor then refuses the whole trace.
+        // Field 0 is invalid protobuf. Upstream lets it through, and its trace processor then
+        // refuses the whole trace.
         if field == 0 || is_reserved(field) {
             return None;
         }
@@ -108,7 +114,7 @@ impl<'a, I: Iterator<Item = &'a [u8]>> Bytes<'a, I> {
         }
     }
 
-    /// The varint that begins with this byte; at most 64 bits.
+    /// Reads the varint that begins with this byte, of at most 64 bits.
     #[inline]
     fn varint_from(&mut self, first: u8) -> Option<u64> {
         let mut value = u64::from(first & 0x7f);

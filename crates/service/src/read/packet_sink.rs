@@ -1,23 +1,24 @@
-//! Where the packets of a reading pass end up: replies to a consumer, or bytes for a file.
+//! Destinations of a read pass: replies to a consumer, or bytes for a file.
 
 use esatto_protozero::wire::varint_size;
 
 use crate::encode::put_varint;
 
-/// Sum of slices, with [`SLICE_OVERHEAD`] each, at which a reply is closed.
+/// Bytes of slices, each with [`SLICE_OVERHEAD`], after which a reply is complete.
 const MAX_REPLY_BYTES: usize = 131_072 - 64;
 
-/// What a slice costs in a reply, at most.
+/// Bytes that a slice adds to a reply, at most.
 const SLICE_OVERHEAD: usize = 16;
 
-/// Longest slice; longer packets are cut.
+/// Longest slice. Longer packets are cut into several.
 const MAX_SLICE_BYTES: usize = 130_560;
 
 const _: () = assert!(MAX_SLICE_BYTES + SLICE_OVERHEAD <= MAX_REPLY_BYTES);
 
-/// Where the packets of a pass go.
+/// A destination of packets.
 pub(crate) trait PacketSink {
-    /// Takes a packet: its slices and what the service appends. False: no more packets are taken.
+    /// Takes a packet: its slices, and the fields that the service appends. Returns false if the
+    /// sink accepts no more packets.
     fn put<'a>(&mut self, slices: impl Iterator<Item = &'a [u8]> + Clone, trailer: &'a [u8]) -> bool;
 }
 
@@ -27,7 +28,7 @@ pub(crate) struct ReplySink {
     /// Full replies.
     done: Vec<Vec<u8>>,
     reply: Vec<u8>,
-    /// What the slices of `reply` count for.
+    /// Bytes that the slices of `reply` count for.
     reply_bytes: usize,
 }
 
@@ -54,7 +55,7 @@ impl ReplySink {
         self.reply.extend_from_slice(&[2 << 3, is_last.into()]);
     }
 
-    /// The encoded replies; at least one, the last one possibly empty.
+    /// Returns the encoded replies. There is at least one, and the last one may be empty.
     pub(crate) fn into_replies(mut self) -> Vec<Vec<u8>> {
         if self.done.is_empty() || !self.reply.is_empty() {
             self.done.push(self.reply);
@@ -78,7 +79,7 @@ impl PacketSink for ReplySink {
 #[derive(Debug)]
 pub(crate) struct FileSink {
     bytes: Vec<u8>,
-    /// The batch must stay below this.
+    /// The batch must stay below this size.
     max_bytes: Option<u64>,
     is_full: bool,
 }
@@ -89,7 +90,7 @@ impl FileSink {
         Self { bytes, max_bytes, is_full: false }
     }
 
-    /// The bytes, and whether a packet did not fit any more.
+    /// Returns the bytes, and whether a packet did not fit.
     pub(crate) fn into_bytes(self) -> (Vec<u8>, bool) {
         (self.bytes, self.is_full)
     }

@@ -12,23 +12,23 @@ use crate::read::compression::Codec;
 use crate::read::packet_sink::{FileSink, PacketSink};
 use crate::read::trace_filter::TraceFilter;
 
-/// Where the packets of the service go, whatever becomes of them there.
+/// A destination of the service's own packets.
 pub(crate) trait OwnPackets {
-    /// Takes a packet. False: no more packets are taken.
+    /// Takes a packet. Returns false if no more packets are accepted.
     fn put_own(&mut self, packet: &[u8]) -> bool;
 
-    /// Takes a packet that no filter touches.
+    /// Takes a packet that no filter changes.
     fn put_unfiltered(&mut self, packet: &[u8]) -> bool;
 
-    /// What the filter did so far.
+    /// Returns the statistics of the filter so far.
     fn filter_stats(&self) -> Option<FilterStats>;
 }
 
-/// A pass under way.
+/// A read pass under way.
 #[derive(Debug)]
 pub(crate) struct ReadPass<'a, S> {
     filter: Option<TraceFilter>,
-    /// The packets so far, if they are to be compressed.
+    /// Packets that wait for their compression.
     collected: Option<(Codec, FileSink)>,
     sink: &'a mut S,
     bytes: usize,
@@ -39,18 +39,19 @@ impl<'a, S: PacketSink> ReadPass<'a, S> {
         Self { filter, collected: codec.map(|codec| (codec, FileSink::new(Vec::new(), None))), sink, bytes: 0 }
     }
 
-    /// Bytes of the packets so far as they came in, whatever was left of them.
+    /// Returns the bytes of the packets so far, as they were before the filter.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What the filter has cost so far.
+    /// Returns the work of the filter so far.
     #[inline]
     pub(crate) fn work(&self) -> u64 {
         self.filter.as_ref().map_or(0, TraceFilter::work)
     }
 
-    /// Takes a packet of the session's buffer of this index, with what the service appends to it.
+    /// Takes a packet from the session's buffer of this index, with the fields that the service
+    /// appends to it.
     #[inline]
     pub(crate) fn put_buffered<'s>(
         &mut self,
@@ -91,7 +92,7 @@ impl<'a, S: PacketSink> ReadPass<'a, S> {
         }
     }
 
-    /// Hands over what was collected, and the filter back.
+    /// Compresses and passes on the collected packets, and returns the filter.
     pub(crate) fn finish(self) -> Option<TraceFilter> {
         if let Some((codec, collected)) = self.collected {
             let (trace, _) = collected.into_bytes();

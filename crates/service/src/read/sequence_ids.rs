@@ -7,49 +7,52 @@ use crate::buffer::Identity;
 use crate::fair_share::{Bounds, Pool};
 use crate::ids::ProducerId;
 
-/// Packet sequences of one producer that a session remembers, whatever others have.
+/// Packet sequences of a producer that a session always remembers.
 const SEQUENCE_IDS_PER_PRODUCER: u64 = 64;
 
-/// Packet sequences that it remembers of all producers beyond that. A user gets at most half of
-/// what is left, and a producer at most half of what is left for its user. A producer with more
-/// sequences has those forgotten that it has not used for the longest time.
+/// Packet sequences that a session remembers of all producers beyond that.
+///
+/// A user gets at most half of what is left, and a producer at most half of what is left for its
+/// user. If a producer has more sequences, the session forgets those that it has not used for the
+/// longest time.
 const MAX_SEQUENCE_IDS: usize = 1 << 17;
 
 const SEQUENCE_IDS: Bounds = Bounds { each: SEQUENCE_IDS_PER_PRODUCER, pool: MAX_SEQUENCE_IDS as u64 };
 
-/// Packet sequence ids: 1 is the service, writers count from 2 as they are named first.
+/// Packet sequence ids. 1 is the service; writers get ids from 2 on in the order of their first
+/// packets.
 #[derive(Clone, Debug)]
 pub(crate) struct SequenceIds {
     /// By machine, producer and writer.
     ids: HashMap<(u32, u16, u16), Sequence>,
     /// By machine and producer.
     producers: HashMap<(u32, u16), Sequences>,
-    /// What the producers took.
+    /// Sequences that the producers were charged.
     pool: Pool,
     last: u32,
-    /// A producer got no more since those that are gone were looked for.
+    /// A producer got no sequence more since the last search for disconnected producers.
     is_short: bool,
-    /// Ids that were handed out since then.
+    /// Ids that were given out since then.
     added: usize,
     forgotten: u64,
 }
 
-/// One of them.
+/// One packet sequence.
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
     id: u32,
-    /// A packet of it was read.
+    /// A read pass has returned a packet of it.
     is_read: bool,
-    /// It was asked for again since it was new, or about to be forgotten.
+    /// It was used again since it was new, or since it was considered for removal.
     is_used: bool,
 }
 
-/// Those of a producer.
+/// The packet sequences of a producer.
 #[derive(Clone, Debug)]
 struct Sequences {
-    /// Who is charged: the first producer that had this number.
+    /// The client that is charged: the first producer that had this number.
     peer: Peer,
-    /// The next that may be forgotten comes first.
+    /// Writers, with the next candidate for removal first.
     writers: VecDeque<u16>,
 }
 
@@ -68,12 +71,12 @@ impl Default for SequenceIds {
 }
 
 impl SequenceIds {
-    /// Forgets the sequences of producers that are gone, if there are very many, or if somebody got
-    /// no more. What is left of such a producer in a buffer becomes a sequence of its own. Returns
-    /// how many were looked at.
+    /// Forgets the sequences of disconnected producers, if there are very many or if a producer got
+    /// no more. Data that such a producer left in a buffer then become a new sequence. Returns the
+    /// number of sequences that were visited.
     pub(crate) fn prune(&mut self, is_connected: impl Fn(ProducerId) -> bool) -> usize {
         let looked_at = self.ids.len();
-        // Each id pays for a few looks.
+        // Each new id pays for a few visits.
         if !(self.is_short || looked_at > MAX_SEQUENCE_IDS) || self.added < looked_at / 8 {
             return 0;
         }
@@ -95,7 +98,7 @@ impl SequenceIds {
         self.entry(identity, producer, writer).id
     }
 
-    /// The id of a packet that is read, and whether it is the first of its sequence.
+    /// Returns the id of a packet that is read, and whether it is the first of its sequence.
     pub(crate) fn of_packet(&mut self, identity: &Identity, producer: u16, writer: u16) -> (u32, bool) {
         let sequence = self.entry(identity, producer, writer);
         (sequence.id, !core::mem::replace(&mut sequence.is_read, true))
@@ -116,7 +119,8 @@ impl SequenceIds {
         sequence
     }
 
-    /// Charges a producer with one sequence more; without a share left it loses another one.
+    /// Charges a producer with one sequence more. If its share is used up, it loses another
+    /// sequence.
     fn make_room(&mut self, identity: &Identity, producer: u16, writer: u16) {
         let Self { ids, producers, pool, is_short, forgotten, .. } = self;
         let Identity { uid, pid, machine_id } = *identity;
@@ -125,7 +129,7 @@ impl SequenceIds {
         if !pool.take(SEQUENCE_IDS, &sequences.peer, sequences.writers.len() as u64, 1) {
             *is_short = true;
             *forgotten += 1;
-            // Ends, because a round clears all marks. Each mark pays for one step.
+            // The loop ends, because one round clears all marks. Each mark pays for one step.
             while let Some(candidate) = sequences.writers.pop_front() {
                 let key = (machine_id, producer, candidate);
                 let is_used = ids.get_mut(&key).map(|sequence| core::mem::replace(&mut sequence.is_used, false));
@@ -140,24 +144,25 @@ impl SequenceIds {
         self.added += 1;
     }
 
-    /// Who is charged with how many.
+    /// Iterates over the charged clients and the number of their sequences.
     pub(crate) fn holders(&self) -> impl Iterator<Item = (&Peer, u64)> {
         self.producers.values().map(|sequences| (&sequences.peer, sequences.writers.len() as u64))
     }
 
-    /// How many were forgotten, because their producers had their share.
+    /// Returns the number of sequences that were forgotten, because their producers had their
+    /// share.
     pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten
     }
 
-    /// About as much memory as they take.
+    /// Estimates the memory of the table.
     pub(crate) fn bytes(&self) -> u64 {
         let of_sequence = size_of::<((u32, u16, u16), Sequence)>() + size_of::<u16>();
         let of_producer = size_of::<((u32, u16), Sequences)>();
         (self.ids.len() * of_sequence + self.producers.len() * of_producer) as u64
     }
 
-    /// The same numbers for a trace of its own, of which nothing was read yet.
+    /// Returns the same ids for a new trace, of which no packet has been read.
     pub(crate) fn restarted(&self) -> Self {
         let mut restarted = self.clone();
         restarted.ids.values_mut().for_each(|sequence| sequence.is_read = false);
@@ -227,7 +232,7 @@ mod tests {
         let mut ids = SequenceIds::default();
         for writer in 1..=u16::MAX {
             ids.of_packet(&user(1), 1, writer);
-            // The main thread of a program whose other threads come and go.
+            // Like the main thread of a program that starts and ends other threads.
             assert_eq!(ids.of(&user(1), 1, 1), 2, "after {writer} writers");
         }
         assert!(ids.forgotten() > 10_000, "{}", ids.forgotten());

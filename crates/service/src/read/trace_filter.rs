@@ -1,7 +1,8 @@
-//! The filter of a session: an allow-list that every packet passes on its way out (`docs/spec/service.md §21`).
+//! The trace filter of a session: an allow-list of fields for every packet that is read
+//! (`docs/spec/service.md §21`).
 //!
-//! Its interpreter and the regular expressions of its string rules come with the feature `regex`. Without it there is a type
-//! that has no values, so that what reads a session is the same in both cases.
+//! The feature `regex` contains the interpreter and the regular expressions of the string rules.
+//! Without it the type has no values, so that reading needs no other code.
 
 #[cfg(feature = "regex")]
 pub(crate) use loaded::TraceFilter;
@@ -17,16 +18,17 @@ mod loaded {
 
     use crate::name_pattern::Quota;
 
-    /// Steps of the string rules that count as one entry visited.
+    /// Steps of the string rules that cost one unit of work.
     const STEPS_PER_WORK: u64 = 16;
 
     /// Field `packet` of `Trace`, with which the bytecode begins.
     const TRACE_PACKET: u32 = 1;
 
-    /// Bytes that are kept between packets; a longer packet takes its memory with it.
+    /// Bytes of memory that the filter keeps between packets. It frees the memory of a longer
+    /// packet.
     const MAX_KEPT_BYTES: usize = 256 * 1024;
 
-    /// A loaded filter, and what it did.
+    /// A loaded filter and its counters.
     #[derive(Debug)]
     pub(crate) struct TraceFilter {
         filter: Filter,
@@ -35,7 +37,7 @@ mod loaded {
         output: Vec<u8>,
     }
 
-    /// What [`FilterStats`] tells.
+    /// Counters for [`FilterStats`].
     #[derive(Debug, Default)]
     struct Counts {
         input_packets: u64,
@@ -46,11 +48,12 @@ mod loaded {
     }
 
     impl TraceFilter {
-        /// Loads what a config says.
+        /// Loads the filter of a config.
         ///
         /// # Errors
         ///
-        /// A text for the consumer: a trace is never recorded unfiltered because its filter is bad.
+        /// A text for the consumer. The service never records an unfiltered trace because its
+        /// filter is invalid.
         pub(crate) fn load(config: &Config, quota: &Quota) -> Result<Self, String> {
             let some = |bytes: &Option<Vec<u8>>| bytes.as_deref().unwrap_or_default().to_vec();
             let (old, new) = (some(&config.bytecode), some(&config.bytecode_v2));
@@ -67,8 +70,8 @@ mod loaded {
             Self { filter, counts: Counts::default(), input: Vec::new(), output: Vec::new() }
         }
 
-        /// What is left of a packet, which came from the session's buffer of this index or from the service. Nothing, if it cannot
-        /// be filtered.
+        /// Filters a packet, which comes from the session's buffer of this index or from the
+        /// service. Returns an empty packet if it cannot be filtered.
         pub(crate) fn apply<'a>(
             &mut self,
             buffer: Option<usize>,
@@ -84,8 +87,8 @@ mod loaded {
             let (input_bytes, output_bytes) = (self.input.len() as u64, self.output.len() as u64);
             self.input.shrink_to(MAX_KEPT_BYTES);
             self.count(input_bytes, output_bytes);
-            // Strings that cost too much are overwritten: the packet goes out, and counts as one
-            // with an error.
+            // The filter overwrites strings that cost too much. The packet then counts as one with
+            // an error.
             self.counts.errors += u64::from(result.is_err() || self.filter.strings_given_up() > given_up);
             if result.is_err() {
                 return &[];
@@ -100,12 +103,13 @@ mod loaded {
             &self.output
         }
 
-        /// What the string rules have cost so far, as [`Service::work`](crate::Service::work) counts.
+        /// Returns the work of the string rules so far, in units of
+        /// [`Service::work`](crate::Service::work).
         pub(crate) fn work(&self) -> u64 {
             self.filter.steps() / STEPS_PER_WORK
         }
 
-        /// Counts a packet that goes out as it is.
+        /// Counts a packet that leaves unchanged.
         pub(crate) fn pass(&mut self, bytes: usize) {
             self.count(bytes as u64, bytes as u64);
         }
@@ -116,7 +120,7 @@ mod loaded {
             self.counts.output_bytes += output_bytes;
         }
 
-        /// What it did so far. Not how long it took: there is no clock here.
+        /// Returns the statistics so far, without times, because there is no clock here.
         pub(crate) fn stats(&self) -> FilterStats {
             FilterStats {
                 input_packets: Some(self.counts.input_packets),
@@ -129,14 +133,14 @@ mod loaded {
         }
     }
 
-    /// The filter of a clone, which has done nothing yet.
+    /// Creates the filter of a clone, with its counters at 0.
     impl Clone for TraceFilter {
         fn clone(&self) -> Self {
             Self::of(self.filter.clone())
         }
     }
 
-    /// The rules of both chains; those of the second replace ones of the same name.
+    /// Loads the rules of both chains. A rule of the second chain replaces a rule of the same name.
     fn strings(config: &Config, quota: &Quota) -> Result<StringFilter, String> {
         let chains = [
             ("string_filter_chain", &config.string_filter_chain),
@@ -154,7 +158,7 @@ mod loaded {
     }
 
     fn rule(config: &StringFilterRule, quota: &Quota) -> Result<Rule, Error> {
-        // A number below 0 is one beyond those that are known.
+        // A negative number becomes an unknown one.
         let policy = Policy::from_number(config.policy.map_or(0, |policy| policy.0 as u32))?;
         let types = SemanticTypes::from_numbers(config.semantic_type.iter().map(|number| number.0 as u32))?;
         let rule = Rule::new(&quota.patterns, policy, config.regex_pattern.as_deref().unwrap_or_default())?;
@@ -169,7 +173,7 @@ mod missing {
     use esatto_schema::trace_config::TraceFilter as Config;
     use esatto_schema::trace_stats::FilterStats;
 
-    /// There is none.
+    /// A type without values, because no filter is built in.
     #[derive(Clone, Debug)]
     pub(crate) enum TraceFilter {}
 

@@ -1,38 +1,41 @@
-//! What the service appends to the packets of producers: the trusted fields (`docs/spec/service.md §15`).
+//! Trusted fields that the service appends to the packets of producers (`docs/spec/service.md
+//! §15`).
 
 use crate::buffer::{Identity, Packet, loss};
 use crate::encode::put;
 use crate::read::packet_check::{Found, PREVIOUS_PACKET_DROPPED};
 use crate::read::sequence_ids::SequenceIds;
 
-/// Stamps the packets of a pass. Those of one writer come in rows, and all but the loss is the same in them.
+/// Encoder of the trusted fields of a read pass. Packets of one writer usually follow each other,
+/// and all their fields but the loss are the same.
 #[derive(Debug, Default)]
 pub(crate) struct Stamper {
     /// Producer, writer and identity of the packet before.
     last: Option<(u16, u16, Identity)>,
-    /// What is appended to their packets if nothing was lost.
+    /// The fields of their packets if nothing was lost.
     stamp: Vec<u8>,
     with_loss: Vec<u8>,
 }
 
 impl Stamper {
-    /// What is to be appended to a packet.
+    /// Returns the bytes to append to a packet.
     #[inline]
     pub(crate) fn stamp(&mut self, packet: &Packet<'_>, found: Found, ids: &mut SequenceIds) -> &[u8] {
         let key = (packet.producer.0, packet.writer.0, packet.identity);
         let is_first = self.last != Some(key) && self.turn_to(key, ids);
-        // Readers of old producers' packets know only this mark (`docs/spec/trace-buffer.md §19`).
+        // Readers of packets from old producers know only this mark (`docs/spec/trace-buffer.md
+        // §19`).
         let lost = packet.loss | if is_first && !found.tells_first { loss::PRESENT } else { 0 };
         if lost == 0 {
             return &self.stamp;
         }
-        // The last occurrence wins: what the producer reports itself must not be lost.
+        // The last occurrence wins, so it must contain what the producer itself reports.
         self.with_loss.clone_from(&self.stamp);
         put(&mut self.with_loss, PREVIOUS_PACKET_DROPPED, (lost | found.loss).into());
         &self.with_loss
     }
 
-    /// Makes the stamp of another writer; true if nothing of it was read before.
+    /// Makes the stamp of another writer. Returns true if no packet of it was read before.
     fn turn_to(&mut self, key: (u16, u16, Identity), ids: &mut SequenceIds) -> bool {
         let (producer, writer, identity) = key;
         let (sequence_id, is_first) = ids.of_packet(&identity, producer, writer);

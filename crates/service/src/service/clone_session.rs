@@ -1,11 +1,13 @@
 //! Snapshots of sessions (`docs/spec/service.md §20`).
 //!
-//! The data sources of a session flush in two groups, by the buffers they write to; when a group is done its buffers are
-//! copied, or moved. Of both groups together a session is made, read-only and bound to the consumer that asked.
+//! The data sources of a session flush in two groups, by the buffers they write to; when a group is
+//! done its buffers are copied, or moved. Of both groups together a session is made, read-only and
+//! bound to the consumer that asked.
 //!
-//! What a session has streamed into its file is copied, too: by the owner, who sees all writes so far before the copy and no
-//! later ones. So that nothing is missing between the two, the buffers of such a session are all taken at that very
-//! moment, when both groups have flushed; what was in them then follows the copy in the new file.
+//! What a session has streamed into its file is copied, too: by the owner, who sees all writes so
+//! far before the copy and no later ones. So that nothing is missing between the two, the buffers
+//! of such a session are all taken at that very moment, when both groups have flushed; what was in
+//! them then follows the copy in the new file.
 
 use esatto_protozero::Owned;
 use esatto_schema::trace_stats::FinalFlushOutcome;
@@ -273,7 +275,8 @@ impl Service {
             id,
             consumer: pending.call.client,
             consumer_uid: pending.uid,
-            // TraceConfig implements no Clone, because only clones need it and the code would be large.
+            // TraceConfig implements no Clone, because only clones need it and the code would be
+            // large.
             config: TraceConfig::decode(&source.config.encode()).unwrap_or_default(),
             config_bytes: source.config_bytes.clone(),
             uuid: (uuid_msb, source.uuid.1),

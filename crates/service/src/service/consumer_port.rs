@@ -50,7 +50,8 @@ impl Service {
                 self.continue_read(call.client, cx);
             }
             ConsumerCall::Flush(request) => {
-                // Upstream never answers without a session; there is no reason to keep anyone waiting.
+                // Upstream never answers without a session; there is no reason to keep anyone
+                // waiting.
                 let Some(session) = session else { return cx.reject(call) };
                 let reason = FlushReason::Consumer(request.flags().unwrap_or(0));
                 let timeout_ms = request.timeout_ms().unwrap_or(0);
@@ -223,7 +224,8 @@ impl Service {
             cx.reject(earlier);
         }
         let session = consumer.session.and_then(|session| self.sessions.get(session));
-        // Upstream never answers when the end was before; there is no reason to keep anyone waiting.
+        // Upstream never answers when the end was before; there is no reason to keep anyone
+        // waiting.
         let error = match session {
             None => Some("this consumer has no session".to_owned()),
             Some(session) if session.is_over() => session.end_error.clone(),

@@ -1,7 +1,8 @@
 //! Streaming a session into a file (`docs/spec/service.md §18`).
 //!
-//! A pass writes everything that is in the buffers, in batches: a next one is made when the owner has written one, so that
-//! no more than two wait in memory. That holds when the session is freed, too (`freed_sessions.rs`).
+//! A pass writes everything that is in the buffers, in batches: a next one is made when the owner
+//! has written one, so that no more than two wait in memory. That holds when the session is freed,
+//! too (`freed_sessions.rs`).
 
 use esatto_schema::trace_config::FFlushMode;
 
@@ -18,7 +19,8 @@ use crate::timers::Purpose;
 /// Bytes collected before a batch is handed to the owner.
 const BATCH_BYTES: usize = 1024 * 1024;
 
-/// A batch may be longer by so much without its memory being moved: the last packet, what is in front of each, and what the service adds.
+/// A batch may be longer by so much without its memory being moved: the last packet, what is in
+/// front of each, and what the service adds.
 const SLACK_BYTES: usize = 512 * 1024;
 
 /// Batches that the owner has at a time: one is filled while one is written.

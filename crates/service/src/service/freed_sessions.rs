@@ -1,13 +1,14 @@
 //! Freed sessions whose trace file is not complete yet (`docs/spec/service.md §18`).
 //!
 //! What a session has recorded may be as large as its buffers, and a step of the service must not
-//! be. So a session that streams into a file, and is freed with much in its buffers, goes on without
-//! a consumer until all of it is handed over: a batch for each that the owner has written. Nobody
-//! sees the session any more, and no producer can write chunks to it.
+//! be. So a session that streams into a file, and is freed with much in its buffers, goes on
+//! without a consumer until all of it is handed over: a batch for each that the owner has written.
+//! Nobody sees the session any more, and no producer can write chunks to it.
 //!
-//! A drain still counts as a session of its user, and it holds its buffers. So it is given up if its
-//! file takes nothing for [`MAX_DRAIN_STALL_MS`] (a pipe that nobody reads, a dead disk), or if an
-//! exclusive session of root or of the service's own user ends it. Then its file stays incomplete.
+//! A drain still counts as a session of its user, and it holds its buffers. So it is given up if
+//! its file takes nothing for [`MAX_DRAIN_STALL_MS`] (a pipe that nobody reads, a dead disk), or if
+//! an exclusive session of root or of the service's own user ends it. Then its file stays
+//! incomplete.
 
 use crate::api::{CallId, TimerClock};
 use crate::consumer::reply_disabled;

@@ -1,8 +1,10 @@
-//! Between a config that passed all checks and a session that is configured: what only the owner can do, step by step.
+//! Between a config that passed all checks and a session that is configured: what only the owner
+//! can do, step by step.
 //!
-//! Priority first, then the file; until both are there nothing has changed for anybody else, and if one cannot be had the config
-//! is refused without a trace of it. Only then does the config have its effects on others: lockdown, the end of sessions that
-//! an exclusive one displaces, the time since when a guarded name counts.
+//! Priority first, then the file; until both are there nothing has changed for anybody else, and if
+//! one cannot be had the config is refused without a trace of it. Only then does the config have
+//! its effects on others: lockdown, the end of sessions that an exclusive one displaces, the time
+//! since when a guarded name counts.
 
 use esatto_schema::trace_config::LockdownModeOperation;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
@@ -65,7 +67,8 @@ impl Service {
         self.free(id, None, cx);
     }
 
-    /// A session that is being freed was still opening: its consumer is told, its file is not written to.
+    /// A session that is being freed was still opening: its consumer is told, its file is not
+    /// written to.
     pub(crate) fn stop_opening(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(opening) = session.finish_opening() else { return };
@@ -140,8 +143,8 @@ impl Service {
     }
 
     /// An exclusive session ends all others but those, still opening, that are to end it. A user's
-    /// ends only sessions of the same user; root's and that of the service's own user all, and those
-    /// that were freed before and still complete their files.
+    /// ends only sessions of the same user; root's and that of the service's own user all, and
+    /// those that were freed before and still complete their files.
     fn displace_others(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get(id) else { return };
         let (uid, priority) = (session.consumer_uid, session.config.exclusive_prio.unwrap_or(0));
@@ -183,7 +186,8 @@ impl Service {
         }
     }
 
-    /// Asks for the strongest boost of all sessions. If a session is named, it waits for the change.
+    /// Asks for the strongest boost of all sessions. If a session is named, it waits for the
+    /// change.
     pub(crate) fn update_priority(&mut self, opens: Option<SessionId>, cx: &mut Context<'_>) {
         let boost = self.sessions.values().filter_map(|session| session.boost).max();
         let change = self.priorities.ask(boost, cx);

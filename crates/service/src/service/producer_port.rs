@@ -162,7 +162,8 @@ impl Service {
             None => {
                 cx.error(format!("no shared memory for producer {}", producer.display_name()));
                 cx.push(Output::CloseClient { client, reason: "no shared memory" });
-                // At once: until its end arrives, flushes would wait for it, and sessions set it up that it never hears of.
+                // At once: until its end arrives, flushes would wait for it, and sessions set it up
+                // that it never hears of.
                 self.producer_disconnected(client, cx);
             }
         }
@@ -171,12 +172,13 @@ impl Service {
     pub(crate) fn producer_disconnected(&mut self, client: ClientId, cx: &mut Context<'_>) {
         let Some(id) = self.producers.disconnect(client) else { return };
         self.scrape_producer(id, cx);
-        // Upstream lets flushes wait for the dead until they time out; there is nothing left to come.
+        // Upstream lets flushes wait for the dead until they time out; there is nothing left to
+        // come.
         self.acknowledge_flush(id, u64::MAX, cx);
         self.drop_instances(id, None, cx);
         self.producers.remove(id, &mut self.buffers, cx);
-        // They are no longer allowed to be written to, but what is in them can still be patched: not
-        // by another producer that gets this number.
+        // They are no longer allowed to be written to, but what is in them can still be patched:
+        // not by another producer that gets this number.
         for drain in self.sessions.freed.values_mut() {
             cx.charge(1);
             if drain.session.members.by_producer.remove(&id).is_none() {
@@ -287,8 +289,8 @@ impl Service {
     }
 }
 
-/// Tells a producer by which number the system of this service knows it, which in a container is another one than it knows itself. Those who do
-/// not know the field pass over it.
+/// Tells a producer by which number the system of this service knows it, which in a container is
+/// another one than it knows itself. Those who do not know the field pass over it.
 fn with_peer_pid(response: Vec<u8>, pid: Option<i32>) -> Vec<u8> {
     let Some(pid) = pid.and_then(|pid| u64::try_from(pid).ok()).filter(|&pid| pid != 0) else { return response };
     let mut with_pid = HeapBuffer::<Message<'_>>::default();

@@ -8,7 +8,8 @@ use crate::service::Service;
 use crate::session::read::ReadContext;
 use crate::session::statistics::Totals;
 
-/// Bytes collected for a consumer before it gets them. The contract has half of it; but all of a pass costs, not only its packets.
+/// Bytes collected for a consumer before it gets them. The contract has half of it; but all of a
+/// pass costs, not only its packets.
 const BATCH_BYTES: usize = 64 * 1024;
 
 /// What a batch may be longer without its memory being moved.

@@ -1,5 +1,5 @@
-//! Scraping: what producers have written, but not committed, is copied when a flush or a session ends
-//! (`docs/spec/service.md §13`, `docs/spec/shared-memory.md §18`).
+//! Scraping: what producers have written, but not committed, is copied when a flush or a session
+//! ends (`docs/spec/service.md §13`, `docs/spec/shared-memory.md §18`).
 //!
 //! A session may have very many producers, and each of them up to 32 MiB of shared memory. So the
 //! memories are looked at one after the other, and after [`WORK_PER_SCRAPE`] it is the turn of

@@ -27,8 +27,8 @@ const MAX_SESSIONS_FOR_TRUSTED: usize = MAX_SESSIONS_FOR_NEWCOMERS + 5;
 /// Sessions of a user.
 pub(crate) const MAX_SESSIONS_PER_UID: usize = 5;
 
-/// Clones at the same time, made or being made. They have a limit of their own: all sessions may be cloned for a bug report, and
-/// some of them twice when triggers come in quick succession.
+/// Clones at the same time, made or being made. They have a limit of their own: all sessions may be
+/// cloned for a bug report, and some of them twice when triggers come in quick succession.
 const MAX_CLONES: usize = 2 * MAX_SESSIONS;
 
 /// The same per user; root makes bug reports of everybody's sessions.
@@ -174,8 +174,8 @@ impl Sessions {
         wanted == 0 || is_rising || !self.gives_way(session, uid, wanted)
     }
 
-    /// Whether an exclusive session of this user ends a freed session that completes its file: root's
-    /// and that of the service's own user do. Another user's own files are completed.
+    /// Whether an exclusive session of this user ends a freed session that completes its file:
+    /// root's and that of the service's own user do. Another user's own files are completed.
     pub(crate) fn drain_gives_way(&self, drain: &FreedSession, uid: i32, priority: u32) -> bool {
         self.is_trusted(uid) && self.gives_way(&drain.session, uid, priority)
     }

@@ -75,7 +75,8 @@ pub(crate) struct CloneFacts {
 }
 
 impl News {
-    /// What the first read of a clone has to say: everything again, and what the source was not yet asked for.
+    /// What the first read of a clone has to say: everything again, and what the source was not yet
+    /// asked for.
     pub(crate) fn for_clone(&self, started_ns: u64) -> Self {
         // At one time it comes before the end of a flush that had nobody to ask.
         let is_behind = |(at_ns, event): &(u64, Event)| {

@@ -1,6 +1,7 @@
 //! Whether a TraceConfig can become a session (`docs/spec/service.md §5`).
 //!
-//! The checks that need nothing but the config are here; those that look at other sessions are with `EnableTracing`.
+//! The checks that need nothing but the config are here; those that look at other sessions are with
+//! `EnableTracing`.
 
 use esatto_map::Set;
 

@@ -149,7 +149,8 @@ impl Session {
         self.flushes.pending.len() <= MAX_PENDING_FLUSHES && self.state() == State::Started
     }
 
-    /// Sends a flush to the producers of the instances that it is for. Returns false if there are none.
+    /// Sends a flush to the producers of the instances that it is for. Returns false if there are
+    /// none.
     pub(crate) fn ask_to_flush(
         &mut self,
         id: u64,

@@ -9,10 +9,12 @@ use crate::machines::Told;
 /// Clock snapshots kept between reads.
 const MAX_SNAPSHOTS: usize = 16;
 
-/// `flush_started`, `all_data_sources_flushed` and `last_flush_slow_data_sources` events kept between reads, each.
+/// `flush_started`, `all_data_sources_flushed` and `last_flush_slow_data_sources` events kept
+/// between reads, each.
 const MAX_FLUSH_EVENTS: usize = 64;
 
-/// How far a clock must have drifted from BOOTTIME since the last snapshot for a new one to be kept.
+/// How far a clock must have drifted from BOOTTIME since the last snapshot for a new one to be
+/// kept.
 const SNAPSHOT_DRIFT_NS: u64 = 10_000_000;
 
 /// Refused data sources named between reads; those beyond are only counted.

@@ -82,7 +82,8 @@ fn sort_by_time<T>(events: &mut [(u64, T)]) {
 }
 
 impl Session {
-    /// Puts the packets that precede the buffers' contents. Returns false if the sink accepts no more.
+    /// Puts the packets that precede the buffers' contents. Returns false if the sink accepts no
+    /// more.
     pub(super) fn put_service_packets(&mut self, pass: &mut dyn OwnPackets, from: &ReadContext<'_>) -> bool {
         let ReadContext { config, machines, buffers, now, .. } = from;
         let session = self;

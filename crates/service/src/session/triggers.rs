@@ -1,6 +1,7 @@
 //! Sessions that start or stop when a producer says so (`docs/spec/service.md §11`).
 //!
-//! A trigger for a snapshot (CLONE_SNAPSHOT) does nothing by itself: the consumer is told of it, and makes the clone.
+//! A trigger for a snapshot (CLONE_SNAPSHOT) does nothing by itself: the consumer is told of it,
+//! and makes the clone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -159,7 +160,8 @@ fn names_of(session: &Session) -> impl Iterator<Item = &[u8]> {
 }
 
 impl Session {
-    /// Nothing is to be seen of it: not until a trigger hits, and only in clones if triggers make clones.
+    /// Nothing is to be seen of it: not until a trigger hits, and only in clones if triggers make
+    /// clones.
     pub(crate) fn is_hidden(&self) -> bool {
         let has_triggers = || self.config.trigger_config.as_ref().is_some_and(|config| !config.triggers.is_empty());
         let is_for_clones = || mode_of(&self.config) == Some(TriggerMode::CLONE_SNAPSHOT);

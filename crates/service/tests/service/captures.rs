@@ -1,7 +1,8 @@
-//! Conversations that Perfetto's programs had, played to our service: the trace must hold the same packets.
+//! Conversations that Perfetto's programs had, played to our service: the trace must hold the same
+//! packets.
 //!
-//! Lines of `<connection>.frames.tsv` say when which bytes were sent and what shared memory held just before. The session is
-//! enabled when the real service sent its first command for it.
+//! Lines of `<connection>.frames.tsv` say when which bytes were sent and what shared memory held
+//! just before. The session is enabled when the real service sent its first command for it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -197,7 +198,8 @@ fn enable(world: &mut World, folder: &Path) -> (ClientId, CallId) {
     (consumer, call)
 }
 
-/// Sizes of the memory in this setup_tracing: from the descriptor's text and the announced page size.
+/// Sizes of the memory in this setup_tracing: from the descriptor's text and the announced page
+/// size.
 fn sizes(line: &Line, lines: &[Line]) -> (usize, usize) {
     let number = |text: &str, before: &str| {
         let digits = text.split(before).nth(1)?;
@@ -283,7 +285,8 @@ const LOSSLESS: &[&str] = &[
 #[test]
 fn row_125_packets_equal_the_recorded_trace_where_nothing_was_lost() {
     for &name in LOSSLESS {
-        // The recorded V1 buffers mark the first packet of each sequence; ours need not, it says so itself.
+        // The recorded V1 buffers mark the first packet of each sequence; ours need not, it says so
+        // itself.
         let ours: Vec<_> = marked(name).into_iter().filter(|&(_, ours, _)| ours != 0).collect();
         assert_eq!(ours, [], "{name}");
     }
@@ -304,8 +307,8 @@ type Mark = (usize, u32, u32);
 
 /// Captures with losses.
 ///
-/// Recorded: V1 marks the first packet, V2 attributes the abort to it. Ours is on the packet after the loss, and keeps what
-/// the producer said (256).
+/// Recorded: V1 marks the first packet, V2 attributes the abort to it. Ours is on the packet after
+/// the loss, and keeps what the producer said (256).
 const LOSSES: &[(&str, &[Mark])] = &[
     ("writer-drop", &[(0, 0, 1), (15, 385, 1)]),
     ("writer-dropbtw", &[(0, 0, 1), (16, 257, 257)]),

@@ -1,4 +1,5 @@
-//! Clones come, go and are given up in every order, from one seed: each call is answered once, and nothing is left behind.
+//! Clones come, go and are given up in every order, from one seed: each call is answered once, and
+//! nothing is left behind.
 
 use std::collections::BTreeSet;
 
@@ -180,7 +181,8 @@ impl Storm {
         self.open.retain(|call| call.client != consumer);
     }
 
-    /// Two calls of one consumer do not wait at the same time; that none is answered twice is the world's to check.
+    /// Two calls of one consumer do not wait at the same time; that none is answered twice is the
+    /// world's to check.
     fn look_at_answers(&mut self) {
         let world = &self.world;
         let (made, refused) = (&mut self.made, &mut self.refused);

@@ -1,4 +1,5 @@
-//! Clones of sessions that stream into a file: what is in the file, and what was not written yet, in a file of its own.
+//! Clones of sessions that stream into a file: what is in the file, and what was not written yet,
+//! in a file of its own.
 
 use esatto_schema::consumer_port::Method;
 use esatto_schema::{TraceConfig, TracePacketReader, TraceReader};

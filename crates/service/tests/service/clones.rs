@@ -44,7 +44,8 @@ fn refusal(world: &mut World, consumer: ClientId, request: &CloneSessionRequest)
     answer.error.expect("why it failed").to_string()
 }
 
-/// A world with a session (id 1, buffer 1) of uid 1000 that records data source "ds", which does not flush.
+/// A world with a session (id 1, buffer 1) of uid 1000 that records data source "ds", which does
+/// not flush.
 fn recording(config: &TraceConfig) -> (World, FakeProducer, ClientId) {
     let mut world = World::new();
     let producer = world.producer("p");

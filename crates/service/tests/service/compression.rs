@@ -1,4 +1,5 @@
-//! What is read comes as one packet per pass, if it is to be compressed (`docs/spec/service.md §22`).
+//! What is read comes as one packet per pass, if it is to be compressed (`docs/spec/service.md
+//! §22`).
 
 use std::io::Read as _;
 

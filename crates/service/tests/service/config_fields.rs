@@ -1,5 +1,6 @@
-//! Every field of a TraceConfig and a DataSourceConfig is accepted, kept and told, whether or not it means something here
-//! (`docs/spec/service.md §7, §8`); what the general ones do is looked at below.
+//! Every field of a TraceConfig and a DataSourceConfig is accepted, kept and told, whether or not
+//! it means something here (`docs/spec/service.md §7, §8`); what the general ones do is looked at
+//! below.
 
 use esatto_protozero::{HeapBuffer, Owned};
 use esatto_schema::trace_config::{

@@ -1,4 +1,5 @@
-//! EnableTracing checks a config from its first row to its last, and a config that is refused has changed nothing.
+//! EnableTracing checks a config from its first row to its last, and a config that is refused has
+//! changed nothing.
 //!
 //! The tests are named after the rows of `docs/spec/service.md §5`.
 

@@ -112,7 +112,8 @@ fn a_producer_that_gets_no_memory_is_gone_at_once() {
     world.register(&unlucky, "ds");
     assert_eq!(world.closed_clients, [unlucky.client]);
 
-    // Until the end of its connection arrives: nobody waits for it, and what it still says leads to nothing.
+    // Until the end of its connection arrives: nobody waits for it, and what it still says leads to
+    // nothing.
     world.memory_is_available = true;
     world.commands(&other);
     let flush = world.consumer_call(consumer, Method::Flush, &[]);

@@ -202,8 +202,8 @@ fn a_freed_session_completes_its_file_in_turns() {
     }
 }
 
-/// A world with one session of uid 1000 that was freed with 8 MiB in its buffer, and whose file takes
-/// nothing; its EnableTracing call.
+/// A world with one session of uid 1000 that was freed with 8 MiB in its buffer, and whose file
+/// takes nothing; its EnableTracing call.
 fn stalled_drain() -> (World, CallId) {
     let mut world = World::new();
     let mut producer = world.producer("p");
@@ -285,8 +285,9 @@ fn an_exclusive_session_of_root_lets_those_it_ends_complete_their_files() {
     assert_eq!(texts(&world).len(), 4000);
 }
 
-/// A producer leaves a packet of which four bytes are still to come, in a session that is freed. Its number is
-/// used again before the file is complete: only the producer itself may complete the packet.
+/// A producer leaves a packet of which four bytes are still to come, in a session that is freed.
+/// Its number is used again before the file is complete: only the producer itself may complete the
+/// packet.
 #[test]
 fn a_file_that_is_being_completed_is_not_patched_by_another_producer() {
     for goes in [false, true] {

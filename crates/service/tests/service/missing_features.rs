@@ -1,4 +1,5 @@
-//! A service that was built without something says so: a trace is not recorded otherwise than it was asked for.
+//! A service that was built without something says so: a trace is not recorded otherwise than it
+//! was asked for.
 
 #[cfg(not(all(feature = "regex", feature = "deflate", feature = "zstd")))]
 use {crate::world::World, esatto_schema::TraceConfig};

@@ -1,4 +1,5 @@
-//! Between a config that passed all checks and a session that is configured: what the owner still has to do takes its time.
+//! Between a config that passed all checks and a session that is configured: what the owner still
+//! has to do takes its time.
 
 use esatto_protozero::Owned;
 use esatto_schema::consumer_port::Method;
@@ -110,7 +111,8 @@ fn a_session_whose_priority_is_being_set_has_touched_nothing() {
     assert_eq!(world.closed_files, [FileId(1)]);
 }
 
-/// Two sessions whose files are being created at the same time, and what becomes of them when they are.
+/// Two sessions whose files are being created at the same time, and what becomes of them when they
+/// are.
 fn opening_together(first: TraceConfig, second: TraceConfig) -> [Option<String>; 2] {
     let mut world = World::new();
     world.opening_is_slow = true;

@@ -1,5 +1,5 @@
-//! Requests that real services answered (`tests/captures/replies`), put to ours: same answers, apart from texts and
-//! what is better on purpose.
+//! Requests that real services answered (`tests/captures/replies`), put to ours: same answers,
+//! apart from texts and what is better on purpose.
 
 use std::collections::HashMap;
 

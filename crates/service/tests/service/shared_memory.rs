@@ -1,5 +1,6 @@
-//! Chunks from real shared memory, in every shape that the protocol has: page sizes, layouts, memory of the service or of the
-//! producer, none at all, and lengths that are told by patches or in place (`docs/spec/shared-memory.md §10-§19`).
+//! Chunks from real shared memory, in every shape that the protocol has: page sizes, layouts,
+//! memory of the service or of the producer, none at all, and lengths that are told by patches or
+//! in place (`docs/spec/shared-memory.md §10-§19`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,7 +78,8 @@ struct RealProducer {
     writer: TraceWriter,
 }
 
-/// A world with a session and one producer that writes into buffer 1, scraped by the service or by itself.
+/// A world with a session and one producer that writes into buffer 1, scraped by the service or by
+/// itself.
 fn start(shape: Shape, buffer_kb: u32) -> (World, ClientId, RealProducer) {
     start_with(shape, buffer_kb, Arc::new(PrivateRegion::new(PAGES * shape.page_size)))
 }
@@ -380,7 +382,8 @@ fn a_writer_id_that_is_given_back_and_used_again_loses_nothing() {
         if round == 1 {
             assert_eq!(world.read_texts(consumer), core::mem::take(&mut expected));
         }
-        // The arbiter would take another id first: a producer of its own takes this one again at once.
+        // The arbiter would take another id first: a producer of its own takes this one again at
+        // once.
         let id = u32::from(producer.writer.writer_id());
         let request = UnregisterTraceWriterRequest { trace_writer_id: Some(id), ..Default::default() };
         world.producer_call(client, producer_port::Method::UnregisterTraceWriter, &request.encode());

@@ -1,4 +1,5 @@
-//! Rows 52-55: one buffer, filled further and further; where V1 marks the first packet of every sequence, this one marks losses.
+//! Rows 52-55: one buffer, filled further and further; where V1 marks the first packet of every
+//! sequence, this one marks losses.
 
 use super::*;
 
