@@ -1,29 +1,29 @@
-//! Names that strangers give: kept once, passed on by reference, and never longer than they need
-//! be.
+//! Names and texts from clients, with limits on their length.
 
 use std::sync::Arc;
 
-/// A name that is kept in several places.
+/// A name that several tables share.
 pub(crate) type Name = Arc<[u8]>;
 
-/// Bytes of a name: of a producer, its SDK's version, a data source, a trigger, a session. The
-/// original has no bound, but 128 KiB of a frame; Linux's longest path, which is what some
-/// producers are called, has as much as this.
+/// Bytes of a name: of a producer, its SDK's version, a data source, a trigger, a session.
 ///
-/// Longer names of producers are cut, because their only use is to be shown and matched. A data
-/// source with a longer name is not registered, a config with a longer name of a session or a
-/// trigger is refused, a call with a longer key is rejected.
+/// The original has no limit but the 128 KiB of a frame. Linux's longest path has this length, and
+/// some producers are named after their path.
+///
+/// The service cuts longer names of producers, because they are only shown and matched. It does not
+/// register a data source with a longer name. It refuses a config with a longer name of a session
+/// or a trigger, and rejects a call with a longer key.
 pub(crate) const MAX_NAME_BYTES: usize = 4096;
 
-/// Bytes of a text that tells a client why something is refused. What is longer is cut.
+/// Bytes of an error text for a client. The service cuts longer texts.
 const MAX_ERROR_BYTES: usize = 4096;
 
-/// As much of a name as is kept.
+/// Cuts a name to the length that the service keeps.
 pub(crate) fn cut(name: &[u8]) -> &[u8] {
     &name[..name.len().min(MAX_NAME_BYTES)]
 }
 
-/// Cuts a text that quotes what strangers wrote to a length that fits into any message.
+/// Cuts a text that quotes clients to a length that fits into any message.
 pub(crate) fn cut_text(mut text: String) -> String {
     if text.len() > MAX_ERROR_BYTES {
         let end = (0..=MAX_ERROR_BYTES).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);

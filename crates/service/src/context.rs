@@ -1,10 +1,10 @@
-//! What every step of the service has at hand: the clocks and the queue of outputs.
+//! Context of a step of the service: the clocks and the queue of outputs.
 
 use crate::api::{Attachment, Body, CallId, LogLevel, Now, Output, Outputs, Reply};
 #[cfg(feature = "regex")]
 use crate::ids::SessionId;
 
-/// Copying so many bytes counts like visiting one entry.
+/// Bytes whose copy costs as much work as a visit to one entry.
 pub(crate) const WORK_BYTES: usize = 64;
 
 /// Clocks and outputs of one call of `handle`.
@@ -12,15 +12,15 @@ pub(crate) const WORK_BYTES: usize = 64;
 pub(crate) struct Context<'a> {
     pub(crate) now: &'a Now,
     pub(crate) out: &'a mut Outputs,
-    /// Work done so far in this call; see [`Service::work`](crate::Service::work).
+    /// Work of this call so far; see [`Service::work`](crate::Service::work).
     pub(crate) work: u64,
-    /// Steps that the regular expressions of a session have left in this call, and whether one of
-    /// them has given up already.
+    /// Steps that the regular expressions of each session have left in this call, and whether one
+    /// of them has given up.
     #[cfg(feature = "regex")]
     pub(crate) steps_left: Vec<(SessionId, u64, bool)>,
 }
 
-// Not inlined: it is called from everywhere.
+// Not inlined, because there are very many calls.
 impl Context<'_> {
     /// Charges work: entries that were visited or moved, and bytes that were copied in units of
     /// [`WORK_BYTES`].
@@ -41,7 +41,7 @@ impl Context<'_> {
         self.send(call, Body::Empty, false, Attachment::Absent);
     }
 
-    /// Answers a call, finally.
+    /// Answers a call for the last time.
     #[inline(never)]
     pub(crate) fn reply(&mut self, call: CallId, body: Vec<u8>) {
         self.send(call, Body::Encoded(body), false, Attachment::Absent);

@@ -1,28 +1,28 @@
-//! Fair admission to what all clients use together: instances of a session, bytes of descriptors.
+//! Fair shares of what all clients use together: instances of a session, bytes of descriptors.
 //!
-//! A bound that only counts what everybody has lets the first who comes take everything. Here each
-//! client may have a little whatever the others have, and beyond that takes from a pool, of which a
-//! holder gets no more than what is left for all others. So a greedy user ends up with half of the
-//! pool, a second one with a quarter, and a newcomer always gets a share.
+//! A single limit for all clients would let the first one take everything. Here each client always
+//! gets a small amount. Beyond that it takes from a pool, and no holder gets more than what is left
+//! for all other holders. So a greedy user ends up with half of the pool, a second one with a
+//! quarter, and a newcomer always gets a share.
 
 use core::cell::Cell;
 use std::collections::BTreeMap;
 
 use crate::api::Peer;
 
-/// Whom a share of a pool is charged to.
+/// A user or a machine that a share of a pool is charged to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Holder {
     /// A user of this machine.
     User(i32),
-    /// All other machines together: what they say of their users and of themselves is not vouched
-    /// for.
+    /// All other machines together, because nothing proves what they say about their users and
+    /// themselves.
     Remote,
-    /// One of them.
+    /// One of the other machines.
     Machine(u32),
 }
 
-/// The holders of what a client has, the outermost first.
+/// Iterates over the holders that a client is charged to, the outermost first.
 fn holders(peer: &Peer) -> impl Iterator<Item = Holder> + use<> {
     let (first, second) = match peer.machine_id {
         0 => (Holder::User(peer.uid), None),
@@ -31,12 +31,12 @@ fn holders(peer: &Peer) -> impl Iterator<Item = Holder> + use<> {
     core::iter::once(first).chain(second)
 }
 
-/// How much there is.
+/// Limits of a shared resource.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// What each client may have, whatever others have.
+    /// Amount that each client always gets.
     pub(crate) each: u64,
-    /// What all clients together may have beyond that.
+    /// Amount that all clients together get beyond that.
     pub(crate) pool: u64,
 }
 
@@ -44,14 +44,14 @@ std::thread_local! {
     static ARE_SMALL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Makes the pools of everything that is counted one by one small, for services of this thread: a
-/// simulation reaches their ends in few steps. Without debug assertions nothing changes.
+/// Shrinks the pools of everything that is counted one by one, for services of this thread. A
+/// simulation then reaches their ends in few steps. Without debug assertions nothing changes.
 pub(crate) fn make_small(are_small: bool) {
     ARE_SMALL.set(are_small);
 }
 
 impl Bounds {
-    /// These, or small ones.
+    /// Returns these limits, or small ones in a simulation.
     pub(crate) fn in_force(self) -> Self {
         const LARGEST_OF_ALL: u64 = 1 << 20;
         if !cfg!(debug_assertions) || self.pool > LARGEST_OF_ALL || !ARE_SMALL.get() {
@@ -61,16 +61,16 @@ impl Bounds {
     }
 }
 
-/// What was taken from a pool.
+/// A pool, and the shares of its holders.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pool {
     taken: u64,
-    /// Only those that have something.
+    /// Holders with a share.
     by_holder: BTreeMap<Holder, u64>,
 }
 
 impl Pool {
-    /// Gives `amount` more to a client that has `held`; false if that is more than its share.
+    /// Gives `amount` more to a client that has `held`. Returns false if that exceeds its share.
     pub(crate) fn take(&mut self, bounds: Bounds, peer: &Peer, held: u64, amount: u64) -> bool {
         let bounds = bounds.in_force();
         let after = held.saturating_add(amount).saturating_sub(bounds.each);
@@ -110,12 +110,12 @@ impl Pool {
         }
     }
 
-    /// Whether so much is taken.
+    /// Tells whether exactly this amount is taken.
     pub(crate) fn holds(&self, amount: u64) -> bool {
         self.taken == amount && (amount > 0 || self.by_holder.is_empty())
     }
 
-    /// Whether nothing is taken.
+    /// Tells whether nothing is taken.
     pub(crate) fn is_empty(&self) -> bool {
         self.holds(0)
     }
@@ -131,7 +131,7 @@ mod tests {
         Peer { uid, pid: None, machine_id: 0 }
     }
 
-    /// Takes one after the other until that is refused.
+    /// Takes one by one until the pool refuses.
     fn take_all(pool: &mut Pool, peer: &Peer) -> u64 {
         (0..).find(|&held| !pool.take(BOUNDS, peer, held, 1)).expect("an end")
     }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_can_be_taken_again() {
+    fn a_returned_share_can_be_taken_again() {
         let mut pool = Pool::default();
         for _ in 0..3 {
             let held = take_all(&mut pool, &local(1));

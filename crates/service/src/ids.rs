@@ -1,4 +1,4 @@
-//! Numbers that the service hands out (`docs/spec/service.md §1`).
+//! Numbers that the service gives to clients and data (`docs/spec/service.md §1`).
 
 /// A producer's number within the service; 0 is never used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -8,35 +8,36 @@ pub struct ProducerId(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WriterId(pub u16);
 
-/// A session; never reused.
+/// Number of a session, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct SessionId(pub(crate) u64);
 
-/// A data source instance; never reused.
+/// Number of a data source instance, never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct InstanceId(pub(crate) u64);
 
-/// A central buffer, global to the service; free again when its session is.
+/// Number of a central buffer in the whole service. It is free again when its session ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct BufferId(pub(crate) u16);
 
 impl BufferId {
-    /// The buffer that a peer names; never truncates.
+    /// Converts the number that a peer names, without truncation.
     pub(crate) fn from_wire(id: u32) -> Option<Self> {
         u16::try_from(id).ok().filter(|&id| id != 0).map(Self)
     }
 }
 
-/// Largest id that producers give a writer (15 bits). Chunks of larger ones are taken all the same,
-/// patches are not.
+/// Largest id that producers give a writer (15 bits). The service accepts chunks of larger ids, but
+/// no patches.
 pub(crate) const MAX_PATCHED_WRITER: WriterId = WriterId(32767);
 
-/// The writer that a peer names; never truncates.
+/// Converts the writer id that a peer names, without truncation.
 pub(crate) fn writer_from_wire(id: u32) -> Option<WriterId> {
     u16::try_from(id).ok().filter(|&id| id != 0).map(WriterId)
 }
 
-/// The first number after `last` that is not taken; wraps, never 0. `None`: all are.
+/// Returns the first free number after `last`. It wraps and skips 0. Returns `None` if all are
+/// taken.
 pub(crate) fn next_free(last: u16, is_taken: impl Fn(u16) -> bool) -> Option<u16> {
     let mut id = last;
     for _ in 0..=u16::MAX {

@@ -1,13 +1,13 @@
 //! Other machines, as their relays describe them (`docs/spec/service.md §27`,
 //! `docs/spec/wire-protocol.md §16`).
 //!
-//! A relay tells what machine it runs on, and reads its clocks twice in a round (PING, UPDATE); the
-//! host reads its own each time. From the four readings a reader of the trace computes how far the
-//! clocks are apart. It takes any two neighbours that are less than 30 s apart for a round, so what
-//! is kept is whole rounds, at least that far from each other.
+//! A relay tells which machine it runs on. It reads its clocks twice in a round (PING, UPDATE), and
+//! the host reads its own clocks each time. From the four readings a reader of the trace computes
+//! how far the clocks are apart. It takes any two neighbours that are less than 30 s apart for a
+//! round. So the service keeps whole rounds that are at least that far apart.
 //!
-//! What a machine told outlives its relay: the data in the buffers does, too, and is of no use
-//! without the clocks.
+//! The facts about a machine outlive its relay, because the data in the buffers do, and they are
+//! useless without the clocks.
 
 use std::collections::VecDeque;
 
@@ -20,23 +20,23 @@ use crate::api::{CallId, ClientId, Now, Peer, RelayCall};
 use crate::context::Context;
 use crate::encode::put_varint;
 
-/// Machines that are remembered. A new one takes the place of the one that was silent longest and
-/// has no relay; while all have one, it is refused.
+/// Machines that the service remembers. A new one takes the place of the machine that was silent
+/// longest and has no relay. While all have one, the service refuses a new one.
 const MAX_MACHINES: usize = 256;
 
-/// Rounds of clock readings kept per machine, the oldest dropped.
+/// Rounds of clock readings per machine. The oldest is dropped.
 const MAX_ROUNDS: usize = 5;
 
-/// Neighbouring readings closer than this are a round to readers of traces.
+/// Readers of traces take neighbouring readings closer than this for a round.
 const ROUND_DISTANCE_NS: u64 = 30_000_000_000;
 
 /// Clocks of one reading; a relay has seven.
 const MAX_CLOCKS: usize = 32;
 
-/// Bytes of a SystemInfo; that of an Android device has a few hundred.
+/// Bytes of a SystemInfo. An Android device has a few hundred.
 const MAX_SYSTEM_INFO_BYTES: usize = 16 * 1024;
 
-/// Longest name of a machine that is believed.
+/// Longest name of a machine that the service accepts.
 const MAX_MACHINE_NAME_BYTES: usize = 1024;
 
 /// `BUILTIN_CLOCK_BOOTTIME`.
@@ -56,7 +56,7 @@ pub(crate) struct Machines {
 /// One machine.
 #[derive(Debug, Default)]
 pub(crate) struct Machine {
-    /// The encoded SystemInfo, the newest.
+    /// The newest encoded SystemInfo.
     pub(crate) system_info: Option<Vec<u8>>,
     /// Oldest first.
     rounds: VecDeque<Round>,
@@ -64,7 +64,7 @@ pub(crate) struct Machine {
     last_use: u64,
 }
 
-/// What a session's trace has told already.
+/// The machines that a session's trace has already told.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     system_infos: Set<u32>,
@@ -76,13 +76,13 @@ pub(crate) struct Told {
 struct Relay {
     machine_id: u32,
     machine_name: Vec<u8>,
-    /// The round that has begun.
+    /// The first half of a round.
     ping: Option<Exchange>,
-    /// It counts among the relays of its machine.
+    /// The relay counts among those of its machine.
     is_counted: bool,
 }
 
-/// Two exchanges: there and back, twice.
+/// Two exchanges of clock readings.
 #[derive(Debug)]
 struct Round {
     ping: Exchange,
@@ -104,7 +104,7 @@ impl Exchange {
 }
 
 impl Machine {
-    /// The readings of all rounds, oldest first.
+    /// Iterates over the readings of all rounds, oldest first.
     pub(crate) fn exchanges(&self) -> impl Iterator<Item = &Exchange> {
         self.rounds.iter().flat_map(|round| [&round.ping, &round.update])
     }
@@ -114,10 +114,10 @@ impl Machine {
             let (end, begin) = (last.update.client_boottime_ns(), round.ping.client_boottime_ns());
             match end.zip(begin).map(|(end, begin)| begin.checked_sub(end)) {
                 Some(Some(distance_ns)) if distance_ns >= ROUND_DISTANCE_NS => {}
-                // A reader could not tell the two apart.
+                // A reader could not tell the two rounds apart.
                 Some(Some(_)) => drop(self.rounds.pop_back()),
-                // Another boot, or clocks nobody can make sense of: what was measured before is
-                // worth nothing.
+                // After a reboot, or with clocks that make no sense, the earlier measurements are
+                // useless.
                 Some(None) | None => self.rounds.clear(),
             }
         }
@@ -129,7 +129,7 @@ impl Machine {
 }
 
 impl Machines {
-    /// Machines whose SystemInfo a trace has not told yet; it is about to.
+    /// Returns the machines whose SystemInfo the trace has not told yet, and marks them as told.
     pub(crate) fn system_infos_for<'m>(&'m self, told: &'m mut Told) -> impl Iterator<Item = (u32, &'m [u8])> {
         self.forget_the_forgotten(told);
         let machines = self.by_id.iter();
@@ -139,14 +139,15 @@ impl Machines {
         })
     }
 
-    /// Machines whose clocks are known and that a trace has not told of yet; it is about to.
+    /// Returns the machines with known clocks that the trace has not told yet, and marks them as
+    /// told.
     pub(crate) fn clocks_for<'m>(&'m self, told: &'m mut Told) -> impl Iterator<Item = (u32, &'m Machine)> {
         self.forget_the_forgotten(told);
         let machines = self.by_id.iter().filter(|(_, machine)| !machine.rounds.is_empty());
         machines.filter_map(|(&id, machine)| told.clocks.insert(id).then_some((id, machine)))
     }
 
-    /// Keeps the memory of a session as small as ours.
+    /// Forgets the machines in `told` that the service has forgotten.
     fn forget_the_forgotten(&self, told: &mut Told) {
         told.system_infos.retain(|id| self.by_id.contains_key(id));
         told.clocks.retain(|id| self.by_id.contains_key(id));
@@ -164,8 +165,8 @@ impl Machines {
         }
     }
 
-    /// The relay that calls and its machine, which is remembered from now on. `None`: there are too
-    /// many.
+    /// Returns the relay that calls and its machine, which is remembered from now on. Returns
+    /// `None` if there are too many machines.
     fn caller(&mut self, client: ClientId) -> Option<(&mut Relay, &mut Machine)> {
         let relay = self.relays.get_mut(&client)?;
         let id = relay.machine_id;
@@ -211,7 +212,8 @@ impl Machines {
             cx.warn(format!("a relay is refused: {MAX_MACHINES} machines have one"));
             return cx.reject(call);
         };
-        // The answer first: what follows must not lengthen the way back that the relay measures.
+        // The answer goes first, so that the following work does not lengthen the way back that the
+        // relay measures.
         cx.reply_empty(call);
         match method {
             RelayCall::InitRelay(request) => match system_info(request, &relay.machine_name) {
@@ -226,7 +228,7 @@ impl Machines {
                 match (request.phase() == Some(Phase::UPDATE), relay.ping.take()) {
                     (false, _) => relay.ping = Some(exchange),
                     (true, Some(ping)) => machine.add_round(Round { ping, update: exchange }),
-                    // The end of a round that had no beginning.
+                    // An UPDATE without a PING.
                     (true, None) => {}
                 }
             }
@@ -234,8 +236,8 @@ impl Machines {
     }
 }
 
-/// The SystemInfo as it came, with the machine's name if that is missing. `None`: malformed or far
-/// too large.
+/// Returns the SystemInfo as it came, with the machine's name if that is missing. Returns `None` if
+/// it is malformed or too large.
 fn system_info(request: InitRelayRequestReader<'_>, machine_name: &[u8]) -> Option<Vec<u8>> {
     let reader = request.system_info()?;
     let info = reader.as_bytes();

@@ -1,4 +1,4 @@
-//! Regular expressions of configs: they match whole names (`docs/spec/service.md §6`).
+//! Regular expressions of configs, which match whole names (`docs/spec/service.md §6`).
 
 use std::cell::Cell;
 #[cfg(feature = "regex")]
@@ -13,26 +13,28 @@ use crate::client_text::Name;
 use crate::context::Context;
 use crate::ids::SessionId;
 
-/// Regular expressions for names in one config. A config with more is refused.
+/// Regular expressions for names in one config. The service refuses a config with more.
 const MAX_NAME_PATTERNS: usize = 512;
 
-/// Steps, of about a nanosecond, that an expression with lookaround or back references may make for
-/// one name. If that is not enough to decide, the name does not match, and the log says so. Other
-/// expressions are linear in the name.
+/// Steps of about a nanosecond that an expression with lookaround or back references may take for
+/// one name. If that is not enough, the name does not match, and the log says so. Other expressions
+/// are linear in the name.
 #[cfg(feature = "regex")]
 const MAX_STEPS_PER_NAME: u64 = 1 << 20;
 
-/// Steps that the expressions of one session may make for one call of a client, bytes of names
-/// included. Protects the event loop from many expressions and many names that each stay below
-/// their bound. At the bound what is left does not match, and the log says so.
+/// Steps that the expressions of one session may take for one call of a client, bytes of names
+/// included.
+///
+/// Protects the event loop from many expressions and many names that each stay below their bound.
+/// At the bound the remaining names do not match, and the log says so.
 #[cfg(feature = "regex")]
 const MAX_STEPS_PER_CALL: u64 = 1 << 24;
 
-/// Steps that count as one entry visited in the work of the service.
+/// Steps that cost one unit of work.
 #[cfg(feature = "regex")]
 const STEPS_PER_WORK: u64 = 64;
 
-/// What the expressions of one config may take together.
+/// Limits of all expressions of one config together.
 #[derive(Debug, Default)]
 pub(crate) struct Quota {
     names: Cell<usize>,
@@ -45,8 +47,8 @@ pub(crate) struct Quota {
 pub(crate) struct NamePattern {
     #[cfg(feature = "regex")]
     regex: Arc<dyn esatto_filter::Regex>,
-    /// The name that was asked for last, and whether it matches: one producer can ask many times in
-    /// a row.
+    /// The name that was tested last, and whether it matches. One producer can ask many times in a
+    /// row.
     #[cfg(feature = "regex")]
     last: RefCell<Option<(Name, bool)>>,
 }
@@ -56,8 +58,8 @@ impl NamePattern {
     ///
     /// # Errors
     ///
-    /// A text for the consumer: it is not a regular expression, the config has too many of them, or
-    /// they are not built in.
+    /// A text for the consumer, if it is no regular expression, if the config has too many of them,
+    /// or if they are not built in.
     pub(crate) fn new(pattern: &[u8], quota: &Quota) -> Result<Self, String> {
         quota.names.set(quota.names.get() + 1);
         if quota.names.get() > MAX_NAME_PATTERNS {
@@ -78,8 +80,8 @@ impl NamePattern {
         Err("regular expressions are not supported by this service (it was built without `regex`)".to_owned())
     }
 
-    /// Whether the expression of a session matches the whole name. Not, if that takes too long to
-    /// find out.
+    /// Tells whether the expression of a session matches the whole name. If the test takes too
+    /// long, the name does not match.
     #[cfg(feature = "regex")]
     pub(crate) fn matches(&self, session: SessionId, name: &Name, cx: &mut Context<'_>) -> bool {
         if let Some((_, matches)) = self.last.borrow().as_ref().filter(|(last, _)| Arc::ptr_eq(last, name)) {
@@ -94,7 +96,7 @@ impl NamePattern {
         let mut steps = most;
         let result = if most > 0 { self.regex.is_match_within(name, &mut steps) } else { Err(GaveUp) };
         *left = left.saturating_sub(most - steps + name.len() as u64);
-        // Once per call.
+        // The log says it once per call.
         let is_told = core::mem::replace(has_given_up, *has_given_up || result.is_err());
         cx.charge_bytes(name.len());
         cx.charge(usize::try_from((most - steps) / STEPS_PER_WORK).unwrap_or(usize::MAX));
@@ -110,7 +112,7 @@ impl NamePattern {
         matches
     }
 
-    /// There are no expressions.
+    /// Unreachable, because expressions are not built in.
     #[cfg(not(feature = "regex"))]
     pub(crate) fn matches(&self, _: SessionId, _: &Name, _: &mut Context<'_>) -> bool {
         false
@@ -125,7 +127,7 @@ mod tests {
         NamePattern::new(text, &Quota::default())
     }
 
-    /// Whether the expression matches these names, one after the other, and the work that it was.
+    /// Tests these names one by one, and returns the results and the work.
     fn matches(pattern: &NamePattern, names: &[Name]) -> (Vec<bool>, u64) {
         let (now, mut out) = (crate::api::Now::default(), crate::api::Outputs::default());
         let mut cx = Context { now: &now, out: &mut out, work: 0, steps_left: Vec::new() };

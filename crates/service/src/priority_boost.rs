@@ -1,5 +1,4 @@
-//! The priority of the service's process while sessions want it raised (`docs/spec/service.md
-//! §26`).
+//! Priority of the service's process while sessions want it raised (`docs/spec/service.md §26`).
 
 use esatto_map::Map;
 use esatto_schema::priority_boost_config::BoostPolicy;
@@ -12,26 +11,26 @@ use crate::ids::SessionId;
 const MAX_OTHER: u32 = 20;
 const FIFO: core::ops::RangeInclusive<u32> = 1..=99;
 
-/// A change of priority that the owner was asked for; never reused.
+/// Number of a change of priority, never reused.
 pub(crate) type ChangeId = u64;
 
-/// What the owner was asked for.
+/// Changes of priority that the owner was asked for.
 #[derive(Debug, Default)]
 pub(crate) struct Priorities {
-    /// By the latest change.
+    /// The boost of the latest change.
     asked: Option<PriorityBoost>,
-    /// Which failed: it is tried again when sessions come or go.
+    /// The latest change failed. The service tries again when a session begins or ends.
     has_failed: bool,
     last: ChangeId,
-    /// Changes not answered yet, and the sessions that open then.
+    /// Changes without an answer, and the sessions that wait for them.
     waiting: Map<ChangeId, Vec<SessionId>>,
 }
 
-/// What a config asks for.
+/// Returns the boost of a config.
 ///
 /// # Errors
 ///
-/// A text for the consumer: it is out of range.
+/// A text for the consumer, if the priority is out of range.
 pub(crate) fn boost_of(config: &TraceConfig) -> Result<Option<PriorityBoost>, String> {
     let Some(PriorityBoostConfig { policy, priority, .. }) = config.priority_boost else { return Ok(None) };
     let (policy, priority) = (policy.unwrap_or_default(), priority.unwrap_or(0));

@@ -1,8 +1,8 @@
-//! What goes into the service and what comes out of it.
+//! Inputs and outputs of the service.
 //!
-//! The [`Service`](crate::Service) is a value. Its owner (a daemon with sockets, the in-process backend of
-//! the SDK, a simulator) turns everything that happens into an [`Input`], hands it in together with the
-//! clocks ([`Now`]) and then carries out what it finds in the [`Outputs`] queue, in order:
+//! The [`Service`](crate::Service) is a value. Its owner is a daemon with sockets, the in-process
+//! backend of the SDK, or a simulator. The owner turns each event into an [`Input`] and passes it
+//! in together with the clocks ([`Now`]). Then it carries out the [`Outputs`] in order:
 //!
 //! ```text
 //! let mut out = Outputs::new();
@@ -13,15 +13,18 @@
 //! Rules for the owner:
 //!
 //! * A [`ClientId`] names one connection (producer or consumer) and is never reused.
-//! * Every call is answered by outputs that carry its [`CallId`]. The service does not know `drop_reply`: the
-//!   owner drops the [`Reply`] of a call whose caller does not want it.
-//! * [`Output::CreateSharedBuffer`], [`Output::CreateFile`], [`Output::WriteFile`], [`Output::CopyFile`] and
-//!   [`Output::SetPriority`] each have exactly one answer ([`Input::SharedBufferCreated`], [`Input::FileOpened`],
-//!   [`Input::FileWritten`], [`Input::FileCopied`], [`Input::PrioritySet`]), in any later call of `handle`.
-//! * After [`Output::AwaitReady`] the owner feeds [`Input::Ready`] as soon as the client can take more bytes: at
-//!   once while its send queue is short, else when the queue has drained. This is the only flow control.
-//! * A disconnect is fed once; outputs for a client that is gone are to be ignored.
-//! * A timer fires once; [`Output::CancelTimer`] may come too late, an expired timer that nobody waits for is ignored.
+//! * Outputs that carry its [`CallId`] answer every call. The service does not know `drop_reply`:
+//!   the owner drops the [`Reply`] of a call whose caller does not want it.
+//! * [`Output::CreateSharedBuffer`], [`Output::CreateFile`], [`Output::WriteFile`],
+//!   [`Output::CopyFile`] and [`Output::SetPriority`] each have exactly one answer
+//!   ([`Input::SharedBufferCreated`], [`Input::FileOpened`], [`Input::FileWritten`],
+//!   [`Input::FileCopied`], [`Input::PrioritySet`]), in any later call of `handle`.
+//! * After [`Output::AwaitReady`] the owner feeds [`Input::Ready`] when the client can take more
+//!   bytes: at once while its send queue is short, otherwise when the queue has drained. This is
+//!   the only flow control.
+//! * The owner feeds a disconnect once, and ignores outputs for a client that has disconnected.
+//! * A timer fires once. [`Output::CancelTimer`] may come too late; the service ignores a timer
+//!   that nothing waits for.
 
 mod calls;
 mod ids;

@@ -1,7 +1,7 @@
 //! The stored chunks of one sequence, ordered by id.
 //!
-//! Nearly every chunk is newer than all chunks of its sequence that are stored: it is appended. A
-//! chunk that comes after a newer one goes into a tree beside it, so no order of ids costs more
+//! Nearly every chunk is newer than all stored chunks of its sequence, and is appended. A chunk
+//! that comes after a newer one goes into a tree beside the list. So no order of ids costs more
 //! than a logarithm per chunk.
 
 use core::cmp::Ordering;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Entries for which a list keeps memory even when it needs less.
 const KEPT_ENTRIES: usize = 16;
 
-/// Whether chunk id `a` comes before `b`, modulo 2^32.
+/// Tells whether chunk id `a` comes before `b`, modulo 2^32.
 pub(super) fn is_before(a: u32, b: u32) -> bool {
     a != b && b.wrapping_sub(a) < 1 << 31
 }
@@ -48,7 +48,7 @@ impl PartialOrd for ModularId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) chunk: Stored,
-    /// How many entries of `in_order` are not behind it.
+    /// Number of entries of `in_order` that come before it or are it.
     passed: u32,
 }
 
@@ -71,7 +71,7 @@ impl ChunkList {
         self.in_order.is_empty()
     }
 
-    /// What one search costs at most, in comparisons.
+    /// Returns the highest cost of a search, in comparisons.
     pub(super) fn search_work(&self) -> u64 {
         1 + u64::from(self.len().checked_ilog2().unwrap_or(0))
     }
@@ -92,13 +92,13 @@ impl ChunkList {
         self.late.first_key_value().map(|(&ModularId(id), &offset)| Stored { id, offset })
     }
 
-    /// The place of the first chunk.
+    /// Returns the place of the first chunk.
     pub(super) fn first(&self) -> Option<Place> {
         let chunk = self.front()?;
         Some(Place { chunk, passed: u32::from(self.in_order[0] == chunk) })
     }
 
-    /// The place of the chunk that follows.
+    /// Returns the place of the next chunk.
     pub(super) fn after(&self, place: Place) -> Option<Place> {
         let in_order = self.in_order.get(place.passed as usize).copied();
         let behind = (Bound::Excluded(ModularId(place.chunk.id)), Bound::Unbounded);
@@ -112,19 +112,19 @@ impl ChunkList {
         }
     }
 
-    /// How many chunks come before this id; `most`, if there are more.
+    /// Counts the chunks before this id, up to `most`.
     pub(super) fn count_before(&self, id: u32, most: usize) -> usize {
         let in_order = self.in_order.partition_point(|stored| is_before(stored.id, id)).min(most);
         in_order + self.late.range(..ModularId(id)).take(most - in_order).count()
     }
 
-    /// The place of a chunk that is in the list.
+    /// Returns the place of a chunk that is in the list.
     pub(super) fn place_of(&self, chunk: Stored) -> Place {
         let passed = self.in_order.partition_point(|stored| !is_before(chunk.id, stored.id));
         Place { chunk, passed: u32::try_from(passed).expect("a chunk has 16 bytes of a buffer of 2^32") }
     }
 
-    /// The chunk with this id.
+    /// Returns the chunk with this id.
     pub(super) fn find(&self, id: u32) -> Option<Stored> {
         // Most chunks arrive in order.
         if self.in_order.back().is_none_or(|last| is_before(last.id, id)) {
@@ -138,7 +138,7 @@ impl ChunkList {
         Some(Stored { id, offset })
     }
 
-    /// Whether the list would still span less than 2^31 ids with this one.
+    /// Tells whether the list still spans less than 2^31 ids with this one.
     pub(super) fn is_within_span(&self, id: u32) -> bool {
         match (self.front(), self.back()) {
             (Some(first), Some(last)) => {
@@ -155,7 +155,7 @@ impl ChunkList {
         self.in_order.push_back(stored);
     }
 
-    /// Adds a chunk; true if a newer one was there before it.
+    /// Adds a chunk. Returns true if the list had a newer one.
     pub(super) fn insert(&mut self, stored: Stored) -> bool {
         let is_late = self.in_order.back().is_some_and(|last| !is_before(last.id, stored.id));
         if is_late {
@@ -166,11 +166,11 @@ impl ChunkList {
         is_late
     }
 
-    /// Takes the chunk with this id out; returns how many others were moved in memory. Places are
-    /// not valid any more.
+    /// Removes the chunk with this id, and returns how many others moved in memory. Places become
+    /// invalid.
     ///
-    /// A ring overwrites the chunks of `in_order` first to last, so the chunk is the first of them
-    /// or a late one.
+    /// A ring overwrites the chunks of `in_order` from first to last, so the chunk is the first of
+    /// them or a late one.
     pub(super) fn remove(&mut self, id: u32) -> usize {
         if self.late.remove(&ModularId(id)).is_some() {
             return 0;
@@ -189,7 +189,7 @@ impl ChunkList {
         moved
     }
 
-    /// Takes the oldest chunk out; returns how many others were moved in memory.
+    /// Removes the oldest chunk, and returns how many others moved in memory.
     #[inline]
     pub(super) fn pop_front(&mut self) -> usize {
         if let (Some(first), false) = (self.in_order.front(), self.late.is_empty()) {
@@ -228,7 +228,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_list_is_sorted_whatever_comes_first(ops in proptest::collection::vec((0..64u32, 0..4), 0..200)) {
+        fn a_list_is_sorted_in_any_order_of_insertion(ops in proptest::collection::vec((0..64u32, 0..4), 0..200)) {
             const BASE: u32 = u32::MAX - 31;
             let (mut list, mut model) = (ChunkList::default(), BTreeMap::new());
             for (id, op) in ops {

@@ -1,12 +1,12 @@
-//! The short way in: a chunk in order goes from the producer's memory straight to where its record
-//! will be.
+//! Direct copy: a chunk in order goes from the producer's memory straight to the place of its
+//! record.
 //!
-//! How much of a chunk is used is known only after its copy was parsed, and only what the record
-//! needs may be overwritten. So the short way is for the two places where this makes no difference:
-//! behind everything that was ever written, where nothing is overwritten, and over a single record
-//! that is at least as large as the chunk, which goes whatever is used of it. Writers that are busy
-//! enough for it to matter fill chunk after chunk, which makes records of one size. Everything else
-//! is copied by way of `scratch`.
+//! The used size of a chunk is known only after its copy was parsed, and the service may overwrite
+//! only what the record needs. So the direct copy serves the two places where this makes no
+//! difference. One is the untouched end of the buffer, where nothing is overwritten. The other is a
+//! single record that is at least as large as the chunk, because it is removed in any case. Busy
+//! writers fill chunk after chunk, which makes records of one size. All other chunks are copied
+//! through `scratch`.
 
 use esatto_shm::Lost;
 
@@ -16,24 +16,24 @@ use super::record::{self, ChunkRecord, HEADER, LAST_CONTINUES, NEEDS_PATCHING, W
 use super::{CentralBuffer, Chunk, Identity, ProducerId, WriterId, work};
 use crate::shared_buffer::{ChunkHeader, Payload};
 
-/// What a chunk counts whose payload went away while it was copied: a fragment that is not there,
-/// so that the loss is marked.
+/// Fragments of a chunk whose payload vanished while it was copied: one that is not there, so that
+/// the loss is marked.
 const LOST_COUNT: u16 = 1;
 
-/// Where the record will be, and what is there.
+/// The place of the new record.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// Nothing was ever written there.
+    /// Memory that was never written.
     Untouched,
     /// A record at least as large as the chunk.
     Record,
 }
 
 impl CentralBuffer {
-    /// Stores a complete chunk whose payload is still in the producer's memory; otherwise as
-    /// [`copy`](Self::copy).
+    /// Stores a complete chunk whose payload is still in the producer's memory. Otherwise works
+    /// like [`copy`](Self::copy).
     ///
-    /// `scratch` is used if the chunk cannot go straight to its place.
+    /// Uses `scratch` if the chunk cannot go straight to its place.
     pub fn copy_from(
         &mut self,
         producer: ProducerId,
@@ -56,8 +56,7 @@ impl CentralBuffer {
         }
     }
 
-    /// Whether the chunk is one more of a known sequence, newer than all before, and where its
-    /// record will be.
+    /// Returns the place of the record, if the chunk is the newest of a known sequence.
     fn short_way(&mut self, producer: ProducerId, header: ChunkHeader, payload_bytes: usize) -> Option<(u32, Place)> {
         let most = record::size_for(payload_bytes);
         if self.read_only
@@ -95,13 +94,13 @@ impl CentralBuffer {
             }
             Place::Record => {
                 let cleared_to = self.clear_records(begin, begin + 1);
-                // The record behind is the next in the way, and comes from far: while this chunk is
-                // copied.
+                // The following record comes next, and its memory is far away: load it while this
+                // chunk is copied.
                 esatto_shm::prefetch(&self.data[cleared_to..]);
                 (Some(cleared_to), payload.copy_to(&mut self.data[payload_at..cleared_to]))
             }
         };
-        // From here on only the copy is looked at.
+        // From here on the service looks only at the copy.
         let parsed = match copied {
             Ok(()) => fragment::parse_all(&self.data[payload_at..payload_at + payload.size_bytes()], header.count),
             Err(Lost) => fragment::parse_all(&[], LOST_COUNT),

@@ -1,28 +1,28 @@
 //! Packets inside a chunk: size, bytes, size, bytes, … (`docs/spec/shared-memory.md §6`).
 
-/// Size field of a packet that its writer gave up.
+/// Size field of a packet that its writer abandoned.
 const DROP_MARKER: u64 = 0x0fff_ffff;
 
 /// One fragment within the bytes it was parsed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fragment {
-    /// Where its bytes begin.
+    /// Offset of its bytes.
     pub(super) start: usize,
-    /// How many they are.
+    /// Number of its bytes.
     pub(super) len: usize,
 }
 
 impl Fragment {
-    /// Where the next size field begins.
+    /// Returns the offset of the next size field.
     pub(super) fn end(self) -> usize {
         self.start + self.len
     }
 }
 
-/// Why there is no fragment.
+/// Reason why there is no fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
-    /// The writer gave the packet up.
+    /// The writer abandoned the packet.
     DropMarker,
     /// The size field is malformed or runs beyond the bytes.
     Malformed,
@@ -63,14 +63,14 @@ fn parse_long(bytes: &[u8], at: usize) -> Result<Fragment, Broken> {
     Err(Broken::Malformed)
 }
 
-/// What a chunk's payload holds.
+/// Result of parsing a chunk's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Parsed {
     /// Bytes of the valid fragments at its start, size fields included.
     pub(super) valid_bytes: usize,
-    /// How many fragments were looked at.
+    /// Number of parsed fragments.
     pub(super) visited: u16,
-    /// Why there are fewer than announced.
+    /// Reason why there are fewer than announced.
     pub(super) broken: Option<Broken>,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn parse_all(payload: &[u8], count: u16) -> Parsed {
     Parsed { valid_bytes, visited: count, broken: None }
 }
 
-/// The first end of a fragment that is not before `at`, in bytes that were parsed.
+/// Returns the first end of a fragment that is not before `at`, in bytes that were parsed.
 pub(super) fn end_from(fragments: &[u8], at: usize) -> usize {
     let mut end = 0;
     while end < at {

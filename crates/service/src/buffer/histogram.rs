@@ -1,9 +1,9 @@
-//! How many bytes of fragments a writer's chunks hold.
+//! Histogram of the fragment bytes in a writer's chunks.
 
 /// Upper limits (inclusive) of the buckets of fragment bytes per chunk; the last bucket has none.
 pub const HISTOGRAM_LIMITS: [u64; 10] = [8, 32, 128, 512, 1024, 2048, 4096, 8192, 12288, 16384];
 
-/// How many buckets there are.
+/// Number of buckets.
 pub const HISTOGRAM_BUCKETS: usize = HISTOGRAM_LIMITS.len() + 1;
 
 /// Chunks and bytes per bucket.
@@ -21,8 +21,8 @@ impl Buckets {
     }
 }
 
-/// The samples of one writer. The first takes no memory of its own: a writer of one small chunk
-/// costs little.
+/// The samples of one writer. The first one takes no memory of its own, so a writer of one small
+/// chunk costs little.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Histogram {
     first: Option<u16>,
@@ -44,7 +44,7 @@ impl Histogram {
         }
     }
 
-    /// Chunks per bucket, and the sum of their bytes.
+    /// Returns the chunks per bucket, and the sum of their bytes.
     pub(super) fn buckets(&self) -> ([u64; HISTOGRAM_BUCKETS], [u64; HISTOGRAM_BUCKETS]) {
         let mut buckets = self.all.as_deref().cloned().unwrap_or_default();
         if let (None, Some(first)) = (&self.all, self.first) {

@@ -1,9 +1,11 @@
-//! The central buffer: where chunks wait between commit and reading.
+//! The central buffer, which holds chunks between commit and reading.
 //!
-//! One fixed piece of memory, used as a ring (or filled once, policy DISCARD). Every committed chunk becomes a
-//! *record*: a 16-byte header and the chunk's fragments, padded to 16 bytes. Records lie back to back from 0 to the
-//! high-water mark; the write position always lies between two records; what is left of a partly covered record, and
-//! what has been read, is a padding record. So the memory can be walked from the write position (oldest) around to it.
+//! It is one fixed piece of memory, used as a ring (or filled once, policy DISCARD). Every
+//! committed chunk becomes a *record*: a 16-byte header and the chunk's fragments, padded to 16
+//! bytes. Records lie back to back from 0 to the high-water mark, and the write position always
+//! lies between two records. The rest of a partly covered record, and a record that was read,
+//! become padding records. So the memory can be walked from the write position (oldest) around to
+//! it.
 //!
 //! ```text
 //!   0            write                                     used        capacity
@@ -11,21 +13,24 @@
 //!     newest        oldest
 //! ```
 //!
-//! A *sequence* is what one writer of one producer wrote. It keeps the offsets of its records
+//! A *sequence* is the data of one writer of one producer. It keeps the offsets of its records
 //! ordered by chunk id, the last chunk that was consumed (against duplicates and to see gaps) and
-//! the losses not reported yet; it outlives its records. Reading goes from sequence to sequence, in
+//! the losses not reported yet. It outlives its records. Reading goes from sequence to sequence, in
 //! the order of producer and writer, and returns the packets of each in the order of its chunk ids.
-//! It visits only the sequences that changed since they were read last: a sequence that waits costs
-//! nothing until data or patches arrive for it.
+//! It visits only the sequences that have changed since they were read last. A sequence that waits
+//! costs nothing until data or patches arrive for it.
 //!
-//! Overwriting a record consumes it, and everything before it in its sequence, without returning packets: the
-//! *erasing read*. What was unread counts as overwritten and the sequence's next packet says so.
+//! Overwriting a record consumes it, and everything before it in its sequence, without returning
+//! packets: the *erasing read*. Unread data count as overwritten, and the sequence's next packet
+//! tells the loss.
 //!
-//! The behaviour is `docs/spec/trace-buffer.md`, V2, with the amendments of its §19: the loss marks WRITER_ABORT and
-//! CHUNK_CORRUPTED stay with the chunk and are reported behind the packets in front of the loss; READ_GAP is seen in
-//! every order of commits; a fragmented packet of empty fragments is not returned.
+//! The behaviour is `docs/spec/trace-buffer.md`, V2, with the amendments of its §19. The loss marks
+//! WRITER_ABORT and CHUNK_CORRUPTED stay with the chunk, and are reported after the packets before
+//! the loss. READ_GAP is seen in every order of commits. A fragmented packet of empty fragments is
+//! not returned.
 //!
-//! Chunk contents are untrusted: sizes are checked when a chunk is copied and again whenever it is read.
+//! Chunk contents are untrusted: the service checks sizes when it copies a chunk and again whenever
+//! it reads one.
 
 mod chunk_list;
 mod direct;
@@ -57,7 +62,7 @@ pub const MAX_SIZE_KB: u32 = 4_194_300;
 pub mod loss {
     /// Something was lost; set together with any other bit.
     pub const PRESENT: u32 = 1;
-    /// A chunk id is not the successor of the one consumed before.
+    /// A chunk id does not follow the one consumed before.
     pub const READ_GAP: u32 = 2;
     /// A fragment could not be parsed.
     pub const CHUNK_CORRUPTED: u32 = 4;
@@ -69,52 +74,52 @@ pub mod loss {
     pub const REASSEMBLY_BROKEN_CHAIN: u32 = 32;
     /// Unread data was overwritten.
     pub const OVERWRITE: u32 = 64;
-    /// The writer gave a packet up.
+    /// The writer abandoned a packet.
     pub const WRITER_ABORT: u32 = 128;
 }
 
-/// What things cost in units of [`CentralBuffer::work`].
+/// Costs in units of [`CentralBuffer::work`].
 mod work {
-    /// Bytes that are copied in the time that one record is visited.
+    /// Bytes that can be copied in the time of a visit to one record.
     const BYTES_PER_UNIT: usize = 64;
 
-    /// Copying so many bytes.
+    /// Returns the cost of copying this many bytes.
     pub(super) fn of_copy(bytes: usize) -> u64 {
         1 + (bytes / BYTES_PER_UNIT) as u64
     }
 }
 
-/// Who a producer is, as its transport vouches for it.
+/// Identity of a producer, which its transport vouches for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// User id.
     pub uid: i32,
-    /// Process id, where known.
+    /// Process id, if it is known.
     pub pid: Option<i32>,
     /// 0 is the host.
     pub machine_id: u32,
 }
 
-/// What happens when the buffer is full.
+/// Behaviour of a full buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FillPolicy {
-    /// The oldest records are overwritten.
+    /// New records overwrite the oldest ones.
     Ring,
-    /// Nothing more is accepted, for ever.
+    /// The buffer accepts nothing more.
     Discard,
 }
 
-/// A chunk on its way into the buffer; everything but the first two fields is untrusted.
+/// A chunk to be stored. Everything but the first two fields is untrusted.
 #[derive(Clone, Copy, Debug)]
 pub struct Chunk<'a> {
-    /// Who committed it.
+    /// The producer that committed it.
     pub producer: ProducerId,
     /// That producer's identity.
     pub identity: Identity,
     /// The header as it was loaded.
     pub header: ChunkHeader,
-    /// False: the chunk was still being written when it was copied; its last fragment is not to be
-    /// trusted.
+    /// False if the chunk was still being written when it was copied. Its last fragment then cannot
+    /// be trusted.
     pub complete: bool,
     /// The chunk without its header, used or not.
     pub payload: &'a [u8],
@@ -129,29 +134,29 @@ pub struct Patch {
     pub data: [u8; 4],
 }
 
-/// A packet that leaves the buffer.
+/// A packet that a reader gets.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// Whose packet it is.
+    /// The producer of the packet.
     pub producer: ProducerId,
-    /// Which of its writers wrote it.
+    /// The writer of the packet.
     pub writer: WriterId,
     /// The producer's identity.
     pub identity: Identity,
-    /// [`loss`] bits: what was lost on this sequence directly before this packet, 0 = nothing.
+    /// [`loss`] bits for data of this sequence lost directly before this packet, 0 = nothing.
     pub loss: u32,
     data: &'a [u8],
     ranges: &'a [(u32, u32)],
 }
 
 impl<'a> Packet<'a> {
-    /// The packet's bytes, one slice per non-empty fragment.
+    /// Iterates over the packet's bytes, one slice per non-empty fragment.
     pub fn slices(&self) -> impl Iterator<Item = &'a [u8]> + Clone + use<'a> {
         let data = self.data;
         self.ranges.iter().map(move |&(offset, len)| &data[offset as usize..][..len as usize])
     }
 
-    /// Bytes of all slices.
+    /// Returns the bytes of all slices.
     pub fn size_bytes(&self) -> usize {
         self.ranges.iter().map(|&(_, len)| len as usize).sum()
     }
@@ -182,7 +187,7 @@ pub struct Stats {
     pub trace_writer_packet_loss: u64,
 }
 
-/// What is known of one writer's chunks.
+/// Statistics of one writer's chunks.
 #[derive(Clone, Copy, Debug)]
 pub struct WriterStats {
     /// The producer.
@@ -205,17 +210,17 @@ impl WriterStats {
     }
 }
 
-/// Why there is no buffer.
+/// Reason why a buffer cannot be allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllocateError {
     /// The size is 0 or above [`MAX_SIZE_KB`].
     Size {
-        /// What was asked for.
+        /// The size that was asked for.
         size_kb: u32,
     },
     /// The memory cannot be reserved.
     Memory {
-        /// What was asked for.
+        /// The size that was asked for.
         size_kb: u32,
     },
 }
@@ -223,11 +228,11 @@ pub enum AllocateError {
 /// One central buffer.
 #[derive(Debug)]
 pub struct CentralBuffer {
-    /// All records; its length is the high-water mark, its capacity is reserved from the start.
+    /// All records. Its length is the high-water mark; its capacity is reserved from the start.
     data: Vec<u8>,
     /// Bytes that may be used; a multiple of 4096.
     capacity: usize,
-    /// Where the next record goes; ≤ data.len().
+    /// Offset of the next record; ≤ data.len().
     write: usize,
     policy: FillPolicy,
     /// DISCARD only: a chunk did not fit.
@@ -235,7 +240,7 @@ pub struct CentralBuffer {
     read_only: bool,
     sequences: Sequences,
     stats: Stats,
-    /// Where a reading pass is.
+    /// Position of the read pass.
     pass: read::Pass,
     /// Work that was done outside of `sequences`.
     work: u64,
@@ -281,54 +286,55 @@ impl CentralBuffer {
         }
     }
 
-    /// Bytes of the buffer, rounded up to 4096.
+    /// Returns the bytes of the buffer, rounded up to 4096.
     pub fn size_bytes(&self) -> usize {
         self.capacity
     }
 
-    /// What a clone copies: all records, padding included, and what is known of each sequence.
+    /// Returns the bytes that a clone copies: all records with padding, and the state of each
+    /// sequence.
     pub(crate) fn clone_bytes(&self) -> usize {
         self.data.len() + self.sequences.bytes()
     }
 
-    /// The counters.
+    /// Returns the counters.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// The work done so far: records and fragments visited, list entries compared and moved, bytes
-    /// copied (64 are one unit).
+    /// Returns the work so far: records and fragments visited, list entries compared and moved,
+    /// bytes copied (64 are one unit).
     ///
-    /// Grows by no more than a constant for each byte that comes in or goes out, times the
-    /// logarithm of what is stored.
+    /// For each byte that goes in or out it grows by no more than a constant, times the logarithm
+    /// of the stored chunks.
     pub fn work(&self) -> u64 {
         self.work + self.sequences.work()
     }
 
-    /// Every writer the buffer remembers, in the order of producer and writer. Sorts them first.
+    /// Iterates over every writer that the buffer remembers, in the order of producer and writer.
+    /// Sorts them first.
     pub fn writers(&self) -> impl Iterator<Item = WriterStats> {
         self.sequences.current().into_iter().map(WriterStats::of)
     }
 
-    /// The same in no particular order, for those who want only some of them.
+    /// Iterates over the writers in no particular order, for callers that want only some of them.
     pub(crate) fn unsorted_writers(&self) -> impl Iterator<Item = WriterStats> {
         self.sequences.unsorted().map(WriterStats::of)
     }
 
-    /// Whether nothing was written to it.
+    /// Tells whether the buffer holds no records.
     pub fn is_empty(&self) -> bool {
         self.data.is_empty()
     }
 
-    /// Moves the buffer out and leaves a new one of the same size and policy in its place, without
-    /// content, sequences and counts; `None`, and no change, when the memory cannot be had.
+    /// Moves the buffer out, and leaves a new one of the same size and policy without content,
+    /// sequences and counts. Returns `None`, and changes nothing, if there is no memory.
     pub fn try_take(&mut self) -> Option<Self> {
         let fresh = Self::with_capacity(self.capacity, self.policy)?;
         Some(core::mem::replace(self, fresh))
     }
 
-    /// The content of another buffer is gone unread. The next packet of each of its sequences is
-    /// marked here.
+    /// Marks the next packet of each sequence of another buffer, whose content is lost unread.
     pub fn inherit_loss(&mut self, gone: &Self) {
         for sequence in gone.sequences.in_order() {
             let unread = if sequence.chunks().is_empty() { 0 } else { loss::PRESENT | loss::OVERWRITE };
@@ -339,15 +345,15 @@ impl CentralBuffer {
         }
     }
 
-    /// From now on the buffer can only be read.
+    /// Makes the buffer read-only.
     pub fn make_read_only(&mut self) {
         self.read_only = true;
     }
 
-    /// Copies what is stored into an independent buffer that can only be read; `None` when the
-    /// memory cannot be had.
+    /// Copies the content into an independent read-only buffer. Returns `None` if there is no
+    /// memory.
     ///
-    /// Packets that were read here are not in the copy, pending loss marks are.
+    /// The copy has no packets that were read here, but it has the pending loss marks.
     pub fn try_clone(&self) -> Option<Self> {
         let mut data = Vec::new();
         data.try_reserve_exact(self.data.len()).ok()?;

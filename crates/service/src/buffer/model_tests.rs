@@ -56,7 +56,7 @@ struct Writer {
     full: VecDeque<OpenChunk>,
     /// Chunks that wait for a patch, committed or not.
     unpatched: VecDeque<u32>,
-    /// What has to be read next.
+    /// Number of the packet that comes next.
     next_expected: u32,
     /// Commits come from shared memory.
     by_the_short_way: bool,
@@ -118,7 +118,7 @@ impl Writer {
         let identity = Identity::default();
         let producer = ProducerId(1);
         if complete && self.by_the_short_way {
-            // What a chunk has behind its fragments is nobody's business.
+            // The bytes after a chunk's fragments are arbitrary.
             payload.resize(CHUNK_BYTES, 0x55);
             buffer.copy_from(producer, identity, header, &payload.as_slice(), &mut Vec::new());
         } else {
@@ -199,7 +199,7 @@ fn run(ops: &[Op], size_kb: u32, by_the_short_way: bool) -> (CentralBuffer, Vec<
     (buffer, writers)
 }
 
-/// What the memory holds that means something.
+/// Returns the records whose content has a meaning.
 fn records(buffer: &CentralBuffer) -> Vec<(record::Record, &[u8])> {
     let mut at = 0;
     let mut found = Vec::new();
@@ -249,7 +249,7 @@ proptest! {
 
     /// Nothing tells which way chunks came in: not what is stored, nor what is counted.
     #[test]
-    fn both_ways_in_are_the_same(ops in proptest::collection::vec(op(), 0..300)) {
+    fn the_direct_copy_and_the_ordinary_copy_store_the_same(ops in proptest::collection::vec(op(), 0..300)) {
         let (long, _) = run(&ops, 4, false);
         let (short, _) = run(&ops, 4, true);
         prop_assert_eq!(long.stats(), short.stats());

@@ -1,4 +1,4 @@
-//! Packets come out, or are given up (`docs/spec/trace-buffer.md §9, §11, §12`).
+//! Reading and dropping packets (`docs/spec/trace-buffer.md §9, §11, §12`).
 
 use super::chunk_list::{Stored, is_before};
 use super::fragment::Fragment;
@@ -7,31 +7,36 @@ use super::record::{ABORTED, CORRUPTED, FIRST_CONTINUES};
 use super::sequence::{Begun, Consumed, Key};
 use super::{CentralBuffer, Packet, loss};
 
-/// Most that a packet may count for: its bytes, and [`FRAGMENT_COST`] for each chunk that it lies
-/// in. Protects consumers and readers of files: over a socket nobody takes 64 MiB at once, and no
-/// reader takes a packet of 256 MiB. A larger packet is dropped when it is read, as soon as so much
-/// of it is there. The next packet of its sequence is marked, and `abi_violations` counts it.
+/// Highest cost of a packet: its bytes, and [`FRAGMENT_COST`] for each chunk that contains a part
+/// of it.
+///
+/// Protects consumers and readers of files. Over a socket no consumer accepts 64 MiB at once, and
+/// no reader accepts a packet of 256 MiB. A reader drops a larger packet as soon as this much of it
+/// is there. The next packet of its sequence is marked, and `abi_violations` counts it.
 pub const MAX_PACKET_COST: usize = 60 << 20;
 
-/// What each chunk of a packet counts for beside the bytes. Protects the event loop: as large as
-/// the smallest chunk of shared memory, so that a packet within [`MAX_PACKET_COST`] has no more
-/// than 245,760 pieces.
+/// Cost of each chunk of a packet beside the bytes.
+///
+/// Protects the event loop. It is the size of the smallest chunk of shared memory, so that a packet
+/// within [`MAX_PACKET_COST`] has no more than 245,760 pieces.
 pub const FRAGMENT_COST: usize = 256;
 
-/// Most chunks that go before an overwritten one because they come before it in its sequence, and
-/// most that go because their packet began in one of these. Protects the event loop: in a hostile
-/// order they are all chunks of the buffer, and a chunk of a few bytes overwrites the one. At the
-/// first bound the chunk goes alone, which leaves a gap in its sequence. At the second bound the
-/// rest of the packet stays, and is dropped when it is read. Both are marked in the trace.
+/// Highest number of chunks that are removed with an overwritten one because they come before it in
+/// its sequence, and highest number that are removed because their packet began in one of these.
+///
+/// Protects the event loop, because in a hostile order they are all chunks of the buffer, and a
+/// chunk of a few bytes overwrites the one. At the first bound only the overwritten chunk is
+/// removed, which leaves a gap in its sequence. At the second bound the rest of the packet stays,
+/// and a reader drops it. The trace marks both.
 const MAX_TAKEN_ALONG: usize = 16;
 
-/// Pieces of a packet for which memory is kept.
+/// Pieces of a packet for which the buffer keeps memory.
 const KEPT_RANGES: usize = 4096;
 
-/// Where a reading pass is.
+/// Position of a read pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pass {
-    /// There is none under way.
+    /// No pass is under way.
     Over,
     /// It begins with the first sequence.
     Begins,
@@ -39,8 +44,8 @@ pub(super) enum Pass {
     At(Turn),
 }
 
-/// A sequence's turn in a pass: it is read up to the chunk that was its newest when the turn began,
-/// so that a writer that is faster than the reader does not keep the pass for itself.
+/// The turn of a sequence in a pass. It ends at the chunk that was newest when the turn began, so
+/// that a writer that is faster than the reader does not keep the pass for itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     key: Key,
@@ -48,22 +53,22 @@ pub(super) struct Turn {
     until: u32,
 }
 
-/// What a reading pass has next.
+/// Next result of a read pass.
 #[derive(Clone, Copy, Debug)]
 pub enum Next<'a> {
     /// A packet.
     Packet(Packet<'a>),
     /// Every sequence is exhausted or waits, and the pass is over.
     Exhausted,
-    /// The work that was allowed is done, and the pass can go on.
+    /// The allowed work is done, and the pass can continue.
     OutOfWork,
 }
 
-/// What one step at the oldest chunk of a sequence did.
+/// Result of a step at the oldest chunk of a sequence.
 enum Step {
     /// A packet is in `ranges`, with these loss bits.
     Packet(u32),
-    /// Something was consumed that is not a packet.
+    /// The step consumed something that is not a packet.
     Consumed,
     /// The sequence waits for data or patches.
     Waits {
@@ -72,11 +77,11 @@ enum Step {
     },
 }
 
-/// What a look at the chunks of a packet found.
+/// Result of a search through the chunks of a packet.
 enum Rest {
-    /// The packet cannot be put together yet.
+    /// The packet is not complete yet.
     IsMissing,
-    /// The packet ends in this chunk, at so many bytes of its payload.
+    /// The packet ends in this chunk, at this many bytes of its payload.
     EndsIn { last: Stored, end: usize },
     /// There is no packet.
     IsBroken { reason: u32, corrupt: Option<Stored> },
@@ -89,14 +94,14 @@ impl CentralBuffer {
         self.pass = Pass::Begins;
     }
 
-    /// Goes on with the pass that was interrupted; starts one if the last pass has come to its end.
+    /// Continues the interrupted pass, or starts one if the last pass is over.
     pub fn resume_read(&mut self) {
         if matches!(self.pass, Pass::Over) {
             self.begin_read();
         }
     }
 
-    /// The next packet, or `None` when every sequence is exhausted or waits (and before
+    /// Returns the next packet, or `None` if every sequence is exhausted or waits (and before
     /// [`begin_read`](Self::begin_read)).
     pub fn next_packet(&mut self) -> Option<Packet<'_>> {
         match self.next_within(u64::MAX) {
@@ -105,7 +110,8 @@ impl CentralBuffer {
         }
     }
 
-    /// The next packet, if it is found with so much more [`work`](Self::work), or little more.
+    /// Returns the next packet, if the search takes no more than this [`work`](Self::work), or
+    /// little more.
     pub fn next_within(&mut self, most_work: u64) -> Next<'_> {
         let end = self.work().saturating_add(most_work);
         let (slot, loss) = loop {
@@ -130,7 +136,7 @@ impl CentralBuffer {
         })
     }
 
-    /// The sequence whose turn it is.
+    /// Returns the sequence whose turn it is.
     #[inline]
     fn next_turn(&mut self) -> Option<u32> {
         let before = match self.pass {
@@ -144,7 +150,7 @@ impl CentralBuffer {
                 Some(turn.key)
             }
         };
-        // What came behind the pass meanwhile is read in another round.
+        // Another round reads the data that came after the pass.
         let mut next = self.sequences.next_ready(before);
         if next.is_none() && before.is_some() {
             next = self.sequences.next_ready(None);
@@ -158,7 +164,7 @@ impl CentralBuffer {
         Some(slot)
     }
 
-    /// Consumes one thing of the oldest chunk of a sequence.
+    /// Consumes one part of the oldest chunk of a sequence.
     fn step(&mut self, slot: u32) -> Step {
         self.work += 1;
         let sequence = self.sequences.get(slot);
@@ -197,14 +203,13 @@ impl CentralBuffer {
         self.take_packet(slot)
     }
 
-    /// The packet whose beginning is the last fragment of the oldest chunk: looks for the rest of
-    /// it.
+    /// Searches for the rest of the packet that begins in the last fragment of the oldest chunk.
     fn reassemble(&mut self, slot: u32, lost: u32, fragment: Fragment) -> Step {
         let sequence = self.sequences.get(slot);
         let Some(first) = sequence.chunks().first() else { return Step::Waits { for_rest: false } };
         let id = first.chunk.id;
         let start = Begun { first: id, last: first, chunks: 1, cost: FRAGMENT_COST + fragment.len };
-        // It was looked for in vain before: from there on.
+        // An earlier search found no end: continue from there.
         if let Some(mut begun) = sequence.begun.filter(|begun| begun.first == id) {
             if let Rest::IsMissing = self.look_for_rest(slot, &mut begun, false) {
                 return self.wait_for_rest(slot, begun);
@@ -229,7 +234,7 @@ impl CentralBuffer {
             let mut chunk = record::load_chunk(&self.data, corrupt.offset);
             self.consume(corrupt.offset, &mut chunk, usize::MAX);
         }
-        // Both are seen when it is read only.
+        // Only a reader sees both.
         self.stats.abi_violations += u64::from(corrupt.is_some() || begun.cost > MAX_PACKET_COST);
         self.leave_chunks(slot, begun.chunks);
         self.lose(slot, lost | reason | if reason == 0 { 0 } else { loss::PRESENT });
@@ -248,7 +253,7 @@ impl CentralBuffer {
         }
     }
 
-    /// Looks at the chunks of a packet, from the last one that it is known to have.
+    /// Visits the chunks of a packet, from the last one that is known.
     fn look_for_rest(&mut self, slot: u32, begun: &mut Begun, collects: bool) -> Rest {
         let broken = |reason| Rest::IsBroken { reason, corrupt: None };
         loop {
@@ -269,7 +274,7 @@ impl CentralBuffer {
                     return broken(loss::REASSEMBLY_BROKEN_CHAIN);
                 }
                 if chunk.available == 0 {
-                    // Nothing but a loss; leaving the chunk tells which.
+                    // The chunk contains only a loss. Leaving the chunk tells which one.
                     begun.chunks += 1;
                     return broken(0);
                 }
@@ -296,7 +301,7 @@ impl CentralBuffer {
         }
     }
 
-    /// The packet in `ranges`, unless it is empty.
+    /// Returns the packet in `ranges`, unless it is empty.
     fn take_packet(&mut self, slot: u32) -> Step {
         if self.ranges.is_empty() {
             return Step::Consumed;
@@ -337,7 +342,7 @@ impl CentralBuffer {
         record::store_chunk(&mut self.data, offset as usize, chunk);
     }
 
-    /// The oldest chunk of a sequence is done with: it becomes free space.
+    /// Removes the oldest chunk of a sequence, which becomes free space.
     fn leave_first_chunk(&mut self, slot: u32) {
         self.work += 1;
         let Some(first) = self.sequences.get(slot).chunks().front() else { return };
@@ -357,7 +362,7 @@ impl CentralBuffer {
         self.sequences.hand_down_loss(slot);
     }
 
-    /// What a chunk says of a loss behind its fragments is told by the next packet.
+    /// Lets the next packet tell a loss that follows a chunk's fragments.
     fn lose_with(&mut self, slot: u32, chunk: &ChunkRecord) {
         let sequence = self.sequences.get_mut(slot);
         if chunk.has(ABORTED) {
@@ -368,9 +373,9 @@ impl CentralBuffer {
         }
     }
 
-    /// The erasing read: consumes a sequence up to and including the chunk at `offset`, and what
-    /// later chunks hold of its last packet, without returning or waiting for anything. If too many
-    /// chunks come before it, it goes alone.
+    /// Erasing read: consumes a sequence up to and including the chunk at `offset`, and the rest of
+    /// its last packet in later chunks. Returns no packets and waits for nothing. If too many
+    /// chunks come before it, only this chunk is erased.
     pub(super) fn erase_through(&mut self, slot: u32, offset: usize) {
         let first = self.sequences.get(slot).chunks().front();
         if first.is_some_and(|first| first.offset as usize != offset) {
@@ -386,9 +391,9 @@ impl CentralBuffer {
         }
     }
 
-    /// Erases a chunk between others of its sequence: a reader finds the gap and marks it. Behind
-    /// the newest chunk there is no gap yet, and perhaps never: the next packet is marked, although
-    /// it comes before.
+    /// Erases a chunk between others of its sequence. A reader finds the gap and marks it. After
+    /// the newest chunk there is no gap yet, and perhaps never, so the next packet is marked
+    /// although it comes before.
     #[cold]
     fn erase_alone(&mut self, slot: u32, offset: usize, chunk: &ChunkRecord) {
         let (has_unread, visited) = chunk.has_unread(&self.data, offset);
@@ -407,7 +412,7 @@ impl CentralBuffer {
         record::store_padding(&mut self.data, offset, chunk.size());
     }
 
-    /// Takes up to `rest` chunks along that its last packet goes on in.
+    /// Erases also up to `rest` chunks in which its last packet continues.
     fn erase_first_chunk(&mut self, slot: u32, rest: &mut usize) {
         let Some(first) = self.sequences.get(slot).chunks().front() else {
             unreachable!("its sequence lists a chunk that is stored")

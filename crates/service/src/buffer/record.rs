@@ -21,19 +21,20 @@ pub(super) const NEEDS_PATCHING: u8 = 0x04;
 pub(super) const WIRE_FLAGS: u8 = 0x07;
 /// The chunk was still being written when it was copied.
 pub(super) const INCOMPLETE: u8 = 0x08;
-/// Behind the available fragments the writer gave a packet up.
+/// After the available fragments the writer abandoned a packet.
 pub(super) const ABORTED: u8 = 0x10;
-/// Behind the available fragments the chunk is malformed.
+/// After the available fragments the chunk is malformed.
 pub(super) const CORRUPTED: u8 = 0x20;
 /// The flags that tell of a loss at the end of the chunk.
 pub(super) const LOSSES: u8 = ABORTED | CORRUPTED;
 /// This is a chunk, not padding.
 const CHUNK: u8 = 0x80;
 
-/// Empty packets at the end of a chunk that are looked at when it is overwritten. Protects the
-/// event loop: a chunk may have 65,535 of them, and one input may overwrite many chunks. A chunk
-/// with more counts as unread, and the next packet of its sequence is marked. No writer writes such
-/// a chunk.
+/// Empty packets at the end of a chunk that are checked when it is overwritten.
+///
+/// Protects the event loop, because a chunk may have 65,535 of them, and one input may overwrite
+/// many chunks. A chunk with more counts as unread, and the next packet of its sequence is marked.
+/// No ordinary writer makes such a chunk.
 const MAX_EMPTY_FRAGMENTS: u64 = 8;
 
 /// A record's header, decoded.
@@ -63,7 +64,7 @@ pub(super) struct ChunkRecord {
     pub(super) flags: u8,
 }
 
-/// Bytes of a record that holds so many payload bytes.
+/// Returns the bytes of a record that holds this many payload bytes.
 pub(super) fn size_for(payload_bytes: usize) -> usize {
     (HEADER + payload_bytes).next_multiple_of(HEADER)
 }
@@ -81,28 +82,28 @@ impl ChunkRecord {
         self.read >= self.available
     }
 
-    /// Whether it has a fragment, or lost one.
+    /// Tells whether it has no fragment and lost none.
     pub(super) fn is_empty(&self) -> bool {
         self.available == 0 && !self.has(LOSSES)
     }
 
-    /// Whether the fragment that ends here (in payload bytes) is the last of the chunk.
+    /// Tells whether the fragment that ends here (in payload bytes) is the last of the chunk.
     pub(super) fn ends_at(&self, payload_end: usize) -> bool {
         payload_end >= self.available.into()
     }
 
-    /// The valid fragments of the record at `offset`.
+    /// Returns the valid fragments of the record at `offset`.
     fn fragments<'d>(&self, data: &'d [u8], offset: usize) -> &'d [u8] {
         data.get(offset + HEADER..).and_then(|rest| rest.get(..self.available.into())).unwrap_or_default()
     }
 
-    /// The fragment at `at` bytes into the payload of the record at `offset`.
+    /// Returns the fragment at `at` bytes into the payload of the record at `offset`.
     pub(super) fn fragment(&self, data: &[u8], offset: usize, at: usize) -> Result<Fragment, Broken> {
         fragment::parse(self.fragments(data, offset), at)
     }
 
-    /// Whether there is an unread fragment with content, or so many without that it may be, and
-    /// how many fragments were looked at.
+    /// Tells whether there is an unread fragment with content, or so many empty ones that there may
+    /// be, and how many fragments were visited.
     pub(super) fn has_unread(&self, data: &[u8], offset: usize) -> (bool, u64) {
         let mut at = usize::from(self.read);
         let mut visited = 0;

@@ -1,4 +1,4 @@
-//! Sequences: what the buffer knows of each writer.
+//! Sequences: the chunks and the state of each writer.
 
 use core::ops::Bound;
 use std::collections::BTreeMap;
@@ -8,24 +8,28 @@ use super::histogram::Histogram;
 use super::record::ChunkRecord;
 use super::{Identity, ProducerId, WriterId, loss, work};
 
-/// Most sequences without chunks that a buffer remembers (`docs/spec/trace-buffer.md §11`).
-/// Protects memory. When there are an eighth more, the oldest are forgotten, of those producers
-/// first that have the most: a forgotten writer that goes on is not protected against duplicates,
-/// and its next packet is marked as behind a loss.
+/// Highest number of sequences without chunks that a buffer remembers (`docs/spec/trace-buffer.md
+/// §11`).
+///
+/// Protects memory. When there are an eighth more, the buffer forgets the oldest, first of those
+/// producers that have the most. A forgotten writer that continues is not protected against
+/// duplicates, and its next packet is marked as following a loss.
 pub const MAX_EMPTY_SEQUENCES: usize = 1024;
 
 /// Sequences with data that cost a buffer nothing beside their records. A buffer has one more for
-/// each of its [`BYTES_PER_FREE_SEQUENCE`] bytes. While more sequences have data, a record takes at
-/// least [`MIN_CROWDED_RECORD`] bytes: what the service must remember of a sequence is paid for
-/// with space of the buffer.
+/// each of its [`BYTES_PER_FREE_SEQUENCE`] bytes.
+///
+/// While more sequences have data, a record takes at least [`MIN_CROWDED_RECORD`] bytes. So the
+/// space of the buffer pays for the memory of its sequences.
 pub const FREE_SEQUENCES: usize = 1024;
 
 /// Bytes of a buffer for each of which one more sequence is free; see [`FREE_SEQUENCES`].
 pub const BYTES_PER_FREE_SEQUENCE: usize = 4096;
 
-/// Smallest record while very many sequences have data. Protects memory: one sequence takes some
-/// 300 bytes outside of the buffer. At the bound older data is overwritten sooner (or a DISCARD
-/// buffer is full sooner), which its counters tell.
+/// Smallest record while very many sequences have data.
+///
+/// Protects memory, because a sequence takes some 300 bytes outside of the buffer. At the bound
+/// older data is overwritten sooner (or a DISCARD buffer is full sooner), which its counters tell.
 pub const MIN_CROWDED_RECORD: usize = 512;
 
 /// The last chunk of a sequence that was read and left, or overwritten.
@@ -34,21 +38,21 @@ pub(super) struct Consumed {
     pub(super) id: u32,
     /// Bytes of its fragments, all consumed.
     pub(super) bytes: u16,
-    /// It was still being written, and nothing was heard of it since.
+    /// It was still being written, and no newer copy has come since.
     pub(super) incomplete: bool,
 }
 
-/// What a chunk may still have held that was overwritten before its writer was done with it.
+/// Loss bits for a chunk that was overwritten before its writer had finished it.
 const LEFT_INCOMPLETE: u32 = loss::PRESENT | loss::OVERWRITE;
 
-/// Whether a reader finds something in a sequence.
+/// State of a sequence for readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Readiness {
     /// It has no chunks.
     Empty,
-    /// Something has changed since it was read: it is in `Sequences::ready`.
+    /// It has changed since it was read, and is in `Sequences::ready`.
     Ready,
-    /// It waits, and nothing has changed since.
+    /// It waits, and has not changed since.
     Waits {
         /// For the rest of a packet over several chunks.
         for_rest: bool,
@@ -62,14 +66,14 @@ pub(super) struct Begun {
     pub(super) first: u32,
     /// Its last chunk so far.
     pub(super) last: Place,
-    /// How many chunks.
+    /// Number of chunks.
     pub(super) chunks: u32,
-    /// What they count for against the bound of a packet.
+    /// Their cost against the bound of a packet.
     pub(super) cost: usize,
 }
 
-/// Order in which sequences are read. Of writers that had the same id one after the other the older
-/// comes first.
+/// Order in which sequences are read. If several writers had the same id, the older one comes
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     producer: ProducerId,
@@ -88,19 +92,19 @@ pub(super) struct Sequence {
     pub(super) consumed: Option<Consumed>,
     /// Loss bits for the next packet.
     pub(super) loss: u32,
-    /// The packet that begins in the oldest chunk, if its rest was looked for in vain.
+    /// The packet that begins in the oldest chunk, if a search has not found its end.
     pub(super) begun: Option<Begun>,
     pub(super) histogram: Histogram,
     readiness: Readiness,
-    /// Another writer has its id now; what is left of it is read, and then forgotten.
+    /// Another writer has its id now. Its remaining data are read, and then it is forgotten.
     is_retired: bool,
-    /// It may have been forgotten, and a loss with it.
+    /// The buffer may have forgotten it, and a loss with it.
     may_be_known: bool,
-    /// When it was made, in sequences.
+    /// The number of sequences that were made before it.
     born: u64,
-    /// When it was used last, in copies.
+    /// The number of copies before its last use.
     last_used: u64,
-    /// Where it is in `Sequences::empty`.
+    /// Its index in `Sequences::empty`.
     empty_at: u32,
 }
 
@@ -109,10 +113,10 @@ impl Sequence {
         &self.chunks
     }
 
-    /// What is lost in front of its first chunk, known when that is begun.
+    /// Returns the loss bits before its first chunk, which are known when reading it begins.
     ///
-    /// A chunk is left incomplete only if it is overwritten while the sequence waits for the rest
-    /// of it. Until the next one is begun the rest may still come; then it is too late for it.
+    /// A chunk stays incomplete only if it is overwritten while the sequence waits for the rest of
+    /// it. The rest may come until reading the next chunk begins. Afterwards it is too late.
     pub(super) fn lost_before(&self, first: &ChunkRecord) -> u32 {
         if first.read != 0 {
             return 0;
@@ -127,12 +131,13 @@ impl Sequence {
         if last.incomplete { LEFT_INCOMPLETE } else { 0 }
     }
 
-    /// Whether a chunk is part of a packet that waits for its rest: it was found to be whole.
+    /// Tells whether a chunk is part of a packet that waits for its rest. The chunk was then found
+    /// to be complete.
     pub(super) fn has_begun_with(&self, id: u32) -> bool {
         self.begun.is_some_and(|begun| id.wrapping_sub(begun.first) <= begun.last.chunk.id.wrapping_sub(begun.first))
     }
 
-    /// No more chunk of this writer comes.
+    /// Ends the wait for the rest of a chunk, because this writer commits no more.
     fn give_up_incomplete(&mut self) {
         if let Some(last) = self.consumed.as_mut().filter(|last| last.incomplete) {
             last.incomplete = false;
@@ -151,13 +156,13 @@ pub(super) struct Sequences {
     slots: Vec<Option<Sequence>>,
     free: Vec<u32>,
     by_writer: BTreeMap<(ProducerId, WriterId), u32>,
-    /// Who was looked for last, and where it is: a commit has chunk after chunk of one writer.
+    /// The last result of a search, because a commit has chunk after chunk of one writer.
     last_found: Option<((ProducerId, WriterId), u32)>,
-    /// Slots of those without chunks, in no order.
+    /// Slots of the sequences without chunks, in no order.
     empty: Vec<u32>,
-    /// Those with chunks that changed since they were read.
+    /// Sequences with chunks that changed since they were read.
     ready: BTreeMap<Key, u32>,
-    /// How many wait for the rest of a packet, and are not in `ready`.
+    /// Number of sequences that wait for the rest of a packet and are not in `ready`.
     waiting_for_rest: u64,
     copies: u64,
     births: u64,
@@ -169,7 +174,7 @@ pub(super) struct Sequences {
 }
 
 impl Sequences {
-    /// For a buffer of so many bytes.
+    /// Creates the sequences of a buffer with this many bytes.
     pub(super) fn new(capacity: usize) -> Self {
         Self {
             slots: Vec::new(),
@@ -203,17 +208,18 @@ impl Sequences {
         }
     }
 
-    /// Whether some sequences are to be forgotten.
+    /// Tells whether the buffer should forget some sequences.
     pub(super) fn is_crowded(&self) -> bool {
         self.empty.len() > MAX_EMPTY_SEQUENCES + MAX_EMPTY_SEQUENCES / 8
     }
 
-    /// Whether so many sequences have data that a record must not be small.
+    /// Tells whether so many sequences have data that a record must not be small.
     pub(super) fn has_many_with_data(&self) -> bool {
         self.slots.len() - self.free.len() - self.empty.len() > self.max_free
     }
 
-    /// The sequence of a writer that commits a chunk; new ones are made, old empty ones forgotten.
+    /// Returns the sequence of a writer that commits a chunk. Makes a new one if needed, and
+    /// forgets old empty ones.
     pub(super) fn touch(&mut self, producer: ProducerId, writer: WriterId, identity: Identity) -> u32 {
         self.copies += 1;
         if self.is_crowded() {
@@ -223,7 +229,8 @@ impl Sequences {
             Some(slot) if self.get(slot).identity == identity => slot,
             found => {
                 if found.is_some() {
-                    // It is of a producer that is gone, of which a clone held content at that time.
+                    // It belongs to a disconnected producer of which a clone held content at that
+                    // time.
                     self.retire_producer(producer);
                 }
                 let slot = self.insert(producer, writer, identity);
@@ -235,8 +242,7 @@ impl Sequences {
         slot
     }
 
-    /// Makes a sequence without chunks. If there are very many of those, the oldest are forgotten
-    /// before.
+    /// Makes a sequence without chunks. If there are very many of those, forgets the oldest before.
     #[cold]
     fn insert(&mut self, producer: ProducerId, writer: WriterId, identity: Identity) -> u32 {
         if self.is_crowded() {
@@ -324,7 +330,7 @@ impl Sequences {
         }
     }
 
-    /// What this writer commits from now on is another writer's, under the same id.
+    /// Gives the id of a writer to another one. Later commits belong to the new writer.
     pub(super) fn renew(&mut self, producer: ProducerId, writer: WriterId) {
         let Some(slot) = self.find(producer, writer) else { return };
         let sequence = self.get_mut(slot);
@@ -341,7 +347,7 @@ impl Sequences {
         self.get_mut(slot).histogram = histogram;
     }
 
-    /// The producer is gone; another one may get its id.
+    /// Retires the writers of a producer that has disconnected, because another one may get its id.
     pub(super) fn retire_producer(&mut self, producer: ProducerId) {
         self.last_found = None;
         let all = (producer, WriterId(0))..=(producer, WriterId(u16::MAX));
@@ -351,7 +357,7 @@ impl Sequences {
         }
     }
 
-    /// A loss that a retired sequence cannot tell any more is told by the one that follows it.
+    /// Passes the loss of a retired sequence on to the sequence that follows it.
     pub(super) fn hand_down_loss(&mut self, slot: u32) {
         let sequence = self.get_mut(slot);
         if !sequence.is_retired || !sequence.chunks.is_empty() {
@@ -367,7 +373,7 @@ impl Sequences {
         }
     }
 
-    /// Something of a writer was lost outside of this buffer.
+    /// Marks a loss of a writer outside of this buffer.
     pub(super) fn lose(&mut self, producer: ProducerId, writer: WriterId, identity: Identity, loss: u32) {
         let slot = match self.find(producer, writer) {
             Some(slot) => slot,
@@ -388,7 +394,7 @@ impl Sequences {
         self.slots[slot as usize].as_mut().expect("records name sequences that exist")
     }
 
-    /// The stored chunk of a sequence with this id.
+    /// Returns the stored chunk of a sequence with this id.
     pub(super) fn find_chunk(&mut self, slot: u32, id: u32) -> Option<Stored> {
         let chunks = &self.get(slot).chunks;
         let (found, work) = (chunks.find(id), chunks.search_work());
@@ -396,7 +402,7 @@ impl Sequences {
         found
     }
 
-    /// Puts a chunk into a sequence's list; true if a newer one was there before it.
+    /// Puts a chunk into a sequence's list. Returns true if the list had a newer one.
     pub(super) fn insert_chunk(&mut self, slot: u32, stored: Stored) -> bool {
         let sequence = self.get_mut(slot);
         let is_late = sequence.chunks.insert(stored);
@@ -419,7 +425,7 @@ impl Sequences {
         self.wake(slot);
     }
 
-    /// Takes the oldest chunk out of a sequence's list.
+    /// Removes the oldest chunk from a sequence's list.
     pub(super) fn pop_chunk(&mut self, slot: u32) {
         let sequence = self.get_mut(slot);
         sequence.begun = None;
@@ -434,7 +440,7 @@ impl Sequences {
         }
     }
 
-    /// How many chunks of a sequence come before this id; `most`, if there are more.
+    /// Counts the chunks of a sequence before this id, up to `most`.
     pub(super) fn count_before(&mut self, slot: u32, id: u32, most: usize) -> usize {
         let chunks = &self.get(slot).chunks;
         let (count, work) = (chunks.count_before(id, most), chunks.search_work());
@@ -442,7 +448,7 @@ impl Sequences {
         count
     }
 
-    /// Takes a chunk out of a sequence's list that is not its oldest.
+    /// Removes a chunk from a sequence's list that is not its oldest.
     pub(super) fn remove_chunk(&mut self, slot: u32, id: u32) {
         let sequence = self.get_mut(slot);
         let moved = sequence.chunks.remove(id);
@@ -456,7 +462,7 @@ impl Sequences {
         self.wake(slot);
     }
 
-    /// Something of a sequence with chunks has changed: readers look at it again.
+    /// Makes readers visit a sequence with chunks again, because it has changed.
     #[inline]
     pub(super) fn wake(&mut self, slot: u32) {
         if self.get(slot).readiness != Readiness::Ready {
@@ -477,7 +483,7 @@ impl Sequences {
         self.charge_search();
     }
 
-    /// A reader found nothing more in a sequence.
+    /// Notes that a reader found nothing more in a sequence.
     pub(super) fn put_to_wait(&mut self, slot: u32, for_rest: bool) {
         self.leave_readers(slot, Readiness::Waits { for_rest });
         self.waiting_for_rest += u64::from(for_rest);
@@ -499,18 +505,19 @@ impl Sequences {
         self.work += 1 + u64::from(self.ready.len().checked_ilog2().unwrap_or(0));
     }
 
-    /// How many sequences wait for the rest of a packet, and are not to be looked at again.
+    /// Returns the number of sequences that wait for the rest of a packet and that readers do not
+    /// visit.
     pub(super) fn waiting_for_rest(&self) -> u64 {
         self.waiting_for_rest
     }
 
-    /// The sequence in this slot, if it is still the one with the key and readers want it.
+    /// Returns the sequence in this slot, if it still has this key and readers want it.
     pub(super) fn ready_at(&self, key: Key, slot: u32) -> Option<&Sequence> {
         let sequence = self.slots.get(slot as usize)?.as_ref()?;
         (sequence.born == key.born && sequence.readiness == Readiness::Ready).then_some(sequence)
     }
 
-    /// The first ready sequence, or the first one after a key.
+    /// Returns the first ready sequence, or the first one after a key.
     pub(super) fn next_ready(&mut self, after: Option<Key>) -> Option<(Key, u32)> {
         self.charge_search();
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
@@ -521,12 +528,12 @@ impl Sequences {
         self.slots.iter().flatten()
     }
 
-    /// Those that stand for their writer.
+    /// Iterates over the sequences that represent their writers.
     pub(super) fn unsorted(&self) -> impl Iterator<Item = &Sequence> {
         self.iter().filter(|sequence| !sequence.is_retired)
     }
 
-    /// The same in the order in which they are read.
+    /// Returns them in the order in which they are read.
     pub(super) fn current(&self) -> Vec<&Sequence> {
         let mut current = self.in_order();
         current.retain(|sequence| !sequence.is_retired);
@@ -601,7 +608,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_what_the_greedy_are_cut_to() {
+    fn a_share_limits_only_the_largest_users() {
         assert_eq!(share(&[10, 2, 30], 20), 9, "10 and 30 are cut to 9 each, 2 stays");
         assert_eq!(share(&[5, 5], 10), usize::MAX);
         assert_eq!(share(&[1153], 1024), 1024);

@@ -1,4 +1,4 @@
-//! Chunks and patches go in (`docs/spec/trace-buffer.md §3-§8`).
+//! Storing chunks and patches (`docs/spec/trace-buffer.md §3-§8`).
 
 use super::chunk_list::{Stored, is_before};
 use super::fragment::{self, Broken};
@@ -15,13 +15,13 @@ struct Checked<'a> {
     available: u16,
     reserved: u16,
     flags: u8,
-    /// How many fragments were looked at.
+    /// Number of parsed fragments.
     visited: u16,
     broken: Option<Broken>,
 }
 
 impl Checked<'_> {
-    /// Whether this is all there will be, and it is that many bytes.
+    /// Tells whether the chunk is complete and has this many bytes.
     fn is_complete(&self, bytes: u16) -> bool {
         self.flags & INCOMPLETE == 0 && self.available == bytes
     }
@@ -30,7 +30,7 @@ impl Checked<'_> {
 impl CentralBuffer {
     /// Stores a chunk, or replaces its earlier copy.
     ///
-    /// Never fails: what cannot be stored is counted in [`stats`](Self::stats).
+    /// Never fails: [`stats`](Self::stats) counts what cannot be stored.
     pub fn copy(&mut self, chunk: &Chunk<'_>) {
         debug_assert!(!self.read_only, "a clone is not written to");
         if self.read_only {
@@ -88,9 +88,11 @@ impl CentralBuffer {
         }
     }
 
-    /// Applies patches to a stored chunk; false if there is none, an offset is out of range, or it
-    /// said that it needs none and a packet that waits for later chunks was found to be whole in
-    /// it.
+    /// Applies patches to a stored chunk.
+    ///
+    /// Returns false if there is no such chunk or an offset is out of range. Also returns false if
+    /// the chunk said that it needs no patches and a packet that waits for later chunks was found
+    /// to be whole in it.
     ///
     /// `more` keeps the chunk waiting for further patches.
     pub fn patch(
@@ -102,7 +104,7 @@ impl CentralBuffer {
         more: bool,
     ) -> bool {
         self.work += 1;
-        // Producers may name any buffer; those of clones stay as they are.
+        // Producers may name any buffer. The buffers of clones do not change.
         let found = self
             .sequences
             .find(producer, writer)
@@ -144,20 +146,19 @@ impl CentralBuffer {
         true
     }
 
-    /// A writer id that was given back is used again: what comes from now on is a sequence of its
-    /// own, whose chunk ids begin anywhere. What is stored of the writer before is read as it would
-    /// have been.
+    /// Starts a new sequence for a writer id that is used again. Its chunk ids may begin anywhere.
+    /// The data of the earlier writer are read as before.
     pub fn renew_writer(&mut self, producer: ProducerId, writer: WriterId) {
         self.sequences.renew(producer, writer);
     }
 
-    /// A producer is gone, and its id may be given to another one. What is stored of it is read as
-    /// it would have been.
+    /// Retires a producer that has disconnected, because another one may get its id. Its data are
+    /// read as before.
     pub fn retire_producer(&mut self, producer: ProducerId) {
         self.sequences.retire_producer(producer);
     }
 
-    /// A chunk that is not stored (any more) becomes a new record.
+    /// Stores a chunk as a new record.
     fn store(&mut self, slot: u32, checked: &Checked<'_>, already_consumed: u16) {
         let size = record::size_for(checked.reserved.into());
         let is_crowded = self.sequences.has_many_with_data();
@@ -200,15 +201,15 @@ impl CentralBuffer {
         self.stats.chunks_committed_out_of_order += u64::from(is_late);
     }
 
-    /// A chunk that was consumed while it was being written is complete, and all its fragments were
-    /// known.
+    /// Handles a chunk that was consumed while it was being written. It is complete, and all its
+    /// fragments were known.
     #[cold]
     fn end_incomplete(&mut self, slot: u32, checked: &Checked<'_>) {
         let sequence = self.sequences.get_mut(slot);
         let is_next_begun =
             sequence.chunks().front().is_some_and(|next| record::load_chunk(&self.data, next.offset).read > 0);
         if is_next_begun {
-            // What might be missing was marked there.
+            // The possible loss was marked there.
             return;
         }
         if let Some(last) = &mut sequence.consumed {
@@ -220,7 +221,7 @@ impl CentralBuffer {
         }
     }
 
-    /// A chunk whose earlier copy is stored.
+    /// Replaces the earlier copy of a chunk.
     #[cold]
     fn copy_again(&mut self, slot: u32, Stored { id, offset }: Stored, checked: &Checked<'_>) {
         let mut stored = record::load_chunk(&self.data, offset);
@@ -269,12 +270,12 @@ impl CentralBuffer {
         self.sequences.wake(slot);
     }
 
-    /// Where reading goes on in a new copy of a chunk of which so many bytes were consumed: where
-    /// one of its fragments ends.
+    /// Returns the position at which reading continues in a new copy of a chunk, of which this many
+    /// bytes were consumed. It is the end of a fragment.
     ///
-    /// The fragments of a chunk that was scraped while it was written may turn out to end
-    /// elsewhere, if the writer moved them. What follows in the middle of a fragment is not a size:
-    /// it would make one packet out of pieces of several.
+    /// If the chunk was scraped while its writer wrote it, the writer may have moved its fragments,
+    /// and they end elsewhere. Bytes in the middle of a fragment are no size field. They would make
+    /// one packet out of pieces of several.
     fn read_position(&mut self, slot: u32, checked: &Checked<'_>, consumed: u16) -> u16 {
         let end = fragment::end_from(checked.fragments, consumed.into());
         if end != usize::from(consumed) {
@@ -306,8 +307,8 @@ impl CentralBuffer {
         }
     }
 
-    /// Clears `size` bytes at the write position, wrapping if they do not fit behind it. `None`:
-    /// DISCARD, and they do not fit.
+    /// Clears `size` bytes at the write position, and wraps if they do not fit after it. Returns
+    /// `None` if the policy is DISCARD and they do not fit.
     ///
     /// `size` is at most the capacity. Afterwards the bytes up to the next record are padding,
     /// except the cleared ones, which the caller fills.
@@ -335,7 +336,7 @@ impl CentralBuffer {
         Some(start)
     }
 
-    /// Consumes every record that begins in `from..to`; returns where the last one ended.
+    /// Consumes every record that begins in `from..to`, and returns where the last one ended.
     pub(super) fn clear_records(&mut self, from: usize, to: usize) -> usize {
         let to = to.min(self.data.len());
         let mut at = from;
@@ -357,7 +358,7 @@ impl CentralBuffer {
     }
 }
 
-/// Finds the valid fragments of a chunk; `None` if it is larger than any chunk can be.
+/// Finds the valid fragments of a chunk. Returns `None` if it is larger than any chunk can be.
 fn check<'a>(chunk: &Chunk<'a>) -> Option<Checked<'a>> {
     let payload_bytes = u16::try_from(chunk.payload.len()).ok()?;
     let (count, mut flags, reserved) = if chunk.complete {
@@ -368,7 +369,7 @@ fn check<'a>(chunk: &Chunk<'a>) -> Option<Checked<'a>> {
     };
     let parsed = fragment::parse_all(chunk.payload, count);
     if let Some(broken) = parsed.broken {
-        // What would continue or be patched is behind the break.
+        // The fragment that would continue or be patched lies after the break.
         flags &= !(LAST_CONTINUES | NEEDS_PATCHING);
         flags |= broken.flag();
     }
@@ -385,7 +386,7 @@ fn check<'a>(chunk: &Chunk<'a>) -> Option<Checked<'a>> {
 }
 
 impl Broken {
-    /// What a record says of a chunk that ends so.
+    /// Returns the flag of a record whose chunk ends like this.
     pub(super) fn flag(self) -> u8 {
         match self {
             Self::DropMarker => record::ABORTED,
@@ -393,7 +394,7 @@ impl Broken {
         }
     }
 
-    /// What the packet behind it tells.
+    /// Returns the loss bits that the next packet tells.
     fn loss(self) -> u32 {
         match self {
             Self::DropMarker => loss::WRITER_ABORT,
@@ -403,7 +404,7 @@ impl Broken {
 }
 
 impl Consumed {
-    /// What remains of a record that is consumed to its end.
+    /// Returns the rest of a record that is consumed to its end.
     pub(super) fn of(chunk: &ChunkRecord) -> Self {
         Self { id: chunk.chunk_id, bytes: chunk.available, incomplete: chunk.has(INCOMPLETE) }
     }

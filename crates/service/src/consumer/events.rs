@@ -14,14 +14,15 @@ use crate::ids::SessionId;
 use crate::session::instances::InstanceState;
 use crate::session::triggers::Received;
 
-/// Events that wait for an observer. Those that do not fit are lost: the next message says how many
-/// (`EVENTS_LOST_FIELD`), and the log says that there are some.
+/// Events that wait for an observer. Those that do not fit are lost. The next message tells their
+/// number (`EVENTS_LOST_FIELD`), and the log says that events are lost.
 const MAX_PENDING_EVENTS: usize = 4096;
 
-/// Bytes of the names in events that wait for an observer; beyond it the same happens.
+/// Bytes of the names in events that wait for an observer. Events beyond it are lost in the same
+/// way.
 const MAX_PENDING_BYTES: usize = 1 << 20;
 
-/// Bytes of events that are sent to an observer before it has to take some of them.
+/// Bytes of events that the service sends to an observer before it must take some of them.
 const SENT_EVENT_BYTES: usize = 256 << 10;
 
 /// Bytes of events in one message.
@@ -43,7 +44,8 @@ pub(crate) struct Mask {
     clone_triggers: bool,
 }
 
-/// Events of one task are sent in one message, if it is not too long.
+/// Events that wait for the observer. One message carries the events of one call of `handle`, if it
+/// is not too long.
 #[derive(Debug, Default)]
 struct PendingEvents {
     all_started: bool,
@@ -51,17 +53,17 @@ struct PendingEvents {
     /// Bytes of names in the queue.
     bytes: usize,
     lost: u64,
-    /// Since the observer was ready last.
+    /// Bytes sent since the observer was ready last.
     sent_bytes: usize,
-    /// No more are sent until the observer is ready.
+    /// The service waits until the observer is ready.
     is_awaited: bool,
 }
 
 #[derive(Debug)]
 enum Event {
-    /// A data source of a producer is in this state now.
+    /// A data source of a producer has this state now.
     Change { producer: Option<Name>, data_source: Name, state: observable_events::DataSourceInstanceState },
-    /// Somebody wants a clone of this session.
+    /// A trigger asks for a clone of this session.
     CloneHit(SessionId, Received),
 }
 
@@ -91,8 +93,8 @@ impl PendingEvents {
         !self.all_started && self.queue.is_empty() && self.lost == 0
     }
 
-    /// The next message: state changes, as many as fit, and at most one hit, for which there is no
-    /// more room in it.
+    /// Takes the next message: as many state changes as fit, and at most one clone trigger, because
+    /// the message has room for one.
     fn next_message(&mut self) -> Option<esatto_schema::ObservableEvents> {
         if self.is_empty() {
             return None;

@@ -8,19 +8,21 @@ use crate::api::{Attachment, Body, CallId, ClientId, Output};
 use crate::context::Context;
 use crate::ids::InstanceId;
 
-/// Bytes of commands that are sent to a producer before it has to take some of them: a fourth of
-/// what an owner has to queue for it. Further ones wait here, where they cost little, so that a
-/// producer which is slow is not lost for the configs of others.
+/// Bytes of commands that the service sends to a producer before it must take some of them: a
+/// fourth of what an owner has to queue for it.
+///
+/// Further commands wait here, where they cost little. So a slow producer is not disconnected
+/// because of the configs of others.
 const SENT_COMMAND_BYTES: usize = 1 << 20;
 
-/// Bytes of flush requests and the like that may wait for a producer. Those that do not fit are not
-/// sent, and the log says so; the flushes time out. What waits beside them is a few words for each
-/// of the producer's instances.
+/// Bytes of flush requests and similar commands that may wait for a producer. The service does not
+/// send those that do not fit; the log says so, and the flushes time out. The other commands take a
+/// few words for each of the producer's instances.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
 impl Producer {
-    /// Sends a command, now or when the producer's memory was made and it has taken what came
-    /// before. Without a pending GetAsyncCommand the command is lost (`docs/spec/wire-protocol.md
+    /// Sends a command, or queues it until the producer has its memory and has taken the earlier
+    /// commands. Without a pending GetAsyncCommand the command is lost (`docs/spec/wire-protocol.md
     /// §9`).
     pub(crate) fn send(&mut self, command: Command, cx: &mut Context<'_>) {
         let commands = &mut self.commands;
@@ -33,7 +35,8 @@ impl Producer {
         }
     }
 
-    /// Tells the producer to stop an instance; false if it has not heard of it yet, and never will.
+    /// Tells the producer to stop an instance. Returns false if the producer has not received its
+    /// set-up, and now never will.
     pub(crate) fn send_stop(&mut self, instance: InstanceId, cx: &mut Context<'_>) -> bool {
         if !matches!(self.memory, Memory::Creating) && self.commands.cancel(instance) {
             return false;
@@ -42,7 +45,8 @@ impl Producer {
         true
     }
 
-    /// Announces the memory, now or when GetAsyncCommand is called, and what waited for it.
+    /// Announces the memory, now or when GetAsyncCommand is called, and sends the commands that
+    /// waited for it.
     pub(crate) fn announce_memory(&mut self, command: Vec<u8>, attachment: Attachment, cx: &mut Context<'_>) {
         match self.commands.call {
             Some(call) => cx.send(call, Body::Encoded(command), true, attachment),
@@ -51,7 +55,7 @@ impl Producer {
         self.send_waiting(cx);
     }
 
-    /// The producer asks for commands; replaces an earlier call.
+    /// Takes the call that carries the commands, in place of an earlier one.
     pub(crate) fn listen(&mut self, call: CallId, cx: &mut Context<'_>) {
         if let Some(earlier) = self.commands.call.replace(call) {
             cx.reject(earlier);
@@ -61,7 +65,7 @@ impl Producer {
         }
     }
 
-    /// The producer has taken its commands.
+    /// Sends more commands to a producer that has taken the earlier ones.
     pub(crate) fn is_ready(&mut self, cx: &mut Context<'_>) {
         if self.commands.is_awaited {
             self.commands.is_awaited = false;
@@ -84,7 +88,7 @@ impl Producer {
     }
 }
 
-/// A command to a producer, encoded when it is sent.
+/// A command to a producer. It is encoded when it is sent.
 #[derive(Debug)]
 pub(crate) enum Command {
     SetUp(InstanceId, Arc<[u8]>),
@@ -103,7 +107,8 @@ impl Command {
         }
     }
 
-    /// Bytes that are charged while it waits: the configs belong to the session.
+    /// Returns the bytes that are charged while the command waits. The configs belong to the
+    /// session.
     fn waiting_bytes(&self) -> usize {
         match self {
             Self::Encoded(bytes) => bytes.len(),
@@ -123,21 +128,20 @@ impl Command {
 pub(super) struct Commands {
     /// The pending GetAsyncCommand.
     call: Option<CallId>,
-    /// Not sent yet for want of a call.
+    /// The announcement of the memory, until there is a call for it.
     setup_tracing: Option<(Vec<u8>, Attachment)>,
-    /// Not sent yet for want of memory, or because the producer is slow.
+    /// Commands that wait for the memory or for a slow producer.
     waiting: VecDeque<Command>,
     waiting_bytes: usize,
     /// Instances whose set-up waits.
     unheard_of: BTreeSet<InstanceId>,
-    /// Instances that were stopped before the producer heard of them: their commands are passed
-    /// over.
+    /// Instances that were stopped before their set-up was sent. The queue skips their commands.
     cancelled: BTreeSet<InstanceId>,
-    /// Since the producer was ready last.
+    /// Bytes sent since the producer was ready last.
     sent_bytes: usize,
-    /// No more are sent until the producer is ready.
+    /// The service waits until the producer is ready.
     is_awaited: bool,
-    /// The log has a line that says so.
+    /// The log says that commands are lost.
     has_lost: bool,
 }
 
@@ -146,7 +150,7 @@ impl Commands {
         self.is_awaited || !self.waiting.is_empty()
     }
 
-    /// Keeps a command for later; false if there is no room.
+    /// Queues a command. Returns false if there is no room.
     fn queue(&mut self, command: Command) -> bool {
         let bytes = self.waiting_bytes + command.waiting_bytes();
         if bytes > MAX_WAITING_BYTES {
@@ -160,13 +164,14 @@ impl Commands {
         true
     }
 
-    /// Takes back the commands of an instance whose set-up waits; false if it does not.
+    /// Takes back the commands of an instance whose set-up waits. Returns false if it does not
+    /// wait.
     fn cancel(&mut self, instance: InstanceId) -> bool {
         if !self.unheard_of.remove(&instance) {
             return false;
         }
         self.cancelled.insert(instance);
-        // Each look through the queue is paid for by those that leave it.
+        // The commands that are removed pay for the search through the queue.
         if self.cancelled.len() * 2 > self.waiting.len() {
             let cancelled = core::mem::take(&mut self.cancelled);
             self.waiting.retain(|command| !command.is_of(&cancelled));
@@ -174,7 +179,7 @@ impl Commands {
         true
     }
 
-    /// The next command that is still wanted.
+    /// Returns the next command that was not cancelled.
     fn next(&mut self) -> Option<Command> {
         loop {
             let command = self.waiting.pop_front()?;

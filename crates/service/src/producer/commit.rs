@@ -1,4 +1,5 @@
-//! Chunks come in by commits (`docs/spec/service.md §14`, `docs/spec/shared-memory.md §16, §18`).
+//! Commits: copying chunks and patches into the buffers (`docs/spec/service.md §14`,
+//! `docs/spec/shared-memory.md §16, §18`).
 
 use esatto_map::{Map, Set};
 use esatto_protozero::Fields;
@@ -52,7 +53,7 @@ impl Producer {
     }
 }
 
-/// An entry of `chunks_to_move`, nothing in it checked.
+/// An unchecked entry of `chunks_to_move`.
 #[derive(Debug, Default)]
 struct Move<'a> {
     page: u32,
@@ -63,7 +64,7 @@ struct Move<'a> {
 }
 
 impl<'a> Move<'a> {
-    /// In one pass: there are many of these.
+    /// Parses the fields in one pass, because there are very many entries.
     fn parse(entry: ChunksToMoveReader<'a>) -> Self {
         let mut this = Self::default();
         for field in Fields::new(entry.as_bytes()) {
@@ -86,7 +87,7 @@ fn move_chunk(producer: &mut Producer, chunk: &Move<'_>, buffers: &mut Buffers, 
     let Buffers { by_id, discarded, scratch, .. } = buffers;
     let mut targets = Targets { writers, allowed_buffers, buffers: by_id, discarded };
     match (memory, chunk.data) {
-        // Chunks by value are for those who cannot share memory.
+        // Only producers without shared memory commit chunks by value.
         (Memory::Shared(memory), None) => {
             memory.take_chunk_with(chunk.page, chunk.chunk, &mut |header, payload| {
                 if let Some(buffer) = targets.find(chunk.target, header.writer_id) {
@@ -108,7 +109,7 @@ fn move_chunk(producer: &mut Producer, chunk: &Move<'_>, buffers: &mut Buffers, 
     }
 }
 
-/// Where a producer may write to.
+/// The buffers that a producer may write to.
 struct Targets<'a> {
     writers: &'a Writers,
     allowed_buffers: &'a Set<BufferId>,
@@ -117,7 +118,7 @@ struct Targets<'a> {
 }
 
 impl Targets<'_> {
-    /// The buffer that a writer's chunk is for; without one the chunk is counted as discarded.
+    /// Returns the buffer of a writer's chunk. Without one the chunk counts as discarded.
     fn find(&mut self, target: u32, writer: u16) -> Option<&mut CentralBuffer> {
         let Self { writers, allowed_buffers, buffers, discarded } = self;
         let writer = writer_from_wire(writer.into());

@@ -12,24 +12,27 @@ use crate::fair_share::{Bounds, Pool};
 use crate::frame_limits::MAX_DESCRIPTOR_BYTES;
 use crate::ids::ProducerId;
 
-/// Data sources one producer may offer. One more is not registered, and the log says so.
+/// Data sources that one producer may register. The service does not register more, and the log
+/// says so.
 const MAX_DATA_SOURCES_PER_PRODUCER: usize = 1024;
 
-/// Bytes of descriptors that one producer may register, whatever others have: more than the
-/// categories of any program.
+/// Bytes of descriptors that a producer may always register: more than the categories of any
+/// program.
 const DESCRIPTOR_BYTES_PER_PRODUCER: u64 = 16 * 1024;
 
-/// Bytes of descriptors that all producers together may register beyond that. A user gets at most
-/// half of what is left, and a producer at most half of what is left for its user. What does not
-/// fit is not registered, and the log says so.
+/// Bytes of descriptors that all producers together may register beyond that.
+///
+/// A user gets at most half of what is left, and a producer at most half of what is left for its
+/// user. The service does not register what exceeds this, and the log says so.
 const DESCRIPTOR_BYTES_OF_ALL: u64 = 64 * 1024 * 1024;
 
 const DESCRIPTOR_BYTES: Bounds = Bounds { each: DESCRIPTOR_BYTES_PER_PRODUCER, pool: DESCRIPTOR_BYTES_OF_ALL };
 
-/// Bytes that a registration costs beside its descriptor.
+/// Bytes that a registration is charged beside its descriptor.
 const REGISTRATION_BYTES: u64 = 256;
 
-/// Number of a registration; never reused, so it tells which came first.
+/// Number of a registration, never reused, so that the order of numbers is the order of
+/// registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RegistrationId(pub(crate) u64);
 
@@ -38,27 +41,27 @@ pub(crate) struct RegistrationId(pub(crate) u64);
 pub(crate) struct Registration {
     pub(crate) producer: ProducerId,
     pub(crate) name: Name,
-    /// The producer's number for it, 0 = none.
+    /// The producer's own number for it, 0 = none.
     id: u64,
     /// The descriptor as it came.
     pub(crate) descriptor: Vec<u8>,
 }
 
-/// All registrations, found by their name and by their producer.
+/// All registrations.
 #[derive(Debug, Default)]
 pub(crate) struct DataSources {
     /// In the order of registration.
     by_number: BTreeMap<RegistrationId, Registration>,
     by_name: BTreeMap<Name, BTreeSet<(ProducerId, RegistrationId)>>,
     by_producer: BTreeSet<(ProducerId, RegistrationId)>,
-    /// By the producer's own number, those that have one.
+    /// Registrations with a number of their producer.
     by_id: BTreeMap<(ProducerId, u64), RegistrationId>,
     /// Bytes of descriptors that all producers have registered.
     descriptor_bytes: Pool,
     last: u64,
 }
 
-/// The least number, and the largest.
+/// The smallest number.
 pub(crate) const FIRST: RegistrationId = RegistrationId(0);
 const LAST: RegistrationId = RegistrationId(u64::MAX);
 
@@ -76,12 +79,12 @@ impl DataSources {
         self.by_number.get(&id)
     }
 
-    /// Registrations from this one on, in their order.
+    /// Iterates over the registrations from this number on.
     pub(crate) fn iter_from(&self, id: RegistrationId) -> impl Iterator<Item = (RegistrationId, &Registration)> {
         self.by_number.range(id..).map(|(&id, registration)| (id, registration))
     }
 
-    /// The first registration of a name by this producer or a later one, and from this number on.
+    /// Returns the first registration of a name, from this producer and this number on.
     pub(crate) fn next_named(
         &self,
         name: &[u8],
@@ -90,12 +93,12 @@ impl DataSources {
         self.by_name.get(name)?.range(from..).next().copied()
     }
 
-    /// A name as it is kept already, if it is.
+    /// Returns the shared copy of a name, if there is one.
     pub(crate) fn kept_name(&self, name: &[u8]) -> Option<Name> {
         self.by_name.get_key_value(name).map(|(name, _)| Arc::clone(name))
     }
 
-    /// The first registration of a producer with a name.
+    /// Returns the first registration of a producer with this name.
     pub(crate) fn first_of(&self, producer: ProducerId, name: &[u8]) -> Option<RegistrationId> {
         let (of, registration) = self.next_named(name, (producer, FIRST))?;
         (of == producer).then_some(registration)
@@ -134,7 +137,7 @@ impl DataSources {
         Some(removed)
     }
 
-    /// Removes the registrations of a producer; how many there were.
+    /// Removes the registrations of a producer, and returns their number.
     fn remove_all_of(&mut self, producer: ProducerId) -> usize {
         let of_producer: Vec<RegistrationId> =
             self.by_producer.range((producer, FIRST)..=(producer, LAST)).map(|&(_, number)| number).collect();
@@ -146,8 +149,7 @@ impl DataSources {
 }
 
 impl Producers {
-    /// Registers a data source, and returns its number. Returns `None` if it cannot be registered,
-    /// which the log then says.
+    /// Registers a data source, and returns its number. If that is not possible, the log says so.
     pub(crate) fn register_data_source(
         &mut self,
         producer_id: ProducerId,
@@ -257,11 +259,11 @@ impl Producers {
     }
 }
 
-/// Whether a data source can be registered.
+/// Checks whether a data source can be registered.
 ///
 /// # Errors
 ///
-/// Why not.
+/// The reason for the log.
 fn check_descriptor(name: &[u8], bytes: &[u8]) -> Result<(), String> {
     if name.len() > MAX_NAME_BYTES {
         return Err(format!("its name has {} bytes, at most {MAX_NAME_BYTES} are possible", name.len()));

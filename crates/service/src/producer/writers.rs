@@ -1,4 +1,4 @@
-//! The writers of a producer: which buffer each is for, and which ids will be somebody else's
+//! Writers of a producer: their buffers, and their ids that another writer may use again
 //! (`docs/spec/service.md §2`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,16 +9,19 @@ use crate::context::Context;
 use crate::fair_share::Bounds;
 use crate::ids::{BufferId, ProducerId, WriterId};
 
-/// Writers that the service remembers of one producer, whatever others have: more than the threads
-/// of most programs.
+/// Writers that the service always registers for a producer: more than the threads of most
+/// programs.
 const WRITERS_PER_PRODUCER: u64 = 512;
 
-/// Writers that it remembers of all producers beyond that. A user gets at most half of what is
-/// left, and a producer at most half of what is left for its user. A writer that does not fit is
-/// not registered: the chunks that it commits arrive, but the service does not scrape it.
+/// Writers that the service registers for all producers beyond that.
+///
+/// A user gets at most half of what is left, and a producer at most half of what is left for its
+/// user. A writer that does not fit is not registered: its commits arrive, but the service does not
+/// scrape it.
 const WRITERS_OF_ALL: u64 = 1 << 20;
 
-/// Writers of a producer that wait for room. Protects memory: later ones are never registered.
+/// Writers of a producer that wait for room. Protects memory; the service never registers later
+/// ones.
 const MAX_WAITING_WRITERS: usize = 512;
 
 pub(crate) const WRITERS: Bounds = Bounds { each: WRITERS_PER_PRODUCER, pool: WRITERS_OF_ALL };
@@ -28,17 +31,16 @@ pub(crate) const WRITERS: Bounds = Bounds { each: WRITERS_PER_PRODUCER, pool: WR
 pub(crate) struct Writers {
     by_id: BTreeMap<WriterId, BufferId>,
     by_buffer: BTreeSet<(BufferId, WriterId)>,
-    /// Those that did not fit, and are registered when there is room. None of them is in the
-    /// others.
+    /// Writers that did not fit. They are registered when there is room, and are in no other table.
     waiting: BTreeMap<WriterId, BufferId>,
-    /// Ids that it has given back and not registered again.
+    /// Ids that the producer has given back and not registered again.
     retired: IdSet,
-    /// How many did not fit when they came, because the producer had its share.
+    /// Number of writers that did not fit when they came, because the producer had its share.
     pub(crate) refused: u64,
 }
 
 impl Writers {
-    /// How many are registered.
+    /// Returns the number of registered writers.
     pub(crate) fn len(&self) -> u64 {
         self.by_id.len() as u64
     }
@@ -56,7 +58,7 @@ impl Writers {
         self.waiting.remove(&writer);
     }
 
-    /// Forgets the buffer of a writer; true if it was registered.
+    /// Removes a writer. Returns true if it was registered.
     fn remove(&mut self, writer: WriterId) -> bool {
         self.waiting.remove(&writer);
         let Some(buffer) = self.by_id.remove(&writer) else { return false };
@@ -69,7 +71,7 @@ impl Writers {
         }
     }
 
-    /// Forgets the writers of a buffer; how many were registered.
+    /// Removes the writers of a buffer, and returns how many were registered.
     pub(crate) fn remove_all_of(&mut self, buffer: BufferId) -> u64 {
         let range = (buffer, WriterId(0))..=(buffer, WriterId(u16::MAX));
         let writers: Vec<WriterId> = self.by_buffer.range(range).map(|&(_, writer)| writer).collect();
@@ -81,7 +83,7 @@ impl Writers {
     }
 }
 
-/// A set of writer ids, a bit for each: at most 8 KiB.
+/// A set of writer ids with a bit for each, at most 8 KiB.
 #[derive(Debug, Default)]
 struct IdSet(Vec<u64>);
 
@@ -94,7 +96,7 @@ impl IdSet {
         self.0[at] |= bit;
     }
 
-    /// True if it was in the set.
+    /// Removes an id. Returns true if it was in the set.
     fn remove(&mut self, writer: WriterId) -> bool {
         let (at, bit) = Self::place(writer);
         self.0.get_mut(at).is_some_and(|word| core::mem::replace(word, *word & !bit) & bit != 0)

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_producer_says_of_its_sequence_is_found() {
+    fn the_check_finds_the_producers_own_sequence_marks() {
         assert_eq!(check_one(&[0xd0, 0x02, 0x81, 0x02]), Some(Found { loss: 257, tells_first: false }));
         assert_eq!(check_one(&[0xb8, 0x05, 1]), Some(Found { loss: 0, tells_first: true }));
     }

@@ -1,4 +1,5 @@
-//! One reading pass: what packets go through on their way from the service and its buffers to a sink.
+//! One read pass: packets go from the service and its buffers through filter and compression to a
+//! sink.
 //!
 //! ```text
 //! service packets, buffers ─ filter ─┐

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn sequences_of_producers_that_are_gone_are_forgotten_in_the_end() {
+    fn sequences_of_disconnected_producers_are_forgotten() {
         let mut ids = SequenceIds::default();
         for producer in 1..=5 {
             for writer in 1..=32767 {

@@ -1,13 +1,13 @@
-//! Snapshots of sessions (`docs/spec/service.md §20`).
+//! Clones of sessions (`docs/spec/service.md §20`).
 //!
-//! The data sources of a session flush in two groups, by the buffers they write to; when a group is
-//! done its buffers are copied, or moved. Of both groups together a session is made, read-only and
-//! bound to the consumer that asked.
+//! The data sources of a session flush in two groups, by the buffers that they write to. When a
+//! group has flushed, the service copies or moves its buffers. Both groups together become a
+//! session that is read-only and belongs to the consumer that asked.
 //!
-//! What a session has streamed into its file is copied, too: by the owner, who sees all writes so
-//! far before the copy and no later ones. So that nothing is missing between the two, the buffers
-//! of such a session are all taken at that very moment, when both groups have flushed; what was in
-//! them then follows the copy in the new file.
+//! The owner also copies the file of a session that streams into one. The copy contains all writes
+//! before it and no later ones. To lose nothing between file and buffers, the service takes all
+//! buffers of such a session at that moment, when both groups have flushed. Their content then
+//! follows the copy in the new file.
 
 use esatto_protozero::Owned;
 use esatto_schema::trace_stats::FinalFlushOutcome;
@@ -29,11 +29,11 @@ use crate::session::trace_file::{FileState, OutputFile};
 use crate::session::triggers::{Received, Triggers};
 use crate::session::{NewSession, Session};
 
-/// The session id that means: the best one for a bug report.
+/// The session id that stands for the best session for a bug report.
 const BUGREPORT_SESSION: u64 = u64::MAX;
 
 impl Service {
-    /// CloneSession.
+    /// Handles CloneSession.
     pub(crate) fn clone_session_call(
         &mut self,
         call: CallId,
@@ -104,7 +104,7 @@ impl Service {
 
         let for_bugreport = is_bugreport || request.for_bugreport().unwrap_or(false);
         for group in groups {
-            // The first one may have failed for want of memory.
+            // The first group may have failed because there is no memory.
             if !self.sessions.clones.contains_key(&id) {
                 break;
             }
@@ -119,14 +119,14 @@ impl Service {
         Ok(())
     }
 
-    /// Which session is to be cloned, and whether it was picked for a bug report.
+    /// Returns the session to clone, and whether it was picked for a bug report.
     fn source_of(&self, request: &CloneSessionRequestReader<'_>, uid: i32) -> Result<(SessionId, bool), String> {
         let is_allowed = |session: &&Session| uid == 0 || session.consumer_uid == uid;
         let id = request.session_id().unwrap_or(0);
         if id == BUGREPORT_SESSION {
             let score = |session: &&Session| session.config.bugreport_score.unwrap_or(0);
             let is_candidate = |session: &&Session| session.state() == State::Started && score(session) > 0;
-            // Of equal scores the oldest session.
+            // Of equal scores, the oldest session wins.
             let best = self.sessions.values().filter(is_candidate).filter(is_allowed).rev().max_by_key(score);
             let best = best.ok_or("there is no session with a bugreport_score to clone")?;
             return Ok((best.id, true));
@@ -145,7 +145,7 @@ impl Service {
         Ok((source.id, false))
     }
 
-    /// Empties the buffers whose old content is not wanted in clones: all of them, or none.
+    /// Empties the buffers whose old content clones do not want: all of them, or none.
     fn clear_before_clone(&mut self, source: SessionId) -> Result<(), String> {
         let Some(session) = self.sessions.get(source) else { return Ok(()) };
         let is_cleared =
@@ -167,7 +167,7 @@ impl Service {
         Ok(())
     }
 
-    /// The data sources of a group have flushed, or failed to.
+    /// Takes the buffers of a group whose data sources have flushed, or failed to.
     pub(crate) fn take_group(&mut self, id: CloneId, group: BufferGroup, is_flushed: bool, cx: &mut Context<'_>) {
         let Some(pending) = self.sessions.clones.get_mut(&id) else { return };
         pending.is_flushed &= is_flushed;
@@ -184,7 +184,7 @@ impl Service {
         }
     }
 
-    /// Copies or moves buffers of the source; false if there is no memory.
+    /// Copies or moves buffers of the source. Returns false if there is no memory.
     fn take_buffers(&mut self, id: CloneId, is_wanted: impl Fn(BufferGroup) -> bool, cx: &mut Context<'_>) -> bool {
         let Self { sessions, buffers, .. } = self;
         let Some((pending, source)) = sessions.pending_clone(id) else { return true };
@@ -213,8 +213,8 @@ impl Service {
         true
     }
 
-    /// The content of a buffer was taken out: what earlier clones took out of the same one comes
-    /// before it.
+    /// Notes that the content of a buffer was taken out. It follows the content that earlier clones
+    /// took out of the same buffer.
     fn follow(&mut self, source: SessionId, index: usize, by: Option<CloneId>) {
         let others = self.sessions.clones.iter_mut().filter(|(id, other)| other.source == source && Some(**id) != by);
         for (_, other) in others {
@@ -237,23 +237,24 @@ impl Service {
             None => self.clone_is_complete(id, None, cx),
             Some((Some(from), to)) => {
                 self.sessions.files.insert(to, id);
-                // Goes on when the copy is there.
+                // The clone continues when the copy is complete.
                 cx.push(Output::CopyFile { from, to });
             }
             Some((None, to)) => {
-                // The source ended while its data sources flushed; its file is out of reach.
+                // The source ended while its data sources flushed, so its file cannot be copied any
+                // more.
                 self.sessions.files.insert(to, id);
                 self.file_copied(to, Err("the session ended".to_owned()), cx);
             }
         }
     }
 
-    /// Makes the session.
+    /// Makes the session of a clone.
     fn make_clone(&mut self, clone: CloneId, pending: PendingClone, cx: &mut Context<'_>) -> Option<SessionId> {
         let mut events = Vec::new();
         let mut buffers = Vec::with_capacity(pending.buffers.len());
         let sequence_ids = &self.sessions.get(pending.source)?.reading.sequence_ids;
-        // In the same file the sequences go on, in one of its own they begin.
+        // In the same file the sequences continue; in a file of its own they begin again.
         let sequence_ids = if pending.file.is_some() { sequence_ids.clone() } else { sequence_ids.restarted() };
         let mut buffer_bytes = sequence_ids.bytes();
         cx.charge_bytes(buffer_bytes as usize);
@@ -315,11 +316,11 @@ impl Service {
         Some(id)
     }
 
-    /// The owner copied the file of the source, or could not.
+    /// Handles the result of a copy of the source's file.
     pub(crate) fn file_copied(&mut self, file: FileId, result: Result<(), String>, cx: &mut Context<'_>) {
         let session = self.sessions.of_file(file);
         let Some(session) = session else {
-            // The clone went meanwhile.
+            // The clone has ended meanwhile.
             return cx.push(Output::CloseFile(file));
         };
         let id = session.id;
@@ -341,8 +342,8 @@ impl Service {
 
     /// Answers the call that made the clone: it can be read, or is in the file. An error ends it.
     ///
-    /// While the file is written the clone may be detached and attached. Then two consumers wait:
-    /// the one that asked for the clone, and the one that waits for the end of its session.
+    /// While the file is written, the clone may be detached and attached. Then two consumers wait:
+    /// one asked for the clone, and the other waits for the end of its session.
     pub(crate) fn clone_is_complete(&mut self, id: SessionId, error: Option<String>, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.end_error.clone_from(&error);
@@ -359,12 +360,12 @@ impl Service {
         }
     }
 
-    /// A consumer called again, or is gone: what is being made for it is not wanted any more.
+    /// Gives up the clones for a consumer that has called again or disconnected.
     pub(crate) fn abandon_clones_for(&mut self, client: ClientId, cx: &mut Context<'_>) {
         self.abandon_clones(|pending| pending.call.client == client, None, cx);
     }
 
-    /// A session goes: nothing more can be taken from it, nor given by it.
+    /// Gives up the clones of a session that ends.
     pub(crate) fn abandon_clones_of(&mut self, session: SessionId, cx: &mut Context<'_>) {
         self.abandon_clones(|pending| pending.source == session, Some("the session ended"), cx);
         let reply = self.sessions.get_mut(session).and_then(|session| session.clone_facts_mut()?.reply.take());
@@ -381,9 +382,11 @@ impl Service {
         }
     }
 
-    /// Gives up a clone. What was moved out of the source goes back, unless new data came in its
-    /// place meanwhile, be they there still or moved out by another clone. Then the next packets of
-    /// its sequences are marked.
+    /// Gives up a clone.
+    ///
+    /// Content that was moved out of the source goes back, unless the source has recorded new data
+    /// since then, even if another clone has taken those. In that case the service marks the loss
+    /// in the next packets of its sequences.
     fn abandon_clone(&mut self, id: CloneId, error: Option<&str>, cx: &mut Context<'_>) {
         let Some(pending) = self.sessions.clones.remove(&id) else { return };
         probe::note(Note::CloneAbandoned(id.0));
@@ -391,7 +394,7 @@ impl Service {
             for (index, (buffer, taken)) in source.buffers.iter().zip(pending.buffers).enumerate() {
                 let (Some(taken), BufferGroup::Moved) = (taken, BufferGroup::of(source, index)) else { continue };
                 let Some(buffer) = self.buffers.get_mut(*buffer) else { continue };
-                // What has no place any more, and may have nothing but marks.
+                // Content that cannot go back. It may consist of loss marks only.
                 let mut gone = taken.buffer;
                 if buffer.is_empty() && !taken.is_followed {
                     core::mem::swap(buffer, &mut gone);
@@ -417,7 +420,7 @@ impl Service {
 
     fn reply_clone(&mut self, call: CallId, result: Result<Made, String>, cx: &mut Context<'_>) {
         let Some(consumer) = self.consumers.get_mut(call.client) else { return };
-        // A later call took its place, and this one was rejected.
+        // A later call has taken its place, and the service has rejected this one.
         if consumer.clone_call != Some(call) {
             return;
         }
@@ -447,13 +450,13 @@ impl Service {
     }
 }
 
-/// What the consumer learns of its clone.
+/// The facts that the consumer gets about its clone.
 struct Made {
     uuid: (i64, i64),
     is_in_file: bool,
 }
 
-/// The trigger for which a consumer makes a clone.
+/// Returns the trigger that a consumer names as the reason of a clone.
 fn clone_trigger(request: &CloneSessionRequestReader<'_>) -> Option<Received> {
     let name = request.clone_trigger_name().filter(|name| !name.is_empty())?;
     Some(Received {

@@ -19,7 +19,7 @@ use crate::session::ConsumerLink;
 use crate::session::flush::{AfterFlush, FlushReason};
 
 impl Service {
-    /// Every call but EnableTracing and CloneSession.
+    /// Handles every call but EnableTracing and CloneSession.
     pub(crate) fn consumer_call(&mut self, call: CallId, method: ConsumerCall<'_>, cx: &mut Context<'_>) {
         let Some(consumer) = self.consumers.get_mut(call.client) else { return cx.reject(call) };
         let session = consumer.session;
@@ -50,8 +50,7 @@ impl Service {
                 self.continue_read(call.client, cx);
             }
             ConsumerCall::Flush(request) => {
-                // Upstream never answers without a session; there is no reason to keep anyone
-                // waiting.
+                // Upstream never answers without a session, but the caller has no reason to wait.
                 let Some(session) = session else { return cx.reject(call) };
                 let reason = FlushReason::Consumer(request.flags().unwrap_or(0));
                 let timeout_ms = request.timeout_ms().unwrap_or(0);
@@ -149,8 +148,8 @@ impl Service {
         }
     }
 
-    /// Answers the EnableTracing call of a session's consumer, if it waits, and the call that made
-    /// a clone.
+    /// Answers the EnableTracing call of a session's consumer, if there is one, and the call that
+    /// made a clone.
     pub(crate) fn notify_disabled(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         if session.clone_facts().is_some() {
@@ -162,14 +161,14 @@ impl Service {
         }
         let Some(session) = self.sessions.get_mut(id) else { return };
         if session.is_detached() && session.end_error.is_none() {
-            // What a detached session recorded is in its file, or lost. Only an error waits for a
-            // consumer to be told.
+            // The data of a detached session are in its file, or lost. Only an error remains until
+            // a consumer learns it.
             self.free(id, None, cx);
         }
     }
 
-    /// Answers the EnableTracing call of a session's consumer; false if none waits. The session
-    /// keeps its error, for a consumer that attaches later.
+    /// Answers the EnableTracing call of a session's consumer. Returns false if there is none. The
+    /// session keeps its error for a consumer that attaches later.
     pub(crate) fn answer_end(&mut self, id: SessionId, cx: &mut Context<'_>) -> bool {
         let Some(session) = self.sessions.get(id) else { return false };
         let consumer = session.consumer().and_then(|client| self.consumers.get_mut(client));
@@ -217,15 +216,14 @@ impl Service {
         }
     }
 
-    /// Registers for the end of the session attached before.
+    /// Lets a call wait for the end of the session that its consumer has attached.
     pub(crate) fn wait_for_end(&mut self, call: CallId, cx: &mut Context<'_>) {
         let Some(consumer) = self.consumers.get_mut(call.client) else { return cx.reject(call) };
         for earlier in [consumer.enable_call.replace(call), consumer.detached_call.take()].into_iter().flatten() {
             cx.reject(earlier);
         }
         let session = consumer.session.and_then(|session| self.sessions.get(session));
-        // Upstream never answers when the end was before; there is no reason to keep anyone
-        // waiting.
+        // Upstream never answers if the end was before, but the caller has no reason to wait.
         let error = match session {
             None => Some("this consumer has no session".to_owned()),
             Some(session) if session.is_over() => session.end_error.clone(),

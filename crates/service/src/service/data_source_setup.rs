@@ -1,4 +1,4 @@
-//! Instances: how the data sources that producers offer meet the entries of configs
+//! Set-up of instances: matching the data sources of producers with the entries of configs
 //! (`docs/spec/service.md §6`).
 
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::session::members::INSTANCES;
 use crate::session::state::State;
 use crate::shared_buffer::granted_sizes;
 
-/// What became of a registration that has the name of an entry.
+/// Result of setting up a registration for an entry of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SetUp {
-    /// It is an instance now.
+    /// It is an instance.
     Made(InstanceId),
-    /// Neither this nor another registration of the producer becomes an instance of this entry.
+    /// No registration of this producer becomes an instance of this entry.
     NotWanted,
 }
 
 impl Service {
-    /// Sets up every data source that a session asks for and a producer offers, but those of some
-    /// producers. They are started if the session is.
+    /// Sets up every data source that a session asks for and a producer offers, except those of
+    /// some producers. Starts them if the session runs.
     pub(crate) fn set_up_all(&mut self, id: SessionId, is_left_out: impl Fn(ProducerId) -> bool, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get(id) else { return };
         let is_started = session.state() == State::Started;
@@ -64,8 +64,8 @@ impl Service {
         }
     }
 
-    /// Makes an instance if the entry's filters and the producer's share let it pass, and tells the
-    /// producer.
+    /// Makes an instance, and tells the producer, if the entry's filters and the producer's share
+    /// permit it.
     pub(crate) fn set_up(
         &mut self,
         session_id: SessionId,
@@ -159,8 +159,7 @@ impl Service {
         Some(id)
     }
 
-    /// Removes the instances of a producer (those of one name, or all) from all sessions:
-    /// unregistered, or the producer is gone.
+    /// Removes instances of a producer from all sessions: all of them, or those of one name.
     pub(crate) fn drop_instances(&mut self, producer: ProducerId, name: Option<&[u8]>, cx: &mut Context<'_>) {
         let empty: Name = Arc::from(&[][..]);
         let from = match name {

@@ -60,7 +60,11 @@ impl Service {
         reply_disabled(call, Some(error), cx);
     }
 
-    /// Makes a session, or says why not. Nothing is changed before all checks have passed.
+    /// Makes a session. Changes nothing before all checks have passed.
+    ///
+    /// # Errors
+    ///
+    /// A text for the consumer.
     fn enable(&mut self, request: Request, cx: &mut Context<'_>) -> Result<(), String> {
         let config = &request.config;
         let consumer = self.consumers.get(request.call.client).ok_or("the consumer is gone")?;
@@ -127,7 +131,7 @@ impl Service {
         Ok(())
     }
 
-    /// ChangeTraceConfig: only the producer name filters are taken over.
+    /// Handles ChangeTraceConfig, which changes only the producer name filters.
     pub(crate) fn change_config(&mut self, id: SessionId, config: TraceConfig, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         if !matches!(session.state(), State::Configured | State::Started) {
@@ -137,14 +141,15 @@ impl Service {
             Ok(patterns) => patterns,
             Err(error) => return cx.warn(error),
         };
-        // The first of each name counts.
+        // The first entry of each name counts.
         let mut wanted: BTreeMap<&[u8], usize> = BTreeMap::new();
         for (index, source) in config.data_sources.iter().enumerate() {
             let name = source.config.as_ref().and_then(|config| config.name.as_deref()).unwrap_or_default();
             wanted.entry(name).or_insert(index);
         }
         cx.charge(config.data_sources.len() + session.config.data_sources.len());
-        // As good as a clone, which nothing else needs: code is what it would cost.
+        // TraceConfig implements no Clone, because it would need much code and only this and clones
+        // use it.
         let Ok(mut changed) = TraceConfig::decode(&session.config.encode()) else { return };
         let mut compiled = session.entries.patterns.clone();
         let mut is_changed = false;
@@ -177,16 +182,17 @@ impl Service {
     }
 }
 
-/// Bytes of all buffers of a config, which are touched as they fill.
+/// Sums up the bytes of the buffers of a config, which take memory as they fill.
 fn bytes_of_buffers(config: &TraceConfig) -> u64 {
     config.buffers.iter().map(|buffer| u64::from(buffer.size_kb.unwrap_or(0)) * 1024).sum()
 }
 
-/// The path of the file to be created, if there is one.
+/// Returns the path of the file that the owner has to create, if there is one.
 ///
 /// # Errors
 ///
-/// A text for the consumer: a file that is written into comes with the call or has a path.
+/// A text for the consumer, if `write_into_file` comes without a path and without a descriptor, or
+/// with both.
 fn file_path(config: &TraceConfig, file_attached: bool) -> Result<Option<Vec<u8>>, String> {
     let path = config.output_path.as_deref().filter(|path| !path.is_empty());
     match (config.write_into_file.unwrap_or(false), path, file_attached) {

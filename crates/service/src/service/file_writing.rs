@@ -1,8 +1,8 @@
 //! Streaming a session into a file (`docs/spec/service.md §18`).
 //!
-//! A pass writes everything that is in the buffers, in batches: a next one is made when the owner
-//! has written one, so that no more than two wait in memory. That holds when the session is freed,
-//! too (`freed_sessions.rs`).
+//! A pass writes everything that is in the buffers, batch by batch. The service makes a new batch
+//! when the owner has written one, so that no more than two wait in memory. That also holds when
+//! the session is freed (`freed_sessions.rs`).
 
 use esatto_schema::trace_config::FFlushMode;
 
@@ -16,18 +16,18 @@ use crate::session::state::State;
 use crate::session::trace_file::{FilePass, FileState};
 use crate::timers::Purpose;
 
-/// Bytes collected before a batch is handed to the owner.
+/// Bytes of a batch.
 const BATCH_BYTES: usize = 1024 * 1024;
 
-/// A batch may be longer by so much without its memory being moved: the last packet, what is in
-/// front of each, and what the service adds.
+/// Bytes by which a batch may be longer before its memory moves: the last packet, the bytes before
+/// each packet, and the fields that the service adds.
 const SLACK_BYTES: usize = 512 * 1024;
 
-/// Batches that the owner has at a time: one is filled while one is written.
+/// Batches that the owner has at a time. The service fills one while the owner writes the other.
 const MAX_WRITES: usize = 2;
 
 impl Service {
-    /// The write period is over.
+    /// Writes into the file at the end of a write period.
     pub(crate) fn write_file_period(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get(session_id).filter(|session| session.state() == State::Started) else {
             return;
@@ -42,7 +42,7 @@ impl Service {
         }
     }
 
-    /// Begins a write pass, or lets the one under way go on to what came since.
+    /// Begins a write pass, or extends the one under way to the data since then.
     pub(crate) fn write_file(&mut self, session_id: SessionId, is_final: bool, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         let Some(file) = session.file.open_mut().filter(|file| file.state != FileState::Opening) else { return };
@@ -54,14 +54,14 @@ impl Service {
         self.write_batches(session_id, cx);
     }
 
-    /// The owner wrote a batch, or could not.
+    /// Handles the result of writing a batch.
     pub(crate) fn file_written(&mut self, file: FileId, result: Result<(), String>, cx: &mut Context<'_>) {
         if let Some(&id) = self.sessions.files.get(&file).filter(|id| self.sessions.freed.contains_key(id)) {
             return self.continue_drain(id, result, cx);
         }
         let session = self.sessions.of_file(file);
         let Some(session) = session.filter(|session| session.file.open().is_some()) else {
-            // What was handed over when its session went.
+            // The batch of a session that has ended.
             if let Err(error) = result {
                 cx.error(format!("the end of a trace file could not be written: {error}"));
             }
@@ -81,7 +81,7 @@ impl Service {
         self.write_batches(session_id, cx);
     }
 
-    /// Keeps the owner busy, and ends the pass when everything is written.
+    /// Makes batches while the owner can take them, and ends the pass when everything is written.
     fn write_batches(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         loop {
             let file = self.sessions.get(session_id).and_then(|session| session.file.open());
@@ -95,7 +95,7 @@ impl Service {
         }
     }
 
-    /// Hands the next batch of the pass to the owner.
+    /// Gives the next batch of the pass to the owner.
     fn write_batch(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get(session_id) else { return };
         let Some(file) = session.file.open() else { return };
@@ -113,8 +113,8 @@ impl Service {
         if let FileState::Writing(pass) = &mut file.state {
             pass.has_more = has_more && !is_full;
         }
-        // A batch without bytes that used up the work of its turn is written all the same: the next
-        // one has its own turn.
+        // A batch that used up the work of its turn is written even if it is empty, so that the
+        // next batch gets its own turn.
         if !bytes.is_empty() || has_more {
             file.writes += 1;
             cx.push(Output::WriteFile { file: id, bytes });
@@ -139,7 +139,7 @@ impl Service {
         }
     }
 
-    /// Nothing more can be written: the session ends.
+    /// Ends the session, because nothing more can be written.
     fn end_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let is_over = |session: &crate::session::Session| matches!(session.state(), State::Disabled | State::Cloned);
         let is_over = self.sessions.get(session_id).is_some_and(is_over);
@@ -150,7 +150,7 @@ impl Service {
         self.disable(session_id, false, None, cx);
     }
 
-    /// The file is complete; the consumer learns of the end now.
+    /// Closes a complete file, and tells the consumer that the session has ended.
     fn close_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         self.sync_and_forget_file(session_id, cx);
         self.notify_disabled(session_id, cx);
@@ -163,14 +163,15 @@ impl Service {
         cx.push(Output::CloseFile(file.id));
     }
 
-    /// The session goes: hands over what is left, as far as the owner takes it now. True if that is
-    /// all, and the file is closed behind it.
+    /// Gives the rest of a session that ends to the owner, as far as it can take it. Returns true
+    /// if that was all and the file is closed.
     pub(crate) fn complete_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) -> bool {
         loop {
             let Some(session) = self.sessions.get_mut(session_id) else { return true };
             let Some(file) = session.file.open() else { return true };
             if file.state == FileState::Opening {
-                // Never opened as far as the service knows; closed when the owner says so.
+                // The service does not know if the file is open. It closes the file when the owner
+                // reports it.
                 let id = file.id;
                 session.file.close();
                 self.sessions.files.remove(&id);

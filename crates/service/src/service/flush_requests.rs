@@ -1,4 +1,5 @@
-//! Asking data sources for everything they have written so far (`docs/spec/service.md §12, §13`).
+//! Flushes: data sources hand over everything that they have written (`docs/spec/service.md §12,
+//! §13`).
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ use crate::timers::Purpose;
 const MAX_SLOW_DATA_SOURCES: usize = 32;
 
 impl Service {
-    /// Asks every producer of a session; `timeout_ms` 0 means the session's.
+    /// Asks every producer of a session to flush. A `timeout_ms` of 0 stands for the session's.
     pub(crate) fn flush(
         &mut self,
         session_id: SessionId,
@@ -37,8 +38,8 @@ impl Service {
         self.flush_buffers(session_id, timeout_ms, reason, then, None, cx);
     }
 
-    /// Asks the producers of the instances that write to these buffers, or of all. The flush is
-    /// told in the trace by the caller.
+    /// Asks the producers of the instances that write to these buffers, or all producers. The
+    /// caller records the flush in the trace.
     pub(crate) fn flush_buffers(
         &mut self,
         session_id: SessionId,
@@ -63,7 +64,7 @@ impl Service {
         }
     }
 
-    /// A producer answered this and all earlier flushes.
+    /// Handles a producer's answer to this and all earlier flushes.
     pub(crate) fn acknowledge_flush(&mut self, producer: ProducerId, up_to: u64, cx: &mut Context<'_>) {
         let Self { producers, sessions, .. } = self;
         let Some(found) = producers.get_mut(producer) else { return };
@@ -78,13 +79,13 @@ impl Service {
             }
         }
         for (session, flushes) in complete {
-            // One scrape for all flushes that end now: there may be very many of them, and each may
-            // be answered by few bytes.
+            // One scrape serves all flushes that end now. There may be very many of them, and a few
+            // bytes may answer each one.
             self.scrape_flushed(session, flushes, cx);
         }
     }
 
-    /// A flush is over: every producer answered, or the time is.
+    /// Ends the wait of a flush: every producer has answered, or the time is over.
     pub(crate) fn finish_flush(&mut self, session_id: SessionId, id: u64, succeeded: bool, cx: &mut Context<'_>) {
         let flush = self.sessions.get(session_id).and_then(|session| session.flushes.pending.get(&id));
         if flush.is_some_and(|flush| !flush.is_over) {
@@ -92,7 +93,7 @@ impl Service {
         }
     }
 
-    /// These flushes are over. They end when what was not committed is copied.
+    /// Scrapes for these flushes, whose wait is over. They end when the scrape is complete.
     fn scrape_flushed(&mut self, session_id: SessionId, flushes: Vec<(u64, bool)>, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         for (id, _) in &flushes {
@@ -106,7 +107,7 @@ impl Service {
         self.scrape_session(session_id, flushes, false, cx);
     }
 
-    /// A flush is over, and what was not committed is copied.
+    /// Ends a flush whose scrape is complete.
     pub(crate) fn end_flush(&mut self, session_id: SessionId, id: u64, succeeded: bool, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         let Some(flush) = session.flushes.pending.remove(&id) else { return };
@@ -170,7 +171,7 @@ impl Service {
         }
     }
 
-    /// The duration of a session is over.
+    /// Ends a session after its duration.
     pub(crate) fn duration_is_over(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let stops_by_trigger = |session: &Session| {
             triggers::mode_of(&session.config) == Some(TriggerMode::STOP_TRACING) && session.triggers.is_hit
@@ -205,7 +206,7 @@ impl Service {
         }
     }
 
-    /// 20 s after the start: which data sources are still not running?
+    /// Names the data sources that are not running 20 s after the start.
     pub(crate) fn record_slow_start(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let slow = self.names_of(session_id, |instance| instance.state != InstanceState::Started, cx);
         if let Some(session) = self.sessions.get_mut(session_id) {
@@ -215,7 +216,7 @@ impl Service {
         }
     }
 
-    /// Producer and data source names of some instances of a session.
+    /// Returns producer and data source names of some instances of a session.
     fn names_of(
         &self,
         session: SessionId,

@@ -1,14 +1,14 @@
 //! Freed sessions whose trace file is not complete yet (`docs/spec/service.md §18`).
 //!
-//! What a session has recorded may be as large as its buffers, and a step of the service must not
-//! be. So a session that streams into a file, and is freed with much in its buffers, goes on
-//! without a consumer until all of it is handed over: a batch for each that the owner has written.
-//! Nobody sees the session any more, and no producer can write chunks to it.
+//! A session may have recorded as much as its buffers hold, and a step of the service must be
+//! short. So a freed session that streams into a file, and has much in its buffers, continues
+//! without a consumer. The service makes a batch whenever the owner has written one, until all data
+//! are written. Clients do not see the session any more, and no producer can write chunks to it.
 //!
-//! A drain still counts as a session of its user, and it holds its buffers. So it is given up if
-//! its file takes nothing for [`MAX_DRAIN_STALL_MS`] (a pipe that nobody reads, a dead disk), or if
-//! an exclusive session of root or of the service's own user ends it. Then its file stays
-//! incomplete.
+//! Such a drain still counts as a session of its user, and it holds its buffers. The service gives
+//! it up if its file accepts nothing for [`MAX_DRAIN_STALL_MS`] (a pipe that nobody reads, a dead
+//! disk), or if an exclusive session of root or of the service's own user ends it. Then its file
+//! stays incomplete.
 
 use crate::api::{CallId, TimerClock};
 use crate::consumer::reply_disabled;
@@ -19,19 +19,19 @@ use crate::session::freed::FreedSession;
 use crate::session::{ConsumerLink, Session};
 use crate::timers::Purpose;
 
-/// Milliseconds that a drain may last without a batch being written. Protects the buffers and the
-/// number of sessions from files that take nothing.
+/// Milliseconds that a drain may last without writing a batch. Protects the buffers and the number
+/// of sessions from files that accept no data.
 const MAX_DRAIN_STALL_MS: u32 = 60_000;
 
 impl Service {
-    /// Whether a freed session still has something to write into its file. An owner that ends feeds
-    /// [`Input::FileWritten`](crate::Input::FileWritten) until there is none.
+    /// Tells whether a freed session still has something to write into its file. An owner that ends
+    /// feeds [`Input::FileWritten`](crate::Input::FileWritten) until there is none.
     #[must_use]
     pub fn is_draining(&self) -> bool {
         !self.sessions.freed.is_empty()
     }
 
-    /// Keeps a session that was freed until its file is complete.
+    /// Keeps a freed session until its file is complete.
     pub(crate) fn begin_drain(&mut self, mut session: Session, notice: Option<CallId>, cx: &mut Context<'_>) {
         session.link = ConsumerLink::Absent;
         cx.info(format!("session {} is freed, its file is being completed", session.id.0));
@@ -39,19 +39,19 @@ impl Service {
         self.sessions.freed.insert(session.id, FreedSession { session, notice });
     }
 
-    /// The file has to take a batch by the end of this time.
+    /// Sets the time by which the file has to accept a batch.
     fn arm_drain_stall(&mut self, id: SessionId, cx: &mut Context<'_>) {
         self.timers.cancel(id, Purpose::DrainStall, cx);
         self.timers.set(id, Purpose::DrainStall, TimerClock::Monotonic, MAX_DRAIN_STALL_MS, cx);
     }
 
-    /// The file has taken nothing for too long.
+    /// Gives up a drain whose file has accepted nothing for too long.
     pub(crate) fn drain_stalled(&mut self, id: SessionId, cx: &mut Context<'_>) {
         self.abandon_drain(id, &format!("nothing could be written for {} s", MAX_DRAIN_STALL_MS / 1000), cx);
     }
 
-    /// Gives up a drain: its buffers go, its file is closed as it is, and its consumer, if it still
-    /// waits, learns why.
+    /// Gives up a drain: removes its buffers, closes its file as it is, and tells the reason to its
+    /// consumer, if it still waits.
     pub(crate) fn abandon_drain(&mut self, id: SessionId, reason: &str, cx: &mut Context<'_>) {
         let Some(FreedSession { mut session, notice }) = self.sessions.freed.remove(&id) else { return };
         let error = format!("the trace file is incomplete: {reason}");
@@ -60,7 +60,7 @@ impl Service {
         self.end_drain(session, notice, cx);
     }
 
-    /// The owner wrote a batch of a freed session, or could not.
+    /// Handles the result of writing a batch of a freed session.
     pub(crate) fn continue_drain(&mut self, id: SessionId, result: Result<(), String>, cx: &mut Context<'_>) {
         let Some(FreedSession { mut session, notice }) = self.sessions.freed.remove(&id) else { return };
         if let Some(file) = session.file.open_mut() {
@@ -71,7 +71,7 @@ impl Service {
             cx.error(format!("session {}: {error}", id.0));
             session.end_error = Some(error);
         }
-        // For the readers of sessions it is one, as long as this step takes.
+        // During this step the functions that read sessions find it in the table.
         self.sessions.insert(session);
         let is_complete = result.is_err() || self.complete_file(id, cx);
         let Some(session) = self.sessions.remove(id) else { return };

@@ -1,4 +1,4 @@
-//! The service: its state, and which step an input leads to.
+//! The service: its state, and the step that each input starts.
 
 mod clone_session;
 mod consumer_port;
@@ -26,7 +26,7 @@ use crate::random::Random;
 use crate::session::table::Sessions;
 use crate::timers::{Purpose, Timer, Timers};
 
-/// The tracing service; see [`api`](crate::api) for how it is driven.
+/// The tracing service. [`api`](crate::api) explains how to drive it.
 #[derive(Debug)]
 pub struct Service {
     pub(crate) config: ServiceConfig,
@@ -59,29 +59,32 @@ impl Service {
         }
     }
 
-    /// Limits the bytes of the buffers of all sessions and clones together, which have no limit
-    /// otherwise. A user gets at most half of what the others leave; root and the service's own
-    /// user get all of it. What goes beyond is refused with an error that says how much is left.
+    /// Limits the bytes of the buffers of all sessions and clones together. Without this call there
+    /// is no limit.
+    ///
+    /// A user gets at most half of what the others leave; root and the service's own user get all
+    /// of it. The service refuses further buffers with an error that tells how much is left.
     pub fn limit_buffers(&mut self, bytes: u64) {
         self.buffers.max_bytes = bytes;
     }
 
-    /// Bytes of all central buffers that sessions have asked for, filled or not.
+    /// Returns the bytes of all central buffers that sessions have asked for, filled or not.
     pub fn buffer_bytes(&self) -> u64 {
         self.buffers.bytes()
     }
 
-    /// Work that this service has done so far, in units that mean the same on every machine: an
-    /// entry of a table that was visited or moved counts one, as do 64 bytes that were copied. It
-    /// only grows.
+    /// Returns the work that this service has done so far. It only grows.
     ///
-    /// An event loop reads it before and after an input, and goes on to the next client when one of
-    /// them has used up its share of a turn.
+    /// The unit means the same on every machine: a table entry that was visited or moved counts
+    /// one, and so do 64 copied bytes.
+    ///
+    /// An event loop reads it before and after an input. When a client has used up its share of a
+    /// turn, the loop continues with the next client.
     pub fn work(&self) -> u64 {
         self.work
     }
 
-    /// Takes in something that happened; what is to be done about it is appended to `out`.
+    /// Handles an input, and appends the resulting tasks to `out`.
     pub fn handle(&mut self, now: &Now, input: Input<'_>, out: &mut Outputs) {
         let cx = &mut Context {
             now,
@@ -149,7 +152,7 @@ impl Service {
         }
     }
 
-    /// A client has taken what it was sent: it gets more of what waits for it.
+    /// Sends more to a client that has taken the earlier bytes.
     fn client_is_ready(&mut self, client: ClientId, cx: &mut Context<'_>) {
         let producer = self.producers.of_client(client);
         if let Some(producer) = producer.and_then(|producer| self.producers.get_mut(producer)) {

@@ -1,10 +1,9 @@
-//! Between a config that passed all checks and a session that is configured: what only the owner
-//! can do, step by step.
+//! Waiting for the resources of an accepted config: priority, then output file.
 //!
-//! Priority first, then the file; until both are there nothing has changed for anybody else, and if
-//! one cannot be had the config is refused without a trace of it. Only then does the config have
-//! its effects on others: lockdown, the end of sessions that an exclusive one displaces, the time
-//! since when a guarded name counts.
+//! Until the owner has provided both, the config affects nobody else. If one of them is not
+//! available, the service refuses the config, and nothing of it remains. Afterwards the config
+//! takes its effects on others: lockdown, the end of sessions that an exclusive one displaces, and
+//! the start time of a guarded name.
 
 use esatto_schema::trace_config::LockdownModeOperation;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
@@ -23,7 +22,7 @@ use crate::session::triggers;
 use crate::session::{ConsumerLink, Session};
 
 impl Service {
-    /// The next thing that a session lacks; with everything there, it is configured.
+    /// Asks for the next resource that a session needs. If it has all of them, configures it.
     pub(crate) fn open(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(opening) = session.opening_mut() else { return };
@@ -32,17 +31,17 @@ impl Service {
         }
         let path = opening.path.take();
         match (session.file.open(), path) {
-            // Goes on when the file is there.
+            // The session continues when the file is open.
             (Some(file), Some(path)) => cx.push(Output::CreateFile { file: file.id, path }),
             _ => self.accept(id, cx),
         }
     }
 
-    /// The owner created the output file, or could not.
+    /// Handles the result of creating the output file.
     pub(crate) fn file_opened(&mut self, file: FileId, result: Result<(), String>, cx: &mut Context<'_>) {
         let session = self.sessions.of_file(file);
         let Some(session) = session else {
-            // The session went meanwhile.
+            // The session has ended meanwhile.
             if result.is_ok() {
                 cx.push(Output::CloseFile(file));
             }
@@ -58,7 +57,7 @@ impl Service {
         }
     }
 
-    /// The config is refused after all.
+    /// Refuses a config whose resources are not available.
     pub(crate) fn give_up(&mut self, id: SessionId, error: String, cx: &mut Context<'_>) {
         cx.warn(format!("config refused: {error}"));
         if let Some(session) = self.sessions.get_mut(id) {
@@ -67,15 +66,15 @@ impl Service {
         self.free(id, None, cx);
     }
 
-    /// A session that is being freed was still opening: its consumer is told, its file is not
-    /// written to.
+    /// Ends the wait of a session that is being freed: tells its consumer, and writes nothing to
+    /// its file.
     pub(crate) fn stop_opening(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(opening) = session.finish_opening() else { return };
         let (file, end_error) = (session.file.close(), session.end_error.clone());
         if let Some(file) = file {
             self.sessions.files.remove(&file.id);
-            // One that is being created is closed when the owner says so.
+            // The service closes a file that is being created when the owner reports it.
             if opening.is_adopted {
                 cx.push(Output::CloseFile(file.id));
             }
@@ -86,9 +85,10 @@ impl Service {
         }
     }
 
-    /// A consumer is done with its session: FreeBuffers, or it is gone. A session that is still
-    /// opening is freed when it is open. So its file tells of it, and producers were told to start
-    /// and to stop, however long the owner takes.
+    /// Frees a session whose consumer has called FreeBuffers or disconnected.
+    ///
+    /// A session that is still opening is freed when it is open. So its file contains it, and
+    /// producers were told to start and to stop, however long the owner takes.
     pub(crate) fn free_for_consumer(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let consumer = session.consumer();
@@ -107,7 +107,7 @@ impl Service {
         }
     }
 
-    /// Nothing is lacking: the config has its effects, and the session is configured.
+    /// Configures a session that has all its resources. The config takes its effects.
     fn accept(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let Some(opening) = session.finish_opening() else { return };
@@ -135,16 +135,18 @@ impl Service {
         }
         if opening.frees {
             self.free(id, None, cx);
-            // The file was complete before.
+            // The file was complete before the session was freed.
             if let Some(call) = opening.enable_call {
                 reply_disabled(call, None, cx);
             }
         }
     }
 
-    /// An exclusive session ends all others but those, still opening, that are to end it. A user's
-    /// ends only sessions of the same user; root's and that of the service's own user all, and
-    /// those that were freed before and still complete their files.
+    /// Ends the sessions that an exclusive session displaces.
+    ///
+    /// Those that are still opening and will end this one stay. A user's exclusive session ends
+    /// only sessions of the same user. Root's and that of the service's own user end all sessions,
+    /// also freed ones that still complete their files.
     fn displace_others(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get(id) else { return };
         let (uid, priority) = (session.consumer_uid, session.config.exclusive_prio.unwrap_or(0));
@@ -154,7 +156,7 @@ impl Service {
         let is_ended = |other: &&Session| other.id != id && self.sessions.gives_way(other, uid, priority);
         let others: Vec<SessionId> = self.sessions.values().filter(is_ended).map(|other| other.id).collect();
         let reason = format!("ended by a session with exclusive_prio {priority}");
-        // Before others are freed: those complete their files.
+        // This comes before others are freed, because those complete their files.
         let drains = self.sessions.freed.values().filter(|drain| self.sessions.drain_gives_way(drain, uid, priority));
         for drain in drains.map(|drain| drain.session.id).collect::<Vec<_>>() {
             self.abandon_drain(drain, &reason, cx);
@@ -164,7 +166,7 @@ impl Service {
         }
     }
 
-    /// Data sources are set up, and started unless the start is deferred.
+    /// Sets up the data sources, and starts them unless the start is deferred.
     fn configure(&mut self, id: SessionId, cx: &mut Context<'_>) {
         self.set_up_all(id, |_| false, cx);
         self.arm_triggers(id, cx);
@@ -202,7 +204,7 @@ impl Service {
         }
     }
 
-    /// The owner changed the priority, or could not.
+    /// Handles the result of a change of priority.
     pub(crate) fn priority_set(&mut self, change: ChangeId, result: Result<(), String>, cx: &mut Context<'_>) {
         for id in self.priorities.answered(change, &result, cx) {
             match &result {

@@ -1,4 +1,4 @@
-//! The producer port (`docs/spec/wire-protocol.md §8`).
+//! Calls of the producer port (`docs/spec/wire-protocol.md §8`).
 
 use esatto_protozero::{HeapBuffer, Message, Owned};
 use esatto_schema::{
@@ -162,8 +162,8 @@ impl Service {
             None => {
                 cx.error(format!("no shared memory for producer {}", producer.display_name()));
                 cx.push(Output::CloseClient { client, reason: "no shared memory" });
-                // At once: until its end arrives, flushes would wait for it, and sessions set it up
-                // that it never hears of.
+                // This happens at once. Otherwise flushes would wait for the producer until its end
+                // arrives, and sessions would set it up in vain.
                 self.producer_disconnected(client, cx);
             }
         }
@@ -172,13 +172,13 @@ impl Service {
     pub(crate) fn producer_disconnected(&mut self, client: ClientId, cx: &mut Context<'_>) {
         let Some(id) = self.producers.disconnect(client) else { return };
         self.scrape_producer(id, cx);
-        // Upstream lets flushes wait for the dead until they time out; there is nothing left to
-        // come.
+        // Upstream lets flushes wait for disconnected producers until they time out, but nothing
+        // more can come.
         self.acknowledge_flush(id, u64::MAX, cx);
         self.drop_instances(id, None, cx);
         self.producers.remove(id, &mut self.buffers, cx);
-        // They are no longer allowed to be written to, but what is in them can still be patched:
-        // not by another producer that gets this number.
+        // Producers cannot write to these buffers any more, but they can still patch chunks in
+        // them. Another producer that gets this number must not.
         for drain in self.sessions.freed.values_mut() {
             cx.charge(1);
             if drain.session.members.by_producer.remove(&id).is_none() {
@@ -275,7 +275,7 @@ impl Service {
         self.finish_if_all_stopped(session, cx);
     }
 
-    /// The session of a producer's instance, and its state.
+    /// Returns the session of a producer's instance, and its state.
     fn find_instance(
         &self,
         producer: ProducerId,
@@ -289,8 +289,9 @@ impl Service {
     }
 }
 
-/// Tells a producer by which number the system of this service knows it, which in a container is
-/// another one than it knows itself. Those who do not know the field pass over it.
+/// Adds the process id by which the system of this service knows a producer. In a container it
+/// differs from the one that the producer itself knows. Producers that do not know the field skip
+/// it.
 fn with_peer_pid(response: Vec<u8>, pid: Option<i32>) -> Vec<u8> {
     let Some(pid) = pid.and_then(|pid| u64::try_from(pid).ok()).filter(|&pid| pid != 0) else { return response };
     let mut with_pid = HeapBuffer::<Message<'_>>::default();

@@ -1,4 +1,4 @@
-//! Reading a session: what comes in which order (`docs/spec/service.md §15`).
+//! Batches of a session for a consumer or a file (`docs/spec/service.md §15`).
 
 use crate::api::{Attachment, Body, ClientId, Now, Output};
 use crate::context::Context;
@@ -8,11 +8,11 @@ use crate::service::Service;
 use crate::session::read::ReadContext;
 use crate::session::statistics::Totals;
 
-/// Bytes collected for a consumer before it gets them. The contract has half of it; but all of a
-/// pass costs, not only its packets.
+/// Bytes of a batch for a consumer. The contract has half of it, but a pass costs more than its
+/// packets.
 const BATCH_BYTES: usize = 64 * 1024;
 
-/// What a batch may be longer without its memory being moved.
+/// Bytes by which a batch may be longer before its memory moves.
 const SLACK_BYTES: usize = 32 * 1024;
 
 impl Service {

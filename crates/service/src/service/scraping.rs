@@ -1,11 +1,10 @@
-//! Scraping: what producers have written, but not committed, is copied when a flush or a session
-//! ends (`docs/spec/service.md §13`, `docs/spec/shared-memory.md §18`).
+//! Scraping: copying what producers have written but not committed, when a flush or a session ends
+//! (`docs/spec/service.md §13`, `docs/spec/shared-memory.md §18`).
 //!
-//! A session may have very many producers, and each of them up to 32 MiB of shared memory. So the
-//! memories are looked at one after the other, and after [`WORK_PER_SCRAPE`] it is the turn of
-//! others; the rest follows when a timer without delay expires. What waits for the copies, the
-//! answer to a flush and the end of the session, comes after the last one. Most sessions are done
-//! in one step.
+//! A session may have very many producers, each with up to 32 MiB of shared memory. So the service
+//! scrapes one memory after the other. After [`WORK_PER_SCRAPE`] it handles other inputs, and
+//! continues when a timer without delay expires. The answer to a flush and the end of the session
+//! follow the last copy. Most sessions need one step.
 
 use crate::api::TimerClock;
 use crate::context::Context;
@@ -15,16 +14,16 @@ use crate::service::Service;
 use crate::session::scrape::{Scrape, Scrapes};
 use crate::timers::Purpose;
 
-/// Work of scraping for one session before it is the turn of others. The memory that goes beyond it
-/// is the last of the step.
+/// Work of a step that scrapes for a session. The memory that exceeds it is the last of the step.
 const WORK_PER_SCRAPE: u64 = 16 << 10;
 
-/// The same, for a session that is freed while it streams into a file: nothing can follow.
+/// Work of scraping for a session that is freed while it streams into a file, because no step can
+/// follow.
 const WORK_PER_LAST_SCRAPE: u64 = 1 << 20;
 
 impl Service {
-    /// Copies what was not committed for a session, then ends these flushes, and the session if it
-    /// stops.
+    /// Copies what was not committed for a session. Then ends these flushes, and the session if
+    /// `stop` is set.
     pub(crate) fn scrape_session(
         &mut self,
         session_id: SessionId,
@@ -41,7 +40,7 @@ impl Service {
         }
     }
 
-    /// The next memories of a session that is scraped.
+    /// Scrapes the next memories of a session.
     pub(crate) fn continue_scrape(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         if self.scrape_members(session_id, WORK_PER_SCRAPE, cx) {
             self.end_scrape(session_id, cx);
@@ -50,20 +49,21 @@ impl Service {
         }
     }
 
-    /// The session is freed: if it was about to end when its scrape is over, it ends now. Flushes
-    /// are left to whoever frees it.
+    /// Ends the scrape of a session that is being freed. If the session was about to end after its
+    /// scrape, it ends now. The caller ends the flushes.
     pub(crate) fn end_last_scrape(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         if !session.scrapes.are_last() {
             return;
         }
         if session.scrapes.next.stop {
-            // What is under way is for flushes: it may have passed what was written since.
+            // The scrape under way is for flushes. It may have passed memories that were written to
+            // since.
             session.scrapes.now = None;
             session.scrapes.begin();
             probe::note(Note::ScrapeBeginsAnew(session_id.0));
         }
-        // Nobody sees the buffers of a session without a file any more.
+        // No client can read the buffers of a session without a file any more.
         let has_file = session.file.open().is_some();
         if has_file && !self.scrape_members(session_id, WORK_PER_LAST_SCRAPE, cx) {
             cx.warn(format!(
@@ -78,7 +78,7 @@ impl Service {
         self.complete_stop(session_id, cx);
     }
 
-    /// Copies from memories until so much was done; whether all are done.
+    /// Copies from memories up to this amount of work. Returns true if all are done.
     fn scrape_members(&mut self, session_id: SessionId, work: u64, cx: &mut Context<'_>) -> bool {
         let Self { producers, buffers, sessions, .. } = self;
         let Some(session) = sessions.get_mut(session_id) else { return true };
@@ -115,7 +115,7 @@ impl Service {
         }
     }
 
-    /// Copies a producer's uncommitted chunks into whatever buffers they are for.
+    /// Copies a producer's uncommitted chunks into their buffers.
     pub(crate) fn scrape_producer(&mut self, producer: ProducerId, cx: &mut Context<'_>) {
         if let Some(producer) = self.producers.get_mut(producer) {
             probe::note(Note::Scrape(None));

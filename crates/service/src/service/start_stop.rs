@@ -1,4 +1,4 @@
-//! Sessions start, stop and go (`docs/spec/service.md §9, §10`).
+//! Start, stop and end of sessions (`docs/spec/service.md §9, §10`).
 
 use crate::api::{Output, TimerClock};
 use crate::context::Context;
@@ -13,11 +13,11 @@ use crate::session::phase::Phase;
 use crate::session::state::State;
 use crate::timers::Purpose;
 
-/// After this time the data sources that did not start are named in the trace.
+/// Milliseconds after which the trace names the data sources that did not start.
 const SLOW_START_MS: u32 = 20_000;
 
 impl Service {
-    /// CONFIGURED → STARTED; anything else is ignored.
+    /// Starts a configured session. Sessions in other states are left alone.
     pub(crate) fn start(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         if let Some(opening) = session.opening_mut() {
@@ -82,7 +82,8 @@ impl Service {
         self.set_instance_state(session_id, id, state);
     }
 
-    /// Every `snapshot_interval_ms` while started: sync marker, stats, clocks.
+    /// Requests sync marker, statistics and clocks every `snapshot_interval_ms` while the session
+    /// runs.
     pub(crate) fn run_snapshot_task(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         if session.state() != State::Started {
@@ -99,7 +100,7 @@ impl Service {
         self.timers.set_periodic(session_id, Purpose::Snapshot, clock, interval_ms, cx);
     }
 
-    /// If the session runs and every instance is started: tells the trace and the consumer, once.
+    /// Tells the trace and the consumer once that every instance has started, if the session runs.
     pub(crate) fn report_all_started(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         if session.instances.is_start_reported
@@ -115,7 +116,7 @@ impl Service {
         }
     }
 
-    /// DisableTracing.
+    /// Stops a session.
     pub(crate) fn disable(
         &mut self,
         session_id: SessionId,
@@ -171,7 +172,7 @@ impl Service {
         self.set_instance_state(session_id, id, state);
     }
 
-    /// A stop was acknowledged, or an instance vanished.
+    /// Ends the stop if all instances have stopped or vanished.
     pub(crate) fn finish_if_all_stopped(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let done = |session: &&Session| session.state() == State::WaitingForStop && session.instances.are_all_stopped();
         if self.sessions.get(session_id).filter(done).is_some() {
@@ -179,7 +180,7 @@ impl Service {
         }
     }
 
-    /// No data source is waited for any more: the session becomes DISABLED when it is scraped.
+    /// Ends the wait for data sources. The session becomes DISABLED after a scrape.
     pub(crate) fn finish_stopping(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         if session.state() == State::Disabled || session.scrapes.are_last() {
@@ -197,7 +198,7 @@ impl Service {
         }
     }
 
-    /// The session is scraped: it becomes DISABLED.
+    /// Disables a session that is scraped.
     pub(crate) fn complete_stop(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         self.sessions.enter(session_id, Phase::Disabled, cx);
         let Some(session) = self.sessions.get_mut(session_id) else { return };
@@ -205,14 +206,14 @@ impl Service {
         let reason = session.end_error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
         cx.info(format!("session {} is disabled{reason}", session_id.0));
         if session.file.open().is_some() {
-            // The consumer is told when the file is complete.
+            // The service tells the consumer when the file is complete.
             self.write_file(session_id, true, cx);
         } else {
             self.notify_disabled(session_id, cx);
         }
     }
 
-    /// FreeBuffers: the session is no more.
+    /// Frees a session: stops it, completes its file and removes it.
     pub(crate) fn free(&mut self, session_id: SessionId, error: Option<String>, cx: &mut Context<'_>) {
         self.disable(session_id, true, error, cx);
         self.end_last_scrape(session_id, cx);
@@ -249,7 +250,7 @@ impl Service {
         self.update_priority(None, cx);
     }
 
-    /// Nobody has anything to do with a session any more: its buffers go.
+    /// Removes the buffers of a session that nobody uses any more.
     pub(crate) fn drop_content(&mut self, session: Session, cx: &mut Context<'_>) {
         let (mut recorded, mut overwritten) = (0, 0);
         for buffer in &session.buffers {
@@ -268,7 +269,7 @@ impl Service {
         ));
     }
 
-    /// The producers of a session that is no more have nothing to do with its buffers.
+    /// Takes from the producers of an ended session the right to write to its buffers.
     fn forget_members_of(&mut self, session: &Session, cx: &mut Context<'_>) {
         for &id in session.members.by_producer.keys() {
             self.producers.forbid_buffers(id, &session.buffers, cx);
@@ -280,7 +281,7 @@ impl Service {
         self.sessions.listeners.remove(session);
     }
 
-    /// Changes the state of an instance and tells the consumer, if it wants to know.
+    /// Changes the state of an instance, and tells the consumer if it observes instances.
     pub(crate) fn set_instance_state(&mut self, session_id: SessionId, id: InstanceId, state: InstanceState) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         if session.instances.set_state(id, state) {

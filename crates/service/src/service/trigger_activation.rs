@@ -16,23 +16,23 @@ use crate::session::trigger_history::MAX_NAMES;
 use crate::session::triggers::{Received, mode_of};
 use crate::timers::Purpose;
 
-/// Triggers kept between reads. Later ones still act, but are not told in the trace; the statistics
-/// count them.
+/// Triggers that a session keeps between two reads. Later ones act, but the trace does not tell
+/// them; the statistics count them.
 const MAX_RECEIVED: usize = 1024;
 
 /// Clone triggers of a session whose delay is not over. Later ones do not act; the log says so, and
 /// the statistics count them.
 const MAX_DELAYED: usize = 256;
 
-/// Triggers of one call that are looked at. The log says how many more there were.
+/// Triggers of one call that the service considers. The log says how many more there were.
 const MAX_TRIGGERS_PER_CALL: usize = 4096;
 
-/// Triggers of one call that may hit; each can hit every session. The log says how many more there
-/// were.
+/// Triggers of one call that may be accepted; each can act on every session. The log says how many
+/// more there were.
 const MAX_HITS_PER_CALL: usize = 1024;
 
 impl Service {
-    /// Prepares a session whose data sources are set up for its triggers.
+    /// Prepares a session for its triggers after its data sources are set up.
     pub(crate) fn arm_triggers(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let timeout_ms =
@@ -46,7 +46,7 @@ impl Service {
         }
     }
 
-    /// A producer sends triggers.
+    /// Handles the triggers of a producer's call.
     pub(crate) fn activate_triggers<'a>(
         &mut self,
         producer: ProducerId,
@@ -101,7 +101,7 @@ impl Service {
         }
     }
 
-    /// The delay of a session's trigger of this number, if it lets this activation pass.
+    /// Returns the delay of a session's trigger, if the session accepts this activation.
     fn accept_trigger(
         &mut self,
         id: SessionId,
@@ -124,7 +124,8 @@ impl Service {
         (max == 0 || before < max as usize).then(|| trigger.stop_delay_ms.unwrap_or(0))
     }
 
-    /// A session lets a trigger pass; false if it is ignored, because too many wait.
+    /// Lets an accepted trigger act on a session. Returns false if it is ignored, because too many
+    /// wait.
     fn hit(&mut self, id: SessionId, received: Received, delay_ms: u32, cx: &mut Context<'_>) -> bool {
         let Some(session) = self.sessions.get_mut(id) else { return true };
         session.snapshot(cx.now);
@@ -160,7 +161,7 @@ impl Service {
         true
     }
 
-    /// The delay of a clone trigger is over.
+    /// Reports a clone trigger after its delay.
     pub(crate) fn clone_trigger(&mut self, id: SessionId, number: u64) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         if let Some(received) = session.triggers.delayed.remove(&number) {
@@ -175,14 +176,14 @@ impl Service {
         }
     }
 
-    /// The time for a start trigger is over.
+    /// Ends a session for which no start trigger came in time.
     pub(crate) fn trigger_timeout(&mut self, id: SessionId, cx: &mut Context<'_>) {
         if self.sessions.get(id).is_some_and(|session| session.state() == State::Configured) {
             self.disable(id, true, None, cx);
         }
     }
 
-    /// The delay of a stop trigger is over.
+    /// Ends a session after the delay of a stop trigger.
     pub(crate) fn trigger_stop(&mut self, id: SessionId, cx: &mut Context<'_>) {
         self.flush(id, 0, FlushReason::TraceStop, AfterFlush::StopSession, cx);
     }

@@ -1,4 +1,4 @@
-//! Which configs are let in beside the sessions that there are (`docs/spec/service.md §5`, §25).
+//! Admission: limits that depend on the other sessions (`docs/spec/service.md §5`, §25).
 
 use std::collections::BTreeMap;
 
@@ -15,39 +15,44 @@ use crate::session::config_check::{self, MAX_BUFFERS};
 use crate::session::guarded_names;
 use crate::session::state::State;
 
-/// Sessions at the same time, clones included.
+/// Sessions at a time, including clones.
 pub(crate) const MAX_SESSIONS: usize = 15;
 
-/// The same without clones for a user who has none: so three users cannot keep all others out.
+/// Sessions at a time without clones, if a user without a session asks for one. So three users
+/// cannot keep out all others.
 const MAX_SESSIONS_FOR_NEWCOMERS: usize = MAX_SESSIONS + 5;
 
-/// The same for root and the service's own user: so users cannot keep out those who keep order.
+/// Sessions at a time without clones, if root or the service's own user asks for one. So users
+/// cannot keep out those who administer the machine.
 const MAX_SESSIONS_FOR_TRUSTED: usize = MAX_SESSIONS_FOR_NEWCOMERS + 5;
 
 /// Sessions of a user.
 pub(crate) const MAX_SESSIONS_PER_UID: usize = 5;
 
-/// Clones at the same time, made or being made. They have a limit of their own: all sessions may be
-/// cloned for a bug report, and some of them twice when triggers come in quick succession.
+/// Clones at a time, complete or not.
+///
+/// They have their own limit, because a bug report may clone all sessions, and some of them twice
+/// if triggers follow each other quickly.
 const MAX_CLONES: usize = 2 * MAX_SESSIONS;
 
-/// The same per user; root makes bug reports of everybody's sessions.
+/// Clones of a user. Root may have more, because it makes bug reports of all users' sessions.
 const MAX_CLONES_PER_UID: usize = 2 * MAX_SESSIONS_PER_UID;
 
-// So there are always numbers for the buffers of a clone.
+// There are always free numbers for the buffers of a clone.
 const _: () = assert!((MAX_SESSIONS + MAX_CLONES) * MAX_BUFFERS < u16::MAX as usize / 2);
 
-/// Buffers have numbers of 16 bits; twice as many clones are possible.
+/// Buffer numbers have 16 bits, and there may be twice as many clones.
 const _: () = assert!((MAX_SESSIONS_FOR_TRUSTED + 2 * MAX_SESSIONS) * MAX_BUFFERS < u16::MAX as usize / 2);
 
 impl Sessions {
-    /// Root and the user of this service: they may do what affects others, and have a reserve.
+    /// Tells whether a user is root or the service's own user. They may do what affects others, and
+    /// have a reserve.
     pub(crate) fn is_trusted(&self, uid: i32) -> bool {
         uid == 0 || uid == self.service_uid
     }
 
-    /// The checks that look at other sessions. Those that an exclusive session is going to end do
-    /// not stand in its way.
+    /// Checks a config against the other sessions. Sessions that the new exclusive session will end
+    /// do not count.
     pub(crate) fn check_against_sessions(
         &mut self,
         config: &TraceConfig,
@@ -81,14 +86,15 @@ impl Sessions {
             self.check_guarded_name(name, uid, cx)?;
         }
         let staying = self.values().filter(|other| self.counts_beside(other, uid, wanted));
-        // Freed ones count until their files are complete.
+        // Freed sessions count until their files are complete.
         let staying = staying.chain(self.staying_drains(uid, wanted));
         self.check_number(uid, &staying.collect::<Vec<_>>())
     }
 
-    /// Whether a user's sessions can have so many bytes of buffers more; an exclusive session of
-    /// this priority (if not 0) ends some first. A user may have half of what all others leave,
-    /// root and the service's own user all of it.
+    /// Checks whether a user's sessions can have this many more bytes of buffers.
+    ///
+    /// An exclusive session of this priority (if it is not 0) ends some sessions first. A user may
+    /// have half of what all others leave; root and the service's own user may have all of it.
     pub(crate) fn check_memory(&self, uid: i32, wanted_prio: u32, bytes: u64, max_bytes: u64) -> Result<(), String> {
         let stays = |other: &&Session| self.counts_beside(other, uid, wanted_prio);
         let of_sessions = self.values().filter(stays).map(|session| (session.consumer_uid, session.buffer_bytes));
@@ -129,7 +135,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// Only root and the service's own user say whose producers are let in.
+    /// Checks the lockdown mode: only root and the service's own user decide whose producers the
+    /// service accepts.
     fn check_lockdown(&self, config: &TraceConfig, uid: i32, is_locked_down: bool) -> Result<(), String> {
         let changes = match config.lockdown_mode {
             Some(LockdownModeOperation::LOCKDOWN_SET) => true,
@@ -146,54 +153,60 @@ impl Sessions {
         Ok(())
     }
 
-    /// Whether sessions of a user act on those of another one: root's and the service's own do.
+    /// Tells whether a user's sessions may end those of another user. Root's and the service's own
+    /// may.
     fn acts_on(&self, uid: i32, other: i32) -> bool {
         uid == other || self.is_trusted(uid)
     }
 
-    /// The priority of an exclusive session that keeps out a new one of this user.
+    /// Returns the priority of an exclusive session if it keeps out a new session of this user.
     fn keeps_out(&self, session: &Session, uid: i32, wanted: u32) -> Option<u32> {
         let priority = session.config.exclusive_prio.filter(|&priority| priority > 0)?;
         let owner = session.consumer_uid;
-        // A user's exclusive session, however strong, ends none of root.
+        // A user's exclusive session never ends one of root, whatever its priority.
         (self.acts_on(owner, uid) && (priority >= wanted || !self.acts_on(uid, owner))).then_some(priority)
     }
 
-    /// Whether an exclusive session of this user ends another session. One that is not above it
-    /// stays only if it is still opening, and is going to end the other one.
+    /// Tells whether an exclusive session of this user ends another session: the user may end it,
+    /// and it is weaker or its owner may not end sessions of this user.
+    ///
+    /// An equal or stronger session that stays is still opening, and will end this one.
     pub(crate) fn gives_way(&self, session: &Session, uid: i32, priority: u32) -> bool {
         let owner = session.consumer_uid;
         self.acts_on(uid, owner) && (session.config.exclusive_prio.unwrap_or(0) < priority || !self.acts_on(owner, uid))
     }
 
-    /// Whether a session counts for the admission of another one of this priority (0: not
-    /// exclusive). Of those that the other one ends, exclusive ones that are still opening do:
-    /// otherwise a user could have any number of these, each stronger than the one before.
+    /// Tells whether a session counts for the admission of a session of this priority (0: not
+    /// exclusive).
+    ///
+    /// Among the sessions that the new one ends, exclusive ones that are still opening count.
+    /// Otherwise a user could have any number of them, each stronger than the one before.
     fn counts_beside(&self, session: &Session, uid: i32, wanted: u32) -> bool {
         let is_rising = session.opening().is_some() && session.config.exclusive_prio.unwrap_or(0) > 0;
         wanted == 0 || is_rising || !self.gives_way(session, uid, wanted)
     }
 
-    /// Whether an exclusive session of this user ends a freed session that completes its file:
-    /// root's and that of the service's own user do. Another user's own files are completed.
+    /// Tells whether an exclusive session of this user ends a freed session that completes its
+    /// file. Only sessions of root and of the service's own user do.
     pub(crate) fn drain_gives_way(&self, drain: &FreedSession, uid: i32, priority: u32) -> bool {
         self.is_trusted(uid) && self.gives_way(&drain.session, uid, priority)
     }
 
-    /// Freed sessions that a session of this priority (0: not exclusive) does not end.
+    /// Iterates over the freed sessions that a session of this priority (0: not exclusive) does not
+    /// end.
     fn staying_drains(&self, uid: i32, wanted_prio: u32) -> impl Iterator<Item = &Session> {
         let stays = move |drain: &&FreedSession| wanted_prio == 0 || !self.drain_gives_way(drain, uid, wanted_prio);
         self.freed.values().filter(stays).map(|drain| &drain.session)
     }
 
-    /// Whether a user can have one session more than these.
+    /// Checks that a user can have one session more.
     fn check_number(&self, uid: i32, sessions: &[&Session]) -> Result<(), String> {
         let all = || sessions.iter();
         let of_uid = all().filter(|session| session.consumer_uid == uid).count();
         if of_uid >= MAX_SESSIONS_PER_UID {
             return Err(format!("uid {uid} has {of_uid} sessions, at most {MAX_SESSIONS_PER_UID} are possible"));
         }
-        // Clones have a limit of their own. They do not count against the reserves.
+        // Clones have their own limit, and do not count against the reserves.
         let without_clones = || all().filter(|session| session.state() != State::Cloned).count();
         let (count, max, whose) = match of_uid {
             _ if self.is_trusted(uid) => (without_clones(), MAX_SESSIONS_FOR_TRUSTED, ""),
@@ -217,11 +230,12 @@ impl Sessions {
 }
 
 fn check_semaphores(config: &TraceConfig, sessions: &[&Session], cx: &mut Context<'_>) -> Result<(), String> {
-    /// What all holders of a semaphore say.
+    /// A semaphore, and the values of all its holders.
     struct Held {
         max: u64,
         others: u64,
-        /// Who was counted last: a session holds it once, however often it names it.
+        /// The session that was counted last. A session holds a semaphore once, however often its
+        /// config names it.
         last: Option<SessionId>,
     }
     let mut wanted: BTreeMap<&[u8], Held> = BTreeMap::new();

@@ -7,14 +7,14 @@ use crate::api::{CallId, FileId};
 use crate::buffer::CentralBuffer;
 use crate::ids::SessionId;
 
-/// A snapshot being made.
+/// Number of a clone that is being made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CloneId(pub(crate) u64);
 
-/// Buffers that are taken together.
+/// Buffers that a clone takes together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BufferGroup {
-    /// Those with `transfer_on_clone`: their data sources may be slow.
+    /// Buffers with `transfer_on_clone`, whose data sources may be slow.
     Moved,
     Copied,
 }
@@ -26,29 +26,29 @@ impl BufferGroup {
     }
 }
 
-/// A snapshot that waits for data sources to flush.
+/// A clone that waits for data sources to flush.
 #[derive(Debug)]
 pub(crate) struct PendingClone {
     pub(crate) source: SessionId,
     pub(crate) call: CallId,
     pub(crate) uid: i32,
-    /// What it can take of the memory.
+    /// Bytes that are charged for it.
     pub(crate) bytes: u64,
     pub(crate) skips_filter: bool,
     pub(crate) trigger: Option<Received>,
-    /// What goes on where the file of the source ends now.
+    /// The file of the clone, which continues after a copy of the source's file.
     pub(crate) file: Option<FileId>,
     pub(crate) started_ns: u64,
-    /// Groups that were not flushed yet.
+    /// Groups that have not flushed yet.
     pub(crate) waits_for: Vec<BufferGroup>,
     /// All flushes succeeded.
     pub(crate) is_flushed: bool,
-    /// By index; none before its group was flushed.
+    /// Buffers by index, `None` until their group has flushed.
     pub(crate) buffers: Vec<Option<Taken>>,
 }
 
 impl PendingClone {
-    /// Who is charged with the memory of the clone, and with how much.
+    /// Returns the user that is charged for the memory of the clone, and the bytes.
     pub(crate) fn charge(&self) -> (i32, u64) {
         (self.uid, self.bytes)
     }
@@ -58,27 +58,27 @@ impl PendingClone {
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub(crate) buffer: CentralBuffer,
-    /// BOOTTIME.
+    /// BOOTTIME at which it was taken.
     pub(crate) at_ns: u64,
-    /// What the source recorded behind it was taken out, too: it cannot go back, for a reader may
-    /// have seen what follows.
+    /// Later data of the source were taken too. This buffer cannot go back, because a reader may
+    /// have seen the later data.
     pub(crate) is_followed: bool,
 }
 
-/// What makes a session a clone.
+/// Data that only clones have.
 #[derive(Debug)]
 pub(crate) struct CloneFacts {
-    /// For which the clone was made, as its consumer says.
+    /// The trigger that the consumer names as the reason of the clone.
     pub(crate) trigger: Option<Received>,
-    /// The call to be answered when the file is complete.
+    /// The call that the service answers when the file is complete.
     pub(crate) reply: Option<CallId>,
 }
 
 impl News {
-    /// What the first read of a clone has to say: everything again, and what the source was not yet
-    /// asked for.
+    /// Returns the news of a clone: everything that the source has told at its start, and the news
+    /// that it was not yet asked for.
     pub(crate) fn for_clone(&self, started_ns: u64) -> Self {
-        // At one time it comes before the end of a flush that had nobody to ask.
+        // At the same time, it comes before the end of a flush that had no producer to ask.
         let is_behind = |(at_ns, event): &(u64, Event)| {
             *at_ns > started_ns || *at_ns == started_ns && *event == Event::AllDataSourcesFlushed
         };

@@ -1,4 +1,4 @@
-//! What a session's trace tells of the other sessions (`docs/spec/service.md §25`).
+//! Events about other sessions in the trace of a session (`docs/spec/service.md §25`).
 
 use esatto_protozero::Owned;
 use esatto_schema::{ConcurrentSessionEvent, concurrent_session_event};
@@ -11,11 +11,12 @@ use crate::session::Session;
 use crate::session::phase::Phase;
 use crate::session::state::State;
 
-/// Events kept between reads. Later ones are dropped, and counted in the statistics.
+/// Events that a session keeps between two reads. It drops later ones, and the statistics count
+/// them.
 const MAX_CONCURRENT_SESSION_EVENTS: usize = 4096;
 
 impl Sessions {
-    /// Changes the state of a session, and tells the sessions that watch others.
+    /// Changes the phase of a session, and tells the sessions that watch others.
     pub(crate) fn enter(&mut self, id: SessionId, phase: Phase, cx: &mut Context<'_>) {
         let Some(session) = self.get_mut(id) else { return };
         session.phase = phase;
@@ -34,7 +35,7 @@ impl Sessions {
         }
     }
 
-    /// Tells a new session what state each other session is in.
+    /// Tells a new session the state of each other session.
     pub(crate) fn tell_of_others(&mut self, id: SessionId) {
         let others: Vec<(u64, Name)> = self
             .values()
@@ -61,7 +62,7 @@ impl Session {
     }
 }
 
-/// The encoded event.
+/// Encodes the event of a session.
 fn event_of(session: &Session) -> Vec<u8> {
     use concurrent_session_event::State as EventState;
     let state = match session.state() {

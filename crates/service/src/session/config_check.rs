@@ -1,7 +1,6 @@
-//! Whether a TraceConfig can become a session (`docs/spec/service.md §5`).
+//! Checks of a TraceConfig on its own (`docs/spec/service.md §5`).
 //!
-//! The checks that need nothing but the config are here; those that look at other sessions are with
-//! `EnableTracing`.
+//! `admission.rs` checks it against other sessions.
 
 use esatto_map::Set;
 
@@ -19,15 +18,18 @@ const MAX_GUARDED_DURATION_MS: u32 = 24 * 3600 * 1000;
 const MAX_GUARDED_BUFFERS_KB: u32 = 131_072;
 pub(crate) const MAX_BUFFERS: usize = 128;
 
-/// Data sources in one config; the reference service has no limit. A config with more is refused.
+/// Data sources in one config. The service refuses a config with more; the reference service has no
+/// limit.
 const MAX_DATA_SOURCES: usize = 1024;
 
 /// Entries of `producers`, of `session_semaphores` and of `trigger_config.triggers` in one config,
-/// each: an entry of two bytes costs a hundred when it is decoded. A config with more is refused;
-/// the reference service has no limit.
+/// each.
+///
+/// An entry of two bytes takes a hundred when it is decoded. The service refuses a config with
+/// more; the reference service has no limit.
 const MAX_ENTRIES: usize = 1024;
 
-/// Whether `enable_extra_guardrails` is set.
+/// Tells whether `enable_extra_guardrails` is set.
 pub(crate) fn is_guarded(config: &TraceConfig) -> bool {
     config.enable_extra_guardrails.unwrap_or(false)
 }
@@ -36,7 +38,7 @@ pub(crate) fn is_guarded(config: &TraceConfig) -> bool {
 ///
 /// # Errors
 ///
-/// A text for the consumer: which field, which value, which bound.
+/// A text for the consumer: the field, its value and the limit.
 pub(crate) fn check(config: &TraceConfig) -> Result<(), String> {
     check_duration(config)?;
     check_bugreport_filename(config)?;
@@ -46,11 +48,11 @@ pub(crate) fn check(config: &TraceConfig) -> Result<(), String> {
     check_targets(config)
 }
 
-/// Checks what of a config has to fit into messages, and what is kept of it for long.
+/// Checks the sizes of the parts of a config that must fit into messages or that the service keeps.
 ///
 /// # Errors
 ///
-/// A text for the consumer: which part, its size, the bound.
+/// A text for the consumer: the part, its size and the limit.
 pub(crate) fn check_sizes(config: &TraceConfig, source_configs: &[Vec<u8>], bytes: usize) -> Result<(), String> {
     check_size(bytes)?;
     for (source, encoded) in config.data_sources.iter().zip(source_configs) {
@@ -86,7 +88,7 @@ pub(crate) fn check_sizes(config: &TraceConfig, source_configs: &[Vec<u8>], byte
     Ok(())
 }
 
-/// Checks the size of a whole config, which is told to whoever attaches.
+/// Checks the size of a whole config, which a consumer gets when it attaches.
 ///
 /// # Errors
 ///
@@ -212,12 +214,12 @@ pub(crate) fn compile_patterns(config: &TraceConfig, quota: &Quota) -> Result<Ve
     config.data_sources.iter().map(|source| source.producer_name_regex_filter.iter().map(compile).collect()).collect()
 }
 
-/// Index of the buffer with this name.
+/// Returns the index of the buffer with this name.
 pub(crate) fn buffer_named(config: &TraceConfig, name: &[u8]) -> Option<usize> {
     config.buffers.iter().position(|buffer| buffer.name.as_deref() == Some(name))
 }
 
-/// Index of the buffer that a data source writes to.
+/// Returns the index of the buffer that a data source writes to.
 pub(crate) fn target_buffer(config: &TraceConfig, source: &esatto_schema::DataSourceConfig) -> Option<usize> {
     let index = match source.target_buffer_name.as_deref().filter(|name| !name.is_empty()) {
         Some(name) => buffer_named(config, name)?,
@@ -289,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_supported_is_named() {
+    fn unsupported_fields_are_named() {
         let mode = BufferConfig { experimental_mode: Some(ExperimentalMode(2)), ..buffer(4) };
         assert!(refusal(TraceConfig { buffers: vec![mode], ..Default::default() }).contains("experimental_mode is 2"));
     }

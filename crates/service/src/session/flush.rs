@@ -20,13 +20,13 @@ use crate::producer::commands::{Command, encoded};
 /// Milliseconds that a flush waits for answers, if neither the call nor the config says so.
 pub(super) const DEFAULT_FLUSH_TIMEOUT_MS: u32 = 5000;
 
-/// Flushes of one session that may wait for answers; a further one is refused at this many.
+/// Flushes of one session that may wait for answers. The service refuses more.
 const MAX_PENDING_FLUSHES: usize = 1000;
 
 /// Milliseconds between two flushes of a session that streams into a file.
 const FILE_FLUSH_PERIOD_MS: u32 = 5000;
 
-/// Why a flush is made (`docs/spec/service.md §12`, flags).
+/// The reason of a flush (`docs/spec/service.md §12`, flags).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlushReason {
     Periodic,
@@ -34,7 +34,7 @@ pub(crate) enum FlushReason {
     Clone {
         for_bugreport: bool,
     },
-    /// Whatever the consumer says in its flags.
+    /// The flags that the consumer gave.
     Consumer(u64),
 }
 
@@ -54,29 +54,29 @@ impl FlushReason {
         }
     }
 
-    /// Whether the trace is to name the data sources that did not answer.
+    /// Tells whether the trace names the data sources that did not answer.
     pub(crate) fn names_slow_ones(self) -> bool {
         matches!(self.flags() & 0xf, Self::STOP | Self::CLONE)
     }
 }
 
-/// What happens when a flush is over.
+/// The step that follows a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AfterFlush {
     Nothing,
     Reply(CallId),
     WriteFile,
     StopSession,
-    /// Some of the session's buffers are to be copied.
+    /// A clone takes some of the session's buffers.
     Clone(CloneId, BufferGroup),
 }
 
 /// The instances that a flush is for.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    /// The youngest that there was.
+    /// The newest instance at the time of the flush.
     pub(crate) up_to: InstanceId,
-    /// Those that write to these buffers; all, if there are none.
+    /// The buffers that the instances write to, `None` for all.
     pub(crate) buffers: Option<Vec<BufferId>>,
 }
 
@@ -90,16 +90,18 @@ impl Asked {
 /// A flush that producers have not answered yet.
 #[derive(Debug)]
 pub(crate) struct PendingFlush {
-    /// Who did not answer yet. Each of them knows of this flush (`Producer::flushes`).
+    /// Producers that have not answered. Each of them knows of this flush (`Producer::flushes`).
     pub(crate) waiting_for: BTreeSet<ProducerId>,
-    /// All answered, or the time is over; what was not committed is being copied.
+    /// All producers have answered, or the time is over. The service is copying what was not
+    /// committed.
     pub(crate) is_over: bool,
     pub(crate) asked: Asked,
     pub(crate) reason: FlushReason,
     pub(crate) then: AfterFlush,
 }
 
-/// When data sources are asked to flush while the session runs; fixed at EnableTracing.
+/// The times at which data sources are asked to flush while the session runs. EnableTracing fixes
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlushStrategy {
     Never,

@@ -7,6 +7,6 @@ use crate::api::CallId;
 #[derive(Debug)]
 pub(crate) struct FreedSession {
     pub(crate) session: Session,
-    /// The EnableTracing call that is answered when the file is complete.
+    /// The EnableTracing call that the service answers when the file is complete.
     pub(crate) notice: Option<CallId>,
 }

@@ -1,4 +1,4 @@
-//! Names of guarded sessions that began not long ago (`docs/spec/service.md §5`, row 22).
+//! Names of guarded sessions that began a short time ago (`docs/spec/service.md §5`, row 22).
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,38 +6,39 @@ use crate::api::{Now, Peer};
 use crate::context::Context;
 use crate::fair_share::{Bounds, Pool};
 
-/// Least time between the beginnings of guarded sessions of one name.
+/// Shortest time between the starts of two guarded sessions of one name.
 const INTERVAL_NS: u64 = 300_000_000_000;
 
-/// Names that are remembered for all users. A user gets at most half of what is left; with its
-/// share of names it gets no guarded session. Root and the service's own user have as many beside
-/// them.
+/// Names that the service remembers for all users.
+///
+/// A user gets at most half of what is left. When its share is used up, it gets no guarded session.
+/// Root and the service's own user have their own names, as many as all others.
 const MAX_GUARDED_NAMES: usize = 1024;
 
 const NAMES: Bounds = Bounds { each: 0, pool: MAX_GUARDED_NAMES as u64 };
 
-/// When guarded sessions of a name began.
+/// The start times of guarded sessions by name.
 #[derive(Debug, Default)]
 pub(crate) struct GuardedNames {
     starts: BTreeMap<Vec<u8>, u64>,
-    /// The same in the order of time, and who is charged.
+    /// The same in the order of time, and the user that is charged.
     in_order: VecDeque<(u64, Vec<u8>, Charged)>,
-    /// What users took.
+    /// Names that users were charged.
     pool: Pool,
     /// Names of root and the service's own user.
     of_trusted: usize,
 }
 
-/// Who pays for a name.
+/// The user that is charged for a name.
 #[derive(Clone, Copy, Debug)]
 enum Charged {
     User(i32),
     Trusted,
-    /// It began together with others that took the last share.
+    /// Nobody, because sessions that began at the same time took the last share.
     Nobody,
 }
 
-/// Why a guarded session is refused whose name began not long ago.
+/// Returns the error for a guarded session whose name began a short time ago.
 pub(crate) fn too_early() -> String {
     "a session with enable_extra_guardrails and this name began less than 300 s ago".to_owned()
 }
@@ -47,7 +48,7 @@ fn user(uid: i32) -> Peer {
 }
 
 impl GuardedNames {
-    /// Whether a guarded session of this name and this user may begin now.
+    /// Checks that a guarded session of this name and this user may begin now.
     pub(crate) fn check(
         &mut self,
         name: &[u8],
@@ -79,7 +80,7 @@ impl GuardedNames {
         ))
     }
 
-    /// A guarded session of this name begins.
+    /// Remembers that a guarded session of this name begins.
     pub(crate) fn add(&mut self, name: Vec<u8>, uid: i32, is_trusted: bool, now: &Now) {
         self.forget_old(now);
         if self.starts.insert(name.clone(), now.boottime_ns).is_some() {
@@ -96,7 +97,7 @@ impl GuardedNames {
         self.in_order.push_back((now.boottime_ns, name, charged));
     }
 
-    /// The users of the names that are remembered, but root and the service's own.
+    /// Iterates over the users of the names, except root and the service's own user.
     pub(crate) fn holders(&self) -> impl Iterator<Item = i32> {
         self.in_order.iter().filter_map(|(_, _, charged)| match charged {
             Charged::User(uid) => Some(*uid),
@@ -104,7 +105,7 @@ impl GuardedNames {
         })
     }
 
-    /// Each name pays for the step that forgets it.
+    /// Forgets old names. Each name pays for the step that forgets it.
     fn forget_old(&mut self, now: &Now) {
         let is_old = |start_ns: &u64| now.boottime_ns.saturating_sub(*start_ns) > INTERVAL_NS;
         while self.in_order.front().is_some_and(|(start_ns, ..)| is_old(start_ns)) {

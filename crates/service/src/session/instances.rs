@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::client_text::Name;
 use crate::ids::{BufferId, InstanceId, ProducerId};
 
-/// Where a data source instance is in its life.
+/// State of a data source instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InstanceState {
     Configured,
@@ -16,25 +16,24 @@ pub(crate) enum InstanceState {
     Stopped,
 }
 
-/// A data source of a producer, at work for a session.
+/// A data source of a producer that records for a session.
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) id: InstanceId,
     pub(crate) producer: ProducerId,
     pub(crate) name: Name,
-    /// Where its data go.
+    /// The buffer that it writes to.
     pub(crate) buffer: BufferId,
     pub(crate) state: InstanceState,
     pub(crate) notifies_start: bool,
     pub(crate) notifies_stop: bool,
     pub(crate) clears_incremental_state: bool,
     pub(crate) no_flush: bool,
-    /// The encoded DataSourceConfig, with the service's fields; the same for all instances of an
-    /// entry.
+    /// The encoded DataSourceConfig with the service's fields. All instances of an entry share it.
     pub(crate) config: Arc<[u8]>,
 }
 
-/// Instances in the order in which they were set up, and how many of them are in which state.
+/// Instances in the order of their set-up, and counters of their states.
 #[derive(Debug, Default)]
 pub(crate) struct Instances {
     by_id: BTreeMap<InstanceId, Instance>,
@@ -74,8 +73,8 @@ impl Instances {
         Some(removed)
     }
 
-    /// Changes the state of an instance; false if there is no such instance, or it is in that
-    /// state.
+    /// Changes the state of an instance. Returns false if there is no such instance or if it has
+    /// that state already.
     pub(crate) fn set_state(&mut self, id: InstanceId, state: InstanceState) -> bool {
         let Some(instance) = self.by_id.get_mut(&id).filter(|instance| instance.state != state) else { return false };
         let before = core::mem::replace(&mut instance.state, state);

@@ -16,30 +16,31 @@ use crate::ids::{BufferId, ProducerId, SessionId};
 use crate::name_pattern::NamePattern;
 use crate::producer::Producer;
 
-/// Instances that one producer may have in a session, whatever others have.
+/// Instances that a producer may always have in a session.
 const INSTANCES_PER_PRODUCER: u64 = 16;
 
 /// Instances that all producers together may have in a session beyond that, so that registrations
-/// cannot multiply a config without end. A user gets at most half of what is left, and a producer
-/// at most half of what is left for its user. What is refused is named in the log and in the trace,
-/// and counted in its statistics.
+/// cannot multiply a config without end.
+///
+/// A user gets at most half of what is left, and a producer at most half of what is left for its
+/// user. The log and the trace name the refused data sources, and the statistics count them.
 const INSTANCES_OF_ALL: u64 = 16_384;
 
 pub(crate) const INSTANCES: Bounds = Bounds { each: INSTANCES_PER_PRODUCER, pool: INSTANCES_OF_ALL };
 
-/// What a `machine_name_filter` calls the machine of the service, whatever its name.
+/// The name of the service's machine in a `machine_name_filter`, whatever its real name.
 const HOST: &[u8] = b"host";
 
-/// What a session knows of a producer that it asked, or might have asked, for data.
+/// A producer that a session has asked for data, or could have asked.
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// Instances that it has now.
+    /// Number of its instances.
     pub(crate) instances: u64,
-    /// Entries of the config for which was found out whether they want this producer.
+    /// Entries of the config whose filters were applied to this producer.
     is_known: Entries,
-    /// Those that do.
+    /// Entries that want this producer.
     is_wanted: Entries,
-    /// The log has a line that says that it gets no more instances.
+    /// The log says that it gets no more instances.
     pub(crate) is_refused: bool,
 }
 
@@ -48,13 +49,13 @@ impl Member {
         Self { instances: 0, is_known: Entries::new(entries), is_wanted: Entries::new(entries), is_refused: false }
     }
 
-    /// The filters of the config changed.
+    /// Forgets the results of the filters, because they have changed.
     pub(crate) fn forget_filters(&mut self) {
         self.is_known.clear();
     }
 }
 
-/// Some of the entries of a config, a bit for each.
+/// A set of entries of a config, with a bit for each.
 #[derive(Clone, Debug)]
 pub(crate) struct Entries(Box<[u64]>);
 
@@ -77,7 +78,7 @@ impl Entries {
         self.0.fill(0);
     }
 
-    /// Those that are in the other set too, or are not.
+    /// Returns the entries that are in the other set, or those that are not.
     fn filtered(&self, other: &Self, wanted: bool) -> Vec<usize> {
         let mut found = Vec::new();
         for (at, (&mine, &theirs)) in self.0.iter().zip(&other.0).enumerate() {
@@ -90,13 +91,13 @@ impl Entries {
         found
     }
 
-    /// The entries of a config by the name of their data source.
+    /// Returns the entries of a config by the names of their data sources.
     pub(crate) fn by_name(config: &TraceConfig) -> BTreeMap<Name, Self> {
         let mut by_name: BTreeMap<Name, Self> = BTreeMap::new();
         let sources = &config.data_sources;
         for (entry, source) in sources.iter().enumerate() {
             let Some(name) = source.config.as_ref().and_then(|config| config.name.as_deref()) else { continue };
-            // No data source has a longer one.
+            // No data source has a longer name.
             if name.is_empty() || name.len() > MAX_NAME_BYTES {
                 continue;
             }
@@ -143,7 +144,7 @@ impl ConfigEntries {
 }
 
 impl Session {
-    /// Whether an entry's filters let a producer pass; found out once for each of both.
+    /// Tells whether an entry's filters accept a producer. Applies them once for each pair.
     pub(crate) fn wants(
         &mut self,
         entry: usize,
@@ -166,7 +167,7 @@ impl Session {
         member.is_wanted.contains(entry)
     }
 
-    /// The entries of a data source that let a producer pass.
+    /// Returns the entries of a data source that accept a producer.
     pub(crate) fn wanted_entries(
         &mut self,
         name: &[u8],
@@ -185,14 +186,14 @@ impl Session {
         wanted.unwrap_or_default()
     }
 
-    /// The buffer that an entry's data go to.
+    /// Returns the buffer that an entry's data go to.
     pub(crate) fn target_of(&self, entry: usize) -> Option<BufferId> {
         let source = self.config.data_sources.get(entry)?;
         let index = config_check::target_buffer(&self.config, source.config.as_ref()?)?;
         self.buffers.get(index).copied()
     }
 
-    /// The config of an entry's instances, made once.
+    /// Returns the config of an entry's instances, which is made once.
     pub(crate) fn config_of(&mut self, entry: usize, buffer: BufferId, cx: &mut Context<'_>) -> Arc<[u8]> {
         if let Some(made) = self.entries.instance_configs.get(&entry) {
             return Arc::clone(made);
@@ -205,7 +206,8 @@ impl Session {
     }
 }
 
-/// The config of an instance: the entry's, byte for byte, with the fields that the service sets.
+/// Makes the config of an instance: the entry's, byte for byte, with the fields that the service
+/// sets.
 fn instance_config(session: &Session, entry_config: &[u8], buffer: BufferId) -> Vec<u8> {
     let overwritten = [2, 3, 4, 6, 7, 8, 122];
     let prefers_suspend_clock = session.config.prefer_suspend_clock_for_duration;
@@ -237,7 +239,7 @@ fn instance_config(session: &Session, entry_config: &[u8], buffer: BufferId) -> 
     out
 }
 
-/// Whether an entry wants producers of this one's machine.
+/// Tells whether an entry wants producers of this producer's machine.
 fn is_on_wanted_machine(
     source: &esatto_schema::trace_config::DataSource,
     all_machines: bool,
@@ -253,12 +255,12 @@ fn is_on_wanted_machine(
     let name = &producer.machine_name;
     match is_host {
         true => names(HOST) || names(host.machine_name().as_bytes()),
-        // A guest may call itself what it likes, but it does not become the host by that.
+        // A guest may claim any name, but the name `host` does not make it the host.
         false => name != HOST && names(name),
     }
 }
 
-/// Whether an entry wants producers of this one's name.
+/// Tells whether an entry wants producers of this producer's name.
 fn passes_name_filters(
     source: &esatto_schema::trace_config::DataSource,
     (session, patterns): (SessionId, &[NamePattern]),
@@ -271,7 +273,7 @@ fn passes_name_filters(
     is_unfiltered || is_named() || patterns.iter().any(|pattern| pattern.matches(session, &producer.name, cx))
 }
 
-/// The raw config of each `data_sources` entry of an encoded TraceConfig, in order.
+/// Returns the raw config of each `data_sources` entry of an encoded TraceConfig, in order.
 pub(crate) fn raw_source_configs(config: esatto_schema::TraceConfigReader<'_>) -> Vec<Vec<u8>> {
     config
         .data_sources()

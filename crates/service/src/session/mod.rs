@@ -214,7 +214,7 @@ impl Session {
         or_default(builtin.and_then(|b| b.snapshot_interval_ms), DEFAULT_SNAPSHOT_INTERVAL_MS)
     }
 
-    /// Whether one of the `disable_*` switches (or another bool) of `builtin_data_sources` is set.
+    /// Reads one of the `disable_*` switches, or another bool, of `builtin_data_sources`.
     pub(crate) fn builtin(
         &self,
         switch: impl Fn(&esatto_schema::trace_config::BuiltinDataSource) -> Option<bool>,
@@ -230,14 +230,14 @@ impl Session {
         self.config.unique_session_name.as_deref().unwrap_or_default()
     }
 
-    /// Nothing more is recorded, and the file, if there is one, is complete.
+    /// Tells whether the session records nothing more and its file, if it has one, is complete.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state(), State::Disabled | State::Cloned)
             && self.opening().is_none()
             && self.file.open().is_none()
     }
 
-    /// Keeps the name of a data source that was refused for the next read, if there is room.
+    /// Keeps the name of a refused data source for the next read, if there is room.
     pub(crate) fn record_refusal(&mut self, producer: &Name, data_source: &Name, now: &Now) {
         self.news.lost.instances += 1;
         self.news.add_refusal(producer, data_source, now);
@@ -251,7 +251,7 @@ impl Session {
         self.news.add_event(event, now);
     }
 
-    /// Keeps a snapshot of the clocks if there is something to learn from it.
+    /// Keeps a snapshot of the clocks if one of them has drifted.
     pub(crate) fn snapshot(&mut self, now: &Now) {
         if self.takes_snapshots() {
             self.news.add_snapshot(now);

@@ -6,21 +6,21 @@ use crate::api::Now;
 use crate::client_text::Name;
 use crate::machines::Told;
 
-/// Clock snapshots kept between reads.
+/// Clock snapshots that a session keeps between two reads.
 const MAX_SNAPSHOTS: usize = 16;
 
-/// `flush_started`, `all_data_sources_flushed` and `last_flush_slow_data_sources` events kept
-/// between reads, each.
+/// `flush_started`, `all_data_sources_flushed` and `last_flush_slow_data_sources` events that a
+/// session keeps between two reads, each.
 const MAX_FLUSH_EVENTS: usize = 64;
 
-/// How far a clock must have drifted from BOOTTIME since the last snapshot for a new one to be
-/// kept.
+/// Drift of a clock from BOOTTIME since the last snapshot, from which on the session keeps a new
+/// one.
 const SNAPSHOT_DRIFT_NS: u64 = 10_000_000;
 
-/// Refused data sources named between reads; those beyond are only counted.
+/// Refused data sources that a session names between two reads. It only counts the others.
 const MAX_REFUSED_NAMES: usize = 32;
 
-/// Something in the life of the session that its trace tells.
+/// An event of the session that its trace tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     AllDataSourcesStarted,
@@ -35,31 +35,31 @@ pub(crate) enum Event {
     SlowStartingDataSources(Vec<(Name, Name)>),
     /// Producer and data source names.
     LastFlushSlowDataSources(Vec<(Name, Name)>),
-    /// Producer and data source names, those of the first few.
+    /// Producer and data source names of the first few.
     RefusedDataSources(Vec<(Name, Name)>),
 }
 
-/// What the service itself has to say in the next read.
+/// The events and snapshots that the next read tells.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct News {
     /// The snapshot taken at the start, until it is read.
     pub(crate) initial_snapshot: Option<Now>,
-    /// Later ones, oldest first.
+    /// Later snapshots, oldest first.
     pub(crate) snapshots: VecDeque<Now>,
     pub(crate) sync_marker: bool,
     pub(crate) stats: bool,
-    /// Config, uuid, … have been emitted.
+    /// Config, uuid and the other packets of the first read are done.
     pub(crate) first_read_done: bool,
-    /// When and what.
+    /// BOOTTIME and the event.
     pub(crate) events: Vec<(u64, Event)>,
-    /// When, and the encoded ConcurrentSessionEvent.
+    /// BOOTTIME and the encoded ConcurrentSessionEvent.
     pub(crate) concurrent: Vec<(u64, Name)>,
-    /// What was said of other machines.
+    /// The machines that the trace has told.
     pub(crate) told: Told,
     pub(crate) lost: Lost,
 }
 
-/// Counters of what the trace does not tell.
+/// Counters of events that the trace does not tell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lost {
     /// Instances that were refused, because their producers had their share.
@@ -115,7 +115,7 @@ impl News {
     }
 }
 
-/// Whether some clock advanced differently from BOOTTIME.
+/// Tells whether some clock advanced differently from BOOTTIME.
 fn has_drifted(last: &Now, now: &Now) -> bool {
     let boot = now.boottime_ns.wrapping_sub(last.boottime_ns) as i64;
     let clocks = |at: &Now| {

@@ -3,12 +3,12 @@
 use crate::api::CallId;
 use crate::priority_boost::ChangeId;
 
-/// What a session still lacks, and what its consumer asked for in the meantime.
+/// The resources that a session waits for, and the calls that came meanwhile.
 #[derive(Debug, Default)]
 pub(crate) struct PendingResources {
-    /// The change of priority it waits for.
+    /// The change of priority that it waits for.
     pub(crate) priority: Option<ChangeId>,
-    /// Where its file is to be created.
+    /// The path of the file that the owner has to create.
     pub(crate) path: Option<Vec<u8>>,
     /// The file came with the call.
     pub(crate) is_adopted: bool,

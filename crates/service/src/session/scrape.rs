@@ -2,23 +2,23 @@
 
 use crate::ids::ProducerId;
 
-/// What waits for the copies of a session's uncommitted chunks.
+/// Scrapes of a session, and the steps that wait for them.
 #[derive(Debug, Default)]
 pub(crate) struct Scrapes {
     /// The scrape that is under way.
     pub(crate) now: Option<Scrape>,
-    /// What came while it was: it wants copies that are newer.
+    /// Steps that came during that scrape. They need newer copies.
     pub(crate) next: Waiting,
 }
 
 #[derive(Debug)]
 pub(crate) struct Scrape {
-    /// Members with smaller ids are done.
+    /// The next member. Members with smaller ids are done.
     pub(crate) from: ProducerId,
     pub(crate) waiting: Waiting,
 }
 
-/// What is done when the copies are there.
+/// Steps that follow when the copies are complete.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     /// Flushes, and whether all producers answered.
@@ -34,7 +34,7 @@ impl Waiting {
 }
 
 impl Scrapes {
-    /// Begins the next scrape; not while there is one, or if nothing waits for one.
+    /// Begins the next scrape. Returns false if one is under way, or if no step waits for one.
     pub(crate) fn begin(&mut self) -> bool {
         let begins = self.now.is_none() && !self.next.is_empty();
         if begins {
@@ -43,7 +43,7 @@ impl Scrapes {
         begins
     }
 
-    /// Whether the session ends as soon as the copies are there.
+    /// Tells whether the session ends when the copies are complete.
     pub(crate) fn are_last(&self) -> bool {
         self.next.stop || self.now.as_ref().is_some_and(|scrape| scrape.waiting.stop)
     }

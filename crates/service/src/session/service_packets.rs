@@ -1,4 +1,4 @@
-//! The packets that the service itself puts into a trace (`docs/spec/service.md §16`).
+//! Packets that the service itself writes into a trace (`docs/spec/service.md §16`).
 
 use esatto_protozero::{HeapBuffer, Owned};
 use esatto_schema::{
@@ -19,15 +19,15 @@ use crate::session::triggers::Received;
 /// The sequence of the service's own packets.
 const SERVICE_SEQUENCE_ID: u32 = 1;
 
-/// Lets a reader find packet boundaries in a damaged file.
+/// Marker that lets a reader find packet boundaries in a damaged file.
 const SYNC_MARKER: [u8; 16] =
     [0x82, 0x47, 0x7a, 0x76, 0xb2, 0x8d, 0x42, 0xba, 0x81, 0xdc, 0x33, 0x32, 0x6d, 0x57, 0xa0, 0x79];
 
-/// Makes packets of the service and puts them into a sink.
+/// Writer of the service's packets into a sink.
 struct Emitter<'a> {
     uid: i32,
     pass: &'a mut dyn OwnPackets,
-    /// The sink takes no more.
+    /// The sink accepts no more packets.
     is_refused: bool,
 }
 
@@ -70,7 +70,7 @@ fn packet(uid: i32, sequence_id: Option<u32>, write: &mut dyn FnMut(&mut TracePa
     buffer.to_vec()
 }
 
-/// Sorts what mostly is in order already; by little code.
+/// Sorts events that mostly are in order, with little code.
 fn sort_by_time<T>(events: &mut [(u64, T)]) {
     for end in 1..events.len() {
         let mut at = end;
@@ -144,7 +144,7 @@ impl Session {
         if !has_stats {
             return;
         }
-        // The packet above counts, too.
+        // The statistics include the packet above.
         let filter_stats = emitter.pass.filter_stats().map(Box::new);
         let stats = self.encode_stats(filter_stats, MAX_STATS_PACKET_BYTES, &from.totals, from.buffers, from.work);
         emitter.put_unfiltered(35, &stats);
@@ -170,7 +170,7 @@ fn put_clocks(out: &mut ClockSnapshotWriter<'_>, clocks: impl IntoIterator<Item 
     }
 }
 
-/// How the clocks of other machines relate to ours, once per machine.
+/// Puts the clock readings of other machines, once per machine.
 fn put_remote_clocks(session: &mut Session, machines: &Machines, emitter: &mut Emitter<'_>) {
     for (id, machine) in machines.clocks_for(&mut session.news.told) {
         emitter.put_without_sequence(|packet| {
@@ -201,7 +201,7 @@ fn put_trigger(mut out: esatto_schema::TriggerWriter<'_>, trigger: &Received) {
     out.trusted_producer_uid(trigger.producer_uid).stop_delay_ms(trigger.stop_delay_ms);
 }
 
-/// Which producer each packet sequence belongs to, as far as the buffers know it.
+/// Puts the producer of each packet sequence that the buffers know.
 fn put_provenance(session: &mut Session, buffers: &Buffers, emitter: &mut Emitter<'_>, now: &Now) {
     emitter.put(|packet| {
         packet.timestamp(now.boottime_ns);

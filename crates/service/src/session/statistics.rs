@@ -13,8 +13,8 @@ use crate::buffer::{CentralBuffer, HISTOGRAM_LIMITS};
 use crate::context::WORK_BYTES;
 use crate::encode::{put, put_message};
 
-/// Bytes of statistics in a trace; the histograms of writers that do not fit are left out, and
-/// counted.
+/// Bytes of statistics in a trace. The service leaves out and counts the histograms of writers that
+/// do not fit.
 pub(crate) const MAX_STATS_PACKET_BYTES: usize = 1 << 20;
 
 /// Numbers of the whole service that the statistics of a session tell.
@@ -28,7 +28,7 @@ pub(crate) struct Totals {
 }
 
 impl Session {
-    /// The encoded statistics of a session: the histograms of as many writers as fit.
+    /// Encodes the statistics of a session, with the histograms of as many writers as fit.
     pub(crate) fn encode_stats(
         &mut self,
         filter_stats: Option<Box<FilterStats>>,
@@ -78,7 +78,7 @@ impl Session {
         }
         let mut out = stats.encode();
         let sequence_ids = &mut session.reading.sequence_ids;
-        // Room for what is left out.
+        // Room for the number of writers that are left out.
         let max_bytes = max_bytes - 16;
         while let Some((index, writer)) = next.take() {
             *work += 1;

@@ -4,34 +4,34 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::client_text::Name;
 
-/// Activations of one trigger whose time is remembered exactly for `max_per_24_h`. Of later ones
-/// those of about ten minutes are remembered together.
+/// Activations of a trigger whose times are remembered exactly for `max_per_24_h`. Later ones are
+/// remembered together, about ten minutes at a time.
 const MAX_EXACT_ACTIVATIONS: usize = 128;
 
-/// Triggers whose activations are counted. While there are so many, others are not limited by
-/// `max_per_24_h`, which the log says.
+/// Triggers whose activations are counted. At this number `max_per_24_h` does not limit further
+/// triggers, and the log says so.
 pub(crate) const MAX_NAMES: usize = 4096;
 
 const DAY_NS: u64 = 24 * 3600 * 1_000_000_000;
 
-/// Activations so close together are remembered as one, when there are many.
+/// Activations this close together are remembered as one, if there are many.
 const MERGED_NS: u64 = DAY_NS / MAX_EXACT_ACTIVATIONS as u64;
 
-/// Time between two looks through all names for those that are old.
+/// Time between two searches for names without recent activations.
 const SWEEP_NS: u64 = 60 * 1_000_000_000;
 
-/// When each trigger was activated in the last 24 hours. Only names that a config has come in.
+/// Activations of each trigger in the last 24 hours. It holds only names that occurred in a config.
 #[derive(Debug, Default)]
 pub(crate) struct TriggerHistory {
     by_name: BTreeMap<Name, Activations>,
-    /// When all names may be looked through again.
+    /// BOOTTIME from which on the next search through all names may run.
     next_sweep_ns: u64,
 }
 
 /// Activations of one trigger.
 #[derive(Debug, Default)]
 struct Activations {
-    /// When, and how many since then; oldest first.
+    /// BOOTTIME and number of activations since then, oldest first.
     times: VecDeque<(u64, usize)>,
     count: usize,
 }
@@ -66,7 +66,7 @@ impl TriggerHistory {
         activations.count
     }
 
-    /// Counts an activation; false if there are too many names.
+    /// Counts an activation. Returns false if there are too many names.
     pub(crate) fn add(&mut self, name: &Name, now_ns: u64) -> bool {
         if let Some(activations) = self.by_name.get_mut(name) {
             activations.add(now_ns);

@@ -1,7 +1,4 @@
-//! Sessions that start or stop when a producer says so (`docs/spec/service.md §11`).
-//!
-//! A trigger for a snapshot (CLONE_SNAPSHOT) does nothing by itself: the consumer is told of it,
-//! and makes the clone.
+//! Triggers of a config, and the sessions that wait for them (`docs/spec/service.md §11`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +12,7 @@ use crate::name_pattern::{NamePattern, Quota};
 use crate::session::Session;
 use crate::session::state::State;
 
-/// The effective mode of a config, if that is not UNSPECIFIED.
+/// Returns the effective mode of a config, if it is not UNSPECIFIED.
 pub(crate) fn mode_of(config: &TraceConfig) -> Option<TriggerMode> {
     let triggers = config.trigger_config.as_ref()?;
     if triggers.use_clone_snapshot_if_available == Some(true) {
@@ -24,7 +21,7 @@ pub(crate) fn mode_of(config: &TraceConfig) -> Option<TriggerMode> {
     triggers.trigger_mode.filter(|&mode| mode != TriggerMode::UNSPECIFIED)
 }
 
-/// Checks mode and timeout of `trigger_config`, `max_ms` being the longest timeout.
+/// Checks mode and time-out of `trigger_config`. `max_ms` is the longest time-out.
 ///
 /// # Errors
 ///
@@ -36,7 +33,7 @@ pub(crate) fn check_mode(config: &TraceConfig, max_ms: u32) -> Result<(), String
         return Err(format!("trigger_timeout_ms is {timeout_ms}, it must be between 1 and {max_ms}"));
     }
     let mode = triggers.trigger_mode.unwrap_or_default();
-    // 3 is reserved.
+    // Mode 3 is reserved.
     if ![0, 1, 2, 4].contains(&mode.0) {
         return Err(format!("trigger_config.trigger_mode is {}, which no version knows", mode.0));
     }
@@ -49,7 +46,7 @@ pub(crate) fn check_mode(config: &TraceConfig, max_ms: u32) -> Result<(), String
     Ok(())
 }
 
-/// Checks what `trigger_config` says besides.
+/// Checks the other fields of `trigger_config`.
 ///
 /// # Errors
 ///
@@ -88,24 +85,25 @@ pub(crate) fn compile_patterns(config: &TraceConfig, quota: &Quota) -> Result<Ve
 /// The triggers of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Triggers {
-    /// The compiled `producer_name_regex` of each.
+    /// The compiled `producer_name_regex` of each trigger.
     pub(crate) patterns: Vec<Option<NamePattern>>,
-    /// One was accepted.
+    /// A trigger was accepted.
     pub(crate) is_hit: bool,
-    /// Accepted, and not read yet.
+    /// Accepted triggers that no read has told yet.
     pub(crate) received: Vec<Received>,
-    /// Clone triggers that were accepted and whose delay is not over, by the number of their timer.
+    /// Accepted clone triggers whose delay is not over, by the number of their timer.
     pub(crate) delayed: BTreeMap<u64, Received>,
     pub(crate) last_delayed: u64,
 }
 
 impl Triggers {
-    /// Of which none was hit yet.
+    /// Creates triggers that have not been activated.
     pub(crate) fn new(patterns: Vec<Option<NamePattern>>) -> Self {
         Self { patterns, ..Self::default() }
     }
 
-    /// Those of a clone: what its source has received is told by the clone, and by nobody else.
+    /// Creates the triggers of a clone. The clone tells the triggers that its source has received,
+    /// and the source does not.
     pub(crate) fn of_clone(source: &mut Self) -> Self {
         Self { is_hit: true, received: core::mem::take(&mut source.received), ..Self::default() }
     }
@@ -121,7 +119,7 @@ pub(crate) struct Received {
     pub(crate) stop_delay_ms: u64,
 }
 
-/// Which sessions wait for which triggers.
+/// Sessions by the names of the triggers that they wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners(BTreeMap<Name, BTreeMap<SessionId, usize>>);
 
@@ -145,14 +143,14 @@ impl Listeners {
         }
     }
 
-    /// The name as it is kept, and the sessions with the number of their trigger.
+    /// Returns the shared name, and the sessions with the index of their trigger.
     pub(crate) fn of(&self, name: &[u8]) -> Option<(Name, Vec<(SessionId, usize)>)> {
         let (name, sessions) = self.0.get_key_value(name)?;
         Some((Name::clone(name), sessions.iter().map(|(&session, &index)| (session, index)).collect()))
     }
 }
 
-/// The names of the triggers of a session that is no clone.
+/// Iterates over the names of a session's triggers. A clone has none.
 fn names_of(session: &Session) -> impl Iterator<Item = &[u8]> {
     let triggers = session.config.trigger_config.as_ref().filter(|_| session.clone_facts().is_none());
     let triggers = triggers.map_or(&[][..], |config| &config.triggers);
@@ -160,8 +158,8 @@ fn names_of(session: &Session) -> impl Iterator<Item = &[u8]> {
 }
 
 impl Session {
-    /// Nothing is to be seen of it: not until a trigger hits, and only in clones if triggers make
-    /// clones.
+    /// Tells whether the session cannot be read: not until a trigger is accepted, and never if its
+    /// triggers make clones.
     pub(crate) fn is_hidden(&self) -> bool {
         let has_triggers = || self.config.trigger_config.as_ref().is_some_and(|config| !config.triggers.is_empty());
         let is_for_clones = || mode_of(&self.config) == Some(TriggerMode::CLONE_SNAPSHOT);
@@ -171,7 +169,7 @@ impl Session {
     pub(crate) fn set_duration(&mut self, duration_ms: u32) {
         self.config.duration_ms = Some(duration_ms);
         self.config_bytes = self.config.encode();
-        // Instances to come are told.
+        // New instances get the new duration.
         self.entries.instance_configs.clear();
     }
 }

@@ -1,5 +1,4 @@
-//! What inputs cost in hostile orders of everything. Costs are work that the service counts, never
-//! time.
+//! Costs of inputs in hostile orders. Costs are work that the service counts, never time.
 
 use esatto_protozero::{Fields, Owned};
 use esatto_schema::trace_config::trigger_config::{Trigger, TriggerMode};
@@ -91,7 +90,7 @@ pub(crate) fn producer_of(world: &mut World, uid: i32, machine_id: u32, name: &s
 }
 
 #[test]
-fn registrations_cost_what_they_are_long_in_any_order() {
+fn the_work_of_registrations_follows_their_length_in_any_order() {
     let mut world = World::new();
     let mut bill = Bill::default();
     let sessions = all_sessions(&mut world, &["wanted"]);
@@ -127,7 +126,7 @@ fn registrations_cost_what_they_are_long_in_any_order() {
 }
 
 #[test]
-fn stops_and_their_acknowledgements_cost_what_they_are_long_in_any_order() {
+fn the_work_of_stops_follows_their_number_in_any_order() {
     let mut world = World::new();
     let sessions = all_sessions(&mut world, &["wanted"]);
     let producers: Vec<FakeProducer> = (0..12).map(|_| world.producer("p")).collect();
@@ -169,7 +168,7 @@ fn stops_and_their_acknowledgements_cost_what_they_are_long_in_any_order() {
 }
 
 #[test]
-fn acknowledged_flushes_are_looked_at_once() {
+fn acknowledged_flushes_are_visited_once() {
     let mut world = World::new();
     let sessions = all_sessions(&mut world, &["ds"]);
     let silent = world.producer("silent");
@@ -218,7 +217,7 @@ fn many_expressions_for_many_names_cost_little() {
     assert_eq!(world.ended(call), None);
     assert!(work < (1 << 19), "{work} units of work");
     assert!(world.warnings.len() < 10, "{} lines in the log", world.warnings.len());
-    // What one session makes hard is no harder for others.
+    // One session's hard expressions do not slow down others.
     world.enable(honest, &with_patterns(vec!["(?!b)a+"]));
     let late = world.producer(&"a".repeat(99));
     let before = world.service.work();
@@ -267,7 +266,7 @@ fn flushes_that_end_together_scrape_once() {
 }
 
 #[test]
-fn clones_cost_what_they_copy() {
+fn the_work_of_a_clone_follows_the_copied_bytes() {
     let (mut world, producer, consumer) = scraped(100);
     let request = FlushRequest::default().encode();
     world.consumer_call(consumer, consumer_port::Method::Flush, &request);
@@ -282,7 +281,7 @@ fn clones_cost_what_they_copy() {
 }
 
 #[test]
-fn writers_cost_what_they_are_long_in_any_order() {
+fn the_work_of_writers_follows_their_number_in_any_order() {
     let mut world = World::new();
     let consumer = world.consumer();
     world.enable(consumer, &config(&["ds"]));
@@ -315,7 +314,7 @@ fn writers_cost_what_they_are_long_in_any_order() {
 }
 
 #[test]
-fn commits_cost_what_they_are_long() {
+fn the_work_of_a_commit_follows_its_length() {
     let mut world = World::new();
     let consumer = world.consumer();
     world.enable(consumer, &config(&["ds"]));
@@ -356,7 +355,7 @@ pub(crate) fn with_triggers(mode: TriggerMode, triggers: Vec<Trigger>) -> TraceC
 }
 
 #[test]
-fn triggers_cost_what_they_are_long_and_those_that_are_lost_are_counted() {
+fn the_work_of_triggers_follows_their_length_and_losses_are_counted() {
     let mut world = World::new();
     let mut consumers = Vec::new();
     for number in 0..15 {
@@ -387,7 +386,7 @@ pub(crate) fn trace_stats(world: &mut World, consumer: ClientId) -> Vec<u8> {
 }
 
 #[test]
-fn configs_cost_what_they_are_long() {
+fn the_work_of_a_config_follows_its_length() {
     let mut world = World::new();
     let semaphores = |from: u64| -> Vec<SessionSemaphore> {
         let semaphore = |number| SessionSemaphore {

@@ -115,7 +115,7 @@ fn replay(name: &str) -> Vec<Vec<u8>> {
     let start_ms = world.now.monotonic_ns / 1_000_000;
 
     for (index, line) in lines.iter().enumerate() {
-        // What the service scrapes is what the client commits next.
+        // The service scrapes the chunks that the client commits next.
         let next_snapshot = lines[index..].iter().find(|line| line.method == "CommitData" && !line.snapshot.is_empty());
         if let (Some(replayed), Some(next)) = (&replayed, next_snapshot) {
             if session.is_some() {
@@ -359,7 +359,7 @@ fn a_session_of_traced_probes_is_recorded() {
     assert!(!marks.is_empty() && marks.iter().all(|&(ours, _)| ours == 0));
 }
 
-/// What a trace tells of machines, in order: which, what, and how much of it.
+/// Returns the packets about machines in order: machine, kind and number of entries.
 fn remote_packets(packets: &[Vec<u8>]) -> Vec<(Option<u32>, &'static str, usize)> {
     let told = packets.iter().filter_map(|packet| {
         let packet = TracePacketReader::parse(packet).unwrap();
@@ -376,7 +376,7 @@ fn remote_packets(packets: &[Vec<u8>]) -> Vec<(Option<u32>, &'static str, usize)
 }
 
 #[test]
-fn a_relayed_recording_tells_the_same_of_the_other_machine() {
+fn a_relayed_recording_has_the_same_facts_about_the_other_machine() {
     let theirs = remote_packets(&recorded("relay"));
     let machine = Some(1_011_363_979);
     assert!(theirs.contains(&(machine, "clocks", 2)) && theirs.contains(&(machine, "system info", 2)));

@@ -222,7 +222,7 @@ impl Storm {
 }
 
 #[test]
-fn nothing_is_left_of_them() {
+fn disconnected_clients_leave_nothing() {
     let (mut made, mut refused) = (0, 0);
     for seed in 0..60 {
         let mut storm = Storm::new(seed);

@@ -77,7 +77,7 @@ fn setting(config: &TraceConfig) -> (World, FakeProducer, ClientId, CallId, Call
 }
 
 #[test]
-fn each_hit_is_told_with_everything_known_of_it() {
+fn each_trigger_packet_has_all_known_facts() {
     for mode in [clone_snapshot(), if_available()] {
         let (mut world, producer, _, observed, end) = setting(&triggered(mode, &[("now", 0), ("later", 500)]));
         let hit_at = world.now.boottime_ns;
@@ -97,14 +97,14 @@ fn each_hit_is_told_with_everything_known_of_it() {
 }
 
 #[test]
-fn two_hits_at_once_are_two_messages() {
+fn two_clone_triggers_are_two_messages() {
     let (mut world, producer, _, observed, _) = setting(&triggered(clone_snapshot(), &[("a", 0), ("b", 0)]));
     activate(&mut world, &producer, &["a", "b", "a"]);
     assert_eq!(names(&hits(&mut world, observed)), ["a", "b", "a"]);
 }
 
 #[test]
-fn hits_are_told_to_an_observing_consumer_only() {
+fn clone_triggers_reach_observing_consumers_only() {
     let (mut world, producer, consumer, observed, _) = setting(&triggered(clone_snapshot(), &[("a", 0)]));
     let stop_observing = ObserveEventsRequest::default().encode();
     world.consumer_call(consumer, Method::ObserveEvents, &stop_observing);

@@ -40,7 +40,7 @@ fn begin(world: &mut World) -> (ClientId, CallId) {
 }
 
 #[test]
-fn a_copy_holds_the_file_and_what_was_not_written_yet() {
+fn a_copy_holds_the_file_and_the_unwritten_data() {
     let (mut world, mut producer, consumer) = streaming();
     let (cloner, call) = begin(&mut world);
     // While data sources flush, the session goes on writing.
@@ -85,7 +85,7 @@ fn without_a_descriptor_such_a_session_is_not_cloned() {
 }
 
 #[test]
-fn a_copy_that_fails_is_no_clone() {
+fn a_failed_copy_makes_no_clone() {
     let (mut world, producer, consumer) = streaming();
     world.file_error = Some("no space".to_owned());
     let (cloner, call) = begin(&mut world);
@@ -102,7 +102,7 @@ fn a_copy_that_fails_is_no_clone() {
 }
 
 #[test]
-fn a_slow_copy_does_not_hold_up_the_session() {
+fn a_slow_copy_does_not_delay_the_session() {
     let (mut world, mut producer, _) = streaming();
     world.copies_are_slow = true;
     let (cloner, call) = begin(&mut world);
@@ -149,7 +149,7 @@ fn a_session_that_ends_while_it_is_cloned_is_told() {
 }
 
 #[test]
-fn after_the_end_there_is_only_what_is_left_in_the_buffers() {
+fn after_the_end_only_the_buffered_packets_remain() {
     let (mut world, _, consumer) = streaming();
     world.consumer_call(consumer, Method::DisableTracing, &[]);
     let (cloner, call) = begin(&mut world);
@@ -206,7 +206,7 @@ fn a_clone_that_is_detached_while_it_is_copied_is_answered_and_then_freed() {
 
 // Seeds 200249, 200490 and 200826 of the simulator.
 #[test]
-fn the_end_of_a_clone_is_told_to_the_consumer_that_attached_while_it_was_copied() {
+fn a_consumer_that_attached_during_the_copy_gets_the_end_of_the_clone() {
     for error in [None, Some("no space")] {
         let (mut world, producer, _) = streaming();
         world.copies_are_slow = true;

@@ -62,7 +62,7 @@ fn texts(packets: &[Vec<u8>]) -> Vec<String> {
     packets.iter().filter_map(|packet| text_of(packet)).collect()
 }
 
-/// What the service tells of the trace's life, in order.
+/// Returns the service's events in a trace, in order.
 fn events(packets: &[Vec<u8>]) -> Vec<String> {
     let name = |packet: &Vec<u8>| {
         let event = TracePacketReader::new(packet).service_event()?;
@@ -106,7 +106,7 @@ fn states(world: &mut World, consumer: ClientId) -> Vec<(u64, String)> {
 }
 
 #[test]
-fn a_clone_holds_what_was_recorded_and_the_session_goes_on() {
+fn a_clone_holds_the_recorded_data_and_the_session_continues() {
     let uuid = TraceConfig { trace_uuid_msb: Some(77), trace_uuid_lsb: Some(88), ..config(&["ds"]) };
     let (mut world, mut producer, consumer) = recording(&uuid);
     world.commit(&mut producer, 1, 1, 0, &[&packet("a")]);
@@ -153,7 +153,7 @@ fn a_clone_is_read_once_and_freed() {
 }
 
 #[test]
-fn what_was_read_before_is_not_in_the_clone_and_its_sequences_begin_anew() {
+fn a_clone_has_no_packets_that_were_read_and_new_sequences() {
     let (mut world, mut producer, consumer) = recording(&config(&["ds"]));
     let plain = |text: &str| {
         let mut buffer = esatto_protozero::HeapBuffer::new();
@@ -245,7 +245,7 @@ fn data_sources_flush_first_in_two_groups() {
 }
 
 #[test]
-fn a_flush_that_fails_makes_a_clone_all_the_same() {
+fn a_failed_flush_still_makes_a_clone() {
     let mut world = World::new();
     let mut producer = world.producer("p");
     world.register(&producer, "lazy");
@@ -403,7 +403,7 @@ fn waiting() -> (World, FakeProducer, ClientId, ClientId, CallId) {
 }
 
 #[test]
-fn a_clone_whose_session_goes_is_answered() {
+fn a_clone_whose_session_ends_is_answered() {
     let (mut world, producer, consumer, cloner, call) = waiting();
     world.consumer_call(consumer, Method::FreeBuffers, &[]);
     assert_eq!(answer(&world, call).unwrap().error.unwrap().to_string(), "the session ended");
@@ -413,7 +413,7 @@ fn a_clone_whose_session_goes_is_answered() {
 }
 
 #[test]
-fn a_clone_whose_consumer_goes_is_forgotten() {
+fn a_clone_whose_consumer_disconnects_is_given_up() {
     let (mut world, producer, consumer, cloner, call) = waiting();
     world.feed(Input::ConsumerDisconnected(cloner));
     world.acknowledge_flush(&producer, u64::MAX);
@@ -434,7 +434,7 @@ fn a_consumer_that_has_a_session_gets_no_clone() {
 }
 
 #[test]
-fn a_second_call_takes_the_place_of_the_first() {
+fn a_second_call_replaces_the_first() {
     let (mut world, producer, consumer, cloner, first) = waiting();
     let second = ask(&mut world, cloner, &by_id(1));
     assert!(world.rejected.contains(&first));
@@ -444,7 +444,7 @@ fn a_second_call_takes_the_place_of_the_first() {
 }
 
 #[test]
-fn what_a_failed_clone_has_moved_goes_back() {
+fn a_failed_clone_gives_moved_content_back() {
     let mut world = World::new();
     let mut producer = world.producer("p");
     world.register(&producer, "ds");
@@ -465,7 +465,7 @@ fn what_a_failed_clone_has_moved_goes_back() {
 }
 
 #[test]
-fn what_a_failed_clone_has_moved_does_not_come_behind_what_is_newer() {
+fn content_of_a_failed_clone_never_follows_newer_content() {
     let moved = BufferConfig { transfer_on_clone: Some(true), ..buffer(64) };
     let mut config = TraceConfig { buffers: vec![buffer(64), moved], ..config(&["slow", "quiet"]) };
     config.data_sources[1].config.as_mut().unwrap().target_buffer = Some(1);
@@ -500,7 +500,7 @@ fn marks(world: &mut World, consumer: ClientId) -> Vec<Option<u32>> {
 }
 
 #[test]
-fn what_two_failed_clones_have_moved_is_marked_or_comes_back() {
+fn content_of_two_failed_clones_is_marked_or_given_back() {
     let moved = BufferConfig { transfer_on_clone: Some(true), ..buffer(64) };
     let mut config = TraceConfig { buffers: vec![buffer(64), moved], ..config(&["slow", "quiet"]) };
     config.data_sources[1].config.as_mut().unwrap().target_buffer = Some(1);
@@ -548,7 +548,7 @@ fn a_clone_for_a_trigger_names_it() {
 }
 
 #[test]
-fn others_see_a_clone_come_and_go() {
+fn other_sessions_see_a_clone_begin_and_end() {
     let mut world = World::new();
     let mut watching = config(&[]);
     watching.builtin_data_sources = Some(esatto_schema::trace_config::BuiltinDataSource {

@@ -1,5 +1,4 @@
-//! What is read comes as one packet per pass, if it is to be compressed (`docs/spec/service.md
-//! §22`).
+//! A read pass of a compressed session is one packet (`docs/spec/service.md §22`).
 
 use std::io::Read as _;
 
@@ -22,7 +21,7 @@ fn zstd(level: Option<i32>) -> TraceConfig {
     TraceConfig { compression, ..config(&["ds"]) }
 }
 
-/// What is in a packet that has nothing but compressed ones.
+/// Returns the content of a packet that contains only compressed ones.
 fn inflated(packet: &[u8]) -> Vec<u8> {
     let reader = TracePacketReader::new(packet);
     let mut trace = Vec::new();

@@ -199,7 +199,7 @@ fn rows() -> Vec<(&'static str, TraceConfig)> {
 }
 
 #[test]
-fn every_field_is_told_as_it_came() {
+fn every_config_field_is_echoed_unchanged() {
     for (name, config) in rows() {
         let mut world = World::new();
         let producer = world.producer("p");
@@ -303,7 +303,7 @@ fn extra_guardrails_are_told_to_data_sources() {
 }
 
 #[test]
-fn clocks_that_count_suspend_are_used_where_the_config_says_so() {
+fn clocks_that_count_suspend_are_used_if_the_config_says_so() {
     let deadlines = |config: &TraceConfig| {
         let mut world = World::new();
         let consumer = world.consumer();

@@ -69,7 +69,7 @@ fn started(world: &mut World, producer: &FakeProducer, instance: u64) {
 }
 
 #[test]
-fn a_start_while_nobody_is_attached_is_told_in_the_trace_and_to_who_attaches() {
+fn a_start_without_a_consumer_is_in_the_trace_and_reported_on_attach() {
     let mut world = World::new();
     let producer = starting(&mut world);
     let consumer = world.consumer();
@@ -88,7 +88,7 @@ fn a_start_while_nobody_is_attached_is_told_in_the_trace_and_to_who_attaches() {
 }
 
 #[test]
-fn slow_starters_are_named_whether_or_not_somebody_is_attached() {
+fn slow_starters_are_named_without_a_consumer_too() {
     let mut world = World::new();
     starting(&mut world);
     let consumer = world.consumer();
@@ -101,7 +101,7 @@ fn slow_starters_are_named_whether_or_not_somebody_is_attached() {
 }
 
 #[test]
-fn a_data_source_that_goes_is_no_start_of_a_session_that_does_not_run() {
+fn a_vanished_data_source_does_not_report_a_start() {
     let mut world = World::new();
     let producer = starting(&mut world);
     let consumer = world.consumer();
@@ -114,7 +114,7 @@ fn a_data_source_that_goes_is_no_start_of_a_session_that_does_not_run() {
 }
 
 #[test]
-fn an_observer_that_comes_late_is_told_of_the_start() {
+fn a_late_observer_gets_the_start() {
     let mut world = World::new();
     let consumer = world.consumer();
     world.enable(consumer, &config(&[]));
@@ -161,7 +161,7 @@ fn attach_replies_with_the_config_and_needs_the_right_key_and_user() {
 }
 
 #[test]
-fn whoever_waits_for_an_end_that_was_is_answered() {
+fn a_call_that_waits_for_a_past_end_is_answered() {
     let mut world = World::new();
     let consumer = world.consumer();
     let call = wait_for_end(&mut world, consumer);
@@ -231,7 +231,7 @@ fn a_detached_session_that_is_never_triggered_does_not_stay() {
 }
 
 #[test]
-fn the_start_of_a_session_is_known_after_its_first_read() {
+fn a_session_keeps_its_start_after_the_first_read() {
     let mut world = World::new();
     let consumer = world.consumer();
     let started_at = world.now.realtime_ns as i64;
@@ -243,7 +243,7 @@ fn the_start_of_a_session_is_known_after_its_first_read() {
 }
 
 #[test]
-fn triggers_are_told_without_the_config() {
+fn triggers_are_in_the_trace_without_the_config() {
     let mut world = World::new();
     let producer = world.producer("p");
     let consumer = world.consumer();

@@ -220,7 +220,7 @@ fn rows_18_and_19_exclusive_sessions() {
         let consumer = world.consumer();
         assert!(verdict(&mut world, consumer, &exclusive(refused)).contains("exclusive_prio 5"));
     }
-    // What is disabled counts until it is freed; so does a clone of it.
+    // A disabled session counts until it is freed, and so does a clone of it.
     world.consumer_call(first, Method::DisableTracing, &[]);
     assert_eq!(world.ended(first_end).as_deref(), Some(""));
     let cloner = world.consumer();
@@ -327,7 +327,7 @@ fn rows_23_and_24_the_number_of_sessions() {
 }
 
 #[test]
-fn three_users_with_all_sessions_keep_nobody_out() {
+fn three_users_cannot_keep_out_others() {
     let mut world = World::new();
     let mut enable = |uid: i32| {
         let consumer = world.consumer_of(uid);
@@ -379,7 +379,7 @@ fn memory_for_buffers_is_shared_among_users() {
     assert!(enable(&mut world, 0, 26).0.contains("25600 KiB are left for uid 0"));
     assert_eq!(enable(&mut world, 0, 25).0, "");
     assert!(enable(&mut world, 102, 1).0.contains("0 KiB are left"));
-    // What is freed can be had again, also from sessions that an exclusive one ends.
+    // A freed share can be used again, also that of sessions that an exclusive one ends.
     world.consumer_call(of_alice, Method::FreeBuffers, &[]);
     assert_eq!(enable(&mut world, 102, 10).0, "");
     let exclusive = world.consumer_of(0);

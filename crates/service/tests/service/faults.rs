@@ -7,7 +7,7 @@ use esatto_service::{ClientId, FileId, Input, TimerId};
 use crate::world::{World, config, packet};
 
 #[test]
-fn what_a_producer_committed_survives_it() {
+fn committed_data_survive_their_producer() {
     let mut world = World::new();
     let mut producer = world.producer("p");
     let mut other = world.producer("other");
@@ -23,7 +23,7 @@ fn what_a_producer_committed_survives_it() {
 }
 
 #[test]
-fn a_producer_that_comes_back_is_set_up_again() {
+fn a_producer_that_reconnects_is_set_up_again() {
     let mut world = World::new();
     let mut producer = world.producer("p");
     world.register(&producer, "ds");
@@ -39,7 +39,7 @@ fn a_producer_that_comes_back_is_set_up_again() {
 }
 
 #[test]
-fn a_session_does_not_wait_for_the_stop_of_a_producer_that_is_gone() {
+fn a_session_does_not_wait_for_the_stop_of_a_disconnected_producer() {
     let mut world = World::new();
     let producer = world.producer("p");
     let descriptor =
@@ -54,7 +54,7 @@ fn a_session_does_not_wait_for_the_stop_of_a_producer_that_is_gone() {
 }
 
 #[test]
-fn a_flush_does_not_wait_for_a_producer_that_is_gone() {
+fn a_flush_does_not_wait_for_a_disconnected_producer() {
     let mut world = World::new();
     let producer = world.producer("p");
     world.register(&producer, "ds");
@@ -68,7 +68,7 @@ fn a_flush_does_not_wait_for_a_producer_that_is_gone() {
 }
 
 #[test]
-fn a_consumer_that_vanishes_takes_its_session_along() {
+fn a_consumer_that_disconnects_ends_its_session() {
     let mut world = World::new();
     let mut producer = world.producer("p");
     world.register(&producer, "ds");
@@ -86,7 +86,7 @@ fn a_consumer_that_vanishes_takes_its_session_along() {
 }
 
 #[test]
-fn a_consumer_that_vanishes_while_its_session_stops() {
+fn a_consumer_may_disconnect_while_its_session_stops() {
     let mut world = World::new();
     let producer = world.producer("p");
     let descriptor =
@@ -101,7 +101,7 @@ fn a_consumer_that_vanishes_while_its_session_stops() {
 }
 
 #[test]
-fn a_producer_that_gets_no_memory_is_gone_at_once() {
+fn a_producer_without_memory_is_removed_at_once() {
     let mut world = World::new();
     let other = world.producer("other");
     world.register(&other, "ds");
@@ -128,7 +128,7 @@ fn a_producer_that_gets_no_memory_is_gone_at_once() {
 }
 
 #[test]
-fn inputs_for_what_does_not_exist_are_ignored() {
+fn inputs_for_unknown_objects_are_ignored() {
     let mut world = World::new();
     let nobody = ClientId(999);
     world.feed(Input::ProducerDisconnected(nobody));

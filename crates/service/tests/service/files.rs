@@ -4,10 +4,10 @@ use esatto_schema::commit_data_request::{ChunkToPatch, ChunksToMove, chunk_to_pa
 use esatto_schema::consumer_port::Method;
 use esatto_schema::trace_config::{FFlushMode, WriteFlushMode};
 use esatto_schema::{CommitDataRequest, TraceConfig, TracePacketReader, TraceReader};
-use esatto_service::{CallId, ChunkHeader, FileId, Input};
+use esatto_service::{CallId, ChunkHeader, ClientId, FileId, Input};
 
 use crate::consumers::{attach, detach, wait_for_end};
-use crate::world::{SERVICE_UID, World, buffer, chunk_payload, config, packet, text_of};
+use crate::world::{FakeProducer, SERVICE_UID, World, buffer, chunk_payload, config, packet, text_of};
 
 fn streaming(sources: &[&str]) -> TraceConfig {
     TraceConfig { write_into_file: Some(true), file_write_period_ms: Some(1000), ..config(sources) }
@@ -78,7 +78,7 @@ fn a_full_file_ends_the_session_below_its_limit() {
 }
 
 #[test]
-fn a_write_error_ends_the_session_and_is_told() {
+fn a_write_error_ends_the_session_and_is_reported() {
     let with_path = TraceConfig { output_path: Some("/tmp/x".into()), ..streaming(&[]) };
     for (config, path) in [(streaming(&[]), ""), (with_path, " /tmp/x")] {
         let mut world = World::new();
@@ -94,7 +94,7 @@ fn a_write_error_ends_the_session_and_is_told() {
 }
 
 #[test]
-fn a_write_error_of_what_a_freed_session_left_is_logged() {
+fn a_write_error_of_a_freed_session_is_logged() {
     let mut world = World::new();
     let consumer = world.consumer();
     world.enable_with(consumer, &streaming(&[]), true);
@@ -130,7 +130,7 @@ fn data_sources_are_flushed_before_rare_writes_and_periodically_otherwise() {
 }
 
 #[test]
-fn every_pass_is_synced_if_asked_for() {
+fn every_pass_is_synced_if_the_config_says_so() {
     let mut world = World::new();
     let consumer = world.consumer();
     let config = TraceConfig { fflush_post_write: Some(FFlushMode::FFLUSH_ENABLED), ..streaming(&[]) };
@@ -140,7 +140,7 @@ fn every_pass_is_synced_if_asked_for() {
 }
 
 #[test]
-fn a_consumer_that_goes_leaves_a_complete_file() {
+fn a_consumer_that_disconnects_leaves_a_complete_file() {
     let mut world = World::new();
     let mut producer = world.producer("p");
     world.register(&producer, "ds");
@@ -157,24 +157,41 @@ fn a_consumer_that_goes_leaves_a_complete_file() {
     assert_eq!(world.closed_files, [FileId(1)]);
 }
 
-/// A session with several MiB in its buffer is freed: a turn has a bound, nothing is missing in the
-/// file, and the order is the same as for a small one.
+/// Number of packets of 2 KB that [`full_streaming_session`] commits.
+const PACKETS: u32 = 4000;
+
+/// A session of uid 1000 that streams into a file and has 8 MiB in its buffer.
+struct Streaming {
+    world: World,
+    producer: FakeProducer,
+    consumer: ClientId,
+    /// The EnableTracing call.
+    end: CallId,
+}
+
+/// Begins a session that streams into a file, and commits more than a batch before its first write.
+fn full_streaming_session() -> Streaming {
+    let mut world = World::new();
+    let mut producer = world.producer("p");
+    world.register(&producer, "ds");
+    let consumer = world.consumer();
+    let config =
+        TraceConfig { buffers: vec![buffer(16 << 10)], file_write_period_ms: Some(600_000), ..streaming(&["ds"]) };
+    let end = world.enable_with(consumer, &config, true);
+    for id in 0..PACKETS {
+        world.commit(&mut producer, 1, 1, id, &[&packet(&"x".repeat(2000))]);
+    }
+    world.commands(&producer);
+    world.writes_are_slow = true;
+    Streaming { world, producer, consumer, end }
+}
+
+/// Frees a session with several MiB in its buffer: each turn is bounded, the file is complete, and
+/// the order is the same as for a small session.
 #[test]
 fn a_freed_session_completes_its_file_in_turns() {
-    const PACKETS: u32 = 4000;
     for frees in [true, false] {
-        let mut world = World::new();
-        let mut producer = world.producer("p");
-        world.register(&producer, "ds");
-        let consumer = world.consumer();
-        let config =
-            TraceConfig { buffers: vec![buffer(16 << 10)], file_write_period_ms: Some(600_000), ..streaming(&["ds"]) };
-        let end = world.enable_with(consumer, &config, true);
-        for id in 0..PACKETS {
-            world.commit(&mut producer, 1, 1, id, &[&packet(&"x".repeat(2000))]);
-        }
-        world.commands(&producer);
-        world.writes_are_slow = true;
+        let Streaming { mut world, producer, consumer, end } = full_streaming_session();
         let before = world.service.work();
         if frees {
             world.consumer_call(consumer, Method::FreeBuffers, &[]);
@@ -202,27 +219,17 @@ fn a_freed_session_completes_its_file_in_turns() {
     }
 }
 
-/// A world with one session of uid 1000 that was freed with 8 MiB in its buffer, and whose file
-/// takes nothing; its EnableTracing call.
+/// Frees a session of uid 1000 with 8 MiB in its buffer, whose file accepts nothing. Returns its
+/// EnableTracing call.
 fn stalled_drain() -> (World, CallId) {
-    let mut world = World::new();
-    let mut producer = world.producer("p");
-    world.register(&producer, "ds");
-    let consumer = world.consumer();
-    let config =
-        TraceConfig { buffers: vec![buffer(16 << 10)], file_write_period_ms: Some(600_000), ..streaming(&["ds"]) };
-    let end = world.enable_with(consumer, &config, true);
-    for id in 0..4000 {
-        world.commit(&mut producer, 1, 1, id, &[&packet(&"x".repeat(2000))]);
-    }
-    world.writes_are_slow = true;
+    let Streaming { mut world, consumer, end, .. } = full_streaming_session();
     world.consumer_call(consumer, Method::FreeBuffers, &[]);
     assert!(world.service.is_draining());
     (world, end)
 }
 
 #[test]
-fn a_freed_session_whose_file_takes_nothing_is_given_up() {
+fn a_freed_session_whose_file_accepts_nothing_is_given_up() {
     let (mut world, end) = stalled_drain();
     // Each batch gives it time again.
     for _ in 0..2 {
@@ -239,7 +246,7 @@ fn a_freed_session_whose_file_takes_nothing_is_given_up() {
     assert_eq!(world.warnings, [format!("session 1: {error}")]);
     assert_eq!(world.closed_files, [FileId(1)]);
     assert_eq!((world.service.buffer_bytes(), world.service.holdings().sessions, world.timers()), (0, 0, 0));
-    // What was on its way comes to an end after all, and is nobody's any more.
+    // The batch that was being written is still completed, and belongs to no session any more.
     world.finish_slow_work();
     assert_eq!(world.closed_files, [FileId(1)]);
 }
@@ -261,53 +268,32 @@ fn an_exclusive_session_of_root_ends_freed_ones_that_complete_their_files() {
     }
 }
 
-/// The files that an exclusive session leaves behind are completed, but for those that were being
-/// completed before.
+/// An exclusive session completes the files of the sessions that it ends, except those that were
+/// being completed before.
 #[test]
 fn an_exclusive_session_of_root_lets_those_it_ends_complete_their_files() {
-    let mut world = World::new();
-    let mut producer = world.producer("p");
-    world.register(&producer, "ds");
-    let consumer = world.consumer();
-    let config_of_file =
-        TraceConfig { buffers: vec![buffer(16 << 10)], file_write_period_ms: Some(600_000), ..streaming(&["ds"]) };
-    world.enable_with(consumer, &config_of_file, true);
-    for id in 0..4000 {
-        world.commit(&mut producer, 1, 1, id, &[&packet(&"x".repeat(2000))]);
-    }
-    world.writes_are_slow = true;
+    let Streaming { mut world, .. } = full_streaming_session();
     let root = world.consumer_of(0);
     world.enable(root, &TraceConfig { exclusive_prio: Some(1), ..config(&[]) });
     assert!(world.service.is_draining());
     while world.service.is_draining() {
         world.finish_slow_work();
     }
-    assert_eq!(texts(&world).len(), 4000);
+    assert_eq!(texts(&world).len(), PACKETS as usize);
 }
 
-/// A producer leaves a packet of which four bytes are still to come, in a session that is freed.
-/// Its number is used again before the file is complete: only the producer itself may complete the
-/// packet.
+/// A producer leaves an unpatched packet in a freed session, and another producer gets its number
+/// before the file is complete. Only the first producer may complete the packet.
 #[test]
 fn a_file_that_is_being_completed_is_not_patched_by_another_producer() {
     for goes in [false, true] {
-        let mut world = World::new();
-        let mut producer = world.producer("p");
-        world.register(&producer, "ds");
-        let consumer = world.consumer();
-        let config =
-            TraceConfig { buffers: vec![buffer(16 << 10)], file_write_period_ms: Some(600_000), ..streaming(&["ds"]) };
-        world.enable_with(consumer, &config, true);
-        for id in 0..4000 {
-            world.commit(&mut producer, 1, 1, id, &[&packet(&"x".repeat(2000))]);
-        }
+        let Streaming { mut world, mut producer, consumer, .. } = full_streaming_session();
         let payload = chunk_payload(&[&packet("it is ....")]);
         let page = 100_000;
         let header = ChunkHeader { writer_id: 2, chunk_id: 0, count: 1, flags: 4 };
         world.memories[&producer.client].put(page, header, true, &payload);
         let moved = ChunksToMove { page: Some(page), chunk: Some(0), target_buffer: Some(1), ..Default::default() };
         world.commit_request(&producer, &CommitDataRequest { chunks_to_move: vec![moved], ..Default::default() });
-        world.writes_are_slow = true;
         world.consumer_call(consumer, Method::FreeBuffers, &[]);
         if goes {
             world.feed(Input::ProducerDisconnected(producer.client));
@@ -319,7 +305,7 @@ fn a_file_that_is_being_completed_is_not_patched_by_another_producer() {
             producer = world.producer("same number");
             // Takes its memory, without which it cannot commit.
             let other = world.consumer();
-            world.enable(other, &crate::world::config(&["ds"]));
+            world.enable(other, &config(&["ds"]));
             world.register(&producer, "ds");
         }
         let offset = payload.len() as u32 - 4;

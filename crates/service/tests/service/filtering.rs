@@ -1,4 +1,4 @@
-//! What a trace filter leaves of a session's packets (`docs/spec/service.md §21`).
+//! Trace filters: the packets that remain of a session (`docs/spec/service.md §21`).
 
 use esatto_filter::{Builder, MessageId, SemanticType, StringField, Version};
 use esatto_protozero::Owned;
@@ -76,7 +76,7 @@ fn read(filter: TraceFilter, packets: &[&[u8]]) -> (Vec<Vec<u8>>, FilterStats) {
 }
 
 #[test]
-fn only_what_is_allowed_comes_out_and_the_statistics() {
+fn only_allowed_fields_and_the_statistics_are_read() {
     let (packets, stats) = read(of_bytecode(texts_only()), &[&packet("a"), &packet("b")]);
     let (last, others) = packets.split_last().unwrap();
     assert!(TracePacketReader::new(last).trace_stats().is_some(), "statistics pass, whatever the filter says");
@@ -88,7 +88,7 @@ fn only_what_is_allowed_comes_out_and_the_statistics() {
     assert_eq!(stats.input_packets, Some(packets.len() as u64));
     let out: usize = packets.iter().map(Vec::len).sum();
     assert_eq!(stats.output_bytes, Some(out as u64));
-    // What the service appended, and the mark of the first packet.
+    // The fields that the service appended, and the mark of the first packet.
     assert_eq!(stats.bytes_discarded_per_buffer, [2 * (3 + 3 + 3)]);
     assert_eq!(stats.time_taken_ns, None);
 }
@@ -104,7 +104,7 @@ fn the_statistics_in_the_trace_are_of_the_pass_that_they_end() {
 }
 
 #[test]
-fn what_cannot_be_filtered_does_not_come_out() {
+fn packets_that_cannot_be_filtered_are_dropped() {
     // Well-formed at the top; inside, a string is longer than its message.
     let broken = b"\xa2\x38\x03\x0a\x07a";
     let (packets, stats) = read(of_bytecode(texts_only()), &[broken, &packet("b")]);
@@ -116,7 +116,7 @@ fn what_cannot_be_filtered_does_not_come_out() {
 }
 
 #[test]
-fn packets_of_which_nothing_is_left_are_empty_in_a_file_and_absent_elsewhere() {
+fn fully_filtered_packets_are_empty_in_a_file_and_absent_elsewhere() {
     let mut world = World::new();
     let mut producer = world.producer("p");
     world.register(&producer, "ds");
@@ -210,7 +210,7 @@ fn row_25_a_filter_that_cannot_be_loaded_is_refused() {
 }
 
 #[test]
-fn a_pass_ends_after_so_much_input_whatever_is_left_of_it() {
+fn a_pass_ends_after_its_input_limit_even_if_all_is_filtered_out() {
     let mut world = World::new();
     let mut producer = world.producer("p");
     world.register(&producer, "ds");
@@ -258,7 +258,7 @@ fn a_clone_is_filtered_unless_it_is_for_a_bug_report() {
 }
 
 #[test]
-fn a_clone_is_filtered_anew_or_not_at_all() {
+fn a_clone_has_its_own_filter_or_none() {
     use crate::clones::{answer, ask, by_id};
     for skip in [false, true] {
         let mut world = World::new();

@@ -1,4 +1,5 @@
-//! What fits into no frame is refused with a reason, and nobody is sent more than it takes.
+//! Frames: input that would fit into none is refused with a reason, and no client is sent more than
+//! it takes.
 
 use esatto_protozero::{Fields, Owned};
 use esatto_schema::trace_config::trigger_config::TriggerMode;
@@ -39,7 +40,7 @@ fn a_data_source_that_fits_into_no_reply_is_not_registered() {
 }
 
 #[test]
-fn the_state_comes_as_fast_as_it_is_taken() {
+fn the_state_is_sent_as_fast_as_the_consumer_takes_it() {
     let mut world = World::new();
     let producers: Vec<FakeProducer> = (0..64).map(|uid| producer_of(&mut world, uid, 0, "p")).collect();
     for producer in &producers {
@@ -96,7 +97,7 @@ fn a_config_that_fits_into_no_command_is_refused() {
 }
 
 #[test]
-fn a_producer_that_is_slow_is_not_sent_more_than_it_takes() {
+fn a_slow_producer_gets_only_the_commands_it_can_take() {
     let mut world = World::new();
     let producer = world.producer("p");
     world.register(&producer, "ds");
@@ -136,7 +137,7 @@ fn a_producer_that_is_slow_is_not_sent_more_than_it_takes() {
 }
 
 #[test]
-fn an_observer_that_is_slow_is_told_how_much_it_missed() {
+fn a_slow_observer_gets_the_number_of_lost_events() {
     let mut world = World::new();
     let consumer = world.consumer();
     let request = ObserveEventsRequest {

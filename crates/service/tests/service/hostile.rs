@@ -72,7 +72,7 @@ fn case_49_a_registered_writer_keeps_to_its_buffer() {
 }
 
 #[test]
-fn writer_0_is_nobody_and_any_other_of_16_bits_somebody() {
+fn writer_0_is_invalid_and_all_other_16_bit_ids_are_valid() {
     let (mut world, mut producer, consumer) = started(|world| world.producer("p"));
     world.commit(&mut producer, 1, 0, 0, &[&packet("x")]);
     assert_eq!(stats(&mut world, consumer).chunks_discarded, Some(1));
@@ -84,7 +84,7 @@ fn writer_0_is_nobody_and_any_other_of_16_bits_somebody() {
 }
 
 #[test]
-fn chunks_by_value_are_not_taken_where_memory_is_shared() {
+fn chunks_by_value_are_ignored_with_shared_memory() {
     let (mut world, producer, consumer) = started(|world| world.producer("p"));
     let mut data = vec![0, 0, 0, 0, 1, 0, 1, 0];
     data.extend_from_slice(&chunk_payload(&[&packet("x")]));
@@ -168,7 +168,7 @@ fn patches_cannot_reach_the_chunks_of_another_producer() {
 }
 
 #[test]
-fn an_acknowledgement_is_for_its_own_producer_only() {
+fn an_acknowledgement_counts_for_its_own_producer_only() {
     let mut world = World::new();
     let first = world.producer("a");
     let second = world.producer("b");

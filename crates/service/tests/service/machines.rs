@@ -76,7 +76,7 @@ fn round(world: &mut World, client: ClientId) {
     }
 }
 
-/// What a trace has to say.
+/// The packets of a trace.
 struct Trace(Vec<Vec<u8>>);
 
 fn read(world: &mut World, consumer: ClientId) -> Trace {
@@ -134,7 +134,7 @@ fn only_the_host_takes_part_unless_the_config_says_otherwise() {
 }
 
 #[test]
-fn no_remote_machine_is_called_host() {
+fn no_remote_machine_gets_the_name_host() {
     let mut world = World::new();
     let impostor = guest_producer(&mut world, GUEST, "host");
     let consumer = world.consumer();
@@ -234,7 +234,7 @@ fn a_machine_is_told_of_in_the_first_read_after_it_is_known() {
 }
 
 #[test]
-fn what_a_machine_told_outlives_its_relay() {
+fn the_facts_about_a_machine_outlive_its_relay() {
     let mut world = World::new();
     let guest = relay(&mut world, GUEST, "guest1");
     init(&mut world, guest, 1);
@@ -296,7 +296,7 @@ fn the_switches_for_system_info_and_clocks_are_for_all_machines() {
 }
 
 #[test]
-fn a_relay_of_no_machine_is_answered_and_not_believed() {
+fn a_relay_without_a_machine_is_answered_and_its_facts_are_dropped() {
     let mut world = World::new();
     let guest = relay(&mut world, 0, "guest1");
     let call = init(&mut world, guest, 3);

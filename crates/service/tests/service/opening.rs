@@ -78,7 +78,7 @@ fn a_session_that_is_freed_while_its_file_is_created_is_started_and_stopped_and_
 }
 
 #[test]
-fn a_session_that_is_freed_while_its_file_is_created_is_told_that_it_cannot_be() {
+fn freeing_a_session_whose_file_cannot_be_created_reports_the_error() {
     let mut world = World::new();
     (world.opening_is_slow, world.file_error) = (true, Some("it exists".to_owned()));
     let consumer = world.consumer();
@@ -91,7 +91,7 @@ fn a_session_that_is_freed_while_its_file_is_created_is_told_that_it_cannot_be()
 }
 
 #[test]
-fn a_session_whose_priority_is_being_set_has_touched_nothing() {
+fn a_session_that_waits_for_its_priority_has_no_effects() {
     let mut world = World::new();
     world.opening_is_slow = true;
     world.priority_error = Some("no".to_owned());

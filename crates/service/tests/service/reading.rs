@@ -1,4 +1,4 @@
-//! What a read returns, and in which order.
+//! The packets that a read returns, and their order.
 
 use esatto_protozero::{Fields, Owned};
 use esatto_schema::consumer_port::Method;
@@ -10,7 +10,7 @@ use esatto_service::Input;
 
 use crate::world::{SERVICE_UID, World, buffer, config, packet, source};
 
-/// What kind of packet each is, by its payload.
+/// Returns the kind of each packet, by its payload.
 fn kinds(packets: &[Vec<u8>]) -> Vec<&'static str> {
     let kind = |packet: &Vec<u8>| {
         let packet = TracePacketReader::parse(packet).unwrap();

@@ -12,7 +12,7 @@ use esatto_service::{CallId, ClientId, ConsumerCall, Input, MemoryKind, Peer, Pr
 
 use crate::world::World;
 
-/// What a call led to.
+/// The answer to a call.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
     Rejected,

@@ -144,7 +144,7 @@ fn a_session_ends_after_the_last_memory() {
 }
 
 #[test]
-fn a_session_that_is_freed_while_it_is_scraped_leaves_nothing() {
+fn freeing_a_session_during_a_scrape_leaves_nothing() {
     let (mut world, producers, consumer, _) = crowd(&large());
     let call = flush(&mut world, consumer, 10_000);
     for producer in &producers {
@@ -160,7 +160,7 @@ fn a_session_that_is_freed_while_it_is_scraped_leaves_nothing() {
 }
 
 #[test]
-fn a_file_has_what_was_not_committed_when_its_session_is_freed() {
+fn a_freed_session_writes_uncommitted_chunks_into_its_file() {
     let (mut world, _, consumer, _) = crowd(&streaming());
     world.feed(Input::ConsumerDisconnected(consumer));
     world.finish_slow_work();
@@ -171,10 +171,10 @@ fn a_file_has_what_was_not_committed_when_its_session_is_freed() {
     world.service.assert_consistent();
 }
 
-/// What a session that is freed has in all its memories may be gigabytes: it is not worth a step of
-/// any length.
+/// A freed session may have gigabytes in all its memories, which are not worth a step of any
+/// length.
 #[test]
-fn the_memories_of_a_freed_session_are_looked_at_within_a_bound() {
+fn scraping_for_a_freed_session_is_bounded() {
     let (mut world, producers, consumer, _) = crowd(&streaming());
     for producer in &producers {
         for chunk in CHUNKS..10 * CHUNKS {

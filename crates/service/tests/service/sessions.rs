@@ -301,7 +301,7 @@ fn a_producer_that_does_not_acknowledge_its_stop_is_not_waited_for_longer() {
 }
 
 #[test]
-fn the_state_of_instances_is_told_to_late_observers() {
+fn late_observers_get_the_state_of_instances() {
     let mut world = World::new();
     let producer = world.producer("p");
     world.register(&producer, "ds");
@@ -318,7 +318,7 @@ fn the_state_of_instances_is_told_to_late_observers() {
 }
 
 #[test]
-fn flushes_end_when_everybody_answered_or_the_time_is_over() {
+fn flushes_end_after_all_answers_or_the_time_out() {
     let mut world = World::new();
     let first = world.producer("a");
     let second = world.producer("b");
@@ -468,7 +468,7 @@ fn lockdown_keeps_other_users_producers_out() {
 }
 
 #[test]
-fn a_user_keeps_out_no_producers_of_others() {
+fn a_user_cannot_lock_out_producers_of_others() {
     use trace_config::LockdownModeOperation;
     let mut world = World::new();
     let producer = world.producer("p");

@@ -21,7 +21,7 @@ use crate::world::{FakeProducer, World, buffer, config};
 const PAGES: usize = 16;
 const PAGE_SIZES: [usize; 4] = [4096, 8192, 16384, 32768];
 
-/// Whose memory it is.
+/// The side that creates the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whose {
     Services,
@@ -266,7 +266,7 @@ fn lengths_known_before_the_commit_need_no_patches_if_they_may_be_written_in_pla
 }
 
 #[test]
-fn what_is_not_committed_is_scraped_after_a_flush_and_comes_once() {
+fn uncommitted_chunks_are_scraped_after_a_flush_and_read_once() {
     for shape in Shape::all() {
         let (mut world, consumer, mut producer) = start(shape, 4096);
         producer.write("a");
@@ -295,7 +295,7 @@ fn what_is_not_committed_is_scraped_after_a_flush_and_comes_once() {
 }
 
 #[test]
-fn a_producer_that_dies_leaves_what_it_finished() {
+fn a_producer_that_dies_leaves_its_finished_packets() {
     for shape in Shape::shared() {
         let (mut world, consumer, mut producer) = start(shape, 4096);
         let chunk = shape.layout.chunk_size(PageSize::new(shape.page_size).unwrap());
@@ -347,7 +347,7 @@ fn chunks_for_foreign_buffers_are_freed_and_counted() {
 }
 
 #[test]
-fn a_small_ring_keeps_the_newest_and_says_what_is_missing() {
+fn a_small_ring_keeps_the_newest_packets_and_marks_the_loss() {
     for shape in Shape::all().filter(|shape| shape.page_size == 4096) {
         let (mut world, consumer, mut producer) = start(shape, 16);
         for number in 0..400 {

@@ -1,5 +1,4 @@
-//! What users and producers share: instances, descriptors, writers, sequence ids. A newcomer gets a
-//! share, whatever others have.
+//! Shared resources: instances, descriptors, writers, sequence ids. A newcomer always gets a share.
 
 use esatto_protozero::{Fields, Owned};
 use esatto_schema::{
@@ -12,7 +11,7 @@ use crate::bounds::{producer_of, register_request, trace_stats};
 use crate::world::{FakeProducer, World, buffer, chunk_payload, config, packet};
 
 #[test]
-fn a_newcomer_gets_an_instance_whatever_others_have() {
+fn a_newcomer_always_gets_an_instance() {
     let mut world = World::new();
     let consumer = world.consumer();
     world.enable(consumer, &config(&["wanted"]));
@@ -127,6 +126,15 @@ fn full_of_writers() -> (World, ClientId) {
     (world, consumer)
 }
 
+/// Leaves an uncommitted chunk of a writer, disconnects its producer, and tells whether the consumer
+/// reads exactly this chunk.
+fn is_scraped(world: &mut World, producer: &FakeProducer, writer_id: u16, consumer: ClientId) -> bool {
+    let header = ChunkHeader { writer_id, chunk_id: 0, count: 1, flags: 0 };
+    world.memories[&producer.client].put(0, header, true, &chunk_payload(&[&packet("scraped")]));
+    world.feed(Input::ProducerDisconnected(producer.client));
+    world.read_texts(consumer) == ["scraped"]
+}
+
 #[test]
 fn a_writer_without_room_is_registered_when_there_is_room() {
     let (mut world, consumer) = full_of_writers();
@@ -142,10 +150,7 @@ fn a_writer_without_room_is_registered_when_there_is_room() {
     // Of the two that wait, the first is given back, and a registered one.
     unregister_writer(&mut world, &producer, most);
     unregister_writer(&mut world, &producer, 1);
-    let header = ChunkHeader { writer_id: late as u16, chunk_id: 0, count: 1, flags: 0 };
-    world.memories[&producer.client].put(0, header, true, &chunk_payload(&[&packet("scraped")]));
-    world.feed(Input::ProducerDisconnected(producer.client));
-    assert_eq!(world.read_texts(consumer), ["scraped"]);
+    assert!(is_scraped(&mut world, &producer, late as u16, consumer));
     world.service.assert_consistent();
 }
 
@@ -168,7 +173,7 @@ fn an_id_without_room_is_given_to_a_new_writer() {
 }
 
 #[test]
-fn a_newcomer_gets_writers_whatever_others_have() {
+fn a_newcomer_always_gets_writers() {
     let mut world = World::new();
     let consumer = world.consumer();
     world.enable(consumer, &config(&["ds"]));
@@ -190,10 +195,7 @@ fn a_newcomer_gets_writers_whatever_others_have() {
     for writer in 1..=512 {
         world.register_writer(&newcomer, writer, 1);
     }
-    let header = ChunkHeader { writer_id: 512, chunk_id: 0, count: 1, flags: 0 };
-    world.memories[&newcomer.client].put(0, header, true, &chunk_payload(&[&packet("scraped")]));
-    world.feed(Input::ProducerDisconnected(newcomer.client));
-    assert_eq!(world.read_texts(consumer), ["scraped"]);
+    assert!(is_scraped(&mut world, &newcomer, 512, consumer));
     world.service.assert_consistent();
 }
 

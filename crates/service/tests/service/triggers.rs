@@ -90,7 +90,7 @@ fn a_stop_trigger_stops_after_its_delay_and_makes_the_trace_visible() {
 }
 
 #[test]
-fn without_a_stop_trigger_nothing_is_to_be_seen() {
+fn without_a_stop_trigger_the_trace_is_hidden() {
     let (mut world, mut producer, consumer) = setting();
     let end = world.enable(consumer, &triggered(2, &[("halt", 300)]));
     world.commit(&mut producer, 1, 1, 0, &[&packet("x")]);
@@ -228,7 +228,7 @@ fn some_activations_are_skipped_at_random() {
 }
 
 #[test]
-fn one_that_is_skipped_does_not_count_for_the_limit() {
+fn a_skipped_activation_does_not_count_for_the_limit() {
     let (mut world, producer, _) = setting();
     let skipped = with_trigger(|trigger| trigger.skip_probability = Some(1.0));
     starts(&mut world, &producer, &skipped, 5);

@@ -109,7 +109,7 @@ pub(crate) struct World {
     next: u64,
 }
 
-/// What the owner has done, and not told yet.
+/// Work that the owner has done but not reported.
 #[derive(Debug)]
 enum Slow {
     Written(FileId, Result<(), String>),

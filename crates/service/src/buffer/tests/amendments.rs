@@ -1,9 +1,9 @@
-//! What `docs/spec/trace-buffer.md §19` advises, and what its table does not have.
+//! The advice of `docs/spec/trace-buffer.md §19`, and cases that its table lacks.
 
 use super::*;
 
 #[test]
-fn an_abort_is_told_behind_the_packets_in_front_of_it() {
+fn an_abort_is_reported_after_the_packets_before_it() {
     let mut bench = Bench::ring();
     bench.put("w1.0[a b %] w1.1[c d]");
     assert_eq!(bench.read(), "a b c=129 d", "V2 tells it on a");
@@ -20,7 +20,7 @@ fn an_abort_waits_with_its_chunk_over_passes_and_in_clones() {
 }
 
 #[test]
-fn an_abort_in_a_chunk_that_is_overwritten_is_told_with_it() {
+fn an_overwritten_chunk_reports_its_abort() {
     let mut bench = Bench::ring();
     bench.put("w1.0[a %] w1.1[b2000]");
     bench.put("p2w1.0[x3000] w1.2[c]");
@@ -28,7 +28,7 @@ fn an_abort_in_a_chunk_that_is_overwritten_is_told_with_it() {
 }
 
 #[test]
-fn a_break_seen_while_copying_is_told_on_the_next_packet() {
+fn a_break_seen_while_copying_marks_the_next_packet() {
     let mut bench = Bench::ring();
     bench.raw(1, 0, 2, &[2, b'a', b'a', 0x7f]);
     bench.put("w1.1[b c]");
@@ -36,7 +36,7 @@ fn a_break_seen_while_copying_is_told_on_the_next_packet() {
 }
 
 #[test]
-fn a_gap_is_told_whatever_the_order_of_commits() {
+fn a_gap_is_marked_in_every_order_of_commits() {
     for order in ["w1.0[a] w1.3[d] w1.1[b]", "w1.3[d] w1.0[a] w1.1[b]", "w1.1[b] w1.0[a] w1.3[d]"] {
         let mut bench = Bench::ring();
         bench.put(order);
@@ -45,7 +45,7 @@ fn a_gap_is_told_whatever_the_order_of_commits() {
 }
 
 #[test]
-fn what_is_stored_is_checked_whenever_it_is_read() {
+fn stored_chunks_are_checked_at_each_read() {
     let mut bench = Bench::ring();
     bench.put("w1.0[a b c] w1.1[d]");
     assert_eq!(bench.read_some(1), "a");
@@ -56,7 +56,7 @@ fn what_is_stored_is_checked_whenever_it_is_read() {
 }
 
 #[test]
-fn another_size_at_a_place_that_was_read_already_breaks_nothing() {
+fn a_changed_size_in_read_data_breaks_nothing() {
     let mut bench = Bench::ring();
     assert_eq!(bench.put("w1.0?[a20 b20 c20]pad512").read(), "a b");
     // The read position is now in the middle of a fragment.
@@ -66,7 +66,7 @@ fn another_size_at_a_place_that_was_read_already_breaks_nothing() {
 }
 
 #[test]
-fn ever_new_sequences_leave_a_bounded_number() {
+fn the_number_of_remembered_sequences_is_bounded() {
     let mut bench = Bench::ring();
     for producer in 1..=4u16 {
         for writer in 1..=1500u16 {
@@ -89,7 +89,7 @@ fn a_writer_id_that_is_used_again_is_another_sequence() {
 }
 
 #[test]
-fn what_the_writer_before_left_is_read_first_and_whole() {
+fn data_of_the_earlier_writer_are_read_first_and_whole() {
     let mut bench = Bench::ring();
     bench.put("w1.0[a] w1.1[b c>] w1.2[<d]");
     bench.buffer.renew_writer(ProducerId(1), WriterId(1));
@@ -102,7 +102,7 @@ fn what_the_writer_before_left_is_read_first_and_whole() {
 }
 
 #[test]
-fn what_the_writer_before_never_finished_holds_nobody_up() {
+fn an_unfinished_packet_of_the_earlier_writer_delays_no_reader() {
     let mut bench = Bench::ring();
     bench.put("w1.0![a b>]");
     bench.buffer.renew_writer(ProducerId(1), WriterId(1));
@@ -112,7 +112,7 @@ fn what_the_writer_before_never_finished_holds_nobody_up() {
 }
 
 #[test]
-fn a_loss_of_the_writer_before_is_told_by_the_next_one() {
+fn the_next_writer_reports_the_loss_of_the_earlier_one() {
     let mut bench = Bench::ring();
     bench.put("w1.0[a2000]");
     bench.buffer.renew_writer(ProducerId(1), WriterId(1));
@@ -142,7 +142,7 @@ fn a_producer_id_that_is_used_again_is_another_producer() {
 }
 
 #[test]
-fn writers_that_come_and_go_under_one_id_leave_a_bounded_number_of_sequences() {
+fn writers_that_reuse_an_id_leave_a_bounded_number_of_sequences() {
     let mut bench = Bench::ring();
     for round in 0..5000 {
         bench.put("w1.0[a]");
@@ -165,7 +165,7 @@ fn overwritten_while_written() -> Bench {
 }
 
 #[test]
-fn a_scraped_chunk_whose_completion_never_comes_is_told_on_its_successor() {
+fn a_scraped_chunk_that_is_never_completed_marks_its_successor() {
     let mut bench = overwritten_while_written();
     bench.put("w1.1[d] w1.2[e]");
     let mut clone = Bench { buffer: bench.buffer.try_clone().unwrap() };
@@ -189,7 +189,7 @@ fn a_completion_before_the_successor_is_read_leaves_it_unmarked() {
 }
 
 #[test]
-fn an_empty_successor_that_is_overwritten_hands_the_mark_on() {
+fn an_overwritten_empty_successor_passes_the_mark_on() {
     let mut bench = overwritten_while_written();
     bench.put("w1.1[]");
     assert_eq!(bench.put("p2w1.1[y4000] w1.2[d]").read(), "d=65 y");
@@ -200,7 +200,7 @@ fn an_empty_successor_that_is_overwritten_hands_the_mark_on() {
 }
 
 #[test]
-fn a_chunk_of_which_nothing_was_read_goes_on_without_a_gap() {
+fn a_chunk_that_was_not_read_continues_without_a_gap() {
     let mut bench = Bench::ring();
     assert_eq!(bench.put("w1.0[z] w1.1?[a]pad256").read(), "z");
     assert_eq!(bench.put("p2w1.0[x4000]").read(), "x");
@@ -208,7 +208,7 @@ fn a_chunk_of_which_nothing_was_read_goes_on_without_a_gap() {
 }
 
 #[test]
-fn what_the_writer_before_left_half_written_is_told_by_the_next_one() {
+fn the_next_writer_reports_a_half_written_chunk() {
     let mut bench = overwritten_while_written();
     bench.buffer.renew_writer(ProducerId(1), WriterId(1));
     assert_eq!(bench.put("w1.0[d]").read(), "d=65");
@@ -219,7 +219,7 @@ fn what_the_writer_before_left_half_written_is_told_by_the_next_one() {
 }
 
 #[test]
-fn a_number_of_a_producer_that_is_gone_does_not_lend_its_name() {
+fn a_reused_producer_number_does_not_keep_the_old_name() {
     // The buffer was with a clone when the producer went, so nobody told it.
     let mut buffer = CentralBuffer::new(4, FillPolicy::Ring).unwrap();
     for uid in [11, 22] {

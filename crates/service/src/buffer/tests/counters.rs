@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the counters went up by while something was done.
+/// Returns the increase of the counters during an action.
 fn difference(bench: &mut Bench, action: impl FnOnce(&mut Bench)) -> Stats {
     let before = bench.stats();
     action(bench);
@@ -312,7 +312,7 @@ fn drop_markers_are_losses_of_the_writer_and_no_violations() {
         bench.put("w1.0[a32 %]");
     });
     assert_eq!(marked, Stats { trace_writer_packet_loss: 1, ..written(48) });
-    // What is refused is not looked at.
+    // Refused chunks are not parsed.
     bench.read();
     assert_eq!(
         difference(&mut bench, |bench| {

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// What the rows have in common, up to the second read.
+/// The common part of the rows, up to the second read.
 fn two_passes() -> (Bench, String, String) {
     let mut bench = Bench::ring();
     bench.put("w1.0[a b c>]");

@@ -1,5 +1,7 @@
-//! The table of `docs/spec/trace-buffer.md §20`, each row under its number; where it is about V1 alone, what this buffer does
-//! of the same input (`docs/central-buffer.md` lists these differences).
+//! Tests of the table in `docs/spec/trace-buffer.md §20`, each row under its number.
+//!
+//! For rows about V1 alone they show what this buffer does with the same input
+//! (`docs/central-buffer.md` lists these differences).
 //!
 //! | rows | file |
 //! |---|---|
@@ -13,16 +15,17 @@
 //! | 104-107 | `discard` |
 //! | 108-112 | `counting` |
 //! | 113-118 | `clones` |
-//! | 119-124 | `../packet_check.rs`, `../stamp.rs` |
+//! | 119-124 | `read/packet_check.rs`, `read/trusted_fields.rs` |
 //! | 125 | `tests/service/captures.rs` |
 //!
-//! `counters` has every counter of §14, `amendments` what §19 advises and what came up beside the
-//! table, `passes` what is read in several batches, `work` what strangers can make the buffer do.
+//! `counters` has every counter of §14, `amendments` the advice of §19 and cases beside the table,
+//! `passes` reads in several batches, and `work` the work that strangers can cause.
 //!
-//! Chunks are written as there: `p2w1.0?![<a20 b30>]` is producer 2, writer 1, chunk 0, still being written, in need of
-//! patches; its first packet continues one before and takes 20 bytes with its size field, its last continues.
-//! A number missing after a letter is 32. `pad512` makes the chunk's record 512 bytes.
-//! What was read is written `a bc d=65`: packet `bc` of two fragments, and loss bits 65 on `d`.
+//! Chunks are written as in that table: `p2w1.0?![<a20 b30>]` is producer 2, writer 1, chunk 0,
+//! still being written, in need of patches. Its first packet continues one before and takes 20
+//! bytes with its size field, and its last packet continues. A number missing after a letter is 32.
+//! `pad512` makes the chunk's record 512 bytes. Packets that were read are written `a bc d=65`:
+//! packet `bc` of two fragments, and loss bits 65 on `d`.
 
 mod again;
 mod amendments;

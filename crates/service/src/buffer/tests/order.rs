@@ -138,7 +138,8 @@ fn row_051_sequences_without_chunks_are_forgotten_in_the_end() {
     assert_eq!(bench.read(), "b");
     assert_eq!(bench.put("w1.5[a] w1153.5[a]").read(), "a=3");
     assert_eq!(bench.stats().chunks_discarded, 1);
-    // Whether something was lost before it nobody knows, so it says so. A new writer begins with 0.
+    // The buffer cannot know if something was lost before it, so it marks a loss. A new writer
+    // begins with 0.
     assert_eq!(bench.put("w2.6[c] p3w1.0[d]").read(), "c=3 d");
     assert_eq!(bench.put("w2.7[e]").read(), "e");
 }

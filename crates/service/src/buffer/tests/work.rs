@@ -137,7 +137,7 @@ fn one_chunk_overwrites_few_of_a_packet_over_all_chunks() {
 }
 
 #[test]
-fn one_chunk_overwrites_empty_packets_without_a_look_at_all_of_them() {
+fn overwriting_empty_packets_does_not_visit_all_of_them() {
     let mut buffer = CentralBuffer::new(256, FillPolicy::Ring).unwrap();
     let zeros: &'static [u8] = &[0; 10_000];
     let mut chunks: Vec<(ChunkHeader, &'static [u8])> = vec![(header(1, 1000, 0, 0), b"")];
@@ -194,7 +194,7 @@ fn a_packet_that_never_ends_is_looked_at_once() {
 }
 
 #[test]
-fn repetitions_of_a_chunk_are_paid_for_by_their_bytes() {
+fn repeating_a_chunk_costs_no_more_than_its_bytes() {
     let mut buffer = CentralBuffer::new(1024, FillPolicy::Ring).unwrap();
     let mut payload = vec![0; 4000];
     for (chunk, count) in (1..=4000).enumerate() {
@@ -215,7 +215,7 @@ fn repetitions_of_a_chunk_are_paid_for_by_their_bytes() {
 }
 
 #[test]
-fn producers_that_come_and_go_cost_what_they_wrote() {
+fn the_work_of_short_lived_producers_follows_their_data() {
     let mut buffer = CentralBuffer::new(64 << 10, FillPolicy::Ring).unwrap();
     for writer in 1..=10_000 {
         copy(&mut buffer, 1, header(writer, 0, 1, 0), b"\x04abcd");
@@ -249,7 +249,7 @@ fn sequences_are_forgotten_in_linear_work() {
 }
 
 #[test]
-fn what_is_told_of_losses_and_new_writers_is_bounded() {
+fn the_memory_for_losses_and_new_writers_is_bounded() {
     let most = MAX_EMPTY_SEQUENCES + MAX_EMPTY_SEQUENCES / 8 + 1;
     let mut gone = CentralBuffer::new(4096, FillPolicy::Ring).unwrap();
     for writer in 1..=5000 {
@@ -297,7 +297,7 @@ fn sequences_are_paid_for_with_space_of_the_buffer() {
 }
 
 #[test]
-fn a_turn_ends_with_its_work_when_nothing_comes_out() {
+fn a_turn_without_packets_ends_at_its_work_limit() {
     let mut buffer = CentralBuffer::new(4096, FillPolicy::Ring).unwrap();
     for id in 0..50_000 {
         copy(&mut buffer, 1, header(1, id, 1, 0), b"\x00");
@@ -325,7 +325,7 @@ fn a_turn_ends_with_its_work_when_nothing_comes_out() {
 }
 
 #[test]
-fn a_packet_that_nobody_could_take_is_dropped_and_marked() {
+fn a_packet_too_large_for_any_reader_is_dropped_and_marked() {
     let mut buffer = CentralBuffer::new(128 << 10, FillPolicy::Ring).unwrap();
     // 60,000 bytes in each chunk.
     let mut piece = vec![0xe0, 0xd4, 0x03];
@@ -376,7 +376,7 @@ fn marks_of(ids: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
 }
 
 #[test]
-fn a_gap_in_the_middle_is_marked_behind_it_and_nowhere_else() {
+fn a_gap_marks_only_the_packet_after_it() {
     // Chunk 40 comes first, so it is overwritten first, while 40 others come before it.
     let ids = [40].into_iter().chain(0..40).chain(41..65);
     let marks = marks_of(ids);
@@ -386,7 +386,7 @@ fn a_gap_in_the_middle_is_marked_behind_it_and_nowhere_else() {
 }
 
 #[test]
-fn what_is_lost_behind_everything_is_told_by_the_next_packet() {
+fn a_loss_after_the_last_packet_marks_the_next_one() {
     // The newest comes first, and nothing follows in which a gap could be found.
     let marks = marks_of([64].into_iter().chain(0..64));
     let marked: Vec<_> = marks.iter().filter(|(_, loss)| *loss != 0).collect();
