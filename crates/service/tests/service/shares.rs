@@ -126,8 +126,8 @@ fn full_of_writers() -> (World, ClientId) {
     (world, consumer)
 }
 
-/// Leaves an uncommitted chunk of a writer, disconnects its producer, and tells whether the consumer
-/// reads exactly this chunk.
+/// Leaves an uncommitted chunk of a writer, and disconnects its producer. Tells whether the
+/// consumer reads exactly this chunk.
 fn is_scraped(world: &mut World, producer: &FakeProducer, writer_id: u16, consumer: ClientId) -> bool {
     let header = ChunkHeader { writer_id, chunk_id: 0, count: 1, flags: 0 };
     world.memories[&producer.client].put(0, header, true, &chunk_payload(&[&packet("scraped")]));
