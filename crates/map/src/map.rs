@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_any_calls_leave_is_what_a_btree_map_has() {
+    fn any_calls_give_the_content_of_a_btree_map() {
         let (mut map, mut model) = (Map::new(), BTreeMap::new());
         let mut random = 7_u64;
         for _ in 0..5000 {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_found_by_what_they_borrow_as() {
+    fn keys_are_found_by_their_borrowed_form() {
         let map: Map<String, u8> =
             [("b".to_string(), 2), ("a".to_string(), 1), ("b".to_string(), 3)].into_iter().collect();
         assert_eq!((map.get("a"), map.get("b"), map.get("c")), (Some(&1), Some(&3), None));

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_shows_what_is_there() {
+    fn an_index_shows_the_fields_that_exist() {
         let index = Index::<Sample>::new(b"\x10\x01\x1a\x00\x20\x05");
         assert_eq!(std::format!("{index:?}"), "Index {2, 3}");
     }

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn varint_lengths_match_what_is_written() {
+    fn varint_lengths_match_the_written_bytes() {
         for shift in 0..64 {
             for v in [(1_u64 << shift) - 1, 1 << shift, u64::MAX >> shift] {
                 let mut out = Vec::new();

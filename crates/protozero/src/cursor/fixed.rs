@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_stays_when_something_does_not() {
+    fn messages_that_fit_stay_when_another_does_not() {
         let mut memory = [0; 10];
         let mut buffer = SliceBuffer::new(&mut memory);
         buffer.message().varint(1, 1);

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_is_appended_to_whatever_happens() {
+    fn a_vector_keeps_its_content_after_leaks_and_panics() {
         let mut vec = alloc::vec![1, 2, 3];
         append_to(&mut vec, |mut m| core::mem::forget(m.begin(1)));
         assert_eq!(vec, [1, 2, 3]);

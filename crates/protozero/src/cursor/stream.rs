@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leak_is_remembered_whatever_is_asked_of_the_stream() {
+    fn a_leak_stays_recorded_after_any_call_of_the_stream() {
         for how in 0..3 {
             for next in 0..3 {
                 with_stream(|stream, _| {

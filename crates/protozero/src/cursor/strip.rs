@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_an_overflow_is_nothing() {
+    fn writes_after_an_overflow_have_no_effect() {
         for _ in 0..2 {
             let bytes = written(|s| {
                 s.bytes(&[0; LEN + 1]);

@@ -12,7 +12,7 @@ fn in_the_order_of_the_bytes() {
 }
 
 #[test]
-fn and_what_is_none() {
+fn with_the_bytes_that_are_no_field() {
     assert_eq!(
         format!("{:?}", View::new(b"\x08\x01\x12\x09a")),
         r#"View {1: Varint(1), malformed: Bytes(b"\x12\ta")}"#
