@@ -22,7 +22,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (write_args, value) = match &input.data {
         Data::Struct(data) => {
             if let Some(tag) = &container.tag {
-                return Err(Error::new(tag.span(), "means an enum"));
+                return Err(Error::new(tag.span(), "`tag` is for enums; this is a struct"));
             }
             body.structure(&data.fields)?
         }
@@ -33,7 +33,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
         Data::Union(data) => {
             return Err(Error::new_spanned(
                 data.union_token,
-                "nobody knows which field of a union is the one to record",
+                "a union cannot be recorded: its active field is unknown",
             ));
         }
     };
@@ -68,7 +68,7 @@ struct Body<'a> {
 }
 
 impl Body<'_> {
-    /// The bodies of `write_args` and `write`.
+    /// Returns the bodies of `write_args` and `write`.
     fn structure(&mut self, fields: &Fields) -> Result<(TokenStream, TokenStream)> {
         let krate = self.krate.clone();
         let (pattern, entries) = self.fields(fields)?;
@@ -83,7 +83,7 @@ impl Body<'_> {
         Ok((write_args, value.unwrap_or_else(|| quote!(#krate::TraceArgs::write_args(self, &mut out.dict());))))
     }
 
-    /// The only field of a tuple struct as the value of the whole.
+    /// Returns the only field of a tuple struct, as the value of the struct.
     fn transparent(&self, field: &Field) -> Result<Option<TokenStream>> {
         let krate = &self.krate;
         let attributes = Attributes::of(&field.attrs)?;
@@ -133,7 +133,7 @@ impl Body<'_> {
         Ok((write_args, value))
     }
 
-    /// A pattern that binds the fields, and statements that add them.
+    /// Returns a pattern that binds the fields, and statements that add them.
     fn fields(&mut self, fields: &Fields) -> Result<(TokenStream, TokenStream)> {
         let krate = self.krate.clone();
         let (mut pattern, mut entries) = (TokenStream::new(), TokenStream::new());
@@ -174,7 +174,7 @@ impl Body<'_> {
         Ok((quote!({ #pattern #dots }), entries))
     }
 
-    /// Requires of a type that depends on parameters what the statements for it need.
+    /// Adds the bounds that the statements need, for a type that depends on parameters.
     fn bound(&mut self, ty: &Type, attributes: &Attributes) {
         let krate = &self.krate;
         let required = match (attributes.flatten, attributes.form) {
@@ -189,7 +189,7 @@ impl Body<'_> {
             return;
         }
         match mentions(ty, &self.input.ident) || mentions(ty, &format_ident!("Self")) {
-            // A bound on a type that contains this one would need itself.
+            // A bound on a type that contains this one would depend on itself.
             true => self
                 .bounds
                 .extend(used.iter().map(|parameter| -> WherePredicate { parse_quote!(#parameter: #required) })),
@@ -263,7 +263,7 @@ impl Attributes {
                     return Err(meta.error("expected `rename = \"…\"`, `skip`, `flatten`, `debug` or `display`"));
                 }
                 if found.flatten && (found.rename.is_some() || found.form != Form::Value) {
-                    return Err(meta.error("what is flattened has neither a name nor a form of its own"));
+                    return Err(meta.error("a field with `flatten` has no `rename`, `debug` or `display`"));
                 }
                 Ok(())
             })?;
@@ -278,7 +278,7 @@ impl Attributes {
 
     fn expect_variant(&self, variant: &Variant) -> Result<()> {
         if self.flatten || self.form != Form::Value {
-            return Err(Error::new_spanned(variant, "variants can be renamed and skipped; the rest means fields"));
+            return Err(Error::new_spanned(variant, "a variant takes only `rename` and `skip`"));
         }
         Ok(())
     }
@@ -289,26 +289,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mistakes_are_reported_where_they_are() {
+    fn errors_point_at_the_mistake() {
         for (item, word, text) in [
-            ("union U { a: u8 }", "union", "nobody knows which field of a union is the one to record"),
+            ("union U { a: u8 }", "union", "a union cannot be recorded: its active field is unknown"),
             (
                 "struct S { #[esatto(rnm = \"x\")] a: u8 }",
                 "rnm",
                 "expected `rename = \"…\"`, `skip`, `flatten`, `debug` or `display`",
             ),
             ("#[esatto(name = \"x\")] struct S;", "name", "expected `tag = \"…\"` or `crate = …`"),
-            ("#[esatto(tag = \"x\")] struct S;", "\"x\"", "means an enum"),
+            ("#[esatto(tag = \"x\")] struct S;", "\"x\"", "`tag` is for enums; this is a struct"),
             (
                 "struct S { #[esatto(flatten, debug)] a: u8 }",
                 "debug",
-                "what is flattened has neither a name nor a form of its own",
+                "a field with `flatten` has no `rename`, `debug` or `display`",
             ),
-            (
-                "enum E { #[esatto(debug)] A }",
-                "#[esatto(debug)] A",
-                "variants can be renamed and skipped; the rest means fields",
-            ),
+            ("enum E { #[esatto(debug)] A }", "#[esatto(debug)] A", "a variant takes only `rename` and `skip`"),
         ] {
             let input = syn::parse_str(item).expect("is an item");
             let error = derive(&input).expect_err("is a mistake");

@@ -16,7 +16,8 @@ use crate::options::KNOWN;
 use crate::options::{Options, Slices};
 use crate::parameters;
 
-/// The item, traced. With a mistake: the item as it was, so that there is only one error, and that one.
+/// Returns the traced item. If there is a mistake, returns the item unchanged with one error, so
+/// that no other errors follow.
 pub(crate) fn expand(attribute: TokenStream, item: TokenStream) -> TokenStream {
     try_expand(attribute, item.clone()).unwrap_or_else(|error| {
         let error = error.into_compile_error();
@@ -39,7 +40,7 @@ enum Item {
 
 impl Parse for Item {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
-        // What `ImplItemFn` accepts is what free functions and those of traits consist of, too.
+        // `ImplItemFn` also parses free functions and functions of traits.
         let function = match input.fork().parse::<ImplItemFn>() {
             Ok(_) => return Ok(Self::Function(input.parse()?)),
             Err(error) => error,
@@ -47,7 +48,7 @@ impl Parse for Item {
         if let Ok(declared) = input.fork().parse::<TraitItemFn>() {
             return Err(Error::new_spanned(
                 declared.semi_token,
-                "there is nothing to trace without a body: the attribute goes on the implementations",
+                "a function without a body cannot be traced: put the attribute on the implementations",
             ));
         }
         let ahead = input.fork();
@@ -61,7 +62,7 @@ impl Parse for Item {
         match input.parse() {
             Ok(block) => Ok(Self::Impl(Box::new(block))),
             Err(error) if next_is(&ahead, "impl") => Err(error),
-            Err(_) => Err(ahead.error("`#[esatto::trace]` goes on functions and on `impl` blocks")),
+            Err(_) => Err(ahead.error("`#[esatto::trace]` is for functions and `impl` blocks")),
         }
     }
 }
@@ -80,12 +81,12 @@ fn trace_all(mut block: ItemImpl, options: &Options) -> Result<ItemImpl> {
         options.slices.map(|(span, _)| span),
     ];
     if let Some(span) = single.into_iter().flatten().next() {
-        return Err(Error::new(span, "means a single function, and this is a whole `impl`"));
+        return Err(Error::new(span, "this option is for a single function, not for an `impl` block"));
     }
     if let Some(arg) = options.args.first() {
         return Err(Error::new(
             block.impl_token.span,
-            format!("not each function has `{}`: use `args(all)`", arg.name),
+            format!("not every function has `{}`: use `args(all)`", arg.name),
         ));
     }
     let owner = match &*block.self_ty {
@@ -127,26 +128,26 @@ fn trace(mut function: Box<ImplItemFn>, options: &Options, owner: Option<&str>) 
     Ok(*function)
 }
 
-/// What the slices of one function are made of.
+/// The parts of the code for the slices of one function.
 struct Site<'a> {
     options: &'a Options,
     krate: TokenStream,
     name: String,
-    /// With a comma before each.
+    /// Each has a comma before it.
     args: TokenStream,
 }
 
 impl Site<'_> {
-    /// The body of a synchronous function.
+    /// Returns the body of a synchronous function.
     fn call(&self, block: &Block, output: &ReturnType) -> Result<Block> {
         if let Some((span, _)) = self.options.slices {
-            return Err(Error::new(span, "means an async function, and this is none"));
+            return Err(Error::new(span, "this option is for async functions; this one is synchronous"));
         }
         let Self { krate, name, args, .. } = self;
         let (category, declaration) = self.category();
         let slice = local("slice");
         let lane = local("track");
-        // Outside, where what the expression makes lives as long as the slice.
+        // Outside the slice, so that temporaries of the expression live as long as it.
         let (bind, track) = match &self.options.track {
             Some((_, track)) => (quote!(let #lane: &#krate::Track = #track;), quote!(track: #lane,)),
             None => Default::default(),
@@ -160,14 +161,15 @@ impl Site<'_> {
         };
         let (event, result) = (local("event"), local("result"));
         Ok(match parameters::result(self.options, &event, &result) {
-            // A block of its own, so that what it begins with still stands at a beginning.
+            // In its own block, so that inner attributes still stand at the start of a block.
             None => syn::parse_quote!({ #begin #block }),
             Some(end) => {
                 let output = match output {
                     ReturnType::Type(arrow, ty) if !has_impl(ty) => quote!(#arrow #ty),
                     _ => TokenStream::new(),
                 };
-                // Without a type a closure's body must be no block of its own; both forms are allowed to be one.
+                // With a type the body of a closure must be a block, and without one it may be. So
+                // a block is right for both.
                 syn::parse_quote!({
                     #begin
                     let #result = #krate::__private::call(move || #output #block);
@@ -178,10 +180,10 @@ impl Site<'_> {
         })
     }
 
-    /// The statement that makes the slices of an async function.
+    /// Returns the statement that makes the slices of an async function.
     fn async_slice(&self) -> Result<TokenStream> {
         if let Some((span, _)) = self.options.track {
-            return Err(Error::new(span, "means a synchronous function: what is async has lanes of its own"));
+            return Err(Error::new(span, "`track` is for synchronous functions: an async one has its own lane"));
         }
         let Self { krate, name, args, .. } = self;
         let slices = match self.options.slices {
@@ -189,7 +191,10 @@ impl Site<'_> {
             Some((_, Slices::Lifetime)) => quote!(Lifetime),
             Some((span, Slices::Polls)) => {
                 if !args.is_empty() || self.options.ret.is_some() || self.options.err.is_some() {
-                    return Err(Error::new(span, "leaves no slice that arguments and results could belong to"));
+                    return Err(Error::new(
+                        span,
+                        "without the slice of the lifetime there is none for arguments and results",
+                    ));
                 }
                 quote!(Polls)
             }
@@ -204,7 +209,8 @@ impl Site<'_> {
         })
     }
 
-    /// Statements that let `future` run in its slices, after `begin`, and have its result as value.
+    /// Returns statements that run `future` in its slices, after `begin`. Their value is its
+    /// result.
     fn drive(&self, begin: &TokenStream, future: &TokenStream) -> TokenStream {
         let (slice, event, result) = (local("slice"), local("event"), local("result"));
         let end = match parameters::result(self.options, &event, &result) {
@@ -219,7 +225,8 @@ impl Site<'_> {
         }
     }
 
-    /// The body of a function that returns an async block, boxed or not, as its last expression; `None`: it does not.
+    /// Returns the body of a function whose last expression is an async block, boxed or not. `None`
+    /// for other functions.
     fn trace_tail(&self, block: &Block, output: Option<&Type>) -> Result<Option<Block>> {
         let mut block = block.clone();
         let Some(Stmt::Expr(tail, None)) = block.stmts.last_mut() else { return Ok(None) };
@@ -228,12 +235,13 @@ impl Site<'_> {
         let ExprAsync { attrs, async_token, block: body, .. } = &*tail;
         let inner = future(body, output);
         let driven = self.drive(&TokenStream::new(), &inner);
-        // The slices move into the block, so it has to be `move`; of locals it can hold nothing by reference, as it leaves them.
+        // The slices move into the block, so it has to be `move`. It never holds a reference to a
+        // local, because it outlives them.
         *tail = syn::parse_quote!(#(#attrs)* #async_token move { #driven });
         Ok(Some(syn::parse_quote!({ #begin #block })))
     }
 
-    /// The category as an expression, and what declares it.
+    /// Returns the category as an expression, and its declaration.
     fn category(&self) -> (TokenStream, TokenStream) {
         let krate = &self.krate;
         match &self.options.category {
@@ -246,16 +254,16 @@ impl Site<'_> {
     }
 }
 
-/// A local variable that the function cannot see.
+/// Returns the name of a local variable that the code of the function cannot use.
 fn local(name: &str) -> Ident {
     Ident::new(&format!("esatto_{name}"), Span::mixed_site())
 }
 
-/// `block` as a future whose type of result is known, so that `?` in it knows what to convert errors to.
+/// Returns `block` as a future with a known type of result, which `?` needs to convert errors.
 fn future(block: &Block, output: Option<&Type>) -> TokenStream {
     let Some(output) = output.filter(|ty| !has_impl(ty)) else { return quote!(async move #block) };
     let never = local("never");
-    // Spans of the type: an error in it is reported there, once.
+    // With the spans of the type, so that the compiler reports an error in it there, once.
     let typed = quote_spanned! {output.span()=>
         #[allow(
             unknown_lints, unreachable_code, clippy::diverging_sub_expression, clippy::empty_loop, clippy::let_unit_value,
@@ -276,7 +284,7 @@ fn output(output: &ReturnType) -> Option<&Type> {
     }
 }
 
-/// `T` of `impl Future<Output = T>` and `Pin<Box<dyn Future<Output = T>>>`.
+/// Returns `T` of `impl Future<Output = T>` and `Pin<Box<dyn Future<Output = T>>>`.
 fn boxed_output(output: &ReturnType) -> Option<&Type> {
     fn of(ty: &Type) -> Option<&Type> {
         match ty {
@@ -309,7 +317,7 @@ fn boxed_output(output: &ReturnType) -> Option<&Type> {
     }
 }
 
-/// The async block that an expression is, or that it puts into a box.
+/// Returns the async block of an expression that is one, or puts one into a box.
 fn async_block(expression: &mut Expr) -> Option<&mut ExprAsync> {
     match expression {
         Expr::Async(block) => Some(block),
@@ -324,7 +332,7 @@ fn async_block(expression: &mut Expr) -> Option<&mut ExprAsync> {
     }
 }
 
-/// Whether `impl Trait` occurs, which cannot be written as the type of a variable.
+/// Returns true if the type has `impl Trait` in it, which no variable can have.
 fn has_impl(ty: &Type) -> bool {
     struct Search(bool);
     impl Visit<'_> for Search {
@@ -342,68 +350,79 @@ fn has_impl(ty: &Type) -> bool {
 mod tests {
     use super::*;
 
-    /// The text of the error, and what it points at in `attribute` or, if it is not there, in `item`.
+    /// Returns the text of the error, and the words that it points at in `attribute` or `item`.
     fn mistake(attribute: &str, item: &str) -> (String, String) {
-        // Each text is parsed as a file of its own; the attribute comes first, so the same words are found there.
+        // Each text is parsed as its own file. The attribute comes first, so words that both have
+        // are found there.
         let tokens = |text: &str| text.parse::<TokenStream>().expect("is Rust");
         let error = try_expand(tokens(attribute), tokens(item)).expect_err("is a mistake");
         (error.to_string(), error.span().source_text().unwrap_or_default())
     }
 
     #[test]
-    fn mistakes_are_reported_where_they_are() {
+    fn errors_point_at_the_mistake() {
         let function = "fn work(size: u32, (a, b): (u8, u8)) -> u32 { size }";
         for (attribute, item, word, text) in [
-            ("args(sise)", function, "sise", "`work` has no parameter `sise`; for another value write `name = value`"),
-            ("args(self)", function, "self", "`work` has no parameter `self`; for another value write `name = value`"),
+            (
+                "args(sise)",
+                function,
+                "sise",
+                "`work` has no parameter `sise`; for any other value write `name = value`",
+            ),
+            (
+                "args(self)",
+                function,
+                "self",
+                "`work` has no parameter `self`; for any other value write `name = value`",
+            ),
             (
                 "args(all), skip(c)",
                 function,
                 "c",
-                "`work` has no parameter `c`; for another value write `name = value`",
+                "`work` has no parameter `c`; for any other value write `name = value`",
             ),
-            ("skip(a)", function, "a", "nothing is recorded that could be skipped: add `args(all)`"),
+            ("skip(a)", function, "a", "`skip` needs `args(all)`"),
             ("nmae = \"x\"", function, "nmae", KNOWN),
-            ("name = \"x\", name = \"y\"", function, "name", "is given twice"),
+            ("name = \"x\", name = \"y\"", function, "name", "this option is given twice"),
             ("CATEGORY, OTHER", function, "OTHER", KNOWN),
             ("name = size", function, "size", "expected string literal"),
             ("ret(hex)", function, "hex", "expected `debug` or `display`"),
-            ("lifetime", function, "lifetime", "means an async function, and this is none"),
+            ("lifetime", function, "lifetime", "this option is for async functions; this one is synchronous"),
             ("args(size.x)", function, ")", "unexpected end of input, expected `=` and a value"),
-            ("", "const fn work() {}", "const", "a `const fn` cannot be traced: it may run in the compiler"),
+            ("", "const fn work() {}", "const", "a `const fn` cannot be traced, because it may run in the compiler"),
             (
                 "",
                 "fn work();",
                 ";",
-                "there is nothing to trace without a body: the attribute goes on the implementations",
+                "a function without a body cannot be traced: put the attribute on the implementations",
             ),
-            ("", "struct Work;", "struct", "`#[esatto::trace]` goes on functions and on `impl` blocks"),
-            ("", "pub mod work {}", "mod", "`#[esatto::trace]` goes on functions and on `impl` blocks"),
+            ("", "struct Work;", "struct", "`#[esatto::trace]` is for functions and `impl` blocks"),
+            ("", "pub mod work {}", "mod", "`#[esatto::trace]` is for functions and `impl` blocks"),
             (
                 "polls, args(a)",
                 "async fn work(a: u8) {}",
                 "polls",
-                "leaves no slice that arguments and results could belong to",
+                "without the slice of the lifetime there is none for arguments and results",
             ),
             (
                 "polls, lifetime",
                 "async fn work() {}",
                 "lifetime",
-                "`lifetime` and `polls` exclude each other; both is the default",
+                "use `lifetime` or `polls`, not both; the default is both slices",
             ),
             (
                 "track = &T",
                 "async fn work() {}",
                 "track",
-                "means a synchronous function: what is async has lanes of its own",
+                "`track` is for synchronous functions: an async one has its own lane",
             ),
             (
                 "name = \"x\"",
                 "impl Work { fn work() {} }",
                 "\"x\"",
-                "means a single function, and this is a whole `impl`",
+                "this option is for a single function, not for an `impl` block",
             ),
-            ("args(x)", "impl Work { fn work() {} }", "impl", "not each function has `x`: use `args(all)`"),
+            ("args(x)", "impl Work { fn work() {} }", "impl", "not every function has `x`: use `args(all)`"),
         ] {
             let (found_text, found_word) = mistake(attribute, item);
             assert_eq!((found_text.as_str(), found_word.as_str()), (text, word), "#[trace({attribute})] {item}");
@@ -411,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_mistake_the_function_stays_as_it_was() {
+    fn a_mistake_leaves_the_function_unchanged() {
         let item = quote!(
             fn work() {}
         );

@@ -1,4 +1,4 @@
-//! The procedural macros of Esatto. Use them through the crate `esatto` with its feature `macros`, which documents them by example.
+//! The procedural macros of Esatto. Use them through the feature `macros` of the crate `esatto`.
 
 #![forbid(unsafe_code)]
 
@@ -26,63 +26,67 @@ use proc_macro::TokenStream;
 /// # }
 /// ```
 ///
-/// Goes on functions, methods and methods of traits, generic ones, `unsafe` and `extern` ones, and on a whole `impl` block, where it means each
-/// function in it that has none of its own. `const fn`s cannot be traced.
+/// Put it on a function, a method or a method of a trait. They may be generic, `unsafe` or
+/// `extern`. On an `impl` block it applies to each function that does not have the attribute
+/// itself. A `const fn` cannot be traced.
 ///
 /// # What is recorded
 ///
-/// A call of a **synchronous** function is a slice on the track of its thread, from entry to return or unwinding.
+/// A call of a **synchronous** function is a slice on the track of its thread, from entry to return
+/// or unwinding.
 ///
-/// A call of an **`async`** function is a slice for its lifetime, from the first poll until it is ready or dropped, on a lane that it has for
-/// itself, and a slice for each poll on the track of the thread that polls; a flow leads from the first through the others. The same is
-/// done for functions that end in an `async` block or in `Box::pin(async …)`, which is what `async_trait` makes (this attribute goes below
-/// `#[async_trait]`, on the method).
+/// A call of an **`async`** function is one slice for its lifetime on its own lane, from the first
+/// poll until it is ready or dropped. There is also one slice per poll, on the track of the thread
+/// that polls. A flow connects all of them. The same applies to functions that end in an `async`
+/// block or in `Box::pin(async …)`. `async_trait` makes such functions: put this attribute below
+/// `#[async_trait]`, on the method.
 ///
 /// # Options
 ///
 /// | | |
 /// | --- | --- |
-/// | `CATEGORY` (first) | path of a static category; without it there is one for the module, named by its path as in `tracing`: `my_crate::db` |
-/// | `name = "…"` | the name of the slice; otherwise the function's, and `Type::function` in an `impl` with the attribute |
-/// | `args(a, ?b, %c)` | records these parameters: as they are (`esatto::Value`), `?` by `Debug`, `%` by `Display`; `b.len = expression` is any other value under that name |
-/// | `args(all)`, `skip(a, b)` | records all parameters but `self` and those to skip |
-/// | `ret`, `ret(debug)`, `ret(display)` | records what is returned, as the argument `return` |
-/// | `err`, `err(debug)` | records the error of a `Result`, by its `Display`, as the argument `error`; with `ret`, that is for `Ok` values |
+/// | `CATEGORY` (first) | path of a static category; the default is a category of the module with the name of its path, as in `tracing`: `my_crate::db` |
+/// | `name = "…"` | name of the slice; the default is the function's, or `Type::function` in an `impl` with the attribute |
+/// | `args(a, ?b, %c)` | records these parameters: plain ones by `esatto::Value`, `?` by `Debug`, `%` by `Display`; `b.len = expression` records any value under that name |
+/// | `args(all)`, `skip(a, b)` | records all parameters except `self` and those of `skip` |
+/// | `ret`, `ret(debug)`, `ret(display)` | records the returned value as the argument `return` |
+/// | `err`, `err(debug)` | records the error of a `Result` as the argument `error`, by `Display` or `Debug`; then `ret` records `Ok` values only |
 /// | `track = expression` | records a synchronous call on this `&Track` |
-/// | `lifetime`, `polls` | only one of the two kinds of slices of an async function |
-/// | `crate = path` | where to find `esatto`, if not at `::esatto` |
+/// | `lifetime`, `polls` | records only this kind of slices of an async function |
+/// | `crate = path` | path of `esatto`; the default is `::esatto` |
 ///
-/// No argument is recorded unless it is asked for: formatting costs time, and arguments may be secret. Values are evaluated only while
-/// the category is recorded.
+/// By default no argument is recorded, because formatting costs time and arguments may be secret.
+/// Values are evaluated only while the category is recorded.
 #[proc_macro_attribute]
 pub fn trace(attribute: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(attribute.into(), item.into()).into()
 }
 
-/// Makes a struct or an enum a set of arguments of events (`TraceArgs`), and one argument (`Value`), which is a dictionary.
+/// Implements `TraceArgs` and `Value` for a struct or an enum: a set of arguments of events, and
+/// one argument, which is a dictionary.
 ///
 /// | | |
 /// | --- | --- |
 /// | struct | an entry per field; the fields of a tuple struct are named `0`, `1`… |
-/// | struct with one unnamed field | as a `Value` it is that field's |
+/// | struct with one unnamed field | as a `Value` it is the value of that field |
 /// | enum | an entry `variant` with the variant's name, then the fields of the variant |
-/// | enum without any fields | as a `Value` it is the variant's name |
+/// | enum without fields | as a `Value` it is the variant's name |
 ///
-/// Fields need a `Value`, which what derives this has. Attributes of fields and variants:
+/// Each field needs a `Value`; types that derive this have one. Attributes of fields and variants:
 ///
 /// | | |
 /// | --- | --- |
 /// | `#[esatto(rename = "…")]` | another name |
-/// | `#[esatto(skip)]` | leaves the field out; its type may be anything |
+/// | `#[esatto(skip)]` | leaves the field out; it needs no `Value` |
 /// | `#[esatto(debug)]`, `#[esatto(display)]` | records the text of `Debug` or `Display` |
 /// | `#[esatto(flatten)]` | adds the entries of the field, which is a `TraceArgs`, in its place |
 ///
-/// and of the type:
+/// Attributes of the type:
 ///
 /// | | |
 /// | --- | --- |
-/// | `#[esatto(tag = "…")]` | what `variant` is called |
-/// | `#[esatto(crate = path)]` | where to find `esatto`, if not at `::esatto` |
+/// | `#[esatto(tag = "…")]` | another name for the entry `variant` |
+/// | `#[esatto(crate = path)]` | path of `esatto`; the default is `::esatto` |
 #[proc_macro_derive(TraceArgs, attributes(esatto))]
 pub fn derive_trace_args(item: TokenStream) -> TokenStream {
     derive::expand(item.into()).into()

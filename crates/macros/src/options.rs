@@ -1,4 +1,4 @@
-//! What stands between the parentheses of `#[esatto::trace(…)]`.
+//! The options of `#[esatto::trace(…)]`.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
@@ -13,7 +13,7 @@ pub(crate) struct Options {
     pub(crate) category: Option<Path>,
     pub(crate) name: Option<LitStr>,
     pub(crate) args: Vec<Arg>,
-    /// `args(all)`; where it says so.
+    /// The span of `args(all)`, if it is given.
     pub(crate) all: Option<Span>,
     pub(crate) skip: Vec<Ident>,
     pub(crate) ret: Option<(Span, Form)>,
@@ -33,12 +33,12 @@ pub(crate) struct Arg {
 
 #[derive(Clone)]
 pub(crate) enum ArgValue {
-    /// The parameter of this name.
+    /// Returns the parameter of this name.
     Parameter(Ident),
     Expression(Box<Expr>),
 }
 
-/// How a value becomes an argument.
+/// The conversion of a value to an argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Value,
@@ -47,7 +47,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// `value`, which is a reference, in this form.
+    /// Returns `value`, which is a reference, in this form.
     pub(crate) fn wrap(self, krate: &TokenStream, value: TokenStream) -> TokenStream {
         match self {
             Self::Value => value,
@@ -83,9 +83,7 @@ impl Parse for Options {
             }
         }
         match (options.all, &options.skip[..]) {
-            (None, [skipped, ..]) => {
-                Err(Error::new(skipped.span(), "nothing is recorded that could be skipped: add `args(all)`"))
-            }
+            (None, [skipped, ..]) => Err(Error::new(skipped.span(), "`skip` needs `args(all)`")),
             _ => Ok(options),
         }
     }
@@ -93,7 +91,7 @@ impl Parse for Options {
 
 impl Options {
     fn parse_one(&mut self, input: ParseStream<'_>, first: bool) -> Result<()> {
-        // An option is told from a category by what follows, as categories are paths of statics.
+        // The next token tells an option from a category, which is the path of a static.
         let ahead = input.fork();
         let Ok(word) = ahead.call(Ident::parse_any) else {
             return self.parse_category(input, first);
@@ -122,7 +120,7 @@ impl Options {
                 input.parse::<Ident>()?;
                 let slices = if word == "lifetime" { Slices::Lifetime } else { Slices::Polls };
                 if self.slices.is_some() {
-                    return Err(Error::new(span, "`lifetime` and `polls` exclude each other; both is the default"));
+                    return Err(Error::new(span, "use `lifetime` or `polls`, not both; the default is both slices"));
                 }
                 self.slices = Some((span, slices));
                 Ok(())
@@ -134,7 +132,7 @@ impl Options {
     fn parse_category(&mut self, input: ParseStream<'_>, first: bool) -> Result<()> {
         let start = input.span();
         match input.call(Path::parse_mod_style) {
-            // `nmae = "x"`, `arg(x)`: a slip, and no category.
+            // `nmae = "x"`, `arg(x)`: a typing error, not a category.
             Ok(path) if first && (input.is_empty() || input.peek(Token![,])) => {
                 self.category = Some(path);
                 Ok(())
@@ -186,7 +184,7 @@ impl Options {
     }
 }
 
-/// `name`, `dotted.name` or `"any text"`; the identifier, if it is just one.
+/// Parses `name`, `dotted.name` or `"any text"`. Returns the identifier if it is a single one.
 fn parse_arg_name(input: ParseStream<'_>) -> Result<(String, Option<Ident>)> {
     if input.peek(LitStr) {
         return Ok((input.parse::<LitStr>()?.value(), None));
@@ -197,7 +195,7 @@ fn parse_arg_name(input: ParseStream<'_>) -> Result<(String, Option<Ident>)> {
     while input.peek(Token![.]) {
         input.parse::<Token![.]>()?;
         name.push('.');
-        // `self.0.1` has a number of one dot.
+        // In `self.0.1`, Rust reads `0.1` as one number.
         match input.parse::<Option<syn::Lit>>()? {
             Some(syn::Lit::Int(index)) => name.push_str(&index.to_string()),
             Some(syn::Lit::Float(indices)) => name.push_str(&indices.to_string()),
@@ -225,7 +223,7 @@ fn is_end_of_option(ahead: ParseStream<'_>) -> bool {
     ahead.is_empty() || ahead.peek(Token![,]) || ahead.peek(syn::token::Paren)
 }
 
-/// `word`, `word(debug)` or `word(display)`.
+/// Parses the rest of `word`, `word(debug)` or `word(display)`.
 fn form(input: ParseStream<'_>, default: Form) -> Result<Form> {
     input.parse::<Ident>()?;
     if !input.peek(syn::token::Paren) {
@@ -239,10 +237,10 @@ fn form(input: ParseStream<'_>, default: Form) -> Result<Form> {
         "display" => Form::Display,
         _ => return Err(Error::new(form.span(), "expected `debug` or `display`")),
     };
-    if content.is_empty() { Ok(form) } else { Err(content.error("expected nothing more")) }
+    if content.is_empty() { Ok(form) } else { Err(content.error("expected the end of the list")) }
 }
 
-/// `word = value`.
+/// Parses the rest of `word = value`.
 fn value<T: Parse>(input: ParseStream<'_>) -> Result<T> {
     input.call(Ident::parse_any)?;
     input.parse::<Token![=]>()?;
@@ -251,7 +249,7 @@ fn value<T: Parse>(input: ParseStream<'_>) -> Result<T> {
 
 fn set<T>(option: &mut Option<T>, span: Span, value: T) -> Result<()> {
     if option.is_some() {
-        return Err(Error::new(span, "is given twice"));
+        return Err(Error::new(span, "this option is given twice"));
     }
     *option = Some(value);
     Ok(())

@@ -1,4 +1,4 @@
-//! The parameters of a function, and which of them are recorded.
+//! The parameters and results of a function that are recorded.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -7,7 +7,7 @@ use syn::{Error, FnArg, Ident, Pat, Result, Signature, Token};
 
 use crate::options::{ArgValue, Form, Options};
 
-/// `"name" = value` for each argument to record, each with a comma before it.
+/// Returns `"name" = value` for each argument to record, each with a comma before it.
 pub(crate) fn recorded(signature: &Signature, options: &Options) -> Result<TokenStream> {
     let krate = options.krate();
     let parameters = names(signature);
@@ -46,11 +46,11 @@ fn require(name: &Ident, parameters: &[Ident], signature: &Signature) -> Result<
     let function = &signature.ident;
     Err(Error::new(
         name.span(),
-        format!("`{function}` has no parameter `{name}`; for another value write `name = value`"),
+        format!("`{function}` has no parameter `{name}`; for any other value write `name = value`"),
     ))
 }
 
-/// What the patterns of the parameters bind.
+/// Returns the names that the patterns of the parameters bind.
 pub(crate) fn names(signature: &Signature) -> Vec<Ident> {
     let mut names = Vec::new();
     for parameter in &signature.inputs {
@@ -81,7 +81,8 @@ fn bound(pattern: &Pat, names: &mut Vec<Ident>) {
     }
 }
 
-/// What is recorded at the end of a call, in a closure over `event`, of the value `result`; empty if nothing is.
+/// Returns the code that records the value `result` at the end of a call, in a closure over
+/// `event`. Empty if it is not recorded.
 pub(crate) fn result(options: &Options, event: &Ident, result: &Ident) -> Option<TokenStream> {
     let krate = options.krate();
     let record = |name: &str, form: Form, value: TokenStream| {
@@ -112,10 +113,12 @@ pub(crate) fn result(options: &Options, event: &Ident, result: &Ident) -> Option
     })
 }
 
-/// The error for a function that cannot be traced.
+/// Returns the error for a function that cannot be traced.
 pub(crate) fn refuse_const(constness: Option<&Token![const]>) -> Result<()> {
     match constness {
-        Some(token) => Err(Error::new_spanned(token, "a `const fn` cannot be traced: it may run in the compiler")),
+        Some(token) => {
+            Err(Error::new_spanned(token, "a `const fn` cannot be traced, because it may run in the compiler"))
+        }
         None => Ok(()),
     }
 }

@@ -12,12 +12,12 @@ fn poll_once<F: Future>(future: Pin<&mut F>) -> bool {
     future.poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
-/// The slices that are named so: of the lane, and of threads.
+/// Returns the slices with this name: of the lane, and of threads.
 fn parts<'t>(trace: &'t Trace, wanted: &str) -> (Vec<&'t Slice>, Vec<&'t Slice>) {
     trace.slices.iter().filter(|slice| name(slice) == wanted).partition(|slice| slice.tid.is_none())
 }
 
-/// The flows as pairs of places in `slices`; -1: elsewhere.
+/// Returns the flows as pairs of indexes in `slices`; -1 stands for another slice.
 fn flows(trace: &Trace) -> Vec<(usize, usize)> {
     trace.flows.iter().map(|flow| (flow.from, flow.to)).collect()
 }
@@ -41,7 +41,7 @@ async fn patient() {
 }
 
 #[test]
-fn that_are_linked() {
+fn lifetime_and_polls_are_linked() {
     let trace = record(&FUTURES, || assert_eq!(block_on(worker(2)), 2));
     let (lane, polls) = parts(&trace, "worker");
     assert_eq!((lane.len(), polls.len()), (1, 3));
@@ -62,7 +62,7 @@ fn that_are_linked() {
 }
 
 #[test]
-fn or_just_a_lifetime() {
+fn the_lifetime_can_be_recorded_alone() {
     let trace = record(&FUTURES, || block_on(patient()));
     let (lane, polls) = parts(&trace, "patient");
     assert_eq!((lane.len(), polls.len()), (1, 0));
@@ -70,9 +70,9 @@ fn or_just_a_lifetime() {
 }
 
 #[test]
-fn that_are_not_mixed_up_with_those_of_others() {
+fn concurrent_calls_have_lanes_of_their_own() {
     let trace = record(&FUTURES, || {
-        // Not nested in time: the first one that begins is the first one that ends.
+        // The calls are not nested: the first one that begins ends first.
         let (mut a, mut b) = (pin!(worker(1)), Some(Box::pin(worker(5))));
         assert!(!poll_once(a.as_mut()));
         assert!(!poll_once(b.as_mut().expect("is there").as_mut()));
@@ -90,7 +90,7 @@ fn that_are_not_mixed_up_with_those_of_others() {
 }
 
 #[test]
-fn across_threads() {
+fn polls_on_several_threads_are_linked() {
     let trace = record(&FUTURES, || {
         let mut task = Box::pin(worker(2));
         while !poll_once(task.as_mut()) {
@@ -167,7 +167,7 @@ impl Transformed for Server {
 }
 
 #[test]
-fn in_all_the_ways_to_write_them() {
+fn boxed_and_returned_async_blocks_are_async_functions() {
     let trace = record(&FUTURES, || {
         let mut server = Server(1);
         assert_eq!(block_on(server.boxed("four")), Ok(5));
@@ -190,7 +190,7 @@ fn in_all_the_ways_to_write_them() {
 }
 
 #[test]
-fn and_their_futures_stay_send_and_of_reasonable_size() {
+fn traced_futures_stay_send_and_small() {
     fn is_send<T: Send>(value: T) -> T {
         value
     }

@@ -4,7 +4,7 @@ use super::{arguments, outline, record, record_named};
 
 esatto::categories! { static KINDS = "every kind of function"; }
 
-/// Its docs and attributes stay.
+/// The macro keeps its docs and attributes.
 #[must_use]
 #[inline]
 #[esatto::trace(KINDS)]
@@ -83,7 +83,7 @@ impl Thing {
 }
 
 #[test]
-fn with_a_slice_from_entry_to_return() {
+fn a_call_is_a_slice_from_entry_to_return() {
     let trace = record(&KINDS, || {
         assert_eq!(plain(), 7);
         renamed();
@@ -124,7 +124,7 @@ mod inner {
 }
 
 #[test]
-fn in_a_category_named_by_its_module_if_it_names_none() {
+fn the_default_category_has_the_name_of_the_module() {
     let category = concat!(module_path!(), "::inner");
     let trace = record_named(category, inner::without_a_category);
     assert_eq!(outline(&trace), ["without_a_category"]);
@@ -142,7 +142,7 @@ fn on_a_track_made_for_the_call(number: u32) -> u32 {
 }
 
 #[test]
-fn on_a_track_of_its_own() {
+fn a_call_can_be_recorded_on_a_track() {
     let trace = record(&KINDS, || {
         on_a_track();
         on_a_track_made_for_the_call(7);

@@ -1,4 +1,4 @@
-//! Promises of the macros, held against a service inside this process and our own reader.
+//! Promises of the macros, tested with a service in this process and our own reader.
 
 #![forbid(unsafe_code)]
 #![deny(warnings, clippy::all)]
@@ -12,7 +12,7 @@ use std::time::Duration;
 use esatto::{Backend, Category, Session, Tracing};
 use esatto_trace::{AnnotationValue, Event, EventType, Slice, Trace};
 
-mod arguments_are_recorded_as_asked;
+mod arguments_are_recorded_on_request;
 mod async_functions_have_a_lane_and_polls;
 mod every_kind_of_function_can_be_traced;
 mod sets_of_arguments_are_derived;
@@ -20,10 +20,10 @@ mod the_crate_may_have_another_name;
 
 static TRACING: LazyLock<Tracing> = LazyLock::new(|| Tracing::builder().in_process().start().expect("connects"));
 
-/// Sessions record what all threads do, so there is one at a time.
+/// Sessions record all threads, so only one test at a time has one.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// What `work` records in `category`.
+/// Returns the trace of `work` in `category`.
 fn record(category: &'static Category, work: impl FnOnce()) -> Trace {
     record_named(category.name(), || {
         assert!(TRACING.wait_until_enabled(category, Duration::from_secs(10)));
@@ -46,7 +46,8 @@ fn record_named(category: &str, work: impl FnOnce()) -> Trace {
     trace
 }
 
-/// The names of the slices of all tracks, in the order of their begins, indented by their depth.
+/// Returns the names of the slices of all tracks, in the order of their begins, indented by their
+/// depth.
 fn outline(trace: &Trace) -> Vec<String> {
     let mut slices: Vec<&Slice> = trace.slices.iter().collect();
     slices.sort_by_key(|slice| slice.event);
@@ -57,7 +58,8 @@ fn name(slice: &Slice) -> &str {
     slice.name.as_deref().unwrap_or_default()
 }
 
-/// `name: value` for each argument of the first slice of that name, from its begin and its end.
+/// Returns `name: value` for each argument of the first slice with this name, of its begin and its
+/// end.
 fn arguments(trace: &Trace, slice: &str) -> Vec<String> {
     let slice = trace.slices.iter().find(|found| name(found) == slice).expect("is in the trace");
     let end_ns = slice.duration_ns.map(|duration| slice.ts_ns + duration);
@@ -95,7 +97,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Is pending once.
+/// A future that is pending once.
 #[derive(Default)]
 struct Yield(bool);
 

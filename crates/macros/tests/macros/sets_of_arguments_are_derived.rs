@@ -57,7 +57,7 @@ enum Shape<T> {
     Polygon(#[allow(dead_code, reason = "it is skipped")] Vec<(T, T)>),
 }
 
-/// A bound on `Option<&'a Tree<'a, T>>` would have no end.
+/// A bound on `Option<&'a Tree<'a, T>>` would be infinite.
 #[derive(TraceArgs)]
 struct Tree<'a, T> {
     value: T,
@@ -69,7 +69,7 @@ struct Tree<'a, T> {
 enum Never {}
 
 #[test]
-fn for_structs_with_everything() {
+fn structs_have_an_argument_per_field() {
     let trace = record(&SETS, || {
         let request = Request {
             id: 7,
@@ -100,7 +100,7 @@ fn for_structs_with_everything() {
 }
 
 #[test]
-fn for_enums() {
+fn enums_have_their_variant_and_its_fields() {
     let trace = record(&SETS, || {
         let shapes = [Shape::Point, Shape::Circle { radius: 0.5 }, Shape::Line(1.5, (2, 3)), Shape::Polygon(vec![])];
         let _slice = esatto::slice!(SETS, "as one", colors = [Color::Red, Color::Blue], shapes = &shapes);
@@ -124,7 +124,7 @@ fn for_enums() {
 }
 
 #[test]
-fn for_types_that_contain_themselves() {
+fn recursive_types_are_derived() {
     let trace = record(&SETS, || {
         let leaf = Tree { value: 1_u8, left: None };
         let _slice = esatto::slice!(SETS, "tree", tree = Tree { value: 2, left: Some(&leaf) });

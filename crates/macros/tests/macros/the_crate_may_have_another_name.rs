@@ -4,7 +4,7 @@ mod renamed {
     pub(super) use ::esatto as tracing_library;
 
     pub(super) mod esatto {
-        //! Not the one that is meant.
+        //! Not the crate of the test.
     }
 }
 
@@ -26,7 +26,7 @@ fn work(point: &Point) -> i8 {
 }
 
 #[test]
-fn if_it_is_told() {
+fn the_option_crate_names_it() {
     let trace = record(&RENAMED, || assert_eq!(work(&Point { x: -1 }), -1));
     assert_eq!(arguments(&trace, "work"), ["point: {x: -1}", "return: -1"]);
 }

@@ -63,7 +63,7 @@ async fn parse_later(text: String) -> Result<u32, Box<dyn std::error::Error>> {
 }
 
 #[test]
-fn and_no_others() {
+fn no_other_argument_is_recorded() {
     let trace = record(&ARGUMENTS, || {
         chosen(-3, "text", None, &[1, 2], Opaque, vec![1], 0.5);
         assert_eq!(all((5, 6), Opaque, "secret", "ty".into()), 13);
@@ -84,7 +84,7 @@ fn and_no_others() {
 }
 
 #[test]
-fn and_results_at_the_end() {
+fn results_are_recorded_at_the_end_of_the_slice() {
     let trace = record(&ARGUMENTS, || {
         let mut text = String::from("long");
         assert_eq!(returning(&mut text, "er"), "longer");
@@ -111,7 +111,7 @@ fn sync_off() {}
 async fn async_off() {}
 
 #[test]
-fn and_not_evaluated_while_the_category_is_off() {
+fn arguments_are_not_evaluated_while_the_category_is_off() {
     sync_off();
     block_on(async_off());
     assert_eq!(EVALUATED.load(Ordering::Relaxed), 0);
