@@ -1,4 +1,4 @@
-//! All conversations under `tests/captures`, frame by frame and call by call.
+//! Tests with all frames and calls of the conversations under `tests/captures`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -12,7 +12,7 @@ use crate::{canonical, dynamic, unknown_fields};
 /// Fields that old clients sent and that the schema does not list any more.
 const FORGOTTEN: &[&str] = &["perfetto.protos.InitializeConnectionRequest 5"];
 
-/// Decodes and encodes as value, and compares with what prost-reflect makes of the same bytes.
+/// Decodes and encodes a value, and compares it with prost-reflect's message for the same bytes.
 fn survives<T: Owned>(name: &str, bytes: &[u8]) {
     let value = T::decode(bytes).unwrap();
     let encoded = value.encode();
@@ -23,7 +23,7 @@ fn survives<T: Owned>(name: &str, bytes: &[u8]) {
     }
 }
 
-/// A check for each type of request (true) and reply (false) by method.
+/// Checks a request (true) or a reply (false) with the type of its method.
 fn check(method: &str, request: bool, bytes: &[u8]) {
     macro_rules! methods {
         ($($method:ident $request:ident $reply:ident;)*) => {
@@ -67,8 +67,8 @@ fn check(method: &str, request: bool, bytes: &[u8]) {
     }
 }
 
-/// The frames of a captured stream: four bytes of length, little endian, and an `IPCFrame`. A side that was silent has
-/// no file.
+/// Returns the frames of a captured stream: four bytes of length, little endian, and an `IPCFrame`.
+/// There is no file if a peer has sent nothing.
 fn frames(path: &Path) -> Vec<IPCFrame> {
     let stream = fs::read(path).unwrap_or_default();
     let mut rest = stream.as_slice();
@@ -83,7 +83,7 @@ fn frames(path: &Path) -> Vec<IPCFrame> {
 }
 
 #[test]
-fn frames_requests_and_replies() {
+fn frames_requests_and_replies_survive() {
     let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/captures");
     let mut methods = BTreeSet::new();
     for run in fs::read_dir(captures).unwrap().map(|run| run.unwrap().path()).filter(|run| run.is_dir()) {
@@ -100,7 +100,7 @@ fn frames_requests_and_replies() {
             let mut called = HashMap::new();
             for frame in frames(&requests) {
                 let Some(call) = frame.msg_invoke_method else { continue };
-                // A side that was silent did not name its methods either.
+                // A peer that has sent nothing has not named its methods either.
                 let Some(name) = names.get(&call.method_id.unwrap()) else { continue };
                 check(name, true, &call.args_proto.unwrap());
                 called.insert(frame.request_id, name.clone());

@@ -1,9 +1,10 @@
-//! Owned types take what peers send: whatever it is, they refuse it or keep it, and settle after one round.
+//! Owned types decode any bytes of a peer or refuse them. A second round of decoding and encoding
+//! changes nothing.
 
 use esatto_protozero::Owned;
 use esatto_schema::{CommitDataRequest, DataSourceDescriptor, EnableTracingRequest, IPCFrame, TraceConfig};
 
-/// How many damaged copies of the bytes are tried.
+/// Number of damaged copies to try.
 const ROUNDS: u64 = 20_000;
 
 fn take<T: Owned>(bytes: &[u8]) -> bool {
@@ -15,7 +16,7 @@ fn take<T: Owned>(bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn and_what_is_decoded_settles() {
+fn a_second_round_changes_nothing() {
     let config = include_bytes!("../data/official-v56-process-and-sys-stats.pftrace");
     let config = esatto_schema::TraceReader::new(config).packet().find_map(|packet| packet.trace_config()).unwrap();
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

@@ -1,4 +1,4 @@
-//! `schema.tsv` beside the crate's manifest is the list that the `.proto` files were written from.
+//! The `.proto` files have the rows of `schema.tsv`, from which they were written, and no others.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,15 @@ use crate::pool;
 const PACKAGE: &str = "perfetto.protos.";
 const PROTO_DIR: &str = "protos/perfetto/";
 
-/// What the list refers to but does not list: an enumeration of Android's statsd, of which only the numbers matter.
+/// An enumeration of Android's statsd that the list refers to but does not contain. Only its
+/// numbers matter.
 const NOT_LISTED: &[&str] = &["enum\tconfig/statsd/statsd_tracing_config.proto\tAtomId\t0\tATOM_ID_UNSPECIFIED\t\t"];
 
 #[test]
-fn and_nothing_else_is() {
+fn the_schema_has_the_rows_of_the_list_and_no_others() {
     let list = include_str!("../../schema.tsv");
     let mut listed: BTreeSet<&str> = list.lines().skip(1).chain(NOT_LISTED.iter().copied()).collect();
-    // Messages are rows of their own only where they have no fields, which is checked from the other side.
+    // A message has its own row only if it has no fields. The other direction checks that.
     let present = rows();
     let mut unlisted = Vec::new();
     for row in &present {
@@ -29,7 +30,7 @@ fn and_nothing_else_is() {
     assert_eq!(present.len(), 6805);
 }
 
-/// The whole schema in the form of the list.
+/// Returns the whole schema in the form of the list.
 fn rows() -> Vec<String> {
     let mut rows = Vec::new();
     for message in pool().all_messages() {
@@ -54,7 +55,7 @@ fn rows() -> Vec<String> {
 fn message_rows(message: &MessageDescriptor, rows: &mut Vec<String>) {
     let parent = message.parent_file();
     let (file, owner) = (file(parent.name()), local(message.full_name()));
-    // A message that only holds other types has no row either.
+    // A message that only contains other types has no row either.
     let holds_types = message.child_messages().len() + message.child_enums().len() > 0;
     if message.fields().len() == 0 && !holds_types {
         rows.push(format!("message\t{file}\t{owner}\t\t\t\t"));

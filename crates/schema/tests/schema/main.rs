@@ -1,4 +1,5 @@
-//! The generated schema against its source, against prost-reflect and against bytes that Perfetto wrote.
+//! The generated schema, compared with its source, with prost-reflect and with bytes that Perfetto
+//! wrote.
 
 mod captured_frames_survive_as_values;
 mod damaged_values_never_panic;
@@ -20,17 +21,17 @@ fn message(name: &str) -> MessageDescriptor {
     pool().get_message_by_name(&format!("perfetto.protos.{name}")).expect("the schema has the message")
 }
 
-/// The message as prost-reflect understands it.
+/// Decodes a message with prost-reflect.
 fn dynamic(name: &str, bytes: &[u8]) -> DynamicMessage {
     DynamicMessage::decode(message(name), bytes).expect("well-formed")
 }
 
-/// The message in prost-reflect's own encoding.
+/// Returns the message in prost-reflect's own encoding.
 fn canonical(name: &str, bytes: &[u8]) -> Vec<u8> {
     prost::Message::encode_to_vec(&dynamic(name, bytes))
 }
 
-/// The numbers of all fields, at any depth, that the schema does not know, each after its message's name.
+/// Returns the numbers of all unknown fields at any depth, each after its message's name.
 fn unknown_fields(message: &DynamicMessage) -> Vec<String> {
     let name = message.descriptor().full_name().to_owned();
     let own = message.unknown_fields().map(|field| format!("{name} {}", field.number()));

@@ -1,4 +1,5 @@
-//! A trace of processes and system statistics, recorded with Perfetto v56; what is in it was counted by its own tools.
+//! A trace of processes and system statistics, recorded with Perfetto v56. Perfetto's own tools
+//! have counted its content.
 
 use esatto_protozero::Owned;
 use esatto_schema::{ClockSnapshot, SystemInfo, TraceConfig, TracePacketReader, TraceReader, TraceStats};
@@ -12,12 +13,12 @@ fn packets() -> Vec<TracePacketReader<'static>> {
 }
 
 #[test]
-fn every_field_of_it_is_known() {
+fn every_field_of_the_trace_is_known() {
     assert_eq!(unknown_fields(&dynamic("Trace", TRACE)), [""; 0]);
 }
 
 #[test]
-fn readers_find_what_its_readme_tells() {
+fn readers_find_the_content_of_its_readme() {
     let packets = packets();
     assert_eq!(packets.len(), 33);
     assert_eq!(packets.iter().filter(|p| p.sys_stats().is_some()).count(), 11);
@@ -54,7 +55,7 @@ fn readers_agree_with_prost_reflect_on_every_packet() {
 }
 
 #[test]
-fn what_the_service_emits_survives_as_values() {
+fn packets_of_the_service_survive_as_values() {
     fn survives<T: Owned>(name: &str, bytes: Option<&[u8]>) -> usize {
         let Some(bytes) = bytes else { return 0 };
         let value = T::decode(bytes).unwrap();

@@ -1,4 +1,5 @@
-//! The descriptors are complete enough for prost-reflect to read and print configurations and traces.
+//! The descriptors are complete enough for prost-reflect to read and print configurations and
+//! traces.
 
 use esatto_protozero::Owned;
 use esatto_schema::{TraceConfig, TraceReader, sys_stats_config, trace_config};
@@ -11,7 +12,7 @@ const CONFIG: &str = include_str!("../data/official-v56-process-and-sys-stats.cf
 const TRACE: &[u8] = include_bytes!("../data/official-v56-process-and-sys-stats.pftrace");
 
 #[test]
-fn a_text_config_is_the_value_it_says() {
+fn a_text_config_becomes_the_expected_value() {
     let parsed = DynamicMessage::parse_text_format(message("TraceConfig"), CONFIG).unwrap();
     let config = TraceConfig::decode(&parsed.encode_to_vec()).unwrap();
     assert_eq!(config.duration_ms, Some(2500));

@@ -1,11 +1,12 @@
-//! A configuration from a newer client is echoed whole (`docs/spec/protozero.md` §10).
+//! A configuration from a newer client is returned with all its fields (`docs/spec/protozero.md`
+//! §10).
 
 use esatto_protozero::{Fields, Owned};
 use esatto_schema::{EnableTracingRequest, IPCFrame, TraceConfig};
 
 use crate::canonical;
 
-/// The configuration that a client sent.
+/// Returns the configuration that a client sent.
 fn captured() -> Vec<u8> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/captures/writer-basic/consumer.c2s.bin");
     let mut stream = &std::fs::read(path).unwrap()[..];
@@ -22,12 +23,12 @@ fn captured() -> Vec<u8> {
 }
 
 #[test]
-fn at_any_depth_and_behind_the_known_ones() {
+fn unknown_fields_follow_the_known_ones_at_any_depth() {
     let mut config = TraceConfig::decode(&captured()).unwrap();
     assert_eq!(config.data_sources[0].config.as_ref().unwrap().name.as_ref().unwrap(), &"spec.test");
     assert_eq!(config.duration_ms, Some(900));
 
-    // A newer client's fields, as this schema would see them.
+    // Fields of a newer client, unknown to this schema.
     let newer = b"\xf8\xff\x3f\x2a\x82\x80\x40\x01x"; // 131071: 42, 131072: "x"
     config.unknown_fields = newer.to_vec();
     config.buffers[0].unknown_fields = newer.to_vec();
