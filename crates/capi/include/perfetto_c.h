@@ -1,8 +1,11 @@
-/* The C ABI of Perfetto's tracing library: what libperfetto_c exports.
+/* The C ABI of Perfetto's tracing library, which libperfetto_c exports.
  *
- * As of v58; as of v59 where PERFETTO_C_V59 is defined (c-abi.md §18), for programs that are linked with v59/libperfetto_c.
- * For C11 and later, and C++11 and later. No macros to trace with: those are in esatto/trace.h (C) and esatto/trace.hpp (C++).
- * Declares what Perfetto's own headers declare: a file can include only either. The contract is docs/spec/c-abi.md. */
+ * It declares v58, or v59 if PERFETTO_C_V59 is defined (c-abi.md §18), for programs that are linked
+ * with v59/libperfetto_c. For C11 and later, and C++11 and later. The macros for trace points are
+ * in esatto/trace.h (C) and esatto/trace.hpp (C++).
+ *
+ * Perfetto's own headers have the same declarations. A file can include those or this one, not
+ * both. The contract is docs/spec/c-abi.md. */
 
 #ifndef ESATTO_PERFETTO_C_H_
 #define ESATTO_PERFETTO_C_H_
@@ -23,7 +26,7 @@ extern "C" {
 #define PERFETTO_C_ASSERT(condition) _Static_assert(condition, #condition)
 #endif
 
-/* Known to the library only. */
+/* Types whose content only the library knows. */
 
 struct PerfettoDsAsyncFlusher;
 struct PerfettoDsAsyncStopper;
@@ -45,7 +48,7 @@ struct PerfettoStreamWriterImpl;
 #endif
 struct PerfettoTeLlImplTls;
 
-/* Structs, by the library. */
+/* Structs, in the order of the library's parts. */
 
 struct PerfettoDsImplTracerIterator {
   uint32_t inst_id;
@@ -124,7 +127,7 @@ struct PerfettoTeLlImplIterator {
   struct PerfettoTeLlImplTls* tls;
 };
 
-/* What comes with an event: each begins with its type. */
+/* Extras of an event. Each begins with its type. */
 
 struct PerfettoTeHlExtra {
   uint32_t type;
@@ -279,7 +282,7 @@ struct PerfettoTeHlExtraProtoTrack {
   struct PerfettoTeHlProtoField* const* fields;
 };
 
-/* Tracks in tracks. */
+/* Nested tracks. */
 
 struct PerfettoTeHlNestedTrack {
   uint32_t type;
@@ -396,7 +399,7 @@ enum PerfettoTeHlProtoFieldType {
   PERFETTO_TE_HL_PROTO_TYPE_CSTR_INTERNED = 8,
 };
 
-/* Of tracks in tracks: the order of their children, and who is merged with whom. */
+/* Nested tracks: the order of their children, and which siblings are merged. */
 
 enum PerfettoTeHlChildOrdering {
   PERFETTO_TE_HL_CHILD_ORDERING_UNKNOWN = 0,
@@ -412,7 +415,7 @@ enum PerfettoTeHlSiblingMergeBehavior {
   PERFETTO_TE_HL_SIBLING_MERGE_BEHAVIOR_BY_SIBLING_MERGE_KEY = 3,
 };
 
-/* Bytes of a length that is filled in later. */
+/* Size in bytes of a length that is filled in later. */
 #ifdef PERFETTO_C_V59
 #define PERFETTO_PB_MSG_WRITER_PATCH_SIZE 4
 #else
@@ -420,13 +423,14 @@ enum PerfettoTeHlSiblingMergeBehavior {
 #endif
 
 #ifdef PERFETTO_C_V59
-/* PerfettoPbMsgWriter.encoding: how lengths of messages are told. The library always says the first. */
+/* PerfettoPbMsgWriter.encoding: the encoding of lengths of messages. The library always sets the
+ * first. */
 enum PerfettoPbMsgWriterEncoding {
   PERFETTO_PB_MSG_WRITER_ENCODING_LENGTH_DELIMITED = 0,
   PERFETTO_PB_MSG_WRITER_ENCODING_PROTO_GROUP = 1,
 };
 
-/* What PerfettoDsOnFlushArgsGetReason returns. */
+/* Results of PerfettoDsOnFlushArgsGetReason. */
 enum PerfettoDsFlushReason {
   PERFETTO_DS_FLUSH_REASON_UNKNOWN = 0,
   PERFETTO_DS_FLUSH_REASON_PERIODIC = 1,
@@ -588,7 +592,7 @@ uint64_t PerfettoTeLlImplIntern(struct PerfettoTeLlImplIncr*, int32_t type, cons
 
 pid_t PerfettoGetThreadIdImpl(void);
 
-/* The library was compiled with this; sizes and offsets of all structs are checked by its tests. */
+/* The library was compiled with these sizes. Its tests check sizes and offsets of all structs. */
 PERFETTO_C_ASSERT(sizeof(PERFETTO_ATOMIC(bool)) == 1);
 
 #ifdef __cplusplus

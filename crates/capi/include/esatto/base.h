@@ -1,6 +1,7 @@
-/* What C and C++ share: starting to trace, categories, tracks of the process and its threads.
+/* Declarations for both C and C++: initialisation, categories, tracks of the process and its
+ * threads.
  *
- * Included by esatto/trace.h and esatto/trace.hpp; not for itself. */
+ * esatto/trace.h and esatto/trace.hpp include this file. Do not include it yourself. */
 
 #ifndef ESATTO_BASE_H_
 #define ESATTO_BASE_H_
@@ -15,16 +16,18 @@
 extern "C" {
 #endif
 
-/* Who records: the program itself, or the service of the machine. Bits, for esatto_init. */
+/* Backends: a service in the program itself, or the service of the machine. Bits for
+ * esatto_init. */
 enum {
   ESATTO_IN_PROCESS = PERFETTO_BACKEND_IN_PROCESS,
   ESATTO_SYSTEM = PERFETTO_BACKEND_SYSTEM,
 };
 
-/* Makes the program known to the backends (ESATTO_IN_PROCESS | ESATTO_SYSTEM).
+/* Connects the program to backends (ESATTO_IN_PROCESS | ESATTO_SYSTEM).
  *
- * First of all: before, trace points do nothing, and everything else that registers ends the program. A service that is not there is waited for,
- * in the background. May be called again, for another backend. */
+ * Call it first. Before that, trace points do nothing, and functions that register something end
+ * the program. If the service does not run, the library waits for it in the background. You may
+ * call this again for another backend. */
 static inline void esatto_init(uint32_t backends) {
   struct PerfettoProducerBackendInitArgs* args = PerfettoProducerBackendInitArgsCreate();
   if (backends & ESATTO_IN_PROCESS) PerfettoProducerInProcessInit(args);
@@ -32,14 +35,14 @@ static inline void esatto_init(uint32_t backends) {
   PerfettoProducerBackendInitArgsDestroy(args);
 }
 
-/* Categories are objects of the program, which live as long as it does. */
+/* A category: an object that lives as long as the program. */
 struct esatto_category {
   PERFETTO_ATOMIC(bool)* enabled;
   struct PerfettoTeCategoryImpl* impl;
   struct PerfettoTeCategoryDescriptor descriptor;
 };
 
-/* Whether anybody records the category: a load and nothing else. */
+/* Returns true if a session records the category. Costs one load. */
 static inline bool esatto_is_enabled(const struct esatto_category* category) {
 #ifdef __cplusplus
   return __builtin_expect(category->enabled->load(std::memory_order_relaxed), false);
@@ -48,8 +51,8 @@ static inline bool esatto_is_enabled(const struct esatto_category* category) {
 #endif
 }
 
-/* Registers categories, up to a null pointer, and tells the services of them. Those that are registered stay as they are. Before other threads come
- * to their trace points. */
+/* Registers categories, up to a null pointer, and announces them to the services. Categories that
+ * are registered already do not change. Call it before other threads reach the trace points. */
 static inline void esatto_register_categories(struct esatto_category* const* categories) {
   PerfettoTeInit();
   for (; *categories; categories++) {
@@ -63,7 +66,8 @@ static inline void esatto_register_categories(struct esatto_category* const* cat
   PerfettoTePublishCategories();
 }
 
-/* Takes a category back, before the shared object that it lies in is unloaded. No thread may use it any more. */
+/* Unregisters a category, before its shared object is unloaded. No thread may use it during the
+ * call or later. */
 static inline void esatto_unregister_category(struct esatto_category* category) {
   struct PerfettoTeCategoryImpl* impl = category->impl;
   if (!impl) return;
@@ -73,7 +77,8 @@ static inline void esatto_unregister_category(struct esatto_category* category) 
   PerfettoTePublishCategories();
 }
 
-/* The category of events whose category is a text that is known at run time: see ESATTO_CATEGORY_NAME and esatto::category_name. */
+/* The category for events whose category name is known at run time only: see ESATTO_CATEGORY_NAME
+ * and esatto::category_name. */
 static inline struct esatto_category esatto_any_category(void) {
   struct esatto_category any = {&perfetto_atomic_false, NULL, {NULL, NULL, NULL, 0}};
   if (perfetto_te_any_categories_enabled) {
@@ -83,19 +88,21 @@ static inline struct esatto_category esatto_any_category(void) {
   return any;
 }
 
-/* Now, on the clock of track events: nanoseconds since the machine was started. */
+/* Returns the time of the clock of track events: nanoseconds since the machine was started. */
 static inline struct PerfettoTeTimestamp esatto_now(void) { return PerfettoTeGetTimestamp(); }
 
-/* The track of this process, as a parent of others. 0 before categories are registered. */
+/* Returns the track of this process, as a parent of other tracks. 0 before categories are
+ * registered. */
 static inline uint64_t esatto_process_track(void) { return perfetto_te_process_track_uuid; }
 
-/* The track of the calling thread, as a parent of others. */
+/* Returns the track of the calling thread, as a parent of other tracks. */
 static inline uint64_t esatto_thread_track(void) { return perfetto_te_process_track_uuid ^ (uint64_t)PerfettoGetThreadIdImpl(); }
 
-/* Sessions that wait for one of these, up to a null pointer, are told. Forgotten after so many milliseconds if there is no connection. */
+/* Activates triggers, up to a null pointer, in the sessions that wait for one of them. If there is
+ * no connection, the library forgets them after ttl_ms milliseconds. */
 static inline void esatto_activate_triggers(const char** names, uint32_t ttl_ms) { PerfettoProducerActivateTriggers(names, ttl_ms); }
 
-/* The number of a text, for tracks that are known by their names. */
+/* Returns a hash of a text, for tracks that are identified by their names. */
 static inline uint64_t esatto_hash_(const char* text) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (; *text; text++) hash = (hash ^ (uint8_t)*text) * 0x100000001b3u;
@@ -105,7 +112,8 @@ static inline uint64_t esatto_hash_(const char* text) {
 #define ESATTO_COUNTER_MAGIC_ 0xb1a4a67d7970839eu
 #define ESATTO_STATE_MAGIC_ 0x9b6c5d2f1e3a47c8u
 
-/* Several arguments of a macro are one or more: the first, and the others. The call of either ends with one more, so that there are others. */
+/* The first argument of a macro, and the others. Each call passes one more argument at the end, so
+ * that there always are others. */
 #define ESATTO_FIRST_(first, ...) first
 #define ESATTO_REST_(first, ...) __VA_ARGS__
 #define ESATTO_UNIQUE_(prefix) ESATTO_JOIN_(prefix, __LINE__)

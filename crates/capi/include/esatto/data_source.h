@@ -1,4 +1,5 @@
-/* Data sources: packets of the program's own, and what a session tells of its life. In C++, see esatto::DataSource. */
+/* Data sources: a program writes packets of its own and learns when sessions start and stop. In
+ * C++, see esatto::DataSource. */
 
 #ifndef ESATTO_DATA_SOURCE_H_
 #define ESATTO_DATA_SOURCE_H_
@@ -9,38 +10,41 @@
 extern "C" {
 #endif
 
-/* An object of the program, which lives as long as it does. */
+/* A data source: an object that lives as long as the program. */
 struct esatto_data_source {
   PERFETTO_ATOMIC(bool)* enabled;
   struct PerfettoDsImpl* impl;
 };
 
-/* Its initial value. */
+/* Initial value of a struct esatto_data_source. */
 #define ESATTO_DATA_SOURCE {&perfetto_atomic_false, NULL}
 
-/* What one is told, and how its packets are kept; all may be null or 0. Callbacks come from a thread of the library. */
+/* Options of a data source. All may be null or 0. A thread of the library calls the callbacks. */
 struct esatto_data_source_options {
-  PerfettoDsOnSetupCb on_setup;     /* returns the context of the instance; the config is a DataSourceConfig */
-  PerfettoDsOnStartCb on_start;     /* from now on what is traced is recorded */
+  PerfettoDsOnSetupCb on_setup;     /* returns the instance's context; gets a DataSourceConfig */
+  PerfettoDsOnStartCb on_start;     /* from now on packets are recorded */
   PerfettoDsOnFlushCb on_flush;
   PerfettoDsOnStopCb on_stop;
-  PerfettoDsOnDestroyCb on_destroy; /* nobody uses the context any more */
-  void* user_arg;                   /* of all of these */
-  /* An object for each thread and instance: for what the thread has to know, and for what of it the session has been told already. */
+  PerfettoDsOnDestroyCb on_destroy; /* the context is not used any more */
+  void* user_arg;                   /* passed to all callbacks */
+  /* Objects per thread and instance. The thread state is for any data. The incremental state is for
+   * data that the thread has already written to the trace: the library clears it when readers may
+   * have lost that. */
   PerfettoDsOnCreateCustomState create_thread_state;
   PerfettoDsOnDeleteCustomState delete_thread_state;
   PerfettoDsOnCreateCustomState create_incremental_state;
   PerfettoDsOnDeleteCustomState delete_incremental_state;
   PerfettoDsOnClearCustomState clear_incremental_state;
-  /* What is done when there is no room: see enum PerfettoDsBufferExhaustedPolicy. */
+  /* Behaviour if the buffer is full: see enum PerfettoDsBufferExhaustedPolicy. */
   enum PerfettoDsBufferExhaustedPolicy policy;
   bool policy_is_up_to_sessions;
-  /* A stop is complete as soon as the callback returns, unheard by the service; it may then not be put off. */
+  /* The service does not wait for the end of a stop. The callback then cannot postpone it. */
   bool does_not_notify_of_stop;
 };
 
-/* Tells services of a data source, after esatto_init, and before other threads come to its trace points. False if there are too many in the program:
- * it then stays off. Nothing is done if it is registered. */
+/* Registers a data source and announces it to the services. Call it after esatto_init, and before
+ * other threads reach the trace points. Returns false if the program has too many data sources;
+ * this one then stays off. Does nothing if it is registered already. */
 static inline bool esatto_data_source_register(struct esatto_data_source* source, const char* name, const struct esatto_data_source_options* options) {
   struct esatto_data_source_options none;
   struct esatto_buffer descriptor;
@@ -79,7 +83,7 @@ static inline bool esatto_data_source_register(struct esatto_data_source* source
   return is_good;
 }
 
-/* For every session that records the data source:
+/* Runs a block for every session that records the data source:
  *
  *   ESATTO_TRACE(&source, it) {
  *     ESATTO_PACKET(it, packet) {
@@ -88,48 +92,53 @@ static inline bool esatto_data_source_register(struct esatto_data_source* source
  *     }
  *   }
  *
- * Where there is none, a load and a branch. `it` is a struct esatto_iteration. The block may be left by break, return and goto, but not by longjmp.
- * A trace point in a trace point does nothing. */
+ * If there is no session, it costs a load and a branch. `it` is a struct esatto_iteration. You may
+ * leave the block by break, return and goto, but not by longjmp. A trace point inside a trace point
+ * does nothing. */
 #define ESATTO_TRACE(source, it)                                                                                     \
   for (struct esatto_iteration it __attribute__((cleanup(esatto_iteration_end_))) = esatto_iteration_begin_(source); \
        it.at.tracer; esatto_iteration_next_(&it))
 
-/* Writes a packet in an iteration: `packet` is a pointer to struct esatto_message, which esatto_put_… and ESATTO_MESSAGE take. It is recorded when the
- * block is left, by break and continue, too, which leave nothing else. */
+/* Writes a packet in an iteration. `packet` is a pointer to struct esatto_message, which
+ * esatto_put_… and ESATTO_MESSAGE take. The packet is recorded at the end of the block, also by
+ * break and continue, which leave only this block. */
 #define ESATTO_PACKET(iteration, packet)                                                       \
   for (struct esatto_packet_ packet##_ __attribute__((cleanup(esatto_packet_end_))) = {.tracer = (iteration).at.tracer}; \
        esatto_packet_begin_(&packet##_);)                                                      \
     for (struct esatto_message* packet = &packet##_.message; packet; packet = NULL)
 
-/* Writes a message into another one, which nothing is written to meanwhile. */
+/* Writes a message into another one. Write nothing to the outer message meanwhile. */
 #define ESATTO_MESSAGE(parent, field, message)                                                                           \
   for (struct esatto_message message##_ __attribute__((cleanup(esatto_message_end))) = esatto_message_begin(parent, field), \
                              *message = &message##_;                                                                     \
        message; message = NULL)
 
-/* A session that records the data source, in the trace point that one is in. */
+/* A session that records the data source, in the current trace point. */
 struct esatto_iteration {
   struct PerfettoDsImplTracerIterator at; /* at.inst_id is the number of the instance */
   struct PerfettoDsImpl* impl;
 };
 
-/* The thread's object for this instance, as create_thread_state returned it. */
+/* Returns the thread's object for this instance, which create_thread_state has made. */
 static inline void* esatto_thread_state(struct esatto_iteration* it) { return PerfettoDsImplGetCustomTls(it->impl, it->at.tracer, it->at.inst_id); }
 
-/* What the thread has told this session, as create_incremental_state returned it: a new object after the session has forgotten. */
+/* Returns the thread's incremental state for this instance, which create_incremental_state has
+ * made. It is a new object after the library has cleared it. */
 static inline void* esatto_incremental_state(struct esatto_iteration* it) {
   return PerfettoDsImplGetIncrementalState(it->impl, it->at.tracer, it->at.inst_id);
 }
 
-/* Hands over what this thread has written. The callback, if any, comes from a thread of the library, later or never. */
+/* Hands the packets of this thread to the service. A thread of the library calls the callback, if
+ * there is one, later or never. */
 static inline void esatto_flush(struct esatto_iteration* it, PerfettoDsTracerOnFlushCb done, void* user_arg) {
   PerfettoDsTracerImplFlush(it->at.tracer, done, user_arg);
 }
 
-/* How many packets of this thread this session has lost. */
+/* Returns the number of packets of this thread that this session has lost. */
 static inline uint64_t esatto_drop_count(struct esatto_iteration* it) { return PerfettoDsTracerImplGetDropCount(it->at.tracer); }
 
-/* The context of an instance, which on_setup returned, locked by this thread until esatto_unlock_instance; null if it is over, and then not locked. */
+/* Locks an instance for this thread until esatto_unlock_instance, and returns the context that
+ * on_setup has made. Returns null, and does not lock, if the instance has ended. */
 static inline void* esatto_lock_instance(struct esatto_data_source* source, PerfettoDsInstanceIndex instance) {
   return source->impl ? PerfettoDsImplGetInstanceLocked(source->impl, instance) : NULL;
 }
@@ -138,14 +147,14 @@ static inline void esatto_unlock_instance(struct esatto_data_source* source, Per
   PerfettoDsImplReleaseInstanceLocked(source->impl, instance);
 }
 
-/* What time it is, as every packet should tell. */
+/* Writes the current time. Every packet should have it. */
 static inline void esatto_put_timestamp(struct esatto_message* packet) {
   struct PerfettoDsTimestamp now = PerfettoDsGetTimestamp();
   esatto_put_uint(packet, 8, now.value);
   esatto_put_uint(packet, 58, now.clock_id);
 }
 
-/* What the above consists of. */
+/* Parts of the macros and functions above. */
 
 static inline struct esatto_iteration esatto_iteration_begin_(struct esatto_data_source* source) {
   struct esatto_iteration it = {{0, NULL, NULL}, source->impl};
@@ -164,9 +173,9 @@ static inline void esatto_iteration_end_(struct esatto_iteration* it) {
   if (it->at.tracer) PerfettoDsImplTraceIterateBreak(it->impl, &it->at);
 }
 
-/* First `tracer` alone is given. */
+/* Initially only `tracer` is set. */
 struct esatto_packet_ {
-  struct PerfettoDsTracerImpl* tracer; /* null: it has ended */
+  struct PerfettoDsTracerImpl* tracer; /* null after the end */
   struct esatto_message message;
   esatto_writer writer;
   bool is_open;
@@ -185,7 +194,7 @@ static inline void esatto_packet_end_(struct esatto_packet_* packet) {
   packet->tracer = NULL;
 }
 
-/* False the second time. */
+/* Begins the packet and returns true. The second call ends it and returns false. */
 static inline bool esatto_packet_begin_(struct esatto_packet_* packet) {
   if (packet->is_open) {
     esatto_packet_end_(packet);

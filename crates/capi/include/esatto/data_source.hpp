@@ -1,4 +1,5 @@
-// Data sources in C++17: packets of the program's own, and what a session tells of its life. See esatto/trace.hpp.
+// Data sources in C++17: a program writes packets of its own and learns when sessions start and
+// stop. See esatto/trace.hpp.
 
 #ifndef ESATTO_DATA_SOURCE_HPP_
 #define ESATTO_DATA_SOURCE_HPP_
@@ -12,7 +13,7 @@
 
 namespace esatto {
 
-// A packet, which is recorded when it goes out of scope. Of a Context.
+// A packet of a Context. It is recorded when it goes out of scope.
 class Packet : public Message {
  public:
   explicit Packet(PerfettoDsTracerImpl* tracer) : tracer_(tracer) {
@@ -21,7 +22,7 @@ class Packet : public Message {
   }
   ~Packet() { PerfettoDsTracerImplPacketEnd(tracer_, &writer_); }
 
-  // What time it is, as every packet should tell.
+  // Writes the current time. Every packet should have it.
   Packet& put_timestamp() { return esatto_put_timestamp(&message_), *this; }
 
  private:
@@ -29,15 +30,15 @@ class Packet : public Message {
   esatto_writer writer_;
 };
 
-// What the session wants of an instance.
+// Arguments of on_setup.
 struct SetupArgs {
   PerfettoDsInstanceIndex instance;
-  std::string_view config;  // a serialized DataSourceConfig; only during the call
+  std::string_view config;  // a serialized DataSourceConfig, valid during the call
 };
 
 namespace detail {
 
-// What is to be said once, from any thread: when it is destroyed, or before.
+// A message to the library that is sent once, by any thread: when this is destroyed, or before.
 template <class Handle, void (*say)(Handle*)>
 class Done {
  public:
@@ -61,7 +62,7 @@ using PostponedFlush = detail::Done<PerfettoDsAsyncFlusher, PerfettoDsFlushDone>
 class StopArgs {
  public:
   explicit StopArgs(PerfettoDsOnStopArgs* args) : args_(args) {}
-  // Once: the instance goes on until the result is done or destroyed.
+  // Call it once. The instance goes on until the result is done or destroyed.
   [[nodiscard]] PostponedStop postpone() { return PostponedStop(PerfettoDsOnStopArgsPostpone(args_)); }
 
  private:
@@ -71,7 +72,7 @@ class StopArgs {
 class FlushArgs {
  public:
   explicit FlushArgs(PerfettoDsOnFlushArgs* args) : args_(args) {}
-  // Once: the session waits until the result is done or destroyed.
+  // Call it once. The session waits until the result is done or destroyed.
   [[nodiscard]] PostponedFlush postpone() { return PostponedFlush(PerfettoDsOnFlushArgsPostpone(args_)); }
 #ifdef PERFETTO_C_V59
   // See enum PerfettoDsFlushReason.
@@ -83,13 +84,14 @@ class FlushArgs {
 };
 
 struct DataSourceOptions {
-  // What is done when there is no room.
+  // Behaviour if the buffer is full.
   PerfettoDsBufferExhaustedPolicy policy = PERFETTO_DS_BUFFER_EXHAUSTED_POLICY_DROP;
   bool policy_is_up_to_sessions = false;
 };
 
-// A data source is a class derived from this. For each session that wants it there is an object of the class, which is told of the session's life by
-// functions that the class may have; they are called by a thread of the library, and must not throw:
+// Base of a data source's class. Each session that records the data source has an object of the
+// class. The class may have the following functions, which a thread of the library calls. They must
+// not throw:
 //
 //   class Weather : public esatto::DataSource<Weather> {
 //    public:
@@ -97,12 +99,12 @@ struct DataSourceOptions {
 //     void on_start();
 //     void on_flush(esatto::FlushArgs&);
 //     void on_stop(esatto::StopArgs&);
-//     struct IncrementalState {…};  // for each thread and session, new when the session has forgotten what it was told
-//     struct ThreadState {…};       // for each thread and session
+//     struct IncrementalState {…};  // per thread and session; new after the library has cleared it
+//     struct ThreadState {…};       // per thread and session
 //   };
 //
-//   Weather::register_as("com.example.weather");
-//   Weather::trace([](Weather::Context context) { context.packet().put_timestamp().put_string(…); });
+//   Weather::register_as("com.example.weather"); Weather::trace([](Weather::Context context) {
+//   context.packet().put_timestamp().put_string(…); });
 template <class Derived>
 class DataSource {
  public:
@@ -113,7 +115,8 @@ class DataSource {
   void on_flush(FlushArgs&) {}
   void on_stop(StopArgs&) {}
 
-  // Tells services of it, after esatto::init. False if there are too many in the program: it then stays off.
+  // Registers it and announces it to the services. Call it after esatto::init. Returns false if the
+  // program has too many data sources; this one then stays off.
   static bool register_as(const char* name, const DataSourceOptions& wishes = {}) {
     esatto_data_source_options options{};
     options.on_setup = setup;
@@ -134,10 +137,11 @@ class DataSource {
     return esatto_data_source_register(&source_, name, &options);
   }
 
-  // Whether any session records it: a load and nothing else.
+  // Returns true if a session records it. Costs one load.
   static bool is_enabled() { return __builtin_expect(source_.enabled->load(std::memory_order_relaxed), false); }
 
-  // The object of an instance, locked by this thread; nothing if the session is over. For as short as possible: a stop waits for it.
+  // Returns the object of an instance, locked by this thread; nothing if the session is over. Keep
+  // it only for a short time, because a stop waits for it.
   class Locked {
    public:
     explicit Locked(PerfettoDsInstanceIndex instance)
@@ -156,28 +160,29 @@ class DataSource {
     Derived* object_;
   };
 
-  // A session that records the data source, in the trace point that one is in; not for longer.
+  // A session that records the data source, in the current trace point. Do not keep it.
   class Context {
    public:
     explicit Context(esatto_iteration& it) : it_(&it) {}
     PerfettoDsInstanceIndex instance_index() const { return it_->at.inst_id; }
     Locked instance() const { return Locked(it_->at.inst_id); }
-    // Begins a packet; one at a time.
+    // Begins a packet. Only one may be open at a time.
     Packet packet() const { return Packet(it_->at.tracer); }
-    // What the thread has told this session: a new object after the session has forgotten.
+    // The thread's incremental state for this session: a new object after the library has cleared
+    // it.
     auto& incremental_state() const { return *static_cast<typename Derived::IncrementalState*>(esatto_incremental_state(it_)); }
     auto& thread_state() const { return *static_cast<typename Derived::ThreadState*>(esatto_thread_state(it_)); }
-    // Hands over what this thread has written.
+    // Hands the packets of this thread to the service.
     void flush() const { esatto_flush(it_, nullptr, nullptr); }
-    // How many packets of this thread this session has lost.
+    // Returns the number of packets of this thread that this session has lost.
     uint64_t drop_count() const { return esatto_drop_count(it_); }
 
    private:
     esatto_iteration* it_;
   };
 
-  // Calls the body, with a Context, for each session that records the data source. Where there is none, a load and a branch. A trace point in a trace
-  // point does nothing.
+  // Calls the body with a Context for each session that records the data source. If there is none,
+  // it costs a load and a branch. A trace point inside a trace point does nothing.
   template <class Body>
   static void trace(Body&& body) {
     if (!is_enabled()) return;

@@ -1,7 +1,8 @@
-/* Writing messages: packets of data sources, configs, descriptors. For C and C++.
+/* Encoding of messages: packets of data sources, configs, descriptors. For C and C++.
  *
- * A message is written where it stays. Its length, which comes first, is filled in when it ends; if it has gone to the service by then, the
- * library is told where it was. Messages are therefore written one at a time: while one is open, nothing is written to its parent. */
+ * A message is encoded at its final place. Its length stands before it and is filled in when it
+ * ends. If that place has gone to the service meanwhile, the library patches the length. So only
+ * one message is written at a time: while it is open, write nothing to its parent. */
 
 #ifndef ESATTO_PROTO_H_
 #define ESATTO_PROTO_H_
@@ -26,8 +27,8 @@ typedef struct PerfettoStreamWriter esatto_writer;
 struct esatto_message {
   esatto_writer* writer;
   struct esatto_message* parent;
-  uint8_t* length; /* null: told by others, or not here any more */
-  size_t begin;    /* of the content, counted from the first byte of the writer */
+  uint8_t* length; /* null: another writer fills it in, or the place has gone to the service */
+  size_t begin;    /* start of the content, counted from the first byte of the writer */
 };
 
 /* Bytes of a length. */
@@ -37,14 +38,14 @@ static inline size_t esatto_written_(const esatto_writer* writer) {
   return writer->written_previously + (size_t)(writer->write_ptr - writer->begin);
 }
 
-/* What is in front of a message, or the message of a heap buffer: nothing. */
+/* The message of a packet or a heap buffer, which has no length before it. */
 static inline struct esatto_message esatto_root_message_(esatto_writer* writer) {
   struct esatto_message message = {writer, NULL, NULL, 0};
   message.begin = esatto_written_(writer);
   return message;
 }
 
-/* The piece of memory is about to be left: lengths that lie in it are the library's from now on. */
+/* Leaves the current piece of memory. From now on the library fills in the lengths in it. */
 static inline void esatto_leave_piece_(struct esatto_message* message) {
   esatto_writer* writer = message->writer;
   for (; message && message->length && message->length >= writer->begin && message->length < writer->end; message = message->parent)
@@ -62,7 +63,7 @@ static inline void esatto_append_(struct esatto_message* message, const void* fr
   }
 }
 
-/* Returns the end. */
+/* Returns the address after the last byte. */
 static inline uint8_t* esatto_encode_varint_(uint8_t* to, uint64_t value) {
   for (; value >= 0x80; value >>= 7) *to++ = (uint8_t)(value | 0x80);
   *to++ = (uint8_t)value;
@@ -138,7 +139,7 @@ static inline void esatto_put_string(struct esatto_message* message, uint32_t fi
   esatto_put_bytes(message, field, text, strlen(text));
 }
 
-/* Opens a message in another one, at most 256 MiB long. */
+/* Opens a message in another one. It may have at most 256 MiB. */
 static inline struct esatto_message esatto_message_begin(struct esatto_message* parent, uint32_t field) {
   uint8_t bytes[16];
   esatto_append_(parent, bytes, (size_t)(esatto_encode_tag_(bytes, field, ESATTO_WIRE_BYTES_) - bytes));
@@ -153,7 +154,7 @@ static inline struct esatto_message esatto_message_begin(struct esatto_message* 
   return message;
 }
 
-/* Ends a message; again does nothing. */
+/* Ends a message. A second call does nothing. */
 static inline void esatto_message_end(struct esatto_message* message) {
   if (!message->length) return;
   size_t size = esatto_written_(message->writer) - message->begin;
@@ -162,7 +163,7 @@ static inline void esatto_message_end(struct esatto_message* message) {
   message->length = NULL;
 }
 
-/* Numbers of a packed field: open it with esatto_message_begin, and put them one after the other. */
+/* Numbers of a packed field: open it with esatto_message_begin, and append them one by one. */
 
 static inline void esatto_put_packed_uint(struct esatto_message* packed, uint64_t value) {
   uint8_t bytes[16];
@@ -181,20 +182,21 @@ static inline void esatto_put_packed_fixed64(struct esatto_message* packed, uint
   esatto_append_(packed, bytes, 8);
 }
 
-/* A message of its own, on the heap. */
+/* A message on the heap. */
 struct esatto_buffer {
   struct PerfettoHeapBuffer* heap;
   esatto_writer writer;
-  struct esatto_message message; /* to write to */
+  struct esatto_message message; /* write to this */
 };
 
-/* Opens it. It must stay where it is until esatto_buffer_take. */
+/* Opens the message. Do not move the struct before esatto_buffer_take. */
 static inline void esatto_buffer_open(struct esatto_buffer* buffer) {
   buffer->heap = PerfettoHeapBufferCreate(&buffer->writer);
   buffer->message = esatto_root_message_(&buffer->writer);
 }
 
-/* Ends it. What was written is to be freed with free(); null, with size 0, if there is no memory. */
+/* Ends the message and returns its bytes, to be freed with free(). Returns null, with size 0, if
+ * there is no memory. */
 static inline void* esatto_buffer_take(struct esatto_buffer* buffer, size_t* size) {
   *size = esatto_written_(&buffer->writer);
   void* bytes = malloc(*size ? *size : 1);

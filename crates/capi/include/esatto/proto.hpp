@@ -1,4 +1,4 @@
-// Writing messages in C++17. See proto.h.
+// Encoding of messages in C++17. See proto.h.
 
 #ifndef ESATTO_PROTO_HPP_
 #define ESATTO_PROTO_HPP_
@@ -9,7 +9,8 @@
 
 namespace esatto {
 
-// A message that is written where it stays; it ends when it goes out of scope. While one is open, nothing is written to its parent.
+// A message that is encoded at its final place. It ends when it goes out of scope. While it is
+// open, write nothing to its parent.
 class Message {
  public:
   Message(Message& parent, uint32_t field) : message_(esatto_message_begin(&parent.message_, field)) {}
@@ -17,7 +18,7 @@ class Message {
   Message(const Message&) = delete;
   Message& operator=(const Message&) = delete;
 
-  // A message in this one. Its result is to be kept in a variable: auto inner = message.nested(4);
+  // Begins a message in this one. Keep the result in a variable: auto inner = message.nested(4);
   [[nodiscard]] Message nested(uint32_t field) { return Message(*this, field); }
 
   // Fields of the types uint32, uint64 and enumerations; int32 and int64; sint32 and sint64.
@@ -42,11 +43,11 @@ class Message {
     return *this;
   }
 
-  // The same message, for functions of proto.h.
+  // The same message, for the functions of proto.h.
   esatto_message* raw() { return &message_; }
 
  protected:
-  // The outermost one, told by others.
+  // The outermost message, whose length is not filled in here.
   Message() : message_{} {}
   esatto_message message_;
 };

@@ -1,4 +1,5 @@
-/* Recording: sessions, in the program itself or of the machine's service. For C and C++; in C++, see esatto::Session. */
+/* Sessions, which record: in the program itself or in the machine's service. For C and C++. In C++,
+ * see esatto::Session. */
 
 #ifndef ESATTO_SESSION_H_
 #define ESATTO_SESSION_H_
@@ -12,14 +13,15 @@
 extern "C" {
 #endif
 
-/* What most sessions want: one buffer, track events by their categories, data sources by their names. Null and 0 stand for the usual. Lists end with a
- * null pointer. Whoever wants more serializes a TraceConfig, and takes esatto_session_start_with. */
+/* Options of most sessions: one buffer, track events by categories, data sources by names. Null and
+ * 0 stand for the default. Lists end with a null pointer. For other options, serialize a
+ * TraceConfig and call esatto_session_start_with. */
 struct esatto_config {
-  uint32_t buffer_kb;                    /* 4096 */
-  uint32_t duration_ms;                  /* until it is stopped */
+  uint32_t buffer_kb;                    /* default: 4096 */
+  uint32_t duration_ms;                  /* default: until it is stopped */
   bool no_track_events;
-  const char* const* categories;         /* patterns as net.*; all but those with the tags slow and debug */
-  const char* const* without_categories; /* patterns; `categories` go before */
+  const char* const* categories;         /* such as net.*; default: all without tags slow, debug */
+  const char* const* without_categories; /* patterns; `categories` take precedence */
   const char* const* data_sources;
 };
 
@@ -46,7 +48,7 @@ static inline void esatto_put_data_source_(struct esatto_message* message, const
   esatto_message_end(&source);
 }
 
-/* The serialized TraceConfig, to be freed with free(); null if there is no memory. */
+/* Returns the serialized TraceConfig, to be freed with free(). Null if there is no memory. */
 static inline void* esatto_config_bytes(const struct esatto_config* config, size_t* size) {
   struct esatto_buffer buffer;
   struct esatto_message central;
@@ -61,8 +63,9 @@ static inline void* esatto_config_bytes(const struct esatto_config* config, size
   return esatto_buffer_take(&buffer, size);
 }
 
-/* Starts a session of a backend that the program has been made known to, by a serialized TraceConfig. Data sources of this program record when it
- * returns. To be ended by PerfettoTracingSessionDestroy or esatto_session_finish. */
+/* Starts a session with a serialized TraceConfig, in a backend that esatto_init has connected. The
+ * data sources of this program record when it returns. End the session by
+ * PerfettoTracingSessionDestroy or esatto_session_finish. */
 static inline struct PerfettoTracingSessionImpl* esatto_session_start_with(uint32_t backend, const void* config, size_t size) {
   struct PerfettoTracingSessionImpl* session =
       backend == ESATTO_SYSTEM ? PerfettoTracingSessionSystemCreate() : PerfettoTracingSessionInProcessCreate();
@@ -71,7 +74,7 @@ static inline struct PerfettoTracingSessionImpl* esatto_session_start_with(uint3
   return session;
 }
 
-/* The same, by a config of the usual kind. */
+/* As esatto_session_start_with, with options. */
 static inline struct PerfettoTracingSessionImpl* esatto_session_start(uint32_t backend, const struct esatto_config* config) {
   size_t size;
   void* bytes = esatto_config_bytes(config, &size);
@@ -92,7 +95,8 @@ static inline void esatto_on_read_(struct PerfettoTracingSessionImpl* session, c
   if (size && !to->error && fwrite(data, 1, size, to->file) != size) to->error = errno ? errno : EIO;
 }
 
-/* Reads what was recorded, and was not read before, into a file, which is created or replaced. Returns 0, or an error as errno has it. */
+/* Writes the packets that were not read before into a file, which it creates or replaces. Returns
+ * 0, or an error number of errno. */
 static inline int esatto_session_save(struct PerfettoTracingSessionImpl* session, const char* path) {
   struct esatto_file_ to = {fopen(path, "wb"), 0};
   if (!to.file) return errno;
@@ -101,7 +105,7 @@ static inline int esatto_session_save(struct PerfettoTracingSessionImpl* session
   return to.error;
 }
 
-/* Stops a session, saves its trace and ends it. Returns 0, or an error as errno has it. */
+/* Stops a session, saves its trace and ends it. Returns 0, or an error number of errno. */
 static inline int esatto_session_finish(struct PerfettoTracingSessionImpl* session, const char* path) {
   int error;
   PerfettoTracingSessionStopBlocking(session);

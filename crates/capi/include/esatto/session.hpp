@@ -1,4 +1,5 @@
-// Recording in C++17: sessions, in the program itself or of the machine's service. See esatto/trace.hpp.
+// Sessions in C++17, which record: in the program itself or in the machine's service. See
+// esatto/trace.hpp.
 
 #ifndef ESATTO_SESSION_HPP_
 #define ESATTO_SESSION_HPP_
@@ -13,22 +14,25 @@
 
 namespace esatto {
 
-// Who records: the program itself, or the service of the machine.
+// A backend: a service in the program itself, or the service of the machine.
 enum class Backend : uint32_t { in_process = ESATTO_IN_PROCESS, system = ESATTO_SYSTEM };
 constexpr Backend operator|(Backend a, Backend b) { return static_cast<Backend>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b)); }
 
-// Makes the program known to backends. First of all: before, trace points do nothing, and everything else that registers ends the program. A service
-// that is not there is waited for, in the background. May be called again, for another backend.
+// Connects the program to backends. Call it first. Before that, trace points do nothing, and
+// functions that register something end the program. If the service does not run, the library waits
+// for it in the background. You may call this again for another backend.
 inline void init(Backend backends) { esatto_init(static_cast<uint32_t>(backends)); }
 
-// Of what most sessions want, a serialized TraceConfig. One buffer of 4 MiB unless others are given.
+// Makes a serialized TraceConfig from the options of most sessions. The default is one buffer of 4
+// MiB.
 class TraceConfig {
  public:
   TraceConfig& buffer_kb(uint32_t size) { return put(buffers_, 1, number(1, size)), *this; }
-  // It ends by itself.
+  // Ends the session after this time.
   TraceConfig& duration_ms(uint32_t time) { return rest_ += number(3, time), *this; }
-  // Track events of categories by patterns as "net.*", but for those left out, where the former go before; none given: all but those with the tags slow
-  // and debug.
+  // Records track events of these categories, without those left out. Patterns such as "net.*" are
+  // allowed, and the former list takes precedence. The default is all categories without the tags
+  // slow and debug.
   TraceConfig& categories(std::initializer_list<std::string_view> patterns = {}, std::initializer_list<std::string_view> left_out = {}) {
     std::string events;
     if (patterns.size() == 0) {
@@ -41,7 +45,7 @@ class TraceConfig {
     put(config, 113, events);
     return data_source("track_event", config);
   }
-  // A data source by its name, with more fields of its DataSourceConfig, serialized.
+  // Records a data source by its name, with more serialized fields of its DataSourceConfig.
   TraceConfig& data_source(std::string_view name, std::string_view more = {}) {
     std::string config, source;
     put(config, 1, name);
@@ -49,7 +53,7 @@ class TraceConfig {
     put(source, 1, config);
     return put(rest_, 2, source), *this;
   }
-  // More fields of TraceConfig, serialized.
+  // Adds serialized fields of TraceConfig.
   TraceConfig& more(std::string_view fields) { return rest_ += fields, *this; }
 
   std::string bytes() const { return (buffers_.empty() ? TraceConfig().buffer_kb(4096).buffers_ : buffers_) + rest_; }
@@ -74,13 +78,14 @@ class TraceConfig {
   std::string buffers_, rest_;
 };
 
-// A session, which ends when it goes out of scope. Not to be used by two threads at once, nor in callbacks of the library.
+// A session. It ends when it goes out of scope. Do not use it in two threads at once, or in
+// callbacks of the library.
 class Session {
  public:
-  // Starts one. Data sources of this program record when it returns.
+  // Starts a session. The data sources of this program record when it returns.
   static Session in_process(const TraceConfig& config) { return Session(Backend::in_process, config.bytes()); }
   static Session system(const TraceConfig& config) { return Session(Backend::system, config.bytes()); }
-  // Of one backend, by a serialized TraceConfig.
+  // Starts a session of one backend, with a serialized TraceConfig.
   Session(Backend backend, std::string_view config)
       : session_(esatto_session_start_with(static_cast<uint32_t>(backend), config.data(), config.size())) {}
 
@@ -90,13 +95,14 @@ class Session {
     if (session_) PerfettoTracingSessionDestroy(session_);
   }
 
-  // What was recorded so far goes into the session's buffers. False if it was not told in time by all.
+  // Flushes all packets into the session's buffers. Returns false if a producer did not answer in
+  // time.
   bool flush(uint32_t timeout_ms = 5000) { return PerfettoTracingSessionFlushBlocking(session_, timeout_ms); }
-  // Nothing is recorded any more when it returns.
+  // Stops recording. The session records nothing any more when it returns.
   void stop() { PerfettoTracingSessionStopBlocking(session_); }
 
-  // Hands what was recorded, and was not read before, to body(const void*, size_t), piece by piece; it runs in a thread of the library, and must not
-  // throw.
+  // Calls body(const void*, size_t) with the packets that were not read before, piece by piece. The
+  // body runs in a thread of the library and must not throw.
   template <class Body>
   void read(Body&& body) {
     using Plain = std::remove_reference_t<Body>;
@@ -110,12 +116,12 @@ class Session {
     read([&trace](const void* data, size_t size) { trace.append(static_cast<const char*>(data), size); });
     return trace;
   }
-  // The same, into a file, which is created or replaced.
+  // Writes these packets into a file, which it creates or replaces.
   [[nodiscard]] std::error_code save(const std::string& path) { return {esatto_session_save(session_, path.c_str()), std::generic_category()}; }
-  // Stops it, and saves what was recorded.
+  // Stops the session and saves its trace.
   [[nodiscard]] std::error_code finish(const std::string& path) { return stop(), save(path); }
 
-  // The same session, for functions of perfetto_c.h.
+  // The same session, for the functions of perfetto_c.h.
   PerfettoTracingSessionImpl* raw() const { return session_; }
 
  private:

@@ -12,10 +12,12 @@
  *     ESATTO_REGISTER(&net);
  *     …
  *
- * A trace point that nobody records costs a load and a branch; its arguments are not evaluated.
+ * If nothing records a trace point, it costs a load and a branch, and its arguments are not
+ * evaluated.
  *
- * track_event.h has events, track.h tracks that are objects, data_source.h packets of the program's own, proto.h how messages are written, session.h
- * how to record. Names that end with _ are not for programs. Define PERFETTO_C_V59 for the library of v59. */
+ * track_event.h has events, track.h tracks that are objects, data_source.h packets of the program's
+ * own, proto.h the encoding of messages, session.h recording. Names that end with _ are not for
+ * programs. Define PERFETTO_C_V59 for the library of v59. */
 
 #ifndef ESATTO_TRACE_H_
 #define ESATTO_TRACE_H_

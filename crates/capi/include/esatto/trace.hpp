@@ -12,11 +12,13 @@
 //     esatto::register_categories(net);
 //     …
 //
-// A trace point that nobody records costs a load and a branch; its arguments are not evaluated.
+// If nothing records a trace point, it costs a load and a branch, and its arguments are not
+// evaluated.
 //
-// track_event.hpp has events and tracks, data_source.hpp packets of the program's own, proto.hpp how messages are written, session.hpp how to record.
-// Categories and tracks of C are those of C++, too. Namespace esatto::detail and names that end with _ are not for programs. Define PERFETTO_C_V59 for the
-// library of v59.
+// track_event.hpp has events and tracks, data_source.hpp packets of the program's own, proto.hpp
+// the encoding of messages, session.hpp recording. C++ can use categories and tracks of C.
+// Namespace esatto::detail and names that end with _ are not for programs. Define PERFETTO_C_V59
+// for the library of v59.
 
 #ifndef ESATTO_TRACE_HPP_
 #define ESATTO_TRACE_HPP_

@@ -1,4 +1,4 @@
-/* Tracks that are objects: described once, referred to as often as one likes. For C and C++. */
+/* Tracks that are objects: a program describes one once, and then refers to it. For C and C++. */
 
 #ifndef ESATTO_TRACK_H_
 #define ESATTO_TRACK_H_
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* A track with a descriptor of its own. It must be there as long as events are recorded on it. */
+/* A track with its own descriptor. It must exist as long as events are recorded on it. */
 struct esatto_track {
   struct PerfettoTeRegisteredTrackImpl impl;
 };
@@ -20,17 +20,19 @@ enum esatto_track_kind {
   ESATTO_TRACK_OF_STATES,
 };
 
-/* What a track is like; null and 0 stand for nothing. */
+/* Properties of a track. Null and 0 stand for none. */
 struct esatto_track_options {
-  uint64_t parent;  /* esatto_process_track(), esatto_thread_track(), another track's number; 0: of no process */
-  uint64_t id;      /* tells tracks of one name apart */
-  const char* unit; /* of a counter's values */
+  /* esatto_process_track(), esatto_thread_track(), or the number of another track; 0: no process */
+  uint64_t parent;
+  uint64_t id;      /* distinguishes tracks with the same name */
+  const char* unit; /* unit of a counter's values */
 };
 
-/* The number of a track, by which others are below it. */
+/* Returns the number of a track, for tracks below it. */
 static inline uint64_t esatto_track_uuid(const struct esatto_track* track) { return track->impl.uuid; }
 
-/* Describes a track. Strings are copied. Returns false if there is no memory: events are then on a track without a name. */
+/* Describes a track. Strings are copied. Returns false if there is no memory; events are then on a
+ * track without a name. */
 static inline bool esatto_track_open(struct esatto_track* track, enum esatto_track_kind kind, const char* name, const struct esatto_track_options* options) {
   struct esatto_track_options none = {0, 0, NULL};
   struct esatto_buffer buffer;
@@ -52,14 +54,14 @@ static inline bool esatto_track_open(struct esatto_track* track, enum esatto_tra
   return track->impl.descriptor != NULL;
 }
 
-/* Frees what esatto_track_open took. */
+/* Frees the memory of esatto_track_open. */
 static inline void esatto_track_close(struct esatto_track* track) {
   free(track->impl.descriptor);
   track->impl.descriptor = NULL;
   track->impl.descriptor_size = 0;
 }
 
-/* What an event on a counter's or a state's track that is known by its name only has with it. */
+/* The extra of an event on a track of a counter or states that is identified by its name only. */
 struct esatto_value_track_ {
   struct PerfettoTeHlExtraProtoTrack extra;
   struct PerfettoTeHlProtoFieldVarInt parent;
@@ -68,7 +70,7 @@ struct esatto_value_track_ {
   struct PerfettoTeHlProtoField* fields[4];
 };
 
-/* Of this process; `kind` is the field of the descriptor. */
+/* The track is one of this process. `kind` is the field of the descriptor. */
 static inline struct PerfettoTeHlExtra* esatto_describe_value_track_(struct esatto_value_track_* to, const char* name, uint64_t magic, uint32_t kind) {
   uint64_t parent = esatto_process_track();
   to->parent.header.type = PERFETTO_TE_HL_PROTO_TYPE_VARINT;

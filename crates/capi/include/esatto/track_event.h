@@ -1,21 +1,23 @@
-/* Track events in C: slices, instants, counters, states, and what comes with them. See esatto/trace.h. */
+/* Track events in C: slices, instants, counters, states, and their extras. See esatto/trace.h. */
 
 #ifndef ESATTO_TRACK_EVENT_H_
 #define ESATTO_TRACK_EVENT_H_
 
 #include "track.h"
 
-/* The initial value of a `struct esatto_category` outside of functions: its name; what it is about; tags. The latter two may be absent. */
+/* Initial value of a `struct esatto_category` outside functions: name, description, tags.
+ * Description and tags are optional. */
 #define ESATTO_CATEGORY(...) ESATTO_CATEGORY_(__VA_ARGS__, NULL, NULL)
 #define ESATTO_CATEGORY_(name, about, ...) {&perfetto_atomic_false, NULL, {name, about, (const char*[]){__VA_ARGS__}, 0}}
 
-/* Registers categories, given as pointers, after esatto_init. */
+/* Registers categories, which are given as pointers. Call it after esatto_init. */
 #define ESATTO_REGISTER(...) esatto_register_categories((struct esatto_category* const[]){__VA_ARGS__, NULL})
 
-/* Events. The category is a pointer; behind the name, which is not a null pointer, come what are called extras below, as many as there are.
- * Where nobody records the category, neither the name nor any extra is evaluated. */
+/* Events. The category is a pointer. The name is not a null pointer. Any number of extras (see
+ * below) follow it. If nothing records the category, neither the name nor any extra is
+ * evaluated. */
 
-/* A slice, from here to the end of the block, however it is left. It ends on the track that it begins on. */
+/* A slice, from here to the end of the block. It ends on the track on which it begins. */
 #define ESATTO_SLICE(category, ...)                                                                                        \
   struct esatto_category* const ESATTO_UNIQUE_(esatto_category_) = (category);                                             \
   struct esatto_slice_ ESATTO_UNIQUE_(esatto_slice_) __attribute__((cleanup(esatto_slice_end_), unused)) =                 \
@@ -23,40 +25,43 @@
           ? esatto_slice_begin_(ESATTO_UNIQUE_(esatto_category_), ESATTO_FIRST_(__VA_ARGS__, 0), ESATTO_EXTRAS_(__VA_ARGS__)) \
           : (struct esatto_slice_){NULL, NULL}
 
-/* (category, name, extras…): a slice begins, on its track. */
+/* (category, name, extras…): begins a slice on its track. */
 #define ESATTO_BEGIN(category, ...) ESATTO_NAMED_(category, PERFETTO_TE_TYPE_SLICE_BEGIN, __VA_ARGS__)
 
-/* (category, extras…): the slice that began last on the track ends. */
+/* (category, extras…): ends the slice that began last on the track. */
 #define ESATTO_END(...) ESATTO_EMIT_(ESATTO_FIRST_(__VA_ARGS__, 0), PERFETTO_TE_TYPE_SLICE_END, NULL, ESATTO_EXTRAS_(__VA_ARGS__))
 
-/* (category, name, extras…): something happens. */
+/* (category, name, extras…): an instant. */
 #define ESATTO_INSTANT(category, ...) ESATTO_NAMED_(category, PERFETTO_TE_TYPE_INSTANT, __VA_ARGS__)
 
-/* (category, name of the counter, value, extras…): a counter of this process has another value, an integer or not. */
+/* (category, name of the counter, value, extras…): a new value of a counter of this process, an
+ * integer or not. */
 #define ESATTO_COUNTER(category, counter, ...)                                                                      \
   ESATTO_EMIT_(category, PERFETTO_TE_TYPE_COUNTER, NULL,                                                            \
                ESATTO_TWO_AND_EXTRAS_(esatto_describe_value_track_(&(struct esatto_value_track_){.fields = {NULL}}, counter, \
                                                           ESATTO_COUNTER_MAGIC_, 8),                                \
                                       ESATTO_VALUE_(ESATTO_FIRST_(__VA_ARGS__, 0)), __VA_ARGS__))
 
-/* (category, pointer to the track, value, extras…): the same of a track that is an object. */
+/* (category, pointer to the track, value, extras…): as above, for a track that is an object. */
 #define ESATTO_COUNTER_ON(category, track, ...)              \
   ESATTO_EMIT_(category, PERFETTO_TE_TYPE_COUNTER, NULL,     \
                ESATTO_TWO_AND_EXTRAS_(ESATTO_ON(track), ESATTO_VALUE_(ESATTO_FIRST_(__VA_ARGS__, 0)), __VA_ARGS__))
 
-/* (category, name of what has states, the state it is in now, extras…): until the next one; NULL stands for none. */
+/* (category, name of the track, state, extras…): a new state, until the next one. NULL stands for
+ * none. */
 #define ESATTO_STATE(category, thing, ...)                                                                                \
   ESATTO_EMIT_(category, PERFETTO_TE_TYPE_STATE, ESATTO_FIRST_(__VA_ARGS__, 0),                                           \
                ESATTO_ONE_AND_EXTRAS_(esatto_describe_value_track_(&(struct esatto_value_track_){.fields = {NULL}}, thing,         \
                                                           ESATTO_STATE_MAGIC_, 18),                                       \
                                       __VA_ARGS__))
 
-/* (category, pointer to the track, state, extras…): the same of a track that is an object. */
+/* (category, pointer to the track, state, extras…): as above, for a track that is an object. */
 #define ESATTO_STATE_ON(category, track, ...)                                                           \
   ESATTO_EMIT_(category, PERFETTO_TE_TYPE_STATE, ESATTO_FIRST_(__VA_ARGS__, 0),                         \
                ESATTO_ONE_AND_EXTRAS_(ESATTO_ON(track), __VA_ARGS__))
 
-/* Extras: annotations. ESATTO_ARG takes numbers, strings and pointers by their types. */
+/* Extras: annotations. ESATTO_ARG takes numbers, strings and pointers, and knows them by their
+ * types. */
 
 #define ESATTO_ARG(name, value)                   \
   _Generic((value),                               \
@@ -85,18 +90,18 @@
 #define ESATTO_ARG_STRING(name, value) esatto_arg_string_(ESATTO_NEW_ARG_, name, value)
 #define ESATTO_ARG_POINTER(name, value) esatto_arg_pointer_(ESATTO_NEW_ARG_, name, value)
 
-/* Extras: tracks. An event is on the one of its thread, unless one of these says otherwise. */
+/* Extras: tracks. The default is the track of the thread. */
 
-/* On a track that is an object, given by its pointer. */
+/* On a track that is an object; takes its pointer. */
 #define ESATTO_ON(track) ESATTO_EXTRA_(RegisteredTrack, {PERFETTO_TE_HL_EXTRA_TYPE_REGISTERED_TRACK}, &(track)->impl)
 /* On the track of the process. */
 #define ESATTO_ON_PROCESS ESATTO_ON_NESTED(ESATTO_NEST_PROCESS)
-/* On a track of the process, by its name; the number tells those of one name apart. */
+/* On a track of the process, by its name. The number distinguishes tracks with the same name. */
 #define ESATTO_ON_NAMED(name, id) ESATTO_ON_NAMED_UNDER(esatto_process_track(), name, id)
-/* On a track below another one, or of no process if that is 0. */
+/* On a track below another one, or of no process if the parent is 0. */
 #define ESATTO_ON_NAMED_UNDER(parent, name, id) \
   ESATTO_EXTRA_(NamedTrack, {PERFETTO_TE_HL_EXTRA_TYPE_NAMED_TRACK}, name, id, parent, false)
-/* On the last of these, each of which is below the one before. */
+/* On the last of these tracks. Each is below the one before. */
 #define ESATTO_ON_NESTED(...)                                     \
   ESATTO_EXTRA_(NestedTracks, {PERFETTO_TE_HL_EXTRA_TYPE_NESTED_TRACKS}, \
                 (struct PerfettoTeHlNestedTrack* const[]){__VA_ARGS__, NULL})
@@ -104,29 +109,33 @@
 #define ESATTO_NEST_THREAD (&(struct PerfettoTeHlNestedTrack){PERFETTO_TE_HL_NESTED_TRACK_TYPE_THREAD})
 #define ESATTO_NEST_TRACK(track) \
   (&(struct PerfettoTeHlNestedTrackRegistered){{PERFETTO_TE_HL_NESTED_TRACK_TYPE_REGISTERED}, &(track)->impl}.header)
-/* Its name, and members of struct PerfettoTeHlNestedTrackNamed: ESATTO_NEST("layer", .id = 3, .sibling_order_rank = 1) */
+/* A track by its name, and members of struct PerfettoTeHlNestedTrackNamed: ESATTO_NEST("layer", .id
+ * = 3, .sibling_order_rank = 1) */
 #define ESATTO_NEST(...) \
   (&(struct PerfettoTeHlNestedTrackNamed){.header = {PERFETTO_TE_HL_NESTED_TRACK_TYPE_NAMED}, .name = __VA_ARGS__}.header)
 
-/* Extras: what is connected. A flow is an arrow through all events that have its number, in this process or in all of the machine. */
+/* Extras: connections. A flow is an arrow through all events with its number, in this process or in
+ * the whole machine. */
 
 #define ESATTO_FLOW(id) ESATTO_FLOW_ACROSS((uint64_t)(id) ^ esatto_process_track())
 #define ESATTO_FLOW_ENDS(id) ESATTO_FLOW_ACROSS_ENDS((uint64_t)(id) ^ esatto_process_track())
 #define ESATTO_FLOW_ACROSS(id) ESATTO_EXTRA_(Flow, {PERFETTO_TE_HL_EXTRA_TYPE_FLOW}, id)
 #define ESATTO_FLOW_ACROSS_ENDS(id) ESATTO_EXTRA_(Flow, {PERFETTO_TE_HL_EXTRA_TYPE_TERMINATING_FLOW}, id)
-/* Events of one number, or of one text, belong together. */
+/* Events with the same number, or with the same text, belong together. */
 #define ESATTO_CORRELATION(id) ESATTO_EXTRA_(CorrelationId, {PERFETTO_TE_HL_EXTRA_TYPE_CORRELATION_ID}, id)
 #define ESATTO_CORRELATION_TEXT(text) ESATTO_EXTRA_(CorrelationIdStr, {PERFETTO_TE_HL_EXTRA_TYPE_CORRELATION_ID_STR}, text)
 
 /* Extras: the rest. */
 
-/* It happened then, not now: a struct PerfettoTeTimestamp, such as esatto_now() returns. */
+/* The time of the event, if it is not now: a struct PerfettoTeTimestamp, such as esatto_now()
+ * returns. */
 #define ESATTO_AT(timestamp) ESATTO_EXTRA_(Timestamp, {PERFETTO_TE_HL_EXTRA_TYPE_TIMESTAMP}, timestamp)
-/* For names that are not many times the same: they are written out, not remembered. */
+/* Writes the name in full and does not remember it. For names that are rarely the same. */
 #define ESATTO_NO_INTERN (&(struct PerfettoTeHlExtra){PERFETTO_TE_HL_EXTRA_TYPE_NO_INTERN})
-/* The service is to have the event at once. */
+/* Sends the event to the service at once. */
 #define ESATTO_FLUSH (&(struct PerfettoTeHlExtra){PERFETTO_TE_HL_EXTRA_TYPE_FLUSH})
-/* A category that is known at run time: ESATTO_INSTANT(ESATTO_ANY, "done", ESATTO_CATEGORY_NAME(name)) */
+/* A category whose name is known at run time: ESATTO_INSTANT(ESATTO_ANY, "done",
+ * ESATTO_CATEGORY_NAME(name)) */
 #define ESATTO_ANY (&(struct esatto_category[]){esatto_any_category()}[0])
 #define ESATTO_CATEGORY_NAME(text)                                           \
   ESATTO_EXTRA_(DynamicCategory, {PERFETTO_TE_HL_EXTRA_TYPE_DYNAMIC_CATEGORY}, \
@@ -137,7 +146,7 @@
 #define ESATTO_FIELDS(...)                                           \
   ESATTO_EXTRA_(ProtoFields, {PERFETTO_TE_HL_EXTRA_TYPE_PROTO_FIELDS}, \
                 (struct PerfettoTeHlProtoField* const[]){__VA_ARGS__, NULL})
-/* Of the types int32, int64, uint32, uint64, bool and enumerations. */
+/* Fields of the types int32, int64, uint32, uint64, bool and enumerations. */
 #define ESATTO_FIELD_VARINT(id, value) ESATTO_FIELD_(VarInt, VARINT, id, (uint64_t)(value))
 #define ESATTO_FIELD_FIXED64(id, value) ESATTO_FIELD_(Fixed64, FIXED64, id, value)
 #define ESATTO_FIELD_FIXED32(id, value) ESATTO_FIELD_(Fixed32, FIXED32, id, value)
@@ -145,19 +154,19 @@
 #define ESATTO_FIELD_FLOAT(id, value) ESATTO_FIELD_(Float, FLOAT, id, value)
 #define ESATTO_FIELD_STRING(id, text) ESATTO_FIELD_(Cstr, CSTR, id, text)
 #define ESATTO_FIELD_BYTES(id, from, size) ESATTO_FIELD_(Bytes, BYTES, id, from, size)
-/* A text by its number in a table of InternedData, which is given by its field. */
+/* An interned text. The table of InternedData is given by its field. */
 #define ESATTO_FIELD_INTERNED(id, text, table) ESATTO_FIELD_(CstrInterned, CSTR_INTERNED, id, text, table)
-/* A message of these fields. */
+/* A message with these fields. */
 #define ESATTO_FIELD_MESSAGE(id, ...) \
   ESATTO_FIELD_(Nested, NESTED, id, (struct PerfettoTeHlProtoField* const[]){__VA_ARGS__, NULL})
 
-/* What the above consists of. */
+/* Parts of the macros above. */
 
 #define ESATTO_EXTRA_(name, ...) ((struct PerfettoTeHlExtra*)&(struct PerfettoTeHlExtra##name){__VA_ARGS__})
 #define ESATTO_FIELD_(name, kind, field, ...) \
   ((struct PerfettoTeHlProtoField*)&(struct PerfettoTeHlProtoField##name){{PERFETTO_TE_HL_PROTO_TYPE_##kind, field}, __VA_ARGS__})
 
-/* Of several arguments the first is something else. */
+/* Macros whose first argument is of another kind than the rest. */
 #define ESATTO_EXTRAS_(...) ((struct PerfettoTeHlExtra* const[]){ESATTO_REST_(__VA_ARGS__, NULL)})
 #define ESATTO_ONE_AND_EXTRAS_(one, ...) ((struct PerfettoTeHlExtra* const[]){one, ESATTO_REST_(__VA_ARGS__, NULL)})
 #define ESATTO_TWO_AND_EXTRAS_(one, two, ...) ((struct PerfettoTeHlExtra* const[]){one, two, ESATTO_REST_(__VA_ARGS__, NULL)})
@@ -180,7 +189,7 @@ static inline bool esatto_is_track_(const struct PerfettoTeHlExtra* extra) {
          extra->type == PERFETTO_TE_HL_EXTRA_TYPE_NESTED_TRACKS || extra->type == PERFETTO_TE_HL_EXTRA_TYPE_PROTO_TRACK;
 }
 
-/* The extras are there until the block ends: so is the slice. */
+/* The extras live until the end of the block, as the slice does. */
 static inline struct esatto_slice_ esatto_slice_begin_(struct esatto_category* category, const char* name,
                                                        struct PerfettoTeHlExtra* const* extras) {
   struct esatto_slice_ slice = {category, NULL};
@@ -230,7 +239,7 @@ static inline struct PerfettoTeHlExtra* esatto_arg_double_(union esatto_arg_* to
   return &to->header;
 }
 
-/* A null pointer is the empty text. */
+/* A null pointer stands for the empty text. */
 static inline struct PerfettoTeHlExtra* esatto_arg_string_(union esatto_arg_* to, const char* name, const char* value) {
   to->text = (struct PerfettoTeHlExtraDebugArgString){{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_STRING}, name, value ? value : ""};
   return &to->header;
@@ -241,7 +250,7 @@ static inline struct PerfettoTeHlExtra* esatto_arg_pointer_(union esatto_arg_* t
   return &to->header;
 }
 
-/* The value of a counter: whole numbers stay whole. */
+/* The value of a counter. Integers stay integers. */
 #define ESATTO_VALUE_(value) \
   _Generic((value), float: esatto_measure_, double: esatto_measure_, default: esatto_count_)(ESATTO_NEW_ARG_, value)
 

@@ -1,4 +1,5 @@
-// Track events in C++17: slices, instants, counters, states, and what comes with them. See esatto/trace.hpp.
+// Track events in C++17: slices, instants, counters, states, and their extras. See
+// esatto/trace.hpp.
 
 #ifndef ESATTO_TRACK_EVENT_HPP_
 #define ESATTO_TRACK_EVENT_HPP_
@@ -11,30 +12,32 @@
 
 #include "track.h"
 
-// Events. The category is an esatto::Category, or a struct esatto_category of C; behind the name, a `const char*` or a std::string, come what are called
-// extras below, as many as there are. Where nobody records the category, neither the name nor any extra is evaluated.
+// Events. The category is an esatto::Category, or a struct esatto_category of C. The name is a
+// `const char*` or a std::string. Any number of extras (see below) follow it. If nothing records
+// the category, neither the name nor any extra is evaluated.
 
-// (category, name, extras…): a slice, from here to the end of the block. It ends on the track that it begins on, whose name must still be there then.
+// (category, name, extras…): a slice, from here to the end of the block. It ends on the track on
+// which it begins. The name of that track must still exist then.
 #define ESATTO_SLICE(category, ...)                       \
   ::esatto::Slice ESATTO_UNIQUE_(esatto_slice_){category}; \
   if (ESATTO_UNIQUE_(esatto_slice_).is_recorded()) ESATTO_UNIQUE_(esatto_slice_).begin(__VA_ARGS__)
 
-// (category, name, extras…): a slice begins, on its track.
+// (category, name, extras…): begins a slice on its track.
 #define ESATTO_BEGIN(category, ...) ESATTO_EMIT_(category, ::esatto::detail::emit_named(esatto_category_, PERFETTO_TE_TYPE_SLICE_BEGIN, __VA_ARGS__))
 
-// (category, extras…): the slice that began last on the track ends.
+// (category, extras…): ends the slice that began last on the track.
 #define ESATTO_END(...)                         \
   ESATTO_EMIT_(ESATTO_FIRST_(__VA_ARGS__, 0), ::esatto::detail::emit(esatto_category_, PERFETTO_TE_TYPE_SLICE_END, nullptr, ESATTO_REST_(__VA_ARGS__, nullptr)))
 
-// (category, name, extras…): something happens.
+// (category, name, extras…): an instant.
 #define ESATTO_INSTANT(category, ...) ESATTO_EMIT_(category, ::esatto::detail::emit_named(esatto_category_, PERFETTO_TE_TYPE_INSTANT, __VA_ARGS__))
 
-// (category, counter, value, extras…): a counter has another value, an integer or not. The counter is a name, and then of this process, or an
-// esatto::Track.
+// (category, counter, value, extras…): a new value of a counter, an integer or not. The counter is
+// an esatto::Track, or the name of a counter of this process.
 #define ESATTO_COUNTER(category, counter, ...) ESATTO_EMIT_(category, ::esatto::detail::emit_counter(esatto_category_, counter, __VA_ARGS__))
 
-// (category, thing, state, extras…): what has states is in this one now, until the next; nullptr stands for none. The thing is a name, and then of this
-// process, or an esatto::Track.
+// (category, track, state, extras…): a new state, until the next one. nullptr stands for none. The
+// track is an esatto::Track, or the name of a track of this process.
 #define ESATTO_STATE(category, thing, ...) ESATTO_EMIT_(category, ::esatto::detail::emit_state(esatto_category_, thing, __VA_ARGS__))
 
 #define ESATTO_EMIT_(category, statement)                             \
@@ -45,24 +48,27 @@
 
 namespace esatto {
 
-// A category: its name; what it is about; tags. An object outside of functions, best `inline` in a header; constant initialisation.
+// A category: name, description, tags. Define it outside functions, best as `inline` in a header.
+// It is initialised at compile time.
 //
 //   inline esatto::Category net{"net", "What goes over the network"};
 class Category : public esatto_category {
  public:
   constexpr explicit Category(const char* name, const char* about = nullptr)
       : esatto_category{&perfetto_atomic_false, nullptr, {name, about, nullptr, 0}} {}
-  // The tags end with a null pointer, and lie in an object that lives as long: static const char* tags[] = {"slow", nullptr};
+  // The tags end with a null pointer, in an array that lives as long as the category:
+  // static const char* tags[] = {"slow", nullptr};
   constexpr Category(const char* name, const char* about, const char** tags)
       : esatto_category{&perfetto_atomic_false, nullptr, {name, about, tags, 0}} {}
   Category(const Category&) = delete;
   Category& operator=(const Category&) = delete;
 
-  // Whether anybody records it: a load and nothing else.
+  // Returns true if a session records it. Costs one load.
   bool is_enabled() const { return esatto_is_enabled(this); }
 };
 
-// Registers categories and tells services of them, after esatto::init, and before other threads come to their trace points.
+// Registers categories and announces them to the services. Call it after esatto::init, and before
+// other threads reach the trace points.
 template <class... Categories>
 void register_categories(Categories&... categories) {
   static_assert((std::is_base_of_v<esatto_category, Categories> && ...), "categories are wanted");
@@ -70,11 +76,12 @@ void register_categories(Categories&... categories) {
   esatto_register_categories(all);
 }
 
-// Extras: values that come with an event. Each has `PerfettoTeHlExtra* extra()`, valid as long as the value is there.
+// Extras of an event. Each has `PerfettoTeHlExtra* extra()`, which is valid as long as the object
+// lives.
 
 namespace detail {
 
-// Most are a struct of the ABI.
+// Base of extras that are one struct of the ABI.
 template <class Struct>
 struct Plain {
   Struct value;
@@ -92,7 +99,8 @@ inline constexpr bool is_text = std::is_convertible_v<const T&, const char*> || 
 
 }  // namespace detail
 
-// An annotation: a bool, a number, an enumeration, a text (`const char*`, std::string) or any other pointer. The name is a `const char*`.
+// An annotation: a bool, a number, an enumeration, a text (`const char*`, std::string) or another
+// pointer. The name is a `const char*`.
 template <class T>
 auto arg(const char* name, const T& value) {
   using D = std::decay_t<T>;
@@ -117,13 +125,13 @@ auto arg(const char* name, const T& value) {
   }
 }
 
-// A flow is an arrow through all events that have its number: in this process, or in all of the machine.
+// A flow is an arrow through all events with its number, in this process or in the whole machine.
 inline auto flow_across(uint64_t id) { return detail::Plain{PerfettoTeHlExtraFlow{{PERFETTO_TE_HL_EXTRA_TYPE_FLOW}, id}}; }
 inline auto flow_across_ends(uint64_t id) { return detail::Plain{PerfettoTeHlExtraFlow{{PERFETTO_TE_HL_EXTRA_TYPE_TERMINATING_FLOW}, id}}; }
 inline auto flow(uint64_t id) { return flow_across(id ^ esatto_process_track()); }
 inline auto flow_ends(uint64_t id) { return flow_across_ends(id ^ esatto_process_track()); }
 
-// Events of one number, or of one text, belong together.
+// Events with the same number, or with the same text, belong together.
 template <class Number, std::enable_if_t<std::is_integral_v<Number>, int> = 0>
 auto correlation(Number id) {
   return detail::Plain{PerfettoTeHlExtraCorrelationId{{PERFETTO_TE_HL_EXTRA_TYPE_CORRELATION_ID}, static_cast<uint64_t>(id)}};
@@ -131,7 +139,7 @@ auto correlation(Number id) {
 inline auto correlation(const char* text) { return detail::Plain{PerfettoTeHlExtraCorrelationIdStr{{PERFETTO_TE_HL_EXTRA_TYPE_CORRELATION_ID_STR}, text}}; }
 inline auto correlation(const std::string& text) { return correlation(text.c_str()); }
 
-// It happened then, not now: see now().
+// The time of the event, if it is not now: see now().
 using Timestamp = PerfettoTeTimestamp;
 inline Timestamp now() { return esatto_now(); }
 inline auto at(Timestamp timestamp) { return detail::Plain{PerfettoTeHlExtraTimestamp{{PERFETTO_TE_HL_EXTRA_TYPE_TIMESTAMP}, timestamp}}; }
@@ -143,12 +151,12 @@ struct Bare {
 };
 }  // namespace detail
 
-// For names that are not many times the same: they are written out, not remembered.
+// Writes the name in full and does not remember it. For names that are rarely the same.
 inline auto no_intern() { return detail::Bare{{PERFETTO_TE_HL_EXTRA_TYPE_NO_INTERN}}; }
-// The service is to have the event at once.
+// Sends the event to the service at once.
 inline auto flush() { return detail::Bare{{PERFETTO_TE_HL_EXTRA_TYPE_FLUSH}}; }
 
-// A category whose name is known at run time, of an event whose category is esatto::any_category(): see there.
+// A category whose name is known at run time. The category of its event is esatto::any_category().
 class category_name {
  public:
   explicit category_name(const char* name) : descriptor_{name, nullptr, nullptr, 0}, extra_{{PERFETTO_TE_HL_EXTRA_TYPE_DYNAMIC_CATEGORY}, nullptr} {}
@@ -163,14 +171,15 @@ class category_name {
 // ESATTO_INSTANT(esatto::any_category(), "done", esatto::category_name(name));
 inline esatto_category any_category() { return esatto_any_category(); }
 
-// A track that is an object. It must be there as long as events are recorded on it.
+// A track that is an object. It must exist as long as events are recorded on it.
 class Track {
  public:
-  // A track of slices, below the process unless another parent is given, or 0 for none; the id tells tracks of one name apart.
+  // A track of slices. The default parent is the process; 0 stands for none. The id distinguishes
+  // tracks with the same name.
   static Track slices(const char* name, uint64_t id = 0, uint64_t parent = esatto_process_track()) {
     return Track(ESATTO_TRACK_OF_SLICES, name, {parent, id, nullptr});
   }
-  // Of values, with their unit or none.
+  // A track of values, with an optional unit.
   static Track counter(const char* name, const char* unit = nullptr, uint64_t parent = esatto_process_track()) {
     return Track(ESATTO_TRACK_OF_VALUES, name, {parent, 0, unit});
   }
@@ -180,9 +189,9 @@ class Track {
   Track(Track&& from) noexcept : track_(from.track_) { from.track_.impl.descriptor = nullptr, from.track_.impl.descriptor_size = 0; }
   Track& operator=(Track&& from) noexcept { return std::swap(track_, from.track_), *this; }
 
-  // Its number, by which others are below it.
+  // Returns its number, for tracks below it.
   uint64_t uuid() const { return esatto_track_uuid(&track_); }
-  // The same track, for functions of track.h.
+  // The same track, for the functions of track.h.
   const esatto_track* raw() const { return &track_; }
 
  private:
@@ -190,7 +199,7 @@ class Track {
   esatto_track track_;
 };
 
-// Extras: tracks. An event is on the one of its thread, unless one of these says otherwise.
+// Extras: tracks. The default is the track of the thread.
 
 // On a track that is an object.
 inline auto on(const esatto_track& track) {
@@ -199,18 +208,19 @@ inline auto on(const esatto_track& track) {
 inline auto on(const Track& track) { return on(*track.raw()); }
 auto on(Track&&) = delete;
 
-// On a track by its name, below the process unless another parent is given, or 0 for none; the id tells tracks of one name apart.
+// On a track by its name. The default parent is the process; 0 stands for none. The id
+// distinguishes tracks with the same name.
 inline auto on_named(const char* name, uint64_t id = 0, uint64_t parent = esatto_process_track()) {
   return detail::Plain{PerfettoTeHlExtraNamedTrack{{PERFETTO_TE_HL_EXTRA_TYPE_NAMED_TRACK}, name, id, parent, false}};
 }
 
-// What tracks in tracks consist of.
+// Parts of nested tracks.
 namespace nest {
 
 inline PerfettoTeHlNestedTrack process() { return {PERFETTO_TE_HL_NESTED_TRACK_TYPE_PROCESS}; }
 inline PerfettoTeHlNestedTrack thread() { return {PERFETTO_TE_HL_NESTED_TRACK_TYPE_THREAD}; }
 inline PerfettoTeHlNestedTrackRegistered track(const Track& track) { return {{PERFETTO_TE_HL_NESTED_TRACK_TYPE_REGISTERED}, &track.raw()->impl}; }
-// Its members can be set to tell the order of siblings, and who is merged with whom.
+// A track by its name. Its members can set the order of siblings and which of them are merged.
 inline PerfettoTeHlNestedTrackNamed named(const char* name, uint64_t id = 0) {
   return {{PERFETTO_TE_HL_NESTED_TRACK_TYPE_NAMED}, name, id, false, 0, 0, 0, nullptr, 0};
 }
@@ -242,7 +252,7 @@ class Nested {
 
 }  // namespace detail
 
-// On the last of these, each of which is below the one before.
+// On the last of these tracks. Each is below the one before.
 template <class... Tracks>
 auto on_nested(const Tracks&... tracks) {
   return detail::Nested<Tracks...>(tracks...);
@@ -303,19 +313,21 @@ class FieldsExtra {
 
 }  // namespace detail
 
-// Extras: typed fields of the message TrackEvent, by their numbers: fields(field(4, …), message(33, field(2, …)), …).
+// Extras: typed fields of the message TrackEvent, by their numbers: fields(field(4, …), message(33,
+// field(2, …)), …).
 template <class... Fields>
 auto fields(const Fields&... fields) {
   return detail::FieldsExtra<Fields...>(fields...);
 }
 
-// A message of these fields.
+// A message with these fields.
 template <class... Fields>
 auto message(uint32_t id, const Fields&... fields) {
   return detail::MessageField<Fields...>(id, fields...);
 }
 
-// A bool, an integer or an enumeration (as a varint), a float, a double, or a text. The others have names below.
+// A bool, an integer or an enumeration (as a varint), a float, a double, or a text. Functions for
+// other types follow.
 template <class T>
 auto field(uint32_t id, const T& value) {
   using D = std::decay_t<T>;
@@ -335,15 +347,15 @@ inline auto fixed64(uint32_t id, uint64_t value) { return detail::Field{Perfetto
 inline auto bytes(uint32_t id, const void* from, size_t size) {
   return detail::Field{PerfettoTeHlProtoFieldBytes{{PERFETTO_TE_HL_PROTO_TYPE_BYTES, id}, from, size}};
 }
-// A text by its number in a table of InternedData, which is given by its field.
+// An interned text. The table of InternedData is given by its field.
 inline auto interned(uint32_t id, const char* text, uint32_t table) {
   return detail::Field{PerfettoTeHlProtoFieldCstrInterned{{PERFETTO_TE_HL_PROTO_TYPE_CSTR_INTERNED, id}, text, table}};
 }
 
-// What the macros consist of.
+// Parts of the macros.
 namespace detail {
 
-// Behind the extras of a macro that may have none.
+// Stands after the extras of a macro, because there may be none.
 inline PerfettoTeHlExtra* extra_of(std::nullptr_t) { return nullptr; }
 template <class Extra>
 PerfettoTeHlExtra* extra_of(Extra& extra) {
@@ -371,7 +383,7 @@ auto counter_value(T value) {
   }
 }
 
-// A track of values or states: an object, or by its name.
+// A track of values or states: an object, or a name.
 class NamedValueTrack {
  public:
   NamedValueTrack(const char* name, uint64_t magic, uint32_t kind) : name_(name), magic_(magic), kind_(kind) {}
@@ -403,7 +415,7 @@ void emit_state(const esatto_category& category, const Thing& thing, const State
 
 }  // namespace detail
 
-// A slice that ends when it goes out of scope; what ESATTO_SLICE declares.
+// A slice that ends when it goes out of scope. ESATTO_SLICE declares one.
 class [[nodiscard]] Slice {
  public:
   explicit Slice(esatto_category& category) : category_(esatto_is_enabled(&category) ? &category : nullptr) {}
@@ -413,10 +425,10 @@ class [[nodiscard]] Slice {
     if (__builtin_expect(category_ != nullptr, false)) end();
   }
 
-  // Whether anybody recorded the category when it was made.
+  // Returns true if a session recorded the category when the slice was made.
   bool is_recorded() const { return __builtin_expect(category_ != nullptr, false); }
 
-  // To be called once, if it is recorded.
+  // Begins the slice. Call it once, if the slice is recorded.
   template <class Name, class... Extras>
   void begin(const Name& name, Extras&&... extras) {
     (remember(extras), ...);
