@@ -1,10 +1,11 @@
-/* Between chunk boundaries trace points do not allocate, once a thread has seen events of their kind. */
+/* Trace points do not allocate between chunk boundaries, once a thread has seen events of their
+ * kind. */
 
 #include "common.h"
 
 static _Thread_local long allocations;
 
-/* Those of the library, too: the program comes first where the dynamic linker looks. */
+/* Also counts allocations of the library, because the dynamic linker searches the program first. */
 extern void* __libc_malloc(size_t);
 extern void* __libc_calloc(size_t, size_t);
 extern void* __libc_realloc(void*, size_t);
@@ -36,7 +37,7 @@ static struct PerfettoTeRegisteredTrackImpl track;
   (struct PerfettoTeHlExtra*)&(struct PerfettoTeHlExtra##type){{PERFETTO_TE_HL_EXTRA_TYPE_##kind}, __VA_ARGS__},
 
 static void high_level(int i) {
-  /* Elsewhere each time. */
+  /* At another address each time. */
   char name[2][8] = {"name", "name"};
   EMIT(INSTANT, name[i % 2]);
   EMIT(SLICE_BEGIN, "slice", EXTRA(DebugArgInt64, DEBUG_ARG_INT64, "number", i)
@@ -106,7 +107,7 @@ int main(int argc, char** argv) {
   struct PerfettoTracingSessionImpl* session = start(&config);
   struct PerfettoTracingSessionImpl* second = start(&other);
 
-  /* The first time there are names, descriptors and tables to be made. */
+  /* The first round makes names, descriptors and tables. */
   all(0);
   all(1);
   for (int round = 0; round < 20; round++) {

@@ -1,4 +1,4 @@
-/* Short messages that a program encodes by itself: configs, descriptors. */
+/* Short messages that a program encodes itself: configs, descriptors. */
 
 #ifndef BYTES_H_
 #define BYTES_H_
@@ -8,7 +8,7 @@
 
 #include "check.h"
 
-/* A message under construction, of few bytes. */
+/* A short message under construction. */
 struct bytes {
   uint8_t at[1024];
   size_t len;

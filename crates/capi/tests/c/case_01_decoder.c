@@ -1,4 +1,4 @@
-/* The decoder over bytes written by hand. */
+/* The decoder, with bytes encoded by hand. */
 
 #include "common.h"
 
@@ -74,15 +74,15 @@ static void what_is_malformed_is_an_error_and_keeps_the_place(void) {
     uint8_t bytes[16];
     size_t len;
   } bad[] = {
-      {{0x80}, 1},                                                 /* half a tag */
+      {{0x80}, 1},                                                 /* incomplete tag */
       {{0x08}, 1},                                                 /* no value */
-      {{0x08, 0x80}, 2},                                           /* half a value */
-      {{0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x80, 1}, 12}, /* of eleven bytes */
+      {{0x08, 0x80}, 2},                                           /* incomplete value */
+      {{0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x80, 1}, 12}, /* eleven bytes */
       {{0x15, 1, 2, 3}, 4},                                        /* three of four */
       {{0x19, 1, 2, 3, 4, 5, 6, 7}, 8},                            /* seven of eight */
       {{0x22}, 1},                                                 /* no length */
       {{0x22, 5, 'a'}, 3},                                         /* one of five */
-      {{0x22, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}, 11}, /* more than there can be */
+      {{0x22, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}, 11}, /* an impossible length */
       {{0x0b, 0}, 2},                                              /* groups */
       {{0x0c, 0}, 2},
       {{0x0e, 0}, 2},                                              /* no such types */
@@ -94,12 +94,12 @@ static void what_is_malformed_is_an_error_and_keeps_the_place(void) {
     CHECK(PerfettoPbDecoderParseField(&d).status == PERFETTO_PB_DECODER_ERROR && d.read_ptr == bad[i].bytes);
     CHECK(PerfettoPbDecoderSkipField(&d) == PERFETTO_PB_DECODER_ERROR && d.read_ptr == bad[i].bytes);
   }
-  /* Behind a good field, and without reading further. */
+  /* After a good field; the decoder reads no further. */
   static const uint8_t behind[] = {0x08, 1, 0x22, 5, 'a'};
   struct PerfettoPbDecoder d = over(behind, sizeof behind);
   CHECK(PerfettoPbDecoderSkipField(&d) == PERFETTO_PB_DECODER_OK);
   CHECK(PerfettoPbDecoderParseField(&d).status == PERFETTO_PB_DECODER_ERROR && d.read_ptr == behind + 2);
-  /* Field 0 is not the decoder's business. */
+  /* The decoder does not check for field 0. */
   static const uint8_t zero[] = {0, 3};
   d = over(zero, sizeof zero);
   struct PerfettoPbDecoderField f = PerfettoPbDecoderParseField(&d);

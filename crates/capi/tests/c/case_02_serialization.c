@@ -1,4 +1,5 @@
-/* Messages written as the inline layer of headers does, on the heap; what came out is left in files, for another parser. */
+/* Messages encoded on the heap, as the inline functions of headers do it. Another parser reads the
+ * files. */
 
 #include "message.h"
 
@@ -21,7 +22,7 @@ static void end(const char* path) {
   PerfettoHeapBufferCopyInto(buffer, &w, copy, size + 1);
   CHECK(copy[size] == 0xcc && copy[size + 1] == 0xcc);
   if (size > 1) {
-    /* Part of it. */
+    /* A part of the bytes. */
     uint8_t* part = malloc(size);
     memset(part, 0xcc, size);
     PerfettoHeapBufferCopyInto(buffer, &w, part, size / 2);
@@ -87,7 +88,8 @@ static void every_type(void) {
   end("every_type");
 }
 
-/* Of several slices of 4096 bytes, in pieces of all sizes, so that each kind of boundary is met. */
+/* Messages in several slices of 4096 bytes, in pieces of all sizes, so that every kind of boundary
+ * occurs. */
 static void over_slices(void) {
   begin();
   struct message root = root_message(&w);
@@ -126,7 +128,7 @@ static void nothing(void) {
   end("nothing");
 }
 
-/* What the stream writer promises of itself. */
+/* Promises of the stream writer. */
 static void the_slow_paths(void) {
   static uint8_t data[10000], copy[10000];
   for (size_t i = 0; i < sizeof data; i++) data[i] = (uint8_t)(i * 7);

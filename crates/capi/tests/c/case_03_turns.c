@@ -1,4 +1,4 @@
-/* A loop over instances runs as often as there are sessions. */
+/* A loop over instances has one round per session. */
 
 #include "common.h"
 

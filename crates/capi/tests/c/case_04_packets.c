@@ -1,4 +1,4 @@
-/* Packets written with the inline layer, small and over several chunks. */
+/* Packets encoded by inline functions: small ones, and some over several chunks. */
 
 #include "message.h"
 

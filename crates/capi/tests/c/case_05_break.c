@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   for (struct PerfettoDsImplTracerIterator it = PerfettoDsImplTraceIterateBegin(ds); it.tracer;
        PerfettoDsImplTraceIterateNext(ds, &it)) {
     turns++;
-    /* Nothing else is open on this thread meanwhile. */
+    /* The thread is in no other trace point meanwhile. */
     CHECK(PerfettoDsImplTraceIterateBegin(other).tracer == NULL);
     PerfettoDsImplTraceIterateBreak(ds, &it);
     break;
@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
   PerfettoDsImplTraceIterateBreak(ds, &it);
   CHECK(trace_text(ds, "again") == 2);
 
-  /* With a packet that is open: it is lost, and nothing else is. */
+  /* With an open packet, which is lost. Nothing else is. */
   it = PerfettoDsImplTraceIterateBegin(ds);
   struct PerfettoStreamWriter w;
   begin_packet(it.tracer, &w);

@@ -1,4 +1,4 @@
-/* A thread hands over its data, and is told. */
+/* A thread hands over its data, and a callback reports it. */
 
 #include "common.h"
 
@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   flush_thread(ds, flushed, &calls);
   WAIT_FOR(calls == 1);
   CHECK(!pthread_equal(caller, pthread_self()));
-  /* Without anything to hand over, and without a callback. */
+  /* With nothing to hand over, and without a callback. */
   flush_thread(ds, flushed, &calls);
   WAIT_FOR(calls == 2);
   flush_thread(ds, NULL, NULL);

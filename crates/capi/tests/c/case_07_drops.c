@@ -1,4 +1,4 @@
-/* What does not fit while nobody looks is dropped and counted. */
+/* Packets that do not fit are dropped and counted. */
 
 #include "common.h"
 
@@ -10,7 +10,7 @@ static void block(void* user_arg) {
   WAIT_FOR(go_on);
 }
 
-/* Each of 1000 bytes and a few: how many have been lost until then. */
+/* Writes packets of about 1000 bytes. Returns the number of lost ones. */
 static uint64_t write_packets(struct PerfettoDsImpl* ds, int count) {
   static char text[1000];
   memset(text, 'd', sizeof text);
@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   CHECK(dropped > 0);
   CHECK(write_packets(ds, 1) >= dropped);
   go_on = true;
-  /* Once there is room again, packets arrive, and the count stays. */
+  /* As soon as there is room again, packets arrive, and the count does not change. */
   CHECK(PerfettoTracingSessionFlushBlocking(session, 0));
   CHECK(write_packets(ds, 1) >= dropped);
   CHECK(trace_text(ds, "there is room again") == 1);

@@ -1,4 +1,4 @@
-/* An instance from its setup to its end. */
+/* An instance, from setup to destruction. */
 
 #include "common.h"
 

@@ -1,4 +1,4 @@
-/* A stop that the data source puts off. */
+/* A stop that the data source postpones. */
 
 #include "common.h"
 

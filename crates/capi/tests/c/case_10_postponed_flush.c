@@ -1,4 +1,4 @@
-/* A flush that the data source puts off. */
+/* A flush that the data source postpones. */
 
 #include "common.h"
 
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
   on_a_thread(let_go, (void*)flusher);
   join(flushing);
 
-  /* The same, told by a callback. */
+  /* The same, with a callback. */
   static _Atomic(int) over;
   flusher = NULL;
   PerfettoTracingSessionFlushAsync(session, 60000, flush_is_over, (void*)&over);
@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   WAIT_FOR(over);
   CHECK(over == 1);
 
-  /* Nobody lets it go in time. */
+  /* No thread completes it in time. */
   flusher = NULL;
   CHECK(!PerfettoTracingSessionFlushBlocking(session, 50));
   WAIT_FOR(flusher);

@@ -1,4 +1,4 @@
-/* Objects of threads: made when they are needed, kept, and deleted by the thread. */
+/* Objects of threads: made when they are needed, kept, and deleted by their thread. */
 
 #include "common.h"
 
@@ -55,7 +55,7 @@ struct seen {
   void *tls[8], *incr[8];
 };
 
-/* How many turns; which objects there were. */
+/* Returns the number of turns, and the objects in them. */
 static int look(struct seen* seen) {
   int turns = 0;
   for (struct PerfettoDsImplTracerIterator it = PerfettoDsImplTraceIterateBegin(ds); it.tracer;
@@ -100,17 +100,17 @@ int main(int argc, char** argv) {
   CHECK(look(&seen) == 1 && made_tls == 1 && made_incr == 1);
 
   on_a_thread(another_thread, &seen);
-  /* It has ended, and its objects with it. */
+  /* The thread has ended, and its objects were deleted. */
   CHECK(alive_tls == 1 && alive_incr == 1 && made_tls == 2);
 
-  /* Another instance has its own. */
+  /* Another instance has its own objects. */
   struct PerfettoTracingSessionImpl* second = start(&config);
   CHECK(look(&seen) == 2 && alive_tls == 2 && alive_incr == 2);
   CHECK(seen.tls[0] != seen.tls[1] && seen.incr[0] != seen.incr[1]);
   PerfettoTracingSessionStopBlocking(second);
   CHECK(look(&seen) == 1 && alive_tls == 1 && alive_incr == 1);
 
-  /* After the last, it is the next trace point, of any session, that deletes them. */
+  /* After the last instance, the next trace point of any session deletes them. */
   PerfettoTracingSessionStopBlocking(first);
   struct PerfettoTracingSessionImpl* third = start(&config);
   struct seen anew = {{NULL}, {NULL}};
@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
   PerfettoTracingSessionStopBlocking(third);
   PerfettoTracingSessionDestroy(third);
 
-  /* One of two callbacks is none. */
+  /* With only one of the two callbacks there is no object. */
   struct PerfettoDsImpl* half = PerfettoDsImplCreate();
   PerfettoDsSetOnCreateTls(half, create_tls);
   PerfettoDsSetOnDeleteIncr(half, delete_incr);

@@ -1,4 +1,5 @@
-/* Incremental state that is cleared: kept, made anew because the program wants it so, made anew because it was not asked. */
+/* Incremental state that is cleared: the program keeps it, or has it made again, or has no callback
+ * for it. */
 
 #include "common.h"
 

@@ -1,4 +1,4 @@
-/* An instance is there as long as the program holds its lock. */
+/* An instance exists as long as the program holds its lock. */
 
 #include "common.h"
 
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   struct bytes config = config_for("c.lock", NULL), of_plain = config_for("c.plain", NULL);
   struct PerfettoTracingSessionImpl *session = start(&config), *other = start(&of_plain);
 
-  /* Without a context there is nothing to lock. */
+  /* An instance without a context cannot be locked. */
   CHECK(PerfettoDsImplGetInstanceLocked(plain, 0) == NULL);
   PerfettoTracingSessionStopBlocking(other);
   PerfettoTracingSessionDestroy(other);
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
   struct PerfettoDsImplTracerIterator it = PerfettoDsImplTraceIterateBegin(ds);
   CHECK(it.tracer);
   CHECK(PerfettoDsImplGetInstanceLocked(ds, it.inst_id) == &context);
-  /* As often as one likes. */
+  /* A thread may lock it several times. */
   CHECK(PerfettoDsImplGetInstanceLocked(ds, it.inst_id) == &context);
   PerfettoDsImplReleaseInstanceLocked(ds, it.inst_id);
   PerfettoDsImplTraceIterateBreak(ds, &it);

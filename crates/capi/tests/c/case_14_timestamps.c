@@ -1,4 +1,4 @@
-/* The time, by the default clock; and who asks. */
+/* The time of the default clock, and the id of the thread. */
 
 #include <sys/syscall.h>
 #include <time.h>
@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   uint64_t before = boot_ns();
   struct PerfettoTeTimestamp te = PerfettoTeGetTimestamp();
   CHECK(te.clock_id == PERFETTO_TE_TIMESTAMP_TYPE_BOOT);
-  /* A clock may run beside the kernel's by a little. */
+  /* The clock may differ a little from the kernel's. */
   CHECK(te.value + 1000000 >= before && te.value <= boot_ns() + 1000000);
   pid_t own = PerfettoGetThreadIdImpl();
   CHECK(own == getpid());

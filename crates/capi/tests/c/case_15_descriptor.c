@@ -1,5 +1,5 @@
-/* What a service sees of a descriptor, and one who does not tell of its stop. The test looks at the service while it waits for the file
- * "go_on". */
+/* The descriptors that a service has, and a data source that does not notify of its stop. The test
+ * reads the state of the service while the program waits for the file "go_on". */
 
 #include "common.h"
 
@@ -34,14 +34,14 @@ int main(int argc, char** argv) {
   CHECK(PerfettoDsImplRegister(telling, &telling_enabled, descriptor.at, descriptor.len));
   descriptor = describe("c.telling", true, 4712);
   PerfettoDsImplUpdateDescriptor(telling, descriptor.at, descriptor.len);
-  /* What is no descriptor is accepted as well. */
+  /* Bytes that are no descriptor are accepted. */
   struct PerfettoDsImpl* without = PerfettoDsImplCreate();
   PERFETTO_ATOMIC(bool)* flag = NULL;
   CHECK(PerfettoDsImplRegister(without, &flag, NULL, 0) && flag && !*flag);
 
   if (is_system_wide()) WAIT_FOR(access("go_on", F_OK) == 0);
 
-  /* The session does not wait for its stop, which is put off for ever. */
+  /* The session does not wait for its stop, which is never completed. */
   struct bytes config = config_for("c.silent", NULL);
   struct PerfettoTracingSessionImpl* session = start(&config);
   WAIT_FOR(*enabled);

@@ -1,10 +1,10 @@
-/* Before anything is initialised, trace points do nothing. */
+/* Trace points do nothing before initialisation. */
 
 #include "events.h"
 
 static PERFETTO_ATOMIC(bool)* in_a_static = &perfetto_atomic_false;
 
-/* As the inline layer of headers has it: whether its body would run. */
+/* As inline functions of headers do it: returns true if the body would run. */
 static int data_source_macro(PERFETTO_ATOMIC(bool)* enabled, struct PerfettoDsImpl* ds) {
   int turns = 0;
   if (!atomic_load_explicit(enabled, memory_order_relaxed)) return turns;
@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   CHECK(perfetto_te_process_track_uuid == 0);
   CHECK(data_source_macro(in_a_static, NULL) == 0);
 
-  /* A type that was made and not registered: nothing takes it back. */
+  /* A type that was made and not registered. The ABI cannot free it. */
   static struct PerfettoDsImpl* ds;
   ds = PerfettoDsImplCreate();
   struct PerfettoDsImplTracerIterator it = PerfettoDsImplTraceIterateBegin(ds);
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   instant(cat, "nobody records");
   CHECK(PerfettoTeLlImplBegin(cat, PerfettoTeGetTimestamp()).ds.tracer == NULL);
 
-  /* It is there once there are. */
+  /* It exists after the initialisation of track events. */
   init_producer();
   PerfettoTeInit();
   CHECK(perfetto_te_process_track_uuid != 0 && perfetto_te_any_categories && perfetto_te_any_categories_enabled);

@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   struct bytes config = config_for("c.triggered", NULL), trigger = {{0}, 0}, triggers = {{0}, 0};
   put_text(&trigger, 1, "c_trigger");
   put_number(&trigger, 3, 1);   /* stop_delay_ms */
-  put_number(&triggers, 1, 2);  /* it stops the session */
+  put_number(&triggers, 1, 2);  /* the trigger stops the session */
   put_message(&triggers, 2, &trigger);
   put_number(&triggers, 3, 60000);
   put_message(&config, 17, &triggers);
@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   char name[] = "c_trigger";
   const char* names[] = {"something else", name, NULL};
   PerfettoProducerActivateTriggers(names, 60000);
-  memset(name, 'x', sizeof name - 1); /* they were copied */
+  memset(name, 'x', sizeof name - 1); /* the library has copied them */
   WAIT_FOR(over);
   PerfettoTracingSessionDestroy(session);
   CHECK(over == 1);

@@ -1,4 +1,4 @@
-/* Which sessions have which categories. */
+/* The categories that sessions enable. */
 
 #include "events.h"
 
@@ -43,10 +43,10 @@ int main(int argc, char** argv) {
   stop_and_finish(empty, "empty");
   stop(other);
 
-  /* A star has them all, tags or not: nothing is off by default. */
+  /* A star enables all, with or without tags: no category is off by default. */
   struct PerfettoTracingSessionImpl* all = start_with(config_for_categories("*"));
   CHECK(on(a) && on(b) && on(tagged));
-  /* One that comes while a session records. */
+  /* A category that is created while a session records. */
   static struct PerfettoTeCategoryDescriptor late_desc = {"late", NULL, NULL, 0};
   struct PerfettoTeCategoryImpl* late = PerfettoTeCategoryImplCreate(&late_desc);
   CHECK(on(late));
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   stop(slow);
   uint64_t iid = PerfettoTeCategoryImplGetIid(late);
   PerfettoTeCategoryImplDestroy(late);
-  /* No number is given twice. */
+  /* All numbers are different. */
   late = PerfettoTeCategoryImplCreate(&b_desc);
   CHECK(PerfettoTeCategoryImplGetIid(late) != iid);
   PerfettoTeCategoryImplDestroy(late);

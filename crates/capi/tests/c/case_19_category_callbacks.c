@@ -1,4 +1,4 @@
-/* A category that is told of sessions. */
+/* A category whose callback learns of sessions. */
 
 #include "events.h"
 
@@ -32,14 +32,14 @@ int main(int argc, char** argv) {
   CHECK(is(0, true, true));
   struct PerfettoTracingSessionImpl* second = record("n*", net);
   CHECK(is(1, true, false) && calls[1].instance != calls[0].instance);
-  /* One that does not want it. */
+  /* A session that does not enable it. */
   struct bytes config = config_for_categories("something else");
   struct PerfettoTracingSessionImpl* third = start(&config);
   CHECK(num_calls == 2);
   PerfettoTracingSessionStopBlocking(first);
   CHECK(is(2, false, false) && calls[2].instance == calls[0].instance && *PerfettoTeCategoryImplGetEnabled(net));
 
-  /* Set while sessions record. */
+  /* A callback that is set while sessions record. */
   PerfettoTeCategoryImplSetCallback(net, NULL, NULL);
   num_calls = 0;
   struct PerfettoTracingSessionImpl* fourth = record("net", net);

@@ -1,4 +1,4 @@
-/* Instants of the high level. */
+/* High-level instants. */
 
 #include "events.h"
 

@@ -1,4 +1,4 @@
-/* Categories that are known by name when the event comes. */
+/* Categories whose name comes with the event. */
 
 #include "events.h"
 
@@ -20,13 +20,13 @@ int main(int argc, char** argv) {
   dynamic(&two, "in none");
   config = config_for_categories("dyn.*");
   struct PerfettoTracingSessionImpl* both = start(&config);
-  /* Where the service is another process, an instance comes a little later. */
+  /* If the service is another process, the instance starts a little later. */
   if (is_system_wide()) usleep(300000);
   for (int i = 0; i < 2; i++) {
     dynamic(&one, "of one");
     dynamic(&two, "of two");
   }
-  /* More than are remembered. */
+  /* More categories than the library remembers. */
   for (int i = 0; i < 40; i++) {
     char name[20];
     snprintf(name, sizeof name, i % 2 ? "dyn.%d" : "off.%d", i);

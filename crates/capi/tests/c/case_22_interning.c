@@ -1,4 +1,4 @@
-/* Names are announced once, unless the program wants them inline. */
+/* Names are announced once, unless the program writes them inline. */
 
 #include "events.h"
 

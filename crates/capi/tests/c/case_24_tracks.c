@@ -1,8 +1,8 @@
-/* Named tracks; registered ones: of slices, of counters, of states. */
+/* Named tracks, and registered ones for slices, counters and states. */
 
 #include "events.h"
 
-/* What a program does that registers a track: the descriptor, in memory of its own. */
+/* Registers a track, with a descriptor in memory of the program. */
 static struct PerfettoTeRegisteredTrackImpl registered(uint64_t uuid, const char* static_name, uint32_t kind) {
   struct bytes descriptor = {{0}, 0};
   put_number(&descriptor, 1, uuid);
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
     instant(net, "on child", X(child));
     instant(net, "on root", X(root));
   }
-  /* Of several tracks the last counts. */
+  /* The last of several tracks counts. */
   instant(net, "on the last", X(root), X(named));
 
   uint64_t counter_uuid = 0xb1a4a67d7970839e ^ process ^ fnv("my counter");
@@ -51,7 +51,7 @@ int main(int argc, char** argv) {
   emit(net, PERFETTO_TE_TYPE_STATE, "up", X(on_state));
   emit(net, PERFETTO_TE_TYPE_STATE, NULL, X(on_state));
 
-  /* The counter and state macros of headers: tracks with fields. */
+  /* Tracks with fields, as the macros for counters and states make them. */
   struct PerfettoTeHlProtoField* const none[] = {NULL};
   struct PerfettoTeHlProtoFieldVarInt parent = {{PERFETTO_TE_HL_PROTO_TYPE_VARINT, 5}, process};
   struct PerfettoTeHlProtoFieldCstr counter_name = {{PERFETTO_TE_HL_PROTO_TYPE_CSTR, 2}, "proto counter"};
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
       {PERFETTO_TE_HL_EXTRA_TYPE_PROTO_TRACK}, 0x9b6c5d2f1e3a47c8 ^ process ^ fnv("proto state"), state_fields};
   emit(net, PERFETTO_TE_TYPE_STATE, "busy", X(on_proto_state));
 
-  /* It is the program that frees descriptors. */
+  /* The program frees descriptors. */
   free(plain.descriptor);
   free(counter.descriptor);
   free(state.descriptor);

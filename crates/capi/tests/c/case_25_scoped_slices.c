@@ -1,4 +1,5 @@
-/* Slices that end with their scope, as the macros of headers have them: a variable that is cleaned up. */
+/* Slices that end with their scope, by a variable with a cleanup attribute, as in the macros of
+ * headers. */
 
 #include "events.h"
 
@@ -45,7 +46,7 @@ int main(int argc, char** argv) {
     if (i == 1) continue;
     instant(net, "inside");
   }
-  /* By times of the program's own. */
+  /* With timestamps of the program. */
   struct PerfettoTeTimestamp now = PerfettoTeGetTimestamp();
   struct PerfettoTeHlExtraNamedTrack track = {
       {PERFETTO_TE_HL_EXTRA_TYPE_NAMED_TRACK}, "own times", 0, perfetto_te_process_track_uuid, false};

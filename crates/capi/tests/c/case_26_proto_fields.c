@@ -1,4 +1,5 @@
-/* Fields of the program's own in an event: a message, a string, an interned one; and every other kind. */
+/* Fields of an event that the program describes: a message, a string, an interned string, and all
+ * other kinds. */
 
 #include "events.h"
 
@@ -13,7 +14,8 @@ int main(int argc, char** argv) {
   struct PerfettoTeHlProtoFieldVarInt line = {{PERFETTO_TE_HL_PROTO_TYPE_VARINT, 4}, 17};
   struct PerfettoTeHlProtoField* const place_fields[] = {F(file), F(line), NULL};
   struct PerfettoTeHlProtoFieldNested place = {{PERFETTO_TE_HL_PROTO_TYPE_NESTED, 33}, place_fields};
-  /* debug_annotations = 4 { name_iid = 1, int_value = 4 }: interned in InternedData.debug_annotation_names = 3. */
+  /* debug_annotations = 4 { name_iid = 1, int_value = 4 }: interned in
+   * InternedData.debug_annotation_names = 3. */
   struct PerfettoTeHlProtoFieldCstrInterned name = {{PERFETTO_TE_HL_PROTO_TYPE_CSTR_INTERNED, 1}, "interned name", 3};
   struct PerfettoTeHlProtoFieldVarInt value = {{PERFETTO_TE_HL_PROTO_TYPE_VARINT, 4}, 5};
   struct PerfettoTeHlProtoField* const arg_fields[] = {F(name), F(value), NULL};
@@ -22,7 +24,7 @@ int main(int argc, char** argv) {
   struct PerfettoTeHlExtraProtoFields more = {{PERFETTO_TE_HL_EXTRA_TYPE_PROTO_FIELDS}, all};
   for (int i = 0; i < 2; i++) instant(net, "with fields", X(more));
 
-  /* Fields that nobody knows, of every kind; no table is number 0. */
+  /* Unknown fields of every kind. There is no table 0. */
   struct PerfettoTeHlProtoFieldBytes bytes = {{PERFETTO_TE_HL_PROTO_TYPE_BYTES, 99101}, "\0\x01\x02", 3};
   struct PerfettoTeHlProtoFieldFixed64 fixed64 = {{PERFETTO_TE_HL_PROTO_TYPE_FIXED64, 99102}, UINT64_MAX - 1};
   struct PerfettoTeHlProtoFieldFixed32 fixed32 = {{PERFETTO_TE_HL_PROTO_TYPE_FIXED32, 99103}, 0xfffffffe};

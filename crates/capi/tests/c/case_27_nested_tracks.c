@@ -1,4 +1,4 @@
-/* Tracks in tracks. */
+/* Nested tracks. */
 
 #include "events.h"
 
@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
   struct PerfettoTeHlNestedTrack* const just_the_thread[] = {&thread, NULL};
   on("on the thread itself", just_the_thread);
 
-  /* By explicit order. */
+  /* In explicit order. */
   struct PerfettoTeHlNestedTrackNamed ordered = named("ordered", 0), second = named("second", 0), first = named("first", 0);
   ordered.child_ordering = 3;
   second.sibling_order_rank = 5;
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   on("second", to_second);
   on("first", to_first);
 
-  /* Siblings that are merged: by a text, by a number, never. */
+  /* Siblings that are merged by a text, by a number, or never. */
   struct PerfettoTeHlNestedTrackNamed by_text = named("by text", 1), by_number = named("by number", 2),
                                       never = named("never", 3);
   by_text.sibling_merge_behavior = 3;

@@ -1,4 +1,4 @@
-/* Events that belong together, by a number or a text. */
+/* Events with correlation ids: a number or a text. */
 
 #include "events.h"
 

@@ -1,4 +1,4 @@
-/* The same instant, written by the program itself. */
+/* An instant that the program encodes itself. */
 
 #include "events.h"
 #include "message.h"
@@ -12,7 +12,7 @@ static int by_hand(struct PerfettoTeCategoryImpl* net, const char* name, bool fi
        PerfettoTeLlImplNext(net, ts, &it)) {
     turns++;
     CHECK(it.incr);
-    /* A trace point in a trace point does nothing. */
+    /* A trace point inside a trace point does nothing. */
     CHECK(PerfettoTeLlImplBegin(net, ts).ds.tracer == NULL);
     instant(net, "must not be there");
     uint64_t category = PerfettoTeCategoryImplGetIid(net);
@@ -21,7 +21,7 @@ static int by_hand(struct PerfettoTeCategoryImpl* net, const char* name, bool fi
     uint64_t iid = PerfettoTeLlImplIntern(it.incr, 2, name, strlen(name), &name_seen);
     CHECK(category && iid && name_seen == !first);
     CHECK(PerfettoTeLlImplIntern(it.incr, 2, name, strlen(name), &again) == iid && again);
-    /* Tables are apart. */
+    /* Tables are separate. */
     PerfettoTeLlImplIntern(it.incr, 3, name, strlen(name), &again);
     CHECK(again == !first);
     CHECK(PerfettoTeLlImplTrackSeen(it.incr, 987654321) == !first);

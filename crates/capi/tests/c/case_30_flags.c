@@ -1,8 +1,8 @@
-/* The flag that a macro looks at is the one that the getter gives. */
+/* The flag that a macro reads is the one that the getter returns. */
 
 #include "events.h"
 
-/* As headers have it: `enabled` is copied when the category is registered. */
+/* As in headers: `enabled` is copied when the category is registered. */
 struct category {
   PERFETTO_ATOMIC(bool)* enabled;
   struct PerfettoTeCategoryImpl* impl;

@@ -1,4 +1,5 @@
-/* An instance whose stop is done has no more turns, although a thread that is inside of a turn still holds its lock. */
+/* An instance whose stop is done has no more turns, although a thread inside a turn still holds its
+ * lock. */
 
 #include "common.h"
 
@@ -30,7 +31,7 @@ static void on_destroy(struct PerfettoDsImpl* type, void* user_arg, void* ctx) {
   destroyed = true;
 }
 
-/* Locks the instance inside of a turn, and keeps both until it may go on. */
+/* Locks the instance inside a turn, and keeps both until it may go on. */
 static void* hold(void* arg) {
   (void)arg;
   struct PerfettoDsImplTracerIterator it = PerfettoDsImplTraceIterateBegin(ds);
@@ -38,7 +39,7 @@ static void* hold(void* arg) {
   CHECK(PerfettoDsImplGetInstanceLocked(ds, 0) == &context);
   is_locked = true;
   WAIT_FOR(may_release);
-  /* It ends: nobody gets it again, not even this thread. */
+  /* The instance ends: no thread can lock it again, not even this one. */
   CHECK(PerfettoDsImplGetInstanceLocked(ds, 0) == NULL);
   CHECK(!destroyed && !has_returned);
   released = true;
@@ -77,7 +78,7 @@ static void locked_while_it_stops(bool is_postponed) {
     on_a_thread(let_go, (void*)stopper);
     CHECK(!has_turns());
   } else {
-    /* The library stops it a moment after the callback. */
+    /* The library stops the instance shortly after the callback. */
     WAIT_FOR(!has_turns());
   }
   CHECK(PerfettoDsImplGetInstanceLocked(ds, 0) == NULL);

@@ -1,4 +1,4 @@
-/* What must hold. */
+/* Checks of the test programs. */
 
 #ifndef CHECK_H_
 #define CHECK_H_
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Ends the program at once, for other threads and exit handlers may be in the middle of something. */
+/* Ends the program at once, because other threads and exit handlers may be running. */
 #define CHECK(condition)                                                      \
   do {                                                                        \
     if (!(condition)) {                                                       \

@@ -1,4 +1,5 @@
-/* What the test programs share. Each gets a folder, which becomes its own, for what it leaves behind. */
+/* Functions that the test programs share. Each program gets a folder for its files, and changes to
+ * it. */
 
 #ifndef COMMON_H_
 #define COMMON_H_
@@ -15,9 +16,9 @@
 
 #include "bytes.h"
 #include "check.h"
-#include "flavour.h"
+#include "version.h"
 
-/* Gives up with the whole program, whose time is limited. */
+/* Waits for a condition. The time limit of the whole program ends a wait that is too long. */
 #define WAIT_FOR(condition)           \
   do {                                \
     while (!(condition)) usleep(1000); \
@@ -28,7 +29,7 @@ static inline void begin_test(int argc, char** argv) {
   alarm(120);
 }
 
-/* Whether the service is another process (BACKEND=system). */
+/* Returns true if the service is another process (BACKEND=system). */
 static inline bool is_system_wide(void) {
   const char* backend = getenv("BACKEND");
   return backend && strcmp(backend, "system") == 0;
@@ -44,7 +45,7 @@ static inline void init_producer(void) {
   PerfettoProducerBackendInitArgsDestroy(args);
 }
 
-/* A config with one buffer and one data source, whose own config is `more`. */
+/* Returns a config with one buffer and one data source, whose own config is `more`. */
 static inline struct bytes config_for(const char* name, const struct bytes* more) {
   struct bytes buffer = {{0}, 0}, ds_config = {{0}, 0}, ds = {{0}, 0}, config = {{0}, 0};
   put_number(&buffer, 1, 8192);
@@ -60,7 +61,7 @@ static inline struct bytes config_for(const char* name, const struct bytes* more
   return config;
 }
 
-/* The same for track events, with one pattern of categories and no others; or with an empty config. */
+/* The same for track events, with one pattern of categories only, or with an empty config. */
 static inline struct bytes config_for_categories(const char* pattern) {
   struct bytes patterns = {{0}, 0}, te = {{0}, 0};
   if (pattern) {
@@ -94,7 +95,7 @@ static inline void append(struct PerfettoTracingSessionImpl* session, const void
   if (size) CHECK(fwrite(data, size, 1, (FILE*)file) == 1);
 }
 
-/* Reads what was recorded into a file, and ends the session. */
+/* Writes the trace to a file, and ends the session. */
 static inline void finish(struct PerfettoTracingSessionImpl* session, const char* path) {
   FILE* file = fopen(path, "wb");
   CHECK(file);
@@ -110,17 +111,17 @@ static inline void stop_and_finish(struct PerfettoTracingSessionImpl* session, c
   finish(session, path);
 }
 
-/* Registers a type under a name, without any options. */
+/* Registers a type under a name, without options. */
 static inline PERFETTO_ATOMIC(bool)* register_as(struct PerfettoDsImpl* ds, const char* name) {
   struct bytes descriptor = {{0}, 0};
   put_text(&descriptor, 1, name);
-  put_number(&descriptor, 2, 1); /* will_notify_on_stop, which the inline layer of headers has by default */
+  put_number(&descriptor, 2, 1); /* will_notify_on_stop, the default of inline functions of headers */
   PERFETTO_ATOMIC(bool)* enabled = NULL;
   CHECK(PerfettoDsImplRegister(ds, &enabled, descriptor.at, descriptor.len) && enabled);
   return enabled;
 }
 
-/* Writing with a stream writer, as the inline layer of headers does. */
+/* Writes with a stream writer, as inline functions of headers do. */
 
 static inline void begin_packet(struct PerfettoDsTracerImpl* tracer, struct PerfettoStreamWriter* w) {
 #ifdef PERFETTO_C_V59
@@ -150,7 +151,7 @@ static inline void write_bytes(struct PerfettoStreamWriter* w, const void* from,
 
 static inline void write_all(struct PerfettoStreamWriter* w, const struct bytes* from) { write_bytes(w, from->at, from->len); }
 
-/* TracePacket.for_testing = 900 { str = 1 } in each instance that there is: how many. */
+/* Writes TracePacket.for_testing = 900 { str = 1 } in each instance. Returns their number. */
 static inline int trace_text(struct PerfettoDsImpl* ds, const char* text) {
   struct bytes event = {{0}, 0}, packet = {{0}, 0};
   put_text(&event, 1, text);
@@ -167,7 +168,7 @@ static inline int trace_text(struct PerfettoDsImpl* ds, const char* text) {
   return turns;
 }
 
-/* Hands over what this thread has written. */
+/* Hands over the packets of this thread. */
 static inline void flush_thread(struct PerfettoDsImpl* ds, PerfettoDsTracerOnFlushCb cb, void* user_arg) {
   struct PerfettoDsImplTracerIterator it = PerfettoDsImplTraceIterateBegin(ds);
   CHECK(it.tracer);
@@ -183,7 +184,7 @@ static inline pthread_t spawn(void* (*what)(void*), void* arg) {
 
 static inline void join(pthread_t thread) { CHECK(pthread_join(thread, NULL) == 0); }
 
-/* Runs it on a thread of its own, to the end. */
+/* Runs a function on a new thread, and waits for its end. */
 static inline void on_a_thread(void* (*what)(void*), void* arg) { join(spawn(what, arg)); }
 
 #endif

@@ -1,11 +1,11 @@
-/* Track events in few words. */
+/* Short functions for track events. */
 
 #ifndef EVENTS_H_
 #define EVENTS_H_
 
 #include "common.h"
 
-/* Anything that begins with the header of an extra, a proto field, a nested track. */
+/* Converts a struct that begins with the header of an extra, a proto field or a nested track. */
 #define X(e) ((struct PerfettoTeHlExtra*)&(e))
 #define F(f) ((struct PerfettoTeHlProtoField*)&(f))
 #define N(n) ((struct PerfettoTeHlNestedTrack*)&(n))
@@ -34,7 +34,7 @@ static inline struct PerfettoTeCategoryImpl* init_with_category(struct PerfettoT
   return cat;
 }
 
-/* Starts a session that has the category, and waits until it does. */
+/* Starts a session with the category, and waits until it is enabled. */
 static inline struct PerfettoTracingSessionImpl* record(const char* pattern, struct PerfettoTeCategoryImpl* cat) {
   struct bytes config = config_for_categories(pattern);
   struct PerfettoTracingSessionImpl* session = start(&config);

@@ -1,4 +1,4 @@
-/* A program that others record, and that ends while its threads trace. */
+/* A program that ends while its threads trace and a service records it. */
 
 #include "events.h"
 
@@ -13,7 +13,7 @@ static void* trace_for_ever(void* arg) {
     trace_text(ds, "packet");
     emit(cat, PERFETTO_TE_TYPE_SLICE_END, NULL);
     rounds++;
-    /* So that the service keeps up. */
+    /* A pause, so that the service keeps up. */
     if (rounds % 50 == 0) usleep(1000);
   }
   return NULL;

@@ -1,4 +1,5 @@
-/* A process that forks while it records, also in the middle of an iteration: the child is off, the parent goes on. */
+/* A process that forks while it records, also inside an iteration. The child is off, the parent
+ * goes on. */
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// The header by itself, and its layouts.
+// The header alone, and its layouts.
 
 #include "layout.h"
 

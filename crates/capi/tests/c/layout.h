@@ -1,4 +1,5 @@
-/* Where everything lies in the structs of the ABI (docs/spec/c-abi.md §14). The other side has the same in src/abi.rs. */
+/* Offsets in the structs of the ABI (docs/spec/c-abi.md §14). The library asserts the same in
+ * src/abi/layout.rs. */
 
 #include "perfetto_c.h"
 

@@ -1,4 +1,4 @@
-/* Every macro of esatto/trace.h; the trace goes to the file of the first argument. */
+/* Every macro of esatto/trace.h. The trace goes to the file of the first argument. */
 
 #include <esatto/trace.h>
 
@@ -166,7 +166,7 @@ static void delete_state(void* state) {
   free(state);
 }
 
-/* Leaves in every way that there is; returns how often it wrote. */
+/* Leaves the blocks in every possible way. Returns the number of packets. */
 static int report(const char* text, int pieces) {
   int packets = 0;
   ESATTO_TRACE(&weather, it) {

@@ -1,4 +1,4 @@
-// Every macro and class of esatto/trace.hpp; the traces go to the files of the arguments.
+// Every macro and class of esatto/trace.hpp. The traces go to the files of the arguments.
 
 #include <esatto/trace.hpp>
 
@@ -81,7 +81,7 @@ void tracks() {
   ESATTO_STATE(net, "machine", nullptr, esatto::arg("why", "because"));
   ESATTO_STATE(net, light, "green");
   ESATTO_STATE(net, light, std::string("red"));
-  // The track goes on at another place.
+  // The track is moved to another object.
   esatto::Track moved = std::move(worker);
   ESATTO_INSTANT(net, "on the moved track", esatto::on(moved));
 }

@@ -1,5 +1,6 @@
-/* Messages whose lengths are filled in later, as the inline layer of headers writes them (docs/spec/c-abi.md §16): lengths of four bytes; before
- * the writer may go on elsewhere, the lengths that lie in its chunk get another place, from the innermost out. */
+/* Messages whose lengths of four bytes are filled in later, as inline functions of headers encode
+ * them (docs/spec/c-abi.md §16). Before the writer goes on in another chunk, the lengths in the old
+ * one get another place, from the innermost outwards. */
 
 #ifndef MESSAGE_H_
 #define MESSAGE_H_
@@ -7,7 +8,7 @@
 #include "common.h"
 
 struct message {
-  uint8_t* size_field; /* null: nobody wants to know */
+  uint8_t* size_field; /* null: not needed */
   size_t begin;
   struct PerfettoStreamWriter* to;
   struct message* parent;

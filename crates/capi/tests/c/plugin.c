@@ -1,5 +1,5 @@
-/* A shared object that traces with the library of the program: what it has in it goes when it is unloaded, names included. Compiled with a NAME of its
- * own. */
+/* A shared object that traces with the library of the program. Its memory disappears when it is
+ * unloaded, names included. It is compiled with its own NAME. */
 
 #include "events.h"
 
@@ -12,7 +12,7 @@ static PERFETTO_ATOMIC(bool)* enabled = &perfetto_atomic_false;
 
 bool plugin_is_on(void) { return *PerfettoTeCategoryImplGetEnabled(cat) && *enabled; }
 
-/* A type stays for ever, so it has no callbacks: they would be gone. */
+/* A type lives for ever. It has no callbacks, because they would be unloaded. */
 void plugin_begin(void) {
   cat = PerfettoTeCategoryImplCreate(&desc);
   PerfettoTePublishCategories();

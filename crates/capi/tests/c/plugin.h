@@ -1,4 +1,4 @@
-/* What a plugin has. */
+/* Functions of a plugin. */
 
 #ifndef PLUGIN_H_
 #define PLUGIN_H_

@@ -1,5 +1,5 @@
-/* Two shared objects that trace, with the program, and on threads of each; one is unloaded while a session records, and loaded again. Where they are is in
- * PLUGIN_ONE and PLUGIN_TWO. */
+/* Two shared objects and the program trace, each on its own threads. One is unloaded while a
+ * session records, and loaded again. PLUGIN_ONE and PLUGIN_TWO are their paths. */
 
 #include <dlfcn.h>
 
@@ -30,7 +30,7 @@ static struct plugin load(const char* path) {
 static void unload(struct plugin* p, const char* path) {
   p->end();
   CHECK(dlclose(p->handle) == 0);
-  /* It is really gone. */
+  /* It is unloaded. */
   CHECK(!dlopen(path, RTLD_NOW | RTLD_NOLOAD));
 }
 
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   unload(&one, one_path);
   two.work(3);
   instant(cat, "between");
-  /* Something else where it was. */
+  /* Other memory at its address. */
   for (int i = 0; i < 100; i++) CHECK(malloc(5000));
   struct plugin again = load(one_path);
   WAIT_FOR(again.is_on());
@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   PerfettoTracingSessionStopBlocking(session);
   finish(session, "trace");
 
-  /* Types without their plugins do no harm. */
+  /* Types without their plugins are harmless. */
   session = start(&config);
   instant(cat, "once more");
   stop_and_finish(session, "second");

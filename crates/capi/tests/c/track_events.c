@@ -1,4 +1,4 @@
-/* Track events, high and low level; the trace is left in the folder of the first argument. */
+/* High-level and low-level track events. The trace goes to the folder of the first argument. */
 
 #include "events.h"
 
@@ -85,7 +85,7 @@ static void high_level(struct PerfettoTeCategoryImpl* net) {
   struct PerfettoTeHlExtra* reg[] = {X(on_registered), NULL};
   emit_all(net, PERFETTO_TE_TYPE_INSTANT, "on a registered track", reg);
 
-  /* Tracks in tracks. */
+  /* Nested tracks. */
   struct PerfettoTeHlNestedTrack process = {PERFETTO_TE_HL_NESTED_TRACK_TYPE_PROCESS};
   struct PerfettoTeHlNestedTrackNamed outer = {
       {PERFETTO_TE_HL_NESTED_TRACK_TYPE_NAMED}, "outer", 0, false, 0, 3, 0, NULL, 0};
@@ -96,7 +96,8 @@ static void high_level(struct PerfettoTeCategoryImpl* net) {
   struct PerfettoTeHlExtra* on_nested[] = {X(nested), NULL};
   emit_all(net, PERFETTO_TE_TYPE_INSTANT, "on a nested track", on_nested);
 
-  /* Fields of the program: a source location, inline; an annotation whose name is interned. */
+  /* Fields that the program describes: an inline source location, and an annotation with an
+   * interned name. */
   struct PerfettoTeHlProtoFieldCstr file = {{PERFETTO_TE_HL_PROTO_TYPE_CSTR, 2}, "file.c"};
   struct PerfettoTeHlProtoFieldVarInt line = {{PERFETTO_TE_HL_PROTO_TYPE_VARINT, 4}, 17};
   struct PerfettoTeHlProtoField* place_fields[] = {F(file), F(line), NULL};
@@ -134,14 +135,14 @@ static void high_level(struct PerfettoTeCategoryImpl* net) {
   emit_all(perfetto_te_any_categories, PERFETTO_TE_TYPE_INSTANT, "must not be there", with_dyn);
 }
 
-/* The same by hand: packets of the program's own. */
+/* The same, encoded by the program. */
 static void low_level(struct PerfettoTeCategoryImpl* net) {
   struct PerfettoTeTimestamp ts = PerfettoTeGetTimestamp();
   int turns = 0;
   for (struct PerfettoTeLlImplIterator it = PerfettoTeLlImplBegin(net, ts); it.ds.tracer;
        PerfettoTeLlImplNext(net, ts, &it)) {
     turns++;
-    /* A trace point in a trace point does nothing. */
+    /* A trace point inside a trace point does nothing. */
     CHECK(PerfettoTeLlImplBegin(net, ts).ds.tracer == NULL);
     uint64_t iid = PerfettoTeCategoryImplGetIid(net);
     bool category_seen, name_seen;
@@ -223,7 +224,7 @@ int main(int argc, char** argv) {
   finish(first, "trace");
   PerfettoTeCategoryImplDestroy(off);
   PerfettoTeCategoryImplDestroy(net);
-  /* An equal one. */
+  /* An equal category. */
   CHECK(PerfettoTeCategoryImplGetIid(PerfettoTeCategoryImplCreate(&net_desc)) != 0);
   return 0;
 }

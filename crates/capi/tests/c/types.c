@@ -1,4 +1,4 @@
-/* There are so many types of data sources and no more (docs/spec/c-abi.md §5). */
+/* The number of types of data sources is limited (docs/spec/c-abi.md §5). */
 
 #include "common.h"
 

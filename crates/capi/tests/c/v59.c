@@ -1,4 +1,4 @@
-/* What v59 has otherwise than v58. */
+/* Differences of v59 from v58. */
 
 #include "perfetto_c.h"
 

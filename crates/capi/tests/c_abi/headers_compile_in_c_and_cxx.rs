@@ -1,35 +1,35 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
+use crate::abi_version::AbiVersion;
 use crate::build::{compile, file_in_tmp};
-use crate::flavour::Flavour;
 use crate::symbols_are_those_of_the_contract::expected;
 
-/// With the layouts of `layout.h`; `abi.rs` asserts the same.
+/// `layout.h` asserts the same layouts as `src/abi/layout.rs`.
 #[test]
 fn in_c() {
-    for flavour in Flavour::ALL {
+    for version in AbiVersion::ALL {
         for standard in ["-std=c11", "-std=c17"] {
-            compile("gcc", flavour, "header.c", &file_in_tmp("header_c.o"), &[standard, "-Wpedantic", "-c"]);
+            compile("gcc", version, "header.c", &file_in_tmp("header_c.o"), &[standard, "-Wpedantic", "-c"]);
         }
     }
 }
 
 #[test]
 fn in_cxx() {
-    for flavour in Flavour::ALL {
+    for version in AbiVersion::ALL {
         for standard in ["-std=c++11", "-std=c++17", "-std=c++20"] {
-            compile("g++", flavour, "header.cc", &file_in_tmp("header_cc.o"), &[standard, "-Wpedantic", "-c"]);
+            compile("g++", version, "header.cc", &file_in_tmp("header_cc.o"), &[standard, "-Wpedantic", "-c"]);
         }
     }
 }
 
-/// What the header of a flavour declares, by name.
-fn declared(flavour: Flavour) -> BTreeSet<String> {
+/// Returns the names that the header of a version declares.
+fn declared(version: AbiVersion) -> BTreeSet<String> {
     let header = concat!(env!("CARGO_MANIFEST_DIR"), "/include/perfetto_c.h");
     let output = Command::new("gcc")
         .args(["-E", "-P", "-std=c11"])
-        .args(flavour.options())
+        .args(version.options())
         .arg(header)
         .output()
         .expect("gcc runs");
@@ -44,8 +44,8 @@ fn declared(flavour: Flavour) -> BTreeSet<String> {
 }
 
 #[test]
-fn all_symbols_are_declared_and_nothing_else_is() {
-    for flavour in Flavour::ALL {
-        assert_eq!(declared(flavour), expected(flavour).into_keys().collect::<BTreeSet<_>>());
+fn the_header_declares_all_symbols_and_no_others() {
+    for version in AbiVersion::ALL {
+        assert_eq!(declared(version), expected(version).into_keys().collect::<BTreeSet<_>>());
     }
 }

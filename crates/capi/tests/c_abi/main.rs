@@ -1,19 +1,19 @@
-//! The library as programs see it, in both flavours: its symbols, and programs in C and C++ that are linked with it. `cases` are the rows of
-//! `docs/spec/c-abi.md` §19.
+//! The library as programs see it, in both versions: its symbols, and programs in C and C++ that
+//! are linked with it. `cases` are the rows of `docs/spec/c-abi.md` §19.
 
-mod a_child_is_off;
-mod a_program_that_others_record_may_end_any_time;
+mod a_forked_child_is_off;
+mod a_program_may_end_while_a_service_records_it;
+mod abi_version;
 mod build;
 mod cases;
-mod flavour;
+mod data_source_types_are_limited;
 mod headers_compile_in_c_and_cxx;
-mod macros_record_what_they_say;
+mod macros_record_their_events;
 mod memcheck_finds_nothing;
+mod programs_for_v59_work;
 mod run;
 mod shared_objects_trace_with_the_programs_library;
 mod symbols_are_those_of_the_contract;
 mod test_events;
-mod there_are_so_many_types_of_data_sources;
 mod trace_points_do_not_allocate;
 mod track_events_are_read_as_they_were_written;
-mod v59_has_more;

@@ -1,49 +1,51 @@
-//! Valgrind on the programs of `tests/c`: no invalid access, nothing read that nobody wrote, nothing lost for good.
+//! Valgrind runs the programs of `tests/c`. It finds no invalid access, no read of uninitialised
+//! memory and no leak.
 
 use std::process::Command;
 
 use esatto_tests::{Harness, Peer};
 
+use crate::abi_version::{AbiVersion, succeed};
 use crate::build::program;
 use crate::cases::CASES;
-use crate::flavour::{Flavour, succeed};
 
-/// For every change: what takes different ways. Each takes a second and a half.
+/// Cases that run on every change, because they use different parts of the library. Each takes a
+/// second and a half.
 const SOME: [&str; 8] = ["02", "04", "09", "11", "12", "19", "24", "29"];
 
-/// `leak_check`: of valgrind.
-fn assert_clean(flavour: Flavour, source: &str, leak_check: &str) {
+/// Runs a program under valgrind with an option for its leak check.
+fn assert_clean(version: AbiVersion, source: &str, leak_check: &str) {
     let harness = Harness::new();
     let mut valgrind = harness.command("valgrind");
-    // Threads take turns, or who waits for another would keep the processor.
+    // With fair scheduling, because a thread that waits in a loop would keep the processor.
     valgrind.args(["--quiet", "--error-exitcode=99", "--fair-sched=yes", leak_check]);
     valgrind.args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"]);
-    let valgrind: &mut Command = valgrind.arg(program(flavour, source, &[])).arg(harness.folder());
+    let valgrind: &mut Command = valgrind.arg(program(version, source, &[])).arg(harness.folder());
     succeed(valgrind);
 }
 
 #[test]
-fn in_some_of_the_cases() {
+fn in_cases_that_use_different_parts() {
     esatto_tests::skip(|| {
         Peer::Valgrind.require()?;
         let some = CASES.iter().filter(|case| SOME.iter().any(|number| case["case_".len()..].starts_with(number)));
-        some.for_each(|case| assert_clean(Flavour::V58, &format!("{case}.c"), "--leak-check=full"));
+        some.for_each(|case| assert_clean(AbiVersion::V58, &format!("{case}.c"), "--leak-check=full"));
         Ok(())
     });
 }
 
 #[test]
 #[ignore = "soak: two minutes"]
-fn in_all_programs_of_either_flavour() {
+fn in_all_programs_of_both_versions() {
     esatto_tests::skip(|| {
         Peer::Valgrind.require()?;
-        for flavour in Flavour::ALL {
+        for version in AbiVersion::ALL {
             let cases = CASES.iter().map(|case| format!("{case}.c"));
             cases
                 .chain(["track_events.c", "types.c"].map(String::from))
-                .for_each(|source| assert_clean(flavour, &source, "--leak-check=full"));
-            // What a child has from its parent is lost there.
-            assert_clean(flavour, "fork.c", "--leak-check=no");
+                .for_each(|source| assert_clean(version, &source, "--leak-check=full"));
+            // Without a leak check, because memory of the parent counts as a leak of the child.
+            assert_clean(version, "fork.c", "--leak-check=no");
         }
         Ok(())
     });

@@ -1,4 +1,4 @@
-//! Running the programs of `tests/c`, and looking at what they leave behind.
+//! Runs the programs of `tests/c`, and reads the files that they leave.
 
 use std::path::{Path, PathBuf};
 
@@ -6,26 +6,26 @@ use esatto_protozero::Fields;
 use esatto_schema::TracePacketReader;
 use esatto_tests::{Harness, Implementation, Peer, Skip, tp};
 
+use crate::abi_version::AbiVersion;
 use crate::build::program;
-use crate::flavour::Flavour;
 
-/// Where a program runs.
+/// The library and the service that a program runs with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// With the service in the process.
+    /// The service in the process.
     V58,
     V59,
-    /// As `V58`, at a fixed address: the program has copies of the library's data.
+    /// As `V58`, for a program at a fixed address, which has copies of the library's data.
     Fixed,
-    /// With our service.
+    /// Our service.
     Ours,
-    /// With Perfetto's.
+    /// Perfetto's service.
     Theirs,
 }
 
 impl Stage {
-    pub(crate) fn flavour(self) -> Flavour {
-        if self == Self::V59 { Flavour::V59 } else { Flavour::V58 }
+    pub(crate) fn version(self) -> AbiVersion {
+        if self == Self::V59 { AbiVersion::V59 } else { AbiVersion::V58 }
     }
 
     fn service(self) -> Option<Implementation> {
@@ -37,7 +37,7 @@ impl Stage {
     }
 }
 
-/// What a program has left behind.
+/// The files that a program has left.
 #[derive(Debug)]
 pub(crate) struct Run {
     harness: Harness,
@@ -45,12 +45,12 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Runs a program to its end, which must be a good one. `meanwhile` is called once it runs.
+    /// Runs a program, which must succeed. Calls `meanwhile` once it runs.
     pub(crate) fn new(source: &str, stage: Stage, meanwhile: impl FnOnce(&Harness)) -> Result<Self, Skip> {
         Self::with(&[], source, stage, meanwhile)
     }
 
-    /// The same with paths in its environment.
+    /// As [`new`](Self::new), with paths in its environment.
     pub(crate) fn with(
         environment: &[(&str, &Path)],
         source: &str,
@@ -58,7 +58,7 @@ impl Run {
         meanwhile: impl FnOnce(&Harness),
     ) -> Result<Self, Skip> {
         let options: &[&str] = if stage == Stage::Fixed { &["-no-pie", "-fno-pie"] } else { &[] };
-        let program = program(stage.flavour(), source, options);
+        let program = program(stage.version(), source, options);
         let harness = Harness::new();
         let mut command = harness.command(program);
         command.arg(harness.folder()).envs(environment.iter().copied());
@@ -79,7 +79,7 @@ impl Run {
         Ok(Self { harness, stage })
     }
 
-    /// A file that the program has left.
+    /// Returns the path of a file that the program has left.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.harness.path(name)
     }
@@ -88,7 +88,8 @@ impl Run {
         std::fs::read(self.file(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Runs statements on a trace, of which the trace processor must have nothing to complain but what is tolerated.
+    /// Runs statements on a trace. The trace processor must report no other problems than the
+    /// tolerated ones.
     pub(crate) fn query_tolerating<const N: usize>(
         &self,
         trace: &str,
@@ -105,13 +106,14 @@ impl Run {
         Ok(results.try_into().expect("as many as there are statements"))
     }
 
-    /// Runs statements on a trace, of which the trace processor must have nothing to complain.
+    /// Runs statements on a trace. The trace processor must report no problem.
     pub(crate) fn query<const N: usize>(&self, trace: &str, statements: [&str; N]) -> Result<[Vec<tp::Row>; N], Skip> {
         self.query_tolerating(trace, &[], statements)
     }
 
-    /// The trace processor, which takes a second to start, must have nothing to complain of but what is tolerated. One stage of each
-    /// service is asked; the others' packets are the same.
+    /// Asserts that the trace processor reports no other problems than the tolerated ones. Because
+    /// it takes a second to start, it checks one stage of each service only. The packets of the
+    /// other stages are the same.
     pub(crate) fn assert_clean(&self, trace: &str, tolerated: &[&str]) -> Result<(), Skip> {
         if matches!(self.stage, Stage::V58 | Stage::Theirs) {
             let [] = self.query_tolerating(trace, tolerated, [])?;
@@ -119,13 +121,13 @@ impl Run {
         Ok(())
     }
 
-    /// The packets of a trace.
+    /// Returns the packets of a trace.
     pub(crate) fn packets(&self, trace: &str) -> Vec<Vec<u8>> {
         let packets = esatto_trace::packets(&self.bytes(trace)).collect::<Result<Vec<_>, _>>().expect("whole packets");
         packets.into_iter().map(|packet| packet.bytes).collect()
     }
 
-    /// What test events (`TracePacket.for_testing`) say.
+    /// Returns the texts of test events (`TracePacket.for_testing`).
     pub(crate) fn texts(&self, trace: &str) -> Vec<String> {
         let text = |packet: &Vec<u8>| {
             let text = TracePacketReader::new(packet).for_testing()?.str()?.to_vec();
@@ -134,14 +136,14 @@ impl Run {
         self.packets(trace).iter().filter_map(text).collect()
     }
 
-    /// The content of a field in the packets of a trace.
+    /// Returns the content of a field in the packets of a trace.
     pub(crate) fn fields(&self, trace: &str, field: u32) -> Vec<Vec<u8>> {
         let packets = self.packets(trace);
         packets.iter().filter_map(|packet| Some(Fields::new(packet).first(field)?.as_bytes().to_owned())).collect()
     }
 }
 
-/// The texts in a column.
+/// Returns the texts in a column.
 pub(crate) fn column(rows: &[tp::Row], name: &str) -> Vec<String> {
     rows.iter().map(|row| row.text(name).to_owned()).collect()
 }

@@ -5,12 +5,12 @@ use esatto_tests::Skip;
 use crate::build::{compile, file_in_tmp};
 use crate::run::{Run, Stage, column};
 
-/// A shared object of `plugin.c`.
+/// Compiles a shared object from `plugin.c`.
 fn plugin(stage: Stage, name: &str) -> PathBuf {
     let output = file_in_tmp(&format!("plugin-{name}-{stage:?}.so"));
     let name = format!("-DNAME=\"{name}\"");
     let options = ["-std=gnu11", "-pthread", "-shared", "-fPIC", &name, "-lperfetto_c"];
-    compile("gcc", stage.flavour(), "plugin.c", &output, &options);
+    compile("gcc", stage.version(), "plugin.c", &output, &options);
     output
 }
 

@@ -1,4 +1,4 @@
-//! What test events (`TracePacket.for_testing`) of a trace say.
+//! The texts of test events (`TracePacket.for_testing`) of a trace.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use esatto_schema::TracePacketReader;
 
 const FOR_TESTING: u32 = 900;
 
-/// `TestEvent`: `str` and the texts in `payload`.
+/// A `TestEvent`: `str` and the texts in `payload`.
 fn event(bytes: &[u8]) -> (String, Vec<Vec<u8>>) {
     let (mut name, mut pieces) = (String::new(), Vec::new());
     let mut fields = Fields::new(bytes);
@@ -22,7 +22,7 @@ fn event(bytes: &[u8]) -> (String, Vec<Vec<u8>>) {
     (name, pieces)
 }
 
-/// The `TestEvent`s of a trace, in its order. No packet may have been lost.
+/// Returns the `TestEvent`s of a trace, in its order. No packet may be lost.
 pub(crate) fn test_events(trace: &Path) -> Vec<(String, Vec<Vec<u8>>)> {
     let trace = std::fs::read(trace).expect("the program wrote a trace");
     let mut seen = Vec::new();

@@ -1,4 +1,5 @@
-//! Once a thread has seen events of a kind, others of that kind allocate nothing between chunk boundaries: a program counts.
+//! Once a thread has seen events of a kind, later ones allocate nothing between chunk boundaries. A
+//! program counts allocations.
 
 use crate::run::{Run, Stage};
 

@@ -1,4 +1,4 @@
-//! Everything of track events in one trace, by a program at a fixed address.
+//! All kinds of track events in one trace, recorded by a program at a fixed address.
 
 use std::sync::LazyLock;
 
@@ -7,8 +7,9 @@ use esatto_tests::{skip, tp};
 
 use crate::run::{Run, Stage};
 
-/// What the program has recorded; it checks categories and callbacks itself.
-static RUN: LazyLock<Run> = LazyLock::new(|| Run::new("track_events.c", Stage::Fixed, |_| ()).expect("needs nobody"));
+/// The trace of the program, which checks categories and callbacks itself.
+static RUN: LazyLock<Run> =
+    LazyLock::new(|| Run::new("track_events.c", Stage::Fixed, |_| ()).expect("no peer is needed"));
 
 fn rows(sql: &str) -> Vec<tp::Row> {
     tp::query(&RUN.file("trace"), sql).remove(0)
@@ -70,7 +71,7 @@ fn annotations_have_their_values() {
 }
 
 #[test]
-fn tracks_counters_and_flows_are_where_they_belong() {
+fn tracks_counters_and_flows_have_their_events() {
     skip(|| {
         Peer::TraceProcessor.require()?;
         let track = |name: &str| {
@@ -93,7 +94,7 @@ fn tracks_counters_and_flows_are_where_they_belong() {
 }
 
 #[test]
-fn nothing_in_the_trace_is_wrong() {
+fn the_trace_processor_reports_no_error() {
     skip(|| {
         Peer::TraceProcessor.require()?;
         let errors = "SELECT name AS x FROM stats WHERE value <> 0 AND (severity IN ('error', 'data_loss') OR name IN \

@@ -1,4 +1,4 @@
-//! Holds the program against the source of the crate: each public item has to occur in it.
+//! Checks that the program uses each public item of the crate's source.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,21 +13,22 @@ const UNREACHABLE: [&str; 2] = ["patch", "patch_stack"];
 pub(crate) fn all_are_used(project: &Project) -> Result<(), Skip> {
     let source = project.source("perfetto-sdk").join("src");
     let mut items = BTreeSet::new();
-    // Not the folder of generated messages: of those each setter is called by what `messages` makes of them.
+    // Without the folder of generated messages: the code that `messages` generates calls each of
+    // their setters.
     for file in files(&source) {
         items.extend(public_items(&file));
     }
-    assert!(items.len() > 200, "only {}: the source is not what it was: {items:?}", items.len());
+    assert!(items.len() > 200, "only {}: the source has another format now: {items:?}", items.len());
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/official/program/src");
     let program = files(&program).concat();
     let words: BTreeSet<&str> = program.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
     let unused: Vec<_> =
         items.iter().filter(|item| !words.contains(&item[..]) && !UNREACHABLE.contains(&&item[..])).collect();
-    assert!(unused.is_empty(), "the program uses not: {unused:?}");
+    assert!(unused.is_empty(), "the program does not use: {unused:?}");
     Ok(())
 }
 
-/// The files of a folder, without the tests at their ends.
+/// Returns the texts of the files of a folder, without the tests at their ends.
 fn files(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
@@ -35,7 +36,8 @@ fn files(folder: &Path) -> Vec<String> {
     files.map(text).map(|text| text.split("#[cfg(test)]").next().unwrap_or_default().to_owned()).collect()
 }
 
-/// Names of what is declared public, of the variants of public enums, and of macros that are not hidden.
+/// Returns the names of public items, of the variants of public enums, and of macros that are not
+/// hidden.
 fn public_items(text: &str) -> Vec<String> {
     let mut items = Vec::new();
     let (mut in_enum, mut exported, mut hidden) = (false, false, false);
@@ -66,7 +68,7 @@ fn public_items(text: &str) -> Vec<String> {
                 hidden = false;
             }
             _ if indented == 0 && code.starts_with('}') => in_enum = false,
-            // A variant: the names in it are those of fields.
+            // A variant. The names in it are those of its fields.
             _ if in_enum && indented == 4 && code.starts_with(char::is_uppercase) => items.extend(name(code)),
             _ => {}
         }

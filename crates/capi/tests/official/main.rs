@@ -1,9 +1,10 @@
-//! The official crates `perfetto-sdk` over `perfetto-sdk-sys`, in non-vendored mode, on our library of either flavour (`docs/spec/c-abi.md` §17):
-//! a program of ours that uses every public item (`program`), and the crates' own tests. They are fetched for the tests and are no part of our
-//! workspace: the program has workspaces and lock files of its own.
+//! The official crates `perfetto-sdk` over `perfetto-sdk-sys`, in non-vendored mode, on our library
+//! in both versions (`docs/spec/c-abi.md` §17). The tests run a program of ours that uses every
+//! public item (`program`), and the crates' own tests. Cargo fetches the crates for the tests. They
+//! are no part of our workspace: the program has workspaces and lock files of its own.
 
-#[path = "../c_abi/flavour.rs"]
-mod flavour;
+#[path = "../c_abi/abi_version.rs"]
+mod abi_version;
 mod items;
 mod messages;
 mod own_tests;
@@ -11,68 +12,69 @@ mod project;
 
 use esatto_tests::{Harness, Implementation, Peer, Skip, tp};
 
-use flavour::Flavour;
+use abi_version::AbiVersion;
 use project::Project;
 
-/// The tests of a flavour.
-macro_rules! flavours {
-    ($($name:ident $flavour:ident,)*) => {$(
+/// The tests of a version.
+macro_rules! versions {
+    ($($name:ident $version:ident,)*) => {$(
         mod $name {
             use super::*;
 
             #[test]
             fn every_public_item_works_in_the_process() {
-                esatto_tests::skip(|| run(Flavour::$flavour, None));
+                esatto_tests::skip(|| run(AbiVersion::$version, None));
             }
 
             #[test]
             fn every_public_item_works_with_our_service() {
-                esatto_tests::skip(|| run(Flavour::$flavour, Some(Implementation::Ours)));
+                esatto_tests::skip(|| run(AbiVersion::$version, Some(Implementation::Ours)));
             }
 
             #[test]
             fn every_public_item_works_with_perfettos_service() {
                 esatto_tests::skip(|| {
                     Peer::Official.require()?;
-                    run(Flavour::$flavour, Some(Implementation::Theirs))
+                    run(AbiVersion::$version, Some(Implementation::Theirs))
                 });
             }
 
             #[test]
             fn every_public_item_is_used() {
-                esatto_tests::skip(|| items::all_are_used(&Project::fetch(Flavour::$flavour)?));
+                esatto_tests::skip(|| items::all_are_used(&Project::fetch(AbiVersion::$version)?));
             }
 
             #[test]
             fn the_crates_own_tests_pass() {
-                esatto_tests::skip(|| own_tests::pass(&Project::fetch(Flavour::$flavour)?));
+                esatto_tests::skip(|| own_tests::pass(&Project::fetch(AbiVersion::$version)?));
             }
         }
     )*};
 }
 
-flavours! {
+versions! {
     v58 V58,
     v59 V59,
 }
 
-/// Runs the program, and has its traces judged.
-fn run(flavour: Flavour, service: Option<Implementation>) -> Result<(), Skip> {
-    let project = Project::fetch(flavour)?;
+/// Runs the program, and checks its traces with the trace processor.
+fn run(version: AbiVersion, service: Option<Implementation>) -> Result<(), Skip> {
+    let project = Project::fetch(version)?;
     let program = project.program();
     let harness = Harness::new();
     let service = service.map(|implementation| harness.service(implementation));
     let mut command = harness.command(program);
-    command.env("LD_LIBRARY_PATH", flavour.folder()).env("RUST_BACKTRACE", "0").arg(harness.folder());
+    command.env("LD_LIBRARY_PATH", version.folder()).env("RUST_BACKTRACE", "0").arg(harness.folder());
     command.args(service.is_some().then_some("system"));
     harness.start("official", &mut command).wait_ok();
 
     Peer::TraceProcessor.require()?;
-    // What custom data sources record the trace processor has no table for; the program has looked itself.
+    // The trace processor has no table for packets of custom data sources. The program has checked
+    // them.
     let sql = [tp::COMPLAINTS, SLICES, TRACKS, ARGS, COUNTERS, FLOWS].join(";\n");
     let answers = tp::query(&harness.path("track_events"), &sql);
     let [complaints, slices, tracks, args, counters, flows] = &answers[..] else { panic!("{} answers", answers.len()) };
-    // Of a field that nobody knows.
+    // The program writes an unknown field.
     assert!(complaints.iter().all(|row| row.text("name") == "unknown_extension_fields"), "{complaints:#?}");
     let x = |rows: &[tp::Row]| rows.iter().map(|row| row.text("x").to_owned()).collect::<Vec<_>>();
     assert_eq!(x(slices), EXPECTED_SLICES);
@@ -84,7 +86,7 @@ fn run(flavour: Flavour, service: Option<Implementation>) -> Result<(), Skip> {
     Ok(())
 }
 
-/// Times of other clocks are converted, a little differently after each snapshot.
+/// Times of other clocks are converted, with a small difference after each clock snapshot.
 const SLICES: &str = "SELECT s.category || ': ' || s.name || ifnull(' in ' || p.name, '') || iif(s.name = '0.6 ms', ' ' || ((s.dur + 5000) / 10000), '') AS x \
     FROM slice s LEFT JOIN slice p ON p.id = s.parent_id WHERE s.dur >= 0 ORDER BY x";
 const EXPECTED_SLICES: &[&str] = &[

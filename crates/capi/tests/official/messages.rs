@@ -1,18 +1,20 @@
-//! Rust that calls every setter of every generated message of the crate, made from the macros that declare them.
+//! Generates Rust code that calls every setter of every message of the crate, from the macros that
+//! declare them.
 
 use std::fmt::Write;
 use std::path::Path;
 
-/// What a file declares: `pb_msg!(Name { field: type, kind, number, … })` and `pb_enum!(Name { VARIANT: number, … })`.
+/// The declarations of a file: `pb_msg!(Name { field: type, kind, number, … })` and `pb_enum!(Name
+/// { VARIANT: number, … })`.
 struct Declaration {
     name: String,
-    /// Where it is: `config::trace_config`.
+    /// Its module, such as `config::trace_config`.
     module: String,
     is_enum: bool,
     entries: Vec<Vec<String>>,
 }
 
-/// The text of a module with a function `all`, to be included by the program.
+/// Returns the text of a module with a function `all`, which the program includes.
 pub(crate) fn program(protos: &Path) -> String {
     let mut declarations = Vec::new();
     read_folder(protos, "", &mut declarations);

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use esatto_tests::Skip;
 
-use crate::flavour::succeed;
+use crate::abi_version::succeed;
 use crate::project::Project;
 
-/// How many there are, in both versions.
+/// Number of these tests, in both versions.
 const TESTS: [(&str, usize); 2] = [("perfetto-sdk-sys", 2), ("perfetto-sdk", 36)];
 
-/// Copies the packages out of Cargo's cache, where they cannot be built as packages of their own, and runs their tests.
+/// Copies the packages out of Cargo's cache, because they cannot be built there, and runs their
+/// tests.
 pub(crate) fn pass(project: &Project) -> Result<(), Skip> {
     for (package, count) in TESTS {
         let source = project.source(package);
@@ -30,7 +31,7 @@ pub(crate) fn pass(project: &Project) -> Result<(), Skip> {
     Ok(())
 }
 
-/// All but the amalgamated library, which is not to be used.
+/// Copies all files except the amalgamated library, which must not be used.
 fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a folder");
     for entry in std::fs::read_dir(from).expect("a folder") {
@@ -41,7 +42,7 @@ fn copy_folder(from: &Path, to: &Path) {
                 copy_folder(&entry.path(), &to);
             }
         } else {
-            // Not its rights: files in the cache may be read-only.
+            // Without permissions, because files in the cache may be read-only.
             std::fs::write(to, std::fs::read(entry.path()).expect("a file")).expect("a copy");
         }
     }

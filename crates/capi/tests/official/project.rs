@@ -1,4 +1,4 @@
-//! The packages of `program`, and what Cargo has fetched for them.
+//! The packages of `program`, and the packages that Cargo has fetched for them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,27 +6,27 @@ use std::process::Command;
 use esatto_tests::Skip;
 use serde_json::Value;
 
-use crate::flavour::{Flavour, succeed};
+use crate::abi_version::{AbiVersion, succeed};
 use crate::messages;
 
-/// A program on the official crates, for a flavour.
+/// A program on the official crates, for a version.
 #[derive(Debug)]
 pub(crate) struct Project {
-    flavour: Flavour,
+    version: AbiVersion,
     folder: PathBuf,
 }
 
 impl Project {
-    /// Has Cargo fetch what the program needs, if it is not there.
-    pub(crate) fn fetch(flavour: Flavour) -> Result<Self, Skip> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/official/program").join(flavour.name());
-        let project = Self { flavour, folder };
+    /// Makes Cargo fetch the dependencies of the program, unless they are in its cache.
+    pub(crate) fn fetch(version: AbiVersion) -> Result<Self, Skip> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/official/program").join(version.name());
+        let project = Self { version, folder };
         let output = project.cargo("fetch").output().expect("Cargo runs");
         if output.status.success() {
             let messages = messages::program(&project.source("perfetto-sdk").join("src/protos"));
             let file = project.messages();
             if std::fs::read_to_string(&file).ok().as_deref() != Some(&messages) {
-                // Other tests do the same: nobody may see half of it.
+                // Other tests do the same, and must not see an incomplete file.
                 let thread = format!("{:?}", std::thread::current().id());
                 let whole = file.with_extension(thread);
                 std::fs::write(&whole, messages).and_then(|()| std::fs::rename(whole, file)).expect("a file");
@@ -37,21 +37,21 @@ impl Project {
         Err(Skip::outside_ci(format!("no registry: {error}")))
     }
 
-    /// A command of Cargo on the package of the program, with our library.
+    /// Returns a command of Cargo on the package of the program, with our library.
     pub(crate) fn cargo(&self, command: &str) -> Command {
         self.cargo_in(&self.folder, command)
     }
 
-    /// The file with what is made of the crate's messages.
+    /// Returns the file with the code that is generated for the crate's messages.
     fn messages(&self) -> PathBuf {
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("messages-{}.rs", self.flavour.name()))
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("messages-{}.rs", self.version.name()))
     }
 
-    /// The same on another package.
+    /// As [`cargo`](Self::cargo), on another package.
     pub(crate) fn cargo_in(&self, folder: &Path, command: &str) -> Command {
         let target =
             Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target folder").join("official");
-        let library = self.flavour.folder();
+        let library = self.version.folder();
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args([command, "--locked", "--manifest-path"]).arg(folder.join("Cargo.toml")).current_dir(folder);
         cargo.env("OFFICIAL_MESSAGES", self.messages());
@@ -68,7 +68,7 @@ impl Project {
         programs.next().expect("Cargo says where the program is")
     }
 
-    /// The folder with the source of a package.
+    /// Returns the folder with the source of a package.
     pub(crate) fn source(&self, package: &str) -> PathBuf {
         let output = succeed(self.cargo("metadata").args(["--format-version", "1"]));
         let metadata: Value = serde_json::from_slice(&output.stdout).expect("Cargo writes JSON");

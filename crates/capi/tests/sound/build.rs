@@ -1,15 +1,17 @@
-//! Compiling the programs in `c`, and running them.
+//! Compiles the programs in `c`, and runs them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-/// Whether the library and the programs are compiled for AddressSanitizer, as `cargo xtask soak asan` wants.
+/// Returns true if the library and the programs are compiled for AddressSanitizer, as for `cargo
+/// xtask soak asan`.
 fn is_sanitized() -> bool {
     std::env::var_os("ESATTO_CAPI_ASAN").is_some()
 }
 
-/// The folder of the library. Cargo builds it for no test, as tests cannot use it as a crate: so the first that asks does.
+/// Returns the folder of the library. Cargo does not build it for tests, which cannot use it as a
+/// crate. So the first test builds it.
 pub(crate) fn library_folder() -> &'static Path {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target folder");
@@ -32,7 +34,7 @@ pub(crate) fn library_folder() -> &'static Path {
     &FOLDER
 }
 
-/// Compiles a program of one file, with all warnings, and returns where it is.
+/// Compiles a program of one file, with all warnings, and returns its path.
 pub(crate) fn program(name: &str, options: &[&str]) -> PathBuf {
     let output = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sound_{}", name.replace('.', "_")));
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));

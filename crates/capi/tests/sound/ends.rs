@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::build::{library_folder, linked, program, succeed};
 
 #[test]
-fn the_library_stays_when_it_is_closed_and_two_of_them_do_not_meet() {
+fn a_closed_library_stays_loaded_and_two_libraries_are_independent() {
     let [v58, v59] = ["libperfetto_c.so", "libperfetto_c_v59.so"].map(|name| library_folder().join(name));
     succeed(Command::new(program("unloaded.c", &["-ldl"])).arg(v58).arg(v59));
 }
@@ -20,6 +20,6 @@ fn processes_and_threads_end_while_they_trace() {
 }
 
 #[test]
-fn handlers_trace_or_do_nothing() {
+fn trace_points_of_signal_handlers_record_or_do_nothing() {
     succeed(&mut Command::new(linked("signals.c")));
 }

@@ -7,13 +7,13 @@ use esatto_tests::{Harness, Implementation, Peer, skip};
 use crate::build::{linked, succeed};
 
 #[test]
-fn a_child_that_is_forked_in_a_packet_writes_nothing_of_it() {
+fn a_child_forked_in_a_packet_records_none_of_it() {
     succeed(&mut Command::new(linked("fork_in_packet.c")));
 }
 
-/// Where the memory is shared with another process, and so with the child, unless something is done about it.
+/// Here the memory is shared with another process. Without precautions the child would share it.
 #[test]
-fn a_child_that_is_forked_in_a_packet_writes_nothing_into_shared_memory() {
+fn a_child_forked_in_a_packet_writes_nothing_into_shared_memory() {
     skip(|| {
         Peer::Official.require()?;
         let harness = Harness::new();

@@ -1,4 +1,4 @@
-//! Programs in C that do to the library what programs should not, or seldom do.
+//! Programs in C that use the library in forbidden or rare ways.
 
 mod build;
 mod ends;

@@ -1,4 +1,4 @@
-//! What the contract does not allow, and upstream survives all the same or would not.
+//! Calls that the contract does not allow. Upstream's library survives some of them.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -9,12 +9,12 @@ use esatto_tests::{Peer, skip, tp};
 use crate::build::{linked, succeed};
 
 #[test]
-fn null_and_dangling_pointers_and_things_that_are_over_do_nothing() {
+fn null_dangling_pointers_and_repeated_ends_do_nothing() {
     succeed(&mut Command::new(linked("misuse.c")));
 }
 
 #[test]
-fn odd_events_are_left_out_or_recorded_as_far_as_they_make_sense() {
+fn malformed_events_are_dropped_or_recorded_in_part() {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sound_misuse_events.pftrace");
     succeed(Command::new(linked("misuse_events.c")).arg(&path));
     skip(|| {
@@ -27,14 +27,14 @@ fn odd_events_are_left_out_or_recorded_as_far_as_they_make_sense() {
     });
 }
 
-/// Those of which the contract says so: use before initialisation, and setters after registration.
+/// The contract ends the process for use before initialisation, and for setters after registration.
 #[test]
-fn what_ends_the_process_says_why() {
+fn the_library_says_why_it_ends_the_process() {
     const SIGABRT: i32 = 6;
     let program = linked("aborts.c");
     for number in 0..=16 {
         let mut command = Command::new(&program);
-        // Under AddressSanitizer an abort is one all the same, and what was made is not freed.
+        // AddressSanitizer must neither handle the abort nor report leaks.
         let output = command.arg(number.to_string()).env("ASAN_OPTIONS", "detect_leaks=0").output().expect("it runs");
         let error = String::from_utf8_lossy(&output.stderr);
         if number == 16 {
@@ -48,7 +48,8 @@ fn what_ends_the_process_says_why() {
     }
 }
 
-/// As with upstream's library, which is compiled without exceptions: it reaches neither the program's own handler nor the library's.
+/// Upstream's library does the same, because it is compiled without exceptions. The exception
+/// reaches neither a handler of the program nor one of the library.
 #[test]
 fn an_exception_that_leaves_a_callback_ends_the_process() {
     const SIGABRT: i32 = 6;

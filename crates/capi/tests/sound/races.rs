@@ -1,10 +1,10 @@
-//! Threads that use what others make and end.
+//! Threads that use objects which other threads create and destroy.
 
 use std::process::Command;
 
 use crate::build::{linked, succeed};
 
 #[test]
-fn everything_may_come_and_go() {
+fn objects_may_be_created_and_destroyed_while_threads_use_them() {
     succeed(&mut Command::new(linked("races.c")));
 }

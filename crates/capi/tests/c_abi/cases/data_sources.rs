@@ -11,7 +11,7 @@ pub(super) fn one_session_had_its_own_turn(run: &Run) -> Result<(), Skip> {
     run.assert_clean("second.pftrace", &[])
 }
 
-/// `TestEvent { 1: str, 5: payload }`, with what is in each payload: its pieces, and how many bytes each has that are the same.
+/// `TestEvent { 1: str, 5: payload }`. Each payload has pieces, each of a number of equal bytes.
 fn event(bytes: &[u8]) -> (String, Vec<Vec<(u8, usize)>>) {
     let (mut name, mut levels) = (String::new(), Vec::new());
     let mut fields = Fields::new(bytes);
@@ -55,7 +55,7 @@ pub(super) fn packets_are_whole(run: &Run) -> Result<(), Skip> {
     };
     let other_thread = seen.iter().position(|(name, _)| name == "another thread").expect("is there");
     assert_eq!(seen.remove(other_thread), expected("another thread", 2, 10, 1));
-    // Those of one thread in their order.
+    // The packets of one thread, in their order.
     assert_eq!(
         seen,
         [
@@ -71,7 +71,7 @@ pub(super) fn packets_are_whole(run: &Run) -> Result<(), Skip> {
         let reader = TracePacketReader::new(&packet);
         assert_eq!(reader.previous_packet_dropped().filter(|&loss| loss > 1), None);
         if reader.for_testing().is_some() {
-            assert!(reader.timestamp().is_some_and(|ts| ts > 0), "what comes behind a long message");
+            assert!(reader.timestamp().is_some_and(|ts| ts > 0), "the field after a long message");
             assert!(reader.trusted_packet_sequence_id().is_some());
         }
     }
@@ -117,11 +117,11 @@ pub(super) fn what_came_meanwhile_is_there(run: &Run) -> Result<(), Skip> {
 
 pub(super) fn everything_is_there(run: &Run) -> Result<(), Skip> {
     assert_eq!(run.texts("trace"), ["before", "meanwhile", "after"]);
-    // One flush was to fail.
+    // One flush fails, as expected.
     run.assert_clean("trace", &["traced_flushes_failed", "traced_final_flush_failed"])
 }
 
-/// The program waits until it has been looked at.
+/// The program waits until the test has read the state.
 pub(super) fn the_service_has_the_descriptors(harness: &Harness, stage: Stage) {
     if !matches!(stage, Stage::Ours | Stage::Theirs) {
         return;

@@ -1,5 +1,5 @@
-//! The cases of `docs/spec/c-abi.md` §19: a program in C for each, `tests/c/case_NN_….c`, which checks what it sees itself, and a check of what it
-//! leaves behind.
+//! The cases of `docs/spec/c-abi.md` §19. Each has a program in C, `tests/c/case_NN_….c`, with
+//! checks of its own, and a check of the files that it leaves.
 
 mod data_sources;
 mod serialization;
@@ -66,7 +66,7 @@ cases! {
     case_31_stop_of_a_locked_instance: Judge::ITSELF, on [v58 v59 ours theirs];
 }
 
-/// Who checks a case beside its program.
+/// The checks of a case besides those of its program.
 #[derive(Clone, Copy)]
 struct Judge {
     meanwhile: fn(&Harness, Stage),
@@ -74,9 +74,9 @@ struct Judge {
 }
 
 impl Judge {
-    /// Nobody.
+    /// None.
     const ITSELF: Self = Self { meanwhile: |_, _| (), after: |_| Ok(()) };
-    /// While it runs.
+    /// While the program runs.
     const MEANWHILE: Self = Self { meanwhile: data_sources::the_service_has_the_descriptors, ..Self::ITSELF };
 
     const fn of(after: fn(&Run) -> Result<(), Skip>) -> Self {
@@ -89,14 +89,14 @@ fn run(name: &str, stage: Stage, judge: Judge) -> Result<(), Skip> {
     (judge.after)(&run)
 }
 
-/// The rows of the section, and of the list above, and the programs.
+/// Compares the rows of the section, the list above and the programs.
 #[test]
-fn none_of_the_section_is_missing() {
+fn every_case_of_the_specification_has_a_program() {
     let spec = include_str!("../../../../../docs/spec/c-abi.md");
     let section = spec.split("\n## 19 ").nth(1).expect("there is a section 19");
     let number = |line: &str| line.split_once(". ").and_then(|(number, _)| number.parse().ok());
     let rows: Vec<u32> = section.lines().filter_map(number).collect();
-    assert_eq!(rows, (1..=31).collect::<Vec<_>>(), "as many as this list was made for");
+    assert_eq!(rows, (1..=31).collect::<Vec<_>>(), "the number of cases in the list above");
     let number = |case: &str| case["case_".len()..][..2].parse().expect("a number");
     assert_eq!(CASES.iter().map(|case| number(case)).collect::<Vec<u32>>(), rows);
 

@@ -3,7 +3,7 @@ use prost_reflect::{DescriptorPool, DynamicMessage, Value};
 
 use crate::run::Run;
 
-/// The message that the program writes, for a parser that is not ours.
+/// The schema of the message that the program writes, for prost-reflect.
 const SCHEMA: &str = r#"
     syntax = "proto2";
     enum Kind { NONE = 0; ONE = 1; TWO = 2; }
@@ -42,7 +42,7 @@ fn parse(bytes: &[u8]) -> DynamicMessage {
 }
 
 fn tempfile(name: &str, content: &str) -> std::path::PathBuf {
-    // Several tests at once write the same.
+    // Several tests write the same file at once.
     let thread = std::thread::current().name().unwrap_or_default().replace("::", "-");
     let folder = crate::build::file_in_tmp(&thread);
     std::fs::create_dir_all(&folder).expect("a folder");

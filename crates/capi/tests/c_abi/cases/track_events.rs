@@ -7,14 +7,14 @@ use crate::run::{Run, column};
 
 const NAMES: &str = "SELECT name, category FROM slice ORDER BY ts, id";
 
-/// A trace processor before v57 counts an error for each state and goes on.
+/// A trace processor before v57 counts an error for each state, and goes on.
 const STATES: [&str; 2] = ["track_event_tokenizer_errors", "track_event_parser_errors"];
 
 fn text(bytes: Option<&[u8]>) -> String {
     String::from_utf8(bytes.unwrap_or_default().to_vec()).expect("text")
 }
 
-/// The packets of a trace, for readers.
+/// The packets of a trace.
 struct Packets(Vec<Vec<u8>>);
 
 impl Packets {
@@ -34,7 +34,7 @@ impl Packets {
         self.all().filter_map(|packet| packet.interned_data()).collect()
     }
 
-    /// The only descriptor with this name.
+    /// Returns the only descriptor with this name.
     fn track(&self, name: &str) -> TrackDescriptorReader<'_> {
         let named = |d: &TrackDescriptorReader<'_>| text(d.name()) == name || text(d.static_name()) == name;
         let mut found = self.all().filter_map(|packet| packet.track_descriptor()).filter(named);
@@ -66,7 +66,7 @@ pub(super) fn instants(run: &Run) -> Result<(), Skip> {
             "SELECT DISTINCT thread.is_main_thread AS main FROM slice JOIN thread_track t ON t.id = track_id JOIN thread USING (utid)",
         ],
     )?;
-    // One without a name, and one with an empty one.
+    // One instant has no name, and one has an empty name.
     assert_eq!(column(&slices, "name"), ["first", "second", "", "flushed", ""]);
     assert!(slices.iter().all(|row| row.text("category") == "net" && row.int("dur") == 0));
     assert_eq!(thread.iter().map(|row| row.int("main")).collect::<Vec<_>>(), [1]);
@@ -95,7 +95,7 @@ pub(super) fn dynamic_categories(run: &Run) -> Result<(), Skip> {
     expected.push("of one, later");
     assert_eq!(column(&both, "name"), expected);
     assert_eq!(both.iter().filter(|row| row.text("category") == "dyn.two").count(), 2);
-    // Categories as text, names announced in each session, once.
+    // Categories are texts. Each session has the names once.
     for (trace, names) in
         [("one", &["in one", "of one"][..]), ("both", &["of one", "of two", "of many", "of one, later"])]
     {
@@ -134,13 +134,13 @@ pub(super) fn annotations(run: &Run) -> Result<(), Skip> {
         assert_eq!((row.int("b"), row.int("u"), row.int("i")), (1, i64::MAX, i64::MIN));
         assert_eq!((row.real("d"), row.text("s"), row.text("odd"), row.int("p")), (1.5, "text", "\u{fffd}!", 16));
     }
-    // Of the begin and of the end.
+    // Annotations of the begin and of the end.
     assert_eq!((rows[3].text("s"), rows[3].int("b")), ("text", 0));
     let packets = Packets::of(run, "trace");
     let mut announced: Vec<_> =
         packets.interned().iter().flat_map(|data| data.debug_annotation_names()).map(|n| text(n.name())).collect();
     announced.sort();
-    // What is no text takes another way, without numbers.
+    // A string that is not UTF-8 is written in full, without a number.
     assert_eq!(announced, ["b", "d", "i", "p", "s", "u"], "once each");
     for event in packets.events() {
         for annotation in event.debug_annotations() {
@@ -194,7 +194,7 @@ pub(super) fn tracks(run: &Run) -> Result<(), Skip> {
         assert!(event.track_uuid().is_some());
     }
 
-    // Until the trace processor knows states, our reader does.
+    // Our reader checks states, because the trace processor does not know them.
     let trace = esatto_trace::Trace::read(&run.bytes("trace")[..]);
     assert!(trace.errors.is_empty() && trace.problems.is_empty(), "{:?} {:?}", trace.errors, trace.problems);
     let states = trace.events.iter().filter(|event| event.event_type == EventType::State);
@@ -269,7 +269,7 @@ pub(super) fn fields(run: &Run) -> Result<(), Skip> {
     let announced: Vec<_> =
         packets.interned().iter().flat_map(|data| data.debug_annotation_names()).map(|n| text(n.name())).collect();
     assert_eq!(announced, ["interned name"], "once");
-    // What no reader knows is there as it was written.
+    // Unknown fields have the bytes that were written.
     let event = run.packets("trace");
     let event = event.iter().filter_map(|packet| Fields::new(packet).first(11)).next_back().expect("an event");
     let event = event.as_bytes();
@@ -361,6 +361,6 @@ pub(super) fn by_hand(run: &Run) -> Result<(), Skip> {
     let packets = Packets::of(run, "trace");
     let announced: Vec<_> =
         packets.interned().iter().flat_map(|data| data.event_names()).map(|n| text(n.name())).collect();
-    assert_eq!(announced, ["high", "low", "last"], "once, by whom ever");
+    assert_eq!(announced, ["high", "low", "last"], "once");
     Ok(())
 }

@@ -1,4 +1,4 @@
-/* What ends the process, by number. */
+/* Calls that end the process, by number. */
 
 #include "sound.h"
 

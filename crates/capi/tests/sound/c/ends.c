@@ -1,4 +1,4 @@
-/* The process ends, in every way, while everything is under way and threads trace. */
+/* The process ends in every possible way while sessions record and threads trace. */
 
 #include "sound.h"
 
@@ -55,7 +55,7 @@ static void on_delete(void* object) {
   trace_once(); /* is ignored */
 }
 
-/* Traces when the thread's own state, and perhaps the library's, is being destroyed: again and again. */
+/* Traces repeatedly while the state of the thread, and perhaps of the library, is destroyed. */
 static pthread_key_t key;
 
 static void at_end_of_thread(void* rounds) {
@@ -69,7 +69,7 @@ static void at_end_of_thread(void* rounds) {
 static void* short_lived(void* none) {
   pthread_setspecific(key, (void*)3);
   if (mode & 1) trace_once();
-  CHECK(!*enabled || PerfettoDsImplGetInstanceLocked(ds, 0) == &context); /* not released by hand */
+  CHECK(!*enabled || PerfettoDsImplGetInstanceLocked(ds, 0) == &context); /* never released */
   return none;
 }
 
@@ -82,12 +82,12 @@ int main(int argc, char** argv) {
   CHECK(argc == 2);
   mode = atoi(argv[1]);
   alarm(60);
-  atexit(at_exit); /* called after the library's own */
+  atexit(at_exit); /* called after the library's handler */
   CHECK(!pthread_key_create(&key, at_end_of_thread));
   ds = PerfettoDsImplCreate();
   init();
   PerfettoTeInit();
-  atexit(at_exit); /* called before */
+  atexit(at_exit); /* called before it */
   PerfettoDsSetOnSetupCallback(ds, on_setup);
   PerfettoDsSetOnStartCallback(ds, on_start);
   PerfettoDsSetOnCreateTls(ds, on_create);

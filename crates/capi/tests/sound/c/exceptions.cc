@@ -1,4 +1,5 @@
-// An exception that leaves a callback of the program: number 0 on the program's thread, 1 on the library's.
+// An exception that leaves a callback of the program: 0 on the program's thread, 1 on the
+// library's.
 
 #include <cstdlib>
 #include <cstring>

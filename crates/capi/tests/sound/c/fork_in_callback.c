@@ -1,4 +1,5 @@
-/* Forks on the library's own thread, in a callback, and on a thread in a callback of a category. */
+/* Forks in callbacks: on the library's thread, and on a program's thread in the callback of a
+ * category. */
 
 #include "sound.h"
 

@@ -1,4 +1,5 @@
-/* A fork between the begin and the end of a packet: the child may go on, to no effect, and begin anew; the parent's packet is whole. */
+/* A fork between the begin and the end of a packet. The child may go on without effect, and begin
+ * another one. The parent's packet is whole. */
 
 #include "sound.h"
 

@@ -1,4 +1,4 @@
-/* Forks while other threads have whatever the library can lock: the child can use all of it. */
+/* Forks while other threads hold the library's locks. The child can use all of the library. */
 
 #include "sound.h"
 
@@ -41,7 +41,7 @@ static void* use(void* first) {
   return NULL;
 }
 
-/* Sessions come and go, and types of data sources come. */
+/* Creates and destroys sessions, and creates types of data sources. */
 static void* control(void* none) {
   for (int i = 0; !over; i++) {
     struct PerfettoTracingSessionImpl* session = start("track_event");

@@ -1,4 +1,5 @@
-/* What programs should not do and upstream survives, or would not: the library does, and what it records otherwise stays whole. */
+/* Forbidden calls. Upstream survives some of them, and the library all. Its other packets stay
+ * whole. */
 
 #include <stdint.h>
 
@@ -127,7 +128,7 @@ static void iterations(void) {
   PerfettoDsTracerImplFlush(NULL, NULL, NULL);
   CHECK(PerfettoDsTracerImplGetDropCount(NULL) == 0);
 
-  /* A packet of nobody has room for whatever the program writes. */
+  /* A packet without an instance has room for everything that the program writes. */
   struct PerfettoStreamWriter w = PerfettoDsTracerImplPacketBegin(NULL);
   for (int i = 0; i < 10000; i++) sw_byte(&w, 'x');
   PerfettoStreamWriterReserveBytesSlowpath(&w, 100000);
@@ -147,9 +148,9 @@ static void iterations(void) {
   struct PerfettoDsImplTracerIterator inner = PerfettoDsImplTraceIterateBegin(ds);
   CHECK(inner.tracer == NULL);
   w = PerfettoDsTracerImplPacketBegin(it.tracer);
-  sw_bytes(&w, "\xff\xff\xff", 3); /* begun again: dropped */
+  sw_bytes(&w, "\xff\xff\xff", 3); /* dropped, because another packet begins */
   w = PerfettoDsTracerImplPacketBegin(it.tracer);
-  PerfettoDsTracerImplFlush(it.tracer, NULL, NULL); /* takes place when the packet has ended */
+  PerfettoDsTracerImplFlush(it.tracer, NULL, NULL); /* happens when the packet has ended */
   PerfettoStreamWriterAppendBytesSlowpath(&w, NULL, 0);
   PerfettoStreamWriterAppendBytesSlowpath(&w, dangling, 0);
   PerfettoStreamWriterReserveBytesSlowpath(&w, 0);
@@ -157,10 +158,10 @@ static void iterations(void) {
   CHECK(PerfettoStreamWriterAnnotatePatch(&w, dangling) == NULL);
   PerfettoDsTracerImplPacketEnd(it.tracer, &w);
   PerfettoDsTracerImplPacketEnd(it.tracer, &w);
-  sw_byte(&w, 'x'); /* after the end: room that is left, or nowhere */
+  sw_byte(&w, 'x'); /* after the end: in the rest of the window, or in memory that nothing reads */
   write_packet(it.tracer, "whole");
   w = PerfettoDsTracerImplPacketBegin(it.tracer);
-  sw_bytes(&w, "\xff\xff\xff", 3); /* never ended: dropped */
+  sw_bytes(&w, "\xff\xff\xff", 3); /* dropped, because it never ends */
   struct PerfettoDsImplTracerIterator copy = it;
   PerfettoDsImplTraceIterateBreak(ds, &it);
   PerfettoDsImplTraceIterateBreak(ds, &it);
@@ -186,7 +187,7 @@ static void on_flushed(struct PerfettoTracingSessionImpl* session, bool success,
   flush_failed = !success;
 }
 
-/* On the thread of the library, which cannot wait for itself. */
+/* On the library's thread, which cannot wait for itself. */
 static _Atomic(bool) was_in_callback;
 
 static void in_callback(struct PerfettoTracingSessionImpl* session, void* user_arg) {
@@ -240,7 +241,7 @@ static void sessions(void) {
   PerfettoTracingSessionStopAsync(session);
   while (!was_in_callback) usleep(1000);
 
-  /* Who waits for the callback does so not in vain; and only the last one is called. */
+  /* The wait for the callback ends, and only the last callback is called. */
   static _Atomic(int) first, last;
   session = start("sound.misuse");
   PerfettoTracingSessionSetStopCb(session, count, (void*)&first);

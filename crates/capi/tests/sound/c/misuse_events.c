@@ -1,4 +1,4 @@
-/* Track events that no header makes. */
+/* Track events that no header would make. */
 
 #include <stdint.h>
 

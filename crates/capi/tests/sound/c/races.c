@@ -1,4 +1,4 @@
-/* Everything comes and goes while threads use it. */
+/* Threads use objects that other threads create and destroy. */
 
 #include "sound.h"
 
@@ -68,7 +68,7 @@ static __thread int object_thread;
 static void* on_create(struct PerfettoDsImpl* type, PerfettoDsInstanceIndex instance,
                        struct PerfettoDsTracerImpl* tracer, void* user_arg) {
   (void)type, (void)user_arg;
-  /* Which is not made yet. */
+  /* It is not created yet. */
   CHECK(PerfettoDsImplGetCustomTls(ds, tracer, instance) == NULL || objects > 0);
   CHECK(PerfettoDsImplTraceIterateBegin(ds).tracer == NULL);
   objects++;
@@ -77,7 +77,7 @@ static void* on_create(struct PerfettoDsImpl* type, PerfettoDsInstanceIndex inst
   return object;
 }
 
-/* Only by the thread that made it. */
+/* Only the thread that made it deletes it. */
 static void on_delete(void* object) {
   CHECK(*(int**)object == &object_thread);
   free(object);
@@ -111,7 +111,7 @@ static void* locks(void* none) {
     for (uint32_t instance = 0; instance < 8; instance++) {
       int* context = PerfettoDsImplGetInstanceLocked(ds, instance);
       if (!context) continue;
-      /* Not if the stop was completed meanwhile. */
+      /* Not called if the stop was completed meanwhile. */
       int* again = PerfettoDsImplGetInstanceLocked(ds, instance);
       CHECK(again == context || !again);
       CHECK(*context == ALIVE);
@@ -145,7 +145,7 @@ static void on_category(struct PerfettoTeCategoryImpl* cat, PerfettoDsInstanceIn
   told++;
 }
 
-/* The only one that makes and destroys them; others use them all the while. */
+/* The only thread that creates and destroys them. Other threads use them meanwhile. */
 static void* categories(void* none) {
   for (unsigned i = 0; !over; i++) {
     unsigned n = i % CATEGORIES;
@@ -186,7 +186,7 @@ static void* events(void* none) {
   return none;
 }
 
-/* Short-lived, and ends with what it has locked, and in the middle of a packet. */
+/* A short-lived thread, which ends with a locked instance and inside a packet. */
 static void* ends(void* none) {
   PerfettoDsImplGetInstanceLocked(ds, 0);
   PerfettoDsImplGetInstanceLocked(ds, 1);
@@ -231,7 +231,7 @@ static void sessions(void) {
     CHECK(!pthread_join(thread, NULL));
     PerfettoTracingSessionStopAsync(one);
     while (!stopped) usleep(100);
-    /* Ended by being destroyed, if not before. */
+    /* The destruction ends it, unless it has ended before. */
     PerfettoTracingSessionDestroy(two);
     PerfettoTracingSessionDestroy(one);
     PerfettoTracingSessionDestroy(te);
@@ -260,12 +260,12 @@ int main(void) {
   pthread_t threads[THREADS];
   for (int i = 0; i < THREADS; i++) CHECK(!pthread_create(&threads[i], NULL, all[i], NULL));
   sessions();
-  /* A session that was destroyed ends by and by. */
+  /* A session that was destroyed ends a little later. */
   for (int i = 0; i < 5000 && (*enabled || destroyed != set_up); i++) usleep(1000);
   CHECK(!*enabled && destroyed == set_up);
   over = true;
   for (int i = 0; i < THREADS; i++) CHECK(!pthread_join(threads[i], NULL));
-  /* What the library's thread has made it deletes when it traces again. */
+  /* The library's thread deletes its objects only when it traces again. */
   CHECK(objects <= 8 && set_up >= 2 * SESSIONS && locked > 0 && flushed > 0 && told > 0);
   return 0;
 }

@@ -1,4 +1,4 @@
-/* Handlers that trace interrupt the library wherever it is. */
+/* Signal handlers that trace interrupt the library at any point. */
 
 #include <signal.h>
 #include <sys/time.h>
@@ -10,7 +10,7 @@ static PERFETTO_ATOMIC(bool)* enabled;
 static struct PerfettoTeCategoryImpl* cat;
 static _Atomic(unsigned) handled;
 
-/* In events of handlers only. Of its bytes in a trace none is zero. */
+/* A text of events in handlers. None of its bytes in the trace is zero. */
 #define MARK 0x123456789abcdef
 
 static struct PerfettoTeHlExtraDebugArgString text = {{PERFETTO_TE_HL_EXTRA_TYPE_DEBUG_ARG_STRING}, "text", "value"};
@@ -52,7 +52,7 @@ int main(void) {
   cat = PerfettoTeCategoryImplCreate(&desc);
   struct PerfettoTracingSessionImpl* events = start("track_event");
   struct PerfettoTracingSessionImpl* packets = start("sound.signals");
-  /* What a handler needs is there, then: it may not allocate. */
+  /* After this the handler needs no allocation, which it must not do. */
   trace_all("in a handler", "dynamic", "at first", 7);
   alarm(60);
   signal(SIGPROF, handler);
@@ -66,7 +66,7 @@ int main(void) {
     snprintf(name, sizeof name, "name %u", i);
     trace_all(name, name, name, 7);
     if (i % 16 == 0) {
-      /* These allocate, which must not be interrupted by a handler that does. */
+      /* These calls allocate. A handler that also allocates must not interrupt them. */
       CHECK(!pthread_sigmask(SIG_BLOCK, &signals, NULL));
       struct PerfettoTeCategoryImpl* another = PerfettoTeCategoryImplCreate(&desc);
       PerfettoTePublishCategories();

@@ -1,4 +1,4 @@
-/* What the programs that try to break the library share. */
+/* Functions that the programs of this folder share. */
 
 #ifndef SOUND_H_
 #define SOUND_H_
@@ -16,7 +16,7 @@
 
 __attribute__((unused)) static struct PerfettoTeHlExtra* no_extras[] = {NULL};
 
-/* A session of one data source; of track events it enables all categories. */
+/* A session with one data source. For track events it enables all categories. */
 static inline struct PerfettoTracingSessionImpl* start(const char* name) {
   struct bytes buffer = {{0}, 0}, ds_config = {{0}, 0}, ds = {{0}, 0}, config = {{0}, 0}, te = {{0}, 0};
   put_number(&buffer, 1, 8192);
@@ -35,7 +35,7 @@ static inline struct PerfettoTracingSessionImpl* start(const char* name) {
   return session;
 }
 
-/* What was read of a trace. */
+/* Bytes read from a trace. */
 struct trace {
   uint8_t* at;
   size_t len;
@@ -76,7 +76,7 @@ static inline bool register_as(struct PerfettoDsImpl* ds, const char* name, PERF
   return PerfettoDsImplRegister(ds, enabled, descriptor.at, descriptor.len);
 }
 
-/* As the inline layer of headers writes. */
+/* Writes as inline functions of headers do. */
 static inline void sw_bytes(struct PerfettoStreamWriter* w, const void* from, size_t len) {
   if (len > (size_t)(w->end - w->write_ptr)) {
     PerfettoStreamWriterAppendBytesSlowpath(w, (const uint8_t*)from, len);
@@ -91,7 +91,7 @@ static inline void sw_byte(struct PerfettoStreamWriter* w, uint8_t byte) {
   *w->write_ptr++ = byte;
 }
 
-/* A packet with a text in the field that is for testing. */
+/* Writes a packet with a text in TracePacket.for_testing. */
 static inline void write_packet(struct PerfettoDsTracerImpl* tracer, const char* text) {
   struct bytes event = {{0}, 0}, packet = {{0}, 0};
   put_text(&event, 1, text);
@@ -101,7 +101,7 @@ static inline void write_packet(struct PerfettoDsTracerImpl* tracer, const char*
   PerfettoDsTracerImplPacketEnd(tracer, &w);
 }
 
-/* A child that hangs fails. */
+/* Forks. An alarm ends a child that hangs, and the test fails. */
 static inline pid_t fork_in_time(void) {
   pid_t pid = fork();
   CHECK(pid >= 0);

@@ -1,10 +1,11 @@
-/* A library that is opened while the program runs, and closed while it has a thread and others have traced: it stays. Two flavours do not know of each other. */
+/* A library that is opened at run time, and closed while it has a thread and other threads have
+ * traced. It stays loaded. Two versions are independent. */
 
 #include <dlfcn.h>
 
 #include "sound.h"
 
-/* What this program uses of one library. */
+/* Functions of one library that this program uses. */
 struct library {
   void* handle;
   void (*init)(const struct PerfettoProducerBackendInitArgs*);
@@ -109,7 +110,7 @@ int main(int argc, char** argv) {
   struct trace of_one = finish(&one), of_other = finish(&other);
   CHECK(has(&of_one, "of the one") && has(&of_one, "of a thread") && has(&of_one, "after it was closed"));
   CHECK(has(&of_other, "of the other") && !has(&of_one, "of the other") && !has(&of_other, "of the one"));
-  /* Once more, and out with everything running. */
+  /* Once more. The program ends while everything runs. */
   record(&one);
   return 0;
 }

@@ -92,7 +92,7 @@ fn callbacks(folder: &Path) {
     let source: &'static DataSource<'static> = Box::leak(Box::new(source));
     let mut session = start(&config("rust.callbacks", &[], None), || source.is_enabled());
     wait_until(|| calls.lock().unwrap().as_str() == "us");
-    // The flusher is dropped, which ends the flush, by the next one and by this thread.
+    // The next flush and this thread drop the flusher, which ends the flush.
     let ending = {
         let flusher = flusher.clone();
         let over = Arc::new(AtomicBool::new(false));
@@ -142,7 +142,7 @@ fn callbacks(folder: &Path) {
     });
     wait_until(|| flushed.load(SeqCst) == 1);
     flush(&mut session);
-    // Cleared by the service, and made anew.
+    // The service clears the state, and the program makes it again.
     wait_until(|| {
         let mut cleared = false;
         source.trace(|context: &mut TraceContext<'_>| {
@@ -159,7 +159,7 @@ fn callbacks(folder: &Path) {
     assert_eq!(count_test_events(&trace), 4);
 }
 
-/// With the crate's decoder and its numbers of fields.
+/// Uses the crate's decoder and its numbers of fields.
 fn count_test_events(trace: &[u8]) -> usize {
     const PACKET: u32 = TraceFieldNumber::Packet as u32;
     const FOR_TESTING: u32 = TracePacketFieldNumber::ForTesting as u32;
@@ -170,7 +170,7 @@ fn count_test_events(trace: &[u8]) -> usize {
     packets.filter(|packet| PbDecoder::new(packet).any(|field| matches!(field, Ok((FOR_TESTING, _))))).count()
 }
 
-/// State that is kept over a clear.
+/// State that survives a clear.
 #[derive(Default)]
 struct Counter {
     clears: u32,

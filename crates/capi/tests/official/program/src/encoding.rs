@@ -1,4 +1,5 @@
-//! The encoder, the decoder, and their helpers: `pb_utils`, `pb_msg`, `stream_writer`, `heap_buffer`, `pb_decoder`.
+//! The encoder, the decoder, and their helpers: `pb_utils`, `pb_msg`, `stream_writer`,
+//! `heap_buffer`, `pb_decoder`.
 
 use perfetto_sdk::fnv1a;
 use perfetto_sdk::heap_buffer::HeapBuffer;
@@ -80,7 +81,7 @@ fn messages() {
     assert_eq!(fields, expected);
 }
 
-/// Over several slices.
+/// Messages in several slices.
 fn large_messages() {
     let text = "x".repeat(3000);
     let bytes = encode(|msg| {
@@ -110,7 +111,7 @@ fn stream_writers() {
     assert_eq!((writer.available_bytes(), writer.get_written_size()), (0, 0));
     let heap = HeapBuffer::new(&writer);
     writer.append_bytes(&[1]);
-    // The crate borrows its writer twice there, so that it always panics: before it asks the library for anything.
+    // The crate borrows its writer twice here, so it always panics before it calls the library.
     let byte = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| writer.append_byte(1)));
     assert!(byte.is_err(), "it has been mended: this can go");
     assert!(writer.available_bytes() > 100);

@@ -126,7 +126,8 @@ fn times() {
     ] {
         assert_eq!((time.clock_id(), time.timestamp()), (clock, 1_000_000_000));
     }
-    // The length of a slice tells whether both times arrived. `Absolute` is a clock that only sequences with scaled times have.
+    // The length of a slice shows that both times arrived. `Absolute` is a clock that only
+    // sequences with scaled times have.
     let (begin, end) = (time - Duration::from_micros(1000), time - Duration::from_micros(400));
     for clock in [TrackEventTimestamp::Boot, TrackEventTimestamp::Monotonic, TrackEventTimestamp::Incremental] {
         let at = |time: Duration| {
@@ -216,7 +217,7 @@ fn fields() {
     });
 }
 
-/// Packets of the program's own.
+/// Packets that the program encodes.
 fn by_hand() {
     let mut turns = 0;
     for round in 0..2 {
@@ -262,7 +263,8 @@ fn own_category() {
     let calls: Arc<Mutex<Vec<(u32, bool, bool)>>> = Arc::default();
     let to = calls.clone();
     let boxed: CategoryCallback = Box::new(move |instance, on, global| to.lock().unwrap().push((instance, on, global)));
-    // It hands over the address of what is in the box, and takes it for a box: so there has to be one in it, as with the macros.
+    // The crate passes the address of the box's content and uses it as a box. So the content has to
+    // be a box, as with the macros.
     let callback: &'static mut CategoryCallback = Box::leak(Box::new(Box::new(boxed)));
     // SAFETY: it is never freed.
     unsafe { category.set_callback(callback) };

@@ -1,5 +1,6 @@
-//! Uses every public item of the official crate `perfetto-sdk`, with our library beneath it. It checks what it sees, and leaves a trace for each
-//! session in the folder that it is given; with a second argument, it is recorded by the service of the system.
+//! Uses every public item of the official crate `perfetto-sdk` on our library. It checks the
+//! results, and leaves a trace for each session in the folder of its first argument. With a second
+//! argument, the service of the system records it.
 
 mod data_sources;
 mod encoding;

@@ -1,4 +1,5 @@
-//! Every setter of every generated message (`protos`): made by the test from the crate's source, as there are hundreds.
+//! Every setter of every generated message (`protos`). The test generates the calls from the
+//! crate's source, because there are hundreds.
 
 use perfetto_sdk::pb_decoder::{PbDecoder, PbDecoderField};
 use perfetto_sdk::pb_msg::PbMsg;
@@ -6,7 +7,7 @@ use perfetto_sdk::protos as P;
 
 use crate::session::encode;
 
-/// The number of a field, as the crate's enum of them has it.
+/// Returns the number of a field from the crate's enum.
 macro_rules! number {
     (P::$($module:ident)::+, $message:ident, $field:ident, $number:literal) => {
         paste::paste! {

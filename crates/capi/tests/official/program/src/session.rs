@@ -1,4 +1,4 @@
-//! Sessions, and their configs written with the crate's own messages.
+//! Sessions, with configs that are encoded with the crate's own messages.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -74,7 +74,7 @@ fn create() -> Result<TracingSession, TracingSessionError> {
     if SYSTEM.load(Ordering::Relaxed) { TracingSession::system() } else { TracingSession::in_process() }
 }
 
-/// Waits, as what other processes know comes a little later.
+/// Waits, because other processes need a little time.
 pub fn wait_until(what: impl Fn() -> bool) {
     while !what() {
         std::thread::sleep(Duration::from_millis(1));
@@ -89,7 +89,7 @@ pub fn start(config: &[u8], is_there: impl Fn() -> bool) -> TracingSession {
     session
 }
 
-/// Stops it and leaves what was recorded in a file.
+/// Stops the session and writes its trace to a file.
 pub fn finish(mut session: TracingSession, file: &Path) -> Vec<u8> {
     session.stop_blocking();
     let trace = Arc::new(Mutex::new(Vec::new()));
@@ -105,7 +105,7 @@ pub fn finish(mut session: TracingSession, file: &Path) -> Vec<u8> {
     trace
 }
 
-/// Flushes in either way, the second time with an answer.
+/// Flushes in both ways; the second one reports its result.
 pub fn flush(session: &mut TracingSession) {
     session.flush_blocking(Duration::from_secs(5));
     let answer = Arc::new(AtomicUsize::new(0));
@@ -115,7 +115,7 @@ pub fn flush(session: &mut TracingSession) {
     assert_eq!(answer.load(Ordering::Relaxed), 2);
 }
 
-/// Also: started without waiting.
+/// Also starts a session without waiting.
 pub fn a_trigger_ends_it() {
     let mut session = create().expect("a session");
     session.setup(&config("nobody", &["*"], Some("the trigger")));

@@ -1,7 +1,7 @@
 use esatto_tests::{Harness, Implementation, Peer, Skip, for_each_service, tp, wait_until};
 
+use crate::abi_version::AbiVersion;
 use crate::build::program;
-use crate::flavour::Flavour;
 
 for_each_service!(what_it_recorded_is_there);
 
@@ -11,10 +11,10 @@ const CONFIG: &str = r#"
     data_sources { config { name: "c.exits" } }
 "#;
 
-/// Recorded by the command of the other side.
+/// The command of the same implementation records the program.
 fn what_it_recorded_is_there(service: Implementation) -> Result<(), Skip> {
     Peer::Official.require()?;
-    let program = program(Flavour::V58, "exits.c", &[]);
+    let program = program(AbiVersion::V58, "exits.c", &[]);
     let harness = Harness::new();
     let _service = harness.service(service);
     let consumer = if service == Implementation::Ours { Implementation::Theirs } else { Implementation::Ours };
@@ -25,7 +25,7 @@ fn what_it_recorded_is_there(service: Implementation) -> Result<(), Skip> {
     let trace = harness.stop(&mut recording);
 
     Peer::TraceProcessor.require()?;
-    // The last slices are open, and what was being written when it ended is lost.
+    // The last slices are open. The packet that was being written at the end is lost.
     let sql = "SELECT name, count() AS n FROM slice GROUP BY name ORDER BY name; \
                SELECT DISTINCT extract_arg(arg_set_id, 'debug.thread') AS name FROM slice WHERE name = 'round' ORDER BY name; \
                SELECT name FROM stats WHERE value <> 0 AND severity = 'error'";

@@ -1,7 +1,8 @@
-/* The header for the flavour that a program is compiled for: what v59 has renamed goes by the names of v58 (docs/spec/c-abi.md §18). */
+/* The header for the version that a program is compiled for. Functions that v59 has renamed have
+ * the names of v58 (docs/spec/c-abi.md §18). */
 
-#ifndef FLAVOUR_H_
-#define FLAVOUR_H_
+#ifndef VERSION_H_
+#define VERSION_H_
 
 #include "perfetto_c.h"
 

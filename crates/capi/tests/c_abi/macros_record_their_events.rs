@@ -1,4 +1,5 @@
-//! `esatto/trace.h` and `esatto/trace.hpp`; what does not need a trace the programs check themselves.
+//! The macros of `esatto/trace.h` and `esatto/trace.hpp`. The programs check everything that needs
+//! no trace.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,18 +9,18 @@ use esatto_protozero::Fields;
 use esatto_tests::Peer;
 use esatto_tests::{Skip, skip, tp};
 
+use crate::abi_version::{AbiVersion, succeed};
 use crate::build::{compile, file_in_tmp};
-use crate::flavour::{Flavour, succeed};
 use crate::test_events::test_events;
 
-/// The programs of `tests/c/macros.*`, and what they have recorded: track events, packets.
-static TRACES: LazyLock<[(PathBuf, PathBuf); 2]> = LazyLock::new(|| run(Flavour::V58));
+/// The traces of the programs `tests/c/macros.*`: track events, packets.
+static TRACES: LazyLock<[(PathBuf, PathBuf); 2]> = LazyLock::new(|| run(AbiVersion::V58));
 
-fn run(flavour: Flavour) -> [(PathBuf, PathBuf); 2] {
+fn run(version: AbiVersion) -> [(PathBuf, PathBuf); 2] {
     [("gcc", "macros.c", "-std=c11"), ("g++", "macros.cc", "-std=c++17")].map(|(compiler, source, standard)| {
-        let program = file_in_tmp(&format!("{}-{flavour:?}", source.replace('.', "_")));
+        let program = file_in_tmp(&format!("{}-{version:?}", source.replace('.', "_")));
         let options = [WARNINGS, &[standard, "-O2", "-lperfetto_c", "-lpthread"]].concat();
-        compile(compiler, flavour, source, &program, &options);
+        compile(compiler, version, source, &program, &options);
         let traces = (program.with_extension("events.pftrace"), program.with_extension("packets.pftrace"));
         succeed(Command::new(program).arg(&traces.0).arg(&traces.1));
         traces
@@ -28,7 +29,8 @@ fn run(flavour: Flavour) -> [(PathBuf, PathBuf); 2] {
 
 const WARNINGS: &[&str] = &["-Wpedantic", "-Wshadow"];
 
-/// Runs a check on what the track events of both programs answer to questions, each a statement with a column `x`.
+/// Queries the track events of both programs with statements that have a column `x`, and checks the
+/// answers.
 fn ask<const N: usize>(questions: [&str; N], check: impl Fn([Vec<String>; N])) {
     LazyLock::force(&TRACES);
     skip(|| {
@@ -43,29 +45,29 @@ fn ask<const N: usize>(questions: [&str; N], check: impl Fn([Vec<String>; N])) {
 }
 
 #[test]
-fn without_a_warning_by_either_standard_and_for_either_library() {
-    for flavour in Flavour::ALL {
+fn they_compile_without_warnings_for_all_standards_and_versions() {
+    for version in AbiVersion::ALL {
         for standard in ["-std=c11", "-std=c17"] {
             let options = [WARNINGS, &[standard, "-c"]].concat();
-            compile("gcc", flavour, "macros.c", &file_in_tmp("macros.o"), &options);
+            compile("gcc", version, "macros.c", &file_in_tmp("macros.o"), &options);
         }
         for standard in ["-std=c++17", "-std=c++20"] {
             let options = [WARNINGS, &[standard, "-c"]].concat();
-            compile("g++", flavour, "macros.cc", &file_in_tmp("macros_cc.o"), &options);
+            compile("g++", version, "macros.cc", &file_in_tmp("macros_cc.o"), &options);
         }
     }
 }
 
-/// What the programs check themselves holds there, too.
+/// The checks of the programs hold with this library.
 #[test]
-fn with_the_library_of_v59() {
-    run(Flavour::V59);
+fn they_work_with_the_library_of_v59() {
+    run(AbiVersion::V59);
 }
 
 #[test]
-fn without_a_warning_by_clang() {
+fn they_compile_without_warnings_by_clang() {
     skip(|| {
-        for flavour in Flavour::ALL {
+        for version in AbiVersion::ALL {
             for (compiler, source, standard) in [
                 ("clang", "macros.c", "-std=c11"),
                 ("clang++", "macros.cc", "-std=c++17"),
@@ -73,7 +75,7 @@ fn without_a_warning_by_clang() {
             ] {
                 let is_there = Command::new(compiler).arg("--version").output().is_ok();
                 is_there.then_some(()).ok_or_else(|| Skip(format!("no clang: {compiler} does not start")))?;
-                compile(compiler, flavour, source, &file_in_tmp("clang.o"), &[WARNINGS, &[standard, "-c"]].concat());
+                compile(compiler, version, source, &file_in_tmp("clang.o"), &[WARNINGS, &[standard, "-c"]].concat());
             }
         }
         Ok(())
@@ -81,7 +83,7 @@ fn without_a_warning_by_clang() {
 }
 
 #[test]
-fn slices_end_however_they_are_left_and_on_their_track() {
+fn slices_end_with_their_block_and_on_their_track() {
     let tracks = "SELECT s.name || ': ' || t.name AS x FROM slice s JOIN track t ON t.id = s.track_id \
                   WHERE t.name IS NOT NULL AND s.name NOT LIKE '%moved%' ORDER BY x";
     let open = "SELECT name AS x FROM slice WHERE dur < 0";
@@ -107,7 +109,7 @@ fn slices_end_however_they_are_left_and_on_their_track() {
 }
 
 #[test]
-fn what_is_not_recorded_is_not_there() {
+fn disabled_events_are_not_in_the_trace() {
     let categories = "SELECT DISTINCT category AS x FROM slice ORDER BY x";
     let wrong = "SELECT name AS x FROM slice WHERE name IN ('name', 'must not be there')";
     let category = "SELECT category AS x FROM slice WHERE name = 'of a dynamic category'";
@@ -157,7 +159,7 @@ fn annotations_have_the_types_of_their_values() {
 }
 
 #[test]
-fn counters_flows_and_numbers_of_what_belongs_together() {
+fn counters_flows_and_correlation_ids_are_recorded() {
     let counters = "SELECT t.name || ' ' || value || ' ' || ifnull(unit, '') AS x FROM counter c \
                     JOIN counter_track t ON t.id = c.track_id ORDER BY c.ts";
     let flows = "SELECT i.name || ' -> ' || o.name AS x FROM flow JOIN slice i ON i.id = slice_out \
@@ -165,27 +167,27 @@ fn counters_flows_and_numbers_of_what_belongs_together() {
     let numbers = "SELECT display_value AS x FROM args WHERE key = 'correlation_id' ORDER BY x";
     ask([counters, flows, numbers], |[counters, flows, numbers]| {
         assert_eq!(counters, ["heat 20.0 C", "heat 20.5 C", "packets 3.0 ", "packets -4.0 ", "load 0.75 "]);
-        // The fixed64 field of 'typed' begins a flow that goes nowhere.
+        // The fixed64 field of 'typed' begins a flow that has no end.
         assert_eq!(flows, ["starts -> ends", "starts -> ends"]);
         assert_eq!(numbers, ["eleven", "tp:#11"]);
     });
 }
 
-/// Of fields that the trace processor does not know, there are a fixed32 and a float.
+/// The trace processor does not know two of the fields: a fixed32 and a float.
 #[test]
-fn nothing_is_wrong_with_events() {
+fn the_trace_processor_reports_no_error_but_unknown_fields() {
     let wrong = "SELECT name || value AS x FROM stats WHERE value <> 0 AND severity IN ('error', 'data_loss')";
     ask([wrong], |[wrong]| assert_eq!(wrong, ["unknown_extension_fields2"]));
 }
 
-/// Decoded by hand, as the trace processor has not heard of them.
+/// The test decodes them, because the trace processor does not know them.
 #[test]
 fn states_are_events_on_tracks_of_states() {
     const TRACK_EVENT: u32 = 11;
     const TRACK_DESCRIPTOR: u32 = 60;
     for (trace, _) in &*TRACES {
         let trace = std::fs::read(trace).expect("it was recorded");
-        // Numbers of tracks by their names, and of events of the type.
+        // Numbers of tracks with their names, and events of this type.
         let (mut tracks, mut events) = (Vec::new(), Vec::new());
         for packet in Fields::new(&trace) {
             let packet = Fields::new(packet.as_bytes());
@@ -209,7 +211,7 @@ fn states_are_events_on_tracks_of_states() {
     }
 }
 
-/// Also those that are longer than a chunk, whose lengths are filled in when they have gone.
+/// Some are longer than a chunk. Their lengths are filled in after their chunk was handed over.
 #[test]
 fn packets_are_whole_and_in_order() {
     let [c, cxx] = &*TRACES;

@@ -1,6 +1,6 @@
 use crate::run::{Run, Stage};
 
 #[test]
-fn and_no_more() {
+fn a_program_can_register_all_types_and_no_more() {
     esatto_tests::skip(|| Run::new("types.c", Stage::V58, |_| ()).map(drop));
 }
