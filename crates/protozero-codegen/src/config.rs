@@ -1,4 +1,4 @@
-//! What to generate, and how.
+//! The configuration of the generator.
 
 use prost_reflect::FileDescriptor;
 
@@ -27,7 +27,7 @@ pub enum OneofStyle {
     Fields,
 }
 
-/// What to generate, and where the generated items lie.
+/// The configuration of the generator: the items to generate, and their place.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub(crate) layout: Layout,

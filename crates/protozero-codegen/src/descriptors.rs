@@ -1,4 +1,4 @@
-//! What a file declares and refers to, found in its descriptors.
+//! The messages of a file and its references to types, found in its descriptors.
 
 use prost_reflect::{ExtensionDescriptor, FileDescriptor, Kind, MessageDescriptor};
 

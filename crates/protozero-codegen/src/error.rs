@@ -84,7 +84,7 @@ pub enum Error {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What went wrong.
+        /// The cause.
         source: std::io::Error,
     },
     /// The input of the plugin is not a request of protoc.
