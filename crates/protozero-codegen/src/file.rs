@@ -68,7 +68,7 @@ fn print_module(
     }
     let mut result = Ok(());
     p.gap();
-    p.doc(&format!("What belongs to `{}`.", message.name()));
+    p.doc(&format!("Numbers of the fields and nested items of `{}`.", message.name()));
     if outer.is_some() {
         p.line("#[allow(missing_docs)]");
     }

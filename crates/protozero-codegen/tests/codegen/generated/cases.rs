@@ -72,7 +72,7 @@ impl pz::EncodeFields for NestedA {
     }
 }
 
-/// What belongs to `NestedA`.
+/// Numbers of the fields and nested items of `NestedA`.
 pub mod nested_a {
     use ::esatto_protozero as pz;
 
@@ -137,7 +137,7 @@ pub mod nested_a {
         }
     }
 
-    /// What belongs to `NestedB`.
+    /// Numbers of the fields and nested items of `NestedB`.
     pub mod nested_b {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -201,7 +201,7 @@ pub mod nested_a {
         }
     }
 
-    /// What belongs to `NestedC`.
+    /// Numbers of the fields and nested items of `NestedC`.
     pub mod nested_c {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -266,7 +266,7 @@ impl pz::EncodeFields for Extendable {
     }
 }
 
-/// What belongs to `Extendable`.
+/// Numbers of the fields and nested items of `Extendable`.
 pub mod extendable {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -307,7 +307,7 @@ impl pz::EncodeFields for Extension {
     }
 }
 
-/// What belongs to `Extension`.
+/// Numbers of the fields and nested items of `Extension`.
 pub mod extension {
     use ::esatto_protozero as pz;
 
@@ -491,7 +491,7 @@ impl pz::EncodeFields for Extended {
     }
 }
 
-/// What belongs to `Extended`.
+/// Numbers of the fields and nested items of `Extended`.
 pub mod extended {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -668,7 +668,7 @@ impl pz::EncodeFields for CamelCase {
     }
 }
 
-/// What belongs to `CamelCase`.
+/// Numbers of the fields and nested items of `CamelCase`.
 pub mod camel_case {
     use ::esatto_protozero as pz;
 
@@ -854,7 +854,7 @@ impl pz::EncodeFields for Packed {
     }
 }
 
-/// What belongs to `Packed`.
+/// Numbers of the fields and nested items of `Packed`.
 pub mod packed {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -953,7 +953,7 @@ impl pz::EncodeFields for V1 {
     }
 }
 
-/// What belongs to `V1`.
+/// Numbers of the fields and nested items of `V1`.
 pub mod v1 {
     use ::esatto_protozero as pz;
 
@@ -1020,7 +1020,7 @@ pub mod v1 {
         }
     }
 
-    /// What belongs to `Sub`.
+    /// Numbers of the fields and nested items of `Sub`.
     pub mod sub {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1152,7 +1152,7 @@ impl pz::EncodeFields for V2 {
     }
 }
 
-/// What belongs to `V2`.
+/// Numbers of the fields and nested items of `V2`.
 pub mod v2 {
     use ::esatto_protozero as pz;
 
@@ -1238,7 +1238,7 @@ pub mod v2 {
         }
     }
 
-    /// What belongs to `Sub`.
+    /// Numbers of the fields and nested items of `Sub`.
     pub mod sub {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -2228,7 +2228,7 @@ impl pz::EncodeFields for Many {
     }
 }
 
-/// What belongs to `Many`.
+/// Numbers of the fields and nested items of `Many`.
 pub mod many {
     use ::esatto_protozero as pz;
 

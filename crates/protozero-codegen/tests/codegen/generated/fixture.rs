@@ -1121,7 +1121,7 @@ impl pz::EncodeFields for Everything {
     }
 }
 
-/// What belongs to `Everything`.
+/// Numbers of the fields and nested items of `Everything`.
 pub mod everything {
     use ::esatto_protozero as pz;
 
@@ -1248,7 +1248,7 @@ pub mod everything {
         }
     }
 
-    /// What belongs to `Field`.
+    /// Numbers of the fields and nested items of `Field`.
     #[allow(missing_docs)]
     pub mod field {
         use ::esatto_protozero as pz;
@@ -1369,7 +1369,7 @@ pub mod everything {
             }
         }
 
-        /// What belongs to `Deep`.
+        /// Numbers of the fields and nested items of `Deep`.
         pub mod deep {
             /// Numbers of the fields.
             #[allow(missing_docs)]
@@ -1418,7 +1418,7 @@ pub mod everything {
         }
     }
 
-    /// What belongs to `CountsEntry`.
+    /// Numbers of the fields and nested items of `CountsEntry`.
     pub mod counts_entry {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1466,7 +1466,7 @@ pub mod everything {
         }
     }
 
-    /// What belongs to `FieldsByIdEntry`.
+    /// Numbers of the fields and nested items of `FieldsByIdEntry`.
     pub mod fields_by_id_entry {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1541,7 +1541,7 @@ impl pz::EncodeFields for Wrapper {
     }
 }
 
-/// What belongs to `Wrapper`.
+/// Numbers of the fields and nested items of `Wrapper`.
 pub mod wrapper {
     use ::esatto_protozero as pz;
 

@@ -166,7 +166,7 @@ impl pz::EncodeFields for Modern {
     }
 }
 
-/// What belongs to `Modern`.
+/// Numbers of the fields and nested items of `Modern`.
 pub mod modern {
     /// Numbers of the fields.
     #[allow(missing_docs)]

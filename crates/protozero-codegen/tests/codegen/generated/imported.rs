@@ -73,7 +73,7 @@ impl pz::EncodeFields for Length {
     }
 }
 
-/// What belongs to `Length`.
+/// Numbers of the fields and nested items of `Length`.
 pub mod length {
     /// Numbers of the fields.
     #[allow(missing_docs)]

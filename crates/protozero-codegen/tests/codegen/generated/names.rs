@@ -119,7 +119,7 @@ impl pz::EncodeFields for Result_ {
     }
 }
 
-/// What belongs to `Result`.
+/// Numbers of the fields and nested items of `Result`.
 pub mod result_ {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -202,7 +202,7 @@ impl pz::EncodeFields for Log {
     }
 }
 
-/// What belongs to `Log`.
+/// Numbers of the fields and nested items of `Log`.
 pub mod log {
     use ::esatto_protozero as pz;
 
@@ -267,7 +267,7 @@ pub mod log {
         }
     }
 
-    /// What belongs to `Log`.
+    /// Numbers of the fields and nested items of `Log`.
     pub mod log {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -331,7 +331,7 @@ impl pz::EncodeFields for LogReader_ {
     }
 }
 
-/// What belongs to `LogReader`.
+/// Numbers of the fields and nested items of `LogReader`.
 pub mod log_reader_ {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -427,7 +427,7 @@ impl pz::EncodeFields for log_ {
     }
 }
 
-/// What belongs to `log`.
+/// Numbers of the fields and nested items of `log`.
 pub mod log__ {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -491,7 +491,7 @@ impl pz::EncodeFields for u32_ {
     }
 }
 
-/// What belongs to `u32`.
+/// Numbers of the fields and nested items of `u32`.
 pub mod u32__ {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -561,7 +561,7 @@ impl pz::EncodeFields for Core {
     }
 }
 
-/// What belongs to `Core`.
+/// Numbers of the fields and nested items of `Core`.
 pub mod core {
     use ::esatto_protozero as pz;
 
@@ -634,7 +634,7 @@ impl pz::EncodeFields for Pz {
     }
 }
 
-/// What belongs to `Pz`.
+/// Numbers of the fields and nested items of `Pz`.
 pub mod pz_ {
     use ::esatto_protozero as pz;
 
@@ -699,7 +699,7 @@ pub mod pz_ {
         }
     }
 
-    /// What belongs to `field`.
+    /// Numbers of the fields and nested items of `field`.
     pub mod field__ {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1340,7 +1340,7 @@ impl pz::EncodeFields for Fields {
     }
 }
 
-/// What belongs to `Fields`.
+/// Numbers of the fields and nested items of `Fields`.
 pub mod fields {
     use ::esatto_protozero as pz;
 
@@ -1506,7 +1506,7 @@ pub mod fields {
         }
     }
 
-    /// What belongs to `MapEntry`.
+    /// Numbers of the fields and nested items of `MapEntry`.
     pub mod map_entry {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1580,7 +1580,7 @@ impl pz::EncodeFields for Old {
     }
 }
 
-/// What belongs to `Old`.
+/// Numbers of the fields and nested items of `Old`.
 pub mod old {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -5,11 +5,11 @@ use ::esatto_protozero as pz;
 pz::message! {
     /// Appends the fields of a `shapes.Flat`.
     ///
-    /// Its module is that of the package `shapes.flat` as well.
+    /// Its module is also that of the package `shapes.flat`.
     writer FlatWriter;
     /// The fields of an encoded `shapes.Flat`.
     ///
-    /// Its module is that of the package `shapes.flat` as well.
+    /// Its module is also that of the package `shapes.flat`.
     reader FlatReader;
     decoder FlatDecoder;
     fields 1;
@@ -33,7 +33,7 @@ impl<'a, I: pz::Lookup> FlatReader<'a, I> {
 
 /// A `shapes.Flat` as a value.
 ///
-/// Its module is that of the package `shapes.flat` as well.
+/// Its module is also that of the package `shapes.flat`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flat {
     /// `optional Point point = 1`
@@ -62,7 +62,7 @@ impl pz::EncodeFields for Flat {
     }
 }
 
-/// What belongs to `Flat`.
+/// Numbers of the fields and nested items of `Flat`.
 pub mod flat {
     use ::esatto_protozero as pz;
 
@@ -148,7 +148,7 @@ pub mod flat {
         }
     }
 
-    /// What belongs to `Point`.
+    /// Numbers of the fields and nested items of `Point`.
     pub mod point {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -358,7 +358,7 @@ impl pz::EncodeFields for Line {
     }
 }
 
-/// What belongs to `Line`.
+/// Numbers of the fields and nested items of `Line`.
 pub mod line {
     use ::esatto_protozero as pz;
 
@@ -412,7 +412,7 @@ pub mod line {
         }
     }
 
-    /// What belongs to `NamedEntry`.
+    /// Numbers of the fields and nested items of `NamedEntry`.
     pub mod named_entry {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -461,7 +461,7 @@ pub mod line {
         }
     }
 
-    /// What belongs to `ColoursByNumberEntry`.
+    /// Numbers of the fields and nested items of `ColoursByNumberEntry`.
     pub mod colours_by_number_entry {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -510,7 +510,7 @@ pub mod line {
         }
     }
 
-    /// What belongs to `FlagsEntry`.
+    /// Numbers of the fields and nested items of `FlagsEntry`.
     pub mod flags_entry {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -136,7 +136,7 @@ impl pz::EncodeFields for Order {
     }
 }
 
-/// What belongs to `Order`.
+/// Numbers of the fields and nested items of `Order`.
 pub mod order {
     use ::esatto_protozero as pz;
 
@@ -218,7 +218,7 @@ pub mod order {
         }
     }
 
-    /// What belongs to `NotesEntry`.
+    /// Numbers of the fields and nested items of `NotesEntry`.
     pub mod notes_entry {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -309,7 +309,7 @@ impl pz::EncodeFields for Item {
     }
 }
 
-/// What belongs to `Item`.
+/// Numbers of the fields and nested items of `Item`.
 pub mod item {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -374,7 +374,7 @@ impl pz::EncodeFields for Card {
     }
 }
 
-/// What belongs to `Card`.
+/// Numbers of the fields and nested items of `Card`.
 pub mod card {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -68,7 +68,7 @@ impl<'a, I: pz::Lookup> AndroidEnergyConsumerReader<'a, I> {
     }
 }
 
-/// What belongs to `AndroidEnergyConsumer`.
+/// Numbers of the fields and nested items of `AndroidEnergyConsumer`.
 pub mod android_energy_consumer {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -105,7 +105,7 @@ impl<'a, I: pz::Lookup> AndroidEnergyConsumerDescriptorReader<'a, I> {
     }
 }
 
-/// What belongs to `AndroidEnergyConsumerDescriptor`.
+/// Numbers of the fields and nested items of `AndroidEnergyConsumerDescriptor`.
 pub mod android_energy_consumer_descriptor {
     /// Numbers of the fields.
     #[allow(missing_docs)]

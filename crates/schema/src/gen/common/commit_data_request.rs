@@ -90,7 +90,7 @@ impl pz::EncodeFields for CommitDataRequest {
     }
 }
 
-/// What belongs to `CommitDataRequest`.
+/// Numbers of the fields and nested items of `CommitDataRequest`.
 pub mod commit_data_request {
     use ::esatto_protozero as pz;
 
@@ -225,7 +225,7 @@ pub mod commit_data_request {
         }
     }
 
-    /// What belongs to `ChunksToMove`.
+    /// Numbers of the fields and nested items of `ChunksToMove`.
     pub mod chunks_to_move {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -360,7 +360,7 @@ pub mod commit_data_request {
         }
     }
 
-    /// What belongs to `ChunkToPatch`.
+    /// Numbers of the fields and nested items of `ChunkToPatch`.
     pub mod chunk_to_patch {
         use ::esatto_protozero as pz;
 
@@ -446,7 +446,7 @@ pub mod commit_data_request {
             }
         }
 
-        /// What belongs to `Patch`.
+        /// Numbers of the fields and nested items of `Patch`.
         pub mod patch {
             /// Numbers of the fields.
             #[allow(missing_docs)]

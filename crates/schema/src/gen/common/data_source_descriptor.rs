@@ -222,7 +222,7 @@ impl pz::EncodeFields for DataSourceDescriptor {
     }
 }
 
-/// What belongs to `DataSourceDescriptor`.
+/// Numbers of the fields and nested items of `DataSourceDescriptor`.
 pub mod data_source_descriptor {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -57,7 +57,7 @@ impl pz::EncodeFields for FileDescriptorSet {
     }
 }
 
-/// What belongs to `FileDescriptorSet`.
+/// Numbers of the fields and nested items of `FileDescriptorSet`.
 pub mod file_descriptor_set {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -237,7 +237,7 @@ impl pz::EncodeFields for FileDescriptorProto {
     }
 }
 
-/// What belongs to `FileDescriptorProto`.
+/// Numbers of the fields and nested items of `FileDescriptorProto`.
 pub mod file_descriptor_proto {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -421,7 +421,7 @@ impl pz::EncodeFields for DescriptorProto {
     }
 }
 
-/// What belongs to `DescriptorProto`.
+/// Numbers of the fields and nested items of `DescriptorProto`.
 pub mod descriptor_proto {
     use ::esatto_protozero as pz;
 
@@ -510,7 +510,7 @@ pub mod descriptor_proto {
         }
     }
 
-    /// What belongs to `ReservedRange`.
+    /// Numbers of the fields and nested items of `ReservedRange`.
     pub mod reserved_range {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -677,7 +677,7 @@ impl pz::EncodeFields for UninterpretedOption {
     }
 }
 
-/// What belongs to `UninterpretedOption`.
+/// Numbers of the fields and nested items of `UninterpretedOption`.
 pub mod uninterpreted_option {
     use ::esatto_protozero as pz;
 
@@ -765,7 +765,7 @@ pub mod uninterpreted_option {
         }
     }
 
-    /// What belongs to `NamePart`.
+    /// Numbers of the fields and nested items of `NamePart`.
     pub mod name_part {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -847,7 +847,7 @@ impl pz::EncodeFields for FieldOptions {
     }
 }
 
-/// What belongs to `FieldOptions`.
+/// Numbers of the fields and nested items of `FieldOptions`.
 pub mod field_options {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1047,7 +1047,7 @@ impl pz::EncodeFields for FieldDescriptorProto {
     }
 }
 
-/// What belongs to `FieldDescriptorProto`.
+/// Numbers of the fields and nested items of `FieldDescriptorProto`.
 pub mod field_descriptor_proto {
     use ::esatto_protozero as pz;
 
@@ -1172,7 +1172,7 @@ impl pz::EncodeFields for OneofDescriptorProto {
     }
 }
 
-/// What belongs to `OneofDescriptorProto`.
+/// Numbers of the fields and nested items of `OneofDescriptorProto`.
 pub mod oneof_descriptor_proto {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1270,7 +1270,7 @@ impl pz::EncodeFields for EnumDescriptorProto {
     }
 }
 
-/// What belongs to `EnumDescriptorProto`.
+/// Numbers of the fields and nested items of `EnumDescriptorProto`.
 pub mod enum_descriptor_proto {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1353,7 +1353,7 @@ impl pz::EncodeFields for EnumValueDescriptorProto {
     }
 }
 
-/// What belongs to `EnumValueDescriptorProto`.
+/// Numbers of the fields and nested items of `EnumValueDescriptorProto`.
 pub mod enum_value_descriptor_proto {
     /// Numbers of the fields.
     #[allow(missing_docs)]

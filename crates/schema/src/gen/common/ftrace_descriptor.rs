@@ -57,7 +57,7 @@ impl pz::EncodeFields for FtraceDescriptor {
     }
 }
 
-/// What belongs to `FtraceDescriptor`.
+/// Numbers of the fields and nested items of `FtraceDescriptor`.
 pub mod ftrace_descriptor {
     use ::esatto_protozero as pz;
 
@@ -139,7 +139,7 @@ pub mod ftrace_descriptor {
         }
     }
 
-    /// What belongs to `AtraceCategory`.
+    /// Numbers of the fields and nested items of `AtraceCategory`.
     pub mod atrace_category {
         /// Numbers of the fields.
         #[allow(missing_docs)]

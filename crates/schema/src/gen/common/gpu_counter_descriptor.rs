@@ -174,7 +174,7 @@ impl pz::EncodeFields for GpuCounterDescriptor {
     }
 }
 
-/// What belongs to `GpuCounterDescriptor`.
+/// Numbers of the fields and nested items of `GpuCounterDescriptor`.
 pub mod gpu_counter_descriptor {
     use ::esatto_protozero as pz;
 
@@ -468,7 +468,7 @@ pub mod gpu_counter_descriptor {
         }
     }
 
-    /// What belongs to `GpuCounterSpec`.
+    /// Numbers of the fields and nested items of `GpuCounterSpec`.
     pub mod gpu_counter_spec {
         use ::esatto_protozero as pz;
 
@@ -621,7 +621,7 @@ pub mod gpu_counter_descriptor {
         }
     }
 
-    /// What belongs to `GpuCounterBlock`.
+    /// Numbers of the fields and nested items of `GpuCounterBlock`.
     pub mod gpu_counter_block {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -740,7 +740,7 @@ pub mod gpu_counter_descriptor {
         }
     }
 
-    /// What belongs to `GpuCounterGroupSpec`.
+    /// Numbers of the fields and nested items of `GpuCounterGroupSpec`.
     pub mod gpu_counter_group_spec {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -29,7 +29,7 @@ impl<'a, I: pz::Lookup> InterceptorDescriptorReader<'a, I> {
     }
 }
 
-/// What belongs to `InterceptorDescriptor`.
+/// Numbers of the fields and nested items of `InterceptorDescriptor`.
 pub mod interceptor_descriptor {
     /// Numbers of the fields.
     #[allow(missing_docs)]

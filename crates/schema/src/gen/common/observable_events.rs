@@ -92,7 +92,7 @@ impl pz::EncodeFields for ObservableEvents {
     }
 }
 
-/// What belongs to `ObservableEvents`.
+/// Numbers of the fields and nested items of `ObservableEvents`.
 pub mod observable_events {
     use ::esatto_protozero as pz;
 
@@ -215,7 +215,7 @@ pub mod observable_events {
         }
     }
 
-    /// What belongs to `DataSourceInstanceStateChange`.
+    /// Numbers of the fields and nested items of `DataSourceInstanceStateChange`.
     pub mod data_source_instance_state_change {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -366,7 +366,7 @@ pub mod observable_events {
         }
     }
 
-    /// What belongs to `CloneTriggerHit`.
+    /// Numbers of the fields and nested items of `CloneTriggerHit`.
     pub mod clone_trigger_hit {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -12,7 +12,7 @@ pz::message! {
     fields;
 }
 
-/// What belongs to `PerfEvents`.
+/// Numbers of the fields and nested items of `PerfEvents`.
 pub mod perf_events {
     use ::esatto_protozero as pz;
 
@@ -267,7 +267,7 @@ pub mod perf_events {
         }
     }
 
-    /// What belongs to `Timebase`.
+    /// Numbers of the fields and nested items of `Timebase`.
     pub mod timebase {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -356,7 +356,7 @@ pub mod perf_events {
         }
     }
 
-    /// What belongs to `Tracepoint`.
+    /// Numbers of the fields and nested items of `Tracepoint`.
     pub mod tracepoint {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -489,7 +489,7 @@ pub mod perf_events {
         }
     }
 
-    /// What belongs to `RawEvent`.
+    /// Numbers of the fields and nested items of `RawEvent`.
     pub mod raw_event {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -630,7 +630,7 @@ impl pz::EncodeFields for FollowerEvent {
     }
 }
 
-/// What belongs to `FollowerEvent`.
+/// Numbers of the fields and nested items of `FollowerEvent`.
 pub mod follower_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -109,7 +109,7 @@ impl pz::EncodeFields for Utsname {
     }
 }
 
-/// What belongs to `Utsname`.
+/// Numbers of the fields and nested items of `Utsname`.
 pub mod utsname {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -447,7 +447,7 @@ impl pz::EncodeFields for SystemInfo {
     }
 }
 
-/// What belongs to `SystemInfo`.
+/// Numbers of the fields and nested items of `SystemInfo`.
 pub mod system_info {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -57,7 +57,7 @@ impl pz::EncodeFields for TraceAttributes {
     }
 }
 
-/// What belongs to `TraceAttributes`.
+/// Numbers of the fields and nested items of `TraceAttributes`.
 pub mod trace_attributes {
     use ::esatto_protozero as pz;
 
@@ -162,7 +162,7 @@ pub mod trace_attributes {
         }
     }
 
-    /// What belongs to `Attribute`.
+    /// Numbers of the fields and nested items of `Attribute`.
     pub mod attribute {
         /// Numbers of the fields.
         #[allow(missing_docs)]

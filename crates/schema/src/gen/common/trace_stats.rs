@@ -327,7 +327,7 @@ impl pz::EncodeFields for TraceStats {
     }
 }
 
-/// What belongs to `TraceStats`.
+/// Numbers of the fields and nested items of `TraceStats`.
 pub mod trace_stats {
     use ::esatto_protozero as pz;
 
@@ -741,7 +741,7 @@ pub mod trace_stats {
         }
     }
 
-    /// What belongs to `BufferStats`.
+    /// Numbers of the fields and nested items of `BufferStats`.
     pub mod buffer_stats {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -897,7 +897,7 @@ pub mod trace_stats {
         }
     }
 
-    /// What belongs to `WriterStats`.
+    /// Numbers of the fields and nested items of `WriterStats`.
     pub mod writer_stats {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1049,7 +1049,7 @@ pub mod trace_stats {
         }
     }
 
-    /// What belongs to `FilterStats`.
+    /// Numbers of the fields and nested items of `FilterStats`.
     pub mod filter_stats {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -109,7 +109,7 @@ impl pz::EncodeFields for TracingServiceCapabilities {
     }
 }
 
-/// What belongs to `TracingServiceCapabilities`.
+/// Numbers of the fields and nested items of `TracingServiceCapabilities`.
 pub mod tracing_service_capabilities {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -157,7 +157,7 @@ impl pz::EncodeFields for TracingServiceState {
     }
 }
 
-/// What belongs to `TracingServiceState`.
+/// Numbers of the fields and nested items of `TracingServiceState`.
 pub mod tracing_service_state {
     use ::esatto_protozero as pz;
 
@@ -347,7 +347,7 @@ pub mod tracing_service_state {
         }
     }
 
-    /// What belongs to `Producer`.
+    /// Numbers of the fields and nested items of `Producer`.
     pub mod producer {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -434,7 +434,7 @@ pub mod tracing_service_state {
         }
     }
 
-    /// What belongs to `DataSource`.
+    /// Numbers of the fields and nested items of `DataSource`.
     pub mod data_source {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -669,7 +669,7 @@ pub mod tracing_service_state {
         }
     }
 
-    /// What belongs to `TracingSession`.
+    /// Numbers of the fields and nested items of `TracingSession`.
     pub mod tracing_session {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -92,7 +92,7 @@ impl pz::EncodeFields for TrackEventCategory {
     }
 }
 
-/// What belongs to `TrackEventCategory`.
+/// Numbers of the fields and nested items of `TrackEventCategory`.
 pub mod track_event_category {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -157,7 +157,7 @@ impl pz::EncodeFields for TrackEventDescriptor {
     }
 }
 
-/// What belongs to `TrackEventDescriptor`.
+/// Numbers of the fields and nested items of `TrackEventDescriptor`.
 pub mod track_event_descriptor {
     /// Numbers of the fields.
     #[allow(missing_docs)]

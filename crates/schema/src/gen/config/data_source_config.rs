@@ -1218,7 +1218,7 @@ impl pz::EncodeFields for DataSourceConfig {
     }
 }
 
-/// What belongs to `DataSourceConfig`.
+/// Numbers of the fields and nested items of `DataSourceConfig`.
 pub mod data_source_config {
     use ::esatto_protozero as pz;
 

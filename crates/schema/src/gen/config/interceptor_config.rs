@@ -74,7 +74,7 @@ impl pz::EncodeFields for InterceptorConfig {
     }
 }
 
-/// What belongs to `InterceptorConfig`.
+/// Numbers of the fields and nested items of `InterceptorConfig`.
 pub mod interceptor_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -142,7 +142,7 @@ impl pz::EncodeFields for TestConfig {
     }
 }
 
-/// What belongs to `TestConfig`.
+/// Numbers of the fields and nested items of `TestConfig`.
 pub mod test_config {
     use ::esatto_protozero as pz;
 
@@ -433,7 +433,7 @@ pub mod test_config {
         }
     }
 
-    /// What belongs to `DummyFields`.
+    /// Numbers of the fields and nested items of `DummyFields`.
     pub mod dummy_fields {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -740,7 +740,7 @@ impl pz::EncodeFields for TraceConfig {
     }
 }
 
-/// What belongs to `TraceConfig`.
+/// Numbers of the fields and nested items of `TraceConfig`.
 pub mod trace_config {
     use ::esatto_protozero as pz;
 
@@ -981,7 +981,7 @@ pub mod trace_config {
         }
     }
 
-    /// What belongs to `BufferConfig`.
+    /// Numbers of the fields and nested items of `BufferConfig`.
     pub mod buffer_config {
         use ::esatto_protozero as pz;
 
@@ -1121,7 +1121,7 @@ pub mod trace_config {
         }
     }
 
-    /// What belongs to `DataSource`.
+    /// Numbers of the fields and nested items of `DataSource`.
     pub mod data_source {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1341,7 +1341,7 @@ pub mod trace_config {
         }
     }
 
-    /// What belongs to `BuiltinDataSource`.
+    /// Numbers of the fields and nested items of `BuiltinDataSource`.
     pub mod builtin_data_source {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1448,7 +1448,7 @@ pub mod trace_config {
         }
     }
 
-    /// What belongs to `ProducerConfig`.
+    /// Numbers of the fields and nested items of `ProducerConfig`.
     pub mod producer_config {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1565,7 +1565,7 @@ pub mod trace_config {
         }
     }
 
-    /// What belongs to `StatsdMetadata`.
+    /// Numbers of the fields and nested items of `StatsdMetadata`.
     pub mod statsd_metadata {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1649,7 +1649,7 @@ pub mod trace_config {
         }
     }
 
-    /// What belongs to `GuardrailOverrides`.
+    /// Numbers of the fields and nested items of `GuardrailOverrides`.
     pub mod guardrail_overrides {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1764,7 +1764,7 @@ pub mod trace_config {
         }
     }
 
-    /// What belongs to `TriggerConfig`.
+    /// Numbers of the fields and nested items of `TriggerConfig`.
     pub mod trigger_config {
         use ::esatto_protozero as pz;
 
@@ -1911,7 +1911,7 @@ pub mod trace_config {
             }
         }
 
-        /// What belongs to `Trigger`.
+        /// Numbers of the fields and nested items of `Trigger`.
         pub mod trigger {
             /// Numbers of the fields.
             #[allow(missing_docs)]
@@ -1980,7 +1980,7 @@ pub mod trace_config {
         }
     }
 
-    /// What belongs to `IncrementalStateConfig`.
+    /// Numbers of the fields and nested items of `IncrementalStateConfig`.
     pub mod incremental_state_config {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -2059,7 +2059,7 @@ pub mod trace_config {
         }
     }
 
-    /// What belongs to `CompressionConfig`.
+    /// Numbers of the fields and nested items of `CompressionConfig`.
     pub mod compression_config {
         use ::esatto_protozero as pz;
 
@@ -2157,7 +2157,7 @@ pub mod trace_config {
             }
         }
 
-        /// What belongs to `Zstd`.
+        /// Numbers of the fields and nested items of `Zstd`.
         pub mod zstd {
             /// Numbers of the fields.
             #[allow(missing_docs)]
@@ -2290,7 +2290,7 @@ pub mod trace_config {
         }
     }
 
-    /// What belongs to `IncidentReportConfig`.
+    /// Numbers of the fields and nested items of `IncidentReportConfig`.
     pub mod incident_report_config {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -2424,7 +2424,7 @@ pub mod trace_config {
         }
     }
 
-    /// What belongs to `TraceFilter`.
+    /// Numbers of the fields and nested items of `TraceFilter`.
     pub mod trace_filter {
         use ::esatto_protozero as pz;
 
@@ -2574,7 +2574,7 @@ pub mod trace_config {
             }
         }
 
-        /// What belongs to `StringFilterRule`.
+        /// Numbers of the fields and nested items of `StringFilterRule`.
         pub mod string_filter_rule {
             /// Numbers of the fields.
             #[allow(missing_docs)]
@@ -2642,7 +2642,7 @@ pub mod trace_config {
             }
         }
 
-        /// What belongs to `StringFilterChain`.
+        /// Numbers of the fields and nested items of `StringFilterChain`.
         pub mod string_filter_chain {
             /// Numbers of the fields.
             #[allow(missing_docs)]
@@ -2758,7 +2758,7 @@ pub mod trace_config {
         }
     }
 
-    /// What belongs to `AndroidReportConfig`.
+    /// Numbers of the fields and nested items of `AndroidReportConfig`.
     pub mod android_report_config {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -2842,7 +2842,7 @@ pub mod trace_config {
         }
     }
 
-    /// What belongs to `CmdTraceStartDelay`.
+    /// Numbers of the fields and nested items of `CmdTraceStartDelay`.
     pub mod cmd_trace_start_delay {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -2924,7 +2924,7 @@ pub mod trace_config {
         }
     }
 
-    /// What belongs to `SessionSemaphore`.
+    /// Numbers of the fields and nested items of `SessionSemaphore`.
     pub mod session_semaphore {
         /// Numbers of the fields.
         #[allow(missing_docs)]

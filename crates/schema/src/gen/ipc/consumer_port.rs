@@ -74,7 +74,7 @@ impl pz::EncodeFields for EnableTracingRequest {
     }
 }
 
-/// What belongs to `EnableTracingRequest`.
+/// Numbers of the fields and nested items of `EnableTracingRequest`.
 pub mod enable_tracing_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -162,7 +162,7 @@ impl pz::EncodeFields for EnableTracingResponse {
     }
 }
 
-/// What belongs to `EnableTracingResponse`.
+/// Numbers of the fields and nested items of `EnableTracingResponse`.
 pub mod enable_tracing_response {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -290,7 +290,7 @@ impl pz::EncodeFields for ChangeTraceConfigRequest {
     }
 }
 
-/// What belongs to `ChangeTraceConfigRequest`.
+/// Numbers of the fields and nested items of `ChangeTraceConfigRequest`.
 pub mod change_trace_config_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -481,7 +481,7 @@ impl pz::EncodeFields for ReadBuffersResponse {
     }
 }
 
-/// What belongs to `ReadBuffersResponse`.
+/// Numbers of the fields and nested items of `ReadBuffersResponse`.
 pub mod read_buffers_response {
     use ::esatto_protozero as pz;
 
@@ -563,7 +563,7 @@ pub mod read_buffers_response {
         }
     }
 
-    /// What belongs to `Slice`.
+    /// Numbers of the fields and nested items of `Slice`.
     pub mod slice {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -629,7 +629,7 @@ impl pz::EncodeFields for FreeBuffersRequest {
     }
 }
 
-/// What belongs to `FreeBuffersRequest`.
+/// Numbers of the fields and nested items of `FreeBuffersRequest`.
 pub mod free_buffers_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -742,7 +742,7 @@ impl pz::EncodeFields for FlushRequest {
     }
 }
 
-/// What belongs to `FlushRequest`.
+/// Numbers of the fields and nested items of `FlushRequest`.
 pub mod flush_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -839,7 +839,7 @@ impl pz::EncodeFields for DetachRequest {
     }
 }
 
-/// What belongs to `DetachRequest`.
+/// Numbers of the fields and nested items of `DetachRequest`.
 pub mod detach_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -935,7 +935,7 @@ impl pz::EncodeFields for AttachRequest {
     }
 }
 
-/// What belongs to `AttachRequest`.
+/// Numbers of the fields and nested items of `AttachRequest`.
 pub mod attach_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -998,7 +998,7 @@ impl pz::EncodeFields for AttachResponse {
     }
 }
 
-/// What belongs to `AttachResponse`.
+/// Numbers of the fields and nested items of `AttachResponse`.
 pub mod attach_response {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1093,7 +1093,7 @@ impl pz::EncodeFields for GetTraceStatsResponse {
     }
 }
 
-/// What belongs to `GetTraceStatsResponse`.
+/// Numbers of the fields and nested items of `GetTraceStatsResponse`.
 pub mod get_trace_stats_response {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1157,7 +1157,7 @@ impl pz::EncodeFields for ObserveEventsRequest {
     }
 }
 
-/// What belongs to `ObserveEventsRequest`.
+/// Numbers of the fields and nested items of `ObserveEventsRequest`.
 pub mod observe_events_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1220,7 +1220,7 @@ impl pz::EncodeFields for ObserveEventsResponse {
     }
 }
 
-/// What belongs to `ObserveEventsResponse`.
+/// Numbers of the fields and nested items of `ObserveEventsResponse`.
 pub mod observe_events_response {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1284,7 +1284,7 @@ impl pz::EncodeFields for QueryServiceStateRequest {
     }
 }
 
-/// What belongs to `QueryServiceStateRequest`.
+/// Numbers of the fields and nested items of `QueryServiceStateRequest`.
 pub mod query_service_state_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1347,7 +1347,7 @@ impl pz::EncodeFields for QueryServiceStateResponse {
     }
 }
 
-/// What belongs to `QueryServiceStateResponse`.
+/// Numbers of the fields and nested items of `QueryServiceStateResponse`.
 pub mod query_service_state_response {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1442,7 +1442,7 @@ impl pz::EncodeFields for QueryCapabilitiesResponse {
     }
 }
 
-/// What belongs to `QueryCapabilitiesResponse`.
+/// Numbers of the fields and nested items of `QueryCapabilitiesResponse`.
 pub mod query_capabilities_response {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1555,7 +1555,7 @@ impl pz::EncodeFields for SaveTraceForBugreportResponse {
     }
 }
 
-/// What belongs to `SaveTraceForBugreportResponse`.
+/// Numbers of the fields and nested items of `SaveTraceForBugreportResponse`.
 pub mod save_trace_for_bugreport_response {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1762,7 +1762,7 @@ impl pz::EncodeFields for CloneSessionRequest {
     }
 }
 
-/// What belongs to `CloneSessionRequest`.
+/// Numbers of the fields and nested items of `CloneSessionRequest`.
 pub mod clone_session_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1902,7 +1902,7 @@ impl pz::EncodeFields for CloneSessionResponse {
     }
 }
 
-/// What belongs to `CloneSessionResponse`.
+/// Numbers of the fields and nested items of `CloneSessionResponse`.
 pub mod clone_session_response {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -160,7 +160,7 @@ impl pz::EncodeFields for InitializeConnectionRequest {
     }
 }
 
-/// What belongs to `InitializeConnectionRequest`.
+/// Numbers of the fields and nested items of `InitializeConnectionRequest`.
 pub mod initialize_connection_request {
     use ::esatto_protozero as pz;
 
@@ -276,7 +276,7 @@ impl pz::EncodeFields for InitializeConnectionResponse {
     }
 }
 
-/// What belongs to `InitializeConnectionResponse`.
+/// Numbers of the fields and nested items of `InitializeConnectionResponse`.
 pub mod initialize_connection_response {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -341,7 +341,7 @@ impl pz::EncodeFields for RegisterDataSourceRequest {
     }
 }
 
-/// What belongs to `RegisterDataSourceRequest`.
+/// Numbers of the fields and nested items of `RegisterDataSourceRequest`.
 pub mod register_data_source_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -405,7 +405,7 @@ impl pz::EncodeFields for RegisterDataSourceResponse {
     }
 }
 
-/// What belongs to `RegisterDataSourceResponse`.
+/// Numbers of the fields and nested items of `RegisterDataSourceResponse`.
 pub mod register_data_source_response {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -468,7 +468,7 @@ impl pz::EncodeFields for UpdateDataSourceRequest {
     }
 }
 
-/// What belongs to `UpdateDataSourceRequest`.
+/// Numbers of the fields and nested items of `UpdateDataSourceRequest`.
 pub mod update_data_source_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -564,7 +564,7 @@ impl pz::EncodeFields for UnregisterDataSourceRequest {
     }
 }
 
-/// What belongs to `UnregisterDataSourceRequest`.
+/// Numbers of the fields and nested items of `UnregisterDataSourceRequest`.
 pub mod unregister_data_source_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -677,7 +677,7 @@ impl pz::EncodeFields for RegisterTraceWriterRequest {
     }
 }
 
-/// What belongs to `RegisterTraceWriterRequest`.
+/// Numbers of the fields and nested items of `RegisterTraceWriterRequest`.
 pub mod register_trace_writer_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -774,7 +774,7 @@ impl pz::EncodeFields for UnregisterTraceWriterRequest {
     }
 }
 
-/// What belongs to `UnregisterTraceWriterRequest`.
+/// Numbers of the fields and nested items of `UnregisterTraceWriterRequest`.
 pub mod unregister_trace_writer_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -902,7 +902,7 @@ impl pz::EncodeFields for NotifyDataSourceStartedRequest {
     }
 }
 
-/// What belongs to `NotifyDataSourceStartedRequest`.
+/// Numbers of the fields and nested items of `NotifyDataSourceStartedRequest`.
 pub mod notify_data_source_started_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -998,7 +998,7 @@ impl pz::EncodeFields for NotifyDataSourceStoppedRequest {
     }
 }
 
-/// What belongs to `NotifyDataSourceStoppedRequest`.
+/// Numbers of the fields and nested items of `NotifyDataSourceStoppedRequest`.
 pub mod notify_data_source_stopped_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1094,7 +1094,7 @@ impl pz::EncodeFields for ActivateTriggersRequest {
     }
 }
 
-/// What belongs to `ActivateTriggersRequest`.
+/// Numbers of the fields and nested items of `ActivateTriggersRequest`.
 pub mod activate_triggers_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1307,7 +1307,7 @@ impl pz::EncodeFields for GetAsyncCommandResponse {
     }
 }
 
-/// What belongs to `GetAsyncCommandResponse`.
+/// Numbers of the fields and nested items of `GetAsyncCommandResponse`.
 pub mod get_async_command_response {
     use ::esatto_protozero as pz;
 
@@ -1393,7 +1393,7 @@ pub mod get_async_command_response {
         }
     }
 
-    /// What belongs to `SetupDataSource`.
+    /// Numbers of the fields and nested items of `SetupDataSource`.
     pub mod setup_data_source {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1474,7 +1474,7 @@ pub mod get_async_command_response {
         }
     }
 
-    /// What belongs to `StartDataSource`.
+    /// Numbers of the fields and nested items of `StartDataSource`.
     pub mod start_data_source {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1539,7 +1539,7 @@ pub mod get_async_command_response {
         }
     }
 
-    /// What belongs to `StopDataSource`.
+    /// Numbers of the fields and nested items of `StopDataSource`.
     pub mod stop_data_source {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1620,7 +1620,7 @@ pub mod get_async_command_response {
         }
     }
 
-    /// What belongs to `SetupTracing`.
+    /// Numbers of the fields and nested items of `SetupTracing`.
     pub mod setup_tracing {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1719,7 +1719,7 @@ pub mod get_async_command_response {
         }
     }
 
-    /// What belongs to `Flush`.
+    /// Numbers of the fields and nested items of `Flush`.
     pub mod flush {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1786,7 +1786,7 @@ pub mod get_async_command_response {
         }
     }
 
-    /// What belongs to `ClearIncrementalState`.
+    /// Numbers of the fields and nested items of `ClearIncrementalState`.
     pub mod clear_incremental_state {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -56,7 +56,7 @@ impl pz::EncodeFields for InitRelayRequest {
     }
 }
 
-/// What belongs to `InitRelayRequest`.
+/// Numbers of the fields and nested items of `InitRelayRequest`.
 pub mod init_relay_request {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -168,7 +168,7 @@ impl pz::EncodeFields for SyncClockRequest {
     }
 }
 
-/// What belongs to `SyncClockRequest`.
+/// Numbers of the fields and nested items of `SyncClockRequest`.
 pub mod sync_clock_request {
     use ::esatto_protozero as pz;
 
@@ -260,7 +260,7 @@ pub mod sync_clock_request {
         }
     }
 
-    /// What belongs to `Clock`.
+    /// Numbers of the fields and nested items of `Clock`.
     pub mod clock {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -177,7 +177,7 @@ impl pz::EncodeFields for IPCFrame {
     }
 }
 
-/// What belongs to `IPCFrame`.
+/// Numbers of the fields and nested items of `IPCFrame`.
 pub mod ipc_frame {
     use ::esatto_protozero as pz;
 
@@ -249,7 +249,7 @@ pub mod ipc_frame {
         }
     }
 
-    /// What belongs to `BindService`.
+    /// Numbers of the fields and nested items of `BindService`.
     pub mod bind_service {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -346,7 +346,7 @@ pub mod ipc_frame {
         }
     }
 
-    /// What belongs to `BindServiceReply`.
+    /// Numbers of the fields and nested items of `BindServiceReply`.
     pub mod bind_service_reply {
         use ::esatto_protozero as pz;
 
@@ -430,7 +430,7 @@ pub mod ipc_frame {
             }
         }
 
-        /// What belongs to `MethodInfo`.
+        /// Numbers of the fields and nested items of `MethodInfo`.
         pub mod method_info {
             /// Numbers of the fields.
             #[allow(missing_docs)]
@@ -547,7 +547,7 @@ pub mod ipc_frame {
         }
     }
 
-    /// What belongs to `InvokeMethod`.
+    /// Numbers of the fields and nested items of `InvokeMethod`.
     pub mod invoke_method {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -648,7 +648,7 @@ pub mod ipc_frame {
         }
     }
 
-    /// What belongs to `InvokeMethodReply`.
+    /// Numbers of the fields and nested items of `InvokeMethodReply`.
     pub mod invoke_method_reply {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -714,7 +714,7 @@ pub mod ipc_frame {
         }
     }
 
-    /// What belongs to `RequestError`.
+    /// Numbers of the fields and nested items of `RequestError`.
     pub mod request_error {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -829,7 +829,7 @@ pub mod ipc_frame {
         }
     }
 
-    /// What belongs to `SetPeerIdentity`.
+    /// Numbers of the fields and nested items of `SetPeerIdentity`.
     pub mod set_peer_identity {
         /// Numbers of the fields.
         #[allow(missing_docs)]

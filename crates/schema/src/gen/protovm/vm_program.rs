@@ -84,7 +84,7 @@ impl pz::EncodeFields for VmProgram {
     }
 }
 
-/// What belongs to `VmProgram`.
+/// Numbers of the fields and nested items of `VmProgram`.
 pub mod vm_program {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -251,7 +251,7 @@ impl pz::EncodeFields for VmInstruction {
     }
 }
 
-/// What belongs to `VmInstruction`.
+/// Numbers of the fields and nested items of `VmInstruction`.
 pub mod vm_instruction {
     use ::esatto_protozero as pz;
 
@@ -366,7 +366,7 @@ impl pz::EncodeFields for VmOpSelect {
     }
 }
 
-/// What belongs to `VmOpSelect`.
+/// Numbers of the fields and nested items of `VmOpSelect`.
 pub mod vm_op_select {
     use ::esatto_protozero as pz;
 
@@ -524,7 +524,7 @@ pub mod vm_op_select {
         }
     }
 
-    /// What belongs to `PathComponent`.
+    /// Numbers of the fields and nested items of `PathComponent`.
     pub mod path_component {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -611,7 +611,7 @@ impl pz::EncodeFields for VmOpRegLoad {
     }
 }
 
-/// What belongs to `VmOpRegLoad`.
+/// Numbers of the fields and nested items of `VmOpRegLoad`.
 pub mod vm_op_reg_load {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -693,7 +693,7 @@ impl pz::EncodeFields for VmOpMerge {
     }
 }
 
-/// What belongs to `VmOpMerge`.
+/// Numbers of the fields and nested items of `VmOpMerge`.
 pub mod vm_op_merge {
     /// Numbers of the fields.
     #[allow(missing_docs)]

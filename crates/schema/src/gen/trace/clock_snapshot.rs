@@ -74,7 +74,7 @@ impl pz::EncodeFields for ClockSnapshot {
     }
 }
 
-/// What belongs to `ClockSnapshot`.
+/// Numbers of the fields and nested items of `ClockSnapshot`.
 pub mod clock_snapshot {
     use ::esatto_protozero as pz;
 
@@ -191,7 +191,7 @@ pub mod clock_snapshot {
         }
     }
 
-    /// What belongs to `Clock`.
+    /// Numbers of the fields and nested items of `Clock`.
     pub mod clock {
         use ::esatto_protozero as pz;
 

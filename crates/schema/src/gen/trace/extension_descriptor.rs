@@ -102,7 +102,7 @@ impl pz::EncodeFields for ExtensionDescriptor {
     }
 }
 
-/// What belongs to `ExtensionDescriptor`.
+/// Numbers of the fields and nested items of `ExtensionDescriptor`.
 pub mod extension_descriptor {
     /// Numbers of the fields.
     #[allow(missing_docs)]

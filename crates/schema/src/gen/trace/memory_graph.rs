@@ -54,7 +54,7 @@ impl<'a, I: pz::Lookup> MemoryTrackerSnapshotReader<'a, I> {
     }
 }
 
-/// What belongs to `MemoryTrackerSnapshot`.
+/// Numbers of the fields and nested items of `MemoryTrackerSnapshot`.
 pub mod memory_tracker_snapshot {
     use ::esatto_protozero as pz;
 
@@ -126,7 +126,7 @@ pub mod memory_tracker_snapshot {
         }
     }
 
-    /// What belongs to `ProcessSnapshot`.
+    /// Numbers of the fields and nested items of `ProcessSnapshot`.
     pub mod process_snapshot {
         use ::esatto_protozero as pz;
 
@@ -217,7 +217,7 @@ pub mod memory_tracker_snapshot {
             }
         }
 
-        /// What belongs to `MemoryNode`.
+        /// Numbers of the fields and nested items of `MemoryNode`.
         pub mod memory_node {
             use ::esatto_protozero as pz;
 
@@ -298,7 +298,7 @@ pub mod memory_tracker_snapshot {
                 }
             }
 
-            /// What belongs to `MemoryNodeEntry`.
+            /// Numbers of the fields and nested items of `MemoryNodeEntry`.
             pub mod memory_node_entry {
                 use ::esatto_protozero as pz;
 
@@ -391,7 +391,7 @@ pub mod memory_tracker_snapshot {
             }
         }
 
-        /// What belongs to `MemoryEdge`.
+        /// Numbers of the fields and nested items of `MemoryEdge`.
         pub mod memory_edge {
             /// Numbers of the fields.
             #[allow(missing_docs)]

@@ -57,7 +57,7 @@ impl pz::EncodeFields for RemoteClockSync {
     }
 }
 
-/// What belongs to `RemoteClockSync`.
+/// Numbers of the fields and nested items of `RemoteClockSync`.
 pub mod remote_clock_sync {
     use ::esatto_protozero as pz;
 
@@ -137,7 +137,7 @@ pub mod remote_clock_sync {
         }
     }
 
-    /// What belongs to `SyncedClocks`.
+    /// Numbers of the fields and nested items of `SyncedClocks`.
     pub mod synced_clocks {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -104,7 +104,7 @@ impl<'a, I: pz::Lookup> TestEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TestEvent`.
+/// Numbers of the fields and nested items of `TestEvent`.
 pub mod test_event {
     use ::esatto_protozero as pz;
 
@@ -222,7 +222,7 @@ pub mod test_event {
         }
     }
 
-    /// What belongs to `TestPayload`.
+    /// Numbers of the fields and nested items of `TestPayload`.
     pub mod test_payload {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -275,7 +275,7 @@ pub mod test_event {
         }
     }
 
-    /// What belongs to `ProtoVmMessage`.
+    /// Numbers of the fields and nested items of `ProtoVmMessage`.
     pub mod proto_vm_message {
         use ::esatto_protozero as pz;
 
@@ -314,7 +314,7 @@ pub mod test_event {
             }
         }
 
-        /// What belongs to `ProtoVmSubmessage`.
+        /// Numbers of the fields and nested items of `ProtoVmSubmessage`.
         pub mod proto_vm_submessage {
             /// Numbers of the fields.
             #[allow(missing_docs)]
@@ -400,7 +400,7 @@ pub mod test_event {
         }
     }
 
-    /// What belongs to `ProtoVmPatch`.
+    /// Numbers of the fields and nested items of `ProtoVmPatch`.
     pub mod proto_vm_patch {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -476,7 +476,7 @@ pub mod test_event {
         }
     }
 
-    /// What belongs to `ProtoVmIncrementalState`.
+    /// Numbers of the fields and nested items of `ProtoVmIncrementalState`.
     pub mod proto_vm_incremental_state {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -27,7 +27,7 @@ impl<'a, I: pz::Lookup> TraceReader<'a, I> {
     }
 }
 
-/// What belongs to `Trace`.
+/// Numbers of the fields and nested items of `Trace`.
 pub mod trace {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -1342,7 +1342,7 @@ impl<'a, I: pz::Lookup> TracePacketReader<'a, I> {
     }
 }
 
-/// What belongs to `TracePacket`.
+/// Numbers of the fields and nested items of `TracePacket`.
 pub mod trace_packet {
     use ::esatto_protozero as pz;
 
@@ -1500,7 +1500,7 @@ pub mod trace_packet {
         }
     }
 
-    /// What belongs to `ProtoVms`.
+    /// Numbers of the fields and nested items of `ProtoVms`.
     pub mod proto_vms {
         use ::esatto_protozero as pz;
 
@@ -1575,7 +1575,7 @@ pub mod trace_packet {
             }
         }
 
-        /// What belongs to `Instance`.
+        /// Numbers of the fields and nested items of `Instance`.
         pub mod instance {
             /// Numbers of the fields.
             #[allow(missing_docs)]

@@ -83,7 +83,7 @@ impl<'a, I: pz::Lookup> TracePacketDefaultsReader<'a, I> {
     }
 }
 
-/// What belongs to `TracePacketDefaults`.
+/// Numbers of the fields and nested items of `TracePacketDefaults`.
 pub mod trace_packet_defaults {
     /// Numbers of the fields.
     #[allow(missing_docs)]

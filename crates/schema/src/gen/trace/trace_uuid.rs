@@ -75,7 +75,7 @@ impl pz::EncodeFields for TraceUuid {
     }
 }
 
-/// What belongs to `TraceUuid`.
+/// Numbers of the fields and nested items of `TraceUuid`.
 pub mod trace_uuid {
     /// Numbers of the fields.
     #[allow(missing_docs)]

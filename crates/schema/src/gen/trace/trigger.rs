@@ -108,7 +108,7 @@ impl pz::EncodeFields for Trigger {
     }
 }
 
-/// What belongs to `Trigger`.
+/// Numbers of the fields and nested items of `Trigger`.
 pub mod trigger {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -53,7 +53,7 @@ impl<'a, I: pz::Lookup> UiStateReader<'a, I> {
     }
 }
 
-/// What belongs to `UiState`.
+/// Numbers of the fields and nested items of `UiState`.
 pub mod ui_state {
     use ::esatto_protozero as pz;
 
@@ -110,7 +110,7 @@ pub mod ui_state {
         }
     }
 
-    /// What belongs to `HighlightProcess`.
+    /// Numbers of the fields and nested items of `HighlightProcess`.
     pub mod highlight_process {
         /// Numbers of the fields.
         #[allow(missing_docs)]

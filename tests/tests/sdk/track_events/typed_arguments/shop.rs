@@ -43,7 +43,7 @@ mod shop_proto {
         }
     }
 
-    /// What belongs to `Order`.
+    /// Numbers of the fields and nested items of `Order`.
     pub mod order {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -62,7 +62,7 @@ mod shop_proto {
         fields;
     }
 
-    /// What belongs to `ShopExtension`.
+    /// Numbers of the fields and nested items of `ShopExtension`.
     pub mod shop_extension {
         use ::esatto_protozero as pz;
 

@@ -88,7 +88,7 @@ impl pz::EncodeFields for Point_ {
     }
 }
 
-/// What belongs to `Point`.
+/// Numbers of the fields and nested items of `Point`.
 pub mod point_ {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -58,7 +58,7 @@ impl pz::EncodeFields for AndroidAflagsConfig {
     }
 }
 
-/// What belongs to `AndroidAflagsConfig`.
+/// Numbers of the fields and nested items of `AndroidAflagsConfig`.
 pub mod android_aflags_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

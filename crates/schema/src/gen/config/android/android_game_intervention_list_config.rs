@@ -58,7 +58,7 @@ impl pz::EncodeFields for AndroidGameInterventionListConfig {
     }
 }
 
-/// What belongs to `AndroidGameInterventionListConfig`.
+/// Numbers of the fields and nested items of `AndroidGameInterventionListConfig`.
 pub mod android_game_intervention_list_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -125,7 +125,7 @@ impl pz::EncodeFields for AndroidInputEventConfig {
     }
 }
 
-/// What belongs to `AndroidInputEventConfig`.
+/// Numbers of the fields and nested items of `AndroidInputEventConfig`.
 pub mod android_input_event_config {
     use ::esatto_protozero as pz;
 
@@ -281,7 +281,7 @@ pub mod android_input_event_config {
         }
     }
 
-    /// What belongs to `TraceRule`.
+    /// Numbers of the fields and nested items of `TraceRule`.
     pub mod trace_rule {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -109,7 +109,7 @@ impl pz::EncodeFields for AndroidLogConfig {
     }
 }
 
-/// What belongs to `AndroidLogConfig`.
+/// Numbers of the fields and nested items of `AndroidLogConfig`.
 pub mod android_log_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

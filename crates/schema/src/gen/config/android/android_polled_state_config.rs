@@ -58,7 +58,7 @@ impl pz::EncodeFields for AndroidPolledStateConfig {
     }
 }
 
-/// What belongs to `AndroidPolledStateConfig`.
+/// Numbers of the fields and nested items of `AndroidPolledStateConfig`.
 pub mod android_polled_state_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

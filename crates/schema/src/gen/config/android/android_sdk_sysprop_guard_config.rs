@@ -92,7 +92,7 @@ impl pz::EncodeFields for AndroidSdkSyspropGuardConfig {
     }
 }
 
-/// What belongs to `AndroidSdkSyspropGuardConfig`.
+/// Numbers of the fields and nested items of `AndroidSdkSyspropGuardConfig`.
 pub mod android_sdk_sysprop_guard_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

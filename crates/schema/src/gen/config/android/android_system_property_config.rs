@@ -75,7 +75,7 @@ impl pz::EncodeFields for AndroidSystemPropertyConfig {
     }
 }
 
-/// What belongs to `AndroidSystemPropertyConfig`.
+/// Numbers of the fields and nested items of `AndroidSystemPropertyConfig`.
 pub mod android_system_property_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

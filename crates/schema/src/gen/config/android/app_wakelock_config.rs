@@ -92,7 +92,7 @@ impl pz::EncodeFields for AppWakelocksConfig {
     }
 }
 
-/// What belongs to `AppWakelocksConfig`.
+/// Numbers of the fields and nested items of `AppWakelocksConfig`.
 pub mod app_wakelocks_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -58,7 +58,7 @@ impl pz::EncodeFields for CpuPerUidConfig {
     }
 }
 
-/// What belongs to `CpuPerUidConfig`.
+/// Numbers of the fields and nested items of `CpuPerUidConfig`.
 pub mod cpu_per_uid_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -126,7 +126,7 @@ impl pz::EncodeFields for DisplayVideoConfig {
     }
 }
 
-/// What belongs to `DisplayVideoConfig`.
+/// Numbers of the fields and nested items of `DisplayVideoConfig`.
 pub mod display_video_config {
     use ::esatto_protozero as pz;
 

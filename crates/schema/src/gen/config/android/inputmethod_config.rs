@@ -92,7 +92,7 @@ impl pz::EncodeFields for InputMethodConfig {
     }
 }
 
-/// What belongs to `InputMethodConfig`.
+/// Numbers of the fields and nested items of `InputMethodConfig`.
 pub mod input_method_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

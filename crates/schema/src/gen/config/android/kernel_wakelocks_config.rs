@@ -58,7 +58,7 @@ impl pz::EncodeFields for KernelWakelocksConfig {
     }
 }
 
-/// What belongs to `KernelWakelocksConfig`.
+/// Numbers of the fields and nested items of `KernelWakelocksConfig`.
 pub mod kernel_wakelocks_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

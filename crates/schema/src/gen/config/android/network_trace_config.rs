@@ -143,7 +143,7 @@ impl pz::EncodeFields for NetworkPacketTraceConfig {
     }
 }
 
-/// What belongs to `NetworkPacketTraceConfig`.
+/// Numbers of the fields and nested items of `NetworkPacketTraceConfig`.
 pub mod network_packet_trace_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

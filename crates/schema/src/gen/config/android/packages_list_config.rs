@@ -92,7 +92,7 @@ impl pz::EncodeFields for PackagesListConfig {
     }
 }
 
-/// What belongs to `PackagesListConfig`.
+/// Numbers of the fields and nested items of `PackagesListConfig`.
 pub mod packages_list_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

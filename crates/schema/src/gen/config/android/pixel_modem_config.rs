@@ -92,7 +92,7 @@ impl pz::EncodeFields for PixelModemConfig {
     }
 }
 
-/// What belongs to `PixelModemConfig`.
+/// Numbers of the fields and nested items of `PixelModemConfig`.
 pub mod pixel_modem_config {
     use ::esatto_protozero as pz;
 

@@ -104,7 +104,7 @@ impl pz::EncodeFields for ProtoLogConfig {
     }
 }
 
-/// What belongs to `ProtoLogConfig`.
+/// Numbers of the fields and nested items of `ProtoLogConfig`.
 pub mod proto_log_config {
     use ::esatto_protozero as pz;
 
@@ -215,7 +215,7 @@ impl pz::EncodeFields for ProtoLogGroup {
     }
 }
 
-/// What belongs to `ProtoLogGroup`.
+/// Numbers of the fields and nested items of `ProtoLogGroup`.
 pub mod proto_log_group {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -75,7 +75,7 @@ impl pz::EncodeFields for SurfaceFlingerLayersConfig {
     }
 }
 
-/// What belongs to `SurfaceFlingerLayersConfig`.
+/// Numbers of the fields and nested items of `SurfaceFlingerLayersConfig`.
 pub mod surface_flinger_layers_config {
     use ::esatto_protozero as pz;
 

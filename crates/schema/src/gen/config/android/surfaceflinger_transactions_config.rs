@@ -58,7 +58,7 @@ impl pz::EncodeFields for SurfaceFlingerTransactionsConfig {
     }
 }
 
-/// What belongs to `SurfaceFlingerTransactionsConfig`.
+/// Numbers of the fields and nested items of `SurfaceFlingerTransactionsConfig`.
 pub mod surface_flinger_transactions_config {
     use ::esatto_protozero as pz;
 

@@ -58,7 +58,7 @@ impl pz::EncodeFields for AndroidUserListConfig {
     }
 }
 
-/// What belongs to `AndroidUserListConfig`.
+/// Numbers of the fields and nested items of `AndroidUserListConfig`.
 pub mod android_user_list_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

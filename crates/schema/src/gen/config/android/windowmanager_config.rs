@@ -92,7 +92,7 @@ impl pz::EncodeFields for WindowManagerConfig {
     }
 }
 
-/// What belongs to `WindowManagerConfig`.
+/// Numbers of the fields and nested items of `WindowManagerConfig`.
 pub mod window_manager_config {
     use ::esatto_protozero as pz;
 

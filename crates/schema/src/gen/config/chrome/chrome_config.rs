@@ -143,7 +143,7 @@ impl pz::EncodeFields for ChromeConfig {
     }
 }
 
-/// What belongs to `ChromeConfig`.
+/// Numbers of the fields and nested items of `ChromeConfig`.
 pub mod chrome_config {
     use ::esatto_protozero as pz;
 

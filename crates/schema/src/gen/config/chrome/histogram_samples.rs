@@ -74,7 +74,7 @@ impl pz::EncodeFields for ChromiumHistogramSamplesConfig {
     }
 }
 
-/// What belongs to `ChromiumHistogramSamplesConfig`.
+/// Numbers of the fields and nested items of `ChromiumHistogramSamplesConfig`.
 pub mod chromium_histogram_samples_config {
     use ::esatto_protozero as pz;
 
@@ -176,7 +176,7 @@ pub mod chromium_histogram_samples_config {
         }
     }
 
-    /// What belongs to `HistogramSample`.
+    /// Numbers of the fields and nested items of `HistogramSample`.
     pub mod histogram_sample {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -75,7 +75,7 @@ impl pz::EncodeFields for ChromiumSamplingHeapProfilerConfig {
     }
 }
 
-/// What belongs to `ChromiumSamplingHeapProfilerConfig`.
+/// Numbers of the fields and nested items of `ChromiumSamplingHeapProfilerConfig`.
 pub mod chromium_sampling_heap_profiler_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -58,7 +58,7 @@ impl pz::EncodeFields for ChromiumStackSamplingProfilerConfig {
     }
 }
 
-/// What belongs to `ChromiumStackSamplingProfilerConfig`.
+/// Numbers of the fields and nested items of `ChromiumStackSamplingProfilerConfig`.
 pub mod chromium_stack_sampling_profiler_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -58,7 +58,7 @@ impl pz::EncodeFields for ChromiumSystemMetricsConfig {
     }
 }
 
-/// What belongs to `ChromiumSystemMetricsConfig`.
+/// Numbers of the fields and nested items of `ChromiumSystemMetricsConfig`.
 pub mod chromium_system_metrics_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -75,7 +75,7 @@ impl pz::EncodeFields for V8Config {
     }
 }
 
-/// What belongs to `V8Config`.
+/// Numbers of the fields and nested items of `V8Config`.
 pub mod v8_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

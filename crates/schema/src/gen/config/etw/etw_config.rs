@@ -160,7 +160,7 @@ impl pz::EncodeFields for EtwConfig {
     }
 }
 
-/// What belongs to `EtwConfig`.
+/// Numbers of the fields and nested items of `EtwConfig`.
 pub mod etw_config {
     use ::esatto_protozero as pz;
 

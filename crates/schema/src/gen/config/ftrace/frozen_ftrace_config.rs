@@ -58,7 +58,7 @@ impl pz::EncodeFields for FrozenFtraceConfig {
     }
 }
 
-/// What belongs to `FrozenFtraceConfig`.
+/// Numbers of the fields and nested items of `FrozenFtraceConfig`.
 pub mod frozen_ftrace_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

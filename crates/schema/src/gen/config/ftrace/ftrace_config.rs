@@ -548,7 +548,7 @@ impl pz::EncodeFields for FtraceConfig {
     }
 }
 
-/// What belongs to `FtraceConfig`.
+/// Numbers of the fields and nested items of `FtraceConfig`.
 pub mod ftrace_config {
     use ::esatto_protozero as pz;
 
@@ -652,7 +652,7 @@ pub mod ftrace_config {
         }
     }
 
-    /// What belongs to `CompactSchedConfig`.
+    /// Numbers of the fields and nested items of `CompactSchedConfig`.
     pub mod compact_sched_config {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -715,7 +715,7 @@ pub mod ftrace_config {
         }
     }
 
-    /// What belongs to `PrintFilter`.
+    /// Numbers of the fields and nested items of `PrintFilter`.
     pub mod print_filter {
         use ::esatto_protozero as pz;
 
@@ -819,7 +819,7 @@ pub mod ftrace_config {
             }
         }
 
-        /// What belongs to `Rule`.
+        /// Numbers of the fields and nested items of `Rule`.
         pub mod rule {
             use ::esatto_protozero as pz;
 
@@ -905,7 +905,7 @@ pub mod ftrace_config {
                 }
             }
 
-            /// What belongs to `AtraceMessage`.
+            /// Numbers of the fields and nested items of `AtraceMessage`.
             pub mod atrace_message {
                 /// Numbers of the fields.
                 #[allow(missing_docs)]
@@ -989,7 +989,7 @@ pub mod ftrace_config {
         }
     }
 
-    /// What belongs to `KprobeEvent`.
+    /// Numbers of the fields and nested items of `KprobeEvent`.
     pub mod kprobe_event {
         use ::esatto_protozero as pz;
 
@@ -1084,7 +1084,7 @@ pub mod ftrace_config {
         }
     }
 
-    /// What belongs to `TracefsOption`.
+    /// Numbers of the fields and nested items of `TracefsOption`.
     pub mod tracefs_option {
         use ::esatto_protozero as pz;
 

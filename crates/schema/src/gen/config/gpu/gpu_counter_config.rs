@@ -152,7 +152,7 @@ impl pz::EncodeFields for GpuCounterConfig {
     }
 }
 
-/// What belongs to `GpuCounterConfig`.
+/// Numbers of the fields and nested items of `GpuCounterConfig`.
 pub mod gpu_counter_config {
     use ::esatto_protozero as pz;
 
@@ -273,7 +273,7 @@ pub mod gpu_counter_config {
         }
     }
 
-    /// What belongs to `InstrumentedSamplingConfig`.
+    /// Numbers of the fields and nested items of `InstrumentedSamplingConfig`.
     pub mod instrumented_sampling_config {
         use ::esatto_protozero as pz;
 
@@ -361,7 +361,7 @@ pub mod gpu_counter_config {
             }
         }
 
-        /// What belongs to `ActivityNameFilter`.
+        /// Numbers of the fields and nested items of `ActivityNameFilter`.
         pub mod activity_name_filter {
             use ::esatto_protozero as pz;
 
@@ -459,7 +459,7 @@ pub mod gpu_counter_config {
             }
         }
 
-        /// What belongs to `ActivityRange`.
+        /// Numbers of the fields and nested items of `ActivityRange`.
         pub mod activity_range {
             /// Numbers of the fields.
             #[allow(missing_docs)]

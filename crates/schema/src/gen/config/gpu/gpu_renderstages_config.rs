@@ -92,7 +92,7 @@ impl pz::EncodeFields for GpuRenderStagesConfig {
     }
 }
 
-/// What belongs to `GpuRenderStagesConfig`.
+/// Numbers of the fields and nested items of `GpuRenderStagesConfig`.
 pub mod gpu_render_stages_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -75,7 +75,7 @@ impl pz::EncodeFields for VulkanMemoryConfig {
     }
 }
 
-/// What belongs to `VulkanMemoryConfig`.
+/// Numbers of the fields and nested items of `VulkanMemoryConfig`.
 pub mod vulkan_memory_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -142,7 +142,7 @@ impl pz::EncodeFields for InodeFileConfig {
     }
 }
 
-/// What belongs to `InodeFileConfig`.
+/// Numbers of the fields and nested items of `InodeFileConfig`.
 pub mod inode_file_config {
     use ::esatto_protozero as pz;
 
@@ -229,7 +229,7 @@ pub mod inode_file_config {
         }
     }
 
-    /// What belongs to `MountPointMappingEntry`.
+    /// Numbers of the fields and nested items of `MountPointMappingEntry`.
     pub mod mount_point_mapping_entry {
         /// Numbers of the fields.
         #[allow(missing_docs)]

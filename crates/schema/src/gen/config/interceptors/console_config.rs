@@ -75,7 +75,7 @@ impl pz::EncodeFields for ConsoleConfig {
     }
 }
 
-/// What belongs to `ConsoleConfig`.
+/// Numbers of the fields and nested items of `ConsoleConfig`.
 pub mod console_config {
     use ::esatto_protozero as pz;
 

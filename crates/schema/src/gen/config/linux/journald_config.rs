@@ -92,7 +92,7 @@ impl pz::EncodeFields for SystemdJournaldConfig {
     }
 }
 
-/// What belongs to `SystemdJournaldConfig`.
+/// Numbers of the fields and nested items of `SystemdJournaldConfig`.
 pub mod systemd_journald_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

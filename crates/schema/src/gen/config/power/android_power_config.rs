@@ -126,7 +126,7 @@ impl pz::EncodeFields for AndroidPowerConfig {
     }
 }
 
-/// What belongs to `AndroidPowerConfig`.
+/// Numbers of the fields and nested items of `AndroidPowerConfig`.
 pub mod android_power_config {
     use ::esatto_protozero as pz;
 

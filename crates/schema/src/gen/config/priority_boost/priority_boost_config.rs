@@ -75,7 +75,7 @@ impl pz::EncodeFields for PriorityBoostConfig {
     }
 }
 
-/// What belongs to `PriorityBoostConfig`.
+/// Numbers of the fields and nested items of `PriorityBoostConfig`.
 pub mod priority_boost_config {
     use ::esatto_protozero as pz;
 

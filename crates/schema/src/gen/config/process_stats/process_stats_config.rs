@@ -228,7 +228,7 @@ impl pz::EncodeFields for ProcessStatsConfig {
     }
 }
 
-/// What belongs to `ProcessStatsConfig`.
+/// Numbers of the fields and nested items of `ProcessStatsConfig`.
 pub mod process_stats_config {
     use ::esatto_protozero as pz;
 

@@ -465,7 +465,7 @@ impl pz::EncodeFields for HeapprofdConfig {
     }
 }
 
-/// What belongs to `HeapprofdConfig`.
+/// Numbers of the fields and nested items of `HeapprofdConfig`.
 pub mod heapprofd_config {
     use ::esatto_protozero as pz;
 
@@ -571,7 +571,7 @@ pub mod heapprofd_config {
         }
     }
 
-    /// What belongs to `ContinuousDumpConfig`.
+    /// Numbers of the fields and nested items of `ContinuousDumpConfig`.
     pub mod continuous_dump_config {
         /// Numbers of the fields.
         #[allow(missing_docs)]

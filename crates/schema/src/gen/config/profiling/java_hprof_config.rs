@@ -209,7 +209,7 @@ impl pz::EncodeFields for JavaHprofConfig {
     }
 }
 
-/// What belongs to `JavaHprofConfig`.
+/// Numbers of the fields and nested items of `JavaHprofConfig`.
 pub mod java_hprof_config {
     use ::esatto_protozero as pz;
 
@@ -317,7 +317,7 @@ pub mod java_hprof_config {
         }
     }
 
-    /// What belongs to `ContinuousDumpConfig`.
+    /// Numbers of the fields and nested items of `ContinuousDumpConfig`.
     pub mod continuous_dump_config {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -395,7 +395,7 @@ impl pz::EncodeFields for PerfEventConfig {
     }
 }
 
-/// What belongs to `PerfEventConfig`.
+/// Numbers of the fields and nested items of `PerfEventConfig`.
 pub mod perf_event_config {
     use ::esatto_protozero as pz;
 
@@ -525,7 +525,7 @@ pub mod perf_event_config {
         }
     }
 
-    /// What belongs to `CallstackSampling`.
+    /// Numbers of the fields and nested items of `CallstackSampling`.
     pub mod callstack_sampling {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -676,7 +676,7 @@ pub mod perf_event_config {
         }
     }
 
-    /// What belongs to `Scope`.
+    /// Numbers of the fields and nested items of `Scope`.
     pub mod scope {
         /// Numbers of the fields.
         #[allow(missing_docs)]

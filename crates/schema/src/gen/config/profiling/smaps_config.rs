@@ -91,7 +91,7 @@ impl pz::EncodeFields for SmapsConfig {
     }
 }
 
-/// What belongs to `SmapsConfig`.
+/// Numbers of the fields and nested items of `SmapsConfig`.
 pub mod smaps_config {
     use ::esatto_protozero as pz;
 
@@ -264,7 +264,7 @@ impl pz::EncodeFields for RedactionRule {
     }
 }
 
-/// What belongs to `RedactionRule`.
+/// Numbers of the fields and nested items of `RedactionRule`.
 pub mod redaction_rule {
     use ::esatto_protozero as pz;
 

@@ -58,7 +58,7 @@ impl pz::EncodeFields for ProtoVmConfig {
     }
 }
 
-/// What belongs to `ProtoVmConfig`.
+/// Numbers of the fields and nested items of `ProtoVmConfig`.
 pub mod proto_vm_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -143,7 +143,7 @@ impl pz::EncodeFields for QnxConfig {
     }
 }
 
-/// What belongs to `QnxConfig`.
+/// Numbers of the fields and nested items of `QnxConfig`.
 pub mod qnx_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -98,7 +98,7 @@ impl pz::EncodeFields for StatsdTracingConfig {
     }
 }
 
-/// What belongs to `StatsdTracingConfig`.
+/// Numbers of the fields and nested items of `StatsdTracingConfig`.
 pub mod statsd_tracing_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -215,7 +215,7 @@ impl pz::EncodeFields for StatsdPullAtomConfig {
     }
 }
 
-/// What belongs to `StatsdPullAtomConfig`.
+/// Numbers of the fields and nested items of `StatsdPullAtomConfig`.
 pub mod statsd_pull_atom_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

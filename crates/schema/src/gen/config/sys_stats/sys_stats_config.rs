@@ -296,7 +296,7 @@ impl pz::EncodeFields for SysStatsConfig {
     }
 }
 
-/// What belongs to `SysStatsConfig`.
+/// Numbers of the fields and nested items of `SysStatsConfig`.
 pub mod sys_stats_config {
     use ::esatto_protozero as pz;
 

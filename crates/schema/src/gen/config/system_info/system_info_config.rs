@@ -58,7 +58,7 @@ impl pz::EncodeFields for SystemInfoConfig {
     }
 }
 
-/// What belongs to `SystemInfoConfig`.
+/// Numbers of the fields and nested items of `SystemInfoConfig`.
 pub mod system_info_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

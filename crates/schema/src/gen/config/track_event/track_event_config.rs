@@ -211,7 +211,7 @@ impl pz::EncodeFields for TrackEventConfig {
     }
 }
 
-/// What belongs to `TrackEventConfig`.
+/// Numbers of the fields and nested items of `TrackEventConfig`.
 pub mod track_event_config {
     /// Numbers of the fields.
     #[allow(missing_docs)]

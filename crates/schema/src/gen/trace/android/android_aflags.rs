@@ -41,7 +41,7 @@ impl<'a, I: pz::Lookup> AndroidAflagsReader<'a, I> {
     }
 }
 
-/// What belongs to `AndroidAflags`.
+/// Numbers of the fields and nested items of `AndroidAflags`.
 pub mod android_aflags {
     use ::esatto_protozero as pz;
 
@@ -237,7 +237,7 @@ pub mod android_aflags {
         }
     }
 
-    /// What belongs to `Flag`.
+    /// Numbers of the fields and nested items of `Flag`.
     pub mod flag {
         /// Numbers of the fields.
         #[allow(missing_docs)]

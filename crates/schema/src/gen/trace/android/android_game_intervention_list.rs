@@ -54,7 +54,7 @@ impl<'a, I: pz::Lookup> AndroidGameInterventionListReader<'a, I> {
     }
 }
 
-/// What belongs to `AndroidGameInterventionList`.
+/// Numbers of the fields and nested items of `AndroidGameInterventionList`.
 pub mod android_game_intervention_list {
     use ::esatto_protozero as pz;
 
@@ -131,7 +131,7 @@ pub mod android_game_intervention_list {
         }
     }
 
-    /// What belongs to `GameModeInfo`.
+    /// Numbers of the fields and nested items of `GameModeInfo`.
     pub mod game_mode_info {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -207,7 +207,7 @@ pub mod android_game_intervention_list {
         }
     }
 
-    /// What belongs to `GamePackageInfo`.
+    /// Numbers of the fields and nested items of `GamePackageInfo`.
     pub mod game_package_info {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -40,7 +40,7 @@ impl<'a, I: pz::Lookup> AndroidLogPacketReader<'a, I> {
     }
 }
 
-/// What belongs to `AndroidLogPacket`.
+/// Numbers of the fields and nested items of `AndroidLogPacket`.
 pub mod android_log_packet {
     use ::esatto_protozero as pz;
 
@@ -180,7 +180,7 @@ pub mod android_log_packet {
         }
     }
 
-    /// What belongs to `LogEvent`.
+    /// Numbers of the fields and nested items of `LogEvent`.
     pub mod log_event {
         use ::esatto_protozero as pz;
 
@@ -269,7 +269,7 @@ pub mod android_log_packet {
             }
         }
 
-        /// What belongs to `Arg`.
+        /// Numbers of the fields and nested items of `Arg`.
         pub mod arg {
             /// Numbers of the fields.
             #[allow(missing_docs)]
@@ -334,7 +334,7 @@ pub mod android_log_packet {
         }
     }
 
-    /// What belongs to `Stats`.
+    /// Numbers of the fields and nested items of `Stats`.
     pub mod stats {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -28,7 +28,7 @@ impl<'a, I: pz::Lookup> AndroidSystemPropertyReader<'a, I> {
     }
 }
 
-/// What belongs to `AndroidSystemProperty`.
+/// Numbers of the fields and nested items of `AndroidSystemProperty`.
 pub mod android_system_property {
     use ::esatto_protozero as pz;
 
@@ -77,7 +77,7 @@ pub mod android_system_property {
         }
     }
 
-    /// What belongs to `PropertyValue`.
+    /// Numbers of the fields and nested items of `PropertyValue`.
     pub mod property_value {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -71,7 +71,7 @@ impl<'a, I: pz::Lookup> CpuPerUidDataReader<'a, I> {
     }
 }
 
-/// What belongs to `CpuPerUidData`.
+/// Numbers of the fields and nested items of `CpuPerUidData`.
 pub mod cpu_per_uid_data {
     /// Numbers of the fields.
     #[allow(missing_docs)]

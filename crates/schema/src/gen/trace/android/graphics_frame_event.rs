@@ -28,7 +28,7 @@ impl<'a, I: pz::Lookup> GraphicsFrameEventReader<'a, I> {
     }
 }
 
-/// What belongs to `GraphicsFrameEvent`.
+/// Numbers of the fields and nested items of `GraphicsFrameEvent`.
 pub mod graphics_frame_event {
     use ::esatto_protozero as pz;
 
@@ -137,7 +137,7 @@ pub mod graphics_frame_event {
         }
     }
 
-    /// What belongs to `BufferEvent`.
+    /// Numbers of the fields and nested items of `BufferEvent`.
     pub mod buffer_event {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> InitialDisplayStateReader<'a, I> {
     }
 }
 
-/// What belongs to `InitialDisplayState`.
+/// Numbers of the fields and nested items of `InitialDisplayState`.
 pub mod initial_display_state {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -83,7 +83,7 @@ impl<'a, I: pz::Lookup> KernelWakelockDataReader<'a, I> {
     }
 }
 
-/// What belongs to `KernelWakelockData`.
+/// Numbers of the fields and nested items of `KernelWakelockData`.
 pub mod kernel_wakelock_data {
     use ::esatto_protozero as pz;
 
@@ -148,7 +148,7 @@ pub mod kernel_wakelock_data {
         }
     }
 
-    /// What belongs to `Wakelock`.
+    /// Numbers of the fields and nested items of `Wakelock`.
     pub mod wakelock {
         use ::esatto_protozero as pz;
 

@@ -54,7 +54,7 @@ impl<'a, I: pz::Lookup> PackagesListReader<'a, I> {
     }
 }
 
-/// What belongs to `PackagesList`.
+/// Numbers of the fields and nested items of `PackagesList`.
 pub mod packages_list {
     use ::esatto_protozero as pz;
 
@@ -144,7 +144,7 @@ pub mod packages_list {
         }
     }
 
-    /// What belongs to `PackageInfo`.
+    /// Numbers of the fields and nested items of `PackageInfo`.
     pub mod package_info {
         /// Numbers of the fields.
         #[allow(missing_docs)]

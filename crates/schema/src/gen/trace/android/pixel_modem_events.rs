@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> PixelModemEventsReader<'a, I> {
     }
 }
 
-/// What belongs to `PixelModemEvents`.
+/// Numbers of the fields and nested items of `PixelModemEvents`.
 pub mod pixel_modem_events {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -78,7 +78,7 @@ impl<'a, I: pz::Lookup> PixelModemTokenDatabaseReader<'a, I> {
     }
 }
 
-/// What belongs to `PixelModemTokenDatabase`.
+/// Numbers of the fields and nested items of `PixelModemTokenDatabase`.
 pub mod pixel_modem_token_database {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -41,7 +41,7 @@ impl<'a, I: pz::Lookup> AndroidUserListReader<'a, I> {
     }
 }
 
-/// What belongs to `AndroidUserList`.
+/// Numbers of the fields and nested items of `AndroidUserList`.
 pub mod android_user_list {
     use ::esatto_protozero as pz;
 
@@ -91,7 +91,7 @@ pub mod android_user_list {
         }
     }
 
-    /// What belongs to `UserInfo`.
+    /// Numbers of the fields and nested items of `UserInfo`.
     pub mod user_info {
         /// Numbers of the fields.
         #[allow(missing_docs)]

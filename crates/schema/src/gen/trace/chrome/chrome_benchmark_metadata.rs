@@ -133,7 +133,7 @@ impl<'a, I: pz::Lookup> ChromeBenchmarkMetadataReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeBenchmarkMetadata`.
+/// Numbers of the fields and nested items of `ChromeBenchmarkMetadata`.
 pub mod chrome_benchmark_metadata {
     /// Numbers of the fields.
     #[allow(missing_docs)]

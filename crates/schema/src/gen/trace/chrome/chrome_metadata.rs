@@ -118,7 +118,7 @@ impl<'a, I: pz::Lookup> ChromeMetadataPacketReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeMetadataPacket`.
+/// Numbers of the fields and nested items of `ChromeMetadataPacket`.
 pub mod chrome_metadata_packet {
     use ::esatto_protozero as pz;
 
@@ -174,7 +174,7 @@ pub mod chrome_metadata_packet {
         }
     }
 
-    /// What belongs to `FinchHash`.
+    /// Numbers of the fields and nested items of `FinchHash`.
     pub mod finch_hash {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -235,7 +235,7 @@ impl<'a, I: pz::Lookup> BackgroundTracingMetadataReader<'a, I> {
     }
 }
 
-/// What belongs to `BackgroundTracingMetadata`.
+/// Numbers of the fields and nested items of `BackgroundTracingMetadata`.
 pub mod background_tracing_metadata {
     use ::esatto_protozero as pz;
 
@@ -310,7 +310,7 @@ pub mod background_tracing_metadata {
         }
     }
 
-    /// What belongs to `TriggerRule`.
+    /// Numbers of the fields and nested items of `TriggerRule`.
     pub mod trigger_rule {
         use ::esatto_protozero as pz;
 
@@ -387,7 +387,7 @@ pub mod background_tracing_metadata {
             }
         }
 
-        /// What belongs to `HistogramRule`.
+        /// Numbers of the fields and nested items of `HistogramRule`.
         pub mod histogram_rule {
             /// Numbers of the fields.
             #[allow(missing_docs)]
@@ -439,7 +439,7 @@ pub mod background_tracing_metadata {
             }
         }
 
-        /// What belongs to `NamedRule`.
+        /// Numbers of the fields and nested items of `NamedRule`.
         pub mod named_rule {
             use ::esatto_protozero as pz;
 

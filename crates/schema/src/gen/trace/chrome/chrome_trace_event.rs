@@ -118,7 +118,7 @@ impl<'a, I: pz::Lookup> ChromeTracedValueReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeTracedValue`.
+/// Numbers of the fields and nested items of `ChromeTracedValue`.
 pub mod chrome_traced_value {
     use ::esatto_protozero as pz;
 
@@ -184,7 +184,7 @@ impl<'a, I: pz::Lookup> ChromeStringTableEntryReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeStringTableEntry`.
+/// Numbers of the fields and nested items of `ChromeStringTableEntry`.
 pub mod chrome_string_table_entry {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -414,7 +414,7 @@ impl<'a, I: pz::Lookup> ChromeTraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeTraceEvent`.
+/// Numbers of the fields and nested items of `ChromeTraceEvent`.
 pub mod chrome_trace_event {
     use ::esatto_protozero as pz;
 
@@ -587,7 +587,7 @@ pub mod chrome_trace_event {
         }
     }
 
-    /// What belongs to `Arg`.
+    /// Numbers of the fields and nested items of `Arg`.
     pub mod arg {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -690,7 +690,7 @@ impl<'a, I: pz::Lookup> ChromeMetadataReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeMetadata`.
+/// Numbers of the fields and nested items of `ChromeMetadata`.
 pub mod chrome_metadata {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -742,7 +742,7 @@ impl<'a, I: pz::Lookup> ChromeLegacyJsonTraceReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeLegacyJsonTrace`.
+/// Numbers of the fields and nested items of `ChromeLegacyJsonTrace`.
 pub mod chrome_legacy_json_trace {
     use ::esatto_protozero as pz;
 
@@ -837,7 +837,7 @@ impl<'a, I: pz::Lookup> ChromeEventBundleReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeEventBundle`.
+/// Numbers of the fields and nested items of `ChromeEventBundle`.
 pub mod chrome_event_bundle {
     /// Numbers of the fields.
     #[allow(missing_docs)]

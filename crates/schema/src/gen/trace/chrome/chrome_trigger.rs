@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> ChromeTriggerReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeTrigger`.
+/// Numbers of the fields and nested items of `ChromeTrigger`.
 pub mod chrome_trigger {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -61,7 +61,7 @@ impl<'a, I: pz::Lookup> V8StringReader<'a, I> {
     }
 }
 
-/// What belongs to `V8String`.
+/// Numbers of the fields and nested items of `V8String`.
 pub mod v8_string {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -143,7 +143,7 @@ impl<'a, I: pz::Lookup> InternedV8StringReader<'a, I> {
     }
 }
 
-/// What belongs to `InternedV8String`.
+/// Numbers of the fields and nested items of `InternedV8String`.
 pub mod interned_v8_string {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -231,7 +231,7 @@ impl<'a, I: pz::Lookup> InternedV8JsScriptReader<'a, I> {
     }
 }
 
-/// What belongs to `InternedV8JsScript`.
+/// Numbers of the fields and nested items of `InternedV8JsScript`.
 pub mod interned_v8_js_script {
     use ::esatto_protozero as pz;
 
@@ -325,7 +325,7 @@ impl<'a, I: pz::Lookup> InternedV8WasmScriptReader<'a, I> {
     }
 }
 
-/// What belongs to `InternedV8WasmScript`.
+/// Numbers of the fields and nested items of `InternedV8WasmScript`.
 pub mod interned_v8_wasm_script {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -454,7 +454,7 @@ impl<'a, I: pz::Lookup> InternedV8JsFunctionReader<'a, I> {
     }
 }
 
-/// What belongs to `InternedV8JsFunction`.
+/// Numbers of the fields and nested items of `InternedV8JsFunction`.
 pub mod interned_v8_js_function {
     use ::esatto_protozero as pz;
 
@@ -597,7 +597,7 @@ impl<'a, I: pz::Lookup> InternedV8IsolateReader<'a, I> {
     }
 }
 
-/// What belongs to `InternedV8Isolate`.
+/// Numbers of the fields and nested items of `InternedV8Isolate`.
 pub mod interned_v8_isolate {
     use ::esatto_protozero as pz;
 
@@ -677,7 +677,7 @@ pub mod interned_v8_isolate {
         }
     }
 
-    /// What belongs to `CodeRange`.
+    /// Numbers of the fields and nested items of `CodeRange`.
     pub mod code_range {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -858,7 +858,7 @@ impl<'a, I: pz::Lookup> V8JsCodeReader<'a, I> {
     }
 }
 
-/// What belongs to `V8JsCode`.
+/// Numbers of the fields and nested items of `V8JsCode`.
 pub mod v8_js_code {
     use ::esatto_protozero as pz;
 
@@ -1008,7 +1008,7 @@ impl<'a, I: pz::Lookup> V8InternalCodeReader<'a, I> {
     }
 }
 
-/// What belongs to `V8InternalCode`.
+/// Numbers of the fields and nested items of `V8InternalCode`.
 pub mod v8_internal_code {
     use ::esatto_protozero as pz;
 
@@ -1173,7 +1173,7 @@ impl<'a, I: pz::Lookup> V8WasmCodeReader<'a, I> {
     }
 }
 
-/// What belongs to `V8WasmCode`.
+/// Numbers of the fields and nested items of `V8WasmCode`.
 pub mod v8_wasm_code {
     use ::esatto_protozero as pz;
 
@@ -1291,7 +1291,7 @@ impl<'a, I: pz::Lookup> V8RegExpCodeReader<'a, I> {
     }
 }
 
-/// What belongs to `V8RegExpCode`.
+/// Numbers of the fields and nested items of `V8RegExpCode`.
 pub mod v8_reg_exp_code {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1415,7 +1415,7 @@ impl<'a, I: pz::Lookup> V8CodeMoveReader<'a, I> {
     }
 }
 
-/// What belongs to `V8CodeMove`.
+/// Numbers of the fields and nested items of `V8CodeMove`.
 pub mod v8_code_move {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1456,7 +1456,7 @@ impl<'a, I: pz::Lookup> V8CodeDefaultsReader<'a, I> {
     }
 }
 
-/// What belongs to `V8CodeDefaults`.
+/// Numbers of the fields and nested items of `V8CodeDefaults`.
 pub mod v8_code_defaults {
     /// Numbers of the fields.
     #[allow(missing_docs)]

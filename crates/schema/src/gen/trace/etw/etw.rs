@@ -207,7 +207,7 @@ impl<'a, I: pz::Lookup> CSwitchEtwEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CSwitchEtwEvent`.
+/// Numbers of the fields and nested items of `CSwitchEtwEvent`.
 pub mod c_switch_etw_event {
     use ::esatto_protozero as pz;
 
@@ -403,7 +403,7 @@ impl<'a, I: pz::Lookup> ReadyThreadEtwEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ReadyThreadEtwEvent`.
+/// Numbers of the fields and nested items of `ReadyThreadEtwEvent`.
 pub mod ready_thread_etw_event {
     use ::esatto_protozero as pz;
 
@@ -622,7 +622,7 @@ impl<'a, I: pz::Lookup> MemInfoEtwEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MemInfoEtwEvent`.
+/// Numbers of the fields and nested items of `MemInfoEtwEvent`.
 pub mod mem_info_etw_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -747,7 +747,7 @@ impl<'a, I: pz::Lookup> FileIoCreateEtwEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FileIoCreateEtwEvent`.
+/// Numbers of the fields and nested items of `FileIoCreateEtwEvent`.
 pub mod file_io_create_etw_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -892,7 +892,7 @@ impl<'a, I: pz::Lookup> FileIoDirEnumEtwEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FileIoDirEnumEtwEvent`.
+/// Numbers of the fields and nested items of `FileIoDirEnumEtwEvent`.
 pub mod file_io_dir_enum_etw_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1013,7 +1013,7 @@ impl<'a, I: pz::Lookup> FileIoInfoEtwEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FileIoInfoEtwEvent`.
+/// Numbers of the fields and nested items of `FileIoInfoEtwEvent`.
 pub mod file_io_info_etw_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1145,7 +1145,7 @@ impl<'a, I: pz::Lookup> FileIoReadWriteEtwEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FileIoReadWriteEtwEvent`.
+/// Numbers of the fields and nested items of `FileIoReadWriteEtwEvent`.
 pub mod file_io_read_write_etw_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1239,7 +1239,7 @@ impl<'a, I: pz::Lookup> FileIoSimpleOpEtwEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FileIoSimpleOpEtwEvent`.
+/// Numbers of the fields and nested items of `FileIoSimpleOpEtwEvent`.
 pub mod file_io_simple_op_etw_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1304,7 +1304,7 @@ impl<'a, I: pz::Lookup> FileIoOpEndEtwEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FileIoOpEndEtwEvent`.
+/// Numbers of the fields and nested items of `FileIoOpEndEtwEvent`.
 pub mod file_io_op_end_etw_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1432,7 +1432,7 @@ impl<'a, I: pz::Lookup> FileIoPathOperationEtwEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FileIoPathOperationEtwEvent`.
+/// Numbers of the fields and nested items of `FileIoPathOperationEtwEvent`.
 pub mod file_io_path_operation_etw_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1487,7 +1487,7 @@ impl<'a, I: pz::Lookup> StackWalkEtwEventReader<'a, I> {
     }
 }
 
-/// What belongs to `StackWalkEtwEvent`.
+/// Numbers of the fields and nested items of `StackWalkEtwEvent`.
 pub mod stack_walk_etw_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1627,7 +1627,7 @@ impl<'a, I: pz::Lookup> DiskIoEtwEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DiskIoEtwEvent`.
+/// Numbers of the fields and nested items of `DiskIoEtwEvent`.
 pub mod disk_io_etw_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

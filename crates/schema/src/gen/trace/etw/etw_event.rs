@@ -205,7 +205,7 @@ impl<'a, I: pz::Lookup> EtwTraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `EtwTraceEvent`.
+/// Numbers of the fields and nested items of `EtwTraceEvent`.
 pub mod etw_trace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

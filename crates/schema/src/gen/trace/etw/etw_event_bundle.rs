@@ -41,7 +41,7 @@ impl<'a, I: pz::Lookup> EtwTraceEventBundleReader<'a, I> {
     }
 }
 
-/// What belongs to `EtwTraceEventBundle`.
+/// Numbers of the fields and nested items of `EtwTraceEventBundle`.
 pub mod etw_trace_event_bundle {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -54,7 +54,7 @@ impl<'a, I: pz::Lookup> InodeFileMapReader<'a, I> {
     }
 }
 
-/// What belongs to `InodeFileMap`.
+/// Numbers of the fields and nested items of `InodeFileMap`.
 pub mod inode_file_map {
     use ::esatto_protozero as pz;
 
@@ -118,7 +118,7 @@ pub mod inode_file_map {
         }
     }
 
-    /// What belongs to `Entry`.
+    /// Numbers of the fields and nested items of `Entry`.
     pub mod entry {
         use ::esatto_protozero as pz;
 

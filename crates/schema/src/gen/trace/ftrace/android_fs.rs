@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> AndroidFsDatareadEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `AndroidFsDatareadEndFtraceEvent`.
+/// Numbers of the fields and nested items of `AndroidFsDatareadEndFtraceEvent`.
 pub mod android_fs_dataread_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -170,7 +170,7 @@ impl<'a, I: pz::Lookup> AndroidFsDatareadStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `AndroidFsDatareadStartFtraceEvent`.
+/// Numbers of the fields and nested items of `AndroidFsDatareadStartFtraceEvent`.
 pub mod android_fs_dataread_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -237,7 +237,7 @@ impl<'a, I: pz::Lookup> AndroidFsDatawriteEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `AndroidFsDatawriteEndFtraceEvent`.
+/// Numbers of the fields and nested items of `AndroidFsDatawriteEndFtraceEvent`.
 pub mod android_fs_datawrite_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -352,7 +352,7 @@ impl<'a, I: pz::Lookup> AndroidFsDatawriteStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `AndroidFsDatawriteStartFtraceEvent`.
+/// Numbers of the fields and nested items of `AndroidFsDatawriteStartFtraceEvent`.
 pub mod android_fs_datawrite_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -419,7 +419,7 @@ impl<'a, I: pz::Lookup> AndroidFsFsyncEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `AndroidFsFsyncEndFtraceEvent`.
+/// Numbers of the fields and nested items of `AndroidFsFsyncEndFtraceEvent`.
 pub mod android_fs_fsync_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -508,7 +508,7 @@ impl<'a, I: pz::Lookup> AndroidFsFsyncStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `AndroidFsFsyncStartFtraceEvent`.
+/// Numbers of the fields and nested items of `AndroidFsFsyncStartFtraceEvent`.
 pub mod android_fs_fsync_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

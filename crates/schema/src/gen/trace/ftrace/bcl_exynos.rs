@@ -133,7 +133,7 @@ impl<'a, I: pz::Lookup> BclIrqTriggerFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BclIrqTriggerFtraceEvent`.
+/// Numbers of the fields and nested items of `BclIrqTriggerFtraceEvent`.
 pub mod bcl_irq_trigger_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

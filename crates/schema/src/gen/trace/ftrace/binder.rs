@@ -107,7 +107,7 @@ impl<'a, I: pz::Lookup> BinderTransactionFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BinderTransactionFtraceEvent`.
+/// Numbers of the fields and nested items of `BinderTransactionFtraceEvent`.
 pub mod binder_transaction_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -148,7 +148,7 @@ impl<'a, I: pz::Lookup> BinderTransactionReceivedFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BinderTransactionReceivedFtraceEvent`.
+/// Numbers of the fields and nested items of `BinderTransactionReceivedFtraceEvent`.
 pub mod binder_transaction_received_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -235,7 +235,7 @@ impl<'a, I: pz::Lookup> BinderSetPriorityFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BinderSetPriorityFtraceEvent`.
+/// Numbers of the fields and nested items of `BinderSetPriorityFtraceEvent`.
 pub mod binder_set_priority_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -274,7 +274,7 @@ impl<'a, I: pz::Lookup> BinderLockFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BinderLockFtraceEvent`.
+/// Numbers of the fields and nested items of `BinderLockFtraceEvent`.
 pub mod binder_lock_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -309,7 +309,7 @@ impl<'a, I: pz::Lookup> BinderLockedFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BinderLockedFtraceEvent`.
+/// Numbers of the fields and nested items of `BinderLockedFtraceEvent`.
 pub mod binder_locked_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -344,7 +344,7 @@ impl<'a, I: pz::Lookup> BinderUnlockFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BinderUnlockFtraceEvent`.
+/// Numbers of the fields and nested items of `BinderUnlockFtraceEvent`.
 pub mod binder_unlock_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -418,7 +418,7 @@ impl<'a, I: pz::Lookup> BinderTransactionAllocBufFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BinderTransactionAllocBufFtraceEvent`.
+/// Numbers of the fields and nested items of `BinderTransactionAllocBufFtraceEvent`.
 pub mod binder_transaction_alloc_buf_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -456,7 +456,7 @@ impl<'a, I: pz::Lookup> BinderCommandFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BinderCommandFtraceEvent`.
+/// Numbers of the fields and nested items of `BinderCommandFtraceEvent`.
 pub mod binder_command_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -491,7 +491,7 @@ impl<'a, I: pz::Lookup> BinderReturnFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BinderReturnFtraceEvent`.
+/// Numbers of the fields and nested items of `BinderReturnFtraceEvent`.
 pub mod binder_return_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

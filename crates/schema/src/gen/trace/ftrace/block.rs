@@ -107,7 +107,7 @@ impl<'a, I: pz::Lookup> BlockRqIssueFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockRqIssueFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockRqIssueFtraceEvent`.
 pub mod block_rq_issue_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -200,7 +200,7 @@ impl<'a, I: pz::Lookup> BlockBioBackmergeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockBioBackmergeFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockBioBackmergeFtraceEvent`.
 pub mod block_bio_backmerge_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -291,7 +291,7 @@ impl<'a, I: pz::Lookup> BlockBioBounceFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockBioBounceFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockBioBounceFtraceEvent`.
 pub mod block_bio_bounce_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -382,7 +382,7 @@ impl<'a, I: pz::Lookup> BlockBioCompleteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockBioCompleteFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockBioCompleteFtraceEvent`.
 pub mod block_bio_complete_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -473,7 +473,7 @@ impl<'a, I: pz::Lookup> BlockBioFrontmergeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockBioFrontmergeFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockBioFrontmergeFtraceEvent`.
 pub mod block_bio_frontmerge_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -564,7 +564,7 @@ impl<'a, I: pz::Lookup> BlockBioQueueFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockBioQueueFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockBioQueueFtraceEvent`.
 pub mod block_bio_queue_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -668,7 +668,7 @@ impl<'a, I: pz::Lookup> BlockBioRemapFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockBioRemapFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockBioRemapFtraceEvent`.
 pub mod block_bio_remap_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -734,7 +734,7 @@ impl<'a, I: pz::Lookup> BlockDirtyBufferFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockDirtyBufferFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockDirtyBufferFtraceEvent`.
 pub mod block_dirty_buffer_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -823,7 +823,7 @@ impl<'a, I: pz::Lookup> BlockGetrqFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockGetrqFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockGetrqFtraceEvent`.
 pub mod block_getrq_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -862,7 +862,7 @@ impl<'a, I: pz::Lookup> BlockPlugFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockPlugFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockPlugFtraceEvent`.
 pub mod block_plug_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -962,7 +962,7 @@ impl<'a, I: pz::Lookup> BlockRqAbortFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockRqAbortFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockRqAbortFtraceEvent`.
 pub mod block_rq_abort_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1080,7 +1080,7 @@ impl<'a, I: pz::Lookup> BlockRqCompleteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockRqCompleteFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockRqCompleteFtraceEvent`.
 pub mod block_rq_complete_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1199,7 +1199,7 @@ impl<'a, I: pz::Lookup> BlockRqInsertFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockRqInsertFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockRqInsertFtraceEvent`.
 pub mod block_rq_insert_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1318,7 +1318,7 @@ impl<'a, I: pz::Lookup> BlockRqRemapFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockRqRemapFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockRqRemapFtraceEvent`.
 pub mod block_rq_remap_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1424,7 +1424,7 @@ impl<'a, I: pz::Lookup> BlockRqRequeueFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockRqRequeueFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockRqRequeueFtraceEvent`.
 pub mod block_rq_requeue_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1516,7 +1516,7 @@ impl<'a, I: pz::Lookup> BlockSleeprqFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockSleeprqFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockSleeprqFtraceEvent`.
 pub mod block_sleeprq_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1607,7 +1607,7 @@ impl<'a, I: pz::Lookup> BlockSplitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockSplitFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockSplitFtraceEvent`.
 pub mod block_split_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1672,7 +1672,7 @@ impl<'a, I: pz::Lookup> BlockTouchBufferFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockTouchBufferFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockTouchBufferFtraceEvent`.
 pub mod block_touch_buffer_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1722,7 +1722,7 @@ impl<'a, I: pz::Lookup> BlockUnplugFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockUnplugFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockUnplugFtraceEvent`.
 pub mod block_unplug_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1849,7 +1849,7 @@ impl<'a, I: pz::Lookup> BlockIoStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockIoStartFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockIoStartFtraceEvent`.
 pub mod block_io_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1982,7 +1982,7 @@ impl<'a, I: pz::Lookup> BlockIoDoneFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `BlockIoDoneFtraceEvent`.
+/// Numbers of the fields and nested items of `BlockIoDoneFtraceEvent`.
 pub mod block_io_done_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

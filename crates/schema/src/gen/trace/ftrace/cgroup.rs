@@ -107,7 +107,7 @@ impl<'a, I: pz::Lookup> CgroupAttachTaskFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CgroupAttachTaskFtraceEvent`.
+/// Numbers of the fields and nested items of `CgroupAttachTaskFtraceEvent`.
 pub mod cgroup_attach_task_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -200,7 +200,7 @@ impl<'a, I: pz::Lookup> CgroupMkdirFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CgroupMkdirFtraceEvent`.
+/// Numbers of the fields and nested items of `CgroupMkdirFtraceEvent`.
 pub mod cgroup_mkdir_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -265,7 +265,7 @@ impl<'a, I: pz::Lookup> CgroupRemountFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CgroupRemountFtraceEvent`.
+/// Numbers of the fields and nested items of `CgroupRemountFtraceEvent`.
 pub mod cgroup_remount_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -354,7 +354,7 @@ impl<'a, I: pz::Lookup> CgroupRmdirFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CgroupRmdirFtraceEvent`.
+/// Numbers of the fields and nested items of `CgroupRmdirFtraceEvent`.
 pub mod cgroup_rmdir_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -471,7 +471,7 @@ impl<'a, I: pz::Lookup> CgroupTransferTasksFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CgroupTransferTasksFtraceEvent`.
+/// Numbers of the fields and nested items of `CgroupTransferTasksFtraceEvent`.
 pub mod cgroup_transfer_tasks_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -538,7 +538,7 @@ impl<'a, I: pz::Lookup> CgroupDestroyRootFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CgroupDestroyRootFtraceEvent`.
+/// Numbers of the fields and nested items of `CgroupDestroyRootFtraceEvent`.
 pub mod cgroup_destroy_root_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -627,7 +627,7 @@ impl<'a, I: pz::Lookup> CgroupReleaseFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CgroupReleaseFtraceEvent`.
+/// Numbers of the fields and nested items of `CgroupReleaseFtraceEvent`.
 pub mod cgroup_release_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -718,7 +718,7 @@ impl<'a, I: pz::Lookup> CgroupRenameFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CgroupRenameFtraceEvent`.
+/// Numbers of the fields and nested items of `CgroupRenameFtraceEvent`.
 pub mod cgroup_rename_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -783,7 +783,7 @@ impl<'a, I: pz::Lookup> CgroupSetupRootFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CgroupSetupRootFtraceEvent`.
+/// Numbers of the fields and nested items of `CgroupSetupRootFtraceEvent`.
 pub mod cgroup_setup_root_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -29,7 +29,7 @@ impl<'a, I: pz::Lookup> ClkEnableFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ClkEnableFtraceEvent`.
+/// Numbers of the fields and nested items of `ClkEnableFtraceEvent`.
 pub mod clk_enable_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -64,7 +64,7 @@ impl<'a, I: pz::Lookup> ClkDisableFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ClkDisableFtraceEvent`.
+/// Numbers of the fields and nested items of `ClkDisableFtraceEvent`.
 pub mod clk_disable_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -112,7 +112,7 @@ impl<'a, I: pz::Lookup> ClkSetRateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ClkSetRateFtraceEvent`.
+/// Numbers of the fields and nested items of `ClkSetRateFtraceEvent`.
 pub mod clk_set_rate_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

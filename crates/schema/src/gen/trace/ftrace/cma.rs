@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> CmaAllocStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CmaAllocStartFtraceEvent`.
+/// Numbers of the fields and nested items of `CmaAllocStartFtraceEvent`.
 pub mod cma_alloc_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -209,7 +209,7 @@ impl<'a, I: pz::Lookup> CmaAllocInfoFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CmaAllocInfoFtraceEvent`.
+/// Numbers of the fields and nested items of `CmaAllocInfoFtraceEvent`.
 pub mod cma_alloc_info_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -318,7 +318,7 @@ impl<'a, I: pz::Lookup> CmaAllocFinishFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CmaAllocFinishFtraceEvent`.
+/// Numbers of the fields and nested items of `CmaAllocFinishFtraceEvent`.
 pub mod cma_alloc_finish_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -81,7 +81,7 @@ impl<'a, I: pz::Lookup> MmCompactionBeginFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmCompactionBeginFtraceEvent`.
+/// Numbers of the fields and nested items of `MmCompactionBeginFtraceEvent`.
 pub mod mm_compaction_begin_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -185,7 +185,7 @@ impl<'a, I: pz::Lookup> MmCompactionDeferCompactionFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmCompactionDeferCompactionFtraceEvent`.
+/// Numbers of the fields and nested items of `MmCompactionDeferCompactionFtraceEvent`.
 pub mod mm_compaction_defer_compaction_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -290,7 +290,7 @@ impl<'a, I: pz::Lookup> MmCompactionDeferredFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmCompactionDeferredFtraceEvent`.
+/// Numbers of the fields and nested items of `MmCompactionDeferredFtraceEvent`.
 pub mod mm_compaction_deferred_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -395,7 +395,7 @@ impl<'a, I: pz::Lookup> MmCompactionDeferResetFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmCompactionDeferResetFtraceEvent`.
+/// Numbers of the fields and nested items of `MmCompactionDeferResetFtraceEvent`.
 pub mod mm_compaction_defer_reset_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -500,7 +500,7 @@ impl<'a, I: pz::Lookup> MmCompactionEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmCompactionEndFtraceEvent`.
+/// Numbers of the fields and nested items of `MmCompactionEndFtraceEvent`.
 pub mod mm_compaction_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -579,7 +579,7 @@ impl<'a, I: pz::Lookup> MmCompactionFinishedFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmCompactionFinishedFtraceEvent`.
+/// Numbers of the fields and nested items of `MmCompactionFinishedFtraceEvent`.
 pub mod mm_compaction_finished_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -656,7 +656,7 @@ impl<'a, I: pz::Lookup> MmCompactionIsolateFreepagesFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmCompactionIsolateFreepagesFtraceEvent`.
+/// Numbers of the fields and nested items of `MmCompactionIsolateFreepagesFtraceEvent`.
 pub mod mm_compaction_isolate_freepages_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -733,7 +733,7 @@ impl<'a, I: pz::Lookup> MmCompactionIsolateMigratepagesFtraceEventReader<'a, I> 
     }
 }
 
-/// What belongs to `MmCompactionIsolateMigratepagesFtraceEvent`.
+/// Numbers of the fields and nested items of `MmCompactionIsolateMigratepagesFtraceEvent`.
 pub mod mm_compaction_isolate_migratepages_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -771,7 +771,7 @@ impl<'a, I: pz::Lookup> MmCompactionKcompactdSleepFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmCompactionKcompactdSleepFtraceEvent`.
+/// Numbers of the fields and nested items of `MmCompactionKcompactdSleepFtraceEvent`.
 pub mod mm_compaction_kcompactd_sleep_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -845,7 +845,7 @@ impl<'a, I: pz::Lookup> MmCompactionKcompactdWakeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmCompactionKcompactdWakeFtraceEvent`.
+/// Numbers of the fields and nested items of `MmCompactionKcompactdWakeFtraceEvent`.
 pub mod mm_compaction_kcompactd_wake_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -896,7 +896,7 @@ impl<'a, I: pz::Lookup> MmCompactionMigratepagesFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmCompactionMigratepagesFtraceEvent`.
+/// Numbers of the fields and nested items of `MmCompactionMigratepagesFtraceEvent`.
 pub mod mm_compaction_migratepages_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -971,7 +971,7 @@ impl<'a, I: pz::Lookup> MmCompactionSuitableFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmCompactionSuitableFtraceEvent`.
+/// Numbers of the fields and nested items of `MmCompactionSuitableFtraceEvent`.
 pub mod mm_compaction_suitable_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1048,7 +1048,7 @@ impl<'a, I: pz::Lookup> MmCompactionTryToCompactPagesFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmCompactionTryToCompactPagesFtraceEvent`.
+/// Numbers of the fields and nested items of `MmCompactionTryToCompactPagesFtraceEvent`.
 pub mod mm_compaction_try_to_compact_pages_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1125,7 +1125,7 @@ impl<'a, I: pz::Lookup> MmCompactionWakeupKcompactdFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmCompactionWakeupKcompactdFtraceEvent`.
+/// Numbers of the fields and nested items of `MmCompactionWakeupKcompactdFtraceEvent`.
 pub mod mm_compaction_wakeup_kcompactd_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

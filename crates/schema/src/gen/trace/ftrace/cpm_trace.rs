@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> ParamSetValueCpmFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ParamSetValueCpmFtraceEvent`.
+/// Numbers of the fields and nested items of `ParamSetValueCpmFtraceEvent`.
 pub mod param_set_value_cpm_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -68,7 +68,7 @@ impl<'a, I: pz::Lookup> CpuhpExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CpuhpExitFtraceEvent`.
+/// Numbers of the fields and nested items of `CpuhpExitFtraceEvent`.
 pub mod cpuhp_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -145,7 +145,7 @@ impl<'a, I: pz::Lookup> CpuhpMultiEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CpuhpMultiEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `CpuhpMultiEnterFtraceEvent`.
 pub mod cpuhp_multi_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -222,7 +222,7 @@ impl<'a, I: pz::Lookup> CpuhpEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CpuhpEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `CpuhpEnterFtraceEvent`.
 pub mod cpuhp_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -299,7 +299,7 @@ impl<'a, I: pz::Lookup> CpuhpLatencyFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CpuhpLatencyFtraceEvent`.
+/// Numbers of the fields and nested items of `CpuhpLatencyFtraceEvent`.
 pub mod cpuhp_latency_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -376,7 +376,7 @@ impl<'a, I: pz::Lookup> CpuhpPauseFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CpuhpPauseFtraceEvent`.
+/// Numbers of the fields and nested items of `CpuhpPauseFtraceEvent`.
 pub mod cpuhp_pause_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

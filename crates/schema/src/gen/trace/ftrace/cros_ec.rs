@@ -94,7 +94,7 @@ impl<'a, I: pz::Lookup> CrosEcSensorhubDataFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CrosEcSensorhubDataFtraceEvent`.
+/// Numbers of the fields and nested items of `CrosEcSensorhubDataFtraceEvent`.
 pub mod cros_ec_sensorhub_data_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

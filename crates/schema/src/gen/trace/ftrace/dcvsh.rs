@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> DcvshFreqFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DcvshFreqFtraceEvent`.
+/// Numbers of the fields and nested items of `DcvshFreqFtraceEvent`.
 pub mod dcvsh_freq_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -81,7 +81,7 @@ impl<'a, I: pz::Lookup> DevfreqFrequencyFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DevfreqFrequencyFtraceEvent`.
+/// Numbers of the fields and nested items of `DevfreqFrequencyFtraceEvent`.
 pub mod devfreq_frequency_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

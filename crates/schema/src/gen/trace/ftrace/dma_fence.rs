@@ -68,7 +68,7 @@ impl<'a, I: pz::Lookup> DmaFenceInitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DmaFenceInitFtraceEvent`.
+/// Numbers of the fields and nested items of `DmaFenceInitFtraceEvent`.
 pub mod dma_fence_init_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -145,7 +145,7 @@ impl<'a, I: pz::Lookup> DmaFenceEmitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DmaFenceEmitFtraceEvent`.
+/// Numbers of the fields and nested items of `DmaFenceEmitFtraceEvent`.
 pub mod dma_fence_emit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -222,7 +222,7 @@ impl<'a, I: pz::Lookup> DmaFenceSignaledFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DmaFenceSignaledFtraceEvent`.
+/// Numbers of the fields and nested items of `DmaFenceSignaledFtraceEvent`.
 pub mod dma_fence_signaled_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -299,7 +299,7 @@ impl<'a, I: pz::Lookup> DmaFenceWaitStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DmaFenceWaitStartFtraceEvent`.
+/// Numbers of the fields and nested items of `DmaFenceWaitStartFtraceEvent`.
 pub mod dma_fence_wait_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -376,7 +376,7 @@ impl<'a, I: pz::Lookup> DmaFenceWaitEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DmaFenceWaitEndFtraceEvent`.
+/// Numbers of the fields and nested items of `DmaFenceWaitEndFtraceEvent`.
 pub mod dma_fence_wait_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> DmaHeapStatFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DmaHeapStatFtraceEvent`.
+/// Numbers of the fields and nested items of `DmaHeapStatFtraceEvent`.
 pub mod dma_heap_stat_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -94,7 +94,7 @@ impl<'a, I: pz::Lookup> DpuTracingMarkWriteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DpuTracingMarkWriteFtraceEvent`.
+/// Numbers of the fields and nested items of `DpuTracingMarkWriteFtraceEvent`.
 pub mod dpu_tracing_mark_write_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -147,7 +147,7 @@ impl<'a, I: pz::Lookup> DpuDsiCmdFifoStatusFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DpuDsiCmdFifoStatusFtraceEvent`.
+/// Numbers of the fields and nested items of `DpuDsiCmdFifoStatusFtraceEvent`.
 pub mod dpu_dsi_cmd_fifo_status_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -196,7 +196,7 @@ impl<'a, I: pz::Lookup> DpuDsiRxFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DpuDsiRxFtraceEvent`.
+/// Numbers of the fields and nested items of `DpuDsiRxFtraceEvent`.
 pub mod dpu_dsi_rx_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -271,7 +271,7 @@ impl<'a, I: pz::Lookup> DpuDsiTxFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DpuDsiTxFtraceEvent`.
+/// Numbers of the fields and nested items of `DpuDsiTxFtraceEvent`.
 pub mod dpu_dsi_tx_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -335,7 +335,7 @@ impl<'a, I: pz::Lookup> DpuDispDpuUnderrunFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DpuDispDpuUnderrunFtraceEvent`.
+/// Numbers of the fields and nested items of `DpuDispDpuUnderrunFtraceEvent`.
 pub mod dpu_disp_dpu_underrun_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -398,7 +398,7 @@ impl<'a, I: pz::Lookup> DpuDispVblankIrqEnableFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DpuDispVblankIrqEnableFtraceEvent`.
+/// Numbers of the fields and nested items of `DpuDispVblankIrqEnableFtraceEvent`.
 pub mod dpu_disp_vblank_irq_enable_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -487,7 +487,7 @@ impl<'a, I: pz::Lookup> DpuDispFrameDoneTimeoutFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DpuDispFrameDoneTimeoutFtraceEvent`.
+/// Numbers of the fields and nested items of `DpuDispFrameDoneTimeoutFtraceEvent`.
 pub mod dpu_disp_frame_done_timeout_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -565,7 +565,7 @@ impl<'a, I: pz::Lookup> DpuDispFrameStartTimeoutFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DpuDispFrameStartTimeoutFtraceEvent`.
+/// Numbers of the fields and nested items of `DpuDispFrameStartTimeoutFtraceEvent`.
 pub mod dpu_disp_frame_start_timeout_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -642,7 +642,7 @@ impl<'a, I: pz::Lookup> DpuDispFrameDoneMissingFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DpuDispFrameDoneMissingFtraceEvent`.
+/// Numbers of the fields and nested items of `DpuDispFrameDoneMissingFtraceEvent`.
 pub mod dpu_disp_frame_done_missing_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -719,7 +719,7 @@ impl<'a, I: pz::Lookup> DpuDispFrameStartMissingFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DpuDispFrameStartMissingFtraceEvent`.
+/// Numbers of the fields and nested items of `DpuDispFrameStartMissingFtraceEvent`.
 pub mod dpu_disp_frame_start_missing_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -783,7 +783,7 @@ impl<'a, I: pz::Lookup> DpuDispDpuLineUnderrunFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DpuDispDpuLineUnderrunFtraceEvent`.
+/// Numbers of the fields and nested items of `DpuDispDpuLineUnderrunFtraceEvent`.
 pub mod dpu_disp_dpu_line_underrun_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

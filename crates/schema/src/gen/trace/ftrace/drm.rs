@@ -68,7 +68,7 @@ impl<'a, I: pz::Lookup> DrmVblankEventFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DrmVblankEventFtraceEvent`.
+/// Numbers of the fields and nested items of `DrmVblankEventFtraceEvent`.
 pub mod drm_vblank_event_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -132,7 +132,7 @@ impl<'a, I: pz::Lookup> DrmVblankEventDeliveredFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DrmVblankEventDeliveredFtraceEvent`.
+/// Numbers of the fields and nested items of `DrmVblankEventDeliveredFtraceEvent`.
 pub mod drm_vblank_event_delivered_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

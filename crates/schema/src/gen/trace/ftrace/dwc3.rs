@@ -120,7 +120,7 @@ impl<'a, I: pz::Lookup> Dwc3AllocRequestFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Dwc3AllocRequestFtraceEvent`.
+/// Numbers of the fields and nested items of `Dwc3AllocRequestFtraceEvent`.
 pub mod dwc3_alloc_request_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -292,7 +292,7 @@ impl<'a, I: pz::Lookup> Dwc3CompleteTrbFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Dwc3CompleteTrbFtraceEvent`.
+/// Numbers of the fields and nested items of `Dwc3CompleteTrbFtraceEvent`.
 pub mod dwc3_complete_trb_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -402,7 +402,7 @@ impl<'a, I: pz::Lookup> Dwc3CtrlReqFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Dwc3CtrlReqFtraceEvent`.
+/// Numbers of the fields and nested items of `Dwc3CtrlReqFtraceEvent`.
 pub mod dwc3_ctrl_req_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -533,7 +533,7 @@ impl<'a, I: pz::Lookup> Dwc3EpDequeueFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Dwc3EpDequeueFtraceEvent`.
+/// Numbers of the fields and nested items of `Dwc3EpDequeueFtraceEvent`.
 pub mod dwc3_ep_dequeue_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -666,7 +666,7 @@ impl<'a, I: pz::Lookup> Dwc3EpQueueFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Dwc3EpQueueFtraceEvent`.
+/// Numbers of the fields and nested items of `Dwc3EpQueueFtraceEvent`.
 pub mod dwc3_ep_queue_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -734,7 +734,7 @@ impl<'a, I: pz::Lookup> Dwc3EventFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Dwc3EventFtraceEvent`.
+/// Numbers of the fields and nested items of `Dwc3EventFtraceEvent`.
 pub mod dwc3_event_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -862,7 +862,7 @@ impl<'a, I: pz::Lookup> Dwc3FreeRequestFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Dwc3FreeRequestFtraceEvent`.
+/// Numbers of the fields and nested items of `Dwc3FreeRequestFtraceEvent`.
 pub mod dwc3_free_request_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -969,7 +969,7 @@ impl<'a, I: pz::Lookup> Dwc3GadgetEpCmdFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Dwc3GadgetEpCmdFtraceEvent`.
+/// Numbers of the fields and nested items of `Dwc3GadgetEpCmdFtraceEvent`.
 pub mod dwc3_gadget_ep_cmd_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1113,7 +1113,7 @@ impl<'a, I: pz::Lookup> Dwc3GadgetEpDisableFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Dwc3GadgetEpDisableFtraceEvent`.
+/// Numbers of the fields and nested items of `Dwc3GadgetEpDisableFtraceEvent`.
 pub mod dwc3_gadget_ep_disable_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1260,7 +1260,7 @@ impl<'a, I: pz::Lookup> Dwc3GadgetEpEnableFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Dwc3GadgetEpEnableFtraceEvent`.
+/// Numbers of the fields and nested items of `Dwc3GadgetEpEnableFtraceEvent`.
 pub mod dwc3_gadget_ep_enable_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1329,7 +1329,7 @@ impl<'a, I: pz::Lookup> Dwc3GadgetGenericCmdFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Dwc3GadgetGenericCmdFtraceEvent`.
+/// Numbers of the fields and nested items of `Dwc3GadgetGenericCmdFtraceEvent`.
 pub mod dwc3_gadget_generic_cmd_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1457,7 +1457,7 @@ impl<'a, I: pz::Lookup> Dwc3GadgetGivebackFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Dwc3GadgetGivebackFtraceEvent`.
+/// Numbers of the fields and nested items of `Dwc3GadgetGivebackFtraceEvent`.
 pub mod dwc3_gadget_giveback_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1629,7 +1629,7 @@ impl<'a, I: pz::Lookup> Dwc3PrepareTrbFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Dwc3PrepareTrbFtraceEvent`.
+/// Numbers of the fields and nested items of `Dwc3PrepareTrbFtraceEvent`.
 pub mod dwc3_prepare_trb_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1713,7 +1713,7 @@ impl<'a, I: pz::Lookup> Dwc3ReadlFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Dwc3ReadlFtraceEvent`.
+/// Numbers of the fields and nested items of `Dwc3ReadlFtraceEvent`.
 pub mod dwc3_readl_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1790,7 +1790,7 @@ impl<'a, I: pz::Lookup> Dwc3WritelFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Dwc3WritelFtraceEvent`.
+/// Numbers of the fields and nested items of `Dwc3WritelFtraceEvent`.
 pub mod dwc3_writel_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

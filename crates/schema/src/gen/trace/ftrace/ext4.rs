@@ -81,7 +81,7 @@ impl<'a, I: pz::Lookup> Ext4DaWriteBeginFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4DaWriteBeginFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4DaWriteBeginFtraceEvent`.
 pub mod ext4_da_write_begin_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -172,7 +172,7 @@ impl<'a, I: pz::Lookup> Ext4DaWriteEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4DaWriteEndFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4DaWriteEndFtraceEvent`.
 pub mod ext4_da_write_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -250,7 +250,7 @@ impl<'a, I: pz::Lookup> Ext4SyncFileEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4SyncFileEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4SyncFileEnterFtraceEvent`.
 pub mod ext4_sync_file_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -314,7 +314,7 @@ impl<'a, I: pz::Lookup> Ext4SyncFileExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4SyncFileExitFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4SyncFileExitFtraceEvent`.
 pub mod ext4_sync_file_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -390,7 +390,7 @@ impl<'a, I: pz::Lookup> Ext4AllocDaBlocksFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4AllocDaBlocksFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4AllocDaBlocksFtraceEvent`.
 pub mod ext4_alloc_da_blocks_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -558,7 +558,7 @@ impl<'a, I: pz::Lookup> Ext4AllocateBlocksFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4AllocateBlocksFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4AllocateBlocksFtraceEvent`.
 pub mod ext4_allocate_blocks_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -642,7 +642,7 @@ impl<'a, I: pz::Lookup> Ext4AllocateInodeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4AllocateInodeFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4AllocateInodeFtraceEvent`.
 pub mod ext4_allocate_inode_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -706,7 +706,7 @@ impl<'a, I: pz::Lookup> Ext4BeginOrderedTruncateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4BeginOrderedTruncateFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4BeginOrderedTruncateFtraceEvent`.
 pub mod ext4_begin_ordered_truncate_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -782,7 +782,7 @@ impl<'a, I: pz::Lookup> Ext4CollapseRangeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4CollapseRangeFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4CollapseRangeFtraceEvent`.
 pub mod ext4_collapse_range_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -911,7 +911,7 @@ impl<'a, I: pz::Lookup> Ext4DaReleaseSpaceFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4DaReleaseSpaceFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4DaReleaseSpaceFtraceEvent`.
 pub mod ext4_da_release_space_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1031,7 +1031,7 @@ impl<'a, I: pz::Lookup> Ext4DaReserveSpaceFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4DaReserveSpaceFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4DaReserveSpaceFtraceEvent`.
 pub mod ext4_da_reserve_space_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1176,7 +1176,7 @@ impl<'a, I: pz::Lookup> Ext4DaUpdateReserveSpaceFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4DaUpdateReserveSpaceFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4DaUpdateReserveSpaceFtraceEvent`.
 pub mod ext4_da_update_reserve_space_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1336,7 +1336,7 @@ impl<'a, I: pz::Lookup> Ext4DaWritePagesFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4DaWritePagesFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4DaWritePagesFtraceEvent`.
 pub mod ext4_da_write_pages_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1432,7 +1432,7 @@ impl<'a, I: pz::Lookup> Ext4DaWritePagesExtentFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4DaWritePagesExtentFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4DaWritePagesExtentFtraceEvent`.
 pub mod ext4_da_write_pages_extent_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1523,7 +1523,7 @@ impl<'a, I: pz::Lookup> Ext4DirectIOEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4DirectIOEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4DirectIOEnterFtraceEvent`.
 pub mod ext4_direct_io_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1627,7 +1627,7 @@ impl<'a, I: pz::Lookup> Ext4DirectIOExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4DirectIOExitFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4DirectIOExitFtraceEvent`.
 pub mod ext4_direct_io_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1693,7 +1693,7 @@ impl<'a, I: pz::Lookup> Ext4DiscardBlocksFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4DiscardBlocksFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4DiscardBlocksFtraceEvent`.
 pub mod ext4_discard_blocks_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1769,7 +1769,7 @@ impl<'a, I: pz::Lookup> Ext4DiscardPreallocationsFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4DiscardPreallocationsFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4DiscardPreallocationsFtraceEvent`.
 pub mod ext4_discard_preallocations_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1833,7 +1833,7 @@ impl<'a, I: pz::Lookup> Ext4DropInodeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4DropInodeFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4DropInodeFtraceEvent`.
 pub mod ext4_drop_inode_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1935,7 +1935,7 @@ impl<'a, I: pz::Lookup> Ext4EsCacheExtentFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4EsCacheExtentFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4EsCacheExtentFtraceEvent`.
 pub mod ext4_es_cache_extent_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2001,7 +2001,7 @@ impl<'a, I: pz::Lookup> Ext4EsFindDelayedExtentRangeEnterFtraceEventReader<'a, I
     }
 }
 
-/// What belongs to `Ext4EsFindDelayedExtentRangeEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4EsFindDelayedExtentRangeEnterFtraceEvent`.
 pub mod ext4_es_find_delayed_extent_range_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2103,7 +2103,7 @@ impl<'a, I: pz::Lookup> Ext4EsFindDelayedExtentRangeExitFtraceEventReader<'a, I>
     }
 }
 
-/// What belongs to `Ext4EsFindDelayedExtentRangeExitFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4EsFindDelayedExtentRangeExitFtraceEvent`.
 pub mod ext4_es_find_delayed_extent_range_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2208,7 +2208,7 @@ impl<'a, I: pz::Lookup> Ext4EsInsertExtentFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4EsInsertExtentFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4EsInsertExtentFtraceEvent`.
 pub mod ext4_es_insert_extent_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2274,7 +2274,7 @@ impl<'a, I: pz::Lookup> Ext4EsLookupExtentEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4EsLookupExtentEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4EsLookupExtentEnterFtraceEvent`.
 pub mod ext4_es_lookup_extent_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2389,7 +2389,7 @@ impl<'a, I: pz::Lookup> Ext4EsLookupExtentExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4EsLookupExtentExitFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4EsLookupExtentExitFtraceEvent`.
 pub mod ext4_es_lookup_extent_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2469,7 +2469,7 @@ impl<'a, I: pz::Lookup> Ext4EsRemoveExtentFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4EsRemoveExtentFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4EsRemoveExtentFtraceEvent`.
 pub mod ext4_es_remove_extent_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2559,7 +2559,7 @@ impl<'a, I: pz::Lookup> Ext4EsShrinkFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4EsShrinkFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4EsShrinkFtraceEvent`.
 pub mod ext4_es_shrink_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2624,7 +2624,7 @@ impl<'a, I: pz::Lookup> Ext4EsShrinkCountFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4EsShrinkCountFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4EsShrinkCountFtraceEvent`.
 pub mod ext4_es_shrink_count_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2687,7 +2687,7 @@ impl<'a, I: pz::Lookup> Ext4EsShrinkScanEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4EsShrinkScanEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4EsShrinkScanEnterFtraceEvent`.
 pub mod ext4_es_shrink_scan_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2750,7 +2750,7 @@ impl<'a, I: pz::Lookup> Ext4EsShrinkScanExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4EsShrinkScanExitFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4EsShrinkScanExitFtraceEvent`.
 pub mod ext4_es_shrink_scan_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2813,7 +2813,7 @@ impl<'a, I: pz::Lookup> Ext4EvictInodeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4EvictInodeFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4EvictInodeFtraceEvent`.
 pub mod ext4_evict_inode_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2928,7 +2928,7 @@ impl<'a, I: pz::Lookup> Ext4ExtConvertToInitializedEnterFtraceEventReader<'a, I>
     }
 }
 
-/// What belongs to `Ext4ExtConvertToInitializedEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ExtConvertToInitializedEnterFtraceEvent`.
 pub mod ext4_ext_convert_to_initialized_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -3086,7 +3086,7 @@ impl<'a, I: pz::Lookup> Ext4ExtConvertToInitializedFastpathFtraceEventReader<'a,
     }
 }
 
-/// What belongs to `Ext4ExtConvertToInitializedFastpathFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ExtConvertToInitializedFastpathFtraceEvent`.
 pub mod ext4_ext_convert_to_initialized_fastpath_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -3221,7 +3221,7 @@ impl<'a, I: pz::Lookup> Ext4ExtHandleUnwrittenExtentsFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4ExtHandleUnwrittenExtentsFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ExtHandleUnwrittenExtentsFtraceEvent`.
 pub mod ext4_ext_handle_unwritten_extents_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -3302,7 +3302,7 @@ impl<'a, I: pz::Lookup> Ext4ExtInCacheFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4ExtInCacheFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ExtInCacheFtraceEvent`.
 pub mod ext4_ext_in_cache_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -3379,7 +3379,7 @@ impl<'a, I: pz::Lookup> Ext4ExtLoadExtentFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4ExtLoadExtentFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ExtLoadExtentFtraceEvent`.
 pub mod ext4_ext_load_extent_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -3469,7 +3469,7 @@ impl<'a, I: pz::Lookup> Ext4ExtMapBlocksEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4ExtMapBlocksEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ExtMapBlocksEnterFtraceEvent`.
 pub mod ext4_ext_map_blocks_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -3599,7 +3599,7 @@ impl<'a, I: pz::Lookup> Ext4ExtMapBlocksExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4ExtMapBlocksExitFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ExtMapBlocksExitFtraceEvent`.
 pub mod ext4_ext_map_blocks_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -3693,7 +3693,7 @@ impl<'a, I: pz::Lookup> Ext4ExtPutInCacheFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4ExtPutInCacheFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ExtPutInCacheFtraceEvent`.
 pub mod ext4_ext_put_in_cache_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -3784,7 +3784,7 @@ impl<'a, I: pz::Lookup> Ext4ExtRemoveSpaceFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4ExtRemoveSpaceFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ExtRemoveSpaceFtraceEvent`.
 pub mod ext4_ext_remove_space_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -3940,7 +3940,7 @@ impl<'a, I: pz::Lookup> Ext4ExtRemoveSpaceDoneFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4ExtRemoveSpaceDoneFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ExtRemoveSpaceDoneFtraceEvent`.
 pub mod ext4_ext_remove_space_done_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -4010,7 +4010,7 @@ impl<'a, I: pz::Lookup> Ext4ExtRmIdxFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4ExtRmIdxFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ExtRmIdxFtraceEvent`.
 pub mod ext4_ext_rm_idx_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -4164,7 +4164,7 @@ impl<'a, I: pz::Lookup> Ext4ExtRmLeafFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4ExtRmLeafFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ExtRmLeafFtraceEvent`.
 pub mod ext4_ext_rm_leaf_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -4260,7 +4260,7 @@ impl<'a, I: pz::Lookup> Ext4ExtShowExtentFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4ExtShowExtentFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ExtShowExtentFtraceEvent`.
 pub mod ext4_ext_show_extent_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -4364,7 +4364,7 @@ impl<'a, I: pz::Lookup> Ext4FallocateEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4FallocateEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4FallocateEnterFtraceEvent`.
 pub mod ext4_fallocate_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -4456,7 +4456,7 @@ impl<'a, I: pz::Lookup> Ext4FallocateExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4FallocateExitFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4FallocateExitFtraceEvent`.
 pub mod ext4_fallocate_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -4573,7 +4573,7 @@ impl<'a, I: pz::Lookup> Ext4FindDelallocRangeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4FindDelallocRangeFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4FindDelallocRangeFtraceEvent`.
 pub mod ext4_find_delalloc_range_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -4666,7 +4666,7 @@ impl<'a, I: pz::Lookup> Ext4ForgetFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4ForgetFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ForgetFtraceEvent`.
 pub mod ext4_forget_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -4770,7 +4770,7 @@ impl<'a, I: pz::Lookup> Ext4FreeBlocksFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4FreeBlocksFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4FreeBlocksFtraceEvent`.
 pub mod ext4_free_blocks_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -4875,7 +4875,7 @@ impl<'a, I: pz::Lookup> Ext4FreeInodeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4FreeInodeFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4FreeInodeFtraceEvent`.
 pub mod ext4_free_inode_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -4980,7 +4980,7 @@ impl<'a, I: pz::Lookup> Ext4GetImpliedClusterAllocExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4GetImpliedClusterAllocExitFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4GetImpliedClusterAllocExitFtraceEvent`.
 pub mod ext4_get_implied_cluster_alloc_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -5059,7 +5059,7 @@ impl<'a, I: pz::Lookup> Ext4GetReservedClusterAllocFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4GetReservedClusterAllocFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4GetReservedClusterAllocFtraceEvent`.
 pub mod ext4_get_reserved_cluster_alloc_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -5149,7 +5149,7 @@ impl<'a, I: pz::Lookup> Ext4IndMapBlocksEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4IndMapBlocksEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4IndMapBlocksEnterFtraceEvent`.
 pub mod ext4_ind_map_blocks_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -5279,7 +5279,7 @@ impl<'a, I: pz::Lookup> Ext4IndMapBlocksExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4IndMapBlocksExitFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4IndMapBlocksExitFtraceEvent`.
 pub mod ext4_ind_map_blocks_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -5360,7 +5360,7 @@ impl<'a, I: pz::Lookup> Ext4InsertRangeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4InsertRangeFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4InsertRangeFtraceEvent`.
 pub mod ext4_insert_range_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -5450,7 +5450,7 @@ impl<'a, I: pz::Lookup> Ext4InvalidatepageFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4InvalidatepageFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4InvalidatepageFtraceEvent`.
 pub mod ext4_invalidatepage_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -5554,7 +5554,7 @@ impl<'a, I: pz::Lookup> Ext4JournalStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4JournalStartFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4JournalStartFtraceEvent`.
 pub mod ext4_journal_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -5620,7 +5620,7 @@ impl<'a, I: pz::Lookup> Ext4JournalStartReservedFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4JournalStartReservedFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4JournalStartReservedFtraceEvent`.
 pub mod ext4_journal_start_reserved_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -5709,7 +5709,7 @@ impl<'a, I: pz::Lookup> Ext4JournalledInvalidatepageFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4JournalledInvalidatepageFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4JournalledInvalidatepageFtraceEvent`.
 pub mod ext4_journalled_invalidatepage_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -5800,7 +5800,7 @@ impl<'a, I: pz::Lookup> Ext4JournalledWriteEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4JournalledWriteEndFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4JournalledWriteEndFtraceEvent`.
 pub mod ext4_journalled_write_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -5852,7 +5852,7 @@ impl<'a, I: pz::Lookup> Ext4LoadInodeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4LoadInodeFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4LoadInodeFtraceEvent`.
 pub mod ext4_load_inode_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -5901,7 +5901,7 @@ impl<'a, I: pz::Lookup> Ext4LoadInodeBitmapFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4LoadInodeBitmapFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4LoadInodeBitmapFtraceEvent`.
 pub mod ext4_load_inode_bitmap_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -5963,7 +5963,7 @@ impl<'a, I: pz::Lookup> Ext4MarkInodeDirtyFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4MarkInodeDirtyFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4MarkInodeDirtyFtraceEvent`.
 pub mod ext4_mark_inode_dirty_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -6013,7 +6013,7 @@ impl<'a, I: pz::Lookup> Ext4MbBitmapLoadFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4MbBitmapLoadFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4MbBitmapLoadFtraceEvent`.
 pub mod ext4_mb_bitmap_load_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -6062,7 +6062,7 @@ impl<'a, I: pz::Lookup> Ext4MbBuddyBitmapLoadFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4MbBuddyBitmapLoadFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4MbBuddyBitmapLoadFtraceEvent`.
 pub mod ext4_mb_buddy_bitmap_load_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -6111,7 +6111,7 @@ impl<'a, I: pz::Lookup> Ext4MbDiscardPreallocationsFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4MbDiscardPreallocationsFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4MbDiscardPreallocationsFtraceEvent`.
 pub mod ext4_mb_discard_preallocations_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -6199,7 +6199,7 @@ impl<'a, I: pz::Lookup> Ext4MbNewGroupPaFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4MbNewGroupPaFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4MbNewGroupPaFtraceEvent`.
 pub mod ext4_mb_new_group_pa_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -6290,7 +6290,7 @@ impl<'a, I: pz::Lookup> Ext4MbNewInodePaFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4MbNewInodePaFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4MbNewInodePaFtraceEvent`.
 pub mod ext4_mb_new_inode_pa_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -6355,7 +6355,7 @@ impl<'a, I: pz::Lookup> Ext4MbReleaseGroupPaFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4MbReleaseGroupPaFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4MbReleaseGroupPaFtraceEvent`.
 pub mod ext4_mb_release_group_pa_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -6431,7 +6431,7 @@ impl<'a, I: pz::Lookup> Ext4MbReleaseInodePaFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4MbReleaseInodePaFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4MbReleaseInodePaFtraceEvent`.
 pub mod ext4_mb_release_inode_pa_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -6716,7 +6716,7 @@ impl<'a, I: pz::Lookup> Ext4MballocAllocFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4MballocAllocFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4MballocAllocFtraceEvent`.
 pub mod ext4_mballoc_alloc_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -6822,7 +6822,7 @@ impl<'a, I: pz::Lookup> Ext4MballocDiscardFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4MballocDiscardFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4MballocDiscardFtraceEvent`.
 pub mod ext4_mballoc_discard_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -6913,7 +6913,7 @@ impl<'a, I: pz::Lookup> Ext4MballocFreeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4MballocFreeFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4MballocFreeFtraceEvent`.
 pub mod ext4_mballoc_free_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -7069,7 +7069,7 @@ impl<'a, I: pz::Lookup> Ext4MballocPreallocFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4MballocPreallocFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4MballocPreallocFtraceEvent`.
 pub mod ext4_mballoc_prealloc_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -7178,7 +7178,7 @@ impl<'a, I: pz::Lookup> Ext4OtherInodeUpdateTimeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4OtherInodeUpdateTimeFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4OtherInodeUpdateTimeFtraceEvent`.
 pub mod ext4_other_inode_update_time_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -7270,7 +7270,7 @@ impl<'a, I: pz::Lookup> Ext4PunchHoleFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4PunchHoleFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4PunchHoleFtraceEvent`.
 pub mod ext4_punch_hole_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -7335,7 +7335,7 @@ impl<'a, I: pz::Lookup> Ext4ReadBlockBitmapLoadFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4ReadBlockBitmapLoadFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ReadBlockBitmapLoadFtraceEvent`.
 pub mod ext4_read_block_bitmap_load_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -7398,7 +7398,7 @@ impl<'a, I: pz::Lookup> Ext4ReadpageFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4ReadpageFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ReadpageFtraceEvent`.
 pub mod ext4_readpage_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -7461,7 +7461,7 @@ impl<'a, I: pz::Lookup> Ext4ReleasepageFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4ReleasepageFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ReleasepageFtraceEvent`.
 pub mod ext4_releasepage_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -7628,7 +7628,7 @@ impl<'a, I: pz::Lookup> Ext4RemoveBlocksFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4RemoveBlocksFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4RemoveBlocksFtraceEvent`.
 pub mod ext4_remove_blocks_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -7790,7 +7790,7 @@ impl<'a, I: pz::Lookup> Ext4RequestBlocksFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4RequestBlocksFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4RequestBlocksFtraceEvent`.
 pub mod ext4_request_blocks_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -7860,7 +7860,7 @@ impl<'a, I: pz::Lookup> Ext4RequestInodeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4RequestInodeFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4RequestInodeFtraceEvent`.
 pub mod ext4_request_inode_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -7910,7 +7910,7 @@ impl<'a, I: pz::Lookup> Ext4SyncFsFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4SyncFsFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4SyncFsFtraceEvent`.
 pub mod ext4_sync_fs_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -7998,7 +7998,7 @@ impl<'a, I: pz::Lookup> Ext4TrimAllFreeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4TrimAllFreeFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4TrimAllFreeFtraceEvent`.
 pub mod ext4_trim_all_free_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -8089,7 +8089,7 @@ impl<'a, I: pz::Lookup> Ext4TrimExtentFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4TrimExtentFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4TrimExtentFtraceEvent`.
 pub mod ext4_trim_extent_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -8154,7 +8154,7 @@ impl<'a, I: pz::Lookup> Ext4TruncateEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4TruncateEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4TruncateEnterFtraceEvent`.
 pub mod ext4_truncate_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -8217,7 +8217,7 @@ impl<'a, I: pz::Lookup> Ext4TruncateExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4TruncateExitFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4TruncateExitFtraceEvent`.
 pub mod ext4_truncate_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -8293,7 +8293,7 @@ impl<'a, I: pz::Lookup> Ext4UnlinkEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4UnlinkEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4UnlinkEnterFtraceEvent`.
 pub mod ext4_unlink_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -8357,7 +8357,7 @@ impl<'a, I: pz::Lookup> Ext4UnlinkExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4UnlinkExitFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4UnlinkExitFtraceEvent`.
 pub mod ext4_unlink_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -8446,7 +8446,7 @@ impl<'a, I: pz::Lookup> Ext4WriteBeginFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4WriteBeginFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4WriteBeginFtraceEvent`.
 pub mod ext4_write_begin_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -8537,7 +8537,7 @@ impl<'a, I: pz::Lookup> Ext4WriteEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4WriteEndFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4WriteEndFtraceEvent`.
 pub mod ext4_write_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -8602,7 +8602,7 @@ impl<'a, I: pz::Lookup> Ext4WritepageFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4WritepageFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4WritepageFtraceEvent`.
 pub mod ext4_writepage_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -8756,7 +8756,7 @@ impl<'a, I: pz::Lookup> Ext4WritepagesFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4WritepagesFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4WritepagesFtraceEvent`.
 pub mod ext4_writepages_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -8878,7 +8878,7 @@ impl<'a, I: pz::Lookup> Ext4WritepagesResultFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4WritepagesResultFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4WritepagesResultFtraceEvent`.
 pub mod ext4_writepages_result_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -8971,7 +8971,7 @@ impl<'a, I: pz::Lookup> Ext4ZeroRangeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Ext4ZeroRangeFtraceEvent`.
+/// Numbers of the fields and nested items of `Ext4ZeroRangeFtraceEvent`.
 pub mod ext4_zero_range_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -81,7 +81,7 @@ impl<'a, I: pz::Lookup> F2fsDoSubmitBioFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsDoSubmitBioFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsDoSubmitBioFtraceEvent`.
 pub mod f2fs_do_submit_bio_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -211,7 +211,7 @@ impl<'a, I: pz::Lookup> F2fsEvictInodeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsEvictInodeFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsEvictInodeFtraceEvent`.
 pub mod f2fs_evict_inode_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -344,7 +344,7 @@ impl<'a, I: pz::Lookup> F2fsFallocateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsFallocateFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsFallocateFtraceEvent`.
 pub mod f2fs_fallocate_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -451,7 +451,7 @@ impl<'a, I: pz::Lookup> F2fsGetDataBlockFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsGetDataBlockFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsGetDataBlockFtraceEvent`.
 pub mod f2fs_get_data_block_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -621,7 +621,7 @@ impl<'a, I: pz::Lookup> F2fsGetVictimFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsGetVictimFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsGetVictimFtraceEvent`.
 pub mod f2fs_get_victim_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -757,7 +757,7 @@ impl<'a, I: pz::Lookup> F2fsIgetFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsIgetFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsIgetFtraceEvent`.
 pub mod f2fs_iget_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -825,7 +825,7 @@ impl<'a, I: pz::Lookup> F2fsIgetExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsIgetExitFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsIgetExitFtraceEvent`.
 pub mod f2fs_iget_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -888,7 +888,7 @@ impl<'a, I: pz::Lookup> F2fsNewInodeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsNewInodeFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsNewInodeFtraceEvent`.
 pub mod f2fs_new_inode_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1016,7 +1016,7 @@ impl<'a, I: pz::Lookup> F2fsReadpageFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsReadpageFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsReadpageFtraceEvent`.
 pub mod f2fs_readpage_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1084,7 +1084,7 @@ impl<'a, I: pz::Lookup> F2fsReserveNewBlockFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsReserveNewBlockFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsReserveNewBlockFtraceEvent`.
 pub mod f2fs_reserve_new_block_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1199,7 +1199,7 @@ impl<'a, I: pz::Lookup> F2fsSetPageDirtyFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsSetPageDirtyFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsSetPageDirtyFtraceEvent`.
 pub mod f2fs_set_page_dirty_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1292,7 +1292,7 @@ impl<'a, I: pz::Lookup> F2fsSubmitWritePageFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsSubmitWritePageFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsSubmitWritePageFtraceEvent`.
 pub mod f2fs_submit_write_page_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1422,7 +1422,7 @@ impl<'a, I: pz::Lookup> F2fsSyncFileEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsSyncFileEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsSyncFileEnterFtraceEvent`.
 pub mod f2fs_sync_file_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1529,7 +1529,7 @@ impl<'a, I: pz::Lookup> F2fsSyncFileExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsSyncFileExitFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsSyncFileExitFtraceEvent`.
 pub mod f2fs_sync_file_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1595,7 +1595,7 @@ impl<'a, I: pz::Lookup> F2fsSyncFsFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsSyncFsFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsSyncFsFtraceEvent`.
 pub mod f2fs_sync_fs_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1723,7 +1723,7 @@ impl<'a, I: pz::Lookup> F2fsTruncateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsTruncateFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsTruncateFtraceEvent`.
 pub mod f2fs_truncate_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1817,7 +1817,7 @@ impl<'a, I: pz::Lookup> F2fsTruncateBlocksEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsTruncateBlocksEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsTruncateBlocksEnterFtraceEvent`.
 pub mod f2fs_truncate_blocks_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1882,7 +1882,7 @@ impl<'a, I: pz::Lookup> F2fsTruncateBlocksExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsTruncateBlocksExitFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsTruncateBlocksExitFtraceEvent`.
 pub mod f2fs_truncate_blocks_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1971,7 +1971,7 @@ impl<'a, I: pz::Lookup> F2fsTruncateDataBlocksRangeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsTruncateDataBlocksRangeFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsTruncateDataBlocksRangeFtraceEvent`.
 pub mod f2fs_truncate_data_blocks_range_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2062,7 +2062,7 @@ impl<'a, I: pz::Lookup> F2fsTruncateInodeBlocksEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsTruncateInodeBlocksEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsTruncateInodeBlocksEnterFtraceEvent`.
 pub mod f2fs_truncate_inode_blocks_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2127,7 +2127,7 @@ impl<'a, I: pz::Lookup> F2fsTruncateInodeBlocksExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsTruncateInodeBlocksExitFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsTruncateInodeBlocksExitFtraceEvent`.
 pub mod f2fs_truncate_inode_blocks_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2203,7 +2203,7 @@ impl<'a, I: pz::Lookup> F2fsTruncateNodeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsTruncateNodeFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsTruncateNodeFtraceEvent`.
 pub mod f2fs_truncate_node_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2280,7 +2280,7 @@ impl<'a, I: pz::Lookup> F2fsTruncateNodesEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsTruncateNodesEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsTruncateNodesEnterFtraceEvent`.
 pub mod f2fs_truncate_nodes_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2344,7 +2344,7 @@ impl<'a, I: pz::Lookup> F2fsTruncateNodesExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsTruncateNodesExitFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsTruncateNodesExitFtraceEvent`.
 pub mod f2fs_truncate_nodes_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2433,7 +2433,7 @@ impl<'a, I: pz::Lookup> F2fsTruncatePartialNodesFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsTruncatePartialNodesFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsTruncatePartialNodesFtraceEvent`.
 pub mod f2fs_truncate_partial_nodes_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2524,7 +2524,7 @@ impl<'a, I: pz::Lookup> F2fsUnlinkEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsUnlinkEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsUnlinkEnterFtraceEvent`.
 pub mod f2fs_unlink_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2589,7 +2589,7 @@ impl<'a, I: pz::Lookup> F2fsUnlinkExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsUnlinkExitFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsUnlinkExitFtraceEvent`.
 pub mod f2fs_unlink_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2704,7 +2704,7 @@ impl<'a, I: pz::Lookup> F2fsVmPageMkwriteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsVmPageMkwriteFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsVmPageMkwriteFtraceEvent`.
 pub mod f2fs_vm_page_mkwrite_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2797,7 +2797,7 @@ impl<'a, I: pz::Lookup> F2fsWriteBeginFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsWriteBeginFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsWriteBeginFtraceEvent`.
 pub mod f2fs_write_begin_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2888,7 +2888,7 @@ impl<'a, I: pz::Lookup> F2fsWriteCheckpointFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsWriteCheckpointFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsWriteCheckpointFtraceEvent`.
 pub mod f2fs_write_checkpoint_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2979,7 +2979,7 @@ impl<'a, I: pz::Lookup> F2fsWriteEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsWriteEndFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsWriteEndFtraceEvent`.
 pub mod f2fs_write_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -3304,7 +3304,7 @@ impl<'a, I: pz::Lookup> F2fsIostatFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsIostatFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsIostatFtraceEvent`.
 pub mod f2fs_iostat_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -3712,7 +3712,7 @@ impl<'a, I: pz::Lookup> F2fsIostatLatencyFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsIostatLatencyFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsIostatLatencyFtraceEvent`.
 pub mod f2fs_iostat_latency_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -3813,7 +3813,7 @@ impl<'a, I: pz::Lookup> F2fsBackgroundGcFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsBackgroundGcFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsBackgroundGcFtraceEvent`.
 pub mod f2fs_background_gc_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -4007,7 +4007,7 @@ impl<'a, I: pz::Lookup> F2fsGcBeginFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsGcBeginFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsGcBeginFtraceEvent`.
 pub mod f2fs_gc_begin_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -4184,7 +4184,7 @@ impl<'a, I: pz::Lookup> F2fsGcEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsGcEndFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsGcEndFtraceEvent`.
 pub mod f2fs_gc_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -4385,7 +4385,7 @@ impl<'a, I: pz::Lookup> F2fsLockElapsedTimeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `F2fsLockElapsedTimeFtraceEvent`.
+/// Numbers of the fields and nested items of `F2fsLockElapsedTimeFtraceEvent`.
 pub mod f2fs_lock_elapsed_time_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

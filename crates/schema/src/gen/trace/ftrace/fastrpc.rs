@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> FastrpcDmaStatFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FastrpcDmaStatFtraceEvent`.
+/// Numbers of the fields and nested items of `FastrpcDmaStatFtraceEvent`.
 pub mod fastrpc_dma_stat_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -118,7 +118,7 @@ impl<'a, I: pz::Lookup> FastrpcDmaFreeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FastrpcDmaFreeFtraceEvent`.
+/// Numbers of the fields and nested items of `FastrpcDmaFreeFtraceEvent`.
 pub mod fastrpc_dma_free_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -207,7 +207,7 @@ impl<'a, I: pz::Lookup> FastrpcDmaAllocFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FastrpcDmaAllocFtraceEvent`.
+/// Numbers of the fields and nested items of `FastrpcDmaAllocFtraceEvent`.
 pub mod fastrpc_dma_alloc_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -272,7 +272,7 @@ impl<'a, I: pz::Lookup> FastrpcDmaUnmapFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FastrpcDmaUnmapFtraceEvent`.
+/// Numbers of the fields and nested items of `FastrpcDmaUnmapFtraceEvent`.
 pub mod fastrpc_dma_unmap_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -387,7 +387,7 @@ impl<'a, I: pz::Lookup> FastrpcDmaMapFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FastrpcDmaMapFtraceEvent`.
+/// Numbers of the fields and nested items of `FastrpcDmaMapFtraceEvent`.
 pub mod fastrpc_dma_map_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

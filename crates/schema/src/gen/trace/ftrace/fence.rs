@@ -68,7 +68,7 @@ impl<'a, I: pz::Lookup> FenceInitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FenceInitFtraceEvent`.
+/// Numbers of the fields and nested items of `FenceInitFtraceEvent`.
 pub mod fence_init_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -145,7 +145,7 @@ impl<'a, I: pz::Lookup> FenceDestroyFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FenceDestroyFtraceEvent`.
+/// Numbers of the fields and nested items of `FenceDestroyFtraceEvent`.
 pub mod fence_destroy_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -222,7 +222,7 @@ impl<'a, I: pz::Lookup> FenceEnableSignalFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FenceEnableSignalFtraceEvent`.
+/// Numbers of the fields and nested items of `FenceEnableSignalFtraceEvent`.
 pub mod fence_enable_signal_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -299,7 +299,7 @@ impl<'a, I: pz::Lookup> FenceSignaledFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FenceSignaledFtraceEvent`.
+/// Numbers of the fields and nested items of `FenceSignaledFtraceEvent`.
 pub mod fence_signaled_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -81,7 +81,7 @@ impl<'a, I: pz::Lookup> MmFilemapAddToPageCacheFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmFilemapAddToPageCacheFtraceEvent`.
+/// Numbers of the fields and nested items of `MmFilemapAddToPageCacheFtraceEvent`.
 pub mod mm_filemap_add_to_page_cache_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -172,7 +172,7 @@ impl<'a, I: pz::Lookup> MmFilemapDeleteFromPageCacheFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmFilemapDeleteFromPageCacheFtraceEvent`.
+/// Numbers of the fields and nested items of `MmFilemapDeleteFromPageCacheFtraceEvent`.
 pub mod mm_filemap_delete_from_page_cache_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> DoSysOpenFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DoSysOpenFtraceEvent`.
+/// Numbers of the fields and nested items of `DoSysOpenFtraceEvent`.
 pub mod do_sys_open_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -92,7 +92,7 @@ impl<'a, I: pz::Lookup> OpenExecFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `OpenExecFtraceEvent`.
+/// Numbers of the fields and nested items of `OpenExecFtraceEvent`.
 pub mod open_exec_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

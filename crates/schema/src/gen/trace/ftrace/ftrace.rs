@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> PrintFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `PrintFtraceEvent`.
+/// Numbers of the fields and nested items of `PrintFtraceEvent`.
 pub mod print_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -91,7 +91,7 @@ impl<'a, I: pz::Lookup> FuncgraphEntryFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FuncgraphEntryFtraceEvent`.
+/// Numbers of the fields and nested items of `FuncgraphEntryFtraceEvent`.
 pub mod funcgraph_entry_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -179,7 +179,7 @@ impl<'a, I: pz::Lookup> FuncgraphExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FuncgraphExitFtraceEvent`.
+/// Numbers of the fields and nested items of `FuncgraphExitFtraceEvent`.
 pub mod funcgraph_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

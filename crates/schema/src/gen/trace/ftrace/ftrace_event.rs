@@ -7420,7 +7420,7 @@ impl<'a, I: pz::Lookup> FtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FtraceEvent`.
+/// Numbers of the fields and nested items of `FtraceEvent`.
 pub mod ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -181,7 +181,7 @@ impl<'a, I: pz::Lookup> FtraceEventBundleReader<'a, I> {
     }
 }
 
-/// What belongs to `FtraceEventBundle`.
+/// Numbers of the fields and nested items of `FtraceEventBundle`.
 pub mod ftrace_event_bundle {
     use ::esatto_protozero as pz;
 
@@ -459,7 +459,7 @@ pub mod ftrace_event_bundle {
         }
     }
 
-    /// What belongs to `CompactSched`.
+    /// Numbers of the fields and nested items of `CompactSched`.
     pub mod compact_sched {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -518,7 +518,7 @@ pub mod ftrace_event_bundle {
         }
     }
 
-    /// What belongs to `FtraceError`.
+    /// Numbers of the fields and nested items of `FtraceError`.
     pub mod ftrace_error {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -580,7 +580,7 @@ pub mod ftrace_event_bundle {
         }
     }
 
-    /// What belongs to `GenericEventDescriptor`.
+    /// Numbers of the fields and nested items of `GenericEventDescriptor`.
     pub mod generic_event_descriptor {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -157,7 +157,7 @@ impl<'a, I: pz::Lookup> FtraceCpuStatsReader<'a, I> {
     }
 }
 
-/// What belongs to `FtraceCpuStats`.
+/// Numbers of the fields and nested items of `FtraceCpuStats`.
 pub mod ftrace_cpu_stats {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -213,7 +213,7 @@ impl<'a, I: pz::Lookup> FtraceKprobeStatsReader<'a, I> {
     }
 }
 
-/// What belongs to `FtraceKprobeStats`.
+/// Numbers of the fields and nested items of `FtraceKprobeStats`.
 pub mod ftrace_kprobe_stats {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -403,7 +403,7 @@ impl<'a, I: pz::Lookup> FtraceStatsReader<'a, I> {
     }
 }
 
-/// What belongs to `FtraceStats`.
+/// Numbers of the fields and nested items of `FtraceStats`.
 pub mod ftrace_stats {
     use ::esatto_protozero as pz;
 

@@ -81,7 +81,7 @@ impl<'a, I: pz::Lookup> FwtpPerfettoCounterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FwtpPerfettoCounterFtraceEvent`.
+/// Numbers of the fields and nested items of `FwtpPerfettoCounterFtraceEvent`.
 pub mod fwtp_perfetto_counter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -172,7 +172,7 @@ impl<'a, I: pz::Lookup> FwtpPerfettoSliceFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `FwtpPerfettoSliceFtraceEvent`.
+/// Numbers of the fields and nested items of `FwtpPerfettoSliceFtraceEvent`.
 pub mod fwtp_perfetto_slice_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -68,7 +68,7 @@ impl<'a, I: pz::Lookup> G2dTracingMarkWriteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `G2dTracingMarkWriteFtraceEvent`.
+/// Numbers of the fields and nested items of `G2dTracingMarkWriteFtraceEvent`.
 pub mod g2d_tracing_mark_write_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

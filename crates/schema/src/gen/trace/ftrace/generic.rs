@@ -41,7 +41,7 @@ impl<'a, I: pz::Lookup> GenericFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `GenericFtraceEvent`.
+/// Numbers of the fields and nested items of `GenericFtraceEvent`.
 pub mod generic_ftrace_event {
     use ::esatto_protozero as pz;
 
@@ -116,7 +116,7 @@ pub mod generic_ftrace_event {
         }
     }
 
-    /// What belongs to `Field`.
+    /// Numbers of the fields and nested items of `Field`.
     #[allow(missing_docs)]
     pub mod field {
         pub const EVENT_NAME: u32 = 1;
@@ -172,7 +172,7 @@ impl<'a, I: pz::Lookup> KprobeEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KprobeEvent`.
+/// Numbers of the fields and nested items of `KprobeEvent`.
 pub mod kprobe_event {
     use ::esatto_protozero as pz;
 

@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> GoogleIccEventFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `GoogleIccEventFtraceEvent`.
+/// Numbers of the fields and nested items of `GoogleIccEventFtraceEvent`.
 pub mod google_icc_event_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

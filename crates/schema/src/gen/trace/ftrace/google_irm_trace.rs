@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> GoogleIrmEventFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `GoogleIrmEventFtraceEvent`.
+/// Numbers of the fields and nested items of `GoogleIrmEventFtraceEvent`.
 pub mod google_irm_event_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

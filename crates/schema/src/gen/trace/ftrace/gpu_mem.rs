@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> GpuMemTotalFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `GpuMemTotalFtraceEvent`.
+/// Numbers of the fields and nested items of `GpuMemTotalFtraceEvent`.
 pub mod gpu_mem_total_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

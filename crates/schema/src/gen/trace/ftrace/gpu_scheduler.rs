@@ -94,7 +94,7 @@ impl<'a, I: pz::Lookup> DrmSchedJobFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DrmSchedJobFtraceEvent`.
+/// Numbers of the fields and nested items of `DrmSchedJobFtraceEvent`.
 pub mod drm_sched_job_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -199,7 +199,7 @@ impl<'a, I: pz::Lookup> DrmRunJobFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DrmRunJobFtraceEvent`.
+/// Numbers of the fields and nested items of `DrmRunJobFtraceEvent`.
 pub mod drm_run_job_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -239,7 +239,7 @@ impl<'a, I: pz::Lookup> DrmSchedProcessJobFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DrmSchedProcessJobFtraceEvent`.
+/// Numbers of the fields and nested items of `DrmSchedProcessJobFtraceEvent`.
 pub mod drm_sched_process_job_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -313,7 +313,7 @@ impl<'a, I: pz::Lookup> DrmSchedJobAddDepFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DrmSchedJobAddDepFtraceEvent`.
+/// Numbers of the fields and nested items of `DrmSchedJobAddDepFtraceEvent`.
 pub mod drm_sched_job_add_dep_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -364,7 +364,7 @@ impl<'a, I: pz::Lookup> DrmSchedJobDoneFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DrmSchedJobDoneFtraceEvent`.
+/// Numbers of the fields and nested items of `DrmSchedJobDoneFtraceEvent`.
 pub mod drm_sched_job_done_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -478,7 +478,7 @@ impl<'a, I: pz::Lookup> DrmSchedJobQueueFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DrmSchedJobQueueFtraceEvent`.
+/// Numbers of the fields and nested items of `DrmSchedJobQueueFtraceEvent`.
 pub mod drm_sched_job_queue_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -597,7 +597,7 @@ impl<'a, I: pz::Lookup> DrmSchedJobRunFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DrmSchedJobRunFtraceEvent`.
+/// Numbers of the fields and nested items of `DrmSchedJobRunFtraceEvent`.
 pub mod drm_sched_job_run_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -677,7 +677,7 @@ impl<'a, I: pz::Lookup> DrmSchedJobUnschedulableFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DrmSchedJobUnschedulableFtraceEvent`.
+/// Numbers of the fields and nested items of `DrmSchedJobUnschedulableFtraceEvent`.
 pub mod drm_sched_job_unschedulable_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

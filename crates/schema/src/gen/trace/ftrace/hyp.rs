@@ -60,7 +60,7 @@ impl<'a, I: pz::Lookup> HostHcallFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `HostHcallFtraceEvent`.
+/// Numbers of the fields and nested items of `HostHcallFtraceEvent`.
 pub mod host_hcall_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -109,7 +109,7 @@ impl<'a, I: pz::Lookup> HostSmcFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `HostSmcFtraceEvent`.
+/// Numbers of the fields and nested items of `HostSmcFtraceEvent`.
 pub mod host_smc_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -158,7 +158,7 @@ impl<'a, I: pz::Lookup> HostMemAbortFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `HostMemAbortFtraceEvent`.
+/// Numbers of the fields and nested items of `HostMemAbortFtraceEvent`.
 pub mod host_mem_abort_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -272,7 +272,7 @@ impl<'a, I: pz::Lookup> HostFfaCallFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `HostFfaCallFtraceEvent`.
+/// Numbers of the fields and nested items of `HostFfaCallFtraceEvent`.
 pub mod host_ffa_call_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -339,7 +339,7 @@ impl<'a, I: pz::Lookup> IommuIdmapFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IommuIdmapFtraceEvent`.
+/// Numbers of the fields and nested items of `IommuIdmapFtraceEvent`.
 pub mod iommu_idmap_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -389,7 +389,7 @@ impl<'a, I: pz::Lookup> PsciMemProtectFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `PsciMemProtectFtraceEvent`.
+/// Numbers of the fields and nested items of `PsciMemProtectFtraceEvent`.
 pub mod psci_mem_protect_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

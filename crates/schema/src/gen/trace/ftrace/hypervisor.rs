@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> HypervisorHostHcallFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `HypervisorHostHcallFtraceEvent`.
+/// Numbers of the fields and nested items of `HypervisorHostHcallFtraceEvent`.
 pub mod hypervisor_host_hcall_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -91,7 +91,7 @@ impl<'a, I: pz::Lookup> HypervisorHostSmcFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `HypervisorHostSmcFtraceEvent`.
+/// Numbers of the fields and nested items of `HypervisorHostSmcFtraceEvent`.
 pub mod hypervisor_host_smc_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -162,7 +162,7 @@ impl<'a, I: pz::Lookup> HypervisorIommuIdmapFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `HypervisorIommuIdmapFtraceEvent`.
+/// Numbers of the fields and nested items of `HypervisorIommuIdmapFtraceEvent`.
 pub mod hypervisor_iommu_idmap_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -212,7 +212,7 @@ impl<'a, I: pz::Lookup> HypervisorPsciMemProtectFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `HypervisorPsciMemProtectFtraceEvent`.
+/// Numbers of the fields and nested items of `HypervisorPsciMemProtectFtraceEvent`.
 pub mod hypervisor_psci_mem_protect_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -261,7 +261,7 @@ impl<'a, I: pz::Lookup> HypervisorHostMemAbortFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `HypervisorHostMemAbortFtraceEvent`.
+/// Numbers of the fields and nested items of `HypervisorHostMemAbortFtraceEvent`.
 pub mod hypervisor_host_mem_abort_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -306,7 +306,7 @@ impl<'a, I: pz::Lookup> HypervisorIommuIdmapCompleteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `HypervisorIommuIdmapCompleteFtraceEvent`.
+/// Numbers of the fields and nested items of `HypervisorIommuIdmapCompleteFtraceEvent`.
 pub mod hypervisor_iommu_idmap_complete_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -341,7 +341,7 @@ impl<'a, I: pz::Lookup> HypervisorVcpuIllegalTrapFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `HypervisorVcpuIllegalTrapFtraceEvent`.
+/// Numbers of the fields and nested items of `HypervisorVcpuIllegalTrapFtraceEvent`.
 pub mod hypervisor_vcpu_illegal_trap_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

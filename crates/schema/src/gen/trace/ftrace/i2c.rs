@@ -81,7 +81,7 @@ impl<'a, I: pz::Lookup> I2cReadFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `I2cReadFtraceEvent`.
+/// Numbers of the fields and nested items of `I2cReadFtraceEvent`.
 pub mod i2c_read_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -185,7 +185,7 @@ impl<'a, I: pz::Lookup> I2cWriteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `I2cWriteFtraceEvent`.
+/// Numbers of the fields and nested items of `I2cWriteFtraceEvent`.
 pub mod i2c_write_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -251,7 +251,7 @@ impl<'a, I: pz::Lookup> I2cResultFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `I2cResultFtraceEvent`.
+/// Numbers of the fields and nested items of `I2cResultFtraceEvent`.
 pub mod i2c_result_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -353,7 +353,7 @@ impl<'a, I: pz::Lookup> I2cReplyFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `I2cReplyFtraceEvent`.
+/// Numbers of the fields and nested items of `I2cReplyFtraceEvent`.
 pub mod i2c_reply_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -445,7 +445,7 @@ impl<'a, I: pz::Lookup> SmbusReadFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SmbusReadFtraceEvent`.
+/// Numbers of the fields and nested items of `SmbusReadFtraceEvent`.
 pub mod smbus_read_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -549,7 +549,7 @@ impl<'a, I: pz::Lookup> SmbusWriteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SmbusWriteFtraceEvent`.
+/// Numbers of the fields and nested items of `SmbusWriteFtraceEvent`.
 pub mod smbus_write_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -667,7 +667,7 @@ impl<'a, I: pz::Lookup> SmbusResultFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SmbusResultFtraceEvent`.
+/// Numbers of the fields and nested items of `SmbusResultFtraceEvent`.
 pub mod smbus_result_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -773,7 +773,7 @@ impl<'a, I: pz::Lookup> SmbusReplyFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SmbusReplyFtraceEvent`.
+/// Numbers of the fields and nested items of `SmbusReplyFtraceEvent`.
 pub mod smbus_reply_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> IonStatFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonStatFtraceEvent`.
+/// Numbers of the fields and nested items of `IonStatFtraceEvent`.
 pub mod ion_stat_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

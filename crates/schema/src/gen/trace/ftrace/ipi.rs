@@ -29,7 +29,7 @@ impl<'a, I: pz::Lookup> IpiEntryFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IpiEntryFtraceEvent`.
+/// Numbers of the fields and nested items of `IpiEntryFtraceEvent`.
 pub mod ipi_entry_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -64,7 +64,7 @@ impl<'a, I: pz::Lookup> IpiExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IpiExitFtraceEvent`.
+/// Numbers of the fields and nested items of `IpiExitFtraceEvent`.
 pub mod ipi_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -112,7 +112,7 @@ impl<'a, I: pz::Lookup> IpiRaiseFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IpiRaiseFtraceEvent`.
+/// Numbers of the fields and nested items of `IpiRaiseFtraceEvent`.
 pub mod ipi_raise_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

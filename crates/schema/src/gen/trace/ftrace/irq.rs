@@ -29,7 +29,7 @@ impl<'a, I: pz::Lookup> SoftirqEntryFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SoftirqEntryFtraceEvent`.
+/// Numbers of the fields and nested items of `SoftirqEntryFtraceEvent`.
 pub mod softirq_entry_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -64,7 +64,7 @@ impl<'a, I: pz::Lookup> SoftirqExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SoftirqExitFtraceEvent`.
+/// Numbers of the fields and nested items of `SoftirqExitFtraceEvent`.
 pub mod softirq_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -99,7 +99,7 @@ impl<'a, I: pz::Lookup> SoftirqRaiseFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SoftirqRaiseFtraceEvent`.
+/// Numbers of the fields and nested items of `SoftirqRaiseFtraceEvent`.
 pub mod softirq_raise_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -160,7 +160,7 @@ impl<'a, I: pz::Lookup> IrqHandlerEntryFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IrqHandlerEntryFtraceEvent`.
+/// Numbers of the fields and nested items of `IrqHandlerEntryFtraceEvent`.
 pub mod irq_handler_entry_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -210,7 +210,7 @@ impl<'a, I: pz::Lookup> IrqHandlerExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IrqHandlerExitFtraceEvent`.
+/// Numbers of the fields and nested items of `IrqHandlerExitFtraceEvent`.
 pub mod irq_handler_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

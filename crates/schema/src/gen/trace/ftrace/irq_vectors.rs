@@ -29,7 +29,7 @@ impl<'a, I: pz::Lookup> LocalTimerEntryFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `LocalTimerEntryFtraceEvent`.
+/// Numbers of the fields and nested items of `LocalTimerEntryFtraceEvent`.
 pub mod local_timer_entry_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -64,7 +64,7 @@ impl<'a, I: pz::Lookup> LocalTimerExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `LocalTimerExitFtraceEvent`.
+/// Numbers of the fields and nested items of `LocalTimerExitFtraceEvent`.
 pub mod local_timer_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

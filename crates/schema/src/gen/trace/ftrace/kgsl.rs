@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> KgslGpuFrequencyFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KgslGpuFrequencyFtraceEvent`.
+/// Numbers of the fields and nested items of `KgslGpuFrequencyFtraceEvent`.
 pub mod kgsl_gpu_frequency_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -130,7 +130,7 @@ impl<'a, I: pz::Lookup> KgslAdrenoCmdbatchQueuedFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KgslAdrenoCmdbatchQueuedFtraceEvent`.
+/// Numbers of the fields and nested items of `KgslAdrenoCmdbatchQueuedFtraceEvent`.
 pub mod kgsl_adreno_cmdbatch_queued_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -325,7 +325,7 @@ impl<'a, I: pz::Lookup> KgslAdrenoCmdbatchSubmittedFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KgslAdrenoCmdbatchSubmittedFtraceEvent`.
+/// Numbers of the fields and nested items of `KgslAdrenoCmdbatchSubmittedFtraceEvent`.
 pub mod kgsl_adreno_cmdbatch_submitted_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -411,7 +411,7 @@ impl<'a, I: pz::Lookup> KgslAdrenoCmdbatchSyncFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KgslAdrenoCmdbatchSyncFtraceEvent`.
+/// Numbers of the fields and nested items of `KgslAdrenoCmdbatchSyncFtraceEvent`.
 pub mod kgsl_adreno_cmdbatch_sync_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -657,7 +657,7 @@ impl<'a, I: pz::Lookup> KgslAdrenoCmdbatchRetiredFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KgslAdrenoCmdbatchRetiredFtraceEvent`.
+/// Numbers of the fields and nested items of `KgslAdrenoCmdbatchRetiredFtraceEvent`.
 pub mod kgsl_adreno_cmdbatch_retired_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

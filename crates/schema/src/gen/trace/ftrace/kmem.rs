@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> AllocPagesIommuEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `AllocPagesIommuEndFtraceEvent`.
+/// Numbers of the fields and nested items of `AllocPagesIommuEndFtraceEvent`.
 pub mod alloc_pages_iommu_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -91,7 +91,7 @@ impl<'a, I: pz::Lookup> AllocPagesIommuFailFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `AllocPagesIommuFailFtraceEvent`.
+/// Numbers of the fields and nested items of `AllocPagesIommuFailFtraceEvent`.
 pub mod alloc_pages_iommu_fail_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -140,7 +140,7 @@ impl<'a, I: pz::Lookup> AllocPagesIommuStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `AllocPagesIommuStartFtraceEvent`.
+/// Numbers of the fields and nested items of `AllocPagesIommuStartFtraceEvent`.
 pub mod alloc_pages_iommu_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -189,7 +189,7 @@ impl<'a, I: pz::Lookup> AllocPagesSysEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `AllocPagesSysEndFtraceEvent`.
+/// Numbers of the fields and nested items of `AllocPagesSysEndFtraceEvent`.
 pub mod alloc_pages_sys_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -238,7 +238,7 @@ impl<'a, I: pz::Lookup> AllocPagesSysFailFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `AllocPagesSysFailFtraceEvent`.
+/// Numbers of the fields and nested items of `AllocPagesSysFailFtraceEvent`.
 pub mod alloc_pages_sys_fail_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -287,7 +287,7 @@ impl<'a, I: pz::Lookup> AllocPagesSysStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `AllocPagesSysStartFtraceEvent`.
+/// Numbers of the fields and nested items of `AllocPagesSysStartFtraceEvent`.
 pub mod alloc_pages_sys_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -323,7 +323,7 @@ impl<'a, I: pz::Lookup> DmaAllocContiguousRetryFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DmaAllocContiguousRetryFtraceEvent`.
+/// Numbers of the fields and nested items of `DmaAllocContiguousRetryFtraceEvent`.
 pub mod dma_alloc_contiguous_retry_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -397,7 +397,7 @@ impl<'a, I: pz::Lookup> IommuMapRangeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IommuMapRangeFtraceEvent`.
+/// Numbers of the fields and nested items of `IommuMapRangeFtraceEvent`.
 pub mod iommu_map_range_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -487,7 +487,7 @@ impl<'a, I: pz::Lookup> IommuSecPtblMapRangeEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IommuSecPtblMapRangeEndFtraceEvent`.
+/// Numbers of the fields and nested items of `IommuSecPtblMapRangeEndFtraceEvent`.
 pub mod iommu_sec_ptbl_map_range_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -578,7 +578,7 @@ impl<'a, I: pz::Lookup> IommuSecPtblMapRangeStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IommuSecPtblMapRangeStartFtraceEvent`.
+/// Numbers of the fields and nested items of `IommuSecPtblMapRangeStartFtraceEvent`.
 pub mod iommu_sec_ptbl_map_range_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -669,7 +669,7 @@ impl<'a, I: pz::Lookup> IonAllocBufferEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonAllocBufferEndFtraceEvent`.
+/// Numbers of the fields and nested items of `IonAllocBufferEndFtraceEvent`.
 pub mod ion_alloc_buffer_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -773,7 +773,7 @@ impl<'a, I: pz::Lookup> IonAllocBufferFailFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonAllocBufferFailFtraceEvent`.
+/// Numbers of the fields and nested items of `IonAllocBufferFailFtraceEvent`.
 pub mod ion_alloc_buffer_fail_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -878,7 +878,7 @@ impl<'a, I: pz::Lookup> IonAllocBufferFallbackFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonAllocBufferFallbackFtraceEvent`.
+/// Numbers of the fields and nested items of `IonAllocBufferFallbackFtraceEvent`.
 pub mod ion_alloc_buffer_fallback_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -970,7 +970,7 @@ impl<'a, I: pz::Lookup> IonAllocBufferStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonAllocBufferStartFtraceEvent`.
+/// Numbers of the fields and nested items of `IonAllocBufferStartFtraceEvent`.
 pub mod ion_alloc_buffer_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1009,7 +1009,7 @@ impl<'a, I: pz::Lookup> IonCpAllocRetryFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonCpAllocRetryFtraceEvent`.
+/// Numbers of the fields and nested items of `IonCpAllocRetryFtraceEvent`.
 pub mod ion_cp_alloc_retry_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1083,7 +1083,7 @@ impl<'a, I: pz::Lookup> IonCpSecureBufferEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonCpSecureBufferEndFtraceEvent`.
+/// Numbers of the fields and nested items of `IonCpSecureBufferEndFtraceEvent`.
 pub mod ion_cp_secure_buffer_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1160,7 +1160,7 @@ impl<'a, I: pz::Lookup> IonCpSecureBufferStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonCpSecureBufferStartFtraceEvent`.
+/// Numbers of the fields and nested items of `IonCpSecureBufferStartFtraceEvent`.
 pub mod ion_cp_secure_buffer_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1198,7 +1198,7 @@ impl<'a, I: pz::Lookup> IonPrefetchingFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonPrefetchingFtraceEvent`.
+/// Numbers of the fields and nested items of `IonPrefetchingFtraceEvent`.
 pub mod ion_prefetching_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1259,7 +1259,7 @@ impl<'a, I: pz::Lookup> IonSecureCmaAddToPoolEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonSecureCmaAddToPoolEndFtraceEvent`.
+/// Numbers of the fields and nested items of `IonSecureCmaAddToPoolEndFtraceEvent`.
 pub mod ion_secure_cma_add_to_pool_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1322,7 +1322,7 @@ impl<'a, I: pz::Lookup> IonSecureCmaAddToPoolStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonSecureCmaAddToPoolStartFtraceEvent`.
+/// Numbers of the fields and nested items of `IonSecureCmaAddToPoolStartFtraceEvent`.
 pub mod ion_secure_cma_add_to_pool_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1398,7 +1398,7 @@ impl<'a, I: pz::Lookup> IonSecureCmaAllocateEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonSecureCmaAllocateEndFtraceEvent`.
+/// Numbers of the fields and nested items of `IonSecureCmaAllocateEndFtraceEvent`.
 pub mod ion_secure_cma_allocate_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1475,7 +1475,7 @@ impl<'a, I: pz::Lookup> IonSecureCmaAllocateStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonSecureCmaAllocateStartFtraceEvent`.
+/// Numbers of the fields and nested items of `IonSecureCmaAllocateStartFtraceEvent`.
 pub mod ion_secure_cma_allocate_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1526,7 +1526,7 @@ impl<'a, I: pz::Lookup> IonSecureCmaShrinkPoolEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonSecureCmaShrinkPoolEndFtraceEvent`.
+/// Numbers of the fields and nested items of `IonSecureCmaShrinkPoolEndFtraceEvent`.
 pub mod ion_secure_cma_shrink_pool_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1575,7 +1575,7 @@ impl<'a, I: pz::Lookup> IonSecureCmaShrinkPoolStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonSecureCmaShrinkPoolStartFtraceEvent`.
+/// Numbers of the fields and nested items of `IonSecureCmaShrinkPoolStartFtraceEvent`.
 pub mod ion_secure_cma_shrink_pool_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1624,7 +1624,7 @@ impl<'a, I: pz::Lookup> KfreeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KfreeFtraceEvent`.
+/// Numbers of the fields and nested items of `KfreeFtraceEvent`.
 pub mod kfree_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1712,7 +1712,7 @@ impl<'a, I: pz::Lookup> KmallocFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KmallocFtraceEvent`.
+/// Numbers of the fields and nested items of `KmallocFtraceEvent`.
 pub mod kmalloc_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1816,7 +1816,7 @@ impl<'a, I: pz::Lookup> KmallocNodeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KmallocNodeFtraceEvent`.
+/// Numbers of the fields and nested items of `KmallocNodeFtraceEvent`.
 pub mod kmalloc_node_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1908,7 +1908,7 @@ impl<'a, I: pz::Lookup> KmemCacheAllocFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KmemCacheAllocFtraceEvent`.
+/// Numbers of the fields and nested items of `KmemCacheAllocFtraceEvent`.
 pub mod kmem_cache_alloc_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2012,7 +2012,7 @@ impl<'a, I: pz::Lookup> KmemCacheAllocNodeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KmemCacheAllocNodeFtraceEvent`.
+/// Numbers of the fields and nested items of `KmemCacheAllocNodeFtraceEvent`.
 pub mod kmem_cache_alloc_node_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2065,7 +2065,7 @@ impl<'a, I: pz::Lookup> KmemCacheFreeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KmemCacheFreeFtraceEvent`.
+/// Numbers of the fields and nested items of `KmemCacheFreeFtraceEvent`.
 pub mod kmem_cache_free_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2101,7 +2101,7 @@ impl<'a, I: pz::Lookup> MigratePagesEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MigratePagesEndFtraceEvent`.
+/// Numbers of the fields and nested items of `MigratePagesEndFtraceEvent`.
 pub mod migrate_pages_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2136,7 +2136,7 @@ impl<'a, I: pz::Lookup> MigratePagesStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MigratePagesStartFtraceEvent`.
+/// Numbers of the fields and nested items of `MigratePagesStartFtraceEvent`.
 pub mod migrate_pages_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2171,7 +2171,7 @@ impl<'a, I: pz::Lookup> MigrateRetryFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MigrateRetryFtraceEvent`.
+/// Numbers of the fields and nested items of `MigrateRetryFtraceEvent`.
 pub mod migrate_retry_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2258,7 +2258,7 @@ impl<'a, I: pz::Lookup> MmPageAllocFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmPageAllocFtraceEvent`.
+/// Numbers of the fields and nested items of `MmPageAllocFtraceEvent`.
 pub mod mm_page_alloc_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2375,7 +2375,7 @@ impl<'a, I: pz::Lookup> MmPageAllocExtfragFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmPageAllocExtfragFtraceEvent`.
+/// Numbers of the fields and nested items of `MmPageAllocExtfragFtraceEvent`.
 pub mod mm_page_alloc_extfrag_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2455,7 +2455,7 @@ impl<'a, I: pz::Lookup> MmPageAllocZoneLockedFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmPageAllocZoneLockedFtraceEvent`.
+/// Numbers of the fields and nested items of `MmPageAllocZoneLockedFtraceEvent`.
 pub mod mm_page_alloc_zone_locked_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2519,7 +2519,7 @@ impl<'a, I: pz::Lookup> MmPageFreeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmPageFreeFtraceEvent`.
+/// Numbers of the fields and nested items of `MmPageFreeFtraceEvent`.
 pub mod mm_page_free_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2582,7 +2582,7 @@ impl<'a, I: pz::Lookup> MmPageFreeBatchedFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmPageFreeBatchedFtraceEvent`.
+/// Numbers of the fields and nested items of `MmPageFreeBatchedFtraceEvent`.
 pub mod mm_page_free_batched_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2658,7 +2658,7 @@ impl<'a, I: pz::Lookup> MmPagePcpuDrainFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmPagePcpuDrainFtraceEvent`.
+/// Numbers of the fields and nested items of `MmPagePcpuDrainFtraceEvent`.
 pub mod mm_page_pcpu_drain_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2735,7 +2735,7 @@ impl<'a, I: pz::Lookup> RssStatFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `RssStatFtraceEvent`.
+/// Numbers of the fields and nested items of `RssStatFtraceEvent`.
 pub mod rss_stat_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2799,7 +2799,7 @@ impl<'a, I: pz::Lookup> IonHeapShrinkFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonHeapShrinkFtraceEvent`.
+/// Numbers of the fields and nested items of `IonHeapShrinkFtraceEvent`.
 pub mod ion_heap_shrink_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2862,7 +2862,7 @@ impl<'a, I: pz::Lookup> IonHeapGrowFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonHeapGrowFtraceEvent`.
+/// Numbers of the fields and nested items of `IonHeapGrowFtraceEvent`.
 pub mod ion_heap_grow_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2912,7 +2912,7 @@ impl<'a, I: pz::Lookup> IonBufferCreateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonBufferCreateFtraceEvent`.
+/// Numbers of the fields and nested items of `IonBufferCreateFtraceEvent`.
 pub mod ion_buffer_create_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2961,7 +2961,7 @@ impl<'a, I: pz::Lookup> IonBufferDestroyFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `IonBufferDestroyFtraceEvent`.
+/// Numbers of the fields and nested items of `IonBufferDestroyFtraceEvent`.
 pub mod ion_buffer_destroy_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -3062,7 +3062,7 @@ impl<'a, I: pz::Lookup> MmAllocContigMigrateRangeInfoFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmAllocContigMigrateRangeInfoFtraceEvent`.
+/// Numbers of the fields and nested items of `MmAllocContigMigrateRangeInfoFtraceEvent`.
 pub mod mm_alloc_contig_migrate_range_info_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -3128,7 +3128,7 @@ impl<'a, I: pz::Lookup> DmabufRssStatFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DmabufRssStatFtraceEvent`.
+/// Numbers of the fields and nested items of `DmabufRssStatFtraceEvent`.
 pub mod dmabuf_rss_stat_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -29,7 +29,7 @@ impl<'a, I: pz::Lookup> KvmAccessFaultFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmAccessFaultFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmAccessFaultFtraceEvent`.
 pub mod kvm_access_fault_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -77,7 +77,7 @@ impl<'a, I: pz::Lookup> KvmAckIrqFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmAckIrqFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmAckIrqFtraceEvent`.
 pub mod kvm_ack_irq_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -126,7 +126,7 @@ impl<'a, I: pz::Lookup> KvmAgeHvaFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmAgeHvaFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmAgeHvaFtraceEvent`.
 pub mod kvm_age_hva_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -201,7 +201,7 @@ impl<'a, I: pz::Lookup> KvmAgePageFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmAgePageFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmAgePageFtraceEvent`.
 pub mod kvm_age_page_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -239,7 +239,7 @@ impl<'a, I: pz::Lookup> KvmArmClearDebugFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmArmClearDebugFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmArmClearDebugFtraceEvent`.
 pub mod kvm_arm_clear_debug_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -287,7 +287,7 @@ impl<'a, I: pz::Lookup> KvmArmSetDreg32FtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmArmSetDreg32FtraceEvent`.
+/// Numbers of the fields and nested items of `KvmArmSetDreg32FtraceEvent`.
 pub mod kvm_arm_set_dreg32_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -336,7 +336,7 @@ impl<'a, I: pz::Lookup> KvmArmSetRegsetFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmArmSetRegsetFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmArmSetRegsetFtraceEvent`.
 pub mod kvm_arm_set_regset_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -385,7 +385,7 @@ impl<'a, I: pz::Lookup> KvmArmSetupDebugFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmArmSetupDebugFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmArmSetupDebugFtraceEvent`.
 pub mod kvm_arm_setup_debug_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -421,7 +421,7 @@ impl<'a, I: pz::Lookup> KvmEntryFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmEntryFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmEntryFtraceEvent`.
 pub mod kvm_entry_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -482,7 +482,7 @@ impl<'a, I: pz::Lookup> KvmExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmExitFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmExitFtraceEvent`.
 pub mod kvm_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -519,7 +519,7 @@ impl<'a, I: pz::Lookup> KvmFpuFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmFpuFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmFpuFtraceEvent`.
 pub mod kvm_fpu_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -593,7 +593,7 @@ impl<'a, I: pz::Lookup> KvmGetTimerMapFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmGetTimerMapFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmGetTimerMapFtraceEvent`.
 pub mod kvm_get_timer_map_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -670,7 +670,7 @@ impl<'a, I: pz::Lookup> KvmGuestFaultFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmGuestFaultFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmGuestFaultFtraceEvent`.
 pub mod kvm_guest_fault_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -708,7 +708,7 @@ impl<'a, I: pz::Lookup> KvmHandleSysRegFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmHandleSysRegFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmHandleSysRegFtraceEvent`.
 pub mod kvm_handle_sys_reg_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -769,7 +769,7 @@ impl<'a, I: pz::Lookup> KvmHvcArm64FtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmHvcArm64FtraceEvent`.
+/// Numbers of the fields and nested items of `KvmHvcArm64FtraceEvent`.
 pub mod kvm_hvc_arm64_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -845,7 +845,7 @@ impl<'a, I: pz::Lookup> KvmIrqLineFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmIrqLineFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmIrqLineFtraceEvent`.
 pub mod kvm_irq_line_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -922,7 +922,7 @@ impl<'a, I: pz::Lookup> KvmMmioFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmMmioFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmMmioFtraceEvent`.
 pub mod kvm_mmio_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -986,7 +986,7 @@ impl<'a, I: pz::Lookup> KvmMmioEmulateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmMmioEmulateFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmMmioEmulateFtraceEvent`.
 pub mod kvm_mmio_emulate_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1036,7 +1036,7 @@ impl<'a, I: pz::Lookup> KvmSetGuestDebugFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmSetGuestDebugFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmSetGuestDebugFtraceEvent`.
 pub mod kvm_set_guest_debug_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1098,7 +1098,7 @@ impl<'a, I: pz::Lookup> KvmSetIrqFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmSetIrqFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmSetIrqFtraceEvent`.
 pub mod kvm_set_irq_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1135,7 +1135,7 @@ impl<'a, I: pz::Lookup> KvmSetSpteHvaFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmSetSpteHvaFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmSetSpteHvaFtraceEvent`.
 pub mod kvm_set_spte_hva_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1183,7 +1183,7 @@ impl<'a, I: pz::Lookup> KvmSetWayFlushFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmSetWayFlushFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmSetWayFlushFtraceEvent`.
 pub mod kvm_set_way_flush_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1310,7 +1310,7 @@ impl<'a, I: pz::Lookup> KvmSysAccessFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmSysAccessFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmSysAccessFtraceEvent`.
 pub mod kvm_sys_access_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1352,7 +1352,7 @@ impl<'a, I: pz::Lookup> KvmTestAgeHvaFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmTestAgeHvaFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmTestAgeHvaFtraceEvent`.
 pub mod kvm_test_age_hva_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1400,7 +1400,7 @@ impl<'a, I: pz::Lookup> KvmTimerEmulateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmTimerEmulateFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmTimerEmulateFtraceEvent`.
 pub mod kvm_timer_emulate_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1436,7 +1436,7 @@ impl<'a, I: pz::Lookup> KvmTimerHrtimerExpireFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmTimerHrtimerExpireFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmTimerHrtimerExpireFtraceEvent`.
 pub mod kvm_timer_hrtimer_expire_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1497,7 +1497,7 @@ impl<'a, I: pz::Lookup> KvmTimerRestoreStateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmTimerRestoreStateFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmTimerRestoreStateFtraceEvent`.
 pub mod kvm_timer_restore_state_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1560,7 +1560,7 @@ impl<'a, I: pz::Lookup> KvmTimerSaveStateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmTimerSaveStateFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmTimerSaveStateFtraceEvent`.
 pub mod kvm_timer_save_state_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1623,7 +1623,7 @@ impl<'a, I: pz::Lookup> KvmTimerUpdateIrqFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmTimerUpdateIrqFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmTimerUpdateIrqFtraceEvent`.
 pub mod kvm_timer_update_irq_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1686,7 +1686,7 @@ impl<'a, I: pz::Lookup> KvmToggleCacheFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmToggleCacheFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmToggleCacheFtraceEvent`.
 pub mod kvm_toggle_cache_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1736,7 +1736,7 @@ impl<'a, I: pz::Lookup> KvmUnmapHvaRangeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmUnmapHvaRangeFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmUnmapHvaRangeFtraceEvent`.
 pub mod kvm_unmap_hva_range_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1772,7 +1772,7 @@ impl<'a, I: pz::Lookup> KvmUserspaceExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmUserspaceExitFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmUserspaceExitFtraceEvent`.
 pub mod kvm_userspace_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1833,7 +1833,7 @@ impl<'a, I: pz::Lookup> KvmVcpuWakeupFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmVcpuWakeupFtraceEvent`.
+/// Numbers of the fields and nested items of `KvmVcpuWakeupFtraceEvent`.
 pub mod kvm_vcpu_wakeup_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1883,7 +1883,7 @@ impl<'a, I: pz::Lookup> KvmWfxArm64FtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KvmWfxArm64FtraceEvent`.
+/// Numbers of the fields and nested items of `KvmWfxArm64FtraceEvent`.
 pub mod kvm_wfx_arm64_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1958,7 +1958,7 @@ impl<'a, I: pz::Lookup> TrapRegFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrapRegFtraceEvent`.
+/// Numbers of the fields and nested items of `TrapRegFtraceEvent`.
 pub mod trap_reg_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2022,7 +2022,7 @@ impl<'a, I: pz::Lookup> VgicUpdateIrqPendingFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `VgicUpdateIrqPendingFtraceEvent`.
+/// Numbers of the fields and nested items of `VgicUpdateIrqPendingFtraceEvent`.
 pub mod vgic_update_irq_pending_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -81,7 +81,7 @@ impl<'a, I: pz::Lookup> LowmemoryKillFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `LowmemoryKillFtraceEvent`.
+/// Numbers of the fields and nested items of `LowmemoryKillFtraceEvent`.
 pub mod lowmemory_kill_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -81,7 +81,7 @@ impl<'a, I: pz::Lookup> LwisTracingMarkWriteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `LwisTracingMarkWriteFtraceEvent`.
+/// Numbers of the fields and nested items of `LwisTracingMarkWriteFtraceEvent`.
 pub mod lwis_tracing_mark_write_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -68,7 +68,7 @@ impl<'a, I: pz::Lookup> MaliTracingMarkWriteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliTracingMarkWriteFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliTracingMarkWriteFtraceEvent`.
 pub mod mali_tracing_mark_write_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -158,7 +158,7 @@ impl<'a, I: pz::Lookup> MaliMaliKCPUCQSSETFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliKCPUCQSSETFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliKCPUCQSSETFtraceEvent`.
 pub mod mali_mali_kcpucqsset_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -249,7 +249,7 @@ impl<'a, I: pz::Lookup> MaliMaliKCPUCQSWAITSTARTFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliKCPUCQSWAITSTARTFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliKCPUCQSWAITSTARTFtraceEvent`.
 pub mod mali_mali_kcpucqswaitstart_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -340,7 +340,7 @@ impl<'a, I: pz::Lookup> MaliMaliKCPUCQSWAITENDFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliKCPUCQSWAITENDFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliKCPUCQSWAITENDFtraceEvent`.
 pub mod mali_mali_kcpucqswaitend_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -431,7 +431,7 @@ impl<'a, I: pz::Lookup> MaliMaliKCPUFENCESIGNALFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliKCPUFENCESIGNALFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliKCPUFENCESIGNALFtraceEvent`.
 pub mod mali_mali_kcpufencesignal_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -522,7 +522,7 @@ impl<'a, I: pz::Lookup> MaliMaliKCPUFENCEWAITSTARTFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliKCPUFENCEWAITSTARTFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliKCPUFENCEWAITSTARTFtraceEvent`.
 pub mod mali_mali_kcpufencewaitstart_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -613,7 +613,7 @@ impl<'a, I: pz::Lookup> MaliMaliKCPUFENCEWAITENDFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliKCPUFENCEWAITENDFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliKCPUFENCEWAITENDFtraceEvent`.
 pub mod mali_mali_kcpufencewaitend_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -678,7 +678,7 @@ impl<'a, I: pz::Lookup> MaliMaliCSFINTERRUPTSTARTFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliCSFINTERRUPTSTARTFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliCSFINTERRUPTSTARTFtraceEvent`.
 pub mod mali_mali_csfinterruptstart_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -741,7 +741,7 @@ impl<'a, I: pz::Lookup> MaliMaliCSFINTERRUPTENDFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliCSFINTERRUPTENDFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliCSFINTERRUPTENDFtraceEvent`.
 pub mod mali_mali_csfinterruptend_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -806,7 +806,8 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEventRead
     }
 }
 
-/// What belongs to `MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent`.
+/// Numbers of the fields and nested items of
+/// `MaliMaliPMMCUHCTLCORESDOWNSCALENOTIFYPENDFtraceEvent`.
 pub mod mali_mali_pmmcuhctlcoresdownscalenotifypend_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -869,7 +870,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEventReader<'a, I>
     }
 }
 
-/// What belongs to `MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUHCTLCORESNOTIFYPENDFtraceEvent`.
 pub mod mali_mali_pmmcuhctlcoresnotifypend_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -932,7 +933,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEventReader<'a, I
     }
 }
 
-/// What belongs to `MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUHCTLCOREINACTIVEPENDFtraceEvent`.
 pub mod mali_mali_pmmcuhctlcoreinactivepend_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -995,7 +996,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUHCTLMCUONRECHECKFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUHCTLMCUONRECHECKFtraceEvent`.
 pub mod mali_mali_pmmcuhctlmcuonrecheck_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1058,7 +1059,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEventReader<'a,
     }
 }
 
-/// What belongs to `MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUHCTLSHADERSCOREOFFPENDFtraceEvent`.
 pub mod mali_mali_pmmcuhctlshaderscoreoffpend_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1121,7 +1122,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEventReader<'a, I> 
     }
 }
 
-/// What belongs to `MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUHCTLSHADERSPENDOFFFtraceEvent`.
 pub mod mali_mali_pmmcuhctlshaderspendoff_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1184,7 +1185,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUHCTLSHADERSPENDONFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUHCTLSHADERSPENDONFtraceEvent`.
 pub mod mali_mali_pmmcuhctlshaderspendon_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1247,7 +1248,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEventReader<'a, I>
     }
 }
 
-/// What belongs to `MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUHCTLSHADERSREADYOFFFtraceEvent`.
 pub mod mali_mali_pmmcuhctlshadersreadyoff_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1310,7 +1311,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUINSLEEPFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliPMMCUINSLEEPFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUINSLEEPFtraceEvent`.
 pub mod mali_mali_pmmcuinsleep_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1373,7 +1374,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUOFFFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliPMMCUOFFFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUOFFFtraceEvent`.
 pub mod mali_mali_pmmcuoff_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1436,7 +1437,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUONFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliPMMCUONFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUONFtraceEvent`.
 pub mod mali_mali_pmmcuon_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1499,7 +1500,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEventReader<'a, I
     }
 }
 
-/// What belongs to `MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUONCOREATTRUPDATEPENDFtraceEvent`.
 pub mod mali_mali_pmmcuoncoreattrupdatepend_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1562,7 +1563,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUONGLBREINITPENDFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliPMMCUONGLBREINITPENDFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUONGLBREINITPENDFtraceEvent`.
 pub mod mali_mali_pmmcuonglbreinitpend_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1625,7 +1626,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUONHALTFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliPMMCUONHALTFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUONHALTFtraceEvent`.
 pub mod mali_mali_pmmcuonhalt_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1688,7 +1689,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUONHWCNTDISABLEFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliPMMCUONHWCNTDISABLEFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUONHWCNTDISABLEFtraceEvent`.
 pub mod mali_mali_pmmcuonhwcntdisable_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1751,7 +1752,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUONHWCNTENABLEFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliPMMCUONHWCNTENABLEFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUONHWCNTENABLEFtraceEvent`.
 pub mod mali_mali_pmmcuonhwcntenable_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1814,7 +1815,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUONPENDHALTFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliPMMCUONPENDHALTFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUONPENDHALTFtraceEvent`.
 pub mod mali_mali_pmmcuonpendhalt_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1877,7 +1878,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUONPENDSLEEPFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliPMMCUONPENDSLEEPFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUONPENDSLEEPFtraceEvent`.
 pub mod mali_mali_pmmcuonpendsleep_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1940,7 +1941,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUONSLEEPINITIATEFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliPMMCUONSLEEPINITIATEFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUONSLEEPINITIATEFtraceEvent`.
 pub mod mali_mali_pmmcuonsleepinitiate_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2003,7 +2004,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUPENDOFFFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliPMMCUPENDOFFFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUPENDOFFFtraceEvent`.
 pub mod mali_mali_pmmcupendoff_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2066,7 +2067,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUPENDONRELOADFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliPMMCUPENDONRELOADFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUPENDONRELOADFtraceEvent`.
 pub mod mali_mali_pmmcupendonreload_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2129,7 +2130,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCUPOWERDOWNFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliPMMCUPOWERDOWNFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCUPOWERDOWNFtraceEvent`.
 pub mod mali_mali_pmmcupowerdown_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2192,7 +2193,7 @@ impl<'a, I: pz::Lookup> MaliMaliPMMCURESETWAITFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliMaliPMMCURESETWAITFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliMaliPMMCURESETWAITFtraceEvent`.
 pub mod mali_mali_pmmcuresetwait_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -2255,7 +2256,7 @@ impl<'a, I: pz::Lookup> MaliGpuPowerStateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MaliGpuPowerStateFtraceEvent`.
+/// Numbers of the fields and nested items of `MaliGpuPowerStateFtraceEvent`.
 pub mod mali_gpu_power_state_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> MdpCmdKickoffFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpCmdKickoffFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpCmdKickoffFtraceEvent`.
 pub mod mdp_cmd_kickoff_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -117,7 +117,7 @@ impl<'a, I: pz::Lookup> MdpCommitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpCommitFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpCommitFtraceEvent`.
 pub mod mdp_commit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -194,7 +194,7 @@ impl<'a, I: pz::Lookup> MdpPerfSetOtFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpPerfSetOtFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpPerfSetOtFtraceEvent`.
 pub mod mdp_perf_set_ot_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -427,7 +427,7 @@ impl<'a, I: pz::Lookup> MdpSsppChangeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpSsppChangeFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpSsppChangeFtraceEvent`.
 pub mod mdp_sspp_change_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -503,7 +503,7 @@ impl<'a, I: pz::Lookup> TracingMarkWriteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TracingMarkWriteFtraceEvent`.
+/// Numbers of the fields and nested items of `TracingMarkWriteFtraceEvent`.
 pub mod tracing_mark_write_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -579,7 +579,7 @@ impl<'a, I: pz::Lookup> MdpCmdPingpongDoneFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpCmdPingpongDoneFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpCmdPingpongDoneFtraceEvent`.
 pub mod mdp_cmd_pingpong_done_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -708,7 +708,7 @@ impl<'a, I: pz::Lookup> MdpCompareBwFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpCompareBwFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpCompareBwFtraceEvent`.
 pub mod mdp_compare_bw_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -802,7 +802,7 @@ impl<'a, I: pz::Lookup> MdpPerfSetPanicLutsFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpPerfSetPanicLutsFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpPerfSetPanicLutsFtraceEvent`.
 pub mod mdp_perf_set_panic_luts_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1036,7 +1036,7 @@ impl<'a, I: pz::Lookup> MdpSsppSetFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpSsppSetFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpSsppSetFtraceEvent`.
 pub mod mdp_sspp_set_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1099,7 +1099,7 @@ impl<'a, I: pz::Lookup> MdpCmdReadptrDoneFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpCmdReadptrDoneFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpCmdReadptrDoneFtraceEvent`.
 pub mod mdp_cmd_readptr_done_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1161,7 +1161,7 @@ impl<'a, I: pz::Lookup> MdpMisrCrcFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpMisrCrcFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpMisrCrcFtraceEvent`.
 pub mod mdp_misr_crc_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1276,7 +1276,7 @@ impl<'a, I: pz::Lookup> MdpPerfSetQosLutsFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpPerfSetQosLutsFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpPerfSetQosLutsFtraceEvent`.
 pub mod mdp_perf_set_qos_luts_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1343,7 +1343,7 @@ impl<'a, I: pz::Lookup> MdpTraceCounterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpTraceCounterFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpTraceCounterFtraceEvent`.
 pub mod mdp_trace_counter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1380,7 +1380,7 @@ impl<'a, I: pz::Lookup> MdpCmdReleaseBwFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpCmdReleaseBwFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpCmdReleaseBwFtraceEvent`.
 pub mod mdp_cmd_release_bw_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1415,7 +1415,7 @@ impl<'a, I: pz::Lookup> MdpMixerUpdateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpMixerUpdateFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpMixerUpdateFtraceEvent`.
 pub mod mdp_mixer_update_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1541,7 +1541,7 @@ impl<'a, I: pz::Lookup> MdpPerfSetWmLevelsFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpPerfSetWmLevelsFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpPerfSetWmLevelsFtraceEvent`.
 pub mod mdp_perf_set_wm_levels_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1596,7 +1596,7 @@ impl<'a, I: pz::Lookup> MdpVideoUnderrunDoneFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpVideoUnderrunDoneFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpVideoUnderrunDoneFtraceEvent`.
 pub mod mdp_video_underrun_done_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1645,7 +1645,7 @@ impl<'a, I: pz::Lookup> MdpCmdWaitPingpongFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpCmdWaitPingpongFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpCmdWaitPingpongFtraceEvent`.
 pub mod mdp_cmd_wait_pingpong_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1798,7 +1798,7 @@ impl<'a, I: pz::Lookup> MdpPerfPrefillCalcFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpPerfPrefillCalcFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpPerfPrefillCalcFtraceEvent`.
 pub mod mdp_perf_prefill_calc_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1868,7 +1868,7 @@ impl<'a, I: pz::Lookup> MdpPerfUpdateBusFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MdpPerfUpdateBusFtraceEvent`.
+/// Numbers of the fields and nested items of `MdpPerfUpdateBusFtraceEvent`.
 pub mod mdp_perf_update_bus_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1905,7 +1905,7 @@ impl<'a, I: pz::Lookup> RotatorBwAoAsContextFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `RotatorBwAoAsContextFtraceEvent`.
+/// Numbers of the fields and nested items of `RotatorBwAoAsContextFtraceEvent`.
 pub mod rotator_bw_ao_as_context_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

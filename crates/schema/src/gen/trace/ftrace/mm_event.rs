@@ -68,7 +68,7 @@ impl<'a, I: pz::Lookup> MmEventRecordFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmEventRecordFtraceEvent`.
+/// Numbers of the fields and nested items of `MmEventRecordFtraceEvent`.
 pub mod mm_event_record_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> NetifReceiveSkbFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `NetifReceiveSkbFtraceEvent`.
+/// Numbers of the fields and nested items of `NetifReceiveSkbFtraceEvent`.
 pub mod netif_receive_skb_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -131,7 +131,7 @@ impl<'a, I: pz::Lookup> NetDevXmitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `NetDevXmitFtraceEvent`.
+/// Numbers of the fields and nested items of `NetDevXmitFtraceEvent`.
 pub mod net_dev_xmit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -403,7 +403,7 @@ impl<'a, I: pz::Lookup> NapiGroReceiveEntryFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `NapiGroReceiveEntryFtraceEvent`.
+/// Numbers of the fields and nested items of `NapiGroReceiveEntryFtraceEvent`.
 pub mod napi_gro_receive_entry_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -456,7 +456,7 @@ impl<'a, I: pz::Lookup> NapiGroReceiveExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `NapiGroReceiveExitFtraceEvent`.
+/// Numbers of the fields and nested items of `NapiGroReceiveExitFtraceEvent`.
 pub mod napi_gro_receive_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

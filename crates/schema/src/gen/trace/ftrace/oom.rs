@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> OomScoreAdjUpdateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `OomScoreAdjUpdateFtraceEvent`.
+/// Numbers of the fields and nested items of `OomScoreAdjUpdateFtraceEvent`.
 pub mod oom_score_adj_update_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -92,7 +92,7 @@ impl<'a, I: pz::Lookup> MarkVictimFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MarkVictimFtraceEvent`.
+/// Numbers of the fields and nested items of `MarkVictimFtraceEvent`.
 pub mod mark_victim_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

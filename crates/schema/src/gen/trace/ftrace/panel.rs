@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> DsiCmdFifoStatusFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DsiCmdFifoStatusFtraceEvent`.
+/// Numbers of the fields and nested items of `DsiCmdFifoStatusFtraceEvent`.
 pub mod dsi_cmd_fifo_status_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -91,7 +91,7 @@ impl<'a, I: pz::Lookup> DsiRxFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DsiRxFtraceEvent`.
+/// Numbers of the fields and nested items of `DsiRxFtraceEvent`.
 pub mod dsi_rx_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -153,7 +153,7 @@ impl<'a, I: pz::Lookup> DsiTxFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DsiTxFtraceEvent`.
+/// Numbers of the fields and nested items of `DsiTxFtraceEvent`.
 pub mod dsi_tx_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -255,7 +255,7 @@ impl<'a, I: pz::Lookup> PanelWriteGenericFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `PanelWriteGenericFtraceEvent`.
+/// Numbers of the fields and nested items of `PanelWriteGenericFtraceEvent`.
 pub mod panel_write_generic_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -308,7 +308,7 @@ impl<'a, I: pz::Lookup> GramCollisionFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `GramCollisionFtraceEvent`.
+/// Numbers of the fields and nested items of `GramCollisionFtraceEvent`.
 pub mod gram_collision_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -461,7 +461,7 @@ impl<'a, I: pz::Lookup> PanelSettingsFullFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `PanelSettingsFullFtraceEvent`.
+/// Numbers of the fields and nested items of `PanelSettingsFullFtraceEvent`.
 pub mod panel_settings_full_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -557,7 +557,7 @@ impl<'a, I: pz::Lookup> PanelSettingsLiteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `PanelSettingsLiteFtraceEvent`.
+/// Numbers of the fields and nested items of `PanelSettingsLiteFtraceEvent`.
 pub mod panel_settings_lite_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -315,7 +315,7 @@ impl<'a, I: pz::Lookup> SchedSwitchWithCtrsFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedSwitchWithCtrsFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedSwitchWithCtrsFtraceEvent`.
 pub mod sched_switch_with_ctrs_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

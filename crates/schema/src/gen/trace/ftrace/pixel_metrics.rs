@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> LongIrqFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `LongIrqFtraceEvent`.
+/// Numbers of the fields and nested items of `LongIrqFtraceEvent`.
 pub mod long_irq_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -118,7 +118,7 @@ impl<'a, I: pz::Lookup> LongSoftirqFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `LongSoftirqFtraceEvent`.
+/// Numbers of the fields and nested items of `LongSoftirqFtraceEvent`.
 pub mod long_softirq_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

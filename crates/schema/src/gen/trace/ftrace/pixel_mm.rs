@@ -29,7 +29,7 @@ impl<'a, I: pz::Lookup> PixelMmKswapdWakeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `PixelMmKswapdWakeFtraceEvent`.
+/// Numbers of the fields and nested items of `PixelMmKswapdWakeFtraceEvent`.
 pub mod pixel_mm_kswapd_wake_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -103,7 +103,7 @@ impl<'a, I: pz::Lookup> PixelMmKswapdDoneFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `PixelMmKswapdDoneFtraceEvent`.
+/// Numbers of the fields and nested items of `PixelMmKswapdDoneFtraceEvent`.
 pub mod pixel_mm_kswapd_done_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> CpuFrequencyFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CpuFrequencyFtraceEvent`.
+/// Numbers of the fields and nested items of `CpuFrequencyFtraceEvent`.
 pub mod cpu_frequency_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -104,7 +104,7 @@ impl<'a, I: pz::Lookup> CpuFrequencyLimitsFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CpuFrequencyLimitsFtraceEvent`.
+/// Numbers of the fields and nested items of `CpuFrequencyLimitsFtraceEvent`.
 pub mod cpu_frequency_limits_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -154,7 +154,7 @@ impl<'a, I: pz::Lookup> CpuIdleFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CpuIdleFtraceEvent`.
+/// Numbers of the fields and nested items of `CpuIdleFtraceEvent`.
 pub mod cpu_idle_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -216,7 +216,7 @@ impl<'a, I: pz::Lookup> ClockEnableFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ClockEnableFtraceEvent`.
+/// Numbers of the fields and nested items of `ClockEnableFtraceEvent`.
 pub mod clock_enable_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -279,7 +279,7 @@ impl<'a, I: pz::Lookup> ClockDisableFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ClockDisableFtraceEvent`.
+/// Numbers of the fields and nested items of `ClockDisableFtraceEvent`.
 pub mod clock_disable_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -342,7 +342,7 @@ impl<'a, I: pz::Lookup> ClockSetRateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ClockSetRateFtraceEvent`.
+/// Numbers of the fields and nested items of `ClockSetRateFtraceEvent`.
 pub mod clock_set_rate_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -405,7 +405,7 @@ impl<'a, I: pz::Lookup> SuspendResumeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SuspendResumeFtraceEvent`.
+/// Numbers of the fields and nested items of `SuspendResumeFtraceEvent`.
 pub mod suspend_resume_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -455,7 +455,7 @@ impl<'a, I: pz::Lookup> GpuFrequencyFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `GpuFrequencyFtraceEvent`.
+/// Numbers of the fields and nested items of `GpuFrequencyFtraceEvent`.
 pub mod gpu_frequency_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -504,7 +504,7 @@ impl<'a, I: pz::Lookup> WakeupSourceActivateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `WakeupSourceActivateFtraceEvent`.
+/// Numbers of the fields and nested items of `WakeupSourceActivateFtraceEvent`.
 pub mod wakeup_source_activate_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -553,7 +553,7 @@ impl<'a, I: pz::Lookup> WakeupSourceDeactivateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `WakeupSourceDeactivateFtraceEvent`.
+/// Numbers of the fields and nested items of `WakeupSourceDeactivateFtraceEvent`.
 pub mod wakeup_source_deactivate_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -641,7 +641,7 @@ impl<'a, I: pz::Lookup> GpuWorkPeriodFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `GpuWorkPeriodFtraceEvent`.
+/// Numbers of the fields and nested items of `GpuWorkPeriodFtraceEvent`.
 pub mod gpu_work_period_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -732,7 +732,7 @@ impl<'a, I: pz::Lookup> DevicePmCallbackStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DevicePmCallbackStartFtraceEvent`.
+/// Numbers of the fields and nested items of `DevicePmCallbackStartFtraceEvent`.
 pub mod device_pm_callback_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -797,7 +797,7 @@ impl<'a, I: pz::Lookup> DevicePmCallbackEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `DevicePmCallbackEndFtraceEvent`.
+/// Numbers of the fields and nested items of `DevicePmCallbackEndFtraceEvent`.
 pub mod device_pm_callback_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -847,7 +847,7 @@ impl<'a, I: pz::Lookup> GpuPowerStateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `GpuPowerStateFtraceEvent`.
+/// Numbers of the fields and nested items of `GpuPowerStateFtraceEvent`.
 pub mod gpu_power_state_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -909,7 +909,7 @@ impl<'a, I: pz::Lookup> PsciDomainIdleExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `PsciDomainIdleExitFtraceEvent`.
+/// Numbers of the fields and nested items of `PsciDomainIdleExitFtraceEvent`.
 pub mod psci_domain_idle_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -972,7 +972,7 @@ impl<'a, I: pz::Lookup> PsciDomainIdleEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `PsciDomainIdleEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `PsciDomainIdleEnterFtraceEvent`.
 pub mod psci_domain_idle_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

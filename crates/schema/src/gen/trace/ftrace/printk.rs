@@ -29,7 +29,7 @@ impl<'a, I: pz::Lookup> ConsoleFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ConsoleFtraceEvent`.
+/// Numbers of the fields and nested items of `ConsoleFtraceEvent`.
 pub mod console_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

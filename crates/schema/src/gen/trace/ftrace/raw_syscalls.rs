@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> SysEnterFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SysEnterFtraceEvent`.
+/// Numbers of the fields and nested items of `SysEnterFtraceEvent`.
 pub mod sys_enter_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -91,7 +91,7 @@ impl<'a, I: pz::Lookup> SysExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SysExitFtraceEvent`.
+/// Numbers of the fields and nested items of `SysExitFtraceEvent`.
 pub mod sys_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

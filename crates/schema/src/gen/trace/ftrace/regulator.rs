@@ -29,7 +29,7 @@ impl<'a, I: pz::Lookup> RegulatorDisableFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `RegulatorDisableFtraceEvent`.
+/// Numbers of the fields and nested items of `RegulatorDisableFtraceEvent`.
 pub mod regulator_disable_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -64,7 +64,7 @@ impl<'a, I: pz::Lookup> RegulatorDisableCompleteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `RegulatorDisableCompleteFtraceEvent`.
+/// Numbers of the fields and nested items of `RegulatorDisableCompleteFtraceEvent`.
 pub mod regulator_disable_complete_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -99,7 +99,7 @@ impl<'a, I: pz::Lookup> RegulatorEnableFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `RegulatorEnableFtraceEvent`.
+/// Numbers of the fields and nested items of `RegulatorEnableFtraceEvent`.
 pub mod regulator_enable_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -134,7 +134,7 @@ impl<'a, I: pz::Lookup> RegulatorEnableCompleteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `RegulatorEnableCompleteFtraceEvent`.
+/// Numbers of the fields and nested items of `RegulatorEnableCompleteFtraceEvent`.
 pub mod regulator_enable_complete_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -169,7 +169,7 @@ impl<'a, I: pz::Lookup> RegulatorEnableDelayFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `RegulatorEnableDelayFtraceEvent`.
+/// Numbers of the fields and nested items of `RegulatorEnableDelayFtraceEvent`.
 pub mod regulator_enable_delay_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -230,7 +230,7 @@ impl<'a, I: pz::Lookup> RegulatorSetVoltageFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `RegulatorSetVoltageFtraceEvent`.
+/// Numbers of the fields and nested items of `RegulatorSetVoltageFtraceEvent`.
 pub mod regulator_set_voltage_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -280,7 +280,7 @@ impl<'a, I: pz::Lookup> RegulatorSetVoltageCompleteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `RegulatorSetVoltageCompleteFtraceEvent`.
+/// Numbers of the fields and nested items of `RegulatorSetVoltageCompleteFtraceEvent`.
 pub mod regulator_set_voltage_complete_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

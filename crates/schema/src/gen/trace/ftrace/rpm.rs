@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> RpmStatusFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `RpmStatusFtraceEvent`.
+/// Numbers of the fields and nested items of `RpmStatusFtraceEvent`.
 pub mod rpm_status_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

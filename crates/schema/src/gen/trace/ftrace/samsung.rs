@@ -81,7 +81,7 @@ impl<'a, I: pz::Lookup> SamsungTracingMarkWriteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SamsungTracingMarkWriteFtraceEvent`.
+/// Numbers of the fields and nested items of `SamsungTracingMarkWriteFtraceEvent`.
 pub mod samsung_tracing_mark_write_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

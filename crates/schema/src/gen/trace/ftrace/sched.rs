@@ -107,7 +107,7 @@ impl<'a, I: pz::Lookup> SchedSwitchFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedSwitchFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedSwitchFtraceEvent`.
 pub mod sched_switch_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -200,7 +200,7 @@ impl<'a, I: pz::Lookup> SchedWakeupFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedWakeupFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedWakeupFtraceEvent`.
 pub mod sched_wakeup_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -265,7 +265,7 @@ impl<'a, I: pz::Lookup> SchedBlockedReasonFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedBlockedReasonFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedBlockedReasonFtraceEvent`.
 pub mod sched_blocked_reason_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -328,7 +328,7 @@ impl<'a, I: pz::Lookup> SchedCpuHotplugFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedCpuHotplugFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedCpuHotplugFtraceEvent`.
 pub mod sched_cpu_hotplug_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -417,7 +417,7 @@ impl<'a, I: pz::Lookup> SchedWakingFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedWakingFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedWakingFtraceEvent`.
 pub mod sched_waking_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -508,7 +508,7 @@ impl<'a, I: pz::Lookup> SchedWakeupNewFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedWakeupNewFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedWakeupNewFtraceEvent`.
 pub mod sched_wakeup_new_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -573,7 +573,7 @@ impl<'a, I: pz::Lookup> SchedProcessExecFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedProcessExecFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedProcessExecFtraceEvent`.
 pub mod sched_process_exec_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -649,7 +649,7 @@ impl<'a, I: pz::Lookup> SchedProcessExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedProcessExitFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedProcessExitFtraceEvent`.
 pub mod sched_process_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -726,7 +726,7 @@ impl<'a, I: pz::Lookup> SchedProcessForkFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedProcessForkFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedProcessForkFtraceEvent`.
 pub mod sched_process_fork_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -790,7 +790,7 @@ impl<'a, I: pz::Lookup> SchedProcessFreeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedProcessFreeFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedProcessFreeFtraceEvent`.
 pub mod sched_process_free_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -840,7 +840,7 @@ impl<'a, I: pz::Lookup> SchedProcessHangFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedProcessHangFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedProcessHangFtraceEvent`.
 pub mod sched_process_hang_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -902,7 +902,7 @@ impl<'a, I: pz::Lookup> SchedProcessWaitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedProcessWaitFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedProcessWaitFtraceEvent`.
 pub mod sched_process_wait_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -978,7 +978,7 @@ impl<'a, I: pz::Lookup> SchedPiSetprioFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedPiSetprioFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedPiSetprioFtraceEvent`.
 pub mod sched_pi_setprio_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1198,7 +1198,7 @@ impl<'a, I: pz::Lookup> SchedCpuUtilCfsFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedCpuUtilCfsFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedCpuUtilCfsFtraceEvent`.
 pub mod sched_cpu_util_cfs_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1325,7 +1325,7 @@ impl<'a, I: pz::Lookup> SchedMigrateTaskFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedMigrateTaskFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedMigrateTaskFtraceEvent`.
 pub mod sched_migrate_task_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1418,7 +1418,7 @@ impl<'a, I: pz::Lookup> SchedWakeupTaskAttrFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedWakeupTaskAttrFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedWakeupTaskAttrFtraceEvent`.
 pub mod sched_wakeup_task_attr_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1496,7 +1496,7 @@ impl<'a, I: pz::Lookup> SchedGroupTrackerFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SchedGroupTrackerFtraceEvent`.
+/// Numbers of the fields and nested items of `SchedGroupTrackerFtraceEvent`.
 pub mod sched_group_tracker_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

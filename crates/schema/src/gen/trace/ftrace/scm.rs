@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> ScmCallStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ScmCallStartFtraceEvent`.
+/// Numbers of the fields and nested items of `ScmCallStartFtraceEvent`.
 pub mod scm_call_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

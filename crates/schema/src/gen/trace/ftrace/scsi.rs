@@ -185,7 +185,7 @@ impl<'a, I: pz::Lookup> ScsiDispatchCmdErrorFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ScsiDispatchCmdErrorFtraceEvent`.
+/// Numbers of the fields and nested items of `ScsiDispatchCmdErrorFtraceEvent`.
 pub mod scsi_dispatch_cmd_error_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -427,7 +427,7 @@ impl<'a, I: pz::Lookup> ScsiDispatchCmdTimeoutFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ScsiDispatchCmdTimeoutFtraceEvent`.
+/// Numbers of the fields and nested items of `ScsiDispatchCmdTimeoutFtraceEvent`.
 pub mod scsi_dispatch_cmd_timeout_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -477,7 +477,7 @@ impl<'a, I: pz::Lookup> ScsiEhWakeupFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ScsiEhWakeupFtraceEvent`.
+/// Numbers of the fields and nested items of `ScsiEhWakeupFtraceEvent`.
 pub mod scsi_eh_wakeup_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

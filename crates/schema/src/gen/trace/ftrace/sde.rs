@@ -81,7 +81,7 @@ impl<'a, I: pz::Lookup> SdeTracingMarkWriteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SdeTracingMarkWriteFtraceEvent`.
+/// Numbers of the fields and nested items of `SdeTracingMarkWriteFtraceEvent`.
 pub mod sde_tracing_mark_write_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -341,7 +341,7 @@ impl<'a, I: pz::Lookup> SdeSdeEvtlogFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SdeSdeEvtlogFtraceEvent`.
+/// Numbers of the fields and nested items of `SdeSdeEvtlogFtraceEvent`.
 pub mod sde_sde_evtlog_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -484,7 +484,7 @@ impl<'a, I: pz::Lookup> SdeSdePerfCalcCrtcFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SdeSdePerfCalcCrtcFtraceEvent`.
+/// Numbers of the fields and nested items of `SdeSdePerfCalcCrtcFtraceEvent`.
 pub mod sde_sde_perf_calc_crtc_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -669,7 +669,7 @@ impl<'a, I: pz::Lookup> SdeSdePerfCrtcUpdateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SdeSdePerfCrtcUpdateFtraceEvent`.
+/// Numbers of the fields and nested items of `SdeSdePerfCrtcUpdateFtraceEvent`.
 pub mod sde_sde_perf_crtc_update_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -780,7 +780,7 @@ impl<'a, I: pz::Lookup> SdeSdePerfSetQosLutsFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SdeSdePerfSetQosLutsFtraceEvent`.
+/// Numbers of the fields and nested items of `SdeSdePerfSetQosLutsFtraceEvent`.
 pub mod sde_sde_perf_set_qos_luts_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -859,7 +859,7 @@ impl<'a, I: pz::Lookup> SdeSdePerfUpdateBusFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SdeSdePerfUpdateBusFtraceEvent`.
+/// Numbers of the fields and nested items of `SdeSdePerfUpdateBusFtraceEvent`.
 pub mod sde_sde_perf_update_bus_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> SignalDeliverFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SignalDeliverFtraceEvent`.
+/// Numbers of the fields and nested items of `SignalDeliverFtraceEvent`.
 pub mod signal_deliver_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -157,7 +157,7 @@ impl<'a, I: pz::Lookup> SignalGenerateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SignalGenerateFtraceEvent`.
+/// Numbers of the fields and nested items of `SignalGenerateFtraceEvent`.
 pub mod signal_generate_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> KfreeSkbFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `KfreeSkbFtraceEvent`.
+/// Numbers of the fields and nested items of `KfreeSkbFtraceEvent`.
 pub mod kfree_skb_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -133,7 +133,7 @@ impl<'a, I: pz::Lookup> InetSockSetStateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `InetSockSetStateFtraceEvent`.
+/// Numbers of the fields and nested items of `InetSockSetStateFtraceEvent`.
 pub mod inet_sock_set_state_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> SyncPtFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SyncPtFtraceEvent`.
+/// Numbers of the fields and nested items of `SyncPtFtraceEvent`.
 pub mod sync_pt_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -91,7 +91,7 @@ impl<'a, I: pz::Lookup> SyncTimelineFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SyncTimelineFtraceEvent`.
+/// Numbers of the fields and nested items of `SyncTimelineFtraceEvent`.
 pub mod sync_timeline_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -153,7 +153,7 @@ impl<'a, I: pz::Lookup> SyncWaitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SyncWaitFtraceEvent`.
+/// Numbers of the fields and nested items of `SyncWaitFtraceEvent`.
 pub mod sync_wait_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

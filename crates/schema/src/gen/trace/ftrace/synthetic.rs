@@ -68,7 +68,7 @@ impl<'a, I: pz::Lookup> RssStatThrottledFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `RssStatThrottledFtraceEvent`.
+/// Numbers of the fields and nested items of `RssStatThrottledFtraceEvent`.
 pub mod rss_stat_throttled_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -106,7 +106,7 @@ impl<'a, I: pz::Lookup> SuspendResumeMinimalFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SuspendResumeMinimalFtraceEvent`.
+/// Numbers of the fields and nested items of `SuspendResumeMinimalFtraceEvent`.
 pub mod suspend_resume_minimal_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

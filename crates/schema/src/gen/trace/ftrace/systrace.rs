@@ -68,7 +68,7 @@ impl<'a, I: pz::Lookup> ZeroFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ZeroFtraceEvent`.
+/// Numbers of the fields and nested items of `ZeroFtraceEvent`.
 pub mod zero_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -68,7 +68,7 @@ impl<'a, I: pz::Lookup> TaskNewtaskFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TaskNewtaskFtraceEvent`.
+/// Numbers of the fields and nested items of `TaskNewtaskFtraceEvent`.
 pub mod task_newtask_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -145,7 +145,7 @@ impl<'a, I: pz::Lookup> TaskRenameFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TaskRenameFtraceEvent`.
+/// Numbers of the fields and nested items of `TaskRenameFtraceEvent`.
 pub mod task_rename_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -107,7 +107,7 @@ impl<'a, I: pz::Lookup> TcpRetransmitSkbFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TcpRetransmitSkbFtraceEvent`.
+/// Numbers of the fields and nested items of `TcpRetransmitSkbFtraceEvent`.
 pub mod tcp_retransmit_skb_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

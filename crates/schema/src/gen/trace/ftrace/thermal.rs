@@ -68,7 +68,7 @@ impl<'a, I: pz::Lookup> ThermalTemperatureFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ThermalTemperatureFtraceEvent`.
+/// Numbers of the fields and nested items of `ThermalTemperatureFtraceEvent`.
 pub mod thermal_temperature_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -119,7 +119,7 @@ impl<'a, I: pz::Lookup> CdevUpdateFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `CdevUpdateFtraceEvent`.
+/// Numbers of the fields and nested items of `CdevUpdateFtraceEvent`.
 pub mod cdev_update_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -159,7 +159,7 @@ impl<'a, I: pz::Lookup> ThermalExynosAcpmBulkFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ThermalExynosAcpmBulkFtraceEvent`.
+/// Numbers of the fields and nested items of `ThermalExynosAcpmBulkFtraceEvent`.
 pub mod thermal_exynos_acpm_bulk_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -282,7 +282,7 @@ impl<'a, I: pz::Lookup> ThermalExynosAcpmHighOverheadFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ThermalExynosAcpmHighOverheadFtraceEvent`.
+/// Numbers of the fields and nested items of `ThermalExynosAcpmHighOverheadFtraceEvent`.
 pub mod thermal_exynos_acpm_high_overhead_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

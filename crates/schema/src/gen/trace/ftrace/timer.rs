@@ -81,7 +81,7 @@ impl<'a, I: pz::Lookup> HrtimerStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `HrtimerStartFtraceEvent`.
+/// Numbers of the fields and nested items of `HrtimerStartFtraceEvent`.
 pub mod hrtimer_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -120,7 +120,7 @@ impl<'a, I: pz::Lookup> HrtimerCancelFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `HrtimerCancelFtraceEvent`.
+/// Numbers of the fields and nested items of `HrtimerCancelFtraceEvent`.
 pub mod hrtimer_cancel_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -181,7 +181,7 @@ impl<'a, I: pz::Lookup> HrtimerExpireEntryFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `HrtimerExpireEntryFtraceEvent`.
+/// Numbers of the fields and nested items of `HrtimerExpireEntryFtraceEvent`.
 pub mod hrtimer_expire_entry_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -218,7 +218,7 @@ impl<'a, I: pz::Lookup> HrtimerExpireExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `HrtimerExpireExitFtraceEvent`.
+/// Numbers of the fields and nested items of `HrtimerExpireExitFtraceEvent`.
 pub mod hrtimer_expire_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -331,7 +331,7 @@ impl<'a, I: pz::Lookup> TimerStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TimerStartFtraceEvent`.
+/// Numbers of the fields and nested items of `TimerStartFtraceEvent`.
 pub mod timer_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -372,7 +372,7 @@ impl<'a, I: pz::Lookup> TimerCancelFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TimerCancelFtraceEvent`.
+/// Numbers of the fields and nested items of `TimerCancelFtraceEvent`.
 pub mod timer_cancel_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -446,7 +446,7 @@ impl<'a, I: pz::Lookup> TimerExpireEntryFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TimerExpireEntryFtraceEvent`.
+/// Numbers of the fields and nested items of `TimerExpireEntryFtraceEvent`.
 pub mod timer_expire_entry_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -484,7 +484,7 @@ impl<'a, I: pz::Lookup> TimerExpireExitFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TimerExpireExitFtraceEvent`.
+/// Numbers of the fields and nested items of `TimerExpireExitFtraceEvent`.
 pub mod timer_expire_exit_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -68,7 +68,7 @@ impl<'a, I: pz::Lookup> TrustySmcFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustySmcFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustySmcFtraceEvent`.
 pub mod trusty_smc_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -106,7 +106,7 @@ impl<'a, I: pz::Lookup> TrustySmcDoneFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustySmcDoneFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustySmcDoneFtraceEvent`.
 pub mod trusty_smc_done_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -180,7 +180,7 @@ impl<'a, I: pz::Lookup> TrustyStdCall32FtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustyStdCall32FtraceEvent`.
+/// Numbers of the fields and nested items of `TrustyStdCall32FtraceEvent`.
 pub mod trusty_std_call32_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -218,7 +218,7 @@ impl<'a, I: pz::Lookup> TrustyStdCall32DoneFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustyStdCall32DoneFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustyStdCall32DoneFtraceEvent`.
 pub mod trusty_std_call32_done_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -279,7 +279,7 @@ impl<'a, I: pz::Lookup> TrustyShareMemoryFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustyShareMemoryFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustyShareMemoryFtraceEvent`.
 pub mod trusty_share_memory_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -368,7 +368,7 @@ impl<'a, I: pz::Lookup> TrustyShareMemoryDoneFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustyShareMemoryDoneFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustyShareMemoryDoneFtraceEvent`.
 pub mod trusty_share_memory_done_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -407,7 +407,7 @@ impl<'a, I: pz::Lookup> TrustyReclaimMemoryFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustyReclaimMemoryFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustyReclaimMemoryFtraceEvent`.
 pub mod trusty_reclaim_memory_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -455,7 +455,7 @@ impl<'a, I: pz::Lookup> TrustyReclaimMemoryDoneFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustyReclaimMemoryDoneFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustyReclaimMemoryDoneFtraceEvent`.
 pub mod trusty_reclaim_memory_done_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -491,7 +491,7 @@ impl<'a, I: pz::Lookup> TrustyIrqFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustyIrqFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustyIrqFtraceEvent`.
 pub mod trusty_irq_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -552,7 +552,7 @@ impl<'a, I: pz::Lookup> TrustyIpcHandleEventFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustyIpcHandleEventFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustyIpcHandleEventFtraceEvent`.
 pub mod trusty_ipc_handle_event_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -615,7 +615,7 @@ impl<'a, I: pz::Lookup> TrustyIpcConnectFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustyIpcConnectFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustyIpcConnectFtraceEvent`.
 pub mod trusty_ipc_connect_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -678,7 +678,7 @@ impl<'a, I: pz::Lookup> TrustyIpcConnectEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustyIpcConnectEndFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustyIpcConnectEndFtraceEvent`.
 pub mod trusty_ipc_connect_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -780,7 +780,7 @@ impl<'a, I: pz::Lookup> TrustyIpcWriteFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustyIpcWriteFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustyIpcWriteFtraceEvent`.
 pub mod trusty_ipc_write_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -846,7 +846,7 @@ impl<'a, I: pz::Lookup> TrustyIpcPollFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustyIpcPollFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustyIpcPollFtraceEvent`.
 pub mod trusty_ipc_poll_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -896,7 +896,7 @@ impl<'a, I: pz::Lookup> TrustyIpcReadFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustyIpcReadFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustyIpcReadFtraceEvent`.
 pub mod trusty_ipc_read_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -984,7 +984,7 @@ impl<'a, I: pz::Lookup> TrustyIpcReadEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustyIpcReadEndFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustyIpcReadEndFtraceEvent`.
 pub mod trusty_ipc_read_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1049,7 +1049,7 @@ impl<'a, I: pz::Lookup> TrustyIpcRxFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustyIpcRxFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustyIpcRxFtraceEvent`.
 pub mod trusty_ipc_rx_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1112,7 +1112,7 @@ impl<'a, I: pz::Lookup> TrustyEnqueueNopFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrustyEnqueueNopFtraceEvent`.
+/// Numbers of the fields and nested items of `TrustyEnqueueNopFtraceEvent`.
 pub mod trusty_enqueue_nop_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

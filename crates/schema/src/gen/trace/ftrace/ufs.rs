@@ -146,7 +146,7 @@ impl<'a, I: pz::Lookup> UfshcdCommandFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `UfshcdCommandFtraceEvent`.
+/// Numbers of the fields and nested items of `UfshcdCommandFtraceEvent`.
 pub mod ufshcd_command_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -203,7 +203,7 @@ impl<'a, I: pz::Lookup> UfshcdClkGatingFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `UfshcdClkGatingFtraceEvent`.
+/// Numbers of the fields and nested items of `UfshcdClkGatingFtraceEvent`.
 pub mod ufshcd_clk_gating_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -250,7 +250,7 @@ impl<'a, I: pz::Lookup> V4l2QbufFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `V4l2QbufFtraceEvent`.
+/// Numbers of the fields and nested items of `V4l2QbufFtraceEvent`.
 pub mod v4l2_qbuf_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -523,7 +523,7 @@ impl<'a, I: pz::Lookup> V4l2DqbufFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `V4l2DqbufFtraceEvent`.
+/// Numbers of the fields and nested items of `V4l2DqbufFtraceEvent`.
 pub mod v4l2_dqbuf_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -757,7 +757,7 @@ impl<'a, I: pz::Lookup> Vb2V4l2BufQueueFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Vb2V4l2BufQueueFtraceEvent`.
+/// Numbers of the fields and nested items of `Vb2V4l2BufQueueFtraceEvent`.
 pub mod vb2_v4l2_buf_queue_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -988,7 +988,7 @@ impl<'a, I: pz::Lookup> Vb2V4l2BufDoneFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Vb2V4l2BufDoneFtraceEvent`.
+/// Numbers of the fields and nested items of `Vb2V4l2BufDoneFtraceEvent`.
 pub mod vb2_v4l2_buf_done_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1219,7 +1219,7 @@ impl<'a, I: pz::Lookup> Vb2V4l2QbufFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Vb2V4l2QbufFtraceEvent`.
+/// Numbers of the fields and nested items of `Vb2V4l2QbufFtraceEvent`.
 pub mod vb2_v4l2_qbuf_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1450,7 +1450,7 @@ impl<'a, I: pz::Lookup> Vb2V4l2DqbufFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `Vb2V4l2DqbufFtraceEvent`.
+/// Numbers of the fields and nested items of `Vb2V4l2DqbufFtraceEvent`.
 pub mod vb2_v4l2_dqbuf_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -133,7 +133,7 @@ impl<'a, I: pz::Lookup> VirtioGpuCmdQueueFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `VirtioGpuCmdQueueFtraceEvent`.
+/// Numbers of the fields and nested items of `VirtioGpuCmdQueueFtraceEvent`.
 pub mod virtio_gpu_cmd_queue_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -280,7 +280,7 @@ impl<'a, I: pz::Lookup> VirtioGpuCmdResponseFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `VirtioGpuCmdResponseFtraceEvent`.
+/// Numbers of the fields and nested items of `VirtioGpuCmdResponseFtraceEvent`.
 pub mod virtio_gpu_cmd_response_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

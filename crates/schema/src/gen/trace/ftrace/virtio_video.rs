@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> VirtioVideoCmdFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `VirtioVideoCmdFtraceEvent`.
+/// Numbers of the fields and nested items of `VirtioVideoCmdFtraceEvent`.
 pub mod virtio_video_cmd_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -91,7 +91,7 @@ impl<'a, I: pz::Lookup> VirtioVideoCmdDoneFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `VirtioVideoCmdDoneFtraceEvent`.
+/// Numbers of the fields and nested items of `VirtioVideoCmdDoneFtraceEvent`.
 pub mod virtio_video_cmd_done_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -218,7 +218,7 @@ impl<'a, I: pz::Lookup> VirtioVideoResourceQueueFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `VirtioVideoResourceQueueFtraceEvent`.
+/// Numbers of the fields and nested items of `VirtioVideoResourceQueueFtraceEvent`.
 pub mod virtio_video_resource_queue_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -351,7 +351,7 @@ impl<'a, I: pz::Lookup> VirtioVideoResourceQueueDoneFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `VirtioVideoResourceQueueDoneFtraceEvent`.
+/// Numbers of the fields and nested items of `VirtioVideoResourceQueueDoneFtraceEvent`.
 pub mod virtio_video_resource_queue_done_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> MmVmscanDirectReclaimBeginFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmVmscanDirectReclaimBeginFtraceEvent`.
+/// Numbers of the fields and nested items of `MmVmscanDirectReclaimBeginFtraceEvent`.
 pub mod mm_vmscan_direct_reclaim_begin_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -92,7 +92,7 @@ impl<'a, I: pz::Lookup> MmVmscanDirectReclaimEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmVmscanDirectReclaimEndFtraceEvent`.
+/// Numbers of the fields and nested items of `MmVmscanDirectReclaimEndFtraceEvent`.
 pub mod mm_vmscan_direct_reclaim_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -153,7 +153,7 @@ impl<'a, I: pz::Lookup> MmVmscanKswapdWakeFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmVmscanKswapdWakeFtraceEvent`.
+/// Numbers of the fields and nested items of `MmVmscanKswapdWakeFtraceEvent`.
 pub mod mm_vmscan_kswapd_wake_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -190,7 +190,7 @@ impl<'a, I: pz::Lookup> MmVmscanKswapdSleepFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmVmscanKswapdSleepFtraceEvent`.
+/// Numbers of the fields and nested items of `MmVmscanKswapdSleepFtraceEvent`.
 pub mod mm_vmscan_kswapd_sleep_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -355,7 +355,7 @@ impl<'a, I: pz::Lookup> MmShrinkSlabStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmShrinkSlabStartFtraceEvent`.
+/// Numbers of the fields and nested items of `MmShrinkSlabStartFtraceEvent`.
 pub mod mm_shrink_slab_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -478,7 +478,7 @@ impl<'a, I: pz::Lookup> MmShrinkSlabEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmShrinkSlabEndFtraceEvent`.
+/// Numbers of the fields and nested items of `MmShrinkSlabEndFtraceEvent`.
 pub mod mm_shrink_slab_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -545,7 +545,7 @@ impl<'a, I: pz::Lookup> MmVmscanMemcgReclaimBeginFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmVmscanMemcgReclaimBeginFtraceEvent`.
+/// Numbers of the fields and nested items of `MmVmscanMemcgReclaimBeginFtraceEvent`.
 pub mod mm_vmscan_memcg_reclaim_begin_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -582,7 +582,7 @@ impl<'a, I: pz::Lookup> MmVmscanMemcgReclaimEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `MmVmscanMemcgReclaimEndFtraceEvent`.
+/// Numbers of the fields and nested items of `MmVmscanMemcgReclaimEndFtraceEvent`.
 pub mod mm_vmscan_memcg_reclaim_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> WorkqueueActivateWorkFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `WorkqueueActivateWorkFtraceEvent`.
+/// Numbers of the fields and nested items of `WorkqueueActivateWorkFtraceEvent`.
 pub mod workqueue_activate_work_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -91,7 +91,7 @@ impl<'a, I: pz::Lookup> WorkqueueExecuteEndFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `WorkqueueExecuteEndFtraceEvent`.
+/// Numbers of the fields and nested items of `WorkqueueExecuteEndFtraceEvent`.
 pub mod workqueue_execute_end_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -140,7 +140,7 @@ impl<'a, I: pz::Lookup> WorkqueueExecuteStartFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `WorkqueueExecuteStartFtraceEvent`.
+/// Numbers of the fields and nested items of `WorkqueueExecuteStartFtraceEvent`.
 pub mod workqueue_execute_start_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -228,7 +228,7 @@ impl<'a, I: pz::Lookup> WorkqueueQueueWorkFtraceEventReader<'a, I> {
     }
 }
 
-/// What belongs to `WorkqueueQueueWorkFtraceEvent`.
+/// Numbers of the fields and nested items of `WorkqueueQueueWorkFtraceEvent`.
 pub mod workqueue_queue_work_ftrace_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

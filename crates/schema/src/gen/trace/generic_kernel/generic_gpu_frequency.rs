@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> GenericGpuFrequencyEventReader<'a, I> {
     }
 }
 
-/// What belongs to `GenericGpuFrequencyEvent`.
+/// Numbers of the fields and nested items of `GenericGpuFrequencyEvent`.
 pub mod generic_gpu_frequency_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

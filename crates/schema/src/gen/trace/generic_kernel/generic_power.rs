@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> GenericKernelCpuFrequencyEventReader<'a, I> {
     }
 }
 
-/// What belongs to `GenericKernelCpuFrequencyEvent`.
+/// Numbers of the fields and nested items of `GenericKernelCpuFrequencyEvent`.
 pub mod generic_kernel_cpu_frequency_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -81,7 +81,7 @@ impl<'a, I: pz::Lookup> GenericKernelTaskStateEventReader<'a, I> {
     }
 }
 
-/// What belongs to `GenericKernelTaskStateEvent`.
+/// Numbers of the fields and nested items of `GenericKernelTaskStateEvent`.
 pub mod generic_kernel_task_state_event {
     use ::esatto_protozero as pz;
 
@@ -151,7 +151,7 @@ impl<'a, I: pz::Lookup> GenericKernelTaskRenameEventReader<'a, I> {
     }
 }
 
-/// What belongs to `GenericKernelTaskRenameEvent`.
+/// Numbers of the fields and nested items of `GenericKernelTaskRenameEvent`.
 pub mod generic_kernel_task_rename_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -198,7 +198,7 @@ impl<'a, I: pz::Lookup> GenericKernelProcessTreeReader<'a, I> {
     }
 }
 
-/// What belongs to `GenericKernelProcessTree`.
+/// Numbers of the fields and nested items of `GenericKernelProcessTree`.
 pub mod generic_kernel_process_tree {
     use ::esatto_protozero as pz;
 
@@ -287,7 +287,7 @@ pub mod generic_kernel_process_tree {
         }
     }
 
-    /// What belongs to `Thread`.
+    /// Numbers of the fields and nested items of `Thread`.
     pub mod thread {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -352,7 +352,7 @@ pub mod generic_kernel_process_tree {
         }
     }
 
-    /// What belongs to `Process`.
+    /// Numbers of the fields and nested items of `Process`.
     pub mod process {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -72,7 +72,7 @@ impl<'a, I: pz::Lookup> GpuCounterEventReader<'a, I> {
     }
 }
 
-/// What belongs to `GpuCounterEvent`.
+/// Numbers of the fields and nested items of `GpuCounterEvent`.
 pub mod gpu_counter_event {
     use ::esatto_protozero as pz;
 
@@ -143,7 +143,7 @@ pub mod gpu_counter_event {
         }
     }
 
-    /// What belongs to `GpuCounter`.
+    /// Numbers of the fields and nested items of `GpuCounter`.
     pub mod gpu_counter {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -206,7 +206,7 @@ impl<'a, I: pz::Lookup> InternedGpuCounterDescriptorReader<'a, I> {
     }
 }
 
-/// What belongs to `InternedGpuCounterDescriptor`.
+/// Numbers of the fields and nested items of `InternedGpuCounterDescriptor`.
 pub mod interned_gpu_counter_descriptor {
     /// Numbers of the fields.
     #[allow(missing_docs)]

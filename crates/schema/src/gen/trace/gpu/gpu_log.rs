@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> GpuLogReader<'a, I> {
     }
 }
 
-/// What belongs to `GpuLog`.
+/// Numbers of the fields and nested items of `GpuLog`.
 pub mod gpu_log {
     use ::esatto_protozero as pz;
 

@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> GpuMemTotalEventReader<'a, I> {
     }
 }
 
-/// What belongs to `GpuMemTotalEvent`.
+/// Numbers of the fields and nested items of `GpuMemTotalEvent`.
 pub mod gpu_mem_total_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -292,7 +292,7 @@ impl<'a, I: pz::Lookup> GpuRenderStageEventReader<'a, I> {
     }
 }
 
-/// What belongs to `GpuRenderStageEvent`.
+/// Numbers of the fields and nested items of `GpuRenderStageEvent`.
 pub mod gpu_render_stage_event {
     use ::esatto_protozero as pz;
 
@@ -361,7 +361,7 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    /// What belongs to `ExtraData`.
+    /// Numbers of the fields and nested items of `ExtraData`.
     pub mod extra_data {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -423,7 +423,7 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    /// What belongs to `Dim3`.
+    /// Numbers of the fields and nested items of `Dim3`.
     pub mod dim3 {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -550,7 +550,7 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    /// What belongs to `ExtraComputeArg`.
+    /// Numbers of the fields and nested items of `ExtraComputeArg`.
     pub mod extra_compute_arg {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -614,7 +614,7 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    /// What belongs to `ComputeKernelLaunch`.
+    /// Numbers of the fields and nested items of `ComputeKernelLaunch`.
     pub mod compute_kernel_launch {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -674,7 +674,7 @@ pub mod gpu_render_stage_event {
         }
     }
 
-    /// What belongs to `Specifications`.
+    /// Numbers of the fields and nested items of `Specifications`.
     pub mod specifications {
         use ::esatto_protozero as pz;
 
@@ -727,7 +727,7 @@ pub mod gpu_render_stage_event {
             }
         }
 
-        /// What belongs to `ContextSpec`.
+        /// Numbers of the fields and nested items of `ContextSpec`.
         pub mod context_spec {
             /// Numbers of the fields.
             #[allow(missing_docs)]
@@ -778,7 +778,7 @@ pub mod gpu_render_stage_event {
             }
         }
 
-        /// What belongs to `Description`.
+        /// Numbers of the fields and nested items of `Description`.
         pub mod description {
             /// Numbers of the fields.
             #[allow(missing_docs)]
@@ -842,7 +842,7 @@ impl<'a, I: pz::Lookup> InternedGraphicsContextReader<'a, I> {
     }
 }
 
-/// What belongs to `InternedGraphicsContext`.
+/// Numbers of the fields and nested items of `InternedGraphicsContext`.
 pub mod interned_graphics_context {
     use ::esatto_protozero as pz;
 
@@ -933,7 +933,7 @@ impl<'a, I: pz::Lookup> InternedGpuRenderStageSpecificationReader<'a, I> {
     }
 }
 
-/// What belongs to `InternedGpuRenderStageSpecification`.
+/// Numbers of the fields and nested items of `InternedGpuRenderStageSpecification`.
 pub mod interned_gpu_render_stage_specification {
     use ::esatto_protozero as pz;
 
@@ -1034,7 +1034,7 @@ impl<'a, I: pz::Lookup> InternedComputeKernelReader<'a, I> {
     }
 }
 
-/// What belongs to `InternedComputeKernel`.
+/// Numbers of the fields and nested items of `InternedComputeKernel`.
 pub mod interned_compute_kernel {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1086,7 +1086,7 @@ impl<'a, I: pz::Lookup> InternedComputeArgNameReader<'a, I> {
     }
 }
 
-/// What belongs to `InternedComputeArgName`.
+/// Numbers of the fields and nested items of `InternedComputeArgName`.
 pub mod interned_compute_arg_name {
     /// Numbers of the fields.
     #[allow(missing_docs)]

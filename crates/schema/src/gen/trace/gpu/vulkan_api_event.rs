@@ -46,7 +46,7 @@ impl<'a, I: pz::Lookup> VulkanApiEventReader<'a, I> {
     }
 }
 
-/// What belongs to `VulkanApiEvent`.
+/// Numbers of the fields and nested items of `VulkanApiEvent`.
 pub mod vulkan_api_event {
     use ::esatto_protozero as pz;
 
@@ -135,7 +135,7 @@ pub mod vulkan_api_event {
         }
     }
 
-    /// What belongs to `VkDebugUtilsObjectName`.
+    /// Numbers of the fields and nested items of `VkDebugUtilsObjectName`.
     pub mod vk_debug_utils_object_name {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -239,7 +239,7 @@ pub mod vulkan_api_event {
         }
     }
 
-    /// What belongs to `VkQueueSubmit`.
+    /// Numbers of the fields and nested items of `VkQueueSubmit`.
     pub mod vk_queue_submit {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -74,7 +74,7 @@ impl<'a, I: pz::Lookup> VulkanMemoryEventAnnotationReader<'a, I> {
     }
 }
 
-/// What belongs to `VulkanMemoryEventAnnotation`.
+/// Numbers of the fields and nested items of `VulkanMemoryEventAnnotation`.
 pub mod vulkan_memory_event_annotation {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -280,7 +280,7 @@ impl<'a, I: pz::Lookup> VulkanMemoryEventReader<'a, I> {
     }
 }
 
-/// What belongs to `VulkanMemoryEvent`.
+/// Numbers of the fields and nested items of `VulkanMemoryEvent`.
 pub mod vulkan_memory_event {
     use ::esatto_protozero as pz;
 

@@ -419,7 +419,7 @@ impl<'a, I: pz::Lookup> InternedDataReader<'a, I> {
     }
 }
 
-/// What belongs to `InternedData`.
+/// Numbers of the fields and nested items of `InternedData`.
 pub mod interned_data {
     /// Numbers of the fields.
     #[allow(missing_docs)]

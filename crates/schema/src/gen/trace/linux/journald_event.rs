@@ -198,7 +198,7 @@ impl<'a, I: pz::Lookup> SystemdJournaldEventReader<'a, I> {
     }
 }
 
-/// What belongs to `SystemdJournaldEvent`.
+/// Numbers of the fields and nested items of `SystemdJournaldEvent`.
 pub mod systemd_journald_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

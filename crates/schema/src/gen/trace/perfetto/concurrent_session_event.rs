@@ -126,7 +126,7 @@ impl pz::EncodeFields for ConcurrentSessionEvent {
     }
 }
 
-/// What belongs to `ConcurrentSessionEvent`.
+/// Numbers of the fields and nested items of `ConcurrentSessionEvent`.
 pub mod concurrent_session_event {
     use ::esatto_protozero as pz;
 

@@ -163,7 +163,7 @@ impl<'a, I: pz::Lookup> PerfettoMetatraceReader<'a, I> {
     }
 }
 
-/// What belongs to `PerfettoMetatrace`.
+/// Numbers of the fields and nested items of `PerfettoMetatrace`.
 pub mod perfetto_metatrace {
     use ::esatto_protozero as pz;
 
@@ -261,7 +261,7 @@ pub mod perfetto_metatrace {
         }
     }
 
-    /// What belongs to `Arg`.
+    /// Numbers of the fields and nested items of `Arg`.
     pub mod arg {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -312,7 +312,7 @@ pub mod perfetto_metatrace {
         }
     }
 
-    /// What belongs to `InternedString`.
+    /// Numbers of the fields and nested items of `InternedString`.
     pub mod interned_string {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -57,7 +57,7 @@ impl pz::EncodeFields for TraceProvenance {
     }
 }
 
-/// What belongs to `TraceProvenance`.
+/// Numbers of the fields and nested items of `TraceProvenance`.
 pub mod trace_provenance {
     use ::esatto_protozero as pz;
 
@@ -139,7 +139,7 @@ pub mod trace_provenance {
         }
     }
 
-    /// What belongs to `Sequence`.
+    /// Numbers of the fields and nested items of `Sequence`.
     pub mod sequence {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -203,7 +203,7 @@ pub mod trace_provenance {
         }
     }
 
-    /// What belongs to `Buffer`.
+    /// Numbers of the fields and nested items of `Buffer`.
     pub mod buffer {
         /// Numbers of the fields.
         #[allow(missing_docs)]

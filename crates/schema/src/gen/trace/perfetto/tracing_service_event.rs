@@ -232,7 +232,7 @@ impl pz::EncodeFields for TracingServiceEvent {
     }
 }
 
-/// What belongs to `TracingServiceEvent`.
+/// Numbers of the fields and nested items of `TracingServiceEvent`.
 pub mod tracing_service_event {
     use ::esatto_protozero as pz;
 
@@ -306,7 +306,7 @@ pub mod tracing_service_event {
         }
     }
 
-    /// What belongs to `DataSources`.
+    /// Numbers of the fields and nested items of `DataSources`.
     pub mod data_sources {
         use ::esatto_protozero as pz;
 
@@ -390,7 +390,7 @@ pub mod tracing_service_event {
             }
         }
 
-        /// What belongs to `DataSource`.
+        /// Numbers of the fields and nested items of `DataSource`.
         pub mod data_source {
             /// Numbers of the fields.
             #[allow(missing_docs)]

@@ -68,7 +68,7 @@ impl<'a, I: pz::Lookup> AndroidEnergyEstimationBreakdownReader<'a, I> {
     }
 }
 
-/// What belongs to `AndroidEnergyEstimationBreakdown`.
+/// Numbers of the fields and nested items of `AndroidEnergyEstimationBreakdown`.
 pub mod android_energy_estimation_breakdown {
     use ::esatto_protozero as pz;
 
@@ -122,7 +122,7 @@ pub mod android_energy_estimation_breakdown {
         }
     }
 
-    /// What belongs to `EnergyUidBreakdown`.
+    /// Numbers of the fields and nested items of `EnergyUidBreakdown`.
     pub mod energy_uid_breakdown {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -40,7 +40,7 @@ impl<'a, I: pz::Lookup> EntityStateResidencyReader<'a, I> {
     }
 }
 
-/// What belongs to `EntityStateResidency`.
+/// Numbers of the fields and nested items of `EntityStateResidency`.
 pub mod entity_state_residency {
     use ::esatto_protozero as pz;
 
@@ -116,7 +116,7 @@ pub mod entity_state_residency {
         }
     }
 
-    /// What belongs to `PowerEntityState`.
+    /// Numbers of the fields and nested items of `PowerEntityState`.
     pub mod power_entity_state {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -206,7 +206,7 @@ pub mod entity_state_residency {
         }
     }
 
-    /// What belongs to `StateResidency`.
+    /// Numbers of the fields and nested items of `StateResidency`.
     pub mod state_residency {
         /// Numbers of the fields.
         #[allow(missing_docs)]

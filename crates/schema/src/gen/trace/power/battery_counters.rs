@@ -107,7 +107,7 @@ impl<'a, I: pz::Lookup> BatteryCountersReader<'a, I> {
     }
 }
 
-/// What belongs to `BatteryCounters`.
+/// Numbers of the fields and nested items of `BatteryCounters`.
 pub mod battery_counters {
     /// Numbers of the fields.
     #[allow(missing_docs)]

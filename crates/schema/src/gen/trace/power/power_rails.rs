@@ -53,7 +53,7 @@ impl<'a, I: pz::Lookup> PowerRailsReader<'a, I> {
     }
 }
 
-/// What belongs to `PowerRails`.
+/// Numbers of the fields and nested items of `PowerRails`.
 pub mod power_rails {
     use ::esatto_protozero as pz;
 
@@ -130,7 +130,7 @@ pub mod power_rails {
         }
     }
 
-    /// What belongs to `RailDescriptor`.
+    /// Numbers of the fields and nested items of `RailDescriptor`.
     pub mod rail_descriptor {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -194,7 +194,7 @@ pub mod power_rails {
         }
     }
 
-    /// What belongs to `EnergyData`.
+    /// Numbers of the fields and nested items of `EnergyData`.
     pub mod energy_data {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> JavaFrameReader<'a, I> {
     }
 }
 
-/// What belongs to `JavaFrame`.
+/// Numbers of the fields and nested items of `JavaFrame`.
 pub mod java_frame {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -91,7 +91,7 @@ impl<'a, I: pz::Lookup> JavaStackReader<'a, I> {
     }
 }
 
-/// What belongs to `JavaStack`.
+/// Numbers of the fields and nested items of `JavaStack`.
 pub mod java_stack {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -229,7 +229,7 @@ impl<'a, I: pz::Lookup> ArtProcessMetadataReader<'a, I> {
     }
 }
 
-/// What belongs to `ArtProcessMetadata`.
+/// Numbers of the fields and nested items of `ArtProcessMetadata`.
 pub mod art_process_metadata {
     /// Numbers of the fields.
     #[allow(missing_docs)]

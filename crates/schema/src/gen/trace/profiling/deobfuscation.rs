@@ -94,7 +94,7 @@ impl<'a, I: pz::Lookup> ObfuscatedMemberReader<'a, I> {
     }
 }
 
-/// What belongs to `ObfuscatedMember`.
+/// Numbers of the fields and nested items of `ObfuscatedMember`.
 pub mod obfuscated_member {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -171,7 +171,7 @@ impl<'a, I: pz::Lookup> ObfuscatedClassReader<'a, I> {
     }
 }
 
-/// What belongs to `ObfuscatedClass`.
+/// Numbers of the fields and nested items of `ObfuscatedClass`.
 pub mod obfuscated_class {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -234,7 +234,7 @@ impl<'a, I: pz::Lookup> DeobfuscationMappingReader<'a, I> {
     }
 }
 
-/// What belongs to `DeobfuscationMapping`.
+/// Numbers of the fields and nested items of `DeobfuscationMapping`.
 pub mod deobfuscation_mapping {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -28,7 +28,7 @@ impl<'a, I: pz::Lookup> InlineCallstackReader<'a, I> {
     }
 }
 
-/// What belongs to `InlineCallstack`.
+/// Numbers of the fields and nested items of `InlineCallstack`.
 pub mod inline_callstack {
     use ::esatto_protozero as pz;
 
@@ -90,7 +90,7 @@ pub mod inline_callstack {
         }
     }
 
-    /// What belongs to `Frame`.
+    /// Numbers of the fields and nested items of `Frame`.
     pub mod frame {
         /// Numbers of the fields.
         #[allow(missing_docs)]

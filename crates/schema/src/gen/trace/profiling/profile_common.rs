@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> InternedStringReader<'a, I> {
     }
 }
 
-/// What belongs to `InternedString`.
+/// Numbers of the fields and nested items of `InternedString`.
 pub mod interned_string {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -104,7 +104,7 @@ impl<'a, I: pz::Lookup> LineReader<'a, I> {
     }
 }
 
-/// What belongs to `Line`.
+/// Numbers of the fields and nested items of `Line`.
 pub mod line {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -153,7 +153,7 @@ impl<'a, I: pz::Lookup> AddressSymbolsReader<'a, I> {
     }
 }
 
-/// What belongs to `AddressSymbols`.
+/// Numbers of the fields and nested items of `AddressSymbols`.
 pub mod address_symbols {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -214,7 +214,7 @@ impl<'a, I: pz::Lookup> ModuleSymbolsReader<'a, I> {
     }
 }
 
-/// What belongs to `ModuleSymbols`.
+/// Numbers of the fields and nested items of `ModuleSymbols`.
 pub mod module_symbols {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -342,7 +342,7 @@ impl<'a, I: pz::Lookup> MappingReader<'a, I> {
     }
 }
 
-/// What belongs to `Mapping`.
+/// Numbers of the fields and nested items of `Mapping`.
 pub mod mapping {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -481,7 +481,7 @@ impl<'a, I: pz::Lookup> FrameReader<'a, I> {
     }
 }
 
-/// What belongs to `Frame`.
+/// Numbers of the fields and nested items of `Frame`.
 pub mod frame {
     use ::esatto_protozero as pz;
 
@@ -551,7 +551,7 @@ impl<'a, I: pz::Lookup> CallstackReader<'a, I> {
     }
 }
 
-/// What belongs to `Callstack`.
+/// Numbers of the fields and nested items of `Callstack`.
 pub mod callstack {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -102,7 +102,7 @@ impl<'a, I: pz::Lookup> ProfilePacketReader<'a, I> {
     }
 }
 
-/// What belongs to `ProfilePacket`.
+/// Numbers of the fields and nested items of `ProfilePacket`.
 pub mod profile_packet {
     use ::esatto_protozero as pz;
 
@@ -235,7 +235,7 @@ pub mod profile_packet {
         }
     }
 
-    /// What belongs to `HeapSample`.
+    /// Numbers of the fields and nested items of `HeapSample`.
     pub mod heap_sample {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -276,7 +276,7 @@ pub mod profile_packet {
         }
     }
 
-    /// What belongs to `Histogram`.
+    /// Numbers of the fields and nested items of `Histogram`.
     pub mod histogram {
         use ::esatto_protozero as pz;
 
@@ -338,7 +338,7 @@ pub mod profile_packet {
             }
         }
 
-        /// What belongs to `Bucket`.
+        /// Numbers of the fields and nested items of `Bucket`.
         pub mod bucket {
             /// Numbers of the fields.
             #[allow(missing_docs)]
@@ -440,7 +440,7 @@ pub mod profile_packet {
         }
     }
 
-    /// What belongs to `ProcessStats`.
+    /// Numbers of the fields and nested items of `ProcessStats`.
     pub mod process_stats {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -660,7 +660,7 @@ pub mod profile_packet {
         }
     }
 
-    /// What belongs to `ProcessHeapSamples`.
+    /// Numbers of the fields and nested items of `ProcessHeapSamples`.
     pub mod process_heap_samples {
         use ::esatto_protozero as pz;
 
@@ -787,7 +787,7 @@ impl<'a, I: pz::Lookup> StreamingAllocationReader<'a, I> {
     }
 }
 
-/// What belongs to `StreamingAllocation`.
+/// Numbers of the fields and nested items of `StreamingAllocation`.
 pub mod streaming_allocation {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -853,7 +853,7 @@ impl<'a, I: pz::Lookup> StreamingFreeReader<'a, I> {
     }
 }
 
-/// What belongs to `StreamingFree`.
+/// Numbers of the fields and nested items of `StreamingFree`.
 pub mod streaming_free {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -916,7 +916,7 @@ impl<'a, I: pz::Lookup> StreamingProfilePacketReader<'a, I> {
     }
 }
 
-/// What belongs to `StreamingProfilePacket`.
+/// Numbers of the fields and nested items of `StreamingProfilePacket`.
 pub mod streaming_profile_packet {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -936,7 +936,7 @@ pz::message! {
     fields;
 }
 
-/// What belongs to `Profiling`.
+/// Numbers of the fields and nested items of `Profiling`.
 pub mod profiling {
     use ::esatto_protozero as pz;
 
@@ -1144,7 +1144,7 @@ impl<'a, I: pz::Lookup> PerfSampleReader<'a, I> {
     }
 }
 
-/// What belongs to `PerfSample`.
+/// Numbers of the fields and nested items of `PerfSample`.
 pub mod perf_sample {
     use ::esatto_protozero as pz;
 
@@ -1209,7 +1209,7 @@ pub mod perf_sample {
         }
     }
 
-    /// What belongs to `ProducerEvent`.
+    /// Numbers of the fields and nested items of `ProducerEvent`.
     pub mod producer_event {
         use ::esatto_protozero as pz;
 
@@ -1293,7 +1293,7 @@ impl<'a, I: pz::Lookup> PerfSampleDefaultsReader<'a, I> {
     }
 }
 
-/// What belongs to `PerfSampleDefaults`.
+/// Numbers of the fields and nested items of `PerfSampleDefaults`.
 pub mod perf_sample_defaults {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -211,7 +211,7 @@ impl<'a, I: pz::Lookup> SmapsEntryReader<'a, I> {
     }
 }
 
-/// What belongs to `SmapsEntry`.
+/// Numbers of the fields and nested items of `SmapsEntry`.
 pub mod smaps_entry {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -554,7 +554,7 @@ impl<'a, I: pz::Lookup> PackedSmapsReader<'a, I> {
     }
 }
 
-/// What belongs to `PackedSmaps`.
+/// Numbers of the fields and nested items of `PackedSmaps`.
 pub mod packed_smaps {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -640,7 +640,7 @@ impl<'a, I: pz::Lookup> SmapsPacketReader<'a, I> {
     }
 }
 
-/// What belongs to `SmapsPacket`.
+/// Numbers of the fields and nested items of `SmapsPacket`.
 pub mod smaps_packet {
     use ::esatto_protozero as pz;
 

@@ -240,7 +240,7 @@ impl<'a, I: pz::Lookup> StackSampleReader<'a, I> {
     }
 }
 
-/// What belongs to `StackSample`.
+/// Numbers of the fields and nested items of `StackSample`.
 pub mod stack_sample {
     use ::esatto_protozero as pz;
 
@@ -356,7 +356,7 @@ pub mod stack_sample {
         }
     }
 
-    /// What belongs to `TaskContext`.
+    /// Numbers of the fields and nested items of `TaskContext`.
     pub mod task_context {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -433,7 +433,7 @@ pub mod stack_sample {
         }
     }
 
-    /// What belongs to `AsyncContextDescriptor`.
+    /// Numbers of the fields and nested items of `AsyncContextDescriptor`.
     pub mod async_context_descriptor {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -497,7 +497,7 @@ pub mod stack_sample {
         }
     }
 
-    /// What belongs to `ExecutionContext`.
+    /// Numbers of the fields and nested items of `ExecutionContext`.
     pub mod execution_context {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -618,7 +618,7 @@ pub mod stack_sample {
         }
     }
 
-    /// What belongs to `CounterDescriptor`.
+    /// Numbers of the fields and nested items of `CounterDescriptor`.
     pub mod counter_descriptor {
         use ::esatto_protozero as pz;
 
@@ -696,7 +696,7 @@ impl<'a, I: pz::Lookup> StackSampleDefaultsReader<'a, I> {
     }
 }
 
-/// What belongs to `StackSampleDefaults`.
+/// Numbers of the fields and nested items of `StackSampleDefaults`.
 pub mod stack_sample_defaults {
     /// Numbers of the fields.
     #[allow(missing_docs)]

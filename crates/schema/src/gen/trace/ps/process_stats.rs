@@ -41,7 +41,7 @@ impl<'a, I: pz::Lookup> ProcessStatsReader<'a, I> {
     }
 }
 
-/// What belongs to `ProcessStats`.
+/// Numbers of the fields and nested items of `ProcessStats`.
 pub mod process_stats {
     use ::esatto_protozero as pz;
 
@@ -78,7 +78,7 @@ pub mod process_stats {
         }
     }
 
-    /// What belongs to `Thread`.
+    /// Numbers of the fields and nested items of `Thread`.
     pub mod thread {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -126,7 +126,7 @@ pub mod process_stats {
         }
     }
 
-    /// What belongs to `FDInfo`.
+    /// Numbers of the fields and nested items of `FDInfo`.
     pub mod fd_info {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -459,7 +459,7 @@ pub mod process_stats {
         }
     }
 
-    /// What belongs to `Process`.
+    /// Numbers of the fields and nested items of `Process`.
     pub mod process {
         /// Numbers of the fields.
         #[allow(missing_docs)]

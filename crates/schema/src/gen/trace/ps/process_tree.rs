@@ -53,7 +53,7 @@ impl<'a, I: pz::Lookup> ProcessTreeReader<'a, I> {
     }
 }
 
-/// What belongs to `ProcessTree`.
+/// Numbers of the fields and nested items of `ProcessTree`.
 pub mod process_tree {
     use ::esatto_protozero as pz;
 
@@ -130,7 +130,7 @@ pub mod process_tree {
         }
     }
 
-    /// What belongs to `Thread`.
+    /// Numbers of the fields and nested items of `Thread`.
     pub mod thread {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -259,7 +259,7 @@ pub mod process_tree {
         }
     }
 
-    /// What belongs to `Process`.
+    /// Numbers of the fields and nested items of `Process`.
     pub mod process {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -50,7 +50,7 @@ impl<'a, I: pz::Lookup> StatsdAtomReader<'a, I> {
     }
 }
 
-/// What belongs to `StatsdAtom`.
+/// Numbers of the fields and nested items of `StatsdAtom`.
 pub mod statsd_atom {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -238,7 +238,7 @@ impl<'a, I: pz::Lookup> SysStatsReader<'a, I> {
     }
 }
 
-/// What belongs to `SysStats`.
+/// Numbers of the fields and nested items of `SysStats`.
 pub mod sys_stats {
     use ::esatto_protozero as pz;
 
@@ -304,7 +304,7 @@ pub mod sys_stats {
         }
     }
 
-    /// What belongs to `MeminfoValue`.
+    /// Numbers of the fields and nested items of `MeminfoValue`.
     pub mod meminfo_value {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -353,7 +353,7 @@ pub mod sys_stats {
         }
     }
 
-    /// What belongs to `VmstatValue`.
+    /// Numbers of the fields and nested items of `VmstatValue`.
     pub mod vmstat_value {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -493,7 +493,7 @@ pub mod sys_stats {
         }
     }
 
-    /// What belongs to `CpuTimes`.
+    /// Numbers of the fields and nested items of `CpuTimes`.
     pub mod cpu_times {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -549,7 +549,7 @@ pub mod sys_stats {
         }
     }
 
-    /// What belongs to `InterruptCount`.
+    /// Numbers of the fields and nested items of `InterruptCount`.
     pub mod interrupt_count {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -598,7 +598,7 @@ pub mod sys_stats {
         }
     }
 
-    /// What belongs to `DevfreqValue`.
+    /// Numbers of the fields and nested items of `DevfreqValue`.
     pub mod devfreq_value {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -660,7 +660,7 @@ pub mod sys_stats {
         }
     }
 
-    /// What belongs to `BuddyInfo`.
+    /// Numbers of the fields and nested items of `BuddyInfo`.
     pub mod buddy_info {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -801,7 +801,7 @@ pub mod sys_stats {
         }
     }
 
-    /// What belongs to `DiskStat`.
+    /// Numbers of the fields and nested items of `DiskStat`.
     pub mod disk_stat {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -857,7 +857,7 @@ pub mod sys_stats {
         }
     }
 
-    /// What belongs to `PsiSample`.
+    /// Numbers of the fields and nested items of `PsiSample`.
     pub mod psi_sample {
         use ::esatto_protozero as pz;
 
@@ -935,7 +935,7 @@ pub mod sys_stats {
         }
     }
 
-    /// What belongs to `ThermalZone`.
+    /// Numbers of the fields and nested items of `ThermalZone`.
     pub mod thermal_zone {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -985,7 +985,7 @@ pub mod sys_stats {
         }
     }
 
-    /// What belongs to `CpuIdleStateEntry`.
+    /// Numbers of the fields and nested items of `CpuIdleStateEntry`.
     pub mod cpu_idle_state_entry {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1033,7 +1033,7 @@ pub mod sys_stats {
         }
     }
 
-    /// What belongs to `CpuIdleState`.
+    /// Numbers of the fields and nested items of `CpuIdleState`.
     pub mod cpu_idle_state {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1095,7 +1095,7 @@ pub mod sys_stats {
         }
     }
 
-    /// What belongs to `SlabInfo`.
+    /// Numbers of the fields and nested items of `SlabInfo`.
     pub mod slab_info {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -28,7 +28,7 @@ impl<'a, I: pz::Lookup> CpuInfoReader<'a, I> {
     }
 }
 
-/// What belongs to `CpuInfo`.
+/// Numbers of the fields and nested items of `CpuInfo`.
 pub mod cpu_info {
     use ::esatto_protozero as pz;
 
@@ -116,7 +116,7 @@ pub mod cpu_info {
         }
     }
 
-    /// What belongs to `ArmCpuIdentifier`.
+    /// Numbers of the fields and nested items of `ArmCpuIdentifier`.
     pub mod arm_cpu_identifier {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -212,7 +212,7 @@ pub mod cpu_info {
         }
     }
 
-    /// What belongs to `Cpu`.
+    /// Numbers of the fields and nested items of `Cpu`.
     pub mod cpu {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -28,7 +28,7 @@ impl<'a, I: pz::Lookup> GpuInfoReader<'a, I> {
     }
 }
 
-/// What belongs to `GpuInfo`.
+/// Numbers of the fields and nested items of `GpuInfo`.
 pub mod gpu_info {
     use ::esatto_protozero as pz;
 
@@ -141,7 +141,7 @@ pub mod gpu_info {
         }
     }
 
-    /// What belongs to `Gpu`.
+    /// Numbers of the fields and nested items of `Gpu`.
     pub mod gpu {
         use ::esatto_protozero as pz;
 
@@ -196,7 +196,7 @@ pub mod gpu_info {
             }
         }
 
-        /// What belongs to `KeyValue`.
+        /// Numbers of the fields and nested items of `KeyValue`.
         pub mod key_value {
             /// Numbers of the fields.
             #[allow(missing_docs)]

@@ -28,7 +28,7 @@ impl<'a, I: pz::Lookup> InterruptInfoReader<'a, I> {
     }
 }
 
-/// What belongs to `InterruptInfo`.
+/// Numbers of the fields and nested items of `InterruptInfo`.
 pub mod interrupt_info {
     use ::esatto_protozero as pz;
 
@@ -77,7 +77,7 @@ pub mod interrupt_info {
         }
     }
 
-    /// What belongs to `InterruptMapping`.
+    /// Numbers of the fields and nested items of `InterruptMapping`.
     pub mod interrupt_mapping {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -29,7 +29,7 @@ impl<'a, I: pz::Lookup> ChromeActiveProcessesReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeActiveProcesses`.
+/// Numbers of the fields and nested items of `ChromeActiveProcesses`.
 pub mod chrome_active_processes {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -29,7 +29,7 @@ impl<'a, I: pz::Lookup> ChromeApplicationStateInfoReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeApplicationStateInfo`.
+/// Numbers of the fields and nested items of `ChromeApplicationStateInfo`.
 pub mod chrome_application_state_info {
     use ::esatto_protozero as pz;
 

@@ -240,7 +240,7 @@ impl<'a, I: pz::Lookup> ChromeCompositorSchedulerStateReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeCompositorSchedulerState`.
+/// Numbers of the fields and nested items of `ChromeCompositorSchedulerState`.
 pub mod chrome_compositor_scheduler_state {
     use ::esatto_protozero as pz;
 
@@ -316,7 +316,7 @@ impl<'a, I: pz::Lookup> ChromeCompositorStateMachineReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeCompositorStateMachine`.
+/// Numbers of the fields and nested items of `ChromeCompositorStateMachine`.
 pub mod chrome_compositor_state_machine {
     use ::esatto_protozero as pz;
 
@@ -405,7 +405,7 @@ pub mod chrome_compositor_state_machine {
         }
     }
 
-    /// What belongs to `MajorState`.
+    /// Numbers of the fields and nested items of `MajorState`.
     pub mod major_state {
         use ::esatto_protozero as pz;
 
@@ -1070,7 +1070,7 @@ pub mod chrome_compositor_state_machine {
         }
     }
 
-    /// What belongs to `MinorState`.
+    /// Numbers of the fields and nested items of `MinorState`.
     pub mod minor_state {
         use ::esatto_protozero as pz;
 
@@ -1309,7 +1309,7 @@ impl<'a, I: pz::Lookup> BeginFrameArgsReader<'a, I> {
     }
 }
 
-/// What belongs to `BeginFrameArgs`.
+/// Numbers of the fields and nested items of `BeginFrameArgs`.
 pub mod begin_frame_args {
     use ::esatto_protozero as pz;
 
@@ -1435,7 +1435,7 @@ impl<'a, I: pz::Lookup> BeginImplFrameArgsReader<'a, I> {
     }
 }
 
-/// What belongs to `BeginImplFrameArgs`.
+/// Numbers of the fields and nested items of `BeginImplFrameArgs`.
 pub mod begin_impl_frame_args {
     use ::esatto_protozero as pz;
 
@@ -1563,7 +1563,7 @@ pub mod begin_impl_frame_args {
         }
     }
 
-    /// What belongs to `TimestampsInUs`.
+    /// Numbers of the fields and nested items of `TimestampsInUs`.
     pub mod timestamps_in_us {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -1617,7 +1617,7 @@ impl<'a, I: pz::Lookup> BeginFrameObserverStateReader<'a, I> {
     }
 }
 
-/// What belongs to `BeginFrameObserverState`.
+/// Numbers of the fields and nested items of `BeginFrameObserverState`.
 pub mod begin_frame_observer_state {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1691,7 +1691,7 @@ impl<'a, I: pz::Lookup> BeginFrameSourceStateReader<'a, I> {
     }
 }
 
-/// What belongs to `BeginFrameSourceState`.
+/// Numbers of the fields and nested items of `BeginFrameSourceState`.
 pub mod begin_frame_source_state {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1807,7 +1807,7 @@ impl<'a, I: pz::Lookup> CompositorTimingHistoryReader<'a, I> {
     }
 }
 
-/// What belongs to `CompositorTimingHistory`.
+/// Numbers of the fields and nested items of `CompositorTimingHistory`.
 pub mod compositor_timing_history {
     /// Numbers of the fields.
     #[allow(missing_docs)]

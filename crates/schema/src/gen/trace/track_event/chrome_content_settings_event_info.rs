@@ -29,7 +29,7 @@ impl<'a, I: pz::Lookup> ChromeContentSettingsEventInfoReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeContentSettingsEventInfo`.
+/// Numbers of the fields and nested items of `ChromeContentSettingsEventInfo`.
 pub mod chrome_content_settings_event_info {
     /// Numbers of the fields.
     #[allow(missing_docs)]

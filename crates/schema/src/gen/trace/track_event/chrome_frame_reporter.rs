@@ -250,7 +250,7 @@ impl<'a, I: pz::Lookup> ChromeFrameReporterReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeFrameReporter`.
+/// Numbers of the fields and nested items of `ChromeFrameReporter`.
 pub mod chrome_frame_reporter {
     use ::esatto_protozero as pz;
 

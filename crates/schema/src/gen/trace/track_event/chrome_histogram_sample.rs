@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> HistogramNameReader<'a, I> {
     }
 }
 
-/// What belongs to `HistogramName`.
+/// Numbers of the fields and nested items of `HistogramName`.
 pub mod histogram_name {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -117,7 +117,7 @@ impl<'a, I: pz::Lookup> ChromeHistogramSampleReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeHistogramSample`.
+/// Numbers of the fields and nested items of `ChromeHistogramSample`.
 pub mod chrome_histogram_sample {
     /// Numbers of the fields.
     #[allow(missing_docs)]

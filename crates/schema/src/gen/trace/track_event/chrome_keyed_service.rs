@@ -29,7 +29,7 @@ impl<'a, I: pz::Lookup> ChromeKeyedServiceReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeKeyedService`.
+/// Numbers of the fields and nested items of `ChromeKeyedService`.
 pub mod chrome_keyed_service {
     /// Numbers of the fields.
     #[allow(missing_docs)]

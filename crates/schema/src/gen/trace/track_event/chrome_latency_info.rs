@@ -119,7 +119,7 @@ impl<'a, I: pz::Lookup> ChromeLatencyInfoReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeLatencyInfo`.
+/// Numbers of the fields and nested items of `ChromeLatencyInfo`.
 pub mod chrome_latency_info {
     use ::esatto_protozero as pz;
 
@@ -230,7 +230,7 @@ pub mod chrome_latency_info {
         }
     }
 
-    /// What belongs to `ComponentInfo`.
+    /// Numbers of the fields and nested items of `ComponentInfo`.
     pub mod component_info {
         /// Numbers of the fields.
         #[allow(missing_docs)]

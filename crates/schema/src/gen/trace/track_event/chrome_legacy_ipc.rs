@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> ChromeLegacyIpcReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeLegacyIpc`.
+/// Numbers of the fields and nested items of `ChromeLegacyIpc`.
 pub mod chrome_legacy_ipc {
     use ::esatto_protozero as pz;
 

@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> ChromeMessagePumpReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeMessagePump`.
+/// Numbers of the fields and nested items of `ChromeMessagePump`.
 pub mod chrome_message_pump {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -107,7 +107,7 @@ impl<'a, I: pz::Lookup> ChromeMojoEventInfoReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeMojoEventInfo`.
+/// Numbers of the fields and nested items of `ChromeMojoEventInfo`.
 pub mod chrome_mojo_event_info {
     /// Numbers of the fields.
     #[allow(missing_docs)]

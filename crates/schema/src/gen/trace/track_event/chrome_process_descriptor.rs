@@ -81,7 +81,7 @@ impl<'a, I: pz::Lookup> ChromeProcessDescriptorReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeProcessDescriptor`.
+/// Numbers of the fields and nested items of `ChromeProcessDescriptor`.
 pub mod chrome_process_descriptor {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -66,7 +66,7 @@ impl<'a, I: pz::Lookup> ChromeRendererSchedulerStateReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeRendererSchedulerState`.
+/// Numbers of the fields and nested items of `ChromeRendererSchedulerState`.
 pub mod chrome_renderer_scheduler_state {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> ChromeThreadDescriptorReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeThreadDescriptor`.
+/// Numbers of the fields and nested items of `ChromeThreadDescriptor`.
 pub mod chrome_thread_descriptor {
     /// Numbers of the fields.
     #[allow(missing_docs)]

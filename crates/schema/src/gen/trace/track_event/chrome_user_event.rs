@@ -42,7 +42,7 @@ impl<'a, I: pz::Lookup> ChromeUserEventReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeUserEvent`.
+/// Numbers of the fields and nested items of `ChromeUserEvent`.
 pub mod chrome_user_event {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> ChromeWindowHandleEventInfoReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeWindowHandleEventInfo`.
+/// Numbers of the fields and nested items of `ChromeWindowHandleEventInfo`.
 pub mod chrome_window_handle_event_info {
     /// Numbers of the fields.
     #[allow(missing_docs)]

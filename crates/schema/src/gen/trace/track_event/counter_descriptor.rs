@@ -107,7 +107,7 @@ impl<'a, I: pz::Lookup> CounterDescriptorReader<'a, I> {
     }
 }
 
-/// What belongs to `CounterDescriptor`.
+/// Numbers of the fields and nested items of `CounterDescriptor`.
 pub mod counter_descriptor {
     use ::esatto_protozero as pz;
 

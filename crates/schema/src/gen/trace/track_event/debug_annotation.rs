@@ -239,7 +239,7 @@ impl<'a, I: pz::Lookup> DebugAnnotationReader<'a, I> {
     }
 }
 
-/// What belongs to `DebugAnnotation`.
+/// Numbers of the fields and nested items of `DebugAnnotation`.
 pub mod debug_annotation {
     use ::esatto_protozero as pz;
 
@@ -379,7 +379,7 @@ pub mod debug_annotation {
         }
     }
 
-    /// What belongs to `NestedValue`.
+    /// Numbers of the fields and nested items of `NestedValue`.
     pub mod nested_value {
         use ::esatto_protozero as pz;
 
@@ -447,7 +447,7 @@ impl<'a, I: pz::Lookup> DebugAnnotationNameReader<'a, I> {
     }
 }
 
-/// What belongs to `DebugAnnotationName`.
+/// Numbers of the fields and nested items of `DebugAnnotationName`.
 pub mod debug_annotation_name {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -496,7 +496,7 @@ impl<'a, I: pz::Lookup> DebugAnnotationValueTypeNameReader<'a, I> {
     }
 }
 
-/// What belongs to `DebugAnnotationValueTypeName`.
+/// Numbers of the fields and nested items of `DebugAnnotationValueTypeName`.
 pub mod debug_annotation_value_type_name {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> LogMessageReader<'a, I> {
     }
 }
 
-/// What belongs to `LogMessage`.
+/// Numbers of the fields and nested items of `LogMessage`.
 pub mod log_message {
     use ::esatto_protozero as pz;
 
@@ -122,7 +122,7 @@ impl<'a, I: pz::Lookup> LogMessageBodyReader<'a, I> {
     }
 }
 
-/// What belongs to `LogMessageBody`.
+/// Numbers of the fields and nested items of `LogMessageBody`.
 pub mod log_message_body {
     /// Numbers of the fields.
     #[allow(missing_docs)]

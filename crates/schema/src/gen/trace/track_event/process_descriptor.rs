@@ -120,7 +120,7 @@ impl<'a, I: pz::Lookup> ProcessDescriptorReader<'a, I> {
     }
 }
 
-/// What belongs to `ProcessDescriptor`.
+/// Numbers of the fields and nested items of `ProcessDescriptor`.
 pub mod process_descriptor {
     use ::esatto_protozero as pz;
 

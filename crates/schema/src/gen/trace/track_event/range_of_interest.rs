@@ -29,7 +29,7 @@ impl<'a, I: pz::Lookup> TrackEventRangeOfInterestReader<'a, I> {
     }
 }
 
-/// What belongs to `TrackEventRangeOfInterest`.
+/// Numbers of the fields and nested items of `TrackEventRangeOfInterest`.
 pub mod track_event_range_of_interest {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> ScreenshotReader<'a, I> {
     }
 }
 
-/// What belongs to `Screenshot`.
+/// Numbers of the fields and nested items of `Screenshot`.
 pub mod screenshot {
     /// Numbers of the fields.
     #[allow(missing_docs)]

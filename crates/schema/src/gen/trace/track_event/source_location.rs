@@ -55,7 +55,7 @@ impl<'a, I: pz::Lookup> UnsymbolizedSourceLocationReader<'a, I> {
     }
 }
 
-/// What belongs to `UnsymbolizedSourceLocation`.
+/// Numbers of the fields and nested items of `UnsymbolizedSourceLocation`.
 pub mod unsymbolized_source_location {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -131,7 +131,7 @@ impl<'a, I: pz::Lookup> SourceLocationReader<'a, I> {
     }
 }
 
-/// What belongs to `SourceLocation`.
+/// Numbers of the fields and nested items of `SourceLocation`.
 pub mod source_location {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -29,7 +29,7 @@ impl<'a, I: pz::Lookup> TaskExecutionReader<'a, I> {
     }
 }
 
-/// What belongs to `TaskExecution`.
+/// Numbers of the fields and nested items of `TaskExecution`.
 pub mod task_execution {
     /// Numbers of the fields.
     #[allow(missing_docs)]

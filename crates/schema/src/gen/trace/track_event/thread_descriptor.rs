@@ -120,7 +120,7 @@ impl<'a, I: pz::Lookup> ThreadDescriptorReader<'a, I> {
     }
 }
 
-/// What belongs to `ThreadDescriptor`.
+/// Numbers of the fields and nested items of `ThreadDescriptor`.
 pub mod thread_descriptor {
     use ::esatto_protozero as pz;
 

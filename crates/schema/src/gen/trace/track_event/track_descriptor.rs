@@ -282,7 +282,7 @@ impl<'a, I: pz::Lookup> TrackDescriptorReader<'a, I> {
     }
 }
 
-/// What belongs to `TrackDescriptor`.
+/// Numbers of the fields and nested items of `TrackDescriptor`.
 pub mod track_descriptor {
     use ::esatto_protozero as pz;
 

@@ -710,7 +710,7 @@ impl<'a, I: pz::Lookup> TrackEventReader<'a, I> {
     }
 }
 
-/// What belongs to `TrackEvent`.
+/// Numbers of the fields and nested items of `TrackEvent`.
 pub mod track_event {
     use ::esatto_protozero as pz;
 
@@ -805,7 +805,7 @@ pub mod track_event {
         }
     }
 
-    /// What belongs to `InlineCallstack`.
+    /// Numbers of the fields and nested items of `InlineCallstack`.
     pub mod inline_callstack {
         use ::esatto_protozero as pz;
 
@@ -867,7 +867,7 @@ pub mod track_event {
             }
         }
 
-        /// What belongs to `Frame`.
+        /// Numbers of the fields and nested items of `Frame`.
         pub mod frame {
             /// Numbers of the fields.
             #[allow(missing_docs)]
@@ -1106,7 +1106,7 @@ pub mod track_event {
         }
     }
 
-    /// What belongs to `LegacyEvent`.
+    /// Numbers of the fields and nested items of `LegacyEvent`.
     pub mod legacy_event {
         use ::esatto_protozero as pz;
 
@@ -1207,7 +1207,7 @@ impl<'a, I: pz::Lookup> TrackEventDefaultsReader<'a, I> {
     }
 }
 
-/// What belongs to `TrackEventDefaults`.
+/// Numbers of the fields and nested items of `TrackEventDefaults`.
 pub mod track_event_defaults {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1257,7 +1257,7 @@ impl<'a, I: pz::Lookup> EventCategoryReader<'a, I> {
     }
 }
 
-/// What belongs to `EventCategory`.
+/// Numbers of the fields and nested items of `EventCategory`.
 pub mod event_category {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -1306,7 +1306,7 @@ impl<'a, I: pz::Lookup> EventNameReader<'a, I> {
     }
 }
 
-/// What belongs to `EventName`.
+/// Numbers of the fields and nested items of `EventName`.
 pub mod event_name {
     /// Numbers of the fields.
     #[allow(missing_docs)]

@@ -94,7 +94,7 @@ impl<'a, I: pz::Lookup> TranslationTableReader<'a, I> {
     }
 }
 
-/// What belongs to `TranslationTable`.
+/// Numbers of the fields and nested items of `TranslationTable`.
 pub mod translation_table {
     /// Numbers of the fields.
     #[allow(missing_docs)]
@@ -133,7 +133,7 @@ impl<'a, I: pz::Lookup> ChromeHistorgramTranslationTableReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeHistorgramTranslationTable`.
+/// Numbers of the fields and nested items of `ChromeHistorgramTranslationTable`.
 pub mod chrome_historgram_translation_table {
     use ::esatto_protozero as pz;
 
@@ -184,7 +184,7 @@ pub mod chrome_historgram_translation_table {
         }
     }
 
-    /// What belongs to `HashToNameEntry`.
+    /// Numbers of the fields and nested items of `HashToNameEntry`.
     pub mod hash_to_name_entry {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -222,7 +222,7 @@ impl<'a, I: pz::Lookup> ChromeUserEventTranslationTableReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeUserEventTranslationTable`.
+/// Numbers of the fields and nested items of `ChromeUserEventTranslationTable`.
 pub mod chrome_user_event_translation_table {
     use ::esatto_protozero as pz;
 
@@ -273,7 +273,7 @@ pub mod chrome_user_event_translation_table {
         }
     }
 
-    /// What belongs to `ActionHashToNameEntry`.
+    /// Numbers of the fields and nested items of `ActionHashToNameEntry`.
     pub mod action_hash_to_name_entry {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -325,7 +325,7 @@ impl<'a, I: pz::Lookup> ChromePerformanceMarkTranslationTableReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromePerformanceMarkTranslationTable`.
+/// Numbers of the fields and nested items of `ChromePerformanceMarkTranslationTable`.
 pub mod chrome_performance_mark_translation_table {
     use ::esatto_protozero as pz;
 
@@ -377,7 +377,7 @@ pub mod chrome_performance_mark_translation_table {
         }
     }
 
-    /// What belongs to `SiteHashToNameEntry`.
+    /// Numbers of the fields and nested items of `SiteHashToNameEntry`.
     pub mod site_hash_to_name_entry {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -428,7 +428,7 @@ pub mod chrome_performance_mark_translation_table {
         }
     }
 
-    /// What belongs to `MarkHashToNameEntry`.
+    /// Numbers of the fields and nested items of `MarkHashToNameEntry`.
     pub mod mark_hash_to_name_entry {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -466,7 +466,7 @@ impl<'a, I: pz::Lookup> SliceNameTranslationTableReader<'a, I> {
     }
 }
 
-/// What belongs to `SliceNameTranslationTable`.
+/// Numbers of the fields and nested items of `SliceNameTranslationTable`.
 pub mod slice_name_translation_table {
     use ::esatto_protozero as pz;
 
@@ -517,7 +517,7 @@ pub mod slice_name_translation_table {
         }
     }
 
-    /// What belongs to `RawToDeobfuscatedNameEntry`.
+    /// Numbers of the fields and nested items of `RawToDeobfuscatedNameEntry`.
     pub mod raw_to_deobfuscated_name_entry {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -557,7 +557,7 @@ impl<'a, I: pz::Lookup> ProcessTrackNameTranslationTableReader<'a, I> {
     }
 }
 
-/// What belongs to `ProcessTrackNameTranslationTable`.
+/// Numbers of the fields and nested items of `ProcessTrackNameTranslationTable`.
 pub mod process_track_name_translation_table {
     use ::esatto_protozero as pz;
 
@@ -608,7 +608,7 @@ pub mod process_track_name_translation_table {
         }
     }
 
-    /// What belongs to `RawToDeobfuscatedNameEntry`.
+    /// Numbers of the fields and nested items of `RawToDeobfuscatedNameEntry`.
     pub mod raw_to_deobfuscated_name_entry {
         /// Numbers of the fields.
         #[allow(missing_docs)]
@@ -644,7 +644,7 @@ impl<'a, I: pz::Lookup> ChromeStudyTranslationTableReader<'a, I> {
     }
 }
 
-/// What belongs to `ChromeStudyTranslationTable`.
+/// Numbers of the fields and nested items of `ChromeStudyTranslationTable`.
 pub mod chrome_study_translation_table {
     use ::esatto_protozero as pz;
 
@@ -693,7 +693,7 @@ pub mod chrome_study_translation_table {
         }
     }
 
-    /// What belongs to `HashToNameEntry`.
+    /// Numbers of the fields and nested items of `HashToNameEntry`.
     pub mod hash_to_name_entry {
         /// Numbers of the fields.
         #[allow(missing_docs)]

@@ -74,7 +74,7 @@ impl pz::EncodeFields for Timestamp {
     }
 }
 
-/// What belongs to `Timestamp`.
+/// Numbers of the fields and nested items of `Timestamp`.
 pub mod timestamp {
     /// Numbers of the fields.
     #[allow(missing_docs)]
