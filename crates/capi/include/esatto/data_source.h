@@ -108,9 +108,9 @@ static inline bool esatto_data_source_register(struct esatto_data_source* source
     for (struct esatto_message* packet = &packet##_.message; packet; packet = NULL)
 
 /* Writes a message into another one. Write nothing to the outer message meanwhile. */
-#define ESATTO_MESSAGE(parent, field, message)                                                                           \
-  for (struct esatto_message message##_ __attribute__((cleanup(esatto_message_end))) = esatto_message_begin(parent, field), \
-                             *message = &message##_;                                                                     \
+#define ESATTO_MESSAGE(parent, field, message)                                         \
+  for (struct esatto_message message##_ __attribute__((cleanup(esatto_message_end))) = \
+           esatto_message_begin(parent, field), *message = &message##_;                \
        message; message = NULL)
 
 /* A session that records the data source, in the current trace point. */
