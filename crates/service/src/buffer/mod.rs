@@ -39,6 +39,7 @@ mod histogram;
 mod read;
 mod record;
 mod sequence;
+mod sequences;
 pub(crate) mod table;
 mod write;
 
@@ -49,11 +50,11 @@ mod tests;
 
 pub use histogram::{HISTOGRAM_BUCKETS, HISTOGRAM_LIMITS};
 pub use read::{FRAGMENT_COST, MAX_PACKET_COST, Next};
-pub use sequence::{BYTES_PER_FREE_SEQUENCE, FREE_SEQUENCES, MAX_EMPTY_SEQUENCES, MIN_CROWDED_RECORD};
+pub use sequences::{BYTES_PER_FREE_SEQUENCE, FREE_SEQUENCES, MAX_EMPTY_SEQUENCES, MIN_CROWDED_RECORD};
 
 pub use crate::ids::{ProducerId, WriterId};
 use crate::shared_buffer::ChunkHeader;
-use sequence::Sequences;
+use sequences::Sequences;
 
 /// The largest buffer, in KiB: sizes are rounded up to 4096 and must stay below 2^32 bytes.
 pub const MAX_SIZE_KB: u32 = 4_194_300;

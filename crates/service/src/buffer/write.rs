@@ -3,7 +3,8 @@
 use super::chunk_list::{Stored, is_before};
 use super::fragment::{self, Broken};
 use super::record::{self, ChunkRecord, HEADER, INCOMPLETE, LAST_CONTINUES, NEEDS_PATCHING, Record, WIRE_FLAGS};
-use super::sequence::{Consumed, MIN_CROWDED_RECORD};
+use super::sequence::Consumed;
+use super::sequences::MIN_CROWDED_RECORD;
 use super::{CentralBuffer, Chunk, FillPolicy, Patch, ProducerId, WriterId, loss, work};
 
 /// A chunk after its fragments were checked.
