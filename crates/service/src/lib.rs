@@ -14,14 +14,12 @@ mod context;
 mod encode;
 mod fair_share;
 mod frame_limits;
+pub mod holdings;
 mod ids;
-#[doc(hidden)]
-pub mod inspect;
 mod machines;
 mod name_pattern;
+mod observer;
 mod priority_boost;
-#[doc(hidden)]
-pub mod probe;
 mod producer;
 mod random;
 mod read;
@@ -34,5 +32,6 @@ pub use api::{
     Attachment, Body, CallId, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs, Peer,
     PriorityBoost, ProducerCall, RelayCall, Reply, ServiceConfig, SystemFacts, TimerClock, TimerId,
 };
+pub use observer::{PassEnd, Step};
 pub use service::Service;
 pub use shared_buffer::{ChunkHeader, Payload, ScrapedChunk, SharedBuffer, granted_sizes};

@@ -37,8 +37,6 @@ mod prefetch;
 mod service_region;
 pub mod size;
 pub mod sync;
-#[cfg(not(esatto_loom))]
-mod watched;
 mod writer;
 
 pub use arbiter::{Arbiter, ExhaustedPolicy, Notify, Options};
@@ -57,9 +55,6 @@ pub use memory::{MEMFD_NAME, MappedRegion, require_memory};
 pub use memory::{Memory, PrivateRegion};
 pub use prefetch::prefetch;
 pub use service_region::{ChunkInfo, HeldPayload, MAX_CHUNK_DATA, ServiceRegion};
-#[cfg(not(esatto_loom))]
-#[doc(hidden)]
-pub use watched::WatchedRegion;
 pub use writer::TraceWriter;
 #[cfg(not(esatto_loom))]
 pub use writer::{Deferred, DeferredValue, MAX_ROOM, Packet, Room, SmallPacket};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use esatto_protozero::Owned;
 use esatto_schema::{CloneSessionResponse, TraceConfig};
-use esatto_service::probe::Note;
+use esatto_service::Step;
 use esatto_service::{CallId, FileId, Input, Reply};
 
 use crate::model::{BufferModel, SessionModel};
@@ -40,9 +40,9 @@ pub struct FileCopy {
 
 impl World {
     /// Follows a clone, in the order of what the service does.
-    pub(crate) fn model_clone(&mut self, note: Note) {
-        match note {
-            Note::CloneBegins { clone, source } => {
+    pub(crate) fn model_clone(&mut self, step: Step) {
+        match step {
+            Step::CloneBegins { clone, source } => {
                 let (call, skips_filter) = self.model.cloning.expect("clones come of CloneSession");
                 let pending = PendingClone { source, call, skips_filter, taken: BTreeMap::new(), file: None };
                 assert!(self.model.clones.insert(clone, pending).is_none(), "a clone has a number that is not new");
@@ -54,7 +54,7 @@ impl World {
                     }
                 }
             }
-            Note::CloneTakes { clone, index } => {
+            Step::CloneTakes { clone, index } => {
                 let pending = self.model.clones.get_mut(&clone).expect("a clone that was begun");
                 let session = &self.model.sessions[&pending.source];
                 let id = session.buffers[index];
@@ -63,8 +63,8 @@ impl World {
                 let taken = if is_moved(&session.config, index) { buffer.take() } else { buffer.cloned() };
                 assert!(pending.taken.insert(index, taken).is_none(), "a buffer is taken twice for a clone");
             }
-            Note::CloneMade { clone, session } => self.model_clone_made(clone, session),
-            Note::CloneAbandoned(clone) => {
+            Step::CloneMade { clone, session } => self.model_clone_made(clone, session),
+            Step::CloneAbandoned(clone) => {
                 let pending = self.model.clones.remove(&clone).expect("a clone that was begun");
                 trace!(self, "clone {clone} of session {} is given up", pending.source);
                 let Some(source) = self.model.sessions.get(&pending.source) else { return };

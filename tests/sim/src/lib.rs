@@ -41,7 +41,7 @@
 //! | an input costs its bytes, what comes out of it, and the state that it is about | `work` |
 //! | nobody has more than a share of what users share, and a newcomer gets one | counted from outside; one seed in four has a scenario for it ([`shares`]), with small shares |
 //! | memory stays within its bound | a counting allocator ([`alloc`]), against a sum of named constants |
-//! | nothing is left when all clients are gone | `esatto_service::inspect`, timers, calls, files, and what dropping the service frees |
+//! | nothing is left when all clients are gone | `esatto_service::holdings`, timers, calls, files, and what dropping the service frees |
 //!
 //! The planted bugs (`esatto_planted`) show that the simulator still notices mistakes: each has a seed that finds it.
 //!
@@ -82,6 +82,7 @@ pub mod runner;
 pub mod shares;
 pub mod state;
 mod verify;
+mod watched_memory;
 mod work;
 pub mod world;
 pub mod worst;

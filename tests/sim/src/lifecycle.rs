@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use esatto_protozero::Owned;
 use esatto_schema::trace_config::WriteFlushMode;
 use esatto_schema::{TraceConfig, consumer_port, producer_port};
-use esatto_service::probe::Note;
-use esatto_service::{CallId, ConsumerCall, FileId, Input, Output, ProducerCall, SharedBuffer};
+use esatto_service::{CallId, ConsumerCall, FileId, Input, Output, ProducerCall, SharedBuffer, Step};
 
+use crate::memory::Seen;
 use crate::model::{BufferModel, Hello, Instance, SessionModel};
 use crate::owner::index_of;
 use crate::priority::boost_of;
@@ -225,7 +225,10 @@ impl World {
             .get(&index)
             .is_some_and(|producer| producer.is_scraped && producer.has_memory && !producer.is_emulated)
         {
-            assert!(self.notes.contains(&Note::Scrape(None)), "what a crashed producer left is not copied");
+            assert!(
+                self.seen.iter().any(|seen| matches!(seen, Seen::Step(Step::Scrape(None)))),
+                "what a crashed producer left is not copied"
+            );
         }
         self.settle();
         self.forget_producer(index);
@@ -307,13 +310,14 @@ impl World {
     }
 
     /// Sessions that this step made.
-    pub(crate) fn see_new_sessions(&mut self, notes: &[Note]) {
+    pub(crate) fn see_new_sessions(&mut self, seen: &[Seen]) {
         if self.service.session_stamp() == self.model.stamp {
             return;
         }
         for view in self.service.session_views() {
-            let is_clone = |note: &Note| matches!(note, Note::CloneMade { session, .. } if *session == view.id);
-            if self.model.sessions.contains_key(&view.id) || notes.iter().any(is_clone) {
+            let is_clone =
+                |seen: &Seen| matches!(seen, Seen::Step(Step::CloneMade { session, .. }) if *session == view.id);
+            if self.model.sessions.contains_key(&view.id) || seen.iter().any(is_clone) {
                 continue;
             }
             let (call, config) = self.model.enabling.clone().expect("sessions come of EnableTracing");

@@ -3,25 +3,27 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
-use esatto_service::probe::{self, Note};
 use esatto_service::shared_buffer::Payload;
-use esatto_service::{ChunkHeader, ScrapedChunk, SharedBuffer};
+use esatto_service::{ChunkHeader, ScrapedChunk, SharedBuffer, Step};
 use esatto_shm::abi::{ChunkState, PageSize, PageWord};
 use esatto_shm::sync::{AtomicU32, Ordering};
-use esatto_shm::{Lost, PrivateRegion, Region, ServiceRegion, WatchedRegion};
+use esatto_shm::{Lost, PrivateRegion, Region, ServiceRegion};
 
 use crate::alloc::uncounted;
 use crate::reference::Incoming;
 use crate::rng::Rng;
+use crate::watched_memory::WatchedMemory;
 
-/// What the service got to see.
+/// Something that happened inside of one call of `Service::handle`.
 #[derive(Debug)]
 pub enum Seen {
+    /// A step of the service itself.
+    Step(Step),
     /// `take_chunk` of this client returned this.
     Took(u64, Option<Incoming>),
     /// A scrape of this client begins.
     ScrapeBegins(u64),
-    /// And showed this chunk.
+    /// The scrape of this client showed this chunk.
     Scraped(u64, Incoming),
 }
 
@@ -29,15 +31,12 @@ std::thread_local! {
     static SEEN: RefCell<Vec<Seen>> = const { RefCell::new(Vec::new()) };
 }
 
-fn see(seen: Seen) {
-    SEEN.with(|all| {
-        let mut all = all.borrow_mut();
-        probe::note(Note::Mark(all.len() as u64));
-        uncounted(|| all.push(seen));
-    });
+/// Adds something that happened on this thread.
+pub(crate) fn see(seen: Seen) {
+    SEEN.with(|all| uncounted(|| all.borrow_mut().push(seen)));
 }
 
-/// Takes everything that was seen since the last call; marks are positions in it.
+/// Moves everything that was seen since the last call to the end of `into`, in its order.
 pub fn take_seen(into: &mut Vec<Seen>) {
     SEEN.with(|all| into.append(&mut all.borrow_mut()));
 }
@@ -56,7 +55,7 @@ pub struct Mischief {
 #[derive(Debug)]
 pub struct SimBuffer {
     client: u64,
-    region: ServiceRegion<WatchedRegion>,
+    region: ServiceRegion<WatchedMemory>,
     memory: Arc<PrivateRegion>,
     page_size: usize,
     is_honest: bool,
@@ -70,7 +69,7 @@ impl SimBuffer {
         let current = Arc::new(AtomicU32::new(0));
         let page = current.clone();
         let mischief = mischief.map(|(rng, one_in)| Mutex::new(Mischief { rng, page, one_in }));
-        let watched = WatchedRegion::new(memory.clone(), move |memory| {
+        let watched = WatchedMemory::new(memory.clone(), move |memory| {
             if let Some(mischief) = &mischief {
                 mischief.lock().expect("nobody panics with it").act(memory, page_size);
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use esatto_filter::Filter;
 use esatto_schema::{CommitDataRequestReader, GetAsyncCommandResponseReader, TraceConfig};
-use esatto_service::probe::Note;
+use esatto_service::Step;
 use esatto_service::{CallId, FileId, Output, PriorityBoost};
 
 use crate::clones::PendingClone;
@@ -187,48 +187,51 @@ pub struct Hello {
 }
 
 impl World {
-    /// Looks at everything that the last step noted and put out, in the order in which it happened.
+    /// Checks everything that happened in the last call of `Service::handle`, in its order, and then
+    /// the outputs.
     pub(crate) fn settle(&mut self) {
-        let notes = core::mem::take(&mut self.notes);
         let seen = core::mem::take(&mut self.seen);
-        self.settle_notes(&notes, &seen, 0);
+        self.settle_from(&seen, 0);
     }
 
-    fn settle_notes(&mut self, notes: &[Note], seen: &[Seen], mut at: usize) {
+    /// Checks what happened, but for the first `at` entries of `seen`, which a commit explains.
+    fn settle_from(&mut self, seen: &[Seen], mut at: usize) {
         let mut outputs = Vec::with_capacity(self.outputs.len());
         while let Some(output) = self.outputs.pop() {
             outputs.push(output);
         }
-        self.check_work(&outputs, notes, seen);
-        self.see_new_sessions(notes);
+        self.check_work(&outputs, seen);
+        self.see_new_sessions(seen);
         self.see_set_ups(&outputs);
         let mut writes = BTreeMap::new();
         let mut scraping = None;
-        while let Some(note_at) = notes.get(at) {
+        while let Some(seen_at) = seen.get(at) {
             at += 1;
-            match *note_at {
-                Note::Scrape(session) => {
+            let step = match seen_at {
+                Seen::Step(step) => *step,
+                Seen::Scraped(client, chunk) => {
+                    self.model_scraped(*client as usize, chunk, scraping.expect("a scrape is announced"));
+                    continue;
+                }
+                Seen::ScrapeBegins(_) => continue,
+                Seen::Took(..) => panic!("a chunk is taken that no commit named"),
+            };
+            match step {
+                Step::Scrape(session) => {
                     scraping = Some(session);
                     if let Some(session) = session {
-                        self.model_scrape(session, &notes[at..], seen);
+                        self.model_scrape(session, &seen[at..]);
                     }
                 }
-                Note::ScrapeBeginsAnew(session) => {
+                Step::ScrapeBeginsAgain(session) => {
                     self.model.scrapes.remove(&session);
                 }
-                Note::ScrapeEnds(session) => self.assert_all_are_scraped(session),
-                Note::Mark(mark) => match &seen[mark as usize] {
-                    Seen::Scraped(client, chunk) => {
-                        self.model_scraped(*client as usize, chunk, scraping.expect("a scrape is announced"));
-                    }
-                    Seen::ScrapeBegins(_) => {}
-                    Seen::Took(..) => panic!("a chunk is taken that no commit named"),
-                },
-                Note::CloneBegins { .. }
-                | Note::CloneTakes { .. }
-                | Note::CloneMade { .. }
-                | Note::CloneAbandoned(_) => self.model_clone(*note_at),
-                Note::Read { session, end } => self.verify_pass(session, end, &outputs, &mut writes),
+                Step::ScrapeEnds(session) => self.assert_all_are_scraped(session),
+                Step::CloneBegins { .. }
+                | Step::CloneTakes { .. }
+                | Step::CloneMade { .. }
+                | Step::CloneAbandoned(_) => self.model_clone(step),
+                Step::Read { session, end } => self.verify_pass(session, end, &outputs, &mut writes),
             }
         }
         for output in outputs {
@@ -269,20 +272,18 @@ impl World {
 
     /// What a commit moves and patches; then whatever it led to.
     pub(crate) fn settle_commit(&mut self, index: usize, args: &[u8]) {
-        let notes = core::mem::take(&mut self.notes);
         let seen = core::mem::take(&mut self.seen);
         let mut at = 0;
         let Some(producer) = self.model.producers.get(&index).filter(|producer| producer.has_memory) else {
-            return self.settle_notes(&notes, &seen, 0);
+            return self.settle_from(&seen, 0);
         };
         let (id, is_emulated) = (producer.id, producer.is_emulated);
         let request = CommitDataRequestReader::new(args);
         for entry in request.chunks_to_move() {
             let chunk = match (is_emulated, entry.data()) {
                 (false, None) => {
-                    let Some(Note::Mark(mark)) = notes.get(at) else { panic!("a commit is passed over") };
+                    let Some(Seen::Took(client, taken)) = seen.get(at) else { panic!("a commit is passed over") };
                     at += 1;
-                    let Seen::Took(client, taken) = &seen[*mark as usize] else { panic!("a commit is passed over") };
                     assert_eq!(*client, index as u64, "a chunk of somebody else is taken");
                     taken.clone()
                 }
@@ -323,17 +324,14 @@ impl World {
         if let Some(flush) = request.flush_request_id().filter(|&id| id != 0) {
             self.acknowledged(index, flush);
         }
-        self.settle_notes(&notes, &seen, at);
+        self.settle_from(&seen, at);
     }
 
     /// Some producers are scraped for a session.
-    fn model_scrape(&mut self, session: u64, notes: &[Note], seen: &[Seen]) {
+    fn model_scrape(&mut self, session: u64, later: &[Seen]) {
         let wanted = self.scraped_for(session);
-        let marks = notes.iter().map_while(|note| match note {
-            Note::Mark(mark) => Some(&seen[*mark as usize]),
-            _ => None,
-        });
-        let scraped = marks.filter_map(|seen| match seen {
+        let of_this_scrape = later.iter().take_while(|seen| !matches!(seen, Seen::Step(_)));
+        let scraped = of_this_scrape.filter_map(|seen| match seen {
             Seen::ScrapeBegins(client) => Some(*client as usize),
             _ => None,
         });

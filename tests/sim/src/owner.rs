@@ -7,7 +7,7 @@ use esatto_ipc::{HostEvent, Invoke};
 use esatto_schema::{consumer_port, producer_port, relay_port};
 use esatto_service::{
     Attachment, CallId, ClientId, ConsumerCall, FileId, Input, MemoryKind, Output, ProducerCall, RelayCall, Reply,
-    SharedBuffer, TimerClock, TimerId, probe,
+    SharedBuffer, TimerClock, TimerId,
 };
 use esatto_shm::PrivateRegion;
 
@@ -20,7 +20,7 @@ use crate::rng::Rng;
 use crate::work::About;
 use crate::world::{Attached, CallKind, Event, Pending, Phase, Port, SharedMemory, World, trace};
 
-/// Hands an input to the service, and leaves notes and outputs to be looked at.
+/// Hands an input to the service, and leaves what happened, and the outputs, to be checked.
 impl World {
     pub(crate) fn handle(&mut self, input: Input<'_>) {
         trace!(self, "→ {}", shorten(&format!("{input:?}")));
@@ -31,7 +31,6 @@ impl World {
         let held = crate::alloc::count(|| self.service.handle(&now, input, &mut self.outputs));
         self.tally.peak_bytes = self.tally.peak_bytes.max(held);
         self.work = self.service.work() - before;
-        probe::take(&mut self.notes);
         take_seen(&mut self.seen);
         if self.tally.inputs % 64 == 0 {
             self.assert_memory_is_bounded();

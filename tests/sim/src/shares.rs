@@ -11,7 +11,7 @@ use esatto_schema::trace_config::{BufferConfig, DataSource};
 use esatto_schema::{
     CloneSessionRequest, DataSourceConfig, EnableTracingResponseReader, TraceConfig, consumer_port, producer_port,
 };
-use esatto_service::inspect::{self, Held, Shared};
+use esatto_service::holdings::{self, Held, Shared};
 use esatto_service::{CallId, ClientId, ConsumerCall, Input, MemoryKind, Output, Outputs, Peer, ProducerCall, Service};
 
 use crate::pb::Pb;
@@ -90,14 +90,14 @@ struct Small;
 
 impl Small {
     fn begin() -> Self {
-        inspect::make_shares_small(true);
+        holdings::make_shares_small(true);
         Self
     }
 }
 
 impl Drop for Small {
     fn drop(&mut self) {
-        inspect::make_shares_small(false);
+        holdings::make_shares_small(false);
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::Read as _;
 
 use esatto_schema::trace_stats::BufferStatsReader;
 use esatto_schema::{ReadBuffersResponseReader, TraceConfig, TracePacketReader, TraceStatsReader};
-use esatto_service::probe::PassEnd;
+use esatto_service::PassEnd;
 use esatto_service::{FileId, Output};
 
 use crate::content::{self, Trailer};

@@ -1,7 +1,7 @@
 //! What an input may cost: its bytes, what comes out, and the state that it is about; never the
 //! state of others.
 
-use esatto_service::probe::Note;
+use esatto_service::Step;
 use esatto_service::{Input, Output};
 
 use crate::memory::Seen;
@@ -95,19 +95,21 @@ pub(crate) fn bytes_of<'a>(outputs: impl IntoIterator<Item = &'a Output>) -> u64
 
 impl World {
     /// The last input has cost no more than it may, whatever clients sent before it.
-    pub(crate) fn check_work(&self, outputs: &[Output], notes: &[Note], seen: &[Seen]) {
+    pub(crate) fn check_work(&self, outputs: &[Output], seen: &[Seen]) {
         let bytes = self.input_bytes as u64;
         let shared_bytes: u64 = seen
             .iter()
             .map(|seen| match seen {
                 Seen::Took(_, Some(chunk)) | Seen::Scraped(_, chunk) => chunk.payload.len() as u64,
-                Seen::Took(..) | Seen::ScrapeBegins(_) => 0,
+                Seen::Step(_) | Seen::Took(..) | Seen::ScrapeBegins(_) => 0,
             })
             .sum();
         let scrapes = seen.iter().filter(|seen| matches!(seen, Seen::ScrapeBegins(_))).count() as u64;
-        let copies = notes.iter().filter(|note| matches!(note, Note::CloneTakes { .. })).count() as u64;
+        let is_copy = |seen: &&Seen| matches!(seen, Seen::Step(Step::CloneTakes { .. }));
+        let copies = seen.iter().filter(is_copy).count() as u64;
         let out_bytes = bytes_of(outputs);
-        let reads = notes.iter().filter(|note| matches!(note, Note::Read { .. })).count() as u64;
+        let is_read = |seen: &&Seen| matches!(seen, Seen::Step(Step::Read { .. }));
+        let reads = seen.iter().filter(is_read).count() as u64;
         let sessions = self.model.sessions.values();
         let things: usize = match self.about {
             About::Itself => 0,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use esatto_ipc::ports::{CONSUMER_PORT, PRODUCER_PORT, RELAY_PORT};
 use esatto_ipc::{FrameDecoder, Host, frame::encode};
-use esatto_service::probe::Note;
 use esatto_service::{
     CallId, ClientId, FileId, MemoryKind, Now, Outputs, Peer, Service, ServiceConfig, SystemFacts, TimerClock, TimerId,
 };
@@ -17,7 +16,7 @@ use crate::consumer::Consumer;
 use crate::files::SimFile;
 use crate::hostile::Hostile;
 use crate::hostile_consumer::HostileConsumer;
-use crate::memory::Seen;
+use crate::memory::{Seen, see};
 use crate::model::Model;
 use crate::producer::Producer;
 use crate::profile::{MS, Profile};
@@ -223,7 +222,7 @@ pub struct World {
     events: u64,
     pub(crate) service: Service,
     pub(crate) outputs: Outputs,
-    pub(crate) notes: Vec<Note>,
+    /// What happened inside of the last call of `Service::handle`.
     pub(crate) seen: Vec<Seen>,
     pub(crate) clients: Vec<Client>,
     pub(crate) actors: Vec<Option<Actor>>,
@@ -266,7 +265,8 @@ impl World {
     pub fn new(seed: u64, is_traced: bool) -> Self {
         let mut rng = Rng::new(seed);
         let profile = Profile::draw(&mut rng);
-        let config = service_config(rng.bits());
+        let mut service = Service::new(service_config(rng.bits()));
+        service.observe(|step| see(Seen::Step(step)));
         Self {
             rng,
             profile,
@@ -275,9 +275,8 @@ impl World {
             realtime_ahead_ns: 1_700_000_000_000 * MS,
             queue: BinaryHeap::new(),
             events: 0,
-            service: Service::new(config),
+            service,
             outputs: Outputs::new(),
-            notes: Vec::new(),
             seen: Vec::new(),
             clients: Vec::new(),
             actors: Vec::new(),

@@ -370,8 +370,11 @@ impl CentralBuffer {
         Some(copy)
     }
 
-    /// Checks that records, sequences and write position agree.
-    #[doc(hidden)]
+    /// Checks that records, sequences and write position agree. For tests: it visits every record.
+    ///
+    /// # Panics
+    ///
+    /// If they do not agree.
     pub fn assert_consistent(&self) {
         let mut at = 0;
         let mut chunks = 0;

@@ -17,7 +17,7 @@ use crate::api::{CallId, ClientId, FileId, Output};
 use crate::client_text::{cut, cut_text};
 use crate::context::Context;
 use crate::ids::{BufferId, SessionId};
-use crate::probe::{self, Note};
+use crate::observer::Step;
 use crate::read::Reading;
 use crate::service::Service;
 use crate::session::clone::{BufferGroup, CloneFacts, CloneId, PendingClone, Taken};
@@ -79,7 +79,7 @@ impl Service {
 
         self.sessions.last.clone += 1;
         let id = CloneId(self.sessions.last.clone);
-        probe::note(Note::CloneBegins { clone: id.0, source: source.0 });
+        self.observer.report(Step::CloneBegins { clone: id.0, source: source.0 });
         let file = streams.then(|| self.sessions.next_file());
         if let Some(file) = file {
             cx.push(Output::AdoptFile { file, call });
@@ -186,7 +186,7 @@ impl Service {
 
     /// Copies or moves buffers of the source. Returns false if there is no memory.
     fn take_buffers(&mut self, id: CloneId, is_wanted: impl Fn(BufferGroup) -> bool, cx: &mut Context<'_>) -> bool {
-        let Self { sessions, buffers, .. } = self;
+        let Self { sessions, buffers, observer, .. } = self;
         let Some((pending, source)) = sessions.pending_clone(id) else { return true };
         let source_id = source.id;
         let mut moved = Vec::new();
@@ -201,7 +201,7 @@ impl Service {
             if group == BufferGroup::Copied {
                 cx.charge_bytes(buffer.clone_bytes());
             }
-            probe::note(Note::CloneTakes { clone: id.0, index });
+            observer.report(Step::CloneTakes { clone: id.0, index });
             if group == BufferGroup::Moved && !buffer.is_empty() {
                 moved.push(index);
             }
@@ -306,7 +306,7 @@ impl Service {
             ..Flushes::new(FlushStrategy::Never)
         };
         self.sessions.insert(session);
-        probe::note(Note::CloneMade { clone: clone.0, session: id.0 });
+        self.observer.report(Step::CloneMade { clone: clone.0, session: id.0 });
         let (uid, source) = (pending.uid, pending.source.0);
         let unfiltered = if pending.skips_filter { ", not filtered" } else { "" };
         cx.info(format!("session {} of uid {uid} is a clone of session {source}{unfiltered}", id.0));
@@ -389,7 +389,7 @@ impl Service {
     /// in the next packets of its sequences.
     fn abandon_clone(&mut self, id: CloneId, error: Option<&str>, cx: &mut Context<'_>) {
         let Some(pending) = self.sessions.clones.remove(&id) else { return };
-        probe::note(Note::CloneAbandoned(id.0));
+        self.observer.report(Step::CloneAbandoned(id.0));
         if let Some(source) = self.sessions.get(pending.source) {
             for (index, (buffer, taken)) in source.buffers.iter().zip(pending.buffers).enumerate() {
                 let (Some(taken), BufferGroup::Moved) = (taken, BufferGroup::of(source, index)) else { continue };

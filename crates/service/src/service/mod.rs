@@ -20,6 +20,7 @@ use crate::consumer::Consumers;
 use crate::consumer::state_query::ServiceState;
 use crate::context::Context;
 use crate::machines::Machines;
+use crate::observer::Observer;
 use crate::priority_boost::Priorities;
 use crate::producer::Producers;
 use crate::random::Random;
@@ -40,6 +41,7 @@ pub struct Service {
     priorities: Priorities,
     /// See [`Service::work`].
     work: u64,
+    pub(crate) observer: Observer,
 }
 
 impl Service {
@@ -55,6 +57,7 @@ impl Service {
             timers: Timers::default(),
             priorities: Priorities::default(),
             work: 0,
+            observer: Observer::default(),
             config,
         }
     }

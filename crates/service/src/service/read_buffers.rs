@@ -53,9 +53,9 @@ impl Service {
         now: &Now,
     ) -> bool {
         let totals = self.totals();
-        let Self { sessions, buffers, config, machines, work, .. } = self;
+        let Self { sessions, buffers, config, machines, work, observer, .. } = self;
         let Some(session) = sessions.get_mut(id) else { return false };
-        session.read(threshold_bytes, sink, &mut ReadContext { config, machines, buffers, totals, now, work })
+        session.read(threshold_bytes, sink, &mut ReadContext { config, machines, buffers, totals, now, work, observer })
     }
 
     /// Returns the numbers of the whole service that the statistics of a session tell.

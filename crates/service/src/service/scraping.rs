@@ -9,7 +9,7 @@
 use crate::api::TimerClock;
 use crate::context::Context;
 use crate::ids::{ProducerId, SessionId};
-use crate::probe::{self, Note};
+use crate::observer::Step;
 use crate::service::Service;
 use crate::session::scrape::{Scrape, Scrapes};
 use crate::timers::Purpose;
@@ -61,7 +61,7 @@ impl Service {
             // since.
             session.scrapes.now = None;
             session.scrapes.begin();
-            probe::note(Note::ScrapeBeginsAnew(session_id.0));
+            self.observer.report(Step::ScrapeBeginsAgain(session_id.0));
         }
         // No client can read the buffers of a session without a file any more.
         let has_file = session.file.open().is_some();
@@ -80,10 +80,10 @@ impl Service {
 
     /// Copies from memories up to this amount of work. Returns true if all are done.
     fn scrape_members(&mut self, session_id: SessionId, work: u64, cx: &mut Context<'_>) -> bool {
-        let Self { producers, buffers, sessions, .. } = self;
+        let Self { producers, buffers, sessions, observer, .. } = self;
         let Some(session) = sessions.get_mut(session_id) else { return true };
         let Some(under_way) = &mut session.scrapes.now else { return true };
-        probe::note(Note::Scrape(Some(session_id.0)));
+        observer.report(Step::Scrape(Some(session_id.0)));
         let mut wanted = session.buffers.clone();
         wanted.sort_unstable();
         let end = cx.work.saturating_add(work);
@@ -96,7 +96,7 @@ impl Service {
             let Some(producer) = producers.get_mut(*id) else { continue };
             producer.scrape(buffers, |buffer| wanted.binary_search(&buffer).is_ok(), cx);
         }
-        probe::note(Note::ScrapeEnds(session_id.0));
+        observer.report(Step::ScrapeEnds(session_id.0));
         true
     }
 
@@ -110,7 +110,7 @@ impl Service {
             self.complete_stop(session_id, cx);
         }
         if self.sessions.get_mut(session_id).is_some_and(|session| session.scrapes.begin()) {
-            probe::note(Note::Scrape(Some(session_id.0)));
+            self.observer.report(Step::Scrape(Some(session_id.0)));
             self.timers.set(session_id, Purpose::Scrape, TimerClock::Monotonic, 0, cx);
         }
     }
@@ -118,7 +118,7 @@ impl Service {
     /// Copies a producer's uncommitted chunks into their buffers.
     pub(crate) fn scrape_producer(&mut self, producer: ProducerId, cx: &mut Context<'_>) {
         if let Some(producer) = self.producers.get_mut(producer) {
-            probe::note(Note::Scrape(None));
+            self.observer.report(Step::Scrape(None));
             producer.scrape(&mut self.buffers, |_| true, cx);
         }
     }

@@ -7,7 +7,7 @@ use crate::api::{Now, ServiceConfig};
 use crate::buffer::Next;
 use crate::buffer::table::Buffers;
 use crate::machines::Machines;
-use crate::probe::{self, Note, PassEnd};
+use crate::observer::{Observer, PassEnd, Step};
 use crate::read::packet_check::check;
 use crate::read::packet_sink::PacketSink;
 use crate::read::read_pass::ReadPass;
@@ -33,6 +33,7 @@ pub(crate) struct ReadContext<'a> {
     pub(crate) now: &'a Now,
     /// Counts the work; see [`Service::work`](crate::Service::work).
     pub(crate) work: &'a mut u64,
+    pub(crate) observer: &'a Observer,
 }
 
 /// How a pass over the buffers ended.
@@ -71,10 +72,10 @@ impl Session {
         pass: &mut ReadPass<'_, impl PacketSink>,
         from: &mut ReadContext<'_>,
     ) -> bool {
-        let session = self.id.0;
-        let note = |end| probe::note(Note::Read { session, end });
+        let (session, observer) = (self.id.0, from.observer);
+        let report = |end| observer.report(Step::Read { session, end });
         if !self.put_service_packets(pass, from) {
-            note(PassEnd::NotBegun);
+            report(PassEnd::NotBegun);
             return false;
         }
         let before = from.buffers.work_of(&self.buffers) + pass.work();
@@ -82,20 +83,20 @@ impl Session {
         *from.work += from.buffers.work_of(&self.buffers) + pass.work() - before;
         match contents {
             Contents::Exhausted => {
-                note(PassEnd::Exhausted);
+                report(PassEnd::Exhausted);
                 self.put_closing_packets(pass, from);
                 false
             }
             Contents::More => {
-                note(PassEnd::More);
+                report(PassEnd::More);
                 true
             }
             Contents::OutOfWork => {
-                note(PassEnd::OutOfWork);
+                report(PassEnd::OutOfWork);
                 true
             }
             Contents::Refused => {
-                note(PassEnd::Refused);
+                report(PassEnd::Refused);
                 false
             }
         }

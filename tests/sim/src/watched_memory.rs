@@ -1,38 +1,36 @@
-//! Memory that somebody watches, for simulations of a peer that writes while it is read.
+//! Memory that a hostile producer changes while the service reads it.
 
 use core::fmt;
 use std::sync::Arc;
 
-use crate::{
-    PrivateRegion, Region,
-    sync::{AtomicU16, AtomicU32},
-};
+use esatto_shm::sync::{AtomicU16, AtomicU32};
+use esatto_shm::{PrivateRegion, Region};
 
 type Watcher = Box<dyn Fn(&PrivateRegion) + Send + Sync>;
 
-/// A region whose watcher is called before each access, and may change the memory: what a hostile process does between two loads,
-/// at a moment of one's choice. Bytes that are copied are accessed one by one as far as the watcher is concerned at the beginning
-/// and in the middle.
-pub struct WatchedRegion {
+/// A region that calls its watcher before each access. The watcher may change the memory, as a hostile
+/// process could between two loads. For a copy of many bytes it is called at the beginning and in the
+/// middle.
+pub(crate) struct WatchedMemory {
     memory: Arc<PrivateRegion>,
     watcher: Watcher,
 }
 
-impl WatchedRegion {
-    /// Watches memory.
-    pub fn new(memory: Arc<PrivateRegion>, watcher: impl Fn(&PrivateRegion) + Send + Sync + 'static) -> Self {
+impl WatchedMemory {
+    pub(crate) fn new(memory: Arc<PrivateRegion>, watcher: impl Fn(&PrivateRegion) + Send + Sync + 'static) -> Self {
         Self { memory, watcher: Box::new(watcher) }
     }
 }
 
-impl fmt::Debug for WatchedRegion {
+impl fmt::Debug for WatchedMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WatchedRegion").field("memory", &self.memory).finish_non_exhaustive()
+        f.debug_struct("WatchedMemory").field("memory", &self.memory).finish_non_exhaustive()
     }
 }
 
-// SAFETY: everything is the memory's own; what the watcher does happens through the same functions.
-unsafe impl Region for WatchedRegion {
+// SAFETY: the memory is that of the region inside, which lives as long and never moves. The watcher
+// accesses it through the same functions.
+unsafe impl Region for WatchedMemory {
     fn len(&self) -> usize {
         self.memory.len()
     }

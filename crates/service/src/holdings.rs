@@ -1,4 +1,5 @@
-//! What a service holds, for those who check that it holds nothing too much.
+//! Counts of what a service holds, for owners that report them and for tests that look for leaks and
+//! for more than a fair share.
 
 use std::collections::BTreeMap;
 
@@ -7,43 +8,52 @@ use crate::producer::writers::WRITERS;
 use crate::service::Service;
 use crate::session::state::State;
 
-/// How many of everything there are.
+/// Numbers of the things that a service holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names of the service's own fields")]
 pub struct Holdings {
+    /// Connections to the producer port.
     pub connections: usize,
+    /// Producers: connections that have introduced themselves.
     pub producers: usize,
+    /// Registered data sources.
     pub registrations: usize,
+    /// Connections to the consumer port.
     pub consumers: usize,
+    /// Sessions, with clones and with those that were freed but whose files are not complete.
     pub sessions: usize,
+    /// Central buffers.
     pub buffers: usize,
+    /// Open trace files.
     pub files: usize,
+    /// Timers that are armed.
     pub timers: usize,
+    /// Consumers with events that were not sent yet.
     pub to_notify: usize,
+    /// Clones that wait for flushes or for files.
     pub pending_clones: usize,
 }
 
-/// A session as the service sees it.
+/// A session of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionView {
     /// Its number.
     pub id: u64,
-    /// To whom it belongs; nobody while detached.
+    /// The consumer that it belongs to, or `None` while it is detached.
     pub consumer: Option<ClientId>,
     /// The global numbers of its buffers.
     pub buffers: Vec<u16>,
-    /// It was freed, and its file is not complete yet.
+    /// True if it was freed, but its file is not complete yet.
     pub is_freed: bool,
 }
 
-/// Something of which users have shares.
+/// A kind of thing that users share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shared {
-    /// Sessions, but clones and those of the next kind.
+    /// Sessions, without clones and without [`Self::RisingSessions`].
     Sessions,
-    /// Exclusive sessions that are opening, and end others when they are open.
+    /// Exclusive sessions that are opening. They end other sessions when they are open.
     RisingSessions,
-    /// Clones, also those that are being made.
+    /// Clones, complete or under way.
     Clones,
     /// Registered writers.
     Writers,
@@ -55,26 +65,28 @@ pub enum Shared {
     GuardedNames,
 }
 
-/// What one client has of it.
+/// The part of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Of what.
+    /// The kind of thing.
     pub what: Shared,
-    /// The client; of sessions and names only the user is known.
+    /// The client. For sessions and names only its user is known.
     pub peer: Peer,
-    /// How much.
+    /// The number of things.
     pub count: u64,
 }
 
-/// Makes shares so small, for services of this thread, that a few steps reach their ends: each
-/// client may have 4 of everything that is counted one by one, and all have 256 beyond that.
-/// Without debug assertions nothing changes.
+/// Makes the shares of services on this thread small, so that a simulation reaches their ends in few
+/// steps: each client may have 4 things of each kind, and all clients together 256 more.
+///
+/// Builds without debug assertions ignore the call.
 pub fn make_shares_small(are_small: bool) {
     crate::fair_share::make_small(are_small);
 }
 
 impl Service {
-    /// What each client has of what users share, counted where it is, not where it is charged.
+    /// Returns the parts of all clients. They are counted from the things themselves, not from the books
+    /// of the pools, so that a test can compare both.
     pub fn held(&self) -> Vec<Held> {
         let user = |uid| Peer { uid, pid: None, machine_id: 0 };
         let mut held = Vec::new();
@@ -103,7 +115,7 @@ impl Service {
         held
     }
 
-    /// Counts everything.
+    /// Returns the numbers of all things that this service holds.
     pub fn holdings(&self) -> Holdings {
         Holdings {
             connections: self.producers.connections(),
@@ -119,7 +131,7 @@ impl Service {
         }
     }
 
-    /// The sessions, oldest first, and behind them those that were freed.
+    /// Returns the sessions, oldest first, and then those that were freed.
     pub fn session_views(&self) -> Vec<SessionView> {
         let view = |session: &crate::session::Session| SessionView {
             id: session.id.0,
@@ -130,17 +142,17 @@ impl Service {
         self.sessions.values().chain(self.sessions.freed.values().map(|drain| &drain.session)).map(view).collect()
     }
 
-    /// Changes whenever a session comes, is freed or goes.
+    /// Returns a value that changes whenever a session begins, is freed or ends.
     pub fn session_stamp(&self) -> (usize, usize, u64) {
         (self.sessions.len(), self.sessions.freed.len(), self.sessions.last.session)
     }
 
-    /// Checks that the books of every buffer balance, and that what is counted in two places is the
-    /// same in both.
+    /// Checks that the books of every buffer balance, and that numbers which are kept in two places are
+    /// the same in both. For tests: it visits everything that the service holds.
     ///
     /// # Panics
     ///
-    /// If they do not.
+    /// If a number is wrong.
     pub fn assert_consistent(&self) {
         self.buffers.iter().for_each(|buffer| buffer.assert_consistent());
         self.sessions.values().for_each(|session| session.reading.sequence_ids.assert_consistent());
