@@ -1,13 +1,14 @@
-//! Counting what the service allocates.
+//! An allocator that counts the service's memory.
 //!
-//! A program that installs [`Counting`] as its allocator knows at any time how many bytes were allocated inside of
-//! [`count`] by this thread and are not freed yet, wherever they are freed.
+//! A program that installs [`Counting`] as its allocator knows at any time how many bytes were
+//! allocated inside of [`count`] by this thread and are not freed yet, wherever they are freed.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
 
-/// An allocator that remembers of each piece of memory whether it was allocated inside of [`count`].
+/// An allocator that remembers of each piece of memory whether it was allocated inside of
+/// [`count`].
 #[derive(Debug)]
 pub struct Counting;
 
@@ -20,7 +21,8 @@ std::thread_local! {
 const OURS: u64 = 0x0073_696d_756c_6174;
 const SERVICES: u64 = 0x7365_7276_6963_6521;
 
-/// Runs something, counting; the bytes that are held afterwards (0 without the allocator).
+/// Runs a function and counts its allocations. Returns the bytes that are held afterwards (0
+/// without the allocator).
 pub fn count(run: impl FnOnce()) -> u64 {
     let before = INSIDE.with(|inside| inside.replace(true));
     run();
@@ -28,7 +30,7 @@ pub fn count(run: impl FnOnce()) -> u64 {
     held()
 }
 
-/// Runs something of the simulation in the middle of what is counted, uncounted.
+/// Runs a function of the simulator inside of [`count`], without counting its allocations.
 pub fn uncounted<T>(run: impl FnOnce() -> T) -> T {
     let before = INSIDE.with(|inside| inside.replace(false));
     // The compiler takes for granted that no allocator reads `INSIDE`, and would leave the change
@@ -60,7 +62,8 @@ fn with_room(layout: Layout) -> (Layout, usize) {
     (whole, room)
 }
 
-// SAFETY: each piece is one of the system's with room in front, and is given back as the same piece.
+// SAFETY: each piece is one of the system's with room in front, and is given back as the same
+// piece.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.

@@ -1,4 +1,4 @@
-//! Snapshots of sessions: what they must hold is copied here when the service copies it.
+//! Clones of sessions. The simulator copies their expected content when the service copies it.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use crate::owner::index_of;
 use crate::profile::MS;
 use crate::world::{CallKind, Event, World, trace};
 
-/// A snapshot under way.
+/// A clone under way.
 #[derive(Debug)]
 pub struct PendingClone {
     source: u64,
     call: CallId,
     skips_filter: bool,
-    /// What was taken so far, by index.
+    /// The buffers taken so far, by index.
     taken: BTreeMap<usize, BufferModel>,
     file: Option<FileId>,
 }
 
 impl PendingClone {
-    /// What it has taken so far.
+    /// The buffers that it has taken so far.
     pub(crate) fn buffers(&self) -> impl Iterator<Item = &BufferModel> {
         self.taken.values()
     }
@@ -34,12 +34,12 @@ impl PendingClone {
 #[derive(Clone, Copy, Debug)]
 pub struct FileCopy {
     from: FileId,
-    /// So many of its bytes.
+    /// The number of its bytes to copy.
     bytes: usize,
 }
 
 impl World {
-    /// Follows a clone, in the order of what the service does.
+    /// Follows a step of a clone, when the service reports it.
     pub(crate) fn model_clone(&mut self, step: Step) {
         match step {
             Step::CloneBegins { clone, source } => {
@@ -75,7 +75,8 @@ impl World {
                     if buffer.reference.is_untouched() && buffer.takes == gone.takes_behind() {
                         core::mem::swap(buffer, &mut gone);
                     }
-                    // What came in its place may have been read: the mark comes where it can.
+                    // The content that replaced it may have been read: the mark comes as early as
+                    // it can.
                     for key in buffer.reference.inherit_loss(&gone.reference) {
                         buffer.last_read.remove(&key);
                     }
@@ -93,7 +94,7 @@ impl World {
         assert_eq!(pending.taken.len(), source.buffers.len(), "a clone without all buffers");
         self.tally.sessions += 1;
         self.tally.clones += 1;
-        // In the same step it may have gone again.
+        // It may have ended in the same step.
         let buffers = view.map_or(Vec::new(), |view| view.buffers);
         let streams = pending.file.is_some() || source.file.is_some();
         let session = SessionModel {
@@ -108,7 +109,8 @@ impl World {
             instances: BTreeMap::new(),
             sequence_ids: source.sequence_ids.clone(),
             keys: source.keys.clone(),
-            // In the file of the source the sequences go on, in a trace of its own they begin.
+            // In a copy of the source's file the sequences continue; in a trace of its own they
+            // begin.
             first_seen: if streams { source.first_seen.clone() } else { Default::default() },
             invalid_packets: source.invalid_packets,
             file: pending.file,
@@ -139,13 +141,13 @@ impl World {
         self.model.sessions.insert(id, session);
     }
 
-    /// A file for the clone that this call asks for.
+    /// Creates the file for the clone that this call asks for.
     pub(crate) fn clone_adopts(&mut self, call: CallId, file: FileId) {
         let limit = if let Some(pending) = self.model.clones.values_mut().find(|pending| pending.call == call) {
             pending.file = Some(file);
             self.model.sessions.get(&pending.source).and_then(|source| source.config.max_file_size_bytes)
         } else {
-            // It was made in this very step, or failed.
+            // The clone was made in this very step, or failed.
             let mut sessions = self.model.sessions.values_mut();
             sessions.find(|session| session.clone_call == Some(call)).and_then(|session| {
                 session.file = Some(file);
@@ -155,7 +157,7 @@ impl World {
         self.new_file(file, limit);
     }
 
-    /// CloneSession was answered.
+    /// Checks the answer to CloneSession.
     pub(crate) fn model_cloned(&mut self, index: usize, reply: &Reply) {
         let response = CloneSessionResponse::decode(reply.body.as_bytes()).expect("a response that is a message");
         let is_there = |id: &u64| self.service.session_views().iter().any(|view| view.id == *id && !view.is_freed);
@@ -174,14 +176,14 @@ impl World {
         assert!(self.model.clones.values().all(|pending| pending.call != reply.call), "an answer before the end");
     }
 
-    /// A call of CloneSession gives way to a later one.
+    /// Checks that a call of CloneSession is rejected because a later one replaces it.
     pub(crate) fn model_clone_rejected(&self, call: CallId) {
         let mut calls = self.calls.iter();
         let is_replaced = calls.any(|(other, pending)| other.client == call.client && pending.kind == CallKind::Clone);
         assert!(is_replaced, "CloneSession {call:?} is rejected, and no other call took its place");
     }
 
-    /// Everything that one file was given so far is to be appended to another.
+    /// Begins to copy everything that one file was given so far into another.
     pub(crate) fn copy_file(&mut self, from: FileId, to: FileId) {
         let source = self.files.get(&from).expect("files: a copy of a file that does not exist");
         assert!(!source.is_closed, "files: a copy of a closed file");
@@ -211,7 +213,7 @@ impl World {
 }
 
 impl BufferModel {
-    /// Moves everything out; what comes next begins anew.
+    /// Moves the content out. The next content begins again.
     fn take(&mut self) -> Self {
         let emptied = Self {
             reference: self.reference.emptied(),
@@ -222,7 +224,7 @@ impl BufferModel {
         core::mem::replace(self, emptied)
     }
 
-    /// How often content was taken out when this content is gone.
+    /// Returns the number of times that content was taken out, once this content is gone.
     fn takes_behind(&self) -> u64 {
         self.takes + u64::from(!self.reference.is_untouched())
     }

@@ -1,4 +1,4 @@
-//! A consumer: it makes sessions of every kind, and uses the whole of its port.
+//! An honest consumer, which makes sessions of every kind and uses all methods of its port.
 
 use esatto_protozero::Owned;
 use esatto_schema::priority_boost_config::BoostPolicy;
@@ -32,9 +32,9 @@ pub struct Consumer {
     /// The pending CloneSession.
     clone: Option<u64>,
     observe: Option<u64>,
-    /// A session is there, as far as it knows.
+    /// It believes that it has a session.
     has_session: bool,
-    /// And over.
+    /// It believes that its session is over.
     has_ended: bool,
     is_deferred: bool,
     /// Reads since the end.
@@ -80,7 +80,7 @@ impl Consumer {
             self.has_ended = true;
         } else if self.attach.as_ref().is_some_and(|(request, _)| *request == reply.request) {
             let key = self.attach.take().map(|(_, key)| key).filter(|_| !reply.success);
-            // Somebody else may have it, or be about to give it back.
+            // Another consumer may have it, or may be about to detach from it.
             world.detached.extend(key.filter(|key| world.model.has_detached(key)).map(|key| (self.uid, key)));
             self.has_session |= reply.success;
             self.has_ended = false;
@@ -112,7 +112,7 @@ impl Consumer {
         }
     }
 
-    /// The next step.
+    /// Does the next step.
     pub fn act(&mut self, world: &mut World) {
         match world.phase {
             Phase::Running => self.go_on(world),
@@ -169,7 +169,7 @@ impl Consumer {
         }
     }
 
-    /// The end: what there is, is stopped, read and freed.
+    /// Ends the session: stops, reads and frees it.
     fn wind_up(&mut self, world: &mut World) {
         if self.attach.is_some() || self.detach.is_some() || self.read.is_some() || self.clone.is_some() {
             return;
@@ -303,7 +303,7 @@ impl Consumer {
     }
 }
 
-/// A config of any kind, and the file that goes with it.
+/// Draws a config of any kind, and the file for it.
 pub(crate) fn config(world: &mut World) -> (TraceConfig, Option<Attached>) {
     let profile = world.profile.clone();
     let path = world.name();
@@ -426,7 +426,8 @@ pub(crate) fn config(world: &mut World) -> (TraceConfig, Option<Attached>) {
         config.file_write_period_ms = some(rng.percent(80), rng.pick(&[1, 150, 600, 6000]));
         config.max_file_size_bytes = rng.percent(30).then(|| rng.pick(&[1, 3000, 60_000]));
         if is_compressed {
-            // Of a pass that does not fit nothing is written, and nobody outside could tell what was in it.
+            // A compressed pass that does not fit is not written, so that the simulator could not
+            // see its packets.
             config.max_file_size_bytes = None;
         }
         config.write_flush_mode = rng.percent(60).then(|| WriteFlushMode(rng.between(0, 2) as i32));

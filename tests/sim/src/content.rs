@@ -1,4 +1,4 @@
-//! What honest producers write: packets whose every byte follows from who wrote them and which number they have.
+//! The packets of honest producers. Each byte follows from the packet's writer and number.
 
 use crate::pb::{take_varint, varint, varint4};
 
@@ -8,15 +8,15 @@ const FIRST_PACKET: [u8; 3] = [0xb8, 0x05, 1];
 const FOR_TESTING: [u8; 2] = [0xa2, 0x38];
 /// Of the nested message: producer, writer, number.
 const HEAD: usize = 10;
-/// The filler is made of words of so many bytes.
+/// Bytes of a word of the filler.
 const WORD: usize = 8;
 
-/// Which packet.
+/// The identity of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name {
     /// The simulator's number of the producer.
     pub producer: u32,
-    /// Its writer.
+    /// The writer id.
     pub writer: u16,
     /// Counts from 0.
     pub number: u32,
@@ -43,11 +43,11 @@ pub fn packet(name: Name, filler: usize, tells_first: bool) -> (Vec<u8>, usize) 
     (out, length_at)
 }
 
-/// Which packet this is, if it is whole.
+/// Returns the identity of a packet, if the packet is whole.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// A description of the first wrong byte or field.
 pub fn check(mut bytes: &[u8]) -> Result<Name, String> {
     bytes = bytes.strip_prefix(&FIRST_PACKET).unwrap_or(bytes);
     bytes = bytes.strip_prefix(&FOR_TESTING).ok_or("it does not begin like one")?;
@@ -73,8 +73,8 @@ fn seed(name: Name) -> u64 {
     u64::from(name.producer) << 48 ^ u64::from(name.writer) << 32 ^ u64::from(name.number)
 }
 
-/// The next bytes of the filler: an additive sequence, mixed so that no two packets agree in a
-/// word and none can be compressed.
+/// Appends the next bytes of the filler: an additive sequence, mixed so that no two packets share a
+/// word and no packet can be compressed.
 fn next(state: &mut u64) -> [u8; WORD] {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ *state >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -97,7 +97,7 @@ pub struct Trailer {
 }
 
 impl Trailer {
-    /// Reads what stands behind a packet's own bytes.
+    /// Reads the fields that follow a packet's own bytes.
     pub fn parse(mut bytes: &[u8]) -> Option<Self> {
         let mut trailer = Self::default();
         while !bytes.is_empty() {
@@ -115,7 +115,7 @@ impl Trailer {
         Some(trailer)
     }
 
-    /// As it must be written.
+    /// Encodes the fields as the service must write them.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut put = |tag: u64, value: u64| {
@@ -137,7 +137,8 @@ impl Trailer {
     }
 }
 
-/// Whether a packet of a stranger may leave the buffer, with the loss it reports itself and whether it says that it is the first.
+/// Returns the loss that a hostile producer's packet reports itself and whether it calls itself the
+/// first of its sequence, or `None` if the packet must not leave the buffer.
 pub fn validate(mut bytes: &[u8]) -> Option<(u32, bool)> {
     const RESERVED: [u32; 12] = [3, 10, 33, 35, 36, 50, 69, 79, 98, 124, 125, 133];
     let (mut loss, mut tells_first) = (0, false);

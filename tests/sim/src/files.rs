@@ -1,21 +1,21 @@
-//! Trace files of the simulation: slow, short, full.
+//! The simulated trace files: slow, with short writes, and full.
 
 use std::collections::VecDeque;
 
 /// A file that a session streams into.
 #[derive(Debug, Default)]
 pub struct SimFile {
-    /// What was written.
+    /// The bytes that were written.
     pub bytes: Vec<u8>,
-    /// Batches that were handed over and not written yet.
+    /// Batches that the service handed over and that are not written yet.
     pub waiting: VecDeque<Vec<u8>>,
-    /// So many bytes fit.
+    /// The number of bytes that fit.
     pub room: Option<usize>,
-    /// A write failed; nothing is written any more.
+    /// True after a failed write: no more is written.
     pub has_failed: bool,
-    /// `CloseFile` was seen.
+    /// True after `CloseFile`.
     pub is_closed: bool,
-    /// Nanoseconds that a write takes.
+    /// Duration of a write in nanoseconds.
     pub delay_ns: u64,
     /// `max_file_size_bytes` of the config.
     pub limit: Option<u64>,
@@ -24,11 +24,11 @@ pub struct SimFile {
 }
 
 impl SimFile {
-    /// Writes the oldest batch; short writes are repeated until nothing more fits.
+    /// Writes the oldest batch, and repeats short writes until no more fits.
     ///
     /// # Errors
     ///
-    /// What a full disk says.
+    /// The error text of a full disk.
     pub fn write_oldest(&mut self) -> Result<(), String> {
         let batch = self.waiting.pop_front().expect("a write for each event");
         let fits = self.room.map_or(batch.len(), |room| room.saturating_sub(self.bytes.len()).min(batch.len()));
@@ -44,11 +44,11 @@ impl SimFile {
         Ok(())
     }
 
-    /// Takes the copy of another file.
+    /// Takes a copy of another file's bytes.
     ///
     /// # Errors
     ///
-    /// What a full disk says.
+    /// The error text of a full disk.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), String> {
         if self.room.is_some_and(|room| bytes.len() > room) {
             self.has_failed = true;
@@ -59,11 +59,11 @@ impl SimFile {
         Ok(())
     }
 
-    /// Checks what is in it at the end.
+    /// Checks the content of a complete file.
     ///
     /// # Panics
     ///
-    /// If it is not a Trace of whole packets, or too long.
+    /// If the file is not a Trace of whole packets, or too long.
     pub fn assert_whole(&self) {
         let mut rest = &self.bytes[..self.whole_bytes];
         while !rest.is_empty() {

@@ -1,5 +1,4 @@
-//! Sessions with a filter: which packets must come out is what the filter makes of those that must
-//! go in.
+//! Sessions with a filter. The simulator filters the expected packets and compares the results.
 
 use std::ops::RangeInclusive;
 
@@ -9,11 +8,11 @@ use esatto_schema::trace_config::TraceFilter;
 
 use crate::rng::Rng;
 
-/// Fields of `TracePacket` that pass: all that any packet here has, or all but the content of
+/// Fields of `TracePacket` that pass: all fields that a packet here has, or all but the content of
 /// honest packets.
 const ALLOWED: [&[RangeInclusive<u32>]; 2] = [&[1..=8191], &[1..=899, 901..=8191]];
 
-/// A filter of either kind.
+/// Builds a filter of either kind.
 pub(crate) fn some(rng: &mut Rng) -> TraceFilter {
     let mut builder = Builder::new(Version::V2);
     builder.nested(1, MessageId(1)).expect("a field of Trace").end_message();
@@ -25,7 +24,7 @@ pub(crate) fn some(rng: &mut Rng) -> TraceFilter {
     TraceFilter { bytecode_v2: Some(bytecode), ..Default::default() }
 }
 
-/// The filter of a config, for packets.
+/// Returns the filter of a config, for packets.
 pub(crate) fn of(config: &TraceConfig) -> Option<Filter> {
     let bytecode = config.trace_filter.as_ref()?.bytecode_v2.as_ref()?;
     let program = Program::load(bytecode).expect("bytecode that the service took");

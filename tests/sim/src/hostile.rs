@@ -1,4 +1,5 @@
-//! A producer that sends whatever may hurt: garbage, lies, other people's numbers, memory that changes while it is read.
+//! A hostile producer. It sends garbage, false values and other producers' numbers, and its memory
+//! changes while the service reads it.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ pub struct Hostile {
     client: usize,
     commands: u64,
     memory: Option<SharedMemory>,
-    /// Buffers that it knows, its own and others'.
+    /// Buffers that it knows, of its own sessions and of others.
     targets: Vec<u16>,
     instances: Vec<u64>,
     next_chunk: u32,
@@ -60,7 +61,7 @@ impl Hostile {
         }
     }
 
-    /// The next step.
+    /// Does the next step.
     pub fn act(&mut self, world: &mut World) {
         if world.phase == Phase::Leaving {
             return;
@@ -103,7 +104,7 @@ impl Hostile {
                 world.call(client, Method::ActivateTriggers.id(), &Pb::default().bytes(1, name.as_bytes()).0, false);
             }
             15 => {
-                // A method or a service that is not there, or arguments that are no message.
+                // A method or a service that does not exist, or arguments that are not a message.
                 let (method, args): (u32, &[u8]) =
                     world.rng.pick(&[(0, &[][..]), (99, &[]), (4, &[0xff]), (2, &[0x0a, 200])]);
                 world.call(client, method, args, false);
@@ -192,7 +193,7 @@ impl Hostile {
         world.call(self.client, Method::CommitData.id(), &request.0, drops);
     }
 
-    /// Header and payload of a chunk that may be anything, and often nearly right.
+    /// Draws header and payload of a chunk: any bytes, but often nearly right.
     fn chunk(&mut self, world: &mut World) -> Vec<u8> {
         self.next_chunk = match world.rng.below(10) {
             0 => world.rng.bits() as u32,
@@ -219,7 +220,7 @@ impl Hostile {
     }
 }
 
-/// A packet with something in it that only the service may write, or that is no message, or that is harmless.
+/// Draws a packet: with a field that only the service may write, malformed, or harmless.
 fn some_packet(world: &mut World) -> Vec<u8> {
     match world.rng.below(8) {
         0 => vec![0x18, 0, 0x50, 1],
@@ -232,7 +233,7 @@ fn some_packet(world: &mut World) -> Vec<u8> {
     }
 }
 
-/// Lays a chunk into the first place of a page and says that it is complete.
+/// Writes a chunk into the first place of a page and marks it complete.
 fn put_chunk(region: &Arc<PrivateRegion>, page: usize, world: &mut World, bytes: &[u8]) {
     let layout = world.rng.pick(&[1, 1, 1, 2, 3, 4, 5, 6]);
     let state = world.rng.pick(&[3, 3, 3, 1, 2, 0]);

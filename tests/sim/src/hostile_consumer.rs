@@ -1,5 +1,5 @@
-//! A consumer that calls whatever it likes: before it has an answer, in any order, many times, for
-//! sessions of others, with arguments that are no message; and that leaves in the middle of it.
+//! A hostile consumer. It calls any method in any order and many times, before it has an answer,
+//! for sessions of others, and with arguments that are not a message. It disconnects at any time.
 
 use esatto_protozero::Owned;
 use esatto_schema::trace_config::BufferConfig;
@@ -12,10 +12,10 @@ use crate::profile::MS;
 use crate::rng::Rng;
 use crate::world::{Actor, Attached, Event, Phase, Port, World};
 
-/// Its user, as some honest consumers have it.
+/// Its user, which some honest consumers have too.
 const UID: i32 = 1002;
 
-/// A hostile consumer. It listens to nothing.
+/// A hostile consumer. It ignores all replies.
 #[derive(Debug)]
 pub struct HostileConsumer {
     client: usize,
@@ -32,7 +32,7 @@ impl HostileConsumer {
         world.after(0, Event::Act(client));
     }
 
-    /// The next step.
+    /// Does the next step.
     pub fn act(&mut self, world: &mut World) {
         if world.phase != Phase::Running || self.rng.one_in(60) {
             return world.crash(self.client);
@@ -54,7 +54,7 @@ impl HostileConsumer {
         match self.rng.below(16) {
             0..=2 => self.enable(world),
             3 => {
-                // The same again and again, of which each must be answered.
+                // The same call many times; each must be answered.
                 let method =
                     self.rng.pick(&[Method::ReadBuffers, Method::GetTraceStats, Method::Flush, Method::ObserveEvents]);
                 let args = self.some_args(method);
@@ -64,7 +64,7 @@ impl HostileConsumer {
             }
             4 => self.clone(world),
             5 => {
-                // The end, twice, and in the wrong order.
+                // The calls that end a session, twice and in the wrong order.
                 for method in self.rng.pick(&[
                     [Method::DisableTracing, Method::FreeBuffers],
                     [Method::FreeBuffers, Method::DisableTracing],
@@ -113,7 +113,7 @@ impl HostileConsumer {
         args.0
     }
 
-    /// A session of any kind, or one that cannot be.
+    /// Asks for a session of any kind, or for an impossible one.
     fn enable(&mut self, world: &mut World) {
         let (mut config, attached) = config(world);
         match self.rng.below(8) {
@@ -143,7 +143,7 @@ impl HostileConsumer {
         world.call_with(self.client, Method::EnableTracing.id(), &request.0, self.rng.percent(20), attached);
     }
 
-    /// Clones of sessions that it has no business with, more than one at a time.
+    /// Asks for clones of sessions of others, for several at a time.
     fn clone(&mut self, world: &mut World) {
         let ids: Vec<u64> = world.model.sessions.keys().copied().collect();
         for _ in 0..self.rng.pick(&[1, 3]) {

@@ -1,4 +1,5 @@
-//! Calls go in: the life of sessions, instances and flushes as the simulation follows it. What comes out is in `replies`.
+//! The life of sessions, instances and flushes, as the simulator follows it from the calls of
+//! clients. `replies` follows the outputs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,7 @@ use crate::profile::MS;
 use crate::reference::Reference;
 use crate::world::{Actor, World};
 
-/// What file writes may take on top of everything else.
+/// The time that file writes may add to every deadline.
 const FILE_SLACK_NS: u64 = 20_000 * MS;
 
 impl World {
@@ -191,7 +192,8 @@ impl World {
                     if view.consumer.map(index_of) == Some(index) {
                         if let Some(session) = self.model.sessions.get_mut(&view.id) {
                             session.consumer = Some(index);
-                            // It may have been said to the consumer before; who wants to hear it again asks.
+                            // The consumer may have heard it before. A consumer that wants to hear
+                            // it again asks.
                             session.all_started_told = true;
                         }
                     }
@@ -199,7 +201,7 @@ impl World {
             }
             Method::FreeBuffers => {
                 assert!(!self.calls.contains_key(&call), "every request is answered: FreeBuffers is not");
-                // A session that is still opening lives on without its consumer until it is open.
+                // A session that is still opening continues without its consumer until it is open.
                 if let Some(session) = session.and_then(|id| self.model.sessions.get_mut(&id)) {
                     session.consumer = None;
                 }
@@ -271,7 +273,7 @@ impl World {
         self.model.is_late = false;
         self.model.creating.remove(&index);
         if is_refused {
-            // The service is done with it, whatever it still says.
+            // The service ignores everything that this client still sends.
             self.forget_producer(index);
         }
     }
@@ -296,7 +298,8 @@ impl World {
         self.feed(Input::FileWritten { file, result });
     }
 
-    /// A producer acknowledged all flushes up to this one, or will never acknowledge any.
+    /// Notes that a producer acknowledged all flushes up to this one, or will never acknowledge
+    /// any.
     pub(crate) fn acknowledged(&mut self, index: usize, up_to: u64) {
         let mut complete = Vec::new();
         for (&id, flush) in self.model.flushes.range_mut(..=up_to) {
@@ -309,7 +312,7 @@ impl World {
         }
     }
 
-    /// Sessions that this step made.
+    /// Adds the sessions that this step made.
     pub(crate) fn see_new_sessions(&mut self, seen: &[Seen]) {
         if self.service.session_stamp() == self.model.stamp {
             return;
@@ -376,7 +379,7 @@ impl World {
         }
     }
 
-    /// Sessions that this step ended for good.
+    /// Removes the sessions that this step ended.
     pub(crate) fn see_gone_sessions(&mut self) {
         let stamp = self.service.session_stamp();
         if stamp == core::mem::replace(&mut self.model.stamp, stamp) {
@@ -399,7 +402,8 @@ impl World {
         }
     }
 
-    /// Flushes that everybody has answered are answered themselves, after a scrape.
+    /// Checks that a flush is answered after all its producers have answered and a scrape has
+    /// ended.
     pub(crate) fn check_completed(&mut self) {
         for flush in core::mem::take(&mut self.model.completed) {
             if self.now_ns >= flush.ends_ns || !self.model.sessions.contains_key(&flush.session) {
@@ -416,7 +420,7 @@ impl World {
         }
     }
 
-    /// What has to happen every so often does.
+    /// Checks that periodic work of running sessions is not overdue.
     pub(crate) fn check_periods(&mut self) {
         let late_ns = 2 * self.profile.late_ns + 200 * MS;
         let (now_ns, actors, files) = (self.now_ns, &self.actors, &self.files);
@@ -475,23 +479,24 @@ impl World {
         }
     }
 
-    /// What the service holds is bounded by what it was asked to hold.
+    /// Checks that the memory of the service is bounded by the things that clients asked it to
+    /// hold.
     pub(crate) fn assert_memory_is_bounded(&mut self) {
-        /// Memory of the service itself, and of what is on its way out.
+        /// Memory of the service itself, and of outputs that are not taken yet.
         const BASE: u64 = 4 << 20;
         /// A session without its buffers: config, events, batches.
         const SESSION: u64 = 512 << 10;
-        /// A connection, with what it registered.
+        /// A connection with its registrations.
         const CLIENT: u64 = 16 << 10;
         /// An instance of a data source, with its config.
         const INSTANCE: u64 = 4 << 10;
         /// A sequence in a buffer and in the session.
         const SEQUENCE: u64 = 1 << 10;
-        /// What a relay told of its machine.
+        /// The description of a machine by its relay.
         const MACHINE: u64 = 24 << 10;
         /// A command on its way out, with a config that is not encoded yet.
         const OUTPUT: u64 = 4 << 10;
-        /// What one read may tell of triggers: 1024, each with two names. It is copied once.
+        /// The triggers that one read may report: 1024, each with two names. They are copied once.
         const TRIGGERS: u64 = 2 * 1024 * (2 * 4096 + 64);
         let held = crate::alloc::held();
         let mut bound = BASE + CLIENT * self.clients.iter().filter(|client| client.is_open).count() as u64;
@@ -511,7 +516,8 @@ impl World {
         bound += (2 * crate::work::bytes_of(self.outputs.iter())).min(TRIGGERS);
         let pending = self.model.clones.values().flat_map(crate::clones::PendingClone::buffers);
         for buffer in self.model.buffers.values().chain(pending) {
-            // The bytes, and the list of chunks: 8 bytes for each of 16, at most, twice while it grows.
+            // The bytes, and the list of chunks: 8 bytes for each of 16, at most, twice while it
+            // grows.
             bound += 2 * buffer.reference.capacity() as u64 + SEQUENCE * buffer.reference.sequence_count() as u64;
         }
         assert!(held <= bound, "memory: {held} bytes are held, {bound} is the bound");
@@ -534,12 +540,12 @@ fn flush_period_ms(config: &TraceConfig) -> Option<u64> {
 }
 
 impl crate::model::Model {
-    /// Whether a session waits under this key.
+    /// Returns true if a detached session has this key.
     pub(crate) fn has_detached(&self, key: &str) -> bool {
         self.sessions.values().any(|session| session.consumer.is_none() && session.detach_key.as_deref() == Some(key))
     }
 
-    /// The session that belongs to a consumer.
+    /// Returns the session of a consumer.
     pub(crate) fn session_of(&self, consumer: usize) -> Option<u64> {
         self.sessions.iter().find(|(_, session)| session.consumer == Some(consumer)).map(|(&id, _)| id)
     }
@@ -548,7 +554,7 @@ impl crate::model::Model {
         self.sessions.values_mut().find(|session| session.instances.contains_key(&instance))
     }
 
-    /// The session of an instance; none if it was gone before its set-up was sent.
+    /// Returns the session of an instance, or `None` if it ended before the set-up was sent.
     pub(crate) fn session_with_or_ghost(&mut self, instance: u64) -> Option<&mut SessionModel> {
         let is_ghost = self.ghosts.contains(&instance);
         let session = self.session_with(instance);

@@ -1,4 +1,5 @@
-//! Shared memory: what honest producers write into it, what hostile ones do while it is read, and what the service took.
+//! Simulated shared memory. It records every chunk that the service takes or scrapes, and changes
+//! while the service reads that of a hostile producer.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
@@ -41,13 +42,13 @@ pub fn take_seen(into: &mut Vec<Seen>) {
     SEEN.with(|all| into.append(&mut all.borrow_mut()));
 }
 
-/// What a hostile producer does while the service reads.
+/// The changes that a hostile producer makes while the service reads.
 #[derive(Debug)]
 pub struct Mischief {
     rng: Rng,
     /// The page that is being read.
     page: Arc<AtomicU32>,
-    /// Once in so many accesses.
+    /// One access in this many changes the memory.
     one_in: u64,
 }
 
@@ -63,7 +64,7 @@ pub struct SimBuffer {
 }
 
 impl SimBuffer {
-    /// Looks at memory of this client; a hostile one changes it meanwhile.
+    /// Creates the view of a client's memory. With `mischief`, the memory changes at accesses.
     pub fn new(client: u64, memory: Arc<PrivateRegion>, page_size: usize, mischief: Option<(Rng, u64)>) -> Self {
         let is_honest = mischief.is_none();
         let current = Arc::new(AtomicU32::new(0));
@@ -83,7 +84,7 @@ impl SimBuffer {
         PageWord(self.memory.atomic_u32(page as usize * self.page_size).load(Ordering::Acquire))
     }
 
-    /// The chunk as it lies there, if the page is divided so that it exists.
+    /// Returns the chunk as it is in the memory, if the page is divided so that it exists.
     fn look(&self, page: u32, chunk: u32) -> Option<(ChunkState, Incoming)> {
         if page as usize >= self.memory.len() / self.page_size {
             return None;
@@ -108,7 +109,8 @@ impl SimBuffer {
         Some((state, incoming))
     }
 
-    /// What a scrape must show: every chunk that is complete, or half written with at least one finished packet.
+    /// Returns the chunks that a scrape must show: each chunk that is complete, and each incomplete
+    /// one with at least one finished packet.
     fn scrapable(&self) -> Vec<Incoming> {
         let mut found = Vec::new();
         for page in 0..(self.memory.len() / self.page_size) as u32 {
@@ -150,7 +152,7 @@ impl SharedBuffer for SimBuffer {
         let is_taken = SharedBuffer::take_chunk_with(&mut self.region, page, chunk, &mut |header, payload| {
             let copied = RefCell::new(None);
             take(header, &Recorded { payload, copied: &copied });
-            // What was not copied was not looked at either.
+            // The service did not read a payload that it did not copy.
             let bytes = copied.into_inner().unwrap_or_else(|| match &before {
                 Some((_, chunk)) => chunk.payload.clone(),
                 None => vec![0; payload.size_bytes()],
@@ -204,7 +206,8 @@ impl SharedBuffer for SimBuffer {
     }
 }
 
-/// A payload that remembers what was copied of it, and that it is copied but once: a second copy may differ from the first.
+/// A payload that records its copy, and panics at a second one: a second copy may differ from the
+/// first.
 struct Recorded<'a> {
     payload: &'a dyn Payload,
     copied: &'a RefCell<Option<Vec<u8>>>,
@@ -237,7 +240,8 @@ impl Payload for Recorded<'_> {
 }
 
 impl SimBuffer {
-    /// Whatever a hostile producer does: a chunk has one of the sizes that exist, and lies inside of its page.
+    /// Checks that a hostile producer's chunk has one of the sizes that exist, and lies inside of
+    /// its page.
     fn assert_possible(&self, index: u32, taken: &Incoming) {
         let page = PageSize::new(self.page_size).expect("checked before");
         let sizes = esatto_shm::abi::PageLayout::ALL.map(|layout| layout.chunk_size(page));
@@ -250,7 +254,7 @@ impl SimBuffer {
     }
 }
 
-/// Whether a scraped chunk is what lies there, as far as its finished packets go.
+/// Returns true if a scraped chunk equals the one in the memory, up to its last finished packet.
 fn is_copy(must: &Incoming, scraped: &Incoming) -> bool {
     if must.complete {
         return must == scraped;

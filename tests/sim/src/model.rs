@@ -1,4 +1,5 @@
-//! What the simulation knows: who may write where, what every buffer must hold, who was asked what.
+//! The state that the service must have: which producer may write into which buffer, the content of
+//! each buffer, the flushes that each producer owes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +21,7 @@ pub struct ProducerModel {
     pub(crate) id: u16,
     pub(crate) is_emulated: bool,
     pub(crate) is_scraped: bool,
-    /// Commits are taken.
+    /// True if the service accepts its commits.
     pub(crate) has_memory: bool,
     pub(crate) writers: BTreeMap<u16, u16>,
     /// Writer ids that it gave back.
@@ -28,7 +29,7 @@ pub struct ProducerModel {
     pub(crate) allowed: BTreeSet<u16>,
 }
 
-/// Whose packets a sequence holds.
+/// The writer whose packets a sequence holds.
 #[derive(Clone, Copy, Debug)]
 pub struct Identity {
     pub(crate) uid: i32,
@@ -44,9 +45,9 @@ pub struct BufferModel {
     pub(crate) reference: Reference,
     /// Number of the packet that was read last, per sequence.
     pub(crate) last_read: BTreeMap<Key, u32>,
-    /// What was in it before went into a clone, and is not missing here.
+    /// True if a clone took the earlier content, so that it is not missing here.
     pub(crate) begins_anew: bool,
-    /// How often content was taken out of it before.
+    /// The number of times that clones took its content.
     pub(crate) takes: u64,
 }
 
@@ -68,7 +69,7 @@ pub struct SessionModel {
     pub(crate) consumer: Option<usize>,
     pub(crate) buffers: Vec<u16>,
     pub(crate) config: TraceConfig,
-    /// What its packets go through.
+    /// The filter of its packets.
     pub(crate) filter: Option<Filter>,
     pub(crate) enable_call: Option<CallId>,
     /// The call that made it, if it is a clone.
@@ -81,10 +82,10 @@ pub struct SessionModel {
     pub(crate) first_seen: BTreeSet<u32>,
     pub(crate) invalid_packets: u64,
     pub(crate) file: Option<FileId>,
-    /// Something happened that ends it.
+    /// True if something happened that ends it.
     pub(crate) may_end: bool,
     pub(crate) has_ended: bool,
-    /// Only the rest of its file is still to be written.
+    /// True if only the rest of its file is still to be written.
     pub(crate) is_freed: bool,
     pub(crate) configs_read: u32,
     pub(crate) uuids_read: u32,
@@ -95,18 +96,18 @@ pub struct SessionModel {
     pub(crate) all_started_told: bool,
     /// A write of its file failed.
     pub(crate) file_failed: bool,
-    /// The session is a clone: nothing is written into it any more.
+    /// True for a clone, into which no producer writes.
     pub(crate) is_clone: bool,
     pub(crate) triggers_read: u64,
     pub(crate) machines_told: MachinesTold,
     pub(crate) detach_key: Option<String>,
-    /// What it wants the priority to be.
+    /// The priority that it wants.
     pub(crate) boost: Option<PriorityBoost>,
     /// The change of priority without which it does not begin.
     pub(crate) awaits_change: Option<u64>,
 }
 
-/// A flush under way; of session 0 if it is not known of which.
+/// A flush under way. Its session is 0 if it is unknown.
 #[derive(Debug, Default)]
 pub struct FlushModel {
     pub(crate) session: u64,
@@ -115,7 +116,7 @@ pub struct FlushModel {
     pub(crate) ends_ns: u64,
 }
 
-/// Everything that is known.
+/// The state of all things.
 #[derive(Debug, Default)]
 pub struct Model {
     pub(crate) producers: BTreeMap<usize, ProducerModel>,
@@ -132,37 +133,38 @@ pub struct Model {
     /// Handed to the session that this step makes.
     pub(crate) enabling: Option<(CallId, TraceConfig)>,
     pub(crate) hello: Option<Hello>,
-    /// The call of CloneSession that this step is, and whether it wants the source's filter left out.
+    /// The call of CloneSession in this step, and whether it asks to leave out the source's filter.
     pub(crate) cloning: Option<(CallId, bool)>,
     /// Clones under way.
     pub(crate) clones: BTreeMap<u64, PendingClone>,
     /// The flush that this step asks for.
     pub(crate) flushing: Option<(CallId, u32)>,
-    /// Calls whose answer nobody can expect any more: their session was detached.
+    /// Calls that may stay without an answer because their session was detached.
     pub(crate) excused: BTreeSet<CallId>,
     /// Sessions whose uncommitted chunks were copied, with the last of them in this step.
     pub(crate) scraped: BTreeSet<u64>,
     /// Sessions of which some memories are still to be scraped.
     pub(crate) scrapes: BTreeMap<u64, ScrapeModel>,
-    /// Flushes that everybody has answered, and that are not answered themselves.
+    /// Flushes that all producers have answered, but the service has not.
     pub(crate) completed: Vec<FlushModel>,
     /// Consumers that want to hear that all data sources are started.
     pub(crate) observers: BTreeSet<usize>,
-    /// Instances whose session went, or that were taken back; commands for them may still be on their way.
+    /// Instances whose session ended, or whose data source was unregistered. Commands for them may
+    /// still arrive.
     pub(crate) ghosts: BTreeSet<u64>,
     /// Producers whose memory is being made.
     pub(crate) creating: BTreeSet<usize>,
-    /// This step sends what waited for memory.
+    /// True if this step sends the commands that waited for memory.
     pub(crate) is_late: bool,
-    /// This step may tell of what was so before: it is a call of ObserveEvents, or sends what had
-    /// to wait.
+    /// True if this step may report earlier events: it is a call of ObserveEvents, or sends replies
+    /// that had to wait.
     pub(crate) tells_of_past: bool,
     /// The priority that was asked for last.
     pub(crate) boost: Option<PriorityBoost>,
     pub(crate) last_change: u64,
-    /// Which could not be made.
+    /// The priorities that could not be set.
     pub(crate) priority_failed: bool,
-    /// Machines of which relays have told.
+    /// Machines that relays have described.
     pub(crate) machines: BTreeMap<u32, MachineModel>,
     /// Relays that have begun a round.
     pub(crate) pings: BTreeSet<usize>,
@@ -173,13 +175,13 @@ pub struct Model {
 /// A scrape that takes several steps.
 #[derive(Debug)]
 pub struct ScrapeModel {
-    /// The producers that are to be scraped, as their ids go.
+    /// The producers to scrape, in the order of their ids.
     wanted: Vec<usize>,
     scraped: Vec<usize>,
     steps: u64,
 }
 
-/// What a producer says of itself.
+/// The properties that a producer declares when it connects.
 #[derive(Clone, Copy, Debug)]
 pub struct Hello {
     pub(crate) is_scraped: bool,
@@ -187,8 +189,8 @@ pub struct Hello {
 }
 
 impl World {
-    /// Checks everything that happened in the last call of `Service::handle`, in its order, and then
-    /// the outputs.
+    /// Checks everything that happened in the last call of `Service::handle`, in its order, and
+    /// then the outputs.
     pub(crate) fn settle(&mut self) {
         let seen = core::mem::take(&mut self.seen);
         self.settle_from(&seen, 0);
@@ -249,8 +251,8 @@ impl World {
         }
     }
 
-    /// Producers that are set up in this step may write before the step ends: a session that starts
-    /// and stops in one step is scraped.
+    /// Allows producers that are set up in this step to write: a session that starts and stops in
+    /// one step is scraped.
     fn see_set_ups(&mut self, outputs: &[Output]) {
         for output in outputs {
             let Output::Reply(reply) = output else { continue };
@@ -260,7 +262,7 @@ impl World {
             }
             let setup = GetAsyncCommandResponseReader::new(reply.body.as_bytes()).setup_data_source();
             let Some(config) = setup.and_then(|setup| setup.config()) else { continue };
-            // Of a session that was freed meanwhile, it may come late: it had to wait for memory.
+            // A set-up that waited for memory may come after its session was freed.
             let session = config.tracing_session_id().and_then(|id| self.model.sessions.get(&id));
             let is_known = session.is_some_and(|session| !session.is_freed);
             let producer = self.model.producers.get_mut(&index_of(reply.call.client)).filter(|_| is_known);
@@ -270,7 +272,7 @@ impl World {
         }
     }
 
-    /// What a commit moves and patches; then whatever it led to.
+    /// Checks the chunks and patches of a commit, and then everything that followed from it.
     pub(crate) fn settle_commit(&mut self, index: usize, args: &[u8]) {
         let seen = core::mem::take(&mut self.seen);
         let mut at = 0;
@@ -327,7 +329,7 @@ impl World {
         self.settle_from(&seen, at);
     }
 
-    /// Some producers are scraped for a session.
+    /// Checks that a session's scrape begins or continues with the right producers.
     fn model_scrape(&mut self, session: u64, later: &[Seen]) {
         let wanted = self.scraped_for(session);
         let of_this_scrape = later.iter().take_while(|seen| !matches!(seen, Seen::Step(_)));
@@ -344,8 +346,8 @@ impl World {
         scrape.scraped.extend(scraped);
     }
 
-    /// Every producer that wants it was scraped for a session, each once; those that came or went
-    /// meanwhile may have been, too.
+    /// Checks that each producer that wants it was scraped once for a session. Producers that
+    /// connected or left meanwhile may have been scraped.
     fn assert_all_are_scraped(&mut self, session: u64) {
         let Some(ScrapeModel { wanted, scraped, steps }) = self.model.scrapes.remove(&session) else {
             panic!("a scrape of session {session} ends that never began")
@@ -363,7 +365,7 @@ impl World {
         }
     }
 
-    /// The producers that are to be scraped for a session, as their ids go.
+    /// Returns the producers to scrape for a session, in the order of their ids.
     fn scraped_for(&self, session: u64) -> Vec<usize> {
         let buffers = self.model.sessions.get(&session).map(|session| &session.buffers[..]).unwrap_or_default();
         let is_wanted = |producer: &ProducerModel| {
@@ -389,7 +391,7 @@ impl World {
         }
     }
 
-    /// The replies of a pass, or what it wrote to its file.
+    /// Returns the bytes of a pass, from its replies or from the writes to its file.
     pub(crate) fn pass_output<'o>(
         &self,
         session: u64,
@@ -422,7 +424,7 @@ impl World {
 }
 
 impl Model {
-    /// A session is freed: nobody has to do with it any more, but perhaps its file.
+    /// Removes a session that was freed, except for a file that is not complete.
     pub(crate) fn free(&mut self, id: u64) {
         let Some(session) = self.sessions.get_mut(&id).filter(|session| !session.is_freed) else { return };
         session.is_freed = true;
@@ -433,8 +435,7 @@ impl Model {
         self.ghosts.extend(core::mem::take(&mut session.instances).into_keys());
         for buffer in &session.buffers {
             for producer in self.producers.values_mut() {
-                // Writers that were named for a buffer of others stay as they are: it is their
-                // producer's business.
+                // Writers that are registered for other buffers keep their registration.
                 if producer.allowed.remove(buffer) {
                     producer.writers.retain(|_, target| target != buffer);
                 }
@@ -443,7 +444,7 @@ impl Model {
         self.flushes.retain(|_, flush| flush.session != id);
     }
 
-    /// Routes a chunk; false if its producer may not write there.
+    /// Routes a chunk. Returns false if its producer may not write into the target.
     fn copy(&mut self, client: usize, id: u16, target: u16, chunk: &Incoming, committed: bool) -> bool {
         let Some(producer) = self.producers.get(&client) else { return false };
         let is_writer = chunk.writer != 0;
@@ -463,7 +464,7 @@ impl Model {
     }
 }
 
-/// A chunk in the event log.
+/// Formats a chunk for the event log.
 fn show(chunk: &Incoming) -> String {
     let half = if chunk.complete { "" } else { "?" };
     format!("#{}{half} [{} packets, flags {}, {} bytes]", chunk.chunk_id, chunk.count, chunk.flags, chunk.payload.len())

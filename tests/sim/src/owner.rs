@@ -1,5 +1,5 @@
-//! The owner of the service in the simulation: what the daemon does with sockets, timers and files, and the contract of
-//! `esatto_service::api` checked on the way.
+//! The simulated owner of the service: its sockets, timers and files, as the daemon has them. It
+//! checks that the service keeps the contract of `esatto_service::api`.
 
 use std::sync::Arc;
 
@@ -40,13 +40,13 @@ impl World {
         }
     }
 
-    /// Hands in an input that has no meaning of its own for the model.
+    /// Hands in an input that the model need not know, and checks its effects.
     pub(crate) fn feed(&mut self, input: Input<'_>) {
         self.handle(input);
         self.settle();
     }
 
-    /// Handles the frames that are complete; each call is an input of so many bytes.
+    /// Handles the complete frames. Each call is an input of as many bytes as its frame.
     pub(crate) fn take_frames(&mut self, index: usize) {
         loop {
             if !self.clients[index].is_open {
@@ -236,7 +236,7 @@ impl World {
         self.file_written(file, result);
     }
 
-    /// Does what the service wants done, and lets the model look at it.
+    /// Carries out an output of the service, and lets the model check it.
     pub(crate) fn carry_out(&mut self, output: Output) {
         match output {
             Output::Reply(reply) => self.carry_reply(&reply),
@@ -333,7 +333,7 @@ impl World {
         }
     }
 
-    /// A file of a session, or of the clone that is being made.
+    /// Creates the file of a session, or of the clone that is being made.
     pub(crate) fn new_file(&mut self, file: FileId, limit: Option<u64>) {
         let fails = self.rng.percent(self.profile.file_faults);
         let is_slow = self.rng.percent(self.profile.slow_files);
@@ -355,7 +355,7 @@ impl World {
         self.reply_down(index, pending, Some((reply.body.as_bytes(), reply.has_more)));
     }
 
-    /// The connection and the call of an answer; none if its client is gone.
+    /// Returns the connection and the call of an answer, or `None` if the client is gone.
     fn answered(&mut self, call: CallId, has_more: bool, how: &str) -> Option<(usize, Pending)> {
         let index = call.client.0 as usize;
         if !self.clients[index].is_open {
@@ -382,14 +382,14 @@ impl World {
         self.send_down(index, out);
     }
 
-    /// This call must be answered before so much time has passed (of the service's own; timers may be late).
+    /// Demands an answer to this call within this time of the service. Late timers extend it.
     pub(crate) fn expect_answer(&mut self, call: CallId, within_ns: u64) {
         let slack_ns = 5_000 * MS + 8 * self.profile.late_ns;
         self.after(within_ns + slack_ns, Event::Deadline(call.client.0 as usize, call.request));
     }
 }
 
-/// What is kept of an invoke frame.
+/// The part of an invoke frame that outlives the decoder's buffer.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     method: u32,
@@ -424,13 +424,13 @@ fn consumer_kind(method: consumer_port::Method) -> CallKind {
     }
 }
 
-/// So much of a line that the log stays readable.
+/// Cuts a line so that the log stays readable.
 fn shorten(text: &str) -> &str {
     let end = text.char_indices().nth(300).map_or(text.len(), |(at, _)| at);
     &text[..end]
 }
 
-/// The client's number.
+/// Returns the number of a client.
 pub(crate) fn index_of(client: ClientId) -> usize {
     client.0 as usize
 }

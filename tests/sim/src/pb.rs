@@ -1,4 +1,4 @@
-//! The few messages that are made ten thousand times per seed, by hand.
+//! A hand-written encoder for the few messages that a seed makes ten thousand times.
 
 /// Bytes of a message under construction.
 #[derive(Clone, Debug, Default)]

@@ -1,4 +1,4 @@
-//! The priority of the service: the strongest of what its sessions want, which they wait for.
+//! The priority of the service: the strongest one that a session wants. Sessions wait for it.
 
 use esatto_schema::TraceConfig;
 use esatto_schema::priority_boost_config::BoostPolicy;
@@ -6,7 +6,7 @@ use esatto_service::{CallId, Input, PriorityBoost};
 
 use crate::world::World;
 
-/// What a config wants; only configs that are in range become sessions.
+/// Returns the priority that a config wants. Only configs in range become sessions.
 pub(crate) fn boost_of(config: &TraceConfig) -> Option<PriorityBoost> {
     let boost = config.priority_boost.as_ref()?;
     let priority = boost.priority.unwrap_or(0) as u8;
@@ -17,7 +17,7 @@ pub(crate) fn boost_of(config: &TraceConfig) -> Option<PriorityBoost> {
 }
 
 impl World {
-    /// The service asks for a change; who wants the priority and came with it waits.
+    /// Notes that the service asks for a change. The session that wants it waits.
     pub(crate) fn model_priority(&mut self, change: u64, boost: Option<PriorityBoost>) {
         assert!(self.model.changing.insert(change), "priority: a change has a number that is not new");
         let has_failed = core::mem::take(&mut self.model.priority_failed);
@@ -25,7 +25,7 @@ impl World {
         self.model.boost = boost;
         self.model.last_change = change;
         if !is_raised {
-            // Somebody went who had wanted more.
+            // A session ended that had wanted a stronger priority.
             return;
         }
         let new = self.model.enabling.as_ref().map(|(call, _)| *call);
@@ -36,7 +36,7 @@ impl World {
         }
     }
 
-    /// A change is answered: who waits for it begins, or is told that it cannot.
+    /// Notes the answer to a change. The sessions that wait for it begin, or are rejected.
     pub(crate) fn priority_set(&mut self, change: u64, result: Result<(), String>) {
         assert!(self.model.changing.remove(&change));
         self.model.priority_failed |= result.is_err() && change == self.model.last_change;
@@ -52,7 +52,7 @@ impl World {
         }
     }
 
-    /// After each step the strongest boost of all sessions is there, or asked for.
+    /// Checks that the strongest boost of all sessions is set or asked for after each step.
     pub(crate) fn check_priority(&self) {
         let strongest = self.model.sessions.values().filter_map(|session| session.boost).max();
         assert_eq!(self.model.boost, strongest, "priority: what is asked for, and what the sessions want");

@@ -1,4 +1,5 @@
-//! An honest producer: it does what the service tells it, and what befalls it is not its fault.
+//! An honest producer. It obeys the service; the profile draws its crashes, delays and lost
+//! messages.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,11 +29,11 @@ pub struct Producer {
     client: usize,
     /// Its number in the packets it writes.
     pub tag: u32,
-    /// Data sources say when they are started.
+    /// True if its data sources acknowledge starts.
     pub notifies_start: bool,
-    /// Data sources say when they are stopped.
+    /// True if its data sources acknowledge stops.
     pub notifies_stop: bool,
-    /// Data sources are not flushed.
+    /// True if its data sources need no flushes.
     pub no_flush: bool,
     tells_first: bool,
     is_emulated: bool,
@@ -198,7 +199,7 @@ impl Producer {
         }
     }
 
-    /// The next step.
+    /// Does the next step.
     pub fn act(&mut self, world: &mut World) {
         let profile = world.profile.clone();
         let is_running = world.phase == Phase::Running;
@@ -249,7 +250,8 @@ impl Producer {
                 self.finish_chunk(at);
             }
             _ => {
-                // Registered a second time under another name that nobody asks for, and taken back.
+                // Registers a data source under a name that no session asks for, and unregisters
+                // it.
                 let name = format!("other-{}", self.client);
                 let descriptor = Pb::default().bytes(1, name.as_bytes());
                 world.call(
@@ -333,7 +335,7 @@ impl Producer {
         }
     }
 
-    /// Sends what is finished.
+    /// Sends the commits that are due.
     fn commit(&mut self, flush: u64, world: &mut World) {
         let mut pending = core::mem::take(&mut self.pending);
         if pending.moves.is_empty() && pending.patches.is_empty() && flush == 0 {
@@ -411,7 +413,7 @@ impl Producer {
         self.write_whole(at, &bytes, patched.then_some(length_at));
     }
 
-    /// Whether a packet finds as many chunks as it needs.
+    /// Returns true if enough chunks are free for a packet.
     fn has_room(&self, at: usize, bytes: usize) -> bool {
         let Some(smb) = &self.smb else { return true };
         let open = self.writers[at].open.as_ref().map_or(0, |open| open.size - open.used);
@@ -472,7 +474,7 @@ impl Producer {
         }
     }
 
-    /// A packet of which the service gets to see at most the beginning.
+    /// Writes a packet of which the service sees at most the beginning.
     fn write_aborted(&mut self, at: usize, bytes: &[u8]) {
         self.open_chunk(at, 0);
         let open = self.writers[at].open.as_ref().expect("just opened");
@@ -482,7 +484,7 @@ impl Producer {
             self.open_chunk(at, 0);
         }
         if bytes.len() % 2 == 0 && room >= 24 {
-            // Begun in one chunk, given up in the next.
+            // Begins it in one chunk and gives it up in the next.
             let piece = bytes[..8].to_vec();
             self.put_fragment(at, &varint4(8), &piece);
             self.raise_flags(at, 2);
@@ -498,7 +500,7 @@ impl Producer {
         let open = self.writers[at].open.as_ref().expect("just opened");
         let size_at = open.used;
         let half = bytes.len() / 2;
-        // Announced, with an open length and some of its bytes.
+        // Announces it, with an open length and some of its bytes.
         let piece = bytes[..half].to_vec();
         self.put_fragment(at, &[0x80, 0x80, 0x80, 0], &piece);
         self.writers[at].half = Some(Half { bytes, size_at });
@@ -516,7 +518,7 @@ impl Producer {
         open.put(self.smb.as_ref(), half.size_at, &size);
     }
 
-    /// Makes sure that the writer has a chunk; a new one begins with these flags.
+    /// Ensures that the writer has a chunk. A new chunk begins with these flags.
     fn open_chunk(&mut self, at: usize, flags: u8) {
         let writer = &mut self.writers[at];
         if writer.open.is_some() {
@@ -561,7 +563,7 @@ impl Producer {
         open.publish(self.smb.as_ref());
     }
 
-    /// The chunk is complete, and its commit is due.
+    /// Completes the chunk, so that its commit is due.
     fn finish_chunk(&mut self, at: usize) {
         if self.writers[at].half.is_some() {
             return;

@@ -1,11 +1,12 @@
-//! Which faults a seed has, and how many of everything: seeds differ widely (swarm testing), so that rare combinations come up.
+//! The faults of a seed, and the number of each thing. Seeds differ widely (swarm testing), so that
+//! rare combinations occur.
 
 use crate::rng::Rng;
 
 /// Nanoseconds of a millisecond.
 pub const MS: u64 = 1_000_000;
 
-/// The weather of one seed. Percentages are of the things they speak of.
+/// The profile of one seed. Each percentage refers to the things that its field names.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Producers at the beginning.
@@ -32,9 +33,9 @@ pub struct Profile {
     pub cut: u64,
     /// Steps of a producer, one in so many, in which it dies; 0 never.
     pub crash_one_in: u64,
-    /// The same of consumers.
+    /// The same for consumers.
     pub consumer_crash_one_in: u64,
-    /// Timers fire so much too late at most.
+    /// The most that a timer fires late.
     pub late_ns: u64,
     /// Suspends, and jumps of the wall clock.
     pub clock_jumps: bool,
@@ -42,7 +43,7 @@ pub struct Profile {
     pub file_faults: u64,
     /// Files that are written slowly.
     pub slow_files: u64,
-    /// Memory that cannot be had.
+    /// Allocations of memory that fail.
     pub no_memory: u64,
     /// Commits that leave in another order than they were written.
     pub shuffled: u64,
@@ -82,7 +83,7 @@ pub struct Profile {
     pub unregistered: u64,
     /// Longest pause of a producer between two steps.
     pub pause_ns: u64,
-    /// Whether writers tell which packet is their first.
+    /// True if writers mark their first packet.
     pub tells_first: u64,
     /// Sessions that are compressed.
     pub compressed: u64,
@@ -94,16 +95,16 @@ pub struct Profile {
     pub worst: u64,
     /// Relays at a time.
     pub relays: usize,
-    /// Consumers that do anything.
+    /// Hostile consumers.
     pub hostile_consumers: u64,
     /// Sessions with a filter.
     pub filtered: u64,
 }
 
 impl Profile {
-    /// Draws one.
+    /// Draws a profile.
     pub fn draw(rng: &mut Rng) -> Self {
-        // Drawn apart, so that a seed without them stays what it was.
+        // Drawn from a generator of its own, so that a seed without them does the same as before.
         let mut apart = Rng::new(rng.clone().bits());
         let mut rarely = |percent: u64, values: &[u64]| if apart.percent(percent) { apart.pick(values) } else { 0 };
         let compressed = rarely(40, &[20, 100]);

@@ -1,5 +1,5 @@
-//! The central buffer as the spec describes it (`docs/spec/trace-buffer.md`, V2 with the amendments of §19): simple, slow, and
-//! written without a look at how fast it is. What the service returns must be what this returns.
+//! The reference buffer: the central buffer as `docs/spec/trace-buffer.md` describes it (V2 with
+//! the amendments of §19). It is simple and slow. The service must return the same packets.
 
 mod read;
 mod room;
@@ -12,9 +12,9 @@ const FIRST_CONTINUES: u8 = 1;
 const LAST_CONTINUES: u8 = 2;
 const NEEDS_PATCHING: u8 = 4;
 const WIRE: u8 = 7;
-/// Chunks that go before an overwritten one, or after it with their packet (§4).
+/// Most chunks that are freed before an overwritten one, or after it with their packet (§4).
 const TAKEN_ALONG: usize = 16;
-/// Empty packets behind which a chunk that is overwritten counts as unread (§4).
+/// Empty packets after which an overwritten chunk counts as unread (§4).
 const EMPTY_PACKETS: usize = 8;
 
 /// Loss bits (§12).
@@ -33,7 +33,7 @@ pub mod loss {
 /// Producer and writer.
 pub type Key = (u16, u16);
 
-/// The same, and which of the writers that had this id one after the other.
+/// The same, with a number for each writer that had this id.
 type Life = (u16, u16, u32);
 
 /// A chunk as it comes out of shared memory or a commit.
@@ -47,18 +47,18 @@ pub struct Incoming {
     pub count: u16,
     /// Flags.
     pub flags: u8,
-    /// Not scraped half written.
+    /// False if it was scraped while its writer was writing.
     pub complete: bool,
-    /// Without header.
+    /// The bytes after the header.
     pub payload: Vec<u8>,
 }
 
 /// A packet that must come next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// Whose it is.
+    /// The sequence of the packet.
     pub key: Key,
-    /// What was lost directly before.
+    /// The loss directly before it.
     pub loss: u32,
     /// All its bytes.
     pub bytes: Vec<u8>,
@@ -99,7 +99,7 @@ struct Chunk {
     read: usize,
     flags: u8,
     incomplete: bool,
-    /// What is lost behind the fragments.
+    /// The loss after the fragments.
     lost_behind: u32,
 }
 
@@ -116,7 +116,8 @@ impl Chunk {
         self.flags & flag != 0
     }
 
-    /// Whether it has a packet that counts as overwritten when the chunk goes (§4).
+    /// Returns true if it has a packet that counts as overwritten when the chunk is overwritten
+    /// (§4).
     fn has_unread(&self) -> bool {
         let mut at = self.read;
         for _ in 0..EMPTY_PACKETS {
@@ -140,32 +141,34 @@ struct Sequence {
     /// Id, fragment bytes, and whether it was incomplete.
     consumed: Option<(u32, usize, bool)>,
     loss: u32,
-    /// It waits, for the rest of a packet or for something else, and nothing has changed since.
+    /// True while it waits, for the rest of a packet or for something else, and nothing has
+    /// changed.
     waits: Option<bool>,
     /// The first and the last chunk of the packet whose rest it waits for.
     begun: Option<(u32, u32)>,
     last_used: u64,
-    /// Another writer has its id.
+    /// True if another writer has its id.
     is_retired: bool,
-    /// It may be one that was forgotten.
+    /// True if it may be a sequence that was forgotten.
     may_be_known: bool,
 }
 
 impl Sequence {
-    /// What is known to be lost, or may be, when its first chunk is begun (§11, §12).
+    /// Returns the loss that is known or possible when the read of its first chunk begins (§11,
+    /// §12).
     fn lost_before(&self, first: &Chunk) -> u32 {
         match self.consumed {
             Some((id, ..)) if first.read != 0 || first.id == id => 0,
             Some((id, ..)) if first.id != id.wrapping_add(1) => loss::PRESENT | loss::READ_GAP,
-            // Its end never came.
+            // The end of its last chunk never came.
             Some((_, _, true)) => loss::PRESENT | loss::OVERWRITE,
-            // What was known of it may be forgotten.
+            // The buffer may have forgotten the sequence.
             None if self.may_be_known && first.id != 0 && first.read == 0 => loss::PRESENT | loss::READ_GAP,
             _ => 0,
         }
     }
 
-    /// Nothing more of its writer comes.
+    /// Notes that its writer sends no more.
     fn ends(&mut self) {
         if let Some((_, _, incomplete @ true)) = &mut self.consumed {
             *incomplete = false;
@@ -177,7 +180,7 @@ impl Sequence {
 #[derive(Clone, Copy, Debug)]
 struct Record {
     size: usize,
-    /// None: padding.
+    /// `None` is padding.
     chunk: Option<(Life, u32)>,
 }
 
@@ -187,23 +190,23 @@ pub struct Reference {
     capacity: usize,
     discards: bool,
     closed: bool,
-    /// It belongs to a clone.
+    /// True for the buffer of a clone.
     pub(crate) read_only: bool,
     write: usize,
     used: usize,
     records: BTreeMap<usize, Record>,
     sequences: BTreeMap<Life, Sequence>,
-    /// Which life the next chunk of a writer belongs to.
+    /// The number of the writer to which the next chunk of an id belongs.
     current: BTreeMap<Key, u32>,
     lives: u32,
-    /// What the spec wants counted.
+    /// The counters of the spec.
     pub stats: Stats,
-    /// Writers whose next packet tells of a loss that comes behind it.
+    /// Writers whose next packet reports a loss that follows it.
     pub(crate) told_early: BTreeSet<Key>,
     has_forgotten: bool,
     empty: usize,
     copies: u64,
-    /// The pass under way: whose turn it is, and up to which chunk.
+    /// The pass under way: the sequence whose turn it is, and its last chunk in this pass.
     pass: Option<Option<(Life, u32)>>,
     /// Chunks that became free space.
     pub(crate) left: u64,
@@ -236,7 +239,7 @@ fn fragment(bytes: &[u8], at: usize) -> Result<(usize, usize), bool> {
 }
 
 impl Reference {
-    /// A buffer of so many KiB.
+    /// Creates a buffer of `size_kb` KiB.
     pub fn new(size_kb: u32, discards: bool) -> Self {
         Self {
             capacity: (size_kb as usize * 1024).next_multiple_of(4096),
@@ -264,12 +267,12 @@ impl Reference {
         self.capacity
     }
 
-    /// Writers it knows.
+    /// Number of writers that it knows.
     pub fn sequence_count(&self) -> usize {
         self.sequences.len()
     }
 
-    /// What a clone of it contains (§15).
+    /// Returns a clone (§15).
     pub fn cloned(&self) -> Self {
         let mut clone = self.clone();
         clone.stats.chunks_read = 0;
@@ -280,17 +283,17 @@ impl Reference {
         clone
     }
 
-    /// Whether nothing was ever stored in it.
+    /// Returns true if nothing was ever stored in it.
     pub fn is_untouched(&self) -> bool {
         self.used == 0
     }
 
-    /// An empty one of the same kind.
+    /// Returns an empty buffer of the same kind.
     pub fn emptied(&self) -> Self {
         Self::new((self.capacity / 1024) as u32, self.discards)
     }
 
-    /// §3 to §7.
+    /// Stores a chunk (§3 to §7).
     pub fn copy(&mut self, producer: u16, chunk: &Incoming) {
         if self.closed {
             self.stats.chunks_discarded += 1;
@@ -342,7 +345,7 @@ impl Reference {
             Some((id, bytes, was_incomplete)) if !before(id, new.id) => {
                 let is_next_begun = sequence.chunks.front().is_some_and(|next| next.read > 0);
                 if id == new.id && was_incomplete && chunk.complete && valid == bytes && !is_next_begun {
-                    // There was nothing more in it, but perhaps a loss.
+                    // It has no more packets, but perhaps a loss.
                     let sequence = self.sequences.get_mut(&key).expect("touched");
                     sequence.consumed = Some((id, bytes, false));
                     if lost_behind != 0 {
@@ -382,7 +385,7 @@ impl Reference {
         self.store(key, new);
     }
 
-    /// The first end of a fragment that is not before what was consumed (§6).
+    /// Returns the first end of a fragment that is not before the consumed bytes (§6).
     fn read_position(&mut self, key: Life, bytes: &[u8], consumed: usize) -> usize {
         let mut end = 0;
         while end < consumed {
@@ -439,7 +442,7 @@ impl Reference {
         if grows || is_patched {
             stored.bytes = new.bytes;
         }
-        // What the chunk is known to have lost is known of the latest copy.
+        // The latest copy of the chunk tells its losses.
         stored.flags = new.flags;
         stored.lost_behind = new.lost_behind;
         stored.incomplete &= new.incomplete;
@@ -479,11 +482,11 @@ impl Reference {
         self.records.insert(offset, Record { size, chunk: Some((key, id)) });
     }
 
-    /// §8. `None` stands for a patch of a wrong size, which was skipped.
+    /// Applies patches (§8). `None` stands for a patch with a wrong size, which was skipped.
     pub fn patch(&mut self, key: Key, chunk_id: u32, patches: &[(u32, [u8; 4])], more: bool) {
         let life = self.current.get(&key).map(|&life| (key.0, key.1, life)).filter(|_| !self.read_only);
         let sequence = life.and_then(|life| self.sequences.get_mut(&life));
-        // What a waiting packet has so far stays as it is.
+        // The fragments of a waiting packet stay as they are.
         let is_begun = |sequence: &Sequence| {
             sequence.begun.is_some_and(|(first, last)| chunk_id.wrapping_sub(first) <= last.wrapping_sub(first))
         };

@@ -1,4 +1,4 @@
-//! Relays: they describe the machines of producers that are elsewhere, honestly or not.
+//! Relays, which describe the machines of remote producers, honestly or not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,25 +12,25 @@ use crate::profile::MS;
 use crate::rng::Rng;
 use crate::world::{Actor, ClientReply, Event, Phase, Port, World};
 
-/// The machine of the honest producers that are elsewhere.
+/// The machine of the honest remote producers.
 pub const GUEST: u32 = 7;
 
 /// Longest SystemInfo that the service keeps.
 const MAX_SYSTEM_INFO: usize = 16 * 1024;
 
-/// Machines that the service remembers, whatever happens.
+/// The most machines that the service remembers.
 const MAX_MACHINES: usize = 256;
 
-/// What the service must say of a machine.
+/// The description of a machine that the service must write into traces.
 #[derive(Clone, Debug, Default)]
 pub struct MachineModel {
     /// Number of CPUs that its relay told last, by which its SystemInfo is known.
     cpus: Option<u64>,
-    /// A round was completed.
+    /// True after a complete round.
     has_clocks: bool,
 }
 
-/// What a session's trace has told of machines.
+/// The machines that a session's trace has described.
 #[derive(Clone, Debug, Default)]
 pub struct MachinesTold {
     infos: BTreeSet<u32>,
@@ -48,7 +48,7 @@ pub struct Relay {
     client: usize,
     is_hostile: bool,
     rng: Rng,
-    /// Its clock is so much behind.
+    /// The nanoseconds by which its clock is behind.
     behind_ns: u64,
 }
 
@@ -68,12 +68,12 @@ impl Relay {
         world.after(0, Event::Act(client));
     }
 
-    /// Takes a reply: there is nothing in it.
+    /// Takes a reply, which is empty.
     pub fn receive(&self, reply: &ClientReply<'_>) {
         assert!(!reply.has_more && reply.body.is_empty(), "a relay is told something");
     }
 
-    /// The next step.
+    /// Does the next step.
     pub fn act(&mut self, world: &mut World) {
         if world.phase == Phase::Leaving {
             return;
@@ -100,7 +100,7 @@ impl Relay {
         world.call(self.client, Method::InitRelay.id(), &Pb::default().bytes(1, &info.0).0, false);
     }
 
-    /// A round, or what a hostile relay takes for one.
+    /// Sends a round of clock snapshots. A hostile relay sends a wrong one.
     fn synchronize(&mut self, world: &mut World) {
         let phases: &[u64] = match self.is_hostile {
             true => self.rng.pick(&[&[1, 2], &[2], &[1], &[2, 1], &[1, 1, 2, 2], &[0, 9]]),
@@ -120,7 +120,7 @@ impl Relay {
 }
 
 impl World {
-    /// A relay calls: what it tells of its machine must be in the traces from now on.
+    /// Handles a relay's call. Traces must contain its description of the machine from now on.
     pub(crate) fn relay_call(&mut self, index: usize, call: CallId, parsed: RelayCall<'_>) {
         let machine_id = self.clients[index].peer.machine_id;
         if machine_id != 0 {
@@ -140,7 +140,7 @@ impl World {
         assert!(!self.calls.contains_key(&call), "every request is answered: a relay's is not");
     }
 
-    /// What the pass that just ended had to tell of machines.
+    /// Checks the descriptions of machines in the pass that just ended.
     pub(crate) fn assert_machines_are_told(&self, session_id: u64) {
         let Some(session) = self.model.sessions.get(&session_id) else { return };
         let hides = session.config.builtin_data_sources.as_ref().and_then(|builtin| builtin.disable_system_info);
@@ -155,7 +155,7 @@ impl World {
 }
 
 impl MachinesTold {
-    /// A packet of the service that may be about another machine.
+    /// Takes a packet of the service that may describe another machine.
     pub(crate) fn take(&mut self, packet: TracePacketReader<'_>, machines: &BTreeMap<u32, MachineModel>) {
         let Some(id) = packet.machine_id() else { return };
         let machine =

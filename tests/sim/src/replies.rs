@@ -1,4 +1,4 @@
-//! What the service says to clients, and what the simulation learns from it.
+//! The replies of the service to clients, and the model's conclusions from them.
 
 use std::collections::BTreeSet;
 
@@ -91,7 +91,7 @@ impl World {
             let session_id = config.tracing_session_id().unwrap_or(0);
             let session = self.model.sessions.get_mut(&session_id).filter(|session| !session.is_freed);
             let Some(session) = session else {
-                // It waited for the producer's memory, and the session went meanwhile.
+                // The command waited for the producer's memory, and the session ended meanwhile.
                 self.model.ghosts.insert(id);
                 return;
             };
@@ -131,7 +131,7 @@ impl World {
             let instance = session.instances.get_mut(&id).expect("it was found there");
             assert_eq!(instance.producer, index, "isolation: a stop for somebody else");
             assert!(instance.stop_sent_ns.replace(now_ns).is_none(), "an instance is stopped twice");
-            // It waited for memory, who knows how long.
+            // The command waited for memory for an unknown time.
             instance.stop_acked |= is_late;
         } else if let Some(flush) = command.flush() {
             self.model_flush_command(
@@ -150,7 +150,8 @@ impl World {
 
     fn model_flush_command(&mut self, index: usize, id: u64, flags: u64, mut instances: impl Iterator<Item = u64>) {
         let Some(first) = instances.next() else {
-            // A producer that copies its own chunks is asked for no instance; the others tell of which session it is.
+            // A flush for a producer that copies its own chunks names no instance. Other flushes
+            // name instances, which tell the session.
             let flush = self.model.flushes.entry(id).or_default();
             flush.waiting.insert(index);
             return;
@@ -171,7 +172,8 @@ impl World {
             None => (None, own_ms),
         };
         let ends_ns = self.now_ns + u64::from(timeout_ms) * MS;
-        // Commands wait while a producer's memory is made, so nobody outside knows whom such a flush waits for.
+        // Commands wait while a producer's memory is made, so that the simulator cannot know which
+        // producers such a flush waits for.
         let is_certain = self.model.creating.is_empty();
         if !is_certain && self.model.is_late && !self.model.flushes.contains_key(&id) {
             return;
@@ -181,7 +183,7 @@ impl World {
         flush.waiting.insert(index);
     }
 
-    /// EnableTracing was answered.
+    /// Checks the answer to EnableTracing.
     fn model_ended(&mut self, call: CallId, body: &[u8]) {
         let response = EnableTracingResponse::decode(body).expect("a response that is a message");
         assert_eq!(response.disabled, Some(true));
@@ -224,7 +226,7 @@ impl World {
         let Some(id) = self.model.session_of(index) else { return };
         let session = &self.model.sessions[&id];
         if session.all_started_told || self.model.tells_of_past {
-            // Said before, and now again.
+            // The event was sent before, and is sent again now.
             self.model.sessions.get_mut(&id).expect("it is there").all_started_told = true;
             return;
         }

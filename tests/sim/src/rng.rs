@@ -1,6 +1,6 @@
-//! The one source of chance: splitmix64.
+//! The only source of random numbers: splitmix64.
 
-/// A generator; the same seed gives the same numbers for ever.
+/// A generator. The same seed always gives the same numbers.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
@@ -34,12 +34,12 @@ impl Rng {
         low + self.below(high - low + 1)
     }
 
-    /// True so many times in a hundred.
+    /// Returns true for this percentage of calls.
     pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// True once in so many times.
+    /// Returns true for one in `n` calls.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }

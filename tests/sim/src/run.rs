@@ -1,4 +1,4 @@
-//! A seed from beginning to end.
+//! The run of one seed.
 
 use crate::memory::take_seen;
 use crate::profile::MS;
@@ -6,25 +6,26 @@ use crate::world::{Event, Phase, Tally, World, trace};
 use crate::{alloc, consumer::Consumer, shares};
 use esatto_service::Service;
 
-/// Inputs of a seed, before the end.
+/// Inputs of a seed before its end begins.
 const INPUTS: u64 = 10_000;
 
-/// Sessions of a seed, at least, if there is a chance.
+/// Fewest sessions of a seed, unless [`MOST_INPUTS`] is reached.
 const SESSIONS: u64 = 3;
 
-/// Inputs of a seed that waits for sessions: all consumers may hold on to one.
+/// Inputs of a seed that waits for sessions: all consumers may keep theirs for long.
 const MOST_INPUTS: u64 = 20 * INPUTS;
 
-/// Sessions are over so long after everybody was asked to come to an end.
+/// Time within which all sessions end after all clients were told to finish.
 const CLOSING_NS: u64 = 120_000 * MS;
 
-/// Everything that is on its way when the last client has left arrives within this time.
+/// Time within which everything arrives that was sent before the last client left.
 const LEAVING_NS: u64 = 60_000 * MS;
 
-/// Bytes that a service without clients may hold: scratch space, tables that do not shrink, what it remembers of triggers.
+/// Bytes that a service without clients may hold: scratch space, tables that do not shrink, the
+/// history of triggers.
 const LEFT_OVER: u64 = 512 << 10;
 
-/// What a service remembers of a machine whose relay has left.
+/// Bytes that a service keeps about a machine whose relay has left.
 const MACHINE: u64 = 24 << 10;
 
 /// Runs a seed, in a build with debug assertions: other builds of the service do not report their
@@ -32,7 +33,7 @@ const MACHINE: u64 = 24 << 10;
 ///
 /// # Panics
 ///
-/// With the invariant that does not hold.
+/// If an invariant does not hold; the message names it.
 pub fn run(seed: u64, is_traced: bool) -> Tally {
     take_seen(&mut Vec::new());
     alloc::reset();
@@ -63,7 +64,7 @@ impl World {
         }
     }
 
-    /// Everything comes to its end, and nothing is left.
+    /// Ends everything, and checks that nothing is left.
     fn close(&mut self) {
         self.phase = Phase::Closing;
         trace!(self, "the end begins");

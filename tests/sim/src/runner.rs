@@ -1,4 +1,4 @@
-//! Many seeds, on several threads, and what they found.
+//! Runs of many seeds on several threads.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -11,10 +11,10 @@ use crate::run::run;
 use crate::state::State;
 use crate::world::Tally;
 
-/// Failures after which no further seed is begun.
+/// Findings after which no further seed begins.
 const ENOUGH: usize = 10;
 
-/// How often progress is told.
+/// Interval between progress lines.
 const PROGRESS: Duration = Duration::from_secs(20);
 
 /// An invariant that did not hold.
@@ -22,18 +22,18 @@ const PROGRESS: Duration = Duration::from_secs(20);
 pub struct Finding {
     /// The seed that found it.
     pub seed: u64,
-    /// Which invariant, and where it was checked.
+    /// The invariant, and the place of the check.
     pub what: String,
 }
 
-/// What many seeds came to.
+/// The outcome of many seeds.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Seeds that were run to their end or to a finding.
+    /// Number of seeds that ran to their end or to a finding.
     pub seeds: u64,
-    /// Of all seeds without a finding.
+    /// Sums over all seeds without a finding.
     pub tally: Tally,
-    /// In the order of the seeds.
+    /// The findings, in the order of the seeds.
     pub findings: Vec<Finding>,
 }
 
@@ -53,14 +53,14 @@ pub fn try_seed(seed: u64, planted: &str, is_traced: bool) -> Result<Tally, Find
     result.map_err(|_| Finding { seed, what: PANIC.with(|text| core::mem::take(&mut *text.borrow_mut())) })
 }
 
-/// Keeps what panics say, instead of printing it. For the whole process.
+/// Keeps the messages of panics, in the whole process, instead of printing them.
 pub fn catch_panics() {
     panic::set_hook(Box::new(|info| {
         let payload = info.payload();
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without words");
         let place = info.location().map(|at| format!(" ({}:{})", at.file(), at.line())).unwrap_or_default();
-        // The first one counts; others may come of cleaning up.
+        // The first message counts. Later ones may come from cleaning up.
         PANIC.with(|kept| {
             let mut kept = kept.borrow_mut();
             if kept.is_empty() {
@@ -70,8 +70,8 @@ pub fn catch_panics() {
     }));
 }
 
-/// Runs seeds on so many threads; with `stop_at_first`, until one finds something. Seeds that
-/// `state` knows are skipped, the others are added to it.
+/// Runs seeds on `jobs` threads. With `stop_at_first`, ends at the first finding. Skips the seeds
+/// that `state` contains, and adds the others to it.
 pub fn run_seeds(
     seeds: Range<u64>,
     jobs: usize,

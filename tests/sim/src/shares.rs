@@ -1,8 +1,8 @@
-//! Users with shares: crowds of a few users take everything that they can get, and newcomers get
-//! what they need all the same (`docs/bounds.md`).
+//! Scenario for fair shares: many clients of a few users take as much as they can, and new users
+//! must still get what they need (`docs/bounds.md`).
 //!
-//! The bounds are too large for the few inputs of a seed. So one seed in four also has a scenario
-//! of its own, with a service whose shares are small.
+//! The bounds are too large for the few inputs of a seed. Therefore one seed in four also has this
+//! scenario, with a service whose shares are small.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::rng::Rng;
 use crate::world::{World, now_at, service_config};
 use crate::worst::chunk;
 
-/// One seed in so many has the scenario, so that it takes little of the time of all.
+/// One seed in this many has the scenario, so that it takes a small part of the time.
 const ONE_SEED_IN: u64 = 4;
 
 /// Steps of the scenario.
@@ -29,7 +29,7 @@ const STEPS: u64 = 60;
 const SESSIONS: (u64, u64) = (5, 25);
 const CLONES: (u64, u64) = (10, 30);
 
-/// What each client may have of something, and all together beyond that.
+/// The number of things that each client may have, and the number that all may have beyond that.
 fn bounds(what: Shared) -> (u64, u64) {
     match what {
         Shared::Sessions | Shared::RisingSessions | Shared::Clones => (0, u64::MAX),
@@ -46,12 +46,12 @@ fn small_bounds(what: Shared) -> (u64, u64) {
     (each.min(4), pool.min(256))
 }
 
-/// Whom a share belongs to: a user of this machine, or everybody elsewhere.
+/// The holder of a share: a user of this machine, or `None` for all other machines together.
 fn holder(peer: &Peer) -> Option<i32> {
     (peer.machine_id == 0).then_some(peer.uid)
 }
 
-/// Nobody has more than a share.
+/// Checks that no user and no client has more than a share.
 fn assert_shares(held: &[Held], bounds: fn(Shared) -> (u64, u64)) {
     let mut of_users = BTreeMap::<_, (u64, u64)>::new();
     let mut of_all = BTreeMap::<_, (u64, u64)>::new();
@@ -85,7 +85,7 @@ impl World {
     }
 }
 
-/// Shares are small as long as this lives, also if an invariant does not hold.
+/// Guard that keeps shares small. Its drop makes them large again, also after a panic.
 struct Small;
 
 impl Small {
@@ -105,7 +105,7 @@ impl Drop for Small {
 ///
 /// # Panics
 ///
-/// Somebody has more than a share, or a newcomer does not get what there must be.
+/// If a holder has more than a share, or a new user does not get one.
 pub fn run(seed: u64) {
     if seed % ONE_SEED_IN != 1 {
         return;
@@ -147,7 +147,7 @@ struct Crowds {
 
 impl Crowds {
     fn new(seed: u64) -> Self {
-        // Its own chance, so that the seed's world stays what it is.
+        // A generator of its own, so that the seed's world does the same as before.
         let rng = Rng::new(!seed);
         let (producers, consumers) = (Vec::new(), Vec::new());
         Self {
@@ -165,7 +165,7 @@ impl Crowds {
         self.last_id
     }
 
-    /// Hands an input in; the first reply to a call.
+    /// Hands an input in. Returns the first reply to its call.
     fn feed(&mut self, input: Input<'_>, call: Option<CallId>) -> Option<Vec<u8>> {
         self.service.handle(&now_at(1_000_000_000), input, &mut self.outputs);
         let mut first = None;
@@ -192,13 +192,13 @@ impl Crowds {
         self.feed(Input::ConsumerCall { call, method, file_attached: false }, Some(call))
     }
 
-    /// One of few users, most often the same.
+    /// Draws one of few users, mostly the same one.
     fn some_peer(&mut self) -> Peer {
         let local = |uid| Peer { uid, pid: None, machine_id: 0 };
         match self.rng.below(10) {
             0 => local(1002),
             1 | 2 => local(1001),
-            // Whoever is elsewhere says anything of itself.
+            // A remote client may claim any user.
             3 => Peer { uid: self.rng.pick(&[0, 1000]), pid: None, machine_id: 1 + self.rng.below(50) as u32 },
             _ => local(1000),
         }
@@ -295,7 +295,7 @@ impl Crowds {
         self.feed(Input::ConsumerDisconnected(consumer.client), None);
     }
 
-    /// Nothing waits for it: no flush, no acknowledgement.
+    /// Removes a client that nothing waits for: no flush, no acknowledgement.
     fn register_data_source(&mut self, producer: Member) {
         let descriptor = Pb::default().bytes(1, b"ds").int(9, 1);
         let request = Pb::default().bytes(1, &descriptor.0);
@@ -307,7 +307,7 @@ impl Crowds {
         self.produce(producer.client, producer_port::Method::RegisterTraceWriter, &request.0);
     }
 
-    /// Chunks of many writers in every session, each of which is read.
+    /// Commits chunks of many writers to every session, and reads each session.
     fn write_and_read(&mut self) {
         let Some(producer) = self.some_producer() else { return };
         let buffers: Vec<u16> =
@@ -325,7 +325,7 @@ impl Crowds {
         }
     }
 
-    /// Begins a session; why it is refused.
+    /// Begins a session. Returns the reason if it is refused.
     fn enable(&mut self, consumer: Member, is_guarded: bool) -> Option<String> {
         let config = DataSourceConfig { name: Some("ds".into()), ..Default::default() };
         let source = DataSource { config: Some(Box::new(config)), ..Default::default() };
@@ -353,14 +353,14 @@ impl Crowds {
         self.consume(consumer.client, consumer_port::Method::CloneSession, &request.encode());
     }
 
-    /// What a client has of everything of one kind, by session.
+    /// Returns the number of things of one kind that a client has, by session.
     fn held_by(&self, peer: &Peer, is_wanted: impl Fn(Shared) -> bool) -> Vec<u64> {
         let held = self.service.held();
         held.iter().filter(|held| held.peer == *peer && is_wanted(held.what)).map(|held| held.count).collect()
     }
 
-    /// A user who has nothing gets a session, also a guarded one, and a producer of this user an
-    /// instance for each entry of each session, and writers; then both leave.
+    /// Checks that a new user gets a session, perhaps a guarded one, and that a producer of this
+    /// user gets writers and an instance for each entry of each session. Then both leave.
     fn newcomer_arrives(&mut self) {
         let peer = Peer { uid: 5000 + self.id() as i32, pid: Some(1), machine_id: 0 };
         for is_guarded in [true, false] {
@@ -390,7 +390,7 @@ impl Crowds {
         }
     }
 
-    /// What was given back can be had again.
+    /// Checks that shares that were given back are available again.
     fn everybody_leaves(&mut self) {
         for producer in core::mem::take(&mut self.producers) {
             self.feed(Input::ProducerDisconnected(producer.client), None);
@@ -405,7 +405,8 @@ impl Crowds {
         for writer in 1..=WRITERS {
             self.register_writer(producer, writer);
         }
-        // A producer has a share of its user's, which is half: a third.
+        // The user may have half of the pool, and one producer a share of that: a third of the
+        // pool.
         let expected = each + pool / 3;
         assert_eq!(
             self.held_by(&peer, |what| what == Shared::Writers),

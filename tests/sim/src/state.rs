@@ -1,12 +1,12 @@
-//! The file in which a long run keeps what is done, so that another run can continue it.
+//! The file with the progress of a long run, so that another run can continue it.
 //!
 //! ```text
 //! done 300000..312345
 //! finding 300017: every request is answered: …
 //! ```
 //!
-//! A range is without its end. A seed that found something is done, too: remove its line and its
-//! place in the range, or run it with `--seed`, to see it again.
+//! The end of a range is exclusive. A seed that found something counts as done. To run it again,
+//! use `--seed`, or remove its line and its place in the range.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,11 +15,11 @@ use std::path::PathBuf;
 
 use crate::runner::Finding;
 
-/// What earlier runs have done.
+/// The progress of earlier runs.
 #[derive(Debug, Default)]
 pub struct State {
     path: PathBuf,
-    /// In order, with gaps between them.
+    /// Ranges in order, with gaps between them.
     done: Vec<Range<u64>>,
     findings: Vec<Finding>,
 }
@@ -29,7 +29,7 @@ impl State {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or a line of it is none of ours.
+    /// The file cannot be read, or a line does not have the format.
     pub fn load(path: PathBuf) -> Result<Self, String> {
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -54,21 +54,21 @@ impl State {
         Some(())
     }
 
-    /// Whether a seed was run.
+    /// Returns true if a seed was run.
     #[must_use]
     pub fn is_done(&self, seed: u64) -> bool {
         let after = self.done.partition_point(|range| range.start <= seed);
         after.checked_sub(1).is_some_and(|at| self.done[at].contains(&seed))
     }
 
-    /// Seeds of a range that were run.
+    /// Returns the number of seeds of a range that were run.
     #[must_use]
     pub fn done_of(&self, seeds: &Range<u64>) -> u64 {
         let part = |range: &Range<u64>| range.end.min(seeds.end).saturating_sub(range.start.max(seeds.start));
         self.done.iter().map(part).sum()
     }
 
-    /// A seed was run, and found nothing or this.
+    /// Adds a seed that was run, with its finding if it has one.
     pub fn add(&mut self, seed: u64, finding: Option<&Finding>) {
         self.findings.extend(finding.cloned());
         if self.is_done(seed) {
@@ -85,11 +85,11 @@ impl State {
         }
     }
 
-    /// Replaces the file.
+    /// Writes the state to its file.
     ///
     /// # Errors
     ///
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn save(&self) -> Result<(), String> {
         let mut text = String::new();
         for range in &self.done {

@@ -1,4 +1,4 @@
-//! Every packet that comes out of a session is held against what must come.
+//! Comparison of every packet that comes out of a session with the expected one.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -52,7 +52,7 @@ impl World {
         if end == PassEnd::More && !is_compressed(&session.config) && session.filter.is_none() {
             assert!(total >= threshold, "a pass pauses after {total} bytes");
         }
-        // Packets of the service alone, however many, do not end a pass.
+        // Packets of the service alone do not end a pass.
         let is_first = packets.iter().rev().skip(1).all(|packet| packet.first() == Some(&OWN));
         let is_due = end == PassEnd::More && total - last >= threshold;
         assert!(!is_due || is_first, "a pass goes on behind its threshold");
@@ -87,7 +87,7 @@ impl World {
 }
 
 impl World {
-    /// The last reply of a pass says whether another pass follows.
+    /// Checks that the last reply of a pass tells correctly whether another pass follows.
     fn check_has_more(&self, session: u64, end: PassEnd, outputs: &[Output]) {
         let consumer = self.model.sessions.get(&session).filter(|session| session.file.is_none());
         let Some(consumer) = consumer.and_then(|session| session.consumer) else { return };
@@ -102,12 +102,12 @@ impl World {
     }
 }
 
-/// Whether a pass is one packet.
+/// Returns true if a pass is one compressed packet.
 fn is_compressed(config: &TraceConfig) -> bool {
     config.compression_type.is_some() || config.compression.is_some()
 }
 
-/// The packets of a pass that became one.
+/// Returns the packets of a compressed pass.
 fn unpacked(packet: &[u8]) -> Vec<Vec<u8>> {
     let reader = TracePacketReader::parse(packet).expect("a compressed pass is a packet");
     let mut trace = Vec::new();
@@ -121,7 +121,7 @@ fn unpacked(packet: &[u8]) -> Vec<Vec<u8>> {
     packets_of_file(&[&trace])
 }
 
-/// The packets of replies.
+/// Returns the packets of replies.
 fn packets_of_replies(replies: &[&[u8]]) -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     let mut packet: Vec<u8> = Vec::new();
@@ -159,7 +159,7 @@ struct Pass<'a> {
     identities: &'a BTreeMap<u16, Identity>,
     machines: &'a BTreeMap<u32, MachineModel>,
     tally: &'a mut Tally,
-    /// Which buffer of the session.
+    /// The index of the buffer in the session.
     at: usize,
     has_begun: bool,
     is_exhausted: bool,
@@ -210,7 +210,7 @@ impl Pass<'_> {
         self.tally.bytes += packet.len() as u64;
     }
 
-    /// A packet of a session with a filter.
+    /// Checks a packet of a session with a filter.
     fn take_filtered(&mut self, packet: &[u8]) {
         let reader = TracePacketReader::parse(packet).expect("filters: a packet is no message");
         let Some(sequence) = reader.trusted_packet_sequence_id().filter(|&id| id != 1) else {
@@ -230,7 +230,7 @@ impl Pass<'_> {
         self.tally.bytes += packet.len() as u64;
     }
 
-    /// The next valid packet of the session's buffers.
+    /// Returns the next valid packet of the session's buffers.
     fn next_expected(&mut self) -> Option<Next> {
         loop {
             let id = *self.session.buffers.get(self.at)?;
@@ -261,7 +261,7 @@ impl Pass<'_> {
         }
     }
 
-    /// What must stand behind a packet that has this sequence id.
+    /// Returns the fields that must follow a packet with this sequence id.
     fn trailer_of(&mut self, next: &Next, sequence: u32) -> Trailer {
         let key = next.packet.key;
         let identity = &self.identities[&key.0];
@@ -275,7 +275,7 @@ impl Pass<'_> {
         Trailer { uid: identity.uid, sequence: id, pid: identity.pid, machine: identity.machine, loss }
     }
 
-    /// What holds of an honest producer's packets, whatever the reference says.
+    /// Checks an honest producer's packet without the reference.
     fn check_content(&mut self, next: &Next, loss: u32) {
         let key = next.packet.key;
         let Some(tag) = self.identities[&key.0].honest else { return };
@@ -326,7 +326,7 @@ impl Pass<'_> {
     }
 }
 
-/// Holds statistics against what was counted here.
+/// Compares statistics with the simulator's own counts.
 pub(crate) fn check_stats(
     session: &SessionModel,
     buffers: &BTreeMap<u16, BufferModel>,
@@ -371,7 +371,7 @@ fn told_stats(told: BufferStatsReader<'_>) -> Stats {
     }
 }
 
-/// The beginning of a packet, and which one it is.
+/// Formats the beginning of a packet and its identity.
 fn show(bytes: &[u8]) -> String {
     let head = &bytes[..bytes.len().min(24)];
     format!("[{} bytes {head:02x?}… {:?}]", bytes.len(), content::check(bytes).ok())

@@ -8,9 +8,9 @@ use esatto_shm::{PrivateRegion, Region};
 
 type Watcher = Box<dyn Fn(&PrivateRegion) + Send + Sync>;
 
-/// A region that calls its watcher before each access. The watcher may change the memory, as a hostile
-/// process could between two loads. For a copy of many bytes it is called at the beginning and in the
-/// middle.
+/// A region that calls its watcher before each access. The watcher may change the memory, as a
+/// hostile process could between two loads. For a copy of many bytes it is called at the beginning
+/// and in the middle.
 pub(crate) struct WatchedMemory {
     memory: Arc<PrivateRegion>,
     watcher: Watcher,

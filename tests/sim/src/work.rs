@@ -1,5 +1,5 @@
-//! What an input may cost: its bytes, what comes out, and the state that it is about; never the
-//! state of others.
+//! The work that an input may cost. It depends on the input's bytes, on its outputs and on the
+//! state that it is about, never on the state of others.
 
 use esatto_service::Step;
 use esatto_service::{Input, Output};
@@ -7,22 +7,22 @@ use esatto_service::{Input, Output};
 use crate::memory::Seen;
 use crate::world::{World, trace};
 
-/// Work units that any input may cost. It makes, moves or ends a few things.
+/// Work units that any input may cost: it makes, moves or ends a few things.
 const BASE: u64 = 200;
 
 /// Work units per byte of a call: the least chunk in a frame has some 20 bytes, and finding its
 /// place takes a few searches.
 const PER_BYTE: u64 = 8;
 
-/// Work units per thing that is put out: a command, a timer, a reply.
+/// Work units per output: a command, a timer, a reply.
 const PER_OUTPUT: u64 = 16;
 
-/// Bytes put out per work unit: each is copied a few times. A byte taken from shared memory may be
-/// a fragment, and is copied.
+/// Output bytes per work unit: each byte is copied a few times. A byte taken from shared memory may
+/// be a fragment, and is copied.
 const OUTPUT_BYTES: u64 = 8;
 
-/// Work units of one turn of reading, whatever is in the buffers, and of the packet with which it
-/// ends.
+/// Work units of one turn of reading, for any content of the buffers, and of the packet with which
+/// the turn ends.
 const PER_READ: u64 = (1 << 17) + (1 << 16);
 
 /// Work units per session, of which there are few.
@@ -34,25 +34,25 @@ const PER_THING: u64 = 8;
 /// Work units of scraping a producer: each page of the largest memory is looked at.
 const PER_SCRAPE: u64 = 8192;
 
-/// Work units of a clone per buffer that is copied, of the largest there are here, and what is known
-/// of the sequences in it.
+/// Work units of a clone per buffer that is copied: the largest buffer here, and the state of its
+/// sequences.
 const PER_COPY: u64 = 2 * (512 << 10) / 64;
 
-/// Work units per chunk that is overwritten: whoever wrote it has paid for it.
+/// Work units per chunk that is overwritten: its own input was charged for it.
 const PER_OVERWRITTEN: u64 = 8;
 
-/// Chunks that are overwritten per byte that comes in: a record takes 16 bytes, and up to 32 chunks
-/// along.
+/// Chunks that are overwritten per input byte: a record takes 16 bytes, and takes up to 32 chunks
+/// with it.
 const OVERWRITTEN_PER_BYTE: u64 = 2;
 
-/// What the input is about, beside what is in its frame.
+/// The state that an input is about, beside the content of its frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum About {
-    /// A call of a producer: what it says, and nothing else.
+    /// Only the content of a producer's call.
     #[default]
     Itself,
-    /// Sessions as a whole: they begin, have flushed, are read or told of, end. A producer that
-    /// goes, or takes something back, may be the last that they wait for.
+    /// Whole sessions: they begin, have flushed, are read or reported, or end. A producer that
+    /// leaves or unregisters something may be the last one that they wait for.
     Sessions,
 }
 
@@ -83,7 +83,7 @@ impl About {
     }
 }
 
-/// Bytes that are put out.
+/// Returns the number of output bytes.
 pub(crate) fn bytes_of<'a>(outputs: impl IntoIterator<Item = &'a Output>) -> u64 {
     let bytes = outputs.into_iter().map(|output| match output {
         Output::Reply(reply) => reply.body.as_bytes().len(),
@@ -94,7 +94,7 @@ pub(crate) fn bytes_of<'a>(outputs: impl IntoIterator<Item = &'a Output>) -> u64
 }
 
 impl World {
-    /// The last input has cost no more than it may, whatever clients sent before it.
+    /// Checks that the last input cost no more than it may, after any earlier inputs.
     pub(crate) fn check_work(&self, outputs: &[Output], seen: &[Seen]) {
         let bytes = self.input_bytes as u64;
         let shared_bytes: u64 = seen
@@ -144,7 +144,7 @@ impl World {
         }
     }
 
-    /// Data sources that a client has registered, at most.
+    /// Returns the most data sources that a client can have registered.
     fn registrations(&self, index: usize) -> usize {
         self.clients[index].registered
     }

@@ -1,4 +1,4 @@
-//! The world around the service: time, events, connections that carry bytes, and what happens to them on the way.
+//! The world around the service: time, events, and connections that delay and cut their bytes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -28,7 +28,7 @@ use crate::worst::Worst;
 /// Uid of the service.
 pub const SERVICE_UID: i32 = 4242;
 
-/// Something that happens at a time.
+/// An event, which happens at a certain time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     /// Bytes of a client arrive at the service.
@@ -37,9 +37,9 @@ pub enum Event {
     Down(usize),
     /// The end of a connection arrives at the service.
     Hangup(usize),
-    /// A client does the next step of its own accord.
+    /// A client does its next step.
     Act(usize),
-    /// A timer's time is over.
+    /// A timer expires.
     Timer(u64),
     /// A client can take more.
     Ready(usize),
@@ -53,32 +53,32 @@ pub enum Event {
     Copied(u64),
     /// A change of priority was made, or not.
     Priority(u64),
-    /// By now this call must be answered.
+    /// The deadline of a call's answer.
     Deadline(usize, u64),
-    /// The machine sleeps, or somebody sets the clock.
+    /// The machine sleeps, or its clock is set.
     ClockJump,
-    /// Somebody new connects.
+    /// A new client connects.
     Arrival,
 }
 
-/// What a client is.
+/// The kinds of clients.
 #[derive(Debug)]
 pub enum Actor {
-    /// A producer that does as it is told, as well as its profile lets it.
+    /// An honest producer, with the faults of the profile.
     Honest(Box<Producer>),
-    /// A producer that does anything.
+    /// A hostile producer.
     Hostile(Box<Hostile>),
     /// A producer that chooses the worst order.
     Worst(Box<Worst>),
     /// A consumer.
     Consumer(Box<Consumer>),
-    /// A consumer that does anything.
+    /// A hostile consumer.
     HostileConsumer(Box<HostileConsumer>),
-    /// What tells of another machine.
+    /// A relay of another machine.
     Relay(Box<Relay>),
 }
 
-/// What a client speaks to.
+/// The ports of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Port {
     /// The producer port.
@@ -89,7 +89,7 @@ pub enum Port {
     Relay,
 }
 
-/// What travels with a frame.
+/// An attachment of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attached {
     /// The descriptor of a trace file.
@@ -101,7 +101,7 @@ pub enum Attached {
 /// A region that a producer and the service share.
 #[derive(Clone, Debug)]
 pub struct SharedMemory {
-    /// Its bytes.
+    /// The memory.
     pub region: Arc<PrivateRegion>,
     /// Bytes of a page.
     pub page_size: usize,
@@ -110,15 +110,15 @@ pub struct SharedMemory {
 /// A connection, both ends of it.
 #[derive(Debug)]
 pub struct Client {
-    /// As the service names it.
+    /// The service's name for it.
     pub id: ClientId,
     /// Credentials.
     pub peer: Peer,
-    /// How chunks travel.
+    /// The way of its chunks.
     pub memory_kind: MemoryKind,
-    /// What it speaks to.
+    /// The port that it is connected to.
     pub port: Port,
-    /// It writes into memory that is being read.
+    /// True if it writes into memory while the service reads it.
     pub is_hostile: bool,
     pub(crate) host: Host,
     pub(crate) decoder: FrameDecoder,
@@ -130,26 +130,26 @@ pub struct Client {
     sent_bytes: u64,
     attached: VecDeque<(u64, Attached)>,
     next_request: u64,
-    /// The service's end is open.
+    /// True while the service's end is open.
     pub is_open: bool,
-    /// The client lives.
+    /// True while the client lives.
     pub is_alive: bool,
-    /// Calls of RegisterDataSource that were taken in.
+    /// Number of calls of RegisterDataSource that the service took.
     pub(crate) registered: usize,
-    /// What the producer brought or was given.
+    /// The memory that the producer brought or was given.
     pub memory: Option<SharedMemory>,
 }
 
 /// A call that is not answered yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
-    /// Which method.
+    /// The method.
     pub kind: CallKind,
-    /// The client's number; none if it wants no reply.
+    /// The client's number for it, or `None` if the client wants no reply.
     pub request_id: Option<u64>,
 }
 
-/// Methods whose answers mean something to the model.
+/// Methods whose answers the model checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
     /// `GetAsyncCommand`.
@@ -168,11 +168,11 @@ pub enum CallKind {
     Commit,
     /// `CloneSession`.
     Clone,
-    /// One answer, at once.
+    /// Any method with one immediate answer.
     Simple,
 }
 
-/// What was done.
+/// Counts of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     /// Calls of `handle`.
@@ -181,11 +181,11 @@ pub struct Tally {
     pub producers: u64,
     /// Sessions that began.
     pub sessions: u64,
-    /// Of those, clones.
+    /// Number of sessions that are clones.
     pub clones: u64,
     /// Packets of producers that were read and compared.
     pub packets: u64,
-    /// Bytes of them.
+    /// Bytes of these packets.
     pub bytes: u64,
     /// Packets that were overwritten, discarded or given up, and marked.
     pub losses: u64,
@@ -195,56 +195,56 @@ pub struct Tally {
     pub peak_bytes: u64,
 }
 
-/// How far the run is.
+/// The phases of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Everything goes on.
+    /// Clients connect and act.
     Running,
-    /// Nobody new comes, sessions are brought to their end.
+    /// No new client connects, and sessions end.
     Closing,
-    /// Everybody leaves.
+    /// All clients leave.
     Leaving,
 }
 
-/// Everything.
+/// The simulated world.
 #[derive(Debug)]
 pub struct World {
-    /// Chance.
+    /// The random numbers.
     pub rng: Rng,
-    /// The weather.
+    /// The faults of this seed.
     pub profile: Profile,
     /// `CLOCK_MONOTONIC`.
     pub now_ns: u64,
-    /// How much CLOCK_BOOTTIME is ahead.
+    /// Nanoseconds by which CLOCK_BOOTTIME is ahead.
     pub suspended_ns: u64,
     realtime_ahead_ns: u64,
     queue: BinaryHeap<Reverse<(u64, u64, Event)>>,
     events: u64,
     pub(crate) service: Service,
     pub(crate) outputs: Outputs,
-    /// What happened inside of the last call of `Service::handle`.
+    /// The events inside of the last call of `Service::handle`.
     pub(crate) seen: Vec<Seen>,
     pub(crate) clients: Vec<Client>,
     pub(crate) actors: Vec<Option<Actor>>,
     pub(crate) timers: BTreeMap<TimerId, (TimerClock, u64)>,
     pub(crate) files: BTreeMap<FileId, SimFile>,
-    /// Copies under way, by the file that is copied to.
+    /// Copies under way, by their target.
     pub(crate) copies: BTreeMap<FileId, FileCopy>,
     pub(crate) calls: BTreeMap<CallId, Pending>,
     pub(crate) model: Model,
-    /// What was done so far.
+    /// Counts so far.
     pub tally: Tally,
-    /// Print what happens.
+    /// True if events are printed.
     pub is_traced: bool,
     pub(crate) phase: Phase,
-    /// Keys under which sessions were left.
+    /// Keys of detached sessions.
     pub(crate) detached: Vec<(i32, String)>,
-    /// Sessions of which a trigger wants a clone, and the triggers' names.
+    /// Sessions that a trigger wants cloned, and the names of the triggers.
     pub(crate) clone_hits: Vec<(u64, Vec<u8>)>,
     pub(crate) next_name: u64,
-    /// Bytes of the call that this step is.
+    /// Bytes of the call in this step.
     pub(crate) input_bytes: usize,
-    /// What this step is about.
+    /// The state that this step is about.
     pub(crate) about: About,
     /// Work units of this step.
     pub(crate) work: u64,
@@ -261,7 +261,7 @@ macro_rules! trace {
 pub(crate) use trace;
 
 impl World {
-    /// The world of a seed, before anything happens.
+    /// Creates the world of a seed, before its first event.
     pub fn new(seed: u64, is_traced: bool) -> Self {
         let mut rng = Rng::new(seed);
         let profile = Profile::draw(&mut rng);
@@ -301,7 +301,7 @@ impl World {
         service_config(0)
     }
 
-    /// All clocks.
+    /// Returns the time of all clocks.
     pub fn now(&self) -> Now {
         let realtime_ns = self.now_ns + self.realtime_ahead_ns;
         Now {
@@ -312,13 +312,13 @@ impl World {
         }
     }
 
-    /// Lets something happen in so many nanoseconds.
+    /// Schedules an event in `delay_ns` nanoseconds.
     pub fn after(&mut self, delay_ns: u64, event: Event) {
         self.events += 1;
         self.queue.push(Reverse((self.now_ns.saturating_add(delay_ns), self.events, event)));
     }
 
-    /// The next thing happens; false if there is none.
+    /// Lets the next event happen. Returns false if there is none.
     pub fn step(&mut self) -> bool {
         let Some(Reverse((at_ns, _, event))) = self.queue.pop() else { return false };
         self.now_ns = self.now_ns.max(at_ns);
@@ -354,7 +354,7 @@ impl World {
         true
     }
 
-    /// When the next thing happens.
+    /// Returns the time of the next event.
     pub fn next_event_ns(&self) -> Option<u64> {
         self.queue.peek().map(|Reverse((at_ns, ..))| *at_ns)
     }
@@ -382,7 +382,7 @@ impl World {
         self.after(again, Event::ClockJump);
     }
 
-    /// A new connection; its actor is put into place by the caller.
+    /// Adds a connection. The caller adds its actor.
     pub fn connect(&mut self, peer: Peer, memory_kind: MemoryKind, port: Port, is_hostile: bool) -> usize {
         let index = self.clients.len();
         let ports = match port {
@@ -420,12 +420,12 @@ impl World {
         index
     }
 
-    /// A client calls a method; the number of the request.
+    /// Calls a method for a client. Returns the number of the request.
     pub fn call(&mut self, client: usize, method: u32, args: &[u8], drop_reply: bool) -> u64 {
         self.call_with(client, method, args, drop_reply, None)
     }
 
-    /// The same, with something attached.
+    /// Does the same with an attachment.
     pub fn call_with(
         &mut self,
         client: usize,
@@ -443,7 +443,7 @@ impl World {
         request
     }
 
-    /// A client sends bytes; they arrive later, in order, perhaps in two pieces.
+    /// Sends bytes for a client. They arrive later, in order, perhaps in two pieces.
     pub fn send(&mut self, client: usize, bytes: Vec<u8>, attached: Option<Attached>) {
         if !self.clients[client].is_alive {
             return;
@@ -465,7 +465,7 @@ impl World {
         }
     }
 
-    /// The service sends bytes to a client.
+    /// Sends bytes from the service to a client.
     pub(crate) fn send_down(&mut self, client: usize, bytes: Vec<u8>) {
         if bytes.is_empty() || !self.clients[client].is_alive {
             return;
@@ -475,7 +475,7 @@ impl World {
         self.after(at_ns - self.now_ns, Event::Down(client));
     }
 
-    /// When something sent now arrives: not before what was sent earlier.
+    /// Returns the time at which bytes that are sent now arrive: not before earlier bytes.
     fn arrival(&mut self, client: usize, up: bool) -> u64 {
         let delay_ns = if self.profile.delay_ns == 0 { 0 } else { self.rng.below(self.profile.delay_ns) };
         let client = &self.clients[client];
@@ -542,7 +542,7 @@ impl World {
         }
     }
 
-    /// What the frame that ends here brought along.
+    /// Returns the attachment of the frame that ends here.
     pub(crate) fn take_attached(&mut self, client: usize, end: u64) -> Option<Attached> {
         let client = &mut self.clients[client];
         let mut newest = None;
@@ -552,7 +552,7 @@ impl World {
         newest
     }
 
-    /// The client is gone; of what is on its way, a part arrives, cut at any byte.
+    /// Ends a client suddenly. A part of the bytes on their way arrives, cut at any byte.
     pub fn crash(&mut self, client: usize) {
         trace!(self, "client {client} is gone");
         self.clients[client].is_alive = false;
@@ -570,7 +570,7 @@ impl World {
         self.after(last_ns - self.now_ns, Event::Hangup(client));
     }
 
-    /// The client ends in good order: everything it sent arrives.
+    /// Ends a client in good order: everything that it sent arrives.
     pub fn leave(&mut self, client: usize) {
         trace!(self, "client {client} leaves");
         self.clients[client].is_alive = false;
@@ -600,7 +600,7 @@ impl World {
         self.after(again, Event::Arrival);
     }
 
-    /// A producer of a kind that the profile knows connects.
+    /// Connects a producer of a kind that the profile has.
     pub fn new_producer(&mut self) {
         if self.profile.worst != 0 && self.rng.percent(self.profile.worst) {
             Worst::connect(self);
@@ -611,14 +611,14 @@ impl World {
         }
     }
 
-    /// Another number, for names.
+    /// Returns a new number, for names.
     pub fn name(&mut self) -> u64 {
         self.next_name += 1;
         self.next_name
     }
 }
 
-/// All clocks say the same.
+/// Returns a time at which all clocks are equal.
 pub(crate) fn now_at(now_ns: u64) -> Now {
     Now {
         boottime_ns: now_ns,
@@ -642,9 +642,9 @@ pub(crate) fn service_config(chance: u64) -> ServiceConfig {
 pub struct ClientReply<'a> {
     /// The client's number.
     pub request: u64,
-    /// Not rejected.
+    /// True if the call was not rejected.
     pub success: bool,
-    /// More follow.
+    /// True if more replies follow.
     pub has_more: bool,
     /// The message.
     pub body: &'a [u8],

@@ -1,9 +1,9 @@
-//! Producers that choose the worst order, not a random one: chunk ids, patches, registrations,
-//! triggers, stops.
+//! Producers that choose the worst order of chunk ids, patches, registrations, triggers and stops,
+//! instead of a random one.
 //!
-//! What they send is well-formed, and each frame is as full as it may be. They attack the cost of
-//! an input: its work must follow its bytes (`work`), and its memory the bounds (`lifecycle`),
-//! whatever the order.
+//! Their messages are well-formed, and each frame is as full as it may be. They attack the cost of
+//! an input: in any order its work must follow its bytes (`work`), and its memory the bounds
+//! (`lifecycle`).
 
 use esatto_schema::{GetAsyncCommandResponseReader, producer_port::Method};
 use esatto_service::{MemoryKind, Peer};
@@ -16,7 +16,7 @@ use crate::world::{Actor, ClientReply, Event, Phase, Port, World};
 /// Chunks, patches or names in a frame.
 const FULL: u64 = 150;
 
-/// What a producer does all the time.
+/// The attack that a producer repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trade {
     /// Chunk ids in an order that is bad for a list, an array or a tree.
@@ -53,7 +53,7 @@ enum Order {
 pub struct Worst {
     client: usize,
     trade: Trade,
-    /// Its own chance: what it does in which order.
+    /// Random numbers of its own, for its choices.
     rng: Rng,
     commands: u64,
     targets: Vec<u16>,
@@ -123,7 +123,7 @@ impl Worst {
         }
     }
 
-    /// The next step.
+    /// Does the next step.
     pub fn act(&mut self, world: &mut World) {
         if world.phase == Phase::Leaving {
             return;
@@ -151,12 +151,12 @@ impl Worst {
         world.call(self.client, Method::RegisterDataSource.id(), &request.0, true);
     }
 
-    /// The `n`th id of a run of [`FULL`].
+    /// Returns the `n`th id of a run of [`FULL`].
     fn id(&self, order: Order, n: u32) -> u32 {
         let full = FULL as u32;
         let at = match order {
             Order::Descending => full - 1 - n,
-            // Outer ones first, so that each next one lies between them.
+            // Outer ids first, so that each next id lies between them.
             Order::IntoTheMiddle | Order::Ends if n % 2 == 0 => n / 2,
             Order::IntoTheMiddle => full - 1 - n / 2,
             Order::Ends => 2 * full + n / 2,
@@ -169,7 +169,7 @@ impl Worst {
 
     fn commit_chunks(&mut self, order: Order, world: &mut World) {
         let Some(target) = self.target() else { return };
-        // Sometimes the run goes on in front of the one before, sometimes far away.
+        // Sometimes the run continues before the previous one, sometimes far away.
         self.base = match self.rng.below(4) {
             0 => self.rng.bits() as u32,
             1 => self.base.wrapping_add(2 * FULL as u32),
@@ -205,8 +205,8 @@ impl Worst {
 
     fn register_and_take_back(&mut self, world: &mut World) {
         if self.registered.len() < 100 {
-            // The same one as everybody's, and others: the one that is taken back is the first of
-            // many.
+            // The name that all producers register, and others: the one that is unregistered is the
+            // first of many.
             let name = format!("source-{}", self.rng.below(world.profile.sources));
             self.register(&name, world);
             let own = format!("own-{}-{}", self.client, self.registered.len());
@@ -256,7 +256,7 @@ impl Worst {
     }
 }
 
-/// A ChunksToMove by value, with packets of a few bytes.
+/// Encodes a ChunksToMove by value, with packets of a few bytes.
 pub(crate) fn chunk(target: u16, writer: u16, id: u32, flags: u16, packets: u32) -> Pb {
     let mut bytes = id.to_le_bytes().to_vec();
     bytes.extend_from_slice(&writer.to_le_bytes());

@@ -1,11 +1,12 @@
-//! A few seeds in every test run, in whatever profile; `cargo xtask test` runs more, and the planted bugs.
+//! A few seeds in every test run, in any profile. `cargo xtask test` runs more seeds and the planted
+//! bugs.
 
 #[global_allocator]
 static ALLOCATOR: esatto_sim::alloc::Counting = esatto_sim::alloc::Counting;
 
 #[test]
 fn a_few_seeds_find_nothing_and_are_what_a_seed_must_be() {
-    // Without debug assertions the service does not tell in which order it scraped and read.
+    // Without debug assertions the service does not report its steps.
     if !cfg!(debug_assertions) {
         return;
     }

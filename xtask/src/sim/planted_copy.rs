@@ -93,7 +93,10 @@ fn remove_others(copy: &Path, wanted: &BTreeSet<PathBuf>) -> Result<(), String> 
     files(copy, &mut present, Path::new(""))?;
     for path in present.difference(wanted) {
         let path = copy.join(path);
-        std::fs::remove_file(&path).map_err(|error| cannot("remove", &path, &error))?;
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(cannot("remove", &path, &error)),
+            _ => {}
+        }
         // Fails for the first folder that is not empty.
         let _ = path.ancestors().skip(1).try_for_each(std::fs::remove_dir);
     }

@@ -16,10 +16,10 @@
 //! ```
 //!
 //! The name of the file is the name of the bug. Below the empty line stands a piece of the source
-//! file, as `git diff --word-diff` writes changes: `[-old-]{+new+}`. The piece without the new parts
-//! must occur exactly once in the source file. White space does not count, so that moved, indented
-//! and wrapped lines still match. Old and new are both expressions or both statements, because the
-//! copy contains `if` the bug is awake `{ new } else { old }`.
+//! file, as `git diff --word-diff` writes changes: `[-old-]{+new+}`. The piece without the new
+//! parts must occur exactly once in the source file. White space does not count, so that moved,
+//! indented and wrapped lines still match. Old and new are both expressions or both statements,
+//! because the copy contains `if` the bug is awake `{ new } else { old }`.
 
 #![forbid(unsafe_code)]
 

@@ -72,7 +72,8 @@ impl Index {
         for part in &bug.parts {
             let end = at + dense(part.old()).len();
             if let Part::Change { new, .. } = part {
-                // An empty old part follows the byte before it, so that the line end stays after it.
+                // An empty old part follows the byte before it, so that the line end stays after
+                // it.
                 let start = if end > at { self.places[at] } else { self.end_of(at) };
                 edits.push(Edit { bug: &bug.name, range: start..self.end_of(end), new: new.trim() });
             }

@@ -1,10 +1,10 @@
-//! Packets come out of it (`docs/spec/trace-buffer.md` §9, §11, §12).
+//! Reading of packets (`docs/spec/trace-buffer.md` §9, §11, §12).
 
 use super::{
     Expected, FIRST_CONTINUES, LAST_CONTINUES, Life, NEEDS_PATCHING, Reference, Sequence, before, fragment, loss,
 };
 
-/// What one step at the oldest chunk of a sequence did.
+/// The result of one step at the oldest chunk of a sequence.
 enum Step {
     Packet(Expected),
     Consumed,
@@ -12,21 +12,21 @@ enum Step {
 }
 
 impl Reference {
-    /// §9. Whoever waits for the rest of a packet is counted again.
+    /// Begins a pass (§9). Sequences that wait for the rest of a packet are counted again.
     pub fn begin_read(&mut self) {
         self.stats.readaheads_failed +=
             self.sequences.values().filter(|sequence| sequence.waits == Some(true)).count() as u64;
         self.pass = Some(None);
     }
 
-    /// Goes on with a pass that is not at its end.
+    /// Continues a pass that has not ended.
     pub fn resume_read(&mut self) {
         if self.pass.is_none() {
             self.begin_read();
         }
     }
 
-    /// The packet that comes next in this pass (§11).
+    /// Returns the next packet of this pass (§11).
     pub fn next_packet(&mut self) -> Option<Expected> {
         loop {
             let key = self.next_turn()?;
@@ -40,7 +40,7 @@ impl Reference {
         }
     }
 
-    /// Sequence after sequence, each up to what it had when its turn began.
+    /// Reads one sequence after the other, each up to its last chunk when its turn began.
     fn next_turn(&mut self) -> Option<Life> {
         let turn = self.pass?;
         let is_ready = |sequence: &Sequence| sequence.waits.is_none() && !sequence.chunks.is_empty();
@@ -62,7 +62,7 @@ impl Reference {
         let Some(chunk) = sequence.chunks.front() else { return Step::Waits { for_rest: false } };
         let gap = sequence.lost_before(chunk);
         if gap != 0 && sequence.consumed.is_none() {
-            // Perhaps nothing is: what was known of the sequence is forgotten.
+            // Perhaps no chunk is, because the sequence was forgotten.
             self.told_early.insert((key.0, key.1));
         }
         if chunk.is_read() {
@@ -98,7 +98,7 @@ impl Reference {
         self.returned(key, bytes)
     }
 
-    /// A packet over several chunks.
+    /// Reads a packet over several chunks.
     fn join(&mut self, key: Life, gap: u32, mut bytes: Vec<u8>) -> Step {
         let mut id = self.sequences[&key].chunks[0].id;
         let mut index = 0;
@@ -147,7 +147,7 @@ impl Reference {
         Step::Consumed
     }
 
-    /// The packet has so many chunks so far.
+    /// Notes the chunks that the packet has so far.
     fn wait_for_rest(&mut self, key: Life, chunks: usize) -> Step {
         self.stats.readaheads_failed += 1;
         let sequence = self.sequences.get_mut(&key).expect("it has chunks");

@@ -1,9 +1,9 @@
-//! Room for new chunks, and what goes for it (`docs/spec/trace-buffer.md` §4, §5).
+//! Room for new chunks, and the overwriting of old ones (`docs/spec/trace-buffer.md` §4, §5).
 
 use super::{FIRST_CONTINUES, LAST_CONTINUES, Life, Record, Reference, TAKEN_ALONG, fragment, loss};
 
 impl Reference {
-    /// §4, §5.
+    /// Makes room for a chunk (§4, §5).
     pub(super) fn make_room(&mut self, size: usize) -> Option<usize> {
         if self.write + size > self.capacity {
             if self.discards {
@@ -58,7 +58,7 @@ impl Reference {
         self.stats.padding_bytes_written += size as u64;
     }
 
-    /// A chunk goes whose sequence has too many before it (§4).
+    /// Overwrites a chunk whose sequence has too many chunks before it (§4).
     pub(super) fn erase_alone(&mut self, key: Life, index: usize) {
         let is_unread = self.sequences[&key].chunks[index].has_unread();
         if is_unread {
@@ -146,7 +146,7 @@ impl Reference {
         self.stats.bytes_overwritten += self.sequences[&key].chunks[at].size() as u64;
     }
 
-    /// The first chunk of a sequence becomes free space.
+    /// Makes the first chunk of a sequence free space.
     pub(super) fn leave(&mut self, key: Life) {
         let sequence = self.sequences.get_mut(&key).expect("it has chunks");
         let chunk = sequence.chunks.pop_front().expect("it has chunks");

@@ -1,4 +1,5 @@
-//! Sequences begin, get new writers and are forgotten (`docs/spec/trace-buffer.md` §7, §11, §15).
+//! The life of sequences: they begin, get new writers and are forgotten
+//! (`docs/spec/trace-buffer.md` §7, §11, §15).
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ impl Reference {
         life
     }
 
-    /// The oldest go, of the producers that have the most (§11).
+    /// Forgets the oldest sequences of the producers that have the most (§11).
     pub(super) fn forget_if_crowded(&mut self) {
         let kept = 1024;
         if self.empty <= kept + kept / 8 {
@@ -58,7 +59,7 @@ impl Reference {
         life
     }
 
-    /// A writer id that was given back is used again (§7).
+    /// Notes that a writer id that was given back is used again (§7).
     pub fn renew(&mut self, key: Key) {
         let Some(&life) = self.current.get(&key) else { return };
         let sequence = self.sequences.get_mut(&(key.0, key.1, life)).expect("it is there");
@@ -72,12 +73,13 @@ impl Reference {
         }
     }
 
-    /// A producer is gone.
+    /// Notes that a producer is gone.
     pub fn retire_producer(&mut self, producer: u16) {
         self.current.retain(|key, _| key.0 != producer);
     }
 
-    /// The content of another buffer is gone unread (§15); the writers that lost something.
+    /// Notes that the content of another buffer is gone unread (§15). Returns the writers that lost
+    /// something.
     pub fn inherit_loss(&mut self, gone: &Self) -> Vec<Key> {
         let mut losers = Vec::new();
         for (&(producer, writer, _), sequence) in &gone.sequences {
@@ -99,7 +101,7 @@ impl Reference {
         losers
     }
 
-    /// What a writer without chunks cannot tell any more is told by the one that has its id now.
+    /// The present writer of an id reports the loss of an earlier one that has no chunks left.
     pub(super) fn hand_down(&mut self, life: Life) {
         let sequence = self.sequences.get_mut(&life).expect("it is there");
         if sequence.is_retired && sequence.chunks.is_empty() {
