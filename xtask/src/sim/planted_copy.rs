@@ -45,10 +45,13 @@ fn planted_files(root: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
     let mut changed = BTreeMap::new();
     let mut errors = Vec::new();
     for (file, bugs) in by_file {
-        let planted = read(&root.join(file)).and_then(|source| esatto_planted::plant(&source, bugs));
+        let planted = read(&root.join(file)).and_then(|source| esatto_planted::plant(&source, bugs.iter().copied()));
         match planted {
             Ok(planted) => drop(changed.insert(PathBuf::from(file), planted)),
-            Err(error) => errors.push(error),
+            Err(error) => {
+                errors.push(error);
+                errors.extend(bugs.into_iter().filter_map(|bug| moved(root, bug)));
+            }
         }
     }
     if !errors.is_empty() {
@@ -65,6 +68,16 @@ fn planted_files(root: &Path) -> Result<BTreeMap<PathBuf, String>, String> {
         changed.insert(manifest, format!("{before}[dependencies]\n{DEPENDENCY}\n{after}"));
     }
     Ok(changed)
+}
+
+/// Names the file that contains a bug's piece of source now, if it is another one than before.
+fn moved(root: &Path, bug: &Bug) -> Option<String> {
+    let mut sources = BTreeSet::new();
+    files(root, &mut sources, Path::new("crates")).ok()?;
+    let found = sources.iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    let mut found = found.filter(|path| read(&root.join(path)).is_ok_and(|source| bug.is_in(&source)));
+    let path = found.next().filter(|path| **path != Path::new(&bug.file))?;
+    Some(format!("{}.bug: its source is in {} now", bug.name, path.display()))
 }
 
 /// Adds the files below a folder of the workspace, relative to its root.

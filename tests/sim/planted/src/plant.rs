@@ -44,6 +44,14 @@ pub fn plant<'a>(source: &str, bugs: impl IntoIterator<Item = &'a Bug>) -> Resul
     Ok(planted)
 }
 
+impl Bug {
+    /// Returns true if its piece of source is in `source` exactly once.
+    #[must_use]
+    pub fn is_in(&self, source: &str) -> bool {
+        Index::new(source).edits(self).is_ok()
+    }
+}
+
 /// A source file without its white space.
 struct Index {
     text: String,
