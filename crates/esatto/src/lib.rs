@@ -10,7 +10,7 @@
 //!
 //! static QUEUE: CounterTrack = CounterTrack::new("queue length");
 //!
-//! // Connect: here to a service inside of this process, with `.system()` to the one of the machine.
+//! // Connect: here to a service inside this process; `.system()` connects to the one of the machine.
 //! let tracing = Tracing::builder().in_process().categories(CATEGORIES).start()?;
 //! # let session = Session::start(esatto::Backend::InProcess, esatto::track_events(1024))?;
 //!

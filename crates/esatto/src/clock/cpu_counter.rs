@@ -40,7 +40,7 @@ const ATTEMPTS: usize = 3;
 /// After this many stops or jumps, the counter is no longer used.
 const MAX_FAILURES: u32 = 16;
 
-/// Whether the counter is usable.
+/// The states of the counter: usable, unusable, or not known yet.
 const UNKNOWN: u8 = 0;
 const USABLE: u8 = 1;
 const UNUSABLE: u8 = 2;

@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Whether a forking thread wants the control thread to rest, and whether it rests.
+/// The states of a rest that a forking thread may want.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
     No,

@@ -7,7 +7,7 @@
 //! ```
 //! use esatto::{DataSource, Setup, Source, SourceConfig};
 //!
-//! /// Reads temperatures while somebody wants them.
+//! /// Reads temperatures while a session wants them.
 //! struct Thermometer {
 //!     sensors: Vec<u8>,
 //! }

@@ -1,4 +1,4 @@
-//! What a trace point says: the event, its arguments, tracks, flows, times and places.
+//! Events: their arguments, tracks, flows, times and places.
 
 pub(crate) mod arg;
 mod callstack;

@@ -13,7 +13,7 @@ unsafe extern "C" {
     fn pthread_sigmask(how: c_int, set: *const Set, old: *mut Set) -> c_int;
 }
 
-/// Whether the numbers are those of Linux on most processors; otherwise those of BSD.
+/// True if the numbers are those of Linux on most processors; false if they are those of BSD.
 const USUAL: bool = cfg!(any(target_os = "linux", target_os = "android"))
     && !cfg!(any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64"));
 

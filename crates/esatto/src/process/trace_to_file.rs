@@ -20,7 +20,7 @@ const CATEGORIES_VARIABLE: &str = "ESATTO_TRACE_CATEGORIES";
 /// The size of the buffer for events that are not written yet.
 const BUFFER_VARIABLE: &str = "ESATTO_TRACE_BUFFER_KB";
 
-/// What the value has to be.
+/// The required form of the value.
 const PATTERNS: &str = "a list of patterns";
 const NUMBER: &str = "a number of KiB";
 

@@ -24,7 +24,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The default buffer: how much the recorded threads may produce before it is read.
 const BUFFER_SIZE_KB: u32 = 16 * 1024;
 
-/// What a session records, for how long, and where to.
+/// The configuration of a session: its data, duration and destination.
 ///
 /// By default it records all track events, except those of categories tagged `slow` or `debug`,
 /// into one ring buffer of 16 MiB.

@@ -75,7 +75,7 @@ impl Notify for CommitSchedule {
         losses::note_chunk();
     }
 
-    /// The control thread cannot send from inside of a trace point, because its state is in use.
+    /// The control thread cannot send inside a trace point, because its state is in use.
     /// It waits only half as often as other threads, which wait for it.
     fn send_on_connection_thread(&self) -> bool {
         thread::current().id() == self.control_thread

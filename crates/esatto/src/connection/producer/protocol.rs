@@ -32,7 +32,7 @@ const MAX_EMPTY_STREAMS: u32 = 8;
 /// (`docs/spec/shared-memory.md` §17).
 const EMULATED_MEMORY_BYTES: usize = 1 << 20;
 
-/// What a producer tells the service about itself, and how it sends data.
+/// The identity of a producer for the service, and its way of sending data.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Identity {
     pub(crate) name: String,
@@ -114,7 +114,7 @@ pub(crate) struct Endpoint {
     /// Streams of commands in a row that ended without one.
     empty_streams: u32,
     transport: Option<Transport>,
-    /// What the last connection left of the time that threads may wait for this service.
+    /// The time that threads may still wait for this service, left by the last connection.
     patience: Duration,
     pid: Pid,
 }

@@ -16,7 +16,7 @@ static ANNOUNCED: Mutex<BTreeMap<u64, Arc<Track>>> = Mutex::new(BTreeMap::new())
 /// Saves trace points the lock while there are none.
 static ANY: AtomicBool = AtomicBool::new(false);
 
-/// Whether the tracks of this process's threads stay apart from those of the operating system's
+/// True if the tracks of this process's threads stay apart from those of the operating system's
 /// events.
 static APART: AtomicBool = AtomicBool::new(false);
 

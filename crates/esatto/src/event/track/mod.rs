@@ -203,7 +203,7 @@ impl Track {
         }
     }
 
-    /// Whether this is the track of a process or of a thread.
+    /// Returns whether this is the track of a process or of a thread.
     pub(crate) const fn is_process_or_thread(&self) -> bool {
         matches!(self.kind, Kind::Process | Kind::Thread(_))
     }

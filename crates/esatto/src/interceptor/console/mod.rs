@@ -88,7 +88,7 @@ impl Output {
     }
 }
 
-/// What one sequence has announced.
+/// The announcements of one sequence.
 #[derive(Default)]
 struct State {
     sequence: Sequence,

@@ -38,7 +38,7 @@ struct Open {
     begin_ns: u64,
 }
 
-/// What one sequence has announced.
+/// The announcements of one sequence.
 #[derive(Default)]
 pub(super) struct Sequence {
     event_names: Names,

@@ -12,7 +12,7 @@ pub(crate) struct AddressError;
 
 impl fmt::Display for AddressError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("on this system there are only services inside of programs")
+        f.write_str("on this system services exist only inside programs")
     }
 }
 
