@@ -89,7 +89,8 @@ impl Imports {
         found
     }
 
-    /// The top-level modules from top to bottom: each imports only from later ones, if that is possible.
+    /// The top-level modules from top to bottom: each imports only from later ones, if that is
+    /// possible.
     pub(crate) fn order(&self) -> Vec<String> {
         let mut edges: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
         for (module, targets) in self.of.iter().filter(|(module, _)| !module.is_empty()) {

@@ -39,8 +39,8 @@ const ALONE: &[&str] = &["map", "protozero", "macros", "instances"];
 /// May hold unsafe code; every other crate root forbids it.
 const MAY_BE_UNSAFE: &[&str] = &["protozero", "shm", "ipc", "instances", "esatto", "capi", "capi-v59", "probes"];
 
-/// Crates whose inside is checked: folder, and its top-level modules from top to bottom. Each module
-/// imports only from later ones. An empty list asks for no order, but still for no circle.
+/// Crates whose inside is checked: folder, and its top-level modules from top to bottom. Each
+/// module imports only from later ones. An empty list asks for no order, but still for no circle.
 const INSIDE: &[(&str, &[&str])] = &[
     (
         "esatto",

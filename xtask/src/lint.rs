@@ -1,6 +1,6 @@
 //! The checks that CI runs before the tests.
 
-use crate::{book, bounds, codegen, layers, peers, shell};
+use crate::{book, bounds, codegen, layers, peers, prose, shell};
 use std::process::Command;
 
 /// Runs all checks, also after one has failed.
@@ -22,6 +22,8 @@ pub(crate) fn run() -> Result<(), String> {
     check("bounds", bounds::run());
     shell::heading("pages");
     check("book --check", book::run(&["--check".to_owned()]));
+    shell::heading("prose");
+    check("prose", prose::run(&[]));
     shell::heading("spelling");
     check("spelling", spelling());
     shell::heading("generated code");

@@ -115,7 +115,7 @@ impl DataSource for Late {
 static LATE: Source<Late> = Source::new("test.late");
 
 #[test]
-fn a_childs_pending_operations_fail() {
+fn a_children_pending_operations_fail() {
     LATE.register().expect("registers");
     let _tracing = Tracing::builder().in_process().start().expect("connects");
     let late = DataSourceConfig { name: Some("test.late".into()), ..Default::default() };

@@ -1,5 +1,5 @@
-//! Counts of what a service holds, for owners that report them and for tests that look for leaks and
-//! for more than a fair share.
+//! Counts of what a service holds, for owners that report them and for tests that look for leaks
+//! and for more than a fair share.
 
 use std::collections::BTreeMap;
 
@@ -76,8 +76,8 @@ pub struct Held {
     pub count: u64,
 }
 
-/// Makes the shares of services on this thread small, so that a simulation reaches their ends in few
-/// steps: each client may have 4 things of each kind, and all clients together 256 more.
+/// Makes the shares of services on this thread small, so that a simulation reaches their ends in
+/// few steps: each client may have 4 things of each kind, and all clients together 256 more.
 ///
 /// Builds without debug assertions ignore the call.
 pub fn make_shares_small(are_small: bool) {
@@ -85,8 +85,8 @@ pub fn make_shares_small(are_small: bool) {
 }
 
 impl Service {
-    /// Returns the parts of all clients. They are counted from the things themselves, not from the books
-    /// of the pools, so that a test can compare both.
+    /// Returns the parts of all clients. They are counted from the things themselves, not from the
+    /// books of the pools, so that a test can compare both.
     pub fn held(&self) -> Vec<Held> {
         let user = |uid| Peer { uid, pid: None, machine_id: 0 };
         let mut held = Vec::new();
@@ -147,8 +147,8 @@ impl Service {
         (self.sessions.len(), self.sessions.freed.len(), self.sessions.last.session)
     }
 
-    /// Checks that the books of every buffer balance, and that numbers which are kept in two places are
-    /// the same in both. For tests: it visits everything that the service holds.
+    /// Checks that the books of every buffer balance, and that numbers which are kept in two places
+    /// are the same in both. For tests: it visits everything that the service holds.
     ///
     /// # Panics
     ///

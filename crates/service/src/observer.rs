@@ -1,17 +1,15 @@
-//! The steps of one call of [`Service::handle`], in their order, for tests that check each of them.
+//! The steps of one call of `Service::handle`, in their order, for tests that check each of them.
 //!
-//! Outputs alone do not tell a test whether the service scraped a producer before or after it read a
-//! buffer, but the packets that a read returns depend on that.
+//! Outputs alone do not tell a test whether the service scraped a producer before or after it read
+//! a buffer, but the packets that a read returns depend on that.
 
 use core::fmt;
 
-use crate::service::Service;
-
-/// A step inside of one call of [`Service::handle`].
+/// A step inside of one call of `Service::handle`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The service begins to copy uncommitted chunks: those for the buffers of a session, perhaps in
-    /// several steps, or without a session those of one producer for all buffers.
+    /// The service begins to copy uncommitted chunks: those for the buffers of a session, perhaps
+    /// in several steps, or without a session those of one producer for all buffers.
     Scrape(Option<u64>),
     /// A session is about to be freed. The service gives up its scrape and begins it again.
     ScrapeBeginsAgain(u64),
@@ -69,6 +67,11 @@ pub enum PassEnd {
 pub(crate) struct Observer(Option<Box<dyn Fn(Step) + Send>>);
 
 impl Observer {
+    /// Calls `observe` at each step from now on.
+    pub(crate) fn new(observe: impl Fn(Step) + Send + 'static) -> Self {
+        Self(Some(Box::new(observe)))
+    }
+
     /// Reports a step, in builds with debug assertions.
     #[inline]
     pub(crate) fn report(&self, step: Step) {
@@ -83,13 +86,5 @@ impl Observer {
 impl fmt::Debug for Observer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Observer").field(&self.0.is_some()).finish()
-    }
-}
-
-impl Service {
-    /// Calls `observe` at each step from now on, in builds with debug assertions. Other builds ignore
-    /// the call, so that steps cost nothing.
-    pub fn observe(&mut self, observe: impl Fn(Step) + Send + 'static) {
-        self.observer = Observer(Some(Box::new(observe)));
     }
 }

@@ -1,5 +1,5 @@
-//! A few seeds in every test run, in any profile. `cargo xtask test` runs more seeds and the planted
-//! bugs.
+//! A few seeds in every test run, in any profile. `cargo xtask test` runs more seeds and the
+//! planted bugs.
 
 #[global_allocator]
 static ALLOCATOR: esatto_sim::alloc::Counting = esatto_sim::alloc::Counting;

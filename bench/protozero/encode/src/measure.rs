@@ -1,4 +1,5 @@
-//! Timing: batches of each contender in turn, so that what disturbs the machine disturbs all of them.
+//! Timing: batches of each contender in turn, so that what disturbs the machine disturbs all of
+//! them.
 
 use std::hint::black_box;
 use std::time::Instant;

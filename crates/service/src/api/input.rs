@@ -27,8 +27,8 @@ pub enum Input<'a> {
     },
     /// The connection of a producer ended.
     ProducerDisconnected(ClientId),
-    /// The answer to [`Output::CreateSharedBuffer`](crate::Output::CreateSharedBuffer). `None`: there is no memory, and the service
-    /// disconnects the producer.
+    /// The answer to [`Output::CreateSharedBuffer`](crate::Output::CreateSharedBuffer). `None`:
+    /// there is no memory, and the service disconnects the producer.
     SharedBufferCreated {
         /// The producer.
         client: ClientId,
@@ -49,7 +49,8 @@ pub enum Input<'a> {
         /// The method and its request.
         method: ConsumerCall<'a>,
         /// The call brought a file descriptor. The owner keeps it until it has carried out the
-        /// call's outputs. [`Output::AdoptFile`](crate::Output::AdoptFile) takes it; otherwise the owner closes it.
+        /// call's outputs. [`Output::AdoptFile`](crate::Output::AdoptFile) takes it; otherwise the
+        /// owner closes it.
         file_attached: bool,
     },
     /// The connection of a consumer ended.
@@ -80,21 +81,24 @@ pub enum Input<'a> {
         /// The name that the relay claims.
         name: &'a [u8],
     },
-    /// The client can take more bytes; the answer to [`Output::AwaitReady`](crate::Output::AwaitReady).
+    /// The client can take more bytes; the answer to
+    /// [`Output::AwaitReady`](crate::Output::AwaitReady).
     Ready(ClientId),
     /// Local time minus UTC, in minutes. The owner reports it before each call that may begin a
     /// trace, because it changes with the seasons.
     TimezoneOffset(Option<i32>),
     /// A timer expired.
     TimerExpired(TimerId),
-    /// The answer to [`Output::CreateFile`](crate::Output::CreateFile); the text says why it failed.
+    /// The answer to [`Output::CreateFile`](crate::Output::CreateFile); the text says why it
+    /// failed.
     FileOpened {
         /// The file.
         file: FileId,
         /// The result.
         result: Result<(), String>,
     },
-    /// The answer to [`Output::SetPriority`](crate::Output::SetPriority); the text says why it failed.
+    /// The answer to [`Output::SetPriority`](crate::Output::SetPriority); the text says why it
+    /// failed.
     PrioritySet {
         /// The number of the change.
         change: u64,
@@ -108,8 +112,8 @@ pub enum Input<'a> {
         /// The result.
         result: Result<(), String>,
     },
-    /// The answer to [`Output::WriteFile`](crate::Output::WriteFile); the text says why it failed. The owner repeats short
-    /// writes until all bytes are written.
+    /// The answer to [`Output::WriteFile`](crate::Output::WriteFile); the text says why it failed.
+    /// The owner repeats short writes until all bytes are written.
     FileWritten {
         /// The file.
         file: FileId,

@@ -20,7 +20,7 @@ use crate::consumer::Consumers;
 use crate::consumer::state_query::ServiceState;
 use crate::context::Context;
 use crate::machines::Machines;
-use crate::observer::Observer;
+use crate::observer::{Observer, Step};
 use crate::priority_boost::Priorities;
 use crate::producer::Producers;
 use crate::random::Random;
@@ -74,6 +74,12 @@ impl Service {
     /// Returns the bytes of all central buffers that sessions have asked for, filled or not.
     pub fn buffer_bytes(&self) -> u64 {
         self.buffers.bytes()
+    }
+
+    /// Calls `observe` at each step from now on, in builds with debug assertions. Other builds
+    /// ignore the call, so that steps cost nothing.
+    pub fn observe(&mut self, observe: impl Fn(Step) + Send + 'static) {
+        self.observer = Observer::new(observe);
     }
 
     /// Returns the work that this service has done so far. It only grows.

@@ -37,7 +37,7 @@ fn identifiers_follow_the_spec() {
 static STATIC: Track = Track::with_name("static parent", 0);
 
 #[test]
-fn a_childs_id_depends_on_its_parent() {
+fn the_id_of_a_child_depends_on_its_parent() {
     let parent = Track::global(8);
     assert_eq!(Track::process(3).child_of(&parent).uuid(), 3 ^ 8);
     static CHILD: Track = Track::process(3).within(&STATIC);
