@@ -41,7 +41,7 @@ impl AsyncSlices {
 }
 
 /// The slices of a future, from its creation until it is dropped; made by
-/// [`async_slice!`](super::async_slice!).
+/// [`async_slice!`](crate::async_slice!).
 ///
 /// If a session starts in between, it gets the rest: the slice of the lifetime then begins with the
 /// next poll, without arguments.
@@ -72,7 +72,7 @@ pub struct AsyncSite {
 }
 
 impl AsyncSite {
-    /// Makes a site, which [`async_slice!`](super::async_slice!) keeps in a static.
+    /// Makes a site, which [`async_slice!`](crate::async_slice!) keeps in a static.
     #[must_use]
     pub const fn new(category: &'static Category, name: &'static str) -> Self {
         Self { begin: Site::new(category, Kind::SliceBegin, Some(name), &[]), lanes: Lanes::new(name) }
