@@ -24,7 +24,7 @@ const ELSEWHERE: [(u32, &str, &str); 9] = [
     ),
     (41, "tests/tests/old_peers/old_services.rs", "a_producer_of_a_service_of_2018"),
     (42, "tests/tests/old_peers/old_services.rs", "a_producer_of_a_service_that_says_more_than_is_known"),
-    (43, "crates/ipc/tests/ipc/clients_tolerate_odd_services.rs", "replies_nobody_waits_for_are_ignored"),
+    (43, "crates/ipc/tests/ipc/clients_tolerate_odd_services.rs", "unexpected_replies_are_ignored"),
     (44, "crates/ipc/tests/ipc/captures_decode_in_pieces_of_any_size.rs", "all_at_once"),
     (45, "crates/ipc/tests/ipc/frames_are_bounded.rs", "lengths_of_four_bytes_are_accepted"),
     (50, "tests/tests/old_peers/old_services.rs", "a_producer_of_a_service_with_numbers_of_its_own"),

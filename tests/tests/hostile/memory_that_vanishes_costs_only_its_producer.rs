@@ -127,7 +127,7 @@ fn start_victim(harness: &Harness) -> (RawProducer, RawConsumer, u64) {
 fn expect_disconnection(service: &mut Program, producer: &mut RawProducer, before: usize) {
     while producer.peer.read().is_some() {}
     assert!(service.is_running(), "the service died of it");
-    let lines = service.log().matches("the pages of the shared memory went away").count();
+    let lines = service.log().matches("the pages of the shared memory were taken away").count();
     assert_eq!(lines, before + 1, "the log says it once for each producer");
 }
 
