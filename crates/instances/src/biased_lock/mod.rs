@@ -26,7 +26,7 @@
 
 mod barrier;
 #[cfg(all(test, any(target_os = "linux", target_os = "android"), not(esatto_loom)))]
-#[path = "../tests/seccomp/mod.rs"]
+#[path = "../../tests/seccomp/mod.rs"]
 mod seccomp;
 
 use core::cell::UnsafeCell;
