@@ -65,13 +65,15 @@ impl Imports {
         let mut found = Vec::new();
         let height =
             |module: &Module| rooms.iter().position(|room| Some(room) == module.first().map(|n| n.as_str()).as_ref());
+        let is_upwards = |module, target| match (height(module), height(target)) {
+            (Some(own), Some(other)) => other < own,
+            _ => false,
+        };
         for (module, targets) in self.of.iter().filter(|(module, _)| !module.is_empty()) {
             for target in targets {
                 if target.is_empty() {
                     found.push(format!("{} imports from lib.rs: name the module instead", module.join("::")));
-                } else if let (Some(own), Some(other)) = (height(module), height(target))
-                    && other < own
-                {
+                } else if is_upwards(module, target) {
                     found.push(format!("{} imports upwards from {}", module.join("::"), target.join("::")));
                 }
             }

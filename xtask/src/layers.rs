@@ -159,11 +159,11 @@ const INSIDE: &[(&str, &[&str])] = &[
 ///
 /// Every breach, one per line.
 pub(crate) fn run(inside: &[String]) -> Result<(), String> {
-    if let [flag, name] = inside
-        && flag == "--order"
-    {
-        println!("{}", Imports::read(&sources(name))?.order().join("\n"));
-        return Ok(());
+    if let [flag, name] = inside {
+        if flag == "--order" {
+            println!("{}", Imports::read(&sources(name))?.order().join("\n"));
+            return Ok(());
+        }
     }
     let text = shell::output(shell::cargo().args(["metadata", "--format-version=1", "--no-deps", "--offline"]))
         .or_else(|_| shell::output(shell::cargo().args(["metadata", "--format-version=1", "--no-deps"])))?;
