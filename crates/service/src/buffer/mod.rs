@@ -36,6 +36,7 @@ mod chunk_list;
 mod direct;
 mod fragment;
 mod histogram;
+mod overwrite;
 mod read;
 mod record;
 mod sequence;
