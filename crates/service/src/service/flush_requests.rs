@@ -1,5 +1,4 @@
-//! Flushes: data sources hand over everything that they have written (`docs/spec/service.md §12,
-//! §13`).
+//! Flushes: data sources hand over everything that they have written (`docs/spec/service.md §12`).
 
 use std::collections::BTreeMap;
 
@@ -7,21 +6,16 @@ use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::trace_stats::FinalFlushOutcome;
 
 use crate::api::TimerClock;
-use crate::client_text::Name;
 use crate::context::Context;
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
-use crate::producer::commands::{Command, encoded};
 use crate::service::Service;
 use crate::session::Session;
 use crate::session::flush::{AfterFlush, Asked, FlushReason, FlushStrategy};
-use crate::session::instances::{Instance, InstanceState};
+use crate::session::instances::Instance;
 use crate::session::news::Event;
 use crate::session::state::State;
 use crate::session::triggers;
 use crate::timers::Purpose;
-
-/// Data sources named in a "slow" event.
-const MAX_SLOW_DATA_SOURCES: usize = 32;
 
 impl Service {
     /// Asks every producer of a session to flush. A `timeout_ms` of 0 stands for the session's.
@@ -180,53 +174,5 @@ impl Service {
             return;
         }
         self.flush(session_id, 0, FlushReason::TraceStop, AfterFlush::StopSession, cx);
-    }
-
-    pub(crate) fn clear_incremental_state(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get(session_id).filter(|session| session.state() == State::Started) else {
-            return;
-        };
-        let mut requests: BTreeMap<ProducerId, Vec<InstanceId>> = BTreeMap::new();
-        cx.charge(session.instances.len());
-        for instance in session.instances.iter().filter(|instance| instance.clears_incremental_state) {
-            requests.entry(instance.producer).or_default().push(instance.id);
-        }
-        for (producer, instances) in &requests {
-            if let Some(producer) = self.producers.get_mut(*producer) {
-                producer.send(Command::Encoded(encoded::clear_incremental_state(instances)), cx);
-            }
-        }
-        self.arm_incremental_state_clear(session_id, cx);
-    }
-
-    pub(crate) fn arm_incremental_state_clear(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let config = self.sessions.get(session_id).and_then(|session| session.config.incremental_state_config.as_ref());
-        if let Some(period_ms) = config.and_then(|config| config.clear_period_ms).filter(|&period| period != 0) {
-            self.timers.set_periodic(session_id, Purpose::ClearIncrementalState, TimerClock::Monotonic, period_ms, cx);
-        }
-    }
-
-    /// Names the data sources that are not running 20 s after the start.
-    pub(crate) fn record_slow_start(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let slow = self.names_of(session_id, |instance| instance.state != InstanceState::Started, cx);
-        if let Some(session) = self.sessions.get_mut(session_id) {
-            if !session.instances.is_start_reported && session.state() == State::Started {
-                session.record(Event::SlowStartingDataSources(slow), false, cx.now);
-            }
-        }
-    }
-
-    /// Returns producer and data source names of some instances of a session.
-    fn names_of(
-        &self,
-        session: SessionId,
-        wanted: impl Fn(&Instance) -> bool,
-        cx: &mut Context<'_>,
-    ) -> Vec<(Name, Name)> {
-        let Some(session) = self.sessions.get(session) else { return Vec::new() };
-        cx.charge(session.instances.len());
-        let instances = session.instances.iter().filter(|instance| wanted(instance)).take(MAX_SLOW_DATA_SOURCES);
-        let producer_name = |id| self.producers.get(id).map_or_else(|| Name::from(&[][..]), |found| found.name.clone());
-        instances.map(|instance| (producer_name(instance.producer), instance.name.clone())).collect()
     }
 }

@@ -7,10 +7,12 @@ mod enable_tracing;
 mod file_writing;
 mod flush_requests;
 mod freed_sessions;
+mod incremental_state;
 mod pending_resources;
 mod producer_port;
 mod read_buffers;
 mod scraping;
+mod slow_data_sources;
 mod start_stop;
 mod trigger_activation;
 

@@ -5,6 +5,7 @@ use crate::context::Context;
 use crate::ids::{InstanceId, SessionId};
 use crate::producer::commands::Command;
 use crate::service::Service;
+use crate::service::slow_data_sources::SLOW_START_MS;
 use crate::session::Session;
 use crate::session::flush::{AfterFlush, FlushStrategy};
 use crate::session::instances::InstanceState;
@@ -12,9 +13,6 @@ use crate::session::news::Event;
 use crate::session::phase::Phase;
 use crate::session::state::State;
 use crate::timers::Purpose;
-
-/// Milliseconds after which the trace names the data sources that did not start.
-const SLOW_START_MS: u32 = 20_000;
 
 impl Service {
     /// Starts a configured session. Sessions in other states are left alone.
