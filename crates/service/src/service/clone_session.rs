@@ -22,11 +22,11 @@ use crate::read::Reading;
 use crate::service::Service;
 use crate::session::clone::{BufferGroup, CloneFacts, CloneId, PendingClone, Taken};
 use crate::session::flush::{AfterFlush, FlushReason, FlushStrategy, Flushes};
-use crate::session::news::Event;
 use crate::session::phase::Phase;
 use crate::session::state::State;
 use crate::session::trace_file::{FileState, OutputFile};
 use crate::session::triggers::{Received, Triggers};
+use crate::session::unread_events::Event;
 use crate::session::{NewSession, Session};
 
 /// The session id that stands for the best session for a bug report.
@@ -269,8 +269,8 @@ impl Service {
         let id = self.sessions.next_session();
         let source = self.sessions.get_mut(pending.source)?;
 
-        let mut news = source.news.for_clone(pending.started_ns);
-        news.events.append(&mut events);
+        let mut unread = source.unread.for_clone(pending.started_ns);
+        unread.events.append(&mut events);
         let bytes_written = source.file.open().map_or(0, |file| file.bytes_written);
         let mut session = Session::new(NewSession {
             id,
@@ -294,7 +294,7 @@ impl Service {
         });
         session.started_realtime_ns = source.started_realtime_ns;
         session.triggers = Triggers::of_clone(&mut source.triggers);
-        session.news = news;
+        session.unread = unread;
         session.flushes = Flushes {
             requested: source.flushes.requested,
             succeeded: source.flushes.succeeded,

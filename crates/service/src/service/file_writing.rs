@@ -49,7 +49,7 @@ impl Service {
         let is_final = is_final || file.pass().is_some_and(|pass| pass.is_final);
         file.state = FileState::Writing(FilePass { is_final, has_more: true });
         if is_final {
-            session.news.stats = true;
+            session.unread.stats = true;
         }
         self.write_batches(session_id, cx);
     }

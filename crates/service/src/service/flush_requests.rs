@@ -12,9 +12,9 @@ use crate::service::Service;
 use crate::session::Session;
 use crate::session::flush::{AfterFlush, Asked, FlushReason, FlushStrategy};
 use crate::session::instances::Instance;
-use crate::session::news::Event;
 use crate::session::state::State;
 use crate::session::triggers;
+use crate::session::unread_events::Event;
 use crate::timers::Purpose;
 
 impl Service {

@@ -6,8 +6,8 @@ use crate::context::Context;
 use crate::ids::SessionId;
 use crate::service::Service;
 use crate::session::instances::{Instance, InstanceState};
-use crate::session::news::Event;
 use crate::session::state::State;
+use crate::session::unread_events::Event;
 
 /// Milliseconds after which the trace names the data sources that did not start.
 pub(super) const SLOW_START_MS: u32 = 20_000;

@@ -9,9 +9,9 @@ use crate::service::slow_data_sources::SLOW_START_MS;
 use crate::session::Session;
 use crate::session::flush::{AfterFlush, FlushStrategy};
 use crate::session::instances::InstanceState;
-use crate::session::news::Event;
 use crate::session::phase::Phase;
 use crate::session::state::State;
+use crate::session::unread_events::Event;
 use crate::timers::Purpose;
 
 impl Service {
@@ -29,7 +29,7 @@ impl Service {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         session.started_realtime_ns = Some(cx.now.realtime_ns);
         if session.takes_snapshots() {
-            session.news.initial_snapshot = Some(*cx.now);
+            session.unread.initial_snapshot = Some(*cx.now);
         }
         session.record(Event::TracingStarted, false, cx.now);
         let duration_ms = session.config.duration_ms.unwrap_or(0);
@@ -87,8 +87,8 @@ impl Service {
         if session.state() != State::Started {
             return;
         }
-        session.news.sync_marker = true;
-        session.news.stats = true;
+        session.unread.sync_marker = true;
+        session.unread.stats = true;
         session.snapshot(cx.now);
         let clock = match session.builtin(|builtin| builtin.prefer_suspend_clock_for_snapshot) {
             true => TimerClock::Boottime,

@@ -133,7 +133,7 @@ impl Service {
         if session.triggers.received.len() < MAX_RECEIVED {
             session.triggers.received.push(received.clone());
         } else {
-            session.news.lost.triggers += 1;
+            session.unread.lost.triggers += 1;
         }
         match mode_of(&session.config) {
             Some(TriggerMode::START_TRACING) if session.state() == State::Configured => {
@@ -153,7 +153,7 @@ impl Service {
                 self.timers.set(id, Purpose::CloneTrigger(number), TimerClock::Monotonic, delay_ms, cx);
             }
             Some(TriggerMode::CLONE_SNAPSHOT) => {
-                session.news.lost.triggers += 1;
+                session.unread.lost.triggers += 1;
                 return false;
             }
             _ => {}

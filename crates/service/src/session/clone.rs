@@ -1,8 +1,8 @@
 //! Clones of sessions while they are being made (`docs/spec/service.md §20`).
 
 use super::Session;
-use super::news::{Event, News};
 use super::triggers::Received;
+use super::unread_events::{Event, UnreadEvents};
 use crate::api::{CallId, FileId};
 use crate::buffer::CentralBuffer;
 use crate::ids::SessionId;
@@ -74,9 +74,9 @@ pub(crate) struct CloneFacts {
     pub(crate) reply: Option<CallId>,
 }
 
-impl News {
-    /// Returns the news of a clone: everything that the source has told at its start, and the news
-    /// that it was not yet asked for.
+impl UnreadEvents {
+    /// Returns the unread events of a clone: everything that the source has told at its start, and
+    /// the events that it was not yet asked for.
     pub(crate) fn for_clone(&self, started_ns: u64) -> Self {
         // At the same time, it comes before the end of a flush that had no producer to ask.
         let is_behind = |(at_ns, event): &(u64, Event)| {

@@ -54,10 +54,10 @@ impl Session {
         if !self.builtin(|builtin| builtin.enable_concurrent_session_events) {
             return;
         }
-        if self.news.concurrent.len() < MAX_CONCURRENT_SESSION_EVENTS {
-            self.news.concurrent.push((boottime_ns, Name::clone(event)));
+        if self.unread.concurrent.len() < MAX_CONCURRENT_SESSION_EVENTS {
+            self.unread.concurrent.push((boottime_ns, Name::clone(event)));
         } else {
-            self.news.lost.session_events += 1;
+            self.unread.lost.session_events += 1;
         }
     }
 }

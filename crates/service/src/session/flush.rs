@@ -173,7 +173,7 @@ impl Session {
                 requests.entry(instance.producer).or_default();
             }
         }
-        self.news.forget_slow_flush();
+        self.unread.forget_slow_flush();
         self.flushes.requested += 1;
         for (producer, instances) in &requests {
             if let Some(producer) = producers.get_mut(*producer) {

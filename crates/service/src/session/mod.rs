@@ -1,6 +1,7 @@
 //! Sessions: each executes one TraceConfig (`docs/spec/service.md §4`).
 
 pub(crate) mod admission;
+pub(crate) mod clock_snapshots;
 pub(crate) mod clone;
 pub(crate) mod concurrent_sessions;
 pub(crate) mod config_check;
@@ -9,7 +10,6 @@ pub(crate) mod freed;
 pub(crate) mod guarded_names;
 pub(crate) mod instances;
 pub(crate) mod members;
-pub(crate) mod news;
 pub(crate) mod pending_resources;
 pub(crate) mod phase;
 pub(crate) mod read;
@@ -21,6 +21,7 @@ pub(crate) mod table;
 pub(crate) mod trace_file;
 pub(crate) mod trigger_history;
 pub(crate) mod triggers;
+pub(crate) mod unread_events;
 
 use esatto_schema::TraceConfig;
 
@@ -32,18 +33,16 @@ use clone::CloneFacts;
 use flush::{FlushStrategy, Flushes};
 use instances::Instances;
 use members::{ConfigEntries, Members};
-use news::{Event, News};
 use pending_resources::PendingResources;
 use phase::Phase;
 use scrape::Scrapes;
 use state::State;
 use trace_file::{OutputFile, TraceFile};
 use triggers::Triggers;
+use unread_events::{Event, UnreadEvents};
 
 /// Milliseconds that data sources may take to acknowledge their stop.
 const DEFAULT_STOP_TIMEOUT_MS: u32 = 5000;
-
-const DEFAULT_SNAPSHOT_INTERVAL_MS: u32 = 10_000;
 
 /// A session.
 #[derive(Debug)]
@@ -78,7 +77,7 @@ pub(crate) struct Session {
     /// Priority that the process of the service has while the session exists.
     pub(crate) boost: Option<PriorityBoost>,
     /// Events that the next read tells.
-    pub(crate) news: News,
+    pub(crate) unread: UnreadEvents,
 }
 
 /// The consumer that a session belongs to.
@@ -132,7 +131,7 @@ impl Session {
             end_error: None,
             triggers: Triggers::default(),
             boost: None,
-            news: News::default(),
+            unread: UnreadEvents::default(),
         }
     }
 
@@ -209,21 +208,12 @@ impl Session {
         trace_file::write_period_ms(&self.config)
     }
 
-    pub(crate) fn snapshot_interval_ms(&self) -> u32 {
-        let builtin = self.config.builtin_data_sources.as_ref();
-        or_default(builtin.and_then(|b| b.snapshot_interval_ms), DEFAULT_SNAPSHOT_INTERVAL_MS)
-    }
-
     /// Reads one of the `disable_*` switches, or another bool, of `builtin_data_sources`.
     pub(crate) fn builtin(
         &self,
         switch: impl Fn(&esatto_schema::trace_config::BuiltinDataSource) -> Option<bool>,
     ) -> bool {
         self.config.builtin_data_sources.as_ref().and_then(switch).unwrap_or(false)
-    }
-
-    pub(crate) fn takes_snapshots(&self) -> bool {
-        !self.builtin(|builtin| builtin.disable_clock_snapshotting)
     }
 
     pub(crate) fn unique_name(&self) -> &[u8] {
@@ -239,8 +229,8 @@ impl Session {
 
     /// Keeps the name of a refused data source for the next read, if there is room.
     pub(crate) fn record_refusal(&mut self, producer: &Name, data_source: &Name, now: &Now) {
-        self.news.lost.instances += 1;
-        self.news.add_refusal(producer, data_source, now);
+        self.unread.lost.instances += 1;
+        self.unread.add_refusal(producer, data_source, now);
     }
 
     /// Keeps an event for the next read, and a snapshot of the clocks with it.
@@ -248,14 +238,7 @@ impl Session {
         if with_snapshot {
             self.snapshot(now);
         }
-        self.news.add_event(event, now);
-    }
-
-    /// Keeps a snapshot of the clocks if one of them has drifted.
-    pub(crate) fn snapshot(&mut self, now: &Now) {
-        if self.takes_snapshots() {
-            self.news.add_snapshot(now);
-        }
+        self.unread.add_event(event, now);
     }
 }
 

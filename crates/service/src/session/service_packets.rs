@@ -13,8 +13,8 @@ use crate::client_text::Name;
 use crate::machines::Machines;
 use crate::read::read_pass::OwnPackets;
 use crate::session::Session;
-use crate::session::news::Event;
 use crate::session::triggers::Received;
+use crate::session::unread_events::Event;
 
 /// The sequence of the service's own packets.
 const SERVICE_SEQUENCE_ID: u32 = 1;
@@ -90,12 +90,12 @@ impl Session {
         let mut emitter = Emitter { uid: config.uid, pass, is_refused: false };
 
         put_snapshots(session, &mut emitter);
-        if core::mem::take(&mut session.news.sync_marker) {
+        if core::mem::take(&mut session.unread.sync_marker) {
             emitter.put(|packet| {
                 packet.synchronization_marker(&SYNC_MARKER);
             });
         }
-        let is_first_read = !core::mem::replace(&mut session.news.first_read_done, true);
+        let is_first_read = !core::mem::replace(&mut session.unread.first_read_done, true);
         if is_first_read {
             if !session.builtin(|builtin| builtin.disable_trace_config) {
                 emitter.put_encoded(33, &session.config_bytes);
@@ -116,12 +116,12 @@ impl Session {
                 let info = system_info(config);
                 emitter.put_encoded(45, &info.encode());
             }
-            for (machine, info) in machines.system_infos_for(&mut session.news.told) {
+            for (machine, info) in machines.system_infos_for(&mut session.unread.told) {
                 emitter.put(|packet| packet.machine_id(machine).message().bytes(45, info));
             }
         }
         put_events(session, &mut emitter);
-        let mut concurrent = core::mem::take(&mut session.news.concurrent);
+        let mut concurrent = core::mem::take(&mut session.unread.concurrent);
         sort_by_time(&mut concurrent);
         for (boottime_ns, event) in concurrent {
             emitter.put(|packet| packet.timestamp(boottime_ns).message().bytes(134, &event));
@@ -134,7 +134,7 @@ impl Session {
 
     /// Puts the packets that follow when the buffers are empty.
     pub(super) fn put_closing_packets(&mut self, pass: &mut dyn OwnPackets, from: &mut ReadContext<'_>) {
-        let has_stats = core::mem::take(&mut self.news.stats);
+        let has_stats = core::mem::take(&mut self.unread.stats);
         let mut emitter = Emitter { uid: from.config.uid, pass, is_refused: false };
         if !self.builtin(|builtin| builtin.disable_service_events) {
             emitter.put(|packet| {
@@ -154,8 +154,8 @@ impl Session {
 fn put_snapshots(session: &mut Session, emitter: &mut Emitter<'_>) {
     let primary = session.config.builtin_data_sources.as_ref().and_then(|builtin| builtin.primary_trace_clock);
     let primary = primary.filter(|clock| clock.0 != 0).unwrap_or(BuiltinClock(6));
-    let initial = session.news.initial_snapshot.take();
-    for snapshot in initial.into_iter().chain(session.news.snapshots.drain(..)) {
+    let initial = session.unread.initial_snapshot.take();
+    for snapshot in initial.into_iter().chain(session.unread.snapshots.drain(..)) {
         emitter.put(|packet| {
             let mut clocks = packet.clock_snapshot();
             put_clocks(&mut clocks, snapshot.builtin_clocks());
@@ -172,7 +172,7 @@ fn put_clocks(out: &mut ClockSnapshotWriter<'_>, clocks: impl IntoIterator<Item 
 
 /// Puts the clock readings of other machines, once per machine.
 fn put_remote_clocks(session: &mut Session, machines: &Machines, emitter: &mut Emitter<'_>) {
-    for (id, machine) in machines.clocks_for(&mut session.news.told) {
+    for (id, machine) in machines.clocks_for(&mut session.unread.told) {
         emitter.put_without_sequence(|packet| {
             let mut sync = packet.machine_id(id).remote_clock_sync();
             for exchange in machine.exchanges() {
@@ -217,7 +217,7 @@ fn put_provenance(session: &mut Session, buffers: &Buffers, emitter: &mut Emitte
 }
 
 fn put_events(session: &mut Session, emitter: &mut Emitter<'_>) {
-    let mut events = core::mem::take(&mut session.news.events);
+    let mut events = core::mem::take(&mut session.unread.events);
     if session.builtin(|builtin| builtin.disable_service_events) {
         return;
     }

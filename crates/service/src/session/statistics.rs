@@ -67,9 +67,9 @@ impl Session {
             stats.chunk_payload_histogram_def = HISTOGRAM_LIMITS.iter().map(|&limit| limit as i64).collect();
         }
         for (field, lost) in [
-            (INSTANCES_REFUSED_FIELD, session.news.lost.instances),
-            (TRIGGERS_LOST_FIELD, session.news.lost.triggers),
-            (SESSION_EVENTS_LOST_FIELD, session.news.lost.session_events),
+            (INSTANCES_REFUSED_FIELD, session.unread.lost.instances),
+            (TRIGGERS_LOST_FIELD, session.unread.lost.triggers),
+            (SESSION_EVENTS_LOST_FIELD, session.unread.lost.session_events),
             (SEQUENCES_RENAMED_FIELD, session.reading.sequence_ids.forgotten()),
         ] {
             if lost > 0 {

@@ -6,16 +6,9 @@ use crate::api::Now;
 use crate::client_text::Name;
 use crate::machines::Told;
 
-/// Clock snapshots that a session keeps between two reads.
-const MAX_SNAPSHOTS: usize = 16;
-
 /// `flush_started`, `all_data_sources_flushed` and `last_flush_slow_data_sources` events that a
 /// session keeps between two reads, each.
 const MAX_FLUSH_EVENTS: usize = 64;
-
-/// Drift of a clock from BOOTTIME since the last snapshot, from which on the session keeps a new
-/// one.
-const SNAPSHOT_DRIFT_NS: u64 = 10_000_000;
 
 /// Refused data sources that a session names between two reads. It only counts the others.
 const MAX_REFUSED_NAMES: usize = 32;
@@ -41,7 +34,7 @@ pub(crate) enum Event {
 
 /// The events and snapshots that the next read tells.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct News {
+pub(crate) struct UnreadEvents {
     /// The snapshot taken at the start, until it is read.
     pub(crate) initial_snapshot: Option<Now>,
     /// Later snapshots, oldest first.
@@ -70,7 +63,7 @@ pub(crate) struct Lost {
     pub(crate) session_events: u64,
 }
 
-impl News {
+impl UnreadEvents {
     /// Names a refused data source, if there is room.
     pub(super) fn add_refusal(&mut self, producer: &Name, data_source: &Name, now: &Now) {
         let names = || (Name::clone(producer), Name::clone(data_source));
@@ -83,16 +76,6 @@ impl News {
             Some(_) => {}
             None => self.add_event(Event::RefusedDataSources(vec![names()]), now),
         }
-    }
-
-    pub(super) fn add_snapshot(&mut self, now: &Now) {
-        if self.snapshots.back().is_some_and(|last| !has_drifted(last, now)) {
-            return;
-        }
-        if self.snapshots.len() == MAX_SNAPSHOTS {
-            self.snapshots.pop_front();
-        }
-        self.snapshots.push_back(*now);
     }
 
     pub(super) fn add_event(&mut self, event: Event, now: &Now) {
@@ -115,60 +98,19 @@ impl News {
     }
 }
 
-/// Tells whether some clock advanced differently from BOOTTIME.
-fn has_drifted(last: &Now, now: &Now) -> bool {
-    let boot = now.boottime_ns.wrapping_sub(last.boottime_ns) as i64;
-    let clocks = |at: &Now| {
-        let tsc = at.tsc.unwrap_or(at.boottime_ns);
-        [at.realtime_ns, at.realtime_coarse_ns, at.monotonic_ns, at.monotonic_coarse_ns, at.monotonic_raw_ns, tsc]
-    };
-    clocks(last)
-        .iter()
-        .zip(clocks(now))
-        .any(|(&last, now)| (now.wrapping_sub(last) as i64).abs_diff(boot) >= SNAPSHOT_DRIFT_NS)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_snapshot_is_kept_when_a_clock_drifts() {
-        let mut news = News::default();
-        let first = Now { boottime_ns: 1_000_000_000, realtime_ns: 5_000_000_000, ..Now::default() };
-        news.add_snapshot(&first);
-        let mut later = first;
-        for ns in [
-            &mut later.boottime_ns,
-            &mut later.realtime_ns,
-            &mut later.realtime_coarse_ns,
-            &mut later.monotonic_ns,
-            &mut later.monotonic_coarse_ns,
-            &mut later.monotonic_raw_ns,
-        ] {
-            *ns += 3_000_000_000;
-        }
-        later.realtime_ns += 9_999_999;
-        news.add_snapshot(&later);
-        assert_eq!(news.snapshots.len(), 1);
-        later.realtime_ns += 1;
-        news.add_snapshot(&later);
-        assert_eq!(news.snapshots.len(), 2);
-        for i in 0..100 {
-            news.add_snapshot(&Now { boottime_ns: i * 1_000_000_000, ..Now::default() });
-        }
-        assert_eq!(news.snapshots.len(), MAX_SNAPSHOTS);
-    }
-
-    #[test]
     fn events_between_reads_are_bounded() {
-        let mut news = News::default();
+        let mut unread = UnreadEvents::default();
         for boottime_ns in 0..1000 {
             let now = Now { boottime_ns, ..Now::default() };
-            news.add_event(Event::FlushStarted, &now);
-            news.add_event(Event::TracingStarted, &now);
+            unread.add_event(Event::FlushStarted, &now);
+            unread.add_event(Event::TracingStarted, &now);
         }
-        assert_eq!(news.events.len(), MAX_FLUSH_EVENTS + 1);
-        assert_eq!(news.events.last(), Some(&(999, Event::TracingStarted)));
+        assert_eq!(unread.events.len(), MAX_FLUSH_EVENTS + 1);
+        assert_eq!(unread.events.last(), Some(&(999, Event::TracingStarted)));
     }
 }
