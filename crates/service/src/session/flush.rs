@@ -1,5 +1,5 @@
 //! Flushes of a session: time-outs, reasons, and the producers that have not answered yet
-//! (`docs/spec/service.md §12, §13`).
+//! (`docs/spec/service.md §12`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use esatto_schema::trace_stats::FinalFlushOutcome;
 use super::clone::{BufferGroup, CloneId};
 use super::instances::Instance;
 use super::state::State;
-use super::{Session, trace_file};
+use super::{Session, or_default, trace_file};
 use crate::api::{CallId, MemoryKind};
 use crate::context::Context;
 use crate::ids::{BufferId, InstanceId, ProducerId};
@@ -18,7 +18,7 @@ use crate::producer::Producers;
 use crate::producer::commands::{Command, encoded};
 
 /// Milliseconds that a flush waits for answers, if neither the call nor the config says so.
-pub(super) const DEFAULT_FLUSH_TIMEOUT_MS: u32 = 5000;
+const DEFAULT_FLUSH_TIMEOUT_MS: u32 = 5000;
 
 /// Flushes of one session that may wait for answers. The service refuses more.
 const MAX_PENDING_FLUSHES: usize = 1000;
@@ -146,6 +146,10 @@ impl Flushes {
 }
 
 impl Session {
+    pub(crate) fn flush_timeout_ms(&self) -> u32 {
+        or_default(self.config.flush_timeout_ms, DEFAULT_FLUSH_TIMEOUT_MS)
+    }
+
     /// Tells whether a flush can begin: the session runs, and not too many flushes wait.
     pub(crate) fn can_flush(&self) -> bool {
         self.flushes.pending.len() <= MAX_PENDING_FLUSHES && self.state() == State::Started

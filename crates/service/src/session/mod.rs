@@ -17,6 +17,7 @@ pub(crate) mod scrape;
 pub(crate) mod service_packets;
 pub(crate) mod state;
 pub(crate) mod statistics;
+pub(crate) mod stop_timeout;
 pub(crate) mod table;
 pub(crate) mod trace_file;
 pub(crate) mod trigger_history;
@@ -40,9 +41,6 @@ use state::State;
 use trace_file::{OutputFile, TraceFile};
 use triggers::Triggers;
 use unread_events::{Event, UnreadEvents};
-
-/// Milliseconds that data sources may take to acknowledge their stop.
-const DEFAULT_STOP_TIMEOUT_MS: u32 = 5000;
 
 /// A session.
 #[derive(Debug)]
@@ -194,18 +192,6 @@ impl Session {
 
     pub(crate) fn is_detached_with(&self, wanted: &[u8]) -> bool {
         matches!(&self.link, ConsumerLink::Detached { key } if key == wanted)
-    }
-
-    pub(crate) fn flush_timeout_ms(&self) -> u32 {
-        or_default(self.config.flush_timeout_ms, flush::DEFAULT_FLUSH_TIMEOUT_MS)
-    }
-
-    pub(crate) fn stop_timeout_ms(&self) -> u32 {
-        or_default(self.config.data_source_stop_timeout_ms, DEFAULT_STOP_TIMEOUT_MS)
-    }
-
-    pub(crate) fn file_write_period_ms(&self) -> u32 {
-        trace_file::write_period_ms(&self.config)
     }
 
     /// Reads one of the `disable_*` switches, or another bool, of `builtin_data_sources`.

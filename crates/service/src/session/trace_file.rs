@@ -2,7 +2,7 @@
 
 use esatto_schema::TraceConfig;
 
-use super::or_default;
+use super::{Session, or_default};
 use crate::api::FileId;
 
 const DEFAULT_FILE_WRITE_PERIOD_MS: u32 = 5000;
@@ -93,6 +93,12 @@ impl OutputFile {
             FileState::Writing(pass) => Some(pass),
             FileState::Opening | FileState::Idle => None,
         }
+    }
+}
+
+impl Session {
+    pub(crate) fn file_write_period_ms(&self) -> u32 {
+        write_period_ms(&self.config)
     }
 }
 
