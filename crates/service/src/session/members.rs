@@ -7,12 +7,13 @@ use std::sync::Arc;
 use esatto_protozero::Fields;
 use esatto_schema::{DataSourceConfigReader, TraceConfig};
 
+use super::producer_match::{is_on_wanted_machine, passes_name_filters};
 use super::{Session, config_check};
 use crate::api::SystemFacts;
 use crate::client_text::{MAX_NAME_BYTES, Name};
 use crate::context::Context;
 use crate::fair_share::{Bounds, Pool};
-use crate::ids::{BufferId, ProducerId, SessionId};
+use crate::ids::{BufferId, ProducerId};
 use crate::name_pattern::NamePattern;
 use crate::producer::Producer;
 
@@ -27,9 +28,6 @@ const INSTANCES_PER_PRODUCER: u64 = 16;
 const INSTANCES_OF_ALL: u64 = 16_384;
 
 pub(crate) const INSTANCES: Bounds = Bounds { each: INSTANCES_PER_PRODUCER, pool: INSTANCES_OF_ALL };
-
-/// The name of the service's machine in a `machine_name_filter`, whatever its real name.
-const HOST: &[u8] = b"host";
 
 /// A producer that a session has asked for data, or could have asked.
 #[derive(Debug)]
@@ -237,40 +235,6 @@ fn instance_config(session: &Session, entry_config: &[u8], buffer: BufferId) -> 
     drop(config);
     out.extend_from_slice(own.as_slice());
     out
-}
-
-/// Tells whether an entry wants producers of this producer's machine.
-fn is_on_wanted_machine(
-    source: &esatto_schema::trace_config::DataSource,
-    all_machines: bool,
-    producer: &Producer,
-    host: &SystemFacts,
-) -> bool {
-    let wanted = &source.machine_name_filter;
-    let is_host = producer.peer.machine_id == 0;
-    if wanted.is_empty() {
-        return is_host || all_machines;
-    }
-    let names = |name: &[u8]| wanted.iter().any(|wanted| wanted.as_bytes() == name);
-    let name = &producer.machine_name;
-    match is_host {
-        true => names(HOST) || names(host.machine_name().as_bytes()),
-        // A guest may claim any name, but the name `host` does not make it the host.
-        false => name != HOST && names(name),
-    }
-}
-
-/// Tells whether an entry wants producers of this producer's name.
-fn passes_name_filters(
-    source: &esatto_schema::trace_config::DataSource,
-    (session, patterns): (SessionId, &[NamePattern]),
-    producer: &Producer,
-    cx: &mut Context<'_>,
-) -> bool {
-    let names = &source.producer_name_filter;
-    let is_unfiltered = names.is_empty() && patterns.is_empty();
-    let is_named = || names.iter().any(|name| *name.as_bytes() == *producer.name);
-    is_unfiltered || is_named() || patterns.iter().any(|pattern| pattern.matches(session, &producer.name, cx))
 }
 
 /// Returns the raw config of each `data_sources` entry of an encoded TraceConfig, in order.

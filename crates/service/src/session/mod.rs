@@ -12,6 +12,7 @@ pub(crate) mod instances;
 pub(crate) mod members;
 pub(crate) mod pending_resources;
 pub(crate) mod phase;
+pub(crate) mod producer_match;
 pub(crate) mod read;
 pub(crate) mod scrape;
 pub(crate) mod service_packets;
