@@ -8,7 +8,7 @@ mod file_writing;
 mod flush_requests;
 mod freed_sessions;
 mod incremental_state;
-mod pending_resources;
+mod open_session;
 mod producer_port;
 mod read_buffers;
 mod scraping;

@@ -3,7 +3,7 @@
 pub(crate) mod admission;
 pub(crate) mod clock_snapshots;
 pub(crate) mod clone;
-pub(crate) mod concurrent_sessions;
+pub(crate) mod concurrent_session_events;
 pub(crate) mod config_check;
 pub(crate) mod flush;
 pub(crate) mod freed;

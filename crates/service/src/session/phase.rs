@@ -3,6 +3,9 @@
 use super::clone::CloneFacts;
 use super::pending_resources::PendingResources;
 use super::state::State;
+use super::table::Sessions;
+use crate::context::Context;
+use crate::ids::SessionId;
 
 /// State of a session, with the data that only this state has.
 #[derive(Debug)]
@@ -25,5 +28,14 @@ impl Phase {
             Self::WaitingForStop => State::WaitingForStop,
             Self::Cloned(_) => State::Cloned,
         }
+    }
+}
+
+impl Sessions {
+    /// Changes the phase of a session, and tells the sessions that watch others.
+    pub(crate) fn enter(&mut self, id: SessionId, phase: Phase, cx: &mut Context<'_>) {
+        let Some(session) = self.get_mut(id) else { return };
+        session.phase = phase;
+        self.announce(id, cx);
     }
 }

@@ -8,7 +8,6 @@ use crate::client_text::Name;
 use crate::context::Context;
 use crate::ids::SessionId;
 use crate::session::Session;
-use crate::session::phase::Phase;
 use crate::session::state::State;
 
 /// Events that a session keeps between two reads. It drops later ones, and the statistics count
@@ -16,13 +15,6 @@ use crate::session::state::State;
 const MAX_CONCURRENT_SESSION_EVENTS: usize = 4096;
 
 impl Sessions {
-    /// Changes the phase of a session, and tells the sessions that watch others.
-    pub(crate) fn enter(&mut self, id: SessionId, phase: Phase, cx: &mut Context<'_>) {
-        let Some(session) = self.get_mut(id) else { return };
-        session.phase = phase;
-        self.announce(id, cx);
-    }
-
     /// Tells the sessions that watch others that a session has entered its state.
     pub(crate) fn announce(&mut self, id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.get_mut(id) else { return };

@@ -1,4 +1,5 @@
-//! Waiting for the resources of an accepted config: priority, then output file.
+//! Opening of a session, which waits for the resources of its accepted config: priority, then
+//! output file.
 //!
 //! Until the owner has provided both, the config affects nobody else. If one of them is not
 //! available, the service refuses the config, and nothing of it remains. Afterwards the config
