@@ -3,7 +3,7 @@
 pub(crate) mod commands;
 pub(crate) mod commit;
 pub(crate) mod data_sources;
-pub(crate) mod scrape;
+pub(crate) mod scrape_memory;
 pub(crate) mod writers;
 
 use std::collections::BTreeMap;

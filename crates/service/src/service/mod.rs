@@ -11,7 +11,7 @@ mod incremental_state;
 mod open_session;
 mod producer_port;
 mod read_buffers;
-mod scraping;
+mod scrape_steps;
 mod slow_data_sources;
 mod start_stop;
 mod trigger_activation;

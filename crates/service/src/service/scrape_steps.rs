@@ -1,5 +1,5 @@
 //! Scraping: copying what producers have written but not committed, when a flush or a session ends
-//! (`docs/spec/service.md §13`, `docs/spec/shared-memory.md §18`).
+//! (`docs/spec/service.md §14`, `docs/spec/shared-memory.md §18`).
 //!
 //! A session may have very many producers, each with up to 32 MiB of shared memory. So the service
 //! scrapes one memory after the other. After [`WORK_PER_SCRAPE`] it handles other inputs, and
@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::ids::{ProducerId, SessionId};
 use crate::observer::Step;
 use crate::service::Service;
-use crate::session::scrape::{Scrape, Scrapes};
+use crate::session::pending_scrapes::{Scrape, Scrapes};
 use crate::timers::Purpose;
 
 /// Work of a step that scrapes for a session. The memory that exceeds it is the last of the step.

@@ -1,4 +1,4 @@
-//! Scrapes of a session that are under way, and the flushes that wait for them.
+//! Scrape of a session that is under way, and the steps that wait for it or for the next one.
 
 use crate::ids::ProducerId;
 
