@@ -34,6 +34,7 @@ mod fragments;
 mod memory;
 pub mod orderings;
 mod prefetch;
+mod scrape;
 mod service_region;
 pub mod size;
 pub mod sync;

@@ -1,5 +1,5 @@
 //! [`ServiceRegion`]: the service's side, which copies chunks out of memory that a stranger writes
-//! to (`docs/spec/shared-memory.md` §16, §18, §19).
+//! to (`docs/spec/shared-memory.md` §18, §19).
 //!
 //! Nothing here trusts the region. Page and chunk indices are checked against the region and
 //! against *one* load of the page word. Bounds are computed from that load alone. Each header field
@@ -10,10 +10,9 @@ use core::fmt;
 use std::sync::Arc;
 
 use crate::{
-    abi::{CHUNK_HEADER_SIZE, ChunkFlags, ChunkHeader, ChunkState, FRAGMENT_SIZE_LEN, Packets, PageSize, PageWord},
+    abi::{CHUNK_HEADER_SIZE, ChunkFlags, ChunkHeader, Packets, PageSize},
     chunk_states::{Skip, Smb},
     error::{Error, Lost},
-    fragments::{SizeField, parse_size},
     memory::Region,
 };
 
@@ -73,7 +72,7 @@ impl ChunkInfo {
         }
     }
 
-    fn new(page: u32, chunk: u32, header: ChunkHeader, complete: bool) -> Self {
+    pub(crate) fn new(page: u32, chunk: u32, header: ChunkHeader, complete: bool) -> Self {
         Self {
             page,
             chunk,
@@ -134,7 +133,7 @@ impl HeldPayload<'_> {
 /// The memory is mapped. Tests use other parameters for memory that they watch.
 #[derive(Clone)]
 pub struct ServiceRegion<R = Arc<dyn RegionObject>> {
-    smb: Smb<R>,
+    pub(crate) smb: Smb<R>,
 }
 
 /// Trait of the regions in a [`ServiceRegion`].
@@ -229,22 +228,6 @@ impl<R: Region> ServiceRegion<R> {
         let held = self.smb.acquire_for_reading(page, chunk)?;
         self.smb.free(held)
     }
-
-    /// Copies chunks that were not committed yet, without changing them (§16).
-    ///
-    /// For each chunk with content, `wanted` decides from the header if it is wanted (the writer is
-    /// registered, and its buffer belongs to the session). If it is, its payload is copied to
-    /// `scratch` and passed to `found`. Pages that were never used are not read, because a read
-    /// would allocate them. Of a chunk that is still being written, only the finished fragments are
-    /// copied. The rest of the payload reads as zero.
-    pub fn scrape(
-        &self,
-        scratch: &mut Vec<u8>,
-        mut wanted: impl FnMut(&ChunkInfo) -> bool,
-        mut found: impl FnMut(&ChunkInfo, &[u8]),
-    ) {
-        scrape(&self.smb, scratch, &mut wanted, &mut found);
-    }
 }
 
 impl<R: Region> fmt::Debug for ServiceRegion<R> {
@@ -278,83 +261,4 @@ fn take_chunk_with<R: Region, T>(
     // is used anyway.
     let _ = smb.free(held);
     taken.ok_or(Skip::NoWriter)
-}
-
-/// [`ServiceRegion::scrape`], also for emulated producers, which scrape their own chunks.
-pub(crate) fn scrape<R: Region>(
-    smb: &Smb<R>,
-    scratch: &mut Vec<u8>,
-    wanted: &mut dyn FnMut(&ChunkInfo) -> bool,
-    found: &mut dyn FnMut(&ChunkInfo, &[u8]),
-) {
-    for page in 0..smb.pages() {
-        if !smb.is_page_used(page) {
-            continue;
-        }
-        let word = smb.page_word(page);
-        for index in 0..word.chunks() {
-            scrape_chunk(smb, page, index, word, scratch, wanted, found);
-        }
-    }
-}
-
-fn scrape_chunk<R: Region>(
-    smb: &Smb<R>,
-    page: u32,
-    index: usize,
-    word: PageWord,
-    scratch: &mut Vec<u8>,
-    wanted: &mut dyn FnMut(&ChunkInfo) -> bool,
-    found: &mut dyn FnMut(&ChunkInfo, &[u8]),
-) {
-    let Some(chunk) = smb.observe(page, index, word) else { return };
-    if chunk.state == ChunkState::Free {
-        return;
-    }
-    let complete = chunk.state == ChunkState::Complete;
-    let header = smb.header_at(chunk.offset);
-    let info = ChunkInfo::new(page, index as u32, header, complete);
-    // If the count is 2 or more, the header is initialised and one fragment is finished. A complete
-    // chunk counts even if it is empty: without it, the next chunk would seem to come after a gap.
-    if info.writer_id == 0 || (!complete && info.finished_count() == 0) || !wanted(&info) {
-        return;
-    }
-    scratch.clear();
-    scratch.resize(chunk.size - CHUNK_HEADER_SIZE, 0);
-    let begin = chunk.offset + CHUNK_HEADER_SIZE;
-    let finished =
-        if complete { scratch.len() } else { finished_len(smb.region(), begin, scratch.len(), info.finished_count()) };
-    smb.region().read_into(begin, &mut scratch[..finished]);
-    if !smb.region().is_lost() {
-        found(&info, scratch);
-    }
-}
-
-/// Returns the length of the first `count` fragments in a payload that is still growing. Only bytes
-/// of finished fragments are read.
-///
-/// A hostile producer can make this any number up to `payload_len`, which does no harm.
-fn finished_len<R: Region>(region: &R, begin: usize, payload_len: usize, count: u16) -> usize {
-    let mut at = 0;
-    for _ in 0..count {
-        let mut size_field = [0; FRAGMENT_SIZE_LEN];
-        let mut len = 0;
-        let (size, used) = loop {
-            if len == size_field.len() || at + len == payload_len {
-                return at;
-            }
-            region.read_into(begin + at + len, &mut size_field[len..=len]);
-            len += 1;
-            match parse_size(&size_field[..len]) {
-                SizeField::Whole { size, used } => break (size as usize, used),
-                SizeField::Torn => {}
-                SizeField::TooLong => return at,
-            }
-        };
-        if size > payload_len - at - used {
-            return at;
-        }
-        at += used + size;
-    }
-    at
 }

@@ -37,7 +37,7 @@ use crate::{
     },
     error::Error,
     memory::{Region, SharedMemory},
-    service_region::scrape,
+    scrape::scrape,
     sync::{AtomicBool, Mutex, MutexGuard, Ordering},
 };
 

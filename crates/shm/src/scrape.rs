@@ -1,0 +1,109 @@
+//! Scraping: copies of chunks that were not committed, with the finished fragments of those that are
+//! still being written (`docs/spec/shared-memory.md` §16).
+//!
+//! As in [`crate::service_region`], nothing here trusts the region.
+
+use crate::{
+    abi::{CHUNK_HEADER_SIZE, ChunkState, FRAGMENT_SIZE_LEN, PageWord},
+    chunk_states::Smb,
+    fragments::{SizeField, parse_size},
+    memory::Region,
+    service_region::{ChunkInfo, ServiceRegion},
+};
+
+impl<R: Region> ServiceRegion<R> {
+    /// Copies chunks that were not committed yet, without changing them (§16).
+    ///
+    /// For each chunk with content, `wanted` decides from the header if it is wanted (the writer is
+    /// registered, and its buffer belongs to the session). If it is, its payload is copied to
+    /// `scratch` and passed to `found`. Pages that were never used are not read, because a read
+    /// would allocate them. Of a chunk that is still being written, only the finished fragments are
+    /// copied. The rest of the payload reads as zero.
+    pub fn scrape(
+        &self,
+        scratch: &mut Vec<u8>,
+        mut wanted: impl FnMut(&ChunkInfo) -> bool,
+        mut found: impl FnMut(&ChunkInfo, &[u8]),
+    ) {
+        scrape(&self.smb, scratch, &mut wanted, &mut found);
+    }
+}
+
+/// [`ServiceRegion::scrape`], also for emulated producers, which scrape their own chunks.
+pub(crate) fn scrape<R: Region>(
+    smb: &Smb<R>,
+    scratch: &mut Vec<u8>,
+    wanted: &mut dyn FnMut(&ChunkInfo) -> bool,
+    found: &mut dyn FnMut(&ChunkInfo, &[u8]),
+) {
+    for page in 0..smb.pages() {
+        if !smb.is_page_used(page) {
+            continue;
+        }
+        let word = smb.page_word(page);
+        for index in 0..word.chunks() {
+            scrape_chunk(smb, page, index, word, scratch, wanted, found);
+        }
+    }
+}
+
+fn scrape_chunk<R: Region>(
+    smb: &Smb<R>,
+    page: u32,
+    index: usize,
+    word: PageWord,
+    scratch: &mut Vec<u8>,
+    wanted: &mut dyn FnMut(&ChunkInfo) -> bool,
+    found: &mut dyn FnMut(&ChunkInfo, &[u8]),
+) {
+    let Some(chunk) = smb.observe(page, index, word) else { return };
+    if chunk.state == ChunkState::Free {
+        return;
+    }
+    let complete = chunk.state == ChunkState::Complete;
+    let header = smb.header_at(chunk.offset);
+    let info = ChunkInfo::new(page, index as u32, header, complete);
+    // If the count is 2 or more, the header is initialised and one fragment is finished. A complete
+    // chunk counts even if it is empty: without it, the next chunk would seem to come after a gap.
+    if info.writer_id == 0 || (!complete && info.finished_count() == 0) || !wanted(&info) {
+        return;
+    }
+    scratch.clear();
+    scratch.resize(chunk.size - CHUNK_HEADER_SIZE, 0);
+    let begin = chunk.offset + CHUNK_HEADER_SIZE;
+    let finished =
+        if complete { scratch.len() } else { finished_len(smb.region(), begin, scratch.len(), info.finished_count()) };
+    smb.region().read_into(begin, &mut scratch[..finished]);
+    if !smb.region().is_lost() {
+        found(&info, scratch);
+    }
+}
+
+/// Returns the length of the first `count` fragments in a payload that is still growing. Only bytes
+/// of finished fragments are read.
+///
+/// A hostile producer can make this any number up to `payload_len`, which does no harm.
+fn finished_len<R: Region>(region: &R, begin: usize, payload_len: usize, count: u16) -> usize {
+    let mut at = 0;
+    for _ in 0..count {
+        let mut size_field = [0; FRAGMENT_SIZE_LEN];
+        let mut len = 0;
+        let (size, used) = loop {
+            if len == size_field.len() || at + len == payload_len {
+                return at;
+            }
+            region.read_into(begin + at + len, &mut size_field[len..=len]);
+            len += 1;
+            match parse_size(&size_field[..len]) {
+                SizeField::Whole { size, used } => break (size as usize, used),
+                SizeField::Torn => {}
+                SizeField::TooLong => return at,
+            }
+        };
+        if size > payload_len - at - used {
+            return at;
+        }
+        at += used + size;
+    }
+    at
+}
