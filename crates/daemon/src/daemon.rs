@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use esatto_ipc::{Address, Listener, Port};
 use esatto_service::Service;
 
+use crate::buffer_memory_limit::max_buffer_bytes;
 use crate::closers::Closers;
 use crate::error::Error;
 use crate::event_loop::{EventLoop, ListeningSocket};
@@ -55,9 +56,9 @@ impl Daemon {
         let wake = Arc::new(Wakeup::new().map_err(Error::system("create an eventfd"))?);
         let counters = Arc::<Counters>::default();
         let config = system_facts::service_config(&options.version)?;
-        let max_buffer_bytes = system_facts::max_buffer_bytes(&config.system);
+        let buffer_bytes = max_buffer_bytes(&config.system);
         let mut service = Service::new(config);
-        service.limit_buffers(max_buffer_bytes);
+        service.limit_buffers(buffer_bytes);
         let mut sockets = ListeningSockets(Vec::new());
         let access = options.permissions;
         let producer_ports = |address: &Address| Role::Producer.ports(options.relay_endpoints.contains(address));

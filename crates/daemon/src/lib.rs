@@ -47,6 +47,7 @@
 #![forbid(unsafe_code)]
 
 mod background;
+mod buffer_memory_limit;
 mod cgroup;
 mod client;
 mod clocks;
