@@ -58,6 +58,7 @@ mod error;
 mod event_loop;
 mod options;
 mod packet_file;
+mod patient_write;
 mod priority_boost;
 mod process;
 mod relay;
