@@ -1,15 +1,16 @@
 //! The event loop: waits for sockets, timers and wake-ups, and handles each in turn.
 //!
-//! [`client_turns`] bounds the work of one client per turn, and [`outputs`] carries out what the
-//! service asks for.
+//! [`client_turns`] bounds the work of one client per turn, [`outputs`] carries out what the
+//! service asks for, and [`shutdown`] ends the daemon.
 
 mod client_turns;
 mod outputs;
+mod shutdown;
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use esatto_ipc::{Listener, Port};
 use esatto_service::{ClientId, Input, Outputs, Service, TimerId};
@@ -43,8 +44,6 @@ const EVENTS_PER_WAKE_UP: usize = 128;
 const ACCEPT_PAUSE_NS: u64 = 500_000_000;
 /// Time for which a status for the service manager waits for further changes.
 const STATUS_DELAY_NS: u64 = 1_000_000_000;
-/// Time for which a daemon that ends waits until trace files take their last bytes.
-const FINAL_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Work that calls of one connection may cause in one turn, as [`Service::work`] counts it: a MiB
 /// that is copied, or 16 Ki entries of tables that are visited. The call that exceeds it is the
@@ -405,25 +404,6 @@ impl EventLoop {
     fn status(&self) -> String {
         let producers = self.clients.values().filter(|client| client.role == Role::Producer).count();
         format!("{producers} producers and {} consumers are connected", self.clients.len() - producers)
-    }
-
-    /// Ends the service: no client can connect any more, all sessions end, and trace files are
-    /// completed.
-    fn end(&mut self) {
-        self.manager.stopping();
-        for socket in self.listening.drain(..) {
-            socket.listener.unlink();
-            self.closers.close_own(socket.listener.into());
-        }
-        let (consumers, producers): (Vec<_>, Vec<_>) =
-            self.clients.values().map(|client| (client.role, client.id)).partition(|(role, _)| *role == Role::Consumer);
-        for (_, id) in consumers.into_iter().chain(producers) {
-            self.close(id, None);
-        }
-        let deadline = Instant::now() + FINAL_WRITE_TIMEOUT;
-        while let Some(event) = self.files.wait_event(deadline) {
-            self.feed_file_event(event);
-        }
     }
 }
 
