@@ -12,7 +12,7 @@
 //! ```
 
 mod notify;
-mod stall_budget;
+mod stall;
 mod writer_ids;
 
 use core::{fmt, time::Duration};
@@ -25,7 +25,7 @@ use esatto_map::Map;
 
 pub use self::notify::Notify;
 use self::{
-    stall_budget::{MAX_STALL_BUDGET, StallBudget},
+    stall::{MAX_STALL_BUDGET, StallBudget},
     writer_ids::WriterIds,
 };
 use crate::{
@@ -41,10 +41,6 @@ use crate::{
     sync::{AtomicBool, Mutex, MutexGuard, Ordering},
 };
 
-/// Number of attempts of a stalling writer before it gives up: about 29 seconds (§12).
-const STALL_ATTEMPTS: u32 = 300;
-/// Longest wait between two attempts to get a chunk.
-const MAX_STALL: Duration = Duration::from_millis(100);
 /// While chunks are scarce, [`Notify::on_scarce`] is called again each time that writers take
 /// another such part of all chunks: one of this many.
 const SCARCITY_PARTS: u32 = 16;
@@ -467,38 +463,6 @@ impl Arbiter {
         }
         let free = word.first_free_chunk()?;
         self.smb.acquire_for_writing(page, free as u32, header).ok()
-    }
-
-    #[cold]
-    fn stall(&self, header: ChunkHeader) -> Option<Chunk<BeingWritten>> {
-        self.state().stall_budget.begin();
-        let found = self.wait_for_chunk(header);
-        self.state().stall_budget.end();
-        found
-    }
-
-    fn wait_for_chunk(&self, header: ChunkHeader) -> Option<Chunk<BeingWritten>> {
-        let mut pause = Duration::ZERO;
-        for attempt in 1..STALL_ATTEMPTS {
-            if attempt % 2 == 0 || !self.notify.send_on_connection_thread() {
-                if !self.state().stall_budget.spend(pause) {
-                    return None;
-                }
-                self.notify.stall(pause);
-                pause = (pause * 8 + Duration::from_micros(8)).min(MAX_STALL);
-            }
-            if self.is_shutdown() {
-                return None;
-            }
-            let Search { found, scarce, .. } = self.search(header, u32::MAX);
-            if scarce {
-                self.notify.on_scarce(found.is_none());
-            }
-            if found.is_some() {
-                return found;
-            }
-        }
-        None
     }
 
     fn report_lost(&self, lost: usize) {

@@ -1,13 +1,25 @@
-//! [`StallBudget`]: how long the writers of an arbiter may still wait for a service that frees no
-//! chunk (§12).
+//! Stalls: waits of writers for a free chunk (§12).
 //!
-//! Without this bound, a dead or hostile service would stop each writer for 29 seconds, and again
+//! A writer that stalls tries again after pauses, which grow up to 100 ms. It gives up after 300
+//! attempts, or when the [`StallBudget`] is used up.
+//!
+//! Without this budget, a dead or hostile service would stop each writer for 29 seconds, and again
 //! after each chunk that it frees. So writers that stall share one budget. Each chunk that the
 //! service frees adds to it. An ordinary service frees so many that the budget stays full. When the
 //! budget is used up, writers drop at once.
 
 use core::time::Duration;
 
+use super::{Arbiter, Search};
+use crate::{
+    abi::ChunkHeader,
+    chunk_states::{Chunk, state::BeingWritten},
+};
+
+/// Number of attempts of a stalling writer before it gives up: about 29 seconds (§12).
+const STALL_ATTEMPTS: u32 = 300;
+/// Longest wait between two attempts to get a chunk.
+const MAX_STALL: Duration = Duration::from_millis(100);
 /// Full budget: a little more than one writer waits for one chunk.
 pub(crate) const MAX_STALL_BUDGET: Duration = Duration::from_millis(30_000);
 /// Time that each freed chunk adds: the longest wait between two attempts.
@@ -15,6 +27,41 @@ const STALL_BUDGET_PER_CHUNK: Duration = Duration::from_millis(100);
 /// Smallest budget at the beginning of a connection.
 const STALL_BUDGET_PER_CONNECTION: Duration = Duration::from_millis(1000);
 
+impl Arbiter {
+    #[cold]
+    pub(super) fn stall(&self, header: ChunkHeader) -> Option<Chunk<BeingWritten>> {
+        self.state().stall_budget.begin();
+        let found = self.wait_for_chunk(header);
+        self.state().stall_budget.end();
+        found
+    }
+
+    fn wait_for_chunk(&self, header: ChunkHeader) -> Option<Chunk<BeingWritten>> {
+        let mut pause = Duration::ZERO;
+        for attempt in 1..STALL_ATTEMPTS {
+            if attempt % 2 == 0 || !self.notify.send_on_connection_thread() {
+                if !self.state().stall_budget.spend(pause) {
+                    return None;
+                }
+                self.notify.stall(pause);
+                pause = (pause * 8 + Duration::from_micros(8)).min(MAX_STALL);
+            }
+            if self.is_shutdown() {
+                return None;
+            }
+            let Search { found, scarce, .. } = self.search(header, u32::MAX);
+            if scarce {
+                self.notify.on_scarce(found.is_none());
+            }
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+}
+
+/// How long the writers of an arbiter may still wait for a service that frees no chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StallBudget {
     left: Duration,
