@@ -5,15 +5,13 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::{fmt, ptr::NonNull};
 use std::fs::File;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-
-use linux_raw_sys::general::{F_SEAL_FUTURE_WRITE, F_SEAL_GROW, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_WRITE, TMPFS_MAGIC};
 
 use super::{
     addressable_memory::Memory,
     mapping_list::{self, Mapping},
-    memfd,
+    memfd::{self, system},
+    seals::{SEALS, check},
 };
 use crate::{
     abi::PageSize,
@@ -28,9 +26,6 @@ pub const MEMFD_NAME: &str = match NAME.to_str() {
 };
 
 const NAME: &CStr = c"perfetto_shmem";
-
-/// Seals of a shared buffer: no process can resize it or add seals.
-const SEALS: u32 = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW;
 
 /// Memfd and its mapping. Unmapped and closed on drop.
 pub struct MappedRegion {
@@ -142,8 +137,8 @@ impl MappedRegion {
 }
 
 // SAFETY: the mapping is page aligned, spans `size` bytes and lives until drop. The kind and the
-// seals of the file grant that it keeps its pages (`create`, `check`). If that fails, an access
-// ends the process, or, with `faults`, reads zeros.
+// seals of the file grant that it keeps its pages (`create`, `seals::check`). If that fails, an
+// access ends the process, or, with `faults`, reads zeros.
 unsafe impl Memory for MappedRegion {
     fn base(&self) -> NonNull<u8> {
         self.base
@@ -190,39 +185,6 @@ impl fmt::Debug for MappedRegion {
     }
 }
 
-/// Accepts files in memory. No call on such a file waits for another process, and neither does this
-/// check.
-///
-/// # Errors
-/// [`Error::NotMemfd`].
-pub fn require_memory(fd: BorrowedFd<'_>) -> Result<(), Error> {
-    memfd::seals(fd).map(drop).map_err(|error| Error::NotMemfd { errno: errno(&error) })
-}
-
-/// Accepts memory that the sending process cannot take away: plain memory of a sealed memfd.
-///
-/// The order matters, because none of these calls may wait for a stranger. Only files in memory
-/// have seals. So the first call fails at once on other files, including those of a stranger's FUSE
-/// file system. Files of huge pages pass it. But a hole that is punched into such a file releases
-/// the reservation of its pages, and the next access faults if no huge page is free. The size of a
-/// page is no criterion: plain memory may also consist of huge pages, which the kernel can replace
-/// by small ones.
-fn check(fd: BorrowedFd<'_>) -> Result<(), Error> {
-    let seals = memfd::seals(fd).map_err(|error| Error::NotMemfd { errno: errno(&error) })?;
-    let (kind, block_size) = memfd::file_system(fd).map_err(system("fstatfs"))?;
-    if kind != i64::from(TMPFS_MAGIC) || block_size > PageSize::MAX_ABI as i64 {
-        return Err(Error::NotPlainMemory { kind, block_size });
-    }
-    let missing = SEALS & !seals;
-    if missing != 0 {
-        return Err(Error::MissingSeals { seals, missing });
-    }
-    if seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE) != 0 {
-        return Err(Error::WriteSealed { seals });
-    }
-    Ok(())
-}
-
 fn check_size(size: usize) -> Result<(), Error> {
     if size == 0 || size > MAX_SIZE {
         return Err(Error::Size { bytes: size, page_size: PageSize::MIN });
@@ -234,12 +196,4 @@ fn file_size(file: &File) -> Result<usize, Error> {
     let size = file.metadata().map_err(system("fstat"))?.len();
     // A size that does not fit is too large anyway.
     Ok(usize::try_from(size).unwrap_or(usize::MAX))
-}
-
-fn system(call: &'static str) -> impl Fn(io::Error) -> Error {
-    move |error| Error::System { call, errno: errno(&error) }
-}
-
-fn errno(error: &io::Error) -> i32 {
-    error.raw_os_error().unwrap_or_default()
 }

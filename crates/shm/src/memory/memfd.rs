@@ -144,3 +144,13 @@ pub(crate) fn add_seals(fd: BorrowedFd<'_>, seals: u32) -> Result<()> {
     let result = unsafe { fcntl(fd.as_raw_fd(), F_ADD_SEALS as c_int, seals as c_int) };
     if result < 0 { Err(Error::last_os_error()) } else { Ok(()) }
 }
+
+/// Converts the error of a system call into the error of this crate.
+pub(super) fn system(call: &'static str) -> impl Fn(Error) -> crate::error::Error {
+    move |error| crate::error::Error::System { call, errno: errno(&error) }
+}
+
+/// Returns the number of an error of the system, or 0.
+pub(super) fn errno(error: &Error) -> i32 {
+    error.raw_os_error().unwrap_or_default()
+}

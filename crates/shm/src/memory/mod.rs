@@ -17,16 +17,20 @@ mod private_region;
 #[cfg(not(esatto_loom))]
 mod racing_copy;
 mod region;
+#[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
+mod seals;
 
 #[cfg(not(esatto_loom))]
 pub use addressable_memory::Memory;
 #[cfg(esatto_loom)]
 pub use loom_region::LoomRegion;
 #[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
-pub use mapped_region::{MEMFD_NAME, MappedRegion, require_memory};
+pub use mapped_region::{MEMFD_NAME, MappedRegion};
 #[cfg(not(esatto_loom))]
 pub use private_region::PrivateRegion;
 pub use region::Region;
+#[cfg(all(not(esatto_loom), any(target_os = "linux", target_os = "android")))]
+pub use seals::require_memory;
 
 /// Memory of an arbiter.
 #[cfg(not(esatto_loom))]
