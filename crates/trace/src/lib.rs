@@ -41,6 +41,7 @@ mod error;
 pub mod escape;
 mod field_names;
 mod import;
+mod loss_causes;
 mod packet_reader;
 mod packet_sequence;
 mod problems;

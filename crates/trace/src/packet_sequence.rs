@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use esatto_protozero::Fields;
 use esatto_schema::{trace_packet_defaults, track_event_defaults};
 
+use crate::loss_causes;
 use crate::string_table::{Strings, Symbol};
 
 /// Largest number of counter values on one event; more are an error. More tracks for them in the
@@ -15,18 +16,6 @@ pub(crate) const MAX_EXTRA_COUNTERS: usize = 8;
 pub(crate) const STATE_CLEARED: u32 = 1;
 /// Bit of `sequence_flags`: the packet uses interned data, defaults or a clock of the sequence.
 pub(crate) const NEEDS_STATE: u32 = 2;
-
-/// Causes of a loss, by their bits in `previous_packet_dropped`.
-pub(crate) const LOSS_CAUSES: [(u32, &str); 8] = [
-    (2, "read_gap"),
-    (4, "chunk_corrupted"),
-    (8, "orphan_continuation"),
-    (16, "reassembly_gap"),
-    (32, "broken_chain"),
-    (64, "overwrite"),
-    (128, "writer_abort"),
-    (256, "smb_full"),
-];
 
 /// State that all packets of one `trusted_packet_sequence_id` share.
 #[derive(Debug)]
@@ -88,9 +77,7 @@ impl Sequence {
         // A buffer marks the first packet of each sequence that it returns; that alone is no loss.
         if dropped & !1 != 0 || (dropped != 0 && self.packets > 1) {
             self.losses += 1;
-            let named = LOSS_CAUSES.iter().filter(|(bit, _)| dropped & bit != 0).map(|(_, name)| *name);
-            let unknown = (dropped & !1 == 0).then_some("unspecified");
-            for cause in named.chain(unknown) {
+            for cause in loss_causes::of(dropped) {
                 *self.causes.entry(cause).or_default() += 1;
             }
         }
