@@ -4,6 +4,7 @@ mod instance;
 mod instance_lock;
 mod iteration;
 mod postpone;
+mod setters;
 mod settings;
 mod source_type;
 

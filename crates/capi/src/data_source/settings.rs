@@ -1,4 +1,4 @@
-//! Settings of a type of data source.
+//! Settings of a type of data source. The functions in `setters.rs` check and set them.
 
 use esatto::BufferExhausted;
 

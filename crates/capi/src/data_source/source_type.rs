@@ -1,18 +1,14 @@
-//! A type of data source, and the functions that make, set and register it.
+//! A type of data source, and the functions that make and register it.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use esatto::{BufferExhausted, Source};
+use esatto::Source;
 use esatto_protozero::{MAX_DECODE_DEPTH, Owned as _};
 use esatto_schema::DataSourceDescriptor;
 
 use super::instance::{Instance, REGISTERED, Registered};
 use super::settings::Settings;
-use crate::abi::numbers::policy;
-use crate::abi::{
-    DsOnClearState, DsOnCreateState, DsOnDeleteState, DsOnDestroy, DsOnFlush, DsOnSetup, DsOnStart, DsOnStop,
-};
 use crate::diagnostics;
 use crate::ffi::{Argument, Out, Owned, Ref, Slice};
 use crate::initialised::require_initialised;
@@ -57,7 +53,7 @@ impl DataSourceType {
     }
 
     /// Changes a setting. Returns false if it is too late.
-    fn change(&self, change: impl FnOnce(&mut Settings)) -> bool {
+    pub(super) fn change(&self, change: impl FnOnce(&mut Settings)) -> bool {
         let _registered = REGISTERED.lock();
         let in_time = !self.is_registered();
         if in_time {
@@ -67,7 +63,7 @@ impl DataSourceType {
     }
 
     /// Changes a setting, and ends the process if it is too late.
-    fn set(&self, what: &str, change: impl FnOnce(&mut Settings)) {
+    pub(super) fn set(&self, what: &str, change: impl FnOnce(&mut Settings)) {
         if !self.change(change) {
             diagnostics::die(format_args!("{what} of a data source that is registered"));
         }
@@ -116,63 +112,6 @@ fn decode(descriptor: Slice<'_, u8>) -> DataSourceDescriptor {
 #[unsafe(no_mangle)]
 extern "C" fn PerfettoDsImplCreate() -> Owned<DataSourceType> {
     guard(|| Owned::new(DataSourceType::new()))
-}
-
-/// Functions that set one callback.
-macro_rules! setters {
-    ($($function:ident $member:ident: $type:ty;)*) => {
-        $(#[unsafe(no_mangle)]
-        unsafe extern "C" fn $function(ds_impl: Ref<'_, DataSourceType>, callback: Option<$type>) {
-            guard(|| {
-                if let Some(ds) = ds_impl.get() {
-                    ds.set(stringify!($function), |settings| settings.$member = callback);
-                }
-            });
-        })*
-    };
-}
-
-setters! {
-    PerfettoDsSetOnSetupCallback on_setup: DsOnSetup;
-    PerfettoDsSetOnStartCallback on_start: DsOnStart;
-    PerfettoDsSetOnStopCallback on_stop: DsOnStop;
-    PerfettoDsSetOnDestroyCallback on_destroy: DsOnDestroy;
-    PerfettoDsSetOnFlushCallback on_flush: DsOnFlush;
-    PerfettoDsSetOnCreateTls on_create_tls: DsOnCreateState;
-    PerfettoDsSetOnDeleteTls on_delete_tls: DsOnDeleteState;
-    PerfettoDsSetOnCreateIncr on_create_incr: DsOnCreateState;
-    PerfettoDsSetOnDeleteIncr on_delete_incr: DsOnDeleteState;
-    PerfettoDsSetOnClearIncr on_clear_incr: DsOnClearState;
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoDsSetCbUserArg(ds_impl: Ref<'_, DataSourceType>, user_arg: Argument) {
-    guard(|| {
-        if let Some(ds) = ds_impl.get() {
-            ds.set("PerfettoDsSetCbUserArg", |settings| settings.user_arg = user_arg);
-        }
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoDsSetBufferExhaustedPolicy(ds_impl: Ref<'_, DataSourceType>, policy: u32) -> bool {
-    guard(|| {
-        let exhausted = match policy {
-            policy::DROP => BufferExhausted::Drop,
-            // A library does not abort its host.
-            policy::STALL_AND_ABORT | policy::STALL_AND_DROP => BufferExhausted::Stall,
-            _ => return false,
-        };
-        ds_impl.get().is_some_and(|ds| ds.change(|settings| settings.exhausted = exhausted))
-    })
-}
-
-#[unsafe(no_mangle)]
-unsafe extern "C" fn PerfettoDsSetBufferExhaustedPolicyConfigurable(
-    ds_impl: Ref<'_, DataSourceType>,
-    configurable: u8,
-) -> bool {
-    guard(|| ds_impl.get().is_some_and(|ds| ds.change(|settings| settings.exhausted_by_config = configurable == 1)))
 }
 
 /// Registers the type, which then lives for ever. If that fails, only the library still uses the
