@@ -4,7 +4,8 @@
 use esatto_protozero::Message;
 use esatto_schema::{InternedDataWriter, TracePacketWriter, trace_packet, track_event};
 
-use super::{FILTERED_NAME, FLAG_NEEDS_STATE, NAME_INTERVAL_NS, Sequence, Timestamp};
+use super::thread_name::NAME_INTERVAL_NS;
+use super::{FILTERED_NAME, FLAG_NEEDS_STATE, Sequence, Timestamp};
 use crate::category::Category;
 use crate::event::track::Track;
 use crate::event::{AnnotationNames, Arg, CounterValue, Event, Site, timestamp};

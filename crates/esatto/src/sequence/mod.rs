@@ -6,6 +6,7 @@ mod foreign_writer;
 mod full_path;
 mod incremental_counters;
 mod instance;
+mod thread_name;
 
 use core::hash::{BuildHasherDefault, Hasher};
 use std::collections::HashSet;
@@ -34,10 +35,6 @@ const SCALED_CLOCK: u32 = 65;
 
 const FLAG_CLEARED: u32 = 1;
 const FLAG_NEEDS_STATE: u32 = 2;
-
-/// The shortest time between two looks at the thread's name: at the begin of a chunk, and whenever
-/// an event leaves the fast path.
-const NAME_INTERVAL_NS: u64 = 100_000_000;
 
 /// Replaces dynamic names if the config filters them.
 const FILTERED_NAME: &str = "FILTERED";
@@ -296,17 +293,6 @@ impl Sequence {
                 }
             }
         });
-    }
-
-    /// Describes the thread again if it was renamed.
-    #[cold]
-    #[inline(never)]
-    fn follow_name(&mut self, now: u64) {
-        self.named_ns = now;
-        if let Some(thread) = self.thread.renamed() {
-            self.thread = thread;
-            self.describe_thread(now);
-        }
     }
 
     /// Describes a track, and first its ancestors, if this sequence has not done so.
