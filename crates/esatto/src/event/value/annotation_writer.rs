@@ -1,15 +1,13 @@
 //! Writers that values are written to.
 
-use core::fmt::{self, Write as _};
+use core::fmt;
 
-use esatto_protozero::{Message, Writer};
+use esatto_protozero::Writer;
 use esatto_schema::{DebugAnnotationWriter, TrackEventWriter, debug_annotation};
 
+use super::formatted::format_into;
 use crate::event::{AnnotationNames, TraceArgs, Value};
 use crate::name::Name;
-
-/// The longest formatted text; the rest is cut off.
-const MAX_FORMATTED_BYTES: usize = 64 * 1024;
 
 /// Takes one value: an annotation, an entry of a dictionary or an element of an array.
 ///
@@ -252,28 +250,4 @@ impl ListWriter<'_> {
     pub fn list(&mut self) -> ListWriter<'_> {
         self.element().list()
     }
-}
-
-/// Writes a text into an open field of bytes.
-pub(crate) fn format_into(field: Message<'_>, text: fmt::Arguments<'_>) {
-    struct Field<'m> {
-        bytes: Message<'m>,
-        left: usize,
-    }
-
-    impl fmt::Write for Field<'_> {
-        fn write_str(&mut self, piece: &str) -> fmt::Result {
-            let mut end = piece.len().min(self.left);
-            while !piece.is_char_boundary(end) {
-                end -= 1;
-            }
-            self.bytes.raw(&piece.as_bytes()[..end]);
-            self.left -= end;
-            if end == piece.len() { Ok(()) } else { Err(fmt::Error) }
-        }
-    }
-
-    // It fails if the text is too long, or if a `Display` of the program fails. The text so far
-    // stays.
-    let _ = Field { bytes: field, left: MAX_FORMATTED_BYTES }.write_fmt(text);
 }

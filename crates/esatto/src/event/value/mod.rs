@@ -7,6 +7,7 @@
 mod adapters;
 mod annotation_writer;
 mod counter_value;
+mod formatted;
 mod standard;
 
 use crate::event::Arg;
