@@ -10,6 +10,7 @@ mod operations;
 mod reading;
 #[cfg(test)]
 mod tests;
+mod timeouts;
 
 use core::mem;
 use std::time::{Duration, Instant};
@@ -24,9 +25,10 @@ use crate::connection::pending::{Completer, Listener};
 use crate::connection::transport::{Call, Reply};
 use crate::error::Error;
 use crate::os::OwnedFd;
-use operations::{Kind, OperationId, Operations, PATIENCE};
+use operations::{Kind, OperationId, Operations};
 use reading::Reading;
 pub(crate) use reading::Sink;
+use timeouts::PATIENCE;
 
 /// A flush that an SDK initiated (3) because of a request (4): `docs/spec/wire-protocol.md` §9,
 /// flush flags.
@@ -173,31 +175,6 @@ impl Consumer {
     /// Returns whether the reader has to catch up before anything else is received.
     pub(crate) fn is_paused(&self) -> bool {
         self.reading.as_ref().is_some_and(Reading::is_paused)
-    }
-
-    /// Returns when to [`expire`](Self::expire), if nothing happens before.
-    pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.operations.next_deadline()
-    }
-
-    /// Fails the operations that the service should have answered by `now`.
-    pub(crate) fn expire(&mut self, now: Instant) {
-        self.now = now;
-        if self.is_paused() {
-            // The reader causes the delay, not the service.
-            self.operations.extend(Kind::Read, now + PATIENCE);
-        }
-        for kind in self.operations.expire(now) {
-            match kind {
-                Kind::Read => {
-                    let error = Error::timed_out("deliver the trace");
-                    self.abandon_read(&error);
-                    self.refuse_parked(&error);
-                }
-                Kind::Start => self.stop_if_wanted(),
-                _ => {}
-            }
-        }
     }
 
     pub(crate) fn command(&mut self, command: Command) {

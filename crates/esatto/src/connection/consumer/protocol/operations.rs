@@ -1,6 +1,6 @@
 //! The operations that a session's owner has requested and that are not answered yet.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::connection::pending::{Answer, Completer};
 use crate::error::Error;
@@ -121,6 +121,3 @@ impl Operations {
         kinds
     }
 }
-
-/// How long the service may take for any operation, beyond agreed time-outs.
-pub(super) const PATIENCE: Duration = Duration::from_secs(15);

@@ -3,7 +3,7 @@
 use esatto_protozero::wire;
 use esatto_schema::{ReadBuffersResponseReader, consumer_port::Method};
 
-use super::operations::PATIENCE;
+use super::timeouts::PATIENCE;
 use super::{Consumer, Kind, Tag};
 use crate::connection::consumer::chunks::ChunkSender;
 use crate::connection::pending::Completer;
