@@ -6,6 +6,7 @@ mod in_process;
 mod mailbox;
 pub(crate) mod pending;
 pub(crate) mod producer;
+mod reclaiming;
 mod rest;
 mod service_address;
 mod thread;

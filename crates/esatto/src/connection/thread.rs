@@ -14,6 +14,7 @@ use super::consumer::{LiveSession, SessionCommand};
 use super::mailbox::Mailbox;
 use super::pending::Completer;
 use super::producer::{Identity, ReconnectingProducer, StartupId, StartupRequest};
+use super::reclaiming::Reclaiming;
 use super::rest;
 use super::service_address::Place;
 use super::transport::InProcess;
@@ -61,6 +62,7 @@ pub(crate) struct Control {
     producers: Vec<ReconnectingProducer>,
     sessions: Map<SessionId, Box<dyn LiveSession>>,
     pace: Pace,
+    reclaiming: Reclaiming,
     is_over: bool,
     in_process: InProcess,
 }
@@ -73,6 +75,7 @@ impl Control {
             producers: Vec::new(),
             sessions: Map::new(),
             pace: Pace::new(),
+            reclaiming: Reclaiming::new(),
             is_over: false,
             in_process: None,
         }
@@ -87,7 +90,7 @@ impl Control {
             }
             self.pump();
             let now = Instant::now();
-            self.pace.reclaim(now);
+            self.reclaiming.reclaim(now);
             if self.pace.collected(now) {
                 self.pump();
             }
@@ -246,7 +249,8 @@ impl Control {
         let deadline = self.sessions.values().filter_map(|session| session.next_deadline());
         let next = retry.chain(deadline).min().map(|at| at.saturating_duration_since(now));
         let timer = self.in_process.as_ref().and_then(|service| service.next_deadline());
-        let look = self.pace.next().map(|at| at.saturating_duration_since(now));
+        let look = [self.pace.next(), self.reclaiming.next()].into_iter().flatten().min();
+        let look = look.map(|at| at.saturating_duration_since(now));
         [next, timer, look].into_iter().flatten().min()
     }
 }

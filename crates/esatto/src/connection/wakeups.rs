@@ -1,35 +1,20 @@
-//! The times at which the control thread wakes by itself: to collect chunks, and to take chunks
-//! from sleeping threads.
+//! The times at which the control thread wakes by itself to collect chunks.
 //!
-//! **Collecting.** Waking a thread costs more than writing all events of a chunk. So a writer that
-//! has finished a chunk wakes the control thread only if that sleeps without a time limit. After a
-//! wake-up the control thread looks again every few milliseconds, until it once finds nothing to
-//! do. A writer that fills a quarter of the memory meanwhile wakes it at once.
-//!
-//! **Reclaiming.** Each thread that has ever traced keeps a chunk, so a few hundred sleeping
-//! threads could leave none to those that work. When chunks become scarce, the chunks of threads
-//! that have not traced since the last look are handed over as they are.
+//! Waking a thread costs more than writing all events of a chunk. So a writer that has finished a
+//! chunk wakes the control thread only if that sleeps without a time limit. After a wake-up the
+//! control thread looks again every few milliseconds, until it once finds nothing to do. A writer
+//! that fills a quarter of the memory meanwhile wakes it at once.
 
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-use crate::record;
 
 /// The time between two collections while there are chunks, by default.
 pub(crate) const COLLECTION_INTERVAL: Duration = Duration::from_millis(5);
 /// Chunks are sent at once when they fill one of this many parts of the memory.
 pub(crate) const PARTS: usize = 4;
-/// The shortest time between two looks at the threads.
-const RECLAIM_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The control thread looks for chunks by itself.
 static COLLECTING: AtomicBool = AtomicBool::new(false);
-/// How scarce chunks are.
-static SCARCITY: AtomicU8 = AtomicU8::new(ENOUGH);
-
-const ENOUGH: u8 = 0;
-const SCARCE: u8 = 1;
-const EXHAUSTED: u8 = 2;
 
 /// A thread has committed since the control thread last asked.
 static COMMITTED: AtomicBool = AtomicBool::new(false);
@@ -46,17 +31,10 @@ pub(super) fn is_collecting() -> bool {
     COLLECTING.load(Ordering::Relaxed)
 }
 
-/// Notes that chunks are scarce. The caller has to wake the control thread.
-pub(super) fn note_scarcity(exhausted: bool) {
-    SCARCITY.fetch_max(if exhausted { EXHAUSTED } else { SCARCE }, Ordering::Relaxed);
-}
-
 /// The control thread's part of the state.
 #[derive(Debug)]
 pub(super) struct Pace {
     collect_at: Option<Instant>,
-    reclaim_at: Option<Instant>,
-    last_reclaim: Option<Instant>,
 }
 
 impl Pace {
@@ -64,13 +42,12 @@ impl Pace {
     pub(super) fn new() -> Self {
         COLLECTING.store(false, Ordering::Relaxed);
         COMMITTED.store(false, Ordering::Relaxed);
-        SCARCITY.store(ENOUGH, Ordering::Relaxed);
-        Self { collect_at: None, reclaim_at: None, last_reclaim: None }
+        Self { collect_at: None }
     }
 
     /// Returns when to look again.
-    pub(super) fn next(&self) -> Option<Instant> {
-        [self.collect_at, self.reclaim_at].into_iter().flatten().min()
+    pub(super) const fn next(&self) -> Option<Instant> {
+        self.collect_at
     }
 
     /// Plans the next look, after everything pending was sent. Returns whether to send once more,
@@ -87,25 +64,5 @@ impl Pace {
             COLLECTING.store(false, Ordering::Relaxed);
         }
         is_over
-    }
-
-    /// Takes chunks from sleeping threads, if chunks are scarce and the interval is over.
-    pub(super) fn reclaim(&mut self, now: Instant) {
-        let is_second = self.reclaim_at.is_some();
-        if !is_second && SCARCITY.load(Ordering::Relaxed) == ENOUGH {
-            return;
-        }
-        let due = self.last_reclaim.map_or(now, |last| last + RECLAIM_INTERVAL);
-        if now < due {
-            self.reclaim_at = Some(due);
-            return;
-        }
-        self.last_reclaim = Some(now);
-        // Before the look: chunks that become scarce during it cause another look.
-        let scarcity = SCARCITY.swap(ENOUGH, Ordering::Relaxed);
-        let all_idle = record::reclaim(scarcity == EXHAUSTED);
-        // Threads that have traced since the last look may sleep from now on. One more look finds
-        // them.
-        self.reclaim_at = (!all_idle && scarcity != ENOUGH).then(|| now + RECLAIM_INTERVAL);
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use esatto_shm::Notify;
 
 use super::losses;
-use crate::connection::wakeups;
+use crate::connection::{reclaiming, wakeups};
 use crate::diagnostics;
 use crate::os::Waker;
 
@@ -60,7 +60,7 @@ impl Notify for CommitSchedule {
     }
 
     fn on_scarce(&self, exhausted: bool) {
-        wakeups::note_scarcity(exhausted);
+        reclaiming::note_scarcity(exhausted);
         self.waker.wake();
     }
 
