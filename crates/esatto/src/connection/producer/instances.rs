@@ -11,11 +11,12 @@ use esatto_map::Map;
 use esatto_schema::DataSourceConfigReader;
 use esatto_shm::FlushCallback;
 
-use super::losses;
+use super::flushes::PendingFlushes;
 pub(crate) use super::protocol::Identity;
 pub(crate) use super::protocol::Tag;
 use super::protocol::{Endpoint, Event};
 use super::startup_instances::{Settled, StartupId, StartupRequest, Startups};
+use super::triggers::PendingTriggers;
 use crate::backend::Backend;
 use crate::callbacks::shielded;
 use crate::connection::transport::{Call, Reply};
@@ -23,14 +24,6 @@ use crate::data_source::{self, AnySource, Assignment, Done, Flush};
 use crate::destination::Destination;
 use crate::os::Waker;
 use crate::record;
-
-/// The most flush requests that wait for data sources at a time. With more, the oldest no longer
-/// waits.
-const MAX_PENDING_FLUSHES: usize = 64;
-
-/// The most requests for triggers that wait for a connection. With more, the oldest is dropped and
-/// [counted](crate::Losses::triggers).
-const MAX_PENDING_TRIGGERS: usize = 64;
 
 pub(crate) struct Producer {
     pub(super) endpoint: Endpoint,
@@ -45,12 +38,8 @@ pub(crate) struct Producer {
     announced: Vec<u64>,
     /// By the service's id.
     instances: Map<u64, Active>,
-    /// Data sources that have not answered yet, by flush request.
-    flushes: Map<u64, usize>,
-    /// Requests have arrived since the last acknowledgement. They are acknowledged together, so
-    /// that a flood of them costs as much as one.
-    has_new_flushes: bool,
-    triggers: Vec<Trigger>,
+    flushes: PendingFlushes,
+    triggers: PendingTriggers,
     /// `None` before the first request for startup tracing.
     startups: Option<Box<dyn Startups>>,
 }
@@ -71,11 +60,6 @@ enum Phase {
     Stopping,
 }
 
-struct Trigger {
-    names: Vec<String>,
-    until: Instant,
-}
-
 impl Producer {
     pub(crate) fn new(identity: Identity, backend: Backend, waker: Waker) -> Self {
         Self {
@@ -86,9 +70,8 @@ impl Producer {
             sets_up: false,
             announced: Vec::new(),
             instances: Map::new(),
-            flushes: Map::new(),
-            has_new_flushes: false,
-            triggers: Vec::new(),
+            flushes: PendingFlushes::new(),
+            triggers: PendingTriggers::new(),
             startups: None,
         }
     }
@@ -123,7 +106,6 @@ impl Producer {
             active.stop();
         }
         self.flushes.clear();
-        self.has_new_flushes = false;
         self.announced.clear();
         self.accepted = false;
         self.sets_up = false;
@@ -140,7 +122,7 @@ impl Producer {
 
     /// Sends what threads have queued since the last call, and what has changed.
     pub(crate) fn pump(&mut self, is_congested: bool, now: Instant) {
-        if mem::take(&mut self.has_new_flushes) {
+        if self.flushes.take_new() {
             self.acknowledge_flushes();
         }
         self.endpoint.pump(is_congested, now);
@@ -188,10 +170,7 @@ impl Producer {
             self.endpoint.activate_triggers(&names);
             return;
         }
-        if self.triggers.len() >= MAX_PENDING_TRIGGERS {
-            losses::note_triggers(self.triggers.remove(0).names.len());
-        }
-        self.triggers.push(Trigger { names, until });
+        self.triggers.push(names, until);
     }
 
     /// Handles the end of an instance, which may belong to another producer.
@@ -221,8 +200,7 @@ impl Producer {
         if connection != self.connection {
             return;
         }
-        if let Some(waiting) = self.flushes.get_mut(&request) {
-            *waiting = waiting.saturating_sub(1);
+        if self.flushes.answered(request) {
             self.acknowledge_flushes();
         }
     }
@@ -232,11 +210,8 @@ impl Producer {
             Event::Connected => {
                 self.accepted = true;
                 self.announce();
-                let now = Instant::now();
-                for trigger in mem::take(&mut self.triggers) {
-                    if trigger.until > now {
-                        self.endpoint.activate_triggers(&trigger.names);
-                    }
+                for names in self.triggers.take(Instant::now()) {
+                    self.endpoint.activate_triggers(&names);
                 }
             }
             Event::Setup { id, config } => {
@@ -352,24 +327,16 @@ impl Producer {
             .filter(|(id, active)| ids.binary_search(id).is_ok() && active.phase != Phase::SetUp)
             .map(|(_, active)| (active.source, active.ticket))
             .collect();
-        if self.flushes.len() >= MAX_PENDING_FLUSHES {
-            let oldest = self.flushes.keys().next().copied();
-            self.flushes.retain(|&request, _| Some(request) != oldest);
-        }
-        self.flushes.insert(request, asked.len());
+        self.flushes.add(request, asked.len());
         for (source, ticket) in asked {
             source.flush(ticket, Flush::new(ticket.slot, flags, Done::flushed(self.connection, request)));
         }
-        self.has_new_flushes = true;
     }
 
     /// Acknowledges the newest request for which nothing is waited for any more, if the same holds
     /// for all earlier ones.
     fn acknowledge_flushes(&mut self) {
-        let answered =
-            self.flushes.iter().take_while(|&(_, &waiting)| waiting == 0).map(|(&request, _)| request).last();
-        if let Some(request) = answered {
-            self.flushes.retain(|&other, _| other > request);
+        if let Some(request) = self.flushes.take_complete() {
             // The service scrapes the chunks of threads that are in a trace point right now.
             record::flush_all();
             self.endpoint.acknowledge_flush(request);

@@ -2,11 +2,13 @@
 //! renewal of lost connections.
 
 mod commit_schedule;
+mod flushes;
 mod instances;
 mod losses;
 mod protocol;
 mod reconnect;
 mod startup_instances;
+mod triggers;
 
 pub use losses::{Losses, losses};
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
