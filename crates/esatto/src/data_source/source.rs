@@ -11,7 +11,7 @@ use esatto_protozero::Owned;
 use esatto_schema::{DataSourceConfigReader, DataSourceDescriptor, data_source_config};
 use esatto_shm::ExhaustedPolicy;
 
-use super::instances::{Instance, Instances};
+use super::source_instances::{Instance, Instances};
 use super::{AnySource, Assignment, Context, Done, Flush, HeldInstances, SourceConfig, Stop, canonical, registry};
 use crate::backend::Backend;
 use crate::error::Error;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esatto_instances::{InstanceWriter, Recording, Slots};
 use esatto_shm::TraceWriter;
 
-use super::instances::{Instance, Instances};
+use super::source_instances::{Instance, Instances};
 use super::{Context, DataSource};
 
 /// Writer of one thread for one instance.

@@ -5,8 +5,8 @@ mod fast_path;
 mod foreign_writer;
 mod full_path;
 mod incremental_counters;
-mod instance;
 mod thread_name;
+mod track_event_instance;
 
 use core::hash::{BuildHasherDefault, Hasher};
 use std::collections::HashSet;
@@ -25,8 +25,8 @@ use crate::name::Announced;
 use crate::os::process_info::{self, Pid};
 use crate::{clock, track_uuid};
 use incremental_counters::{Counters, THREAD_TIME, THREAD_TIME_NAME};
-pub(crate) use instance::TRACK_EVENTS;
-pub(crate) use instance::{Instance, Options};
+pub(crate) use track_event_instance::TRACK_EVENTS;
+pub(crate) use track_event_instance::{Instance, Options};
 
 /// The clock whose timestamps are differences to the previous one.
 const INCREMENTAL_CLOCK: u32 = 64;

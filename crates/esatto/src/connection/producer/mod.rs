@@ -3,10 +3,10 @@
 
 mod commit_schedule;
 mod flushes;
-mod instances;
 mod losses;
 mod protocol;
 mod reconnect;
+mod service_instances;
 mod startup_instances;
 mod triggers;
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use esatto_schema::producer_port;
 use esatto_shm::FlushCallback;
 
-use super::instances::Producer;
 use super::protocol::{Identity, Tag};
+use super::service_instances::Producer;
 use super::startup_instances::StartupRequest;
 use crate::connection::service_address::Place;
 use crate::connection::transport::{
