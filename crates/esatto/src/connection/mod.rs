@@ -4,7 +4,7 @@ pub(crate) mod consumer;
 #[cfg(feature = "in-process")]
 mod in_process;
 mod mailbox;
-pub(crate) mod pending;
+pub(crate) mod pending_operation;
 pub(crate) mod producer;
 mod reclaiming;
 mod rest;

@@ -12,7 +12,7 @@ use esatto_shm::FlushCallback;
 
 use super::consumer::{LiveSession, SessionCommand};
 use super::mailbox::Mailbox;
-use super::pending::Completer;
+use super::pending_operation::Completer;
 use super::producer::{Identity, ReconnectingProducer, StartupId, StartupRequest};
 use super::reclaiming::Reclaiming;
 use super::rest;

@@ -28,8 +28,8 @@ pub(crate) use service_choice::{NO_SYSTEM_SESSIONS, Policy, SYSTEM, connected, s
 pub use startup_tracing::{Startup, StartupTracing};
 
 pub use crate::connection::consumer::Chunks;
-pub use crate::connection::pending::Pending;
-use crate::connection::pending::{Completer, Listener};
+pub use crate::connection::pending_operation::Pending;
+use crate::connection::pending_operation::{Completer, Listener};
 
 /// A recording that this program controls, in a service of its choice.
 ///

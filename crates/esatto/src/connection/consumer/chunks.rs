@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::connection::pending::FORKED;
+use crate::connection::pending_operation::FORKED;
 use crate::control_thread;
 use crate::error::Error;
 use crate::os::fork::Generation;

@@ -17,7 +17,7 @@ use esatto_schema::DataSourceConfigReader;
 use esatto_shm::Arbiter;
 
 use crate::backend::Backend;
-use crate::connection::pending::Completer;
+use crate::connection::pending_operation::Completer;
 use crate::data_source::{self, AnySource, Assignment, Done};
 use crate::destination::Destination;
 use crate::os::process_info::Pid;

@@ -21,7 +21,7 @@ use esatto_schema::{
     ObserveEventsResponseReader, consumer_port::Method, observable_events,
 };
 
-use crate::connection::pending::{Completer, Listener};
+use crate::connection::pending_operation::{Completer, Listener};
 use crate::connection::transport::{Call, Reply};
 use crate::error::Error;
 use crate::os::OwnedFd;

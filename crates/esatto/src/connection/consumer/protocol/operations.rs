@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::connection::pending::{Answer, Completer};
+use crate::connection::pending_operation::{Answer, Completer};
 use crate::error::Error;
 
 /// The number of an operation on its connection, which comes back with the replies to its call.

@@ -6,7 +6,7 @@ use esatto_schema::{ReadBuffersResponseReader, consumer_port::Method};
 use super::timeouts::PATIENCE;
 use super::{Consumer, Kind, Tag};
 use crate::connection::consumer::chunks::ChunkSender;
-use crate::connection::pending::Completer;
+use crate::connection::pending_operation::Completer;
 use crate::connection::transport::Reply;
 use crate::error::Error;
 
@@ -116,7 +116,7 @@ impl Consumer {
     pub(super) fn watch_reading(&mut self) {
         if self.operations.first(Kind::Read).is_none() {
             // Nothing waits for this operation: the reading reports its own end.
-            let (_, watched) = crate::connection::pending::Pending::<()>::new(|_| Ok(()));
+            let (_, watched) = crate::connection::pending_operation::Pending::<()>::new(|_| Ok(()));
             self.operations.add(Kind::Read, watched, self.now + PATIENCE);
         }
     }

@@ -3,7 +3,7 @@ use core::task::{Context, Poll, Waker};
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::connection::pending::Pending;
+use crate::connection::pending_operation::Pending;
 use crate::error::ErrorKind;
 
 struct Bench {
