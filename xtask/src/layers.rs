@@ -64,7 +64,7 @@ const INSIDE: &[(&str, &[&str])] = &[
             "diagnostics",
             "callbacks",
             "error",
-            "thread_gate",
+            "trace_point_gate",
             "track_uuid",
         ],
     ),

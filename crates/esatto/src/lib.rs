@@ -171,7 +171,7 @@ pub mod raw;
 mod record;
 mod sequence;
 mod session;
-mod thread_gate;
+mod trace_point_gate;
 mod track_uuid;
 
 pub use category::Category;

@@ -11,7 +11,7 @@ use crate::os::process_info;
 use crate::record::trace_point::{self, ForeignTrack};
 use crate::record::{self, Threads};
 use crate::sequence::TRACK_EVENTS;
-use crate::thread_gate::Gate;
+use crate::trace_point_gate::Gate;
 use crate::{clock, track_uuid};
 
 pub use crate::category::{Foreign, Role};

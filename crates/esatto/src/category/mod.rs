@@ -9,7 +9,7 @@
 use esatto_instances::{Recording, ThreadGate as _};
 
 use crate::name::Name;
-use crate::thread_gate::Gate;
+use crate::trace_point_gate::Gate;
 
 mod dynamic;
 mod foreign;

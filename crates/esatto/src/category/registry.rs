@@ -12,7 +12,7 @@ use esatto_instances::{MAX_INSTANCES, ThreadGate as _};
 
 use super::{Category, Foreign, selection};
 use crate::control_thread;
-use crate::thread_gate::{Closed, Gate};
+use crate::trace_point_gate::{Closed, Gate};
 
 #[derive(Debug)]
 struct Registry {

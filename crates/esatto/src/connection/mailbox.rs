@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use esatto_instances::ThreadGate as _;
 
 use crate::os::Waker;
-use crate::thread_gate::{Closed, Gate};
+use crate::trace_point_gate::{Closed, Gate};
 
 /// The queue, and how to wake the thread that takes commands. `None` when it takes no more.
 pub(super) struct Mailbox<C>(Mutex<Option<Open<C>>>);

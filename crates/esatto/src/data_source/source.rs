@@ -17,7 +17,7 @@ use crate::backend::Backend;
 use crate::error::Error;
 use crate::os::fork::StaticMutex;
 use crate::record::Threads;
-use crate::thread_gate::Gate;
+use crate::trace_point_gate::Gate;
 use crate::{control_thread, track_uuid};
 
 /// Callbacks of a data source for the life of an instance; the value is the state of one instance.

@@ -29,7 +29,7 @@ use crate::event::track::announcement;
 use crate::os::fork::{Generation, Locked};
 use crate::os::{self, process_info};
 use crate::record::Threads;
-use crate::thread_gate::{Closed, Gate};
+use crate::trace_point_gate::{Closed, Gate};
 use crate::{clock, diagnostics, interceptor, name, track_uuid};
 
 /// All locks that are held while the process forks. Dropped from top to bottom.

@@ -3,7 +3,7 @@
 use esatto_instances::{ThreadTable as _, thread_table};
 
 use crate::sequence::Sequence;
-use crate::thread_gate::Gate;
+use crate::trace_point_gate::Gate;
 
 thread_table! {
     /// Table of the threads that have traced. The state of each has its packet sequences, and its

@@ -8,7 +8,7 @@ use esatto_instances::ThreadGate as _;
 
 use super::{Kind, Parent, Track};
 use crate::os::process_info;
-use crate::thread_gate::Gate;
+use crate::trace_point_gate::Gate;
 
 /// They replace the descriptors that sequences would write.
 static ANNOUNCED: Mutex<BTreeMap<u64, Arc<Track>>> = Mutex::new(BTreeMap::new());

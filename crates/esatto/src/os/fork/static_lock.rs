@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard
 use super::Locked;
 use esatto_instances::ThreadGate as _;
 
-use crate::thread_gate::{Closed, Gate};
+use crate::trace_point_gate::{Closed, Gate};
 
 /// All such locks that were ever locked. Their number is bounded by the program's statics.
 static LISTED: Mutex<Vec<&'static dyn Holdable>> = Mutex::new(Vec::new());
