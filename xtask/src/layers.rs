@@ -100,6 +100,7 @@ const INSIDE: &[(&str, &[&str])] = &[
             "writer",
             "arbiter",
             "commit",
+            "scrape",
             "service_region",
             "chunk_states",
             "fragments",

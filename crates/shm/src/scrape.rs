@@ -1,5 +1,5 @@
-//! Scraping: copies of chunks that were not committed, with the finished fragments of those that are
-//! still being written (`docs/spec/shared-memory.md` §16).
+//! Scraping: copies of chunks that were not committed, with the finished fragments of those that
+//! are still being written (`docs/spec/shared-memory.md` §16).
 //!
 //! As in [`crate::service_region`], nothing here trusts the region.
 
