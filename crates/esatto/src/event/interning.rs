@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use esatto_protozero::{HeapBuffer, Message};
 use esatto_schema::InternedDataWriter;
 
-use crate::event::text_hash::QuickState;
+use crate::event::text_hash::TextHashState;
 use crate::event::{Frame, Location};
 
 /// Entries that one table remembers. Later ones are written in full, or defined again each time.
@@ -226,7 +226,7 @@ enum Found {
 /// Numbers of one kind, from 1.
 #[derive(Debug, Default)]
 struct Table {
-    numbers: HashMap<Box<[u8]>, u64, QuickState>,
+    numbers: HashMap<Box<[u8]>, u64, TextHashState>,
     last: u64,
 }
 

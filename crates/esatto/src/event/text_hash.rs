@@ -6,34 +6,34 @@ use std::hash::RandomState;
 /// Makes hashers that need two multiplications for a short text. Two secret numbers are part of the
 /// hash, so that an attacker who chooses the texts cannot choose their places in a table.
 #[derive(Clone, Debug)]
-pub(crate) struct QuickState {
+pub(crate) struct TextHashState {
     seed: u64,
     multiplier: u64,
 }
 
-impl Default for QuickState {
+impl Default for TextHashState {
     fn default() -> Self {
         let random = RandomState::new();
         Self { seed: random.hash_one(0_u8), multiplier: random.hash_one(1_u8) | 1 }
     }
 }
 
-impl BuildHasher for QuickState {
-    type Hasher = QuickHasher;
+impl BuildHasher for TextHashState {
+    type Hasher = TextHasher;
 
     #[inline]
-    fn build_hasher(&self) -> QuickHasher {
-        QuickHasher { state: self.seed, multiplier: self.multiplier }
+    fn build_hasher(&self) -> TextHasher {
+        TextHasher { state: self.seed, multiplier: self.multiplier }
     }
 }
 
-/// See [`QuickState`].
-pub(crate) struct QuickHasher {
+/// See [`TextHashState`].
+pub(crate) struct TextHasher {
     state: u64,
     multiplier: u64,
 }
 
-impl Hasher for QuickHasher {
+impl Hasher for TextHasher {
     #[inline]
     fn write(&mut self, bytes: &[u8]) {
         let mut words = bytes.chunks_exact(8);
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn equal_texts_have_equal_hashes_and_different_ones_do_not() {
-        let state = QuickState::default();
+        let state = TextHashState::default();
         let hash = |text: &str| state.hash_one(text.as_bytes());
         let texts = ["", "a", "b", "12345678", "123456789", "12345678\0"];
         for (i, a) in texts.iter().enumerate() {
