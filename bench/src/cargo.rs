@@ -27,8 +27,8 @@ pub(crate) fn build(package: &str) -> Result<PathBuf, String> {
     build_bin(package, package, &[])
 }
 
-/// As [`build`], with features of the package, in a place of its own: several variants of one
-/// program are there at the same time.
+/// Like [`build`], with features of the package, in a separate folder, so that several variants of
+/// one program can exist at the same time.
 pub(crate) fn build_variant(package: &str, features: &[&str]) -> Result<PathBuf, String> {
     eprintln!("bench: building {package} {}", features.join(" "));
     let program = build_bin(package, package, features)?;

@@ -42,8 +42,7 @@ impl Samples {
         Self(BTreeMap::new())
     }
 
-    /// Adds what the program `name` has printed; returns how many events it says that it has
-    /// emitted.
+    /// Adds the output of the program `name`. Returns the number of events that it reports.
     pub(crate) fn add(&mut self, name: &str, printed: &str) -> Result<u64, String> {
         let mut emitted = 0;
         for line in printed.lines() {

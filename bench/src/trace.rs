@@ -9,7 +9,7 @@ pub(crate) struct TrackEvents {
     pub(crate) count: u64,
     /// With the tag and length of each packet.
     pub(crate) bytes: u64,
-    /// The same without what the service added.
+    /// The same without the fields that the service added.
     pub(crate) bytes_of_producer: u64,
     /// Packets, of any kind, that say that some before them on their sequence were lost.
     pub(crate) marks: u64,

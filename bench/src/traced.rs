@@ -61,8 +61,8 @@ impl Traced {
         command(program, self.folder.path())
     }
 
-    /// Records while `program` runs, and returns what it wrote to stdout and the trace. The program
-    /// ends by itself after the end of its stdin, which is the end of the session, too.
+    /// Records while `program` runs, and returns its stdout and the trace. The program ends by
+    /// itself after the end of its stdin, which also ends the session.
     pub(crate) fn record(&self, program: &mut Command) -> Result<(String, Vec<u8>), String> {
         let config = self.folder.path().join("config.txt");
         let trace = self.folder.path().join("trace.pftrace");
@@ -81,8 +81,8 @@ impl Traced {
     }
 }
 
-/// Runs a measured program and returns what it wrote to stdout. When it is done, but for ending,
-/// `then` is called.
+/// Runs a measured program and returns its stdout. When it is done, before it ends, `then` is
+/// called.
 pub(crate) fn run(program: &mut Command, then: impl FnOnce() -> Result<(), String>) -> Result<String, String> {
     let mut child = program
         .stdin(Stdio::piped())

@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   struct PerfettoTracingSessionImpl* session = esatto_session_start(ESATTO_IN_PROCESS, &(struct esatto_config){.buffer_kb = 1024});
 
   for (int order = 1; order <= 3; order++) {
-    /* Orders have a track of their own, and an arrow to what comes of them. */
+    /* Orders have their own track, and an arrow to their results. */
     ESATTO_INSTANT(&kitchen, "order", ESATTO_ON_NAMED("orders", 0), ESATTO_FLOW(order), ESATTO_ARG("order", order));
     cook(order, order == 2 ? "stew" : "soup", order + 1);
   }

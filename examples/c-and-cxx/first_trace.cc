@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
   auto session = esatto::Session::in_process(esatto::TraceConfig().buffer_kb(1024).categories({"*"}));
 
   for (uint64_t order = 1; order <= 3; order++) {
-    // Orders have a track of their own, and an arrow to what comes of them.
+    // Orders have their own track, and an arrow to their results.
     ESATTO_INSTANT(kitchen, "order", esatto::on_named("orders"), esatto::flow(order), esatto::arg("order", order));
     cook(order, order == 2 ? "stew" : "soup", static_cast<int>(order) + 1);
   }

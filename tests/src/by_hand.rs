@@ -59,7 +59,7 @@ pub fn record(
     std::fs::read(trace).expect("a trace")
 }
 
-/// Packets in chunks of a page: the number of packets, then each behind its size.
+/// Packets in chunks of a page: the number of packets, then each with its size in front.
 fn chunks(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     const ROOM: usize = 4096 - 8 - 8;
     let mut chunks = Vec::new();
@@ -74,7 +74,7 @@ fn chunks(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
         content.extend_from_slice(&size);
     }
     chunks.push([&count.to_le_bytes()[..], &content].concat());
-    // Pages are reused: what was there before must not be read as packets.
+    // Pages are reused: their old content must not be read as packets.
     chunks.iter_mut().for_each(|chunk| chunk.resize(ROOM + 2, 0));
     chunks
 }

@@ -1,4 +1,4 @@
-//! An application and a recording that must not notice what somebody else does to the service.
+//! An application and a recording that must not notice an attack on the service.
 
 use crate::raw::{self, RawChunk, RawConsumer, RawProducer};
 use crate::wire::{Peer, Proto};
@@ -14,8 +14,8 @@ const WORKLOAD: Workload = Workload { threads: 2, rounds: 800, pause_us: 1000 };
 
 /// Runs `attack` against our service while an application is being recorded.
 ///
-/// Afterwards the recording is whole, the service lives, it has not panicked and has written
-/// something about the attack into its log, unless `attack` says that there is nothing to tell.
+/// Afterwards the recording is whole, and the service lives and has not panicked. Its log has a
+/// line about the attack, unless `attack` says that there is none.
 ///
 /// # Errors
 ///
@@ -131,7 +131,7 @@ fn record_meanwhile(
     assert_eq!(own.len() as u64, written, "packets of the bystander");
     for (number, packet) in (0..).zip(own) {
         assert_eq!(raw::text_of(packet), Some((number, "bystander".into())));
-        // Nobody knows what was before the first.
+        // The packets before the first are unknown.
         assert!(number == 0 || wire::int(packet, 42) == 0, "packet {number} says that others were lost");
     }
     assert!(program.is_running(), "it died of it");

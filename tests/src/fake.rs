@@ -57,7 +57,7 @@ pub fn first(count: usize, methods: &[&'static str]) -> Methods {
 pub struct Call {
     /// Request id for the reply.
     pub id: u64,
-    /// The name behind its number.
+    /// The name of the method.
     pub method: &'static str,
     /// Its arguments.
     pub args: Vec<u8>,
@@ -80,7 +80,7 @@ impl FakeService {
     ///
     /// # Panics
     ///
-    /// Nobody can come.
+    /// No client can connect.
     #[must_use]
     pub fn accept(listener: &UnixListener, methods: &Methods) -> Self {
         let (stream, _) = listener.accept().expect("a client");
@@ -278,8 +278,8 @@ impl FakeProducerPort {
         self.service.reply_to(commands, &setup, true, Some(&self.memory));
     }
 
-    /// Takes what the producer has left in the memory without telling. A thread that ends while its
-    /// process does so may not get to it.
+    /// Takes the chunks that the producer has left in the memory without a commit. A thread that
+    /// ends while its process does so may not get to it.
     pub fn scrape(&mut self) {
         for page in 0..64 {
             let (word, key, (count, flags, payload)) = self.look(page * PAGE_SIZE as u64);
@@ -293,7 +293,7 @@ impl FakeProducerPort {
         }
     }
 
-    /// The word of a page with one chunk, whose it is, and what is in it.
+    /// The word of a page with one chunk, the chunk's writer and id, and its content.
     fn look(&self, page: u64) -> (u32, (u16, u32), Chunk) {
         let mut bytes = [0; PAGE_SIZE];
         rustix::io::pread(&self.memory, &mut bytes, page).expect("the memory");
@@ -330,7 +330,7 @@ impl FakeProducerPort {
     ///
     /// # Panics
     ///
-    /// A chunk is missing, or what is in it makes no sense.
+    /// A chunk is missing, or its content is malformed.
     #[must_use]
     pub fn packets(&self) -> Vec<Vec<u8>> {
         let mut packets: Vec<Vec<u8>> = Vec::new();

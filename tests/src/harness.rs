@@ -86,8 +86,8 @@ impl Harness {
         command
     }
 
-    /// Perfetto's own command with these arguments; it makes its temporary files in the folder,
-    /// too.
+    /// Perfetto's own command with these arguments; it also makes its temporary files in the
+    /// folder.
     #[must_use]
     pub fn perfetto(&self, arguments: &[&str]) -> Command {
         let mut command = self.command(peers::official("perfetto"));
@@ -95,7 +95,7 @@ impl Harness {
         command
     }
 
-    /// Runs Perfetto's own command to its end, and returns its exit code and what it printed.
+    /// Runs Perfetto's own command to its end, and returns its exit code and its output.
     ///
     /// # Panics
     ///
@@ -106,7 +106,7 @@ impl Harness {
         (status.code().unwrap_or_else(|| panic!("perfetto {arguments:?}: {status}")), program.log())
     }
 
-    /// Starts `command`, named `name` in what a failing test prints.
+    /// Starts `command`, named `name` in the output of a failing test.
     pub fn start(&self, name: &str, command: &mut Command) -> Program {
         let number = self.programs.fetch_add(1, Ordering::Relaxed);
         Program::start(name, command, self.path(format!("{number}-{name}.log")))
@@ -117,8 +117,8 @@ impl Harness {
         self.service_with(implementation, |_| ())
     }
 
-    /// As [`service_with`](Self::service_with), for producers elsewhere too: the port of this
-    /// machine where they connect.
+    /// Like [`service_with`](Self::service_with), also for producers elsewhere. Returns the port of
+    /// this machine where they connect.
     ///
     /// # Panics
     ///
@@ -162,7 +162,7 @@ impl Harness {
             Implementation::Theirs => self.command(peers::official("traced")),
         };
         change(&mut command);
-        // Of a service before: its sockets would seem to be there already.
+        // Sockets of an earlier service would look like those of this one.
         for socket in [self.producer_socket(), self.consumer_socket()] {
             let _ = std::fs::remove_file(socket);
         }
@@ -249,7 +249,7 @@ impl Harness {
         });
     }
 
-    /// Queries the service's state over a connection of its own.
+    /// Queries the service's state over a new connection.
     #[must_use]
     pub fn state(&self) -> wire::State {
         wire::Peer::consumer(self).state()

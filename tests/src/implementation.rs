@@ -14,7 +14,8 @@ pub enum Implementation {
 
 impl Implementation {
     /// Implementation that tests of a single service run: ours, or Perfetto's if
-    /// `ESATTO_UNDER_TEST` is `theirs`. That shows what the reference does; some nonsense kills it.
+    /// `ESATTO_UNDER_TEST` is `theirs`. That shows the behaviour of the reference; some nonsense
+    /// kills it.
     ///
     /// # Panics
     ///

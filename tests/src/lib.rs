@@ -1,10 +1,10 @@
 //! Whole-system and interop tests: the harness.
 //!
-//! A [`Harness`] is a private folder with sockets of its own. In it run services, producers and
-//! consumers of either [`Implementation`]: ours, or Perfetto's own programs. What they record is
-//! judged by Perfetto's trace processor ([`tp`]), against what the applications are known to emit
-//! ([`workload`]), so that one checker serves all conversations. Scenarios of the SDK ([`sdk`]) run
-//! in a process of their own, with each backend.
+//! A [`Harness`] is a private folder with private sockets. In it run services, producers and
+//! consumers of either [`Implementation`]: ours, or Perfetto's own programs. Perfetto's trace
+//! processor ([`tp`]) judges their traces. The expected events are those that the applications emit
+//! ([`workload`]), so one checker serves all conversations. Scenarios of the SDK ([`sdk`]) run in a
+//! process of their own, with each backend.
 //!
 //! The tests themselves are in `tests/tests`: one program per area, one file per promise.
 

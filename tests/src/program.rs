@@ -11,7 +11,7 @@ pub use rustix::process::Signal;
 /// hanging one from hanging for ever.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A running program. It is killed when dropped; what it printed is shown if the test fails.
+/// A running program. It is killed when dropped; its output is shown if the test fails.
 #[derive(Debug)]
 pub struct Program {
     name: String,

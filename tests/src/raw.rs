@@ -1,6 +1,6 @@
-//! A producer and a consumer made of raw calls, the producer's shared memory included: for tests
-//! that need each byte to be what they say (`docs/spec/wire-protocol.md` §8–§13,
-//! `docs/spec/shared-memory.md` §4–§6).
+//! A producer and a consumer made of raw calls, with the producer's shared memory. They are for
+//! tests that control each byte (`docs/spec/wire-protocol.md` §8–§13, `docs/spec/shared-memory.md`
+//! §4–§6).
 
 use crate::Harness;
 use crate::wire::{self, Peer, Proto, Reply};
@@ -38,7 +38,7 @@ pub struct RawChunk {
 }
 
 impl RawChunk {
-    /// With these fragments, each behind its size in as few bytes as it takes.
+    /// With these fragments, each after its size in as few bytes as possible.
     pub fn new(writer_id: u16, chunk_id: u32, fragments: &[impl AsRef<[u8]>]) -> Self {
         let mut payload = Proto::new();
         for fragment in fragments {
@@ -75,7 +75,7 @@ pub struct Started {
     pub config: Vec<u8>,
 }
 
-/// A producer on a connection of its own.
+/// A producer on a new connection.
 #[derive(Debug)]
 pub struct RawProducer {
     /// The connection.
@@ -251,8 +251,7 @@ impl RawProducer {
         self.write(page * PAGE_SIZE, &word.to_le_bytes());
     }
 
-    /// Calls CommitData and waits for its reply, after which the service has copied and freed what
-    /// it was told of.
+    /// Calls CommitData and waits for its reply. Then the service has copied and freed the chunks.
     pub fn commit(&mut self, request: &Proto) -> Reply {
         self.call("CommitData", request)
     }
@@ -311,7 +310,7 @@ pub fn text_of(packet: &[u8]) -> Option<(u64, String)> {
     Some((wire::int(event, 2), String::from_utf8_lossy(wire::last(event, 1)?).into_owned()))
 }
 
-/// A consumer on a connection of its own.
+/// A consumer on a new connection.
 #[derive(Debug)]
 pub struct RawConsumer {
     /// The connection.

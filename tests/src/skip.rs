@@ -8,8 +8,7 @@ pub struct Skip(pub String);
 
 /// Runs a test that may find out that it cannot run.
 ///
-/// Such a test is noted, loudly, for `cargo xtask test`, which holds it against
-/// `tests/allowed-skips.txt`.
+/// The test prints a line for `cargo xtask test`, which compares it with `tests/allowed-skips.txt`.
 ///
 /// # Panics
 ///

@@ -1,5 +1,5 @@
-//! Peers that speak the socket protocol by hand: an encoder and decoder of a few lines that share
-//! nothing with ours, for asking a service about its state and for sending it nonsense
+//! Peers that speak the socket protocol by hand, with an encoder and decoder of a few lines that
+//! share nothing with ours. They ask a service for its state, and send it nonsense
 //! (`docs/spec/wire-protocol.md` §2–§4).
 
 use crate::Harness;
@@ -54,7 +54,7 @@ impl Proto {
         self
     }
 
-    /// Adds a length-delimited field with a length of four bytes, whatever it takes.
+    /// Adds a length-delimited field with a length of four bytes, even if fewer suffice.
     #[must_use]
     pub fn wide(mut self, field: u32, value: &[u8]) -> Self {
         self.varint(u64::from(field) << 3 | 2);
@@ -107,7 +107,7 @@ pub enum Value<'a> {
 ///
 /// # Panics
 ///
-/// It is malformed: what a service sends must not be.
+/// The message is malformed; messages of a service must not be.
 #[must_use]
 pub fn fields(mut bytes: &[u8]) -> Vec<(u32, Value<'_>)> {
     let mut out = Vec::new();
@@ -220,7 +220,7 @@ impl Peer {
     ///
     /// # Panics
     ///
-    /// Nobody listens.
+    /// No service listens.
     #[must_use]
     pub fn connect(socket: &Path) -> Self {
         let stream = UnixStream::connect(socket).unwrap_or_else(|error| panic!("{}: {error}", socket.display()));
@@ -255,7 +255,7 @@ impl Peer {
     ///
     /// # Panics
     ///
-    /// Nobody listens.
+    /// No service listens.
     #[must_use]
     pub fn connect_tcp(port: u16) -> Self {
         let stream =

@@ -195,8 +195,8 @@ impl Trace {
         assert_eq!(self.counters[&upid].len() as u64, threads * rounds, "counter values in all");
     }
 
-    /// Checks that what is there of an application that was cut off is the beginning of what it
-    /// emitted, without a gap; returns the number of whole rounds.
+    /// Checks the events of an application that was cut off: they are the beginning of its events,
+    /// without a gap. Returns the number of whole rounds.
     ///
     /// # Panics
     ///
@@ -218,8 +218,8 @@ impl Trace {
         whole
     }
 
-    /// Checks that what is there of an application that was recorded from the middle on is the end
-    /// of what it emitted, without a gap; returns the number of whole rounds.
+    /// Checks the events of an application that was recorded from the middle on: they are the end
+    /// of its events, without a gap. Returns the number of whole rounds.
     ///
     /// # Panics
     ///

@@ -30,7 +30,7 @@ pub(crate) fn run(tally: &mut Tally) -> Result<(), String> {
     tally.add(libtest::run(&mut bare, Run { label: "no alloc" })?);
     shell::heading("fuzz corpora");
     let mut replay = shell::cargo();
-    // A workspace of its own, for libFuzzer is C++: only the plain functions are built here.
+    // A separate workspace, because libFuzzer is C++: only the plain functions are built here.
     replay.args(["test", "--manifest-path", "fuzz/Cargo.toml", "-p", "esatto-fuzz-targets"]);
     replay.env("CARGO_TARGET_DIR", shell::target_dir());
     tally.add(libtest::run(&mut replay, Run { label: "fuzz" })?);
@@ -92,8 +92,7 @@ fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Arguments of Cargo for a package without features, with each one alone, and with all. The build
-/// of the workspace unites the features that its crates ask for, and would hide what one of them
-/// lacks.
+/// of the workspace unites the features of its crates, and would hide a missing one.
 fn feature_sets(package: &Value) -> Vec<Vec<String>> {
     let name = package["name"].as_str().unwrap_or_default();
     let features = package["features"].as_object().into_iter().flatten().map(|(feature, _)| feature.as_str());

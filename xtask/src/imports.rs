@@ -124,7 +124,7 @@ impl Imports {
                 to.remove(name);
             });
         }
-        // So do those that the rest does not import.
+        // Modules that the rest does not import go next.
         loop {
             let used: BTreeSet<&String> = edges.values().flatten().copied().collect();
             let Some(name) = edges.keys().find(|name| !used.contains(*name)).copied() else { break };
@@ -285,7 +285,8 @@ impl Paths {
     }
 }
 
-/// The path from the root of the crate; none for paths of other crates, and for what has no name.
+/// The path from the root of the crate; none for paths of other crates, and for items without a
+/// name.
 fn absolute(path: &[String], module: &[String]) -> Option<Module> {
     let (first, rest) = path.split_first()?;
     match first.as_str() {

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
 }
 
 struct Plan {
-    /// The prefix, behind the staging folder.
+    /// The prefix, below the staging folder.
     root: PathBuf,
     libdir: PathBuf,
     profile: String,
@@ -131,7 +131,7 @@ impl Plan {
         Ok(files)
     }
 
-    /// A file of `packaging/c` that is told where it is.
+    /// A file of `packaging/c`, with its place filled in.
     fn configured(&self, template: &str, folder: &str, name: &str) -> Result<File, String> {
         let path = shell::root().join(PACKAGING).join(template);
         let text = fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
@@ -156,7 +156,7 @@ impl File {
         Ok(Self { content, to, mode })
     }
 
-    /// Takes the place of an older one at once: programs that run go on with that.
+    /// Takes the place of an older one at once: running programs keep the older one.
     fn install(&self) -> Result<(), String> {
         let mut name = self.to.as_os_str().to_owned();
         name.push(".new");

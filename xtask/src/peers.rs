@@ -4,11 +4,11 @@ use crate::shell;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Where the scripts install what they install.
+/// Folder of everything that the scripts install.
 ///
 /// # Errors
 ///
-/// Neither `PEERS_DIR` nor `HOME` is set.
+/// `PEERS_DIR` and `HOME` are not set.
 pub(crate) fn folder() -> Result<PathBuf, String> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("PEERS_DIR")

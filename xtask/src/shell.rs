@@ -20,7 +20,7 @@ pub(crate) fn cargo() -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.current_dir(root());
-    // Set for xtask by `cargo run`; a build that sees them would build anew.
+    // Set for xtask by `cargo run`; a build that sees them would start from the beginning.
     for name in std::env::vars_os().map(|(name, _)| name) {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST") || text == "CARGO_CRATE_NAME" {
@@ -58,7 +58,7 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{}: {status}", display(command))) }
 }
 
-/// Runs `command` and returns what it writes to stdout.
+/// Runs `command` and returns its stdout.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let output = command
         .stderr(std::process::Stdio::inherit())

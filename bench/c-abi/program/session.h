@@ -33,7 +33,7 @@ static inline void config_message(struct config* to, uint32_t field, const struc
   config_bytes(to, field, message->at, message->len);
 }
 
-/* A ring buffer of 128 MiB, as of the group sdk; it holds all. */
+/* A ring buffer of 128 MiB, as in the group sdk; it holds everything. */
 static inline struct PerfettoTracingSessionImpl* session_start(void) {
   struct config buffer = {{0}, 0}, categories = {{0}, 0}, all = {{0}, 0};
   struct config events = {{0}, 0}, events_source = {{0}, 0}, own = {{0}, 0}, own_source = {{0}, 0};

@@ -16,7 +16,7 @@
 #include "session.h"
 
 #define TEXT "fifteen bytes !"
-/* Keeps a call with what it is given in the loop. */
+/* Keeps a call and its arguments in the loop. */
 #define KEEP(value) __asm__ volatile("" : : "r"(value) : "memory")
 
 static struct PerfettoTeCategoryDescriptor bench_desc = {"bench", NULL, NULL, 0};
@@ -34,7 +34,7 @@ static struct PerfettoTeRegisteredTrackImpl depth;
 
 static inline bool is_on(PERFETTO_ATOMIC(bool)* flag) { return atomic_load_explicit(flag, memory_order_relaxed); }
 
-/* An event with what is listed behind its name: pointers to extras. */
+/* An event with the extras after its name: pointers to extras. */
 #define EMIT(category, type, name, ...)                                                        \
   do {                                                                                         \
     if (is_on((category).enabled)) {                                                           \
@@ -282,7 +282,7 @@ static void begin(void) {
   describe_depth();
 }
 
-/* Hands over what this thread has recorded. */
+/* Hands over the events of this thread. */
 static uint64_t flush(void) {
   EMIT(bench, INSTANT, "last", &(struct PerfettoTeHlExtra){PERFETTO_TE_HL_EXTRA_TYPE_FLUSH});
   usleep(200000);

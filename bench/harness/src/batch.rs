@@ -57,7 +57,8 @@ impl Batch {
         Self { ops, wall: Duration::ZERO, cpu: Duration::ZERO }
     }
 
-    /// Does the operations and takes the time. What a case does before and after is not in it.
+    /// Does the operations and takes the time. It does not include the work of a case before and
+    /// after.
     #[inline(always)]
     pub fn time(&mut self, mut operation: impl FnMut(u64)) {
         let cpu = thread_cpu_time();
@@ -93,8 +94,8 @@ impl Samples {
     }
 }
 
-/// Measures a case on so many threads at the same time, each on a CPU of its own as far as there
-/// are some, from the last one; the batches of all threads in one list.
+/// Measures a case on so many threads at the same time, each on its own CPU if there are enough,
+/// from the last one. Returns the batches of all threads in one list.
 #[must_use]
 pub fn sample(case: &Case, plan: Plan, threads: usize) -> Samples {
     let start = Start::of(threads);

@@ -1,9 +1,9 @@
 //! Shared code of the measured programs.
 //!
-//! A measured program is a list of [`Case`]s. [`run`] times them in *batches*: so many operations
-//! that what they write fits into the shared memory buffer, then a pause in which the service
-//! fetches it, outside the timed part. The results go to stdout, one JSON object per line ([`run`]
-//! says which), for the runner.
+//! A measured program is a list of [`Case`]s. [`run`] times them in *batches*. The events of a
+//! batch fit into the shared memory buffer. Then there is a pause, which is not timed, in which the
+//! service fetches them. The results go to stdout, one JSON object per line ([`run`] says which),
+//! for the runner.
 
 mod batch;
 mod floors;

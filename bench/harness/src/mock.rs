@@ -1,12 +1,13 @@
 //! The mock writer: the least that a trace point with shared memory has to do, without any of what
 //! makes it a library.
 //!
-//! A look at the category's word; a chunk of 4 KiB, which the thread holds, of a ring of 256 KiB in
-//! a memfd; one clock read per event; the bytes that Esatto writes for the same event, with the
-//! time as a difference and the lengths filled in behind; a release store of the number of packets.
-//! A full chunk is handed over by a push into a locked list, and the next one taken by a
-//! compare-exchange. There is no service: the ring is emptied between batches. So there are no
-//! sessions, no names to announce, nothing is checked, and it never runs out of memory.
+//! It loads the category's word, and reads the clock once per event. It writes into a chunk of 4
+//! KiB, which the thread holds, of a ring of 256 KiB in a memfd. It writes the bytes that Esatto
+//! writes for the same event, with the time as a difference and the lengths filled in afterwards.
+//! It stores the number of packets with release ordering. A full chunk is handed over by a push
+//! into a locked list, and the next one taken by a compare-exchange. There is no service: the ring
+//! is emptied between batches. So there are no sessions, no names to announce, nothing is checked,
+//! and it never runs out of memory.
 
 #![allow(unsafe_code)]
 
@@ -47,7 +48,7 @@ const RING: usize = 256 * 1024;
 const CHUNK: usize = 4096;
 /// State, number of packets.
 const HEADER: usize = 8;
-/// More than any event takes, and what a store of a whole word reaches beyond.
+/// More than any event takes, and the bytes that a store of a whole word writes beyond it.
 const MAX_EVENT: usize = 96;
 
 const FREE: u32 = 0;
@@ -75,7 +76,7 @@ impl Clock for Tsc {
     }
 }
 
-/// Ticks made nanoseconds by a line that somebody else might draw anew.
+/// Ticks made nanoseconds by a line that another thread might replace.
 #[cfg(target_arch = "x86_64")]
 struct Scaled;
 
@@ -229,13 +230,13 @@ impl Writer {
         self.chunk.set(chunk);
         // SAFETY: within the chunk.
         self.at.set(unsafe { chunk.add(HEADER) });
-        // SAFETY: behind the chunk.
+        // SAFETY: after the chunk.
         self.end.set(unsafe { chunk.add(CHUNK) });
         self.packets.set(0);
     }
 }
 
-/// Frees what is full, as a service would. Not timed.
+/// Frees the full chunks, as a service would. Not timed.
 fn drain() {
     for offset in finished().drain(..) {
         state(ring(), offset).store(FREE, Ordering::Release);
@@ -255,7 +256,7 @@ fn state(ring: *mut u8, offset: usize) -> &'static AtomicU32 {
 /// The memory, mapped as long as the process lives.
 fn ring() -> *mut u8 {
     struct Ring(NonNull<u8>);
-    // SAFETY: an address; who writes where is decided by the chunks' states.
+    // SAFETY: an address; the chunks' states decide which thread writes where.
     unsafe impl Send for Ring {}
     // SAFETY: as above.
     unsafe impl Sync for Ring {}

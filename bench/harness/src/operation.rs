@@ -3,7 +3,7 @@
 /// An operation that is measured, the same with every library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// An instant of a category, or a span of a level, that nobody records.
+    /// An instant of a category, or a span of a level, that no session records.
     Disabled,
     /// The same with a u64 and a string.
     DisabledArguments,

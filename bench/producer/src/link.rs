@@ -42,7 +42,7 @@ struct Sink {
     bell: (Mutex<()>, Condvar),
     /// The page of the chunk that was committed last.
     last_page: Mutex<u32>,
-    /// Commits that somebody waits for.
+    /// Commits whose reply the caller waits for.
     awaited: Mutex<Vec<(RequestId, CommitRequest)>>,
 }
 

@@ -1,5 +1,5 @@
 //! The producer of the group `service`, the same for every service. It speaks the producer port
-//! itself and writes with `esatto-shm`, so that nothing but the service differs between two runs.
+//! itself and writes with `esatto-shm`, so that only the service differs between two runs.
 //!
 //! ```text
 //! bench-producer flood  [OPTION VALUE]...    as many packets as fast as it can
@@ -13,9 +13,9 @@
 //!   --rounds N       of `delay` (1000)               --source NAME to register (bench.write)
 //! ```
 //!
-//! When every data source is started it prints `{"started": N}` and waits for a line on stdin; then
-//! it works, waits until the service has everything, prints its result in one line, and ends with
-//! its stdin.
+//! When every data source is started, it prints `{"started": N}` and waits for a line on stdin.
+//! Then it works, waits until the service has everything, prints its result in one line, and ends
+//! with its stdin.
 
 #![forbid(unsafe_code)]
 
@@ -56,7 +56,7 @@ fn run() -> Result<(), String> {
         Mode::Flood => flood(&mut links, &options)?,
         Mode::Delay => delay(&mut links, &options)?,
     }
-    // Until whoever measures has seen what the memory of the service looks like.
+    // Until the runner has measured the memory of the service.
     while stdin.read_line(&mut line).map_err(|error| format!("stdin: {error}"))? != 0 {}
     Ok(())
 }
@@ -117,6 +117,6 @@ fn packet(bytes: usize) -> Vec<u8> {
 
 fn say(line: &str) {
     let mut stdout = std::io::stdout().lock();
-    // A runner that is gone ends stdin, too.
+    // The end of the runner also ends stdin.
     let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
 }

@@ -9,7 +9,7 @@ pub(crate) enum Mode {
     Delay,
 }
 
-/// When the service is told of full chunks.
+/// When the producer commits full chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Commit {
     Half,

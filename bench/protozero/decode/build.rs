@@ -67,7 +67,7 @@ impl Tables {
             Kind::Message(message) => format!("Nested(&M{})", self.number(&message)),
             Kind::String => "Text".to_owned(),
             Kind::Bytes => return None,
-            // Readers take both forms of repeated numbers, whatever the schema says.
+            // Readers take both forms of repeated numbers, with any schema.
             _ if field.cardinality() != Cardinality::Repeated => return None,
             Kind::Fixed32 | Kind::Sfixed32 | Kind::Float => "Packed32".to_owned(),
             Kind::Fixed64 | Kind::Sfixed64 | Kind::Double => "Packed64".to_owned(),

@@ -37,7 +37,7 @@ fn buffa(set: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     buffa_build::Config::new()
         .files(&FILES)
         .descriptor_set(set)
-        // Nobody asks for them, and messages are smaller without.
+        // They are not needed, and messages are smaller without them.
         .preserve_unknown_fields(false)
         .out_dir(out)
         .include_file("mod.rs")

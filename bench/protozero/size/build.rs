@@ -1,4 +1,4 @@
-//! Generates the messages for Esatto and prost, each file of its own.
+//! Generates the messages for Esatto and prost, each into its own file.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! The cases of the group `sdk`, with `fastrace`: each batch is the content of a root span, which a
 //! thread collects in the background.
 //!
-//! It has neither counters nor flows. A disabled trace point is one outside of any root span.
+//! It has no counters and no flows. A disabled trace point is one outside of any root span.
 
 #![forbid(unsafe_code)]
 
@@ -62,7 +62,7 @@ fn instant(batch: &mut Batch) {
     batch.time(|_| LocalSpan::add_event(Event::new("instant")));
 }
 
-/// Takes what the collector brings, and drops it.
+/// Takes the spans from the collector, and drops them.
 struct Nobody;
 
 impl Reporter for Nobody {

@@ -1,7 +1,7 @@
-//! The cases of the group `sdk`, with `perfetto-recorder`: threads record into memory of their own,
-//! which somebody turns into a trace later.
+//! The cases of the group `sdk`, with `perfetto-recorder`. Threads record into their own memory,
+//! which the program turns into a trace later.
 //!
-//! It has neither categories nor flows. A disabled trace point is one before recording begins.
+//! It has no categories and no flows. A disabled trace point is one before recording begins.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! The cases of the group `sdk`, with `--with layer` or `--with subscriber`; `--session none`
-//! leaves nobody to record.
+//! The cases of the group `sdk`, with `--with layer` or `--with subscriber`. With `--session none`
+//! no session records.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! The cases of the group `sdk`, with the layer of Perfetto's official Rust SDK: `--session none`
-//! leaves nobody to record.
+//! The cases of the group `sdk`, with the layer of Perfetto's official Rust SDK. With
+//! `--session none` no session records.
 
 use std::time::{Duration, Instant};
 

@@ -12,7 +12,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// More than a batch; what is written then starts over.
+/// More than a batch; then the next write starts over.
 const CAPACITY: usize = 1 << 20;
 
 static MEMORY: Mutex<Vec<u8>> = Mutex::new(Vec::new());

@@ -1,4 +1,4 @@
-//! The cases of the group `sdk` with `tracing`, for whatever subscriber is installed.
+//! The cases of the group `sdk` with `tracing`, for any installed subscriber.
 //!
 //! A slice pair is a span that is made, entered, left and closed; *entered and left* is a span that
 //! was made before. An instant is an event.

@@ -1,4 +1,4 @@
-//! The program with one of the libraries, and what it has come up with.
+//! The program with one of the libraries, and its results.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,8 +7,8 @@ use crate::samples::{BATCHES, PAUSE_US, Samples, Time};
 use crate::stats::Statistic;
 use crate::trace::TrackEvents;
 
-/// Of all events, in a round: on a busy machine the service may come too late. What is lost is not
-/// what a batch costs.
+/// Of all events, in a round: on a busy machine the service may come too late. A batch that loses
+/// events does not show their cost.
 const MAX_LOST: f64 = 0.01;
 
 /// See the module.

@@ -176,7 +176,7 @@ fn out_dir(messages: &str) -> Result<PathBuf, String> {
         .ok_or_else(|| "Cargo does not say where perfetto-sdk-sys is built".to_owned())
 }
 
-/// Runs a command and returns what it wrote.
+/// Runs a command and returns its output.
 fn succeed(command: &mut Command) -> Result<String, String> {
     let program = Path::new(command.get_program()).display().to_string();
     command.stderr(std::process::Stdio::inherit());

@@ -1,4 +1,4 @@
-//! Machine code: of call sites, of what they share, and of what is not used.
+//! Machine code: of call sites, of the functions that they share, and of unused messages.
 
 use crate::cargo;
 use crate::protozero::GROUP;
@@ -8,7 +8,8 @@ use crate::symbols::Program;
 const PACKAGE: &str = "bench-protozero-size";
 const PEER: &str = "prost";
 
-/// The functions of `bench-protozero-size`, what they do, and how many fields they set.
+/// The functions of `bench-protozero-size`, their descriptions, and the numbers of fields that they
+/// set.
 const SITES: [(&str, &str, f64); 4] = [
     ("site_integer", "sets an integer", 1.0),
     ("site_string", "sets a string", 1.0),

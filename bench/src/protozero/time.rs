@@ -11,7 +11,7 @@ use crate::protozero::GROUP;
 use crate::row::{Of, Row};
 use crate::{cargo, stats};
 
-/// The order of the table, and what is asked for.
+/// The order of the table, and the targets.
 const ENCODING: [(&str, Option<(Of, f64)>); 9] = [
     ("flat, 64 MiB working set", Some((Of::Floor, 1.3))),
     ("flat, reused buffer", None),
@@ -24,8 +24,8 @@ const ENCODING: [(&str, Option<(Of, f64)>); 9] = [
     ("packet, 4 KiB chunks with patches", Some((Of::Peer, 1.1))),
 ];
 
-/// The floor that copies the same pieces without knowing their sizes beforehand, as nobody who
-/// encodes does.
+/// The floor that copies the same pieces without knowing their sizes beforehand, like every
+/// encoder.
 const FAIR_FLOOR: &str = "lengths unknown";
 
 /// Cases that are also measured with the feature `compact`.

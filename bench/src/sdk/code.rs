@@ -1,7 +1,7 @@
 //! Part `code`: machine code of call sites.
 //!
 //! Sizes of functions that are not inlined and do nothing else, without what an empty function
-//! takes. What call sites share is not in it, nor are constants.
+//! takes. It does not include functions that call sites share, and constants.
 
 use super::GROUP;
 use crate::cargo;
@@ -11,7 +11,7 @@ use crate::symbols::Program;
 
 const PERFETTO: &str = "perfetto-sdk";
 
-/// The functions, what they are, and how many bytes are asked for.
+/// The functions, their descriptions, and the targets in bytes.
 const SITES: [(&str, &str, Option<f64>); 5] = [
     ("pair", "begin and end of a slice", Some(100.0)),
     ("pair_with_number", "the same with a u64", None),

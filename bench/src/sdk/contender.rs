@@ -1,4 +1,4 @@
-//! A program that is measured, and what it has come up with.
+//! A program that is measured, and its results.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -79,7 +79,7 @@ pub(crate) fn build_peers(specs: &[Spec]) -> Vec<Contender> {
     specs.iter().filter_map(build).collect()
 }
 
-/// A round of each peer; one that fails is left out from then on.
+/// A round of each peer; a peer that fails is left out of later rounds.
 pub(crate) fn time_peers(peers: &mut Vec<Contender>, traced: Option<&Traced>) {
     peers.retain_mut(|peer| {
         let done = peer.time(traced);

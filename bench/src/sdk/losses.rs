@@ -1,5 +1,5 @@
 //! Part `losses`: slice pairs back to back, with default settings, until a service cannot follow;
-//! and what is said of those that are lost.
+//! and the reports of the losses.
 
 use bench_harness::Operation;
 
@@ -13,7 +13,8 @@ use crate::traced::Traced;
 
 const PERFETTO: &str = "perfetto-sdk";
 
-/// Slice pairs of each thread and round. What two threads write fits into the buffer of a session.
+/// Slice pairs of each thread and round. The events of two threads fit into the buffer of a
+/// session.
 const PAIRS: u64 = 1_000_000;
 
 /// Where, with ours and the peer.

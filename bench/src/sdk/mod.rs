@@ -1,5 +1,5 @@
-//! Group `sdk`: what trace points cost, beside other libraries and the least that is possible; what
-//! they leave in a trace; what is lost.
+//! Group `sdk`: the cost of trace points, beside other libraries and the least possible cost; their
+//! bytes in a trace; losses.
 
 mod code;
 mod contender;
@@ -35,7 +35,7 @@ pub(crate) fn run(options: &Options) -> Result<Vec<Row>, String> {
         if options.wants(name) {
             match part(options) {
                 Ok(found) => rows.extend(found),
-                // The others take minutes, too, and do not need it.
+                // The other parts also take minutes, and do not need it.
                 Err(error) => failed.push(format!("part {name}: {error}")),
             }
         }

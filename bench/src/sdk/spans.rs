@@ -39,7 +39,7 @@ const PEERS: [Spec; 5] = [
     Spec::new(NO_OP, "bench-sdk-tracing").args(&["--subscriber", "no-op"]),
 ];
 
-/// With what they are called here.
+/// With their names here.
 const OPERATIONS: [(Operation, &str); 4] = [
     (Operation::Pair, "span"),
     (Operation::Arguments, "span with u64 and 15-byte string"),

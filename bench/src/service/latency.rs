@@ -1,8 +1,8 @@
 //! How long clients wait: from enabling to the first packet, for a flush of a hundred producers,
 //! from stopping to the whole trace.
 //!
-//! One thread plays all clients, so that what is measured is a chain of messages and nothing runs
-//! beside the service.
+//! One thread plays all clients. So the part measures a chain of messages, and nothing runs beside
+//! the service.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Group `service`: what the tracing service costs, Esatto's daemon beside Perfetto's `traced`.
+//! Group `service`: the cost of the tracing service, Esatto's daemon beside Perfetto's `traced`.
 //!
 //! Every part is a file of rows; it measures both services in turn, in processes of their own, with
 //! the same clients.

@@ -1,4 +1,4 @@
-//! A service in a process of its own, and the clients that keep it busy.
+//! A service in a separate process, and the clients that keep it busy.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;

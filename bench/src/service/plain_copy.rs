@@ -53,7 +53,7 @@ pub(super) fn plain_copy(producers: usize, smb_kb: usize, total_bytes: usize) ->
                 copied += payload.len();
             }
             spent += thread_cpu_time() - begin;
-            // The writer is done when nobody takes it any more.
+            // The writer is done when the reader takes no more.
             let _ = give_back.send(half);
         }
         std::hint::black_box(&ring);

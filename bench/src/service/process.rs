@@ -21,14 +21,14 @@ pub(super) fn cpu_time(pid: u32) -> Result<Duration, String> {
 pub(super) fn cpu_time_of_all(pid: u32) -> Result<Duration, String> {
     let file = format!("/proc/{pid}/stat");
     let text = std::fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
-    // Behind the name, which may contain anything, utime and stime are the 12th and 13th field.
+    // After the name, which may contain anything, utime and stime are the 12th and 13th field.
     let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
     let ticks: Vec<u64> = fields.skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
     let [user, system] = ticks[..] else { return Err(format!("{file}: '{text}'")) };
     Ok(Duration::from_millis((user + system) * 1000 / TICKS_PER_SECOND))
 }
 
-/// Of the kernel's interface, whatever its own clock does.
+/// Ticks per second of the kernel's interface; they do not depend on the kernel's own clock.
 const TICKS_PER_SECOND: u64 = 100;
 
 /// Memory of a process, in bytes.
@@ -46,7 +46,7 @@ pub(super) fn memory(pid: u32) -> Result<Memory, String> {
     Ok(Memory { anonymous: status.number("RssAnon")? * 1024, shared: status.number("RssShmem")? * 1024 })
 }
 
-/// Resources of a process at rest. Memory is in bytes.
+/// Resources of an idle process. Memory is in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest {
     /// Code, libraries and heap together.

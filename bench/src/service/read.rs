@@ -21,7 +21,7 @@ use crate::options::Options;
 use crate::row::{Of, Row};
 use crate::{cargo, stats};
 
-/// Of the central buffer; a little more is written into it.
+/// Size of the central buffer; a little more is written into it.
 const BUFFER_MIB: u32 = 256;
 const WRITTEN_MIB: u32 = 260;
 const SOURCE: &str = "bench.read";

@@ -13,7 +13,7 @@ use crate::options::Options;
 use crate::row::{Of, Row};
 use crate::{cargo, stats};
 
-/// Of the central buffer, and what the floor copies into.
+/// Size of the central buffer, and of the ring that the floor copies into.
 pub(super) const RING_BYTES: usize = 64 << 20;
 /// Packets of all producers together, in a run.
 const TOTAL_MIB: usize = 1024;
@@ -21,12 +21,12 @@ const TOTAL_MIB: usize = 1024;
 const DELAYS: &str = "1000";
 const SOURCE: &str = "bench.write";
 
-/// A flood: who writes what.
+/// A flood: the writers and their packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Flood {
     packet_bytes: usize,
     producers: usize,
-    /// Shared memory of each, 0 = what the service gives.
+    /// Shared memory of each producer, 0 = the size that the service gives.
     smb_kb: usize,
     /// Commits of one chunk, not of half of the memory.
     by_chunk: bool,
@@ -60,7 +60,8 @@ const fn flood(packet_bytes: usize, producers: usize, smb_kb: usize) -> Flood {
 #[derive(Clone, Copy, Debug)]
 struct Flooded {
     bytes_per_cpu_s: f64,
-    /// Anonymous memory of the service afterwards, without the buffer and what it had before.
+    /// Anonymous memory of the service afterwards, without the buffer and without its memory
+    /// before.
     anonymous_extra: f64,
     shared: f64,
 }

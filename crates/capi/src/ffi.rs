@@ -1,4 +1,4 @@
-//! Pointers that programs pass to the library, as types that name what the contract promises.
+//! Pointers that programs pass to the library, as types that name the promises of the contract.
 //!
 //! A program that calls an exported function promises what `docs/spec/c-abi.md` asks of each
 //! argument. For this reason the exported functions are `unsafe`. The types here hold one such

@@ -61,8 +61,8 @@ pub(crate) fn guard<R: Fallback>(body: impl FnOnce() -> R) -> R {
 /// As [`guard`], with a function that makes the value to return after a panic.
 #[inline(always)]
 pub(crate) fn guard_or<R>(body: impl FnOnce() -> R, fallback: impl FnOnce() -> R) -> R {
-    // A panic may leave state half changed. That state belongs to one thread, or lies in a mutex
-    // that ignores poisoning. Writers and sequences drop packets that were not ended.
+    // A panic may leave state half changed. That state belongs to one thread, or is in a mutex that
+    // ignores poisoning. Writers and sequences drop packets that were not ended.
     let body = AssertUnwindSafe(|| {
         #[cfg(test)]
         test_panic::happen();

@@ -99,7 +99,7 @@ unsafe extern "C" fn PerfettoTracingSessionSetup(session: Ref<'_, SessionImpl>, 
         // SAFETY: the contract: `cfg_begin` has `cfg_len` bytes, or is null.
         let bytes = unsafe { Slice::new(cfg_begin, cfg_len) };
         let mut config = TraceConfig::default();
-        // Of a malformed config, the part that can be read is used.
+        // If the config is malformed, the part that can be read is used.
         let _ = config.merge(bytes.get(), MAX_DECODE_DEPTH);
         session.set_up(config).then(report);
     })

@@ -243,12 +243,12 @@ impl Fallback for TracerIterator {
 
 /// Begins a packet of the instance that has the turn.
 ///
-/// The tracer is of an iteration that goes on, on this thread.
+/// The tracer belongs to an open iteration on this thread.
 pub(crate) fn begin_packet(tracer: Mut<'_, Tracer>) -> StreamWriter {
     // Not by a reference to the tracer, because the program keeps the address of its target while
     // the tracer is used.
     let tracer = tracer.as_ptr();
-    // SAFETY: null or valid, because it is of an iteration that goes on.
+    // SAFETY: null or valid, because it belongs to an open iteration.
     let Some(writer) = unsafe { tracer.as_ref() }.and_then(|tracer| tracer.turn.writer()) else {
         return StreamWriter::EMPTY;
     };

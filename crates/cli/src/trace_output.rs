@@ -21,8 +21,8 @@ const PACKET_TAG: u8 = 0x0a;
 /// owner and its mode stay, no right to write into its folder is needed, and `tail -f` sees the
 /// trace grow.
 ///
-/// A named file ends at a packet boundary at every moment, even after a failed write. So it is a
-/// readable trace, whatever happens.
+/// A named file ends at a packet boundary at every moment, even after a failed write. So it is
+/// always a readable trace.
 #[derive(Debug)]
 pub(crate) struct Output {
     file: File,
@@ -213,7 +213,7 @@ impl Drop for Output {
         // An error here would not be the first one.
         let _ = self.flush();
         if let Kind::Beside { temporary, .. } = &self.kind {
-            // Best effort: the file has a name of its own.
+            // Best effort: no other program uses the name of the file.
             let _ = std::fs::remove_file(temporary);
         }
         if self.kind == Kind::Created && !self.finished {

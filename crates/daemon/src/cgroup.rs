@@ -7,8 +7,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns how many bytes this process and the others in its groups may have together; `None`
-/// without a limit.
+/// Returns how many bytes this process and the other processes in its groups may have together;
+/// `None` without a limit.
 pub(crate) fn memory_limit() -> Option<u64> {
     memory_limit_below(Path::new("/"))
 }

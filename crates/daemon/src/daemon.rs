@@ -42,8 +42,8 @@ impl Daemon {
         Self::open(options, Inherited::default())
     }
 
-    /// Like [`bind`](Self::bind), but with sockets that exist already. Of these, `options` names
-    /// only that of the consumers.
+    /// Like [`bind`](Self::bind), but with sockets that exist already. `options` names only the
+    /// consumer socket of these.
     pub(crate) fn open(options: Options, inherited: Inherited) -> Result<Self, Error> {
         if options.producers.is_empty() && inherited.producers.is_empty() {
             return Err(Error::NoProducerAddress);
@@ -116,7 +116,7 @@ impl Daemon {
         Stopper::new(&self.wake)
     }
 
-    /// Serves on a thread of its own until the handle is stopped or dropped.
+    /// Serves on a new thread until the handle is stopped or dropped.
     ///
     /// # Errors
     ///

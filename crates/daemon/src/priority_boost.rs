@@ -96,7 +96,7 @@ fn text(error: &thread_priority::Error) -> String {
 mod tests {
     use super::*;
 
-    /// Applies `boosts` one after the other in a thread of its own. Returns an error where the
+    /// Applies `boosts` one after the other, in a separate thread. Returns an error where the
     /// system does not allow one.
     fn scheduled(boosts: &[Option<PriorityBoost>]) -> Vec<Result<(bool, i32, i32), String>> {
         let boosts = boosts.to_vec();

@@ -31,8 +31,8 @@ pub(crate) fn start_log(verbosity: u8) {
     });
 }
 
-/// Raises the limit of descriptors as far as allowed. A connection takes two or three, and the
-/// usual limit is low for the sake of programs that use `select`.
+/// Raises the limit of descriptors as far as allowed. A connection takes two or three. The usual
+/// limit is low because of programs that use `select`.
 pub(crate) fn raise_descriptor_limit() {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };

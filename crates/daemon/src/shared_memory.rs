@@ -22,8 +22,8 @@ pub(crate) fn emulated(size_bytes: usize, page_size_bytes: usize) -> Result<Serv
 }
 
 /// Adopts memory that a producer brought along, if its kind, seals and sizes are right
-/// (`docs/spec/shared-memory.md` §2, §3). None of its calls can wait for the producer, whatever the
-/// descriptor is.
+/// (`docs/spec/shared-memory.md` §2, §3). None of its calls can wait for the producer, for any kind
+/// of descriptor.
 pub(crate) fn adopt(fd: OwnedFd, page_size_bytes: u32) -> Result<(Arc<MappedRegion>, ServiceRegion), Error> {
     // A value that does not fit is no page size.
     let hint = usize::try_from(page_size_bytes).unwrap_or(usize::MAX);

@@ -3,7 +3,7 @@
 //! The manager is systemd (`LISTEN_FDS`, see sd_listen_fds(3)) or Android's init
 //! (`ANDROID_SOCKET_traced_…`, `docs/spec/cli.md` §2). An inherited socket replaces the one that
 //! this program would create for the same purpose. The manager owns the socket files: this program
-//! neither removes them nor changes their group or mode.
+//! does not remove them or change their group or mode.
 
 use std::env;
 use std::fmt;

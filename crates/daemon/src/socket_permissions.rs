@@ -39,7 +39,7 @@ pub enum PermissionsError {
     /// The text does not have two parts.
     #[error("{0:?} is not of the form GROUP:MODE, as in perfetto:0666")]
     FormOfOne(String),
-    /// The group is neither a known name nor a number.
+    /// The group is not a known name, and not a number.
     #[error("there is no group {0:?}")]
     Group(String),
     /// The mode is not four octal digits.

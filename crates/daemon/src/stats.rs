@@ -34,7 +34,7 @@ counters! {
     connections_refused,
     /// Connections closed because the peer broke the protocol.
     protocol_errors,
-    /// Connections closed because the peer did not read what was sent to it.
+    /// Connections closed because the peer did not read the frames for it.
     stalled_peers,
     /// Calls whose arguments do not parse, or of methods that do not exist.
     bad_calls,

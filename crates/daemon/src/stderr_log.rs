@@ -56,7 +56,7 @@ impl Budget {
 /// decides.
 ///
 /// A line is `12:34:56.789 W text`, in UTC, with the first letter of the level. If the systemd
-/// journal reads stderr, it is `<4>text`. Control characters are escaped. Of a flood of lines some
+/// journal reads stderr, it is `<4>text`. Control characters are escaped. In a flood, some lines
 /// are left out, and the next line gives their number.
 pub fn init(level: LevelFilter) {
     TO_JOURNAL.get_or_init(|| std::env::var("JOURNAL_STREAM").is_ok_and(|stream| is_stderr(&stream)));

@@ -26,7 +26,7 @@ impl Wakeup {
 
     /// Makes the loop end.
     pub(crate) fn stop(&self) {
-        // Release, with the Acquire below: what the caller did before is visible when the loop
+        // Release, with the Acquire below: the caller's earlier writes are visible when the loop
         // ends.
         self.stop.store(true, Ordering::Release);
         self.wake();

@@ -49,8 +49,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
             Err(error) => return Err(error.into()),
         }
-        // Never blocks: it sends what the writers have finished, and receives what the service
-        // wants.
+        // Never blocks: it sends finished chunks of the writers, and receives commands of the
+        // service.
         for event in endpoint.pump()? {
             handle(event, &mut endpoint, &mut instances);
         }
@@ -63,7 +63,7 @@ fn record(writer: &mut TraceWriter, len: usize) {
     packet.typed::<TracePacketWriter<'_>>().for_testing().str(format!("a request of {len} bytes"));
 }
 
-/// Does what the service wants.
+/// Carries out the commands of the service.
 fn handle(event: Event, endpoint: &mut Endpoint, instances: &mut Vec<(u64, TraceWriter)>) {
     match event {
         Event::Connected => eprintln!("own_event_loop: connected"),

@@ -31,7 +31,7 @@ fn main() -> Result<(), esatto::Error> {
         let _slice = esatto::slice!(APP, "warm up");
         std::thread::sleep(Duration::from_millis(50));
     }
-    // The example waits for the session; a real program goes on.
+    // The example waits for the session; a real program continues.
     std::thread::sleep(Duration::from_secs(6));
     esatto::instant!(APP, "at work");
     drop(tracing);

@@ -2,8 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Calls a function of the program and catches its panic, so that the thread of this crate goes on.
-/// The panic hook has already reported the panic.
+/// Calls a function of the program and catches its panic, so that the thread of this crate
+/// continues. The panic hook has already reported the panic.
 pub(crate) fn shielded(function: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(function));
 }

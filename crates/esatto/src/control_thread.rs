@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-/// The functions behind the entry points. `connection` sets them when it starts the control thread
-/// for the first time.
+/// The functions of the entry points. `connection` sets them when it starts the control thread for
+/// the first time.
 pub(crate) struct Entry {
     pub(crate) is_current: fn() -> bool,
     pub(crate) wake: fn(),
@@ -22,8 +22,8 @@ pub(crate) fn is_current() -> bool {
     ENTRY.get().is_some_and(|entry| (entry.is_current)())
 }
 
-/// Wakes the control thread, if it runs. It then compares the categories and the data sources with
-/// what the services know.
+/// Wakes the control thread, if it runs. It then tells the services which categories and data
+/// sources have changed.
 pub(crate) fn wake() {
     if let Some(entry) = ENTRY.get() {
         (entry.wake)();

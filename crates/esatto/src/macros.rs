@@ -155,7 +155,7 @@ macro_rules! counter {
 }
 
 /// Sets the state of a track: `state!(CATEGORY, &STATE, "name" [, argument]… [, |event| …])`.
-/// Without a name, the track has no state from then on.
+/// Without a name, the track then has no state.
 ///
 /// ```
 /// # esatto::categories! { static NET = "net"; }

@@ -2,7 +2,7 @@
 //! protocol or a transport.
 //!
 //! The rest of this crate has a thread that talks to services, calls data sources back and keeps a
-//! writer for each thread. This module offers the parts behind it:
+//! writer for each thread. This module offers its parts:
 //!
 //! - [`Endpoint`]: a connection to a service as a producer, driven by the program. [`Event`]s tell
 //!   what the service wants.
@@ -105,7 +105,7 @@ pub use esatto_shm::{Packet, TraceWriter};
 ///
 /// It does nothing by itself: [`pump`](Self::pump) or [`wait`](Self::wait) sends and receives. All
 /// other methods queue their messages to the service until then. Dropping it ends the connection.
-/// Writers that outlive it drop what is written.
+/// Writers that outlive it drop their packets.
 pub struct Endpoint {
     link: SocketTransport<Tag>,
     protocol: Protocol,
@@ -200,8 +200,8 @@ impl Endpoint {
         EndpointBuilder { identity, socket: None, offers_memory: false }
     }
 
-    /// Sends and receives as much as possible without waiting, and returns what the service wants.
-    /// Call it
+    /// Sends and receives as much as possible without waiting, and returns the commands of the
+    /// service. Call it
     ///
     /// - when the socket ([`AsFd`]) can be read, or written if [`wants_write`](Self::wants_write);
     /// - when [`waker`](Self::waker) can be read;

@@ -27,7 +27,7 @@ fn it_is_reported_once_and_only_if_nothing_is_connected() {
         assert_eq!(said.try_iter().collect::<Vec<_>>(), lines);
     }
 
-    // The other order works as well.
+    // The other order also works.
     let session = Session::start(Backend::InProcess, esatto::track_events(65)).unwrap();
     let tracing = Tracing::builder().in_process().start().unwrap();
     assert!(tracing.wait_until_enabled(&TEST, std::time::Duration::from_secs(30)));

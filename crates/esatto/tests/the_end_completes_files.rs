@@ -1,5 +1,5 @@
 //! A session of the service in this process streams into a file, and the program ends without
-//! stopping it. The file contains everything that was recorded, whatever the amount.
+//! stopping it. The file contains everything that was recorded, a little or a lot.
 
 #![allow(missing_docs, reason = "tests")]
 

@@ -1,5 +1,5 @@
-//! Threads end: what they recorded is handed over, what they trace afterwards is not recorded, and
-//! a thread that flushes at its end flushes for all.
+//! Threads end. Their events are handed over, events after the end are not recorded, and a thread
+//! that flushes at its end flushes for all.
 
 #![allow(missing_docs, reason = "tests")]
 
@@ -90,7 +90,7 @@ fn an_ending_thread_hands_over_its_events() {
     seen.sort_unstable();
     assert_eq!(seen, ["asleep", "leaving"], "without a flush by the session");
 
-    // A panic in the destructor of a data source's state ends neither the process nor the other
+    // A panic in the destructor of a data source's state does not end the process or the other
     // writers of the thread.
     let fragile = std::thread::Builder::new().name("fragile".into()).spawn(|| {
         PANICS.trace(|context| {

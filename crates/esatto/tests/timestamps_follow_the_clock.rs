@@ -1,5 +1,5 @@
-//! Timestamps of events lie between the readings of `CLOCK_BOOTTIME` before and after them, within
-//! a microsecond, and do not run backwards.
+//! Timestamps of events are between the readings of `CLOCK_BOOTTIME` before and after them, within
+//! a microsecond. They do not run backwards.
 //!
 //! `ESATTO_CLOCK_SECONDS` sets the duration; `cargo xtask soak clock` takes minutes.
 

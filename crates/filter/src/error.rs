@@ -21,7 +21,7 @@ pub enum Error {
         /// Offset of the varint that is cut off or too long.
         offset: usize,
     },
-    /// The last word is not the checksum of the others.
+    /// The last word is not the checksum of the words before it.
     #[error("checksum {found:#010x} of the bytecode, its words have {expected:#010x}")]
     Checksum {
         /// The last word.

@@ -2,7 +2,7 @@
 
 use esatto_protozero::wire;
 
-/// Reader of bytes that lie in several slices, in order.
+/// Reader of bytes in several slices, in order.
 #[derive(Debug)]
 pub(crate) struct Input<'a> {
     /// Rest of the current slice. Empty only at the end of the input.

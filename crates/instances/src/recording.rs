@@ -10,7 +10,7 @@ use crate::sync::AtomicU32;
 ///
 /// A trace point reads the word twice. [`peek`](Self::peek) tells whether there is anything to do,
 /// and orders nothing: it is the whole cost of a trace point while nothing records. A thread that
-/// then writes for the instances uses the result of [`load`](Self::load): if a bit is set there,
+/// then writes for the instances uses the result of [`load`](Self::load). If a bit is set there,
 /// the instance is in its slot, with its stamp.
 ///
 /// The bit may belong to an instance that has ended since. So a thread that finds another instance

@@ -79,7 +79,7 @@ impl SourceWriters {
         for entry in self.writers.iter_mut().flatten() {
             if let Some(over) = entry.take_if(|writer| is_over(&**writer)) {
                 // The state of a data source is dropped here, possibly on the control thread or
-                // when the thread ends: neither must panic.
+                // when the thread ends. A panic must not leave either of them.
                 let _ = catch_unwind(AssertUnwindSafe(|| drop(over)));
             }
         }

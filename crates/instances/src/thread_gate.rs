@@ -4,9 +4,9 @@
 //!
 //! A signal handler may interrupt its thread anywhere, and trace. The interrupted code may hold a
 //! lock that the trace point needs, and the trace point would wait for ever. So a thread holds
-//! locks that trace points take in two situations only, in both of which trace points do nothing:
-//! inside of a trace point ([`ThreadTable::enter`]), or while its gate is [`Closed`]. Threads of
-//! the SDK hold such locks at other times too, and get no signals.
+//! locks that trace points take in two situations only: inside of a trace point
+//! ([`ThreadTable::enter`]), or while its gate is [`Closed`]. In both, trace points do nothing.
+//! Threads of the SDK also hold such locks at other times, and get no signals.
 //!
 //! [`ThreadTable::enter`]: crate::ThreadTable::enter
 

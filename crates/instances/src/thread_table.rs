@@ -110,12 +110,12 @@ pub unsafe trait ThreadTable: Sized + 'static {
         }
     }
 
-    /// Runs `f` with the state of every thread that is not in a trace point. Such a thread waits if
-    /// it comes to a trace point meanwhile.
+    /// Runs `f` with the state of every thread that is not in a trace point. If one of these
+    /// threads meanwhile comes to a trace point, it waits.
     ///
     /// Trace points inside of `f` do nothing. Inside of a trace point, this does nothing.
     fn for_each_idle(mut f: impl FnMut(&mut ThreadState<Self::Sequence>)) {
-        // This thread is inside of its own state all the time: if `f` runs foreign code, and that
+        // This thread is inside of its own state all the time. So if `f` runs foreign code that
         // traces, the thread does not wait for itself.
         let all = Self::with(|own| {
             let own_slot = Self::Gate::with_local(|local| local.slot.get());
@@ -272,7 +272,7 @@ fn begin<T: ThreadTable>() -> *const LockWords {
     if T::Gate::is_closed() {
         return shut();
     }
-    // Trace points of signal handlers come here too, until there is a slot.
+    // Trace points of signal handlers also come here, until there is a slot.
     T::Gate::with_local(|local| local.closed.set(1));
     compiler_fence(Ordering::SeqCst);
     let slot = Arc::new(Slot::<T>::new(ThreadState::new()));

@@ -1,4 +1,4 @@
-//! Traits of what a thread keeps for an instance; the SDK implements them.
+//! Traits of the state that a thread keeps for an instance; the SDK implements them.
 
 use std::sync::Arc;
 

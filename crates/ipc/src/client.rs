@@ -27,7 +27,7 @@ use crate::error::Error;
 use crate::frame::{Frame, FrameBody, encode};
 use crate::hooks;
 
-/// Number of a request on its connection: 1, 2, 3, … over binds and calls alike.
+/// Number of a request on its connection: 1, 2, 3, …, one series for binds and calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 

@@ -1,11 +1,11 @@
 //! [`ForeignFd`]: a descriptor that another process opened and passed.
 //!
 //! Closing such a descriptor can block for as long as its sender wants: a TCP socket with
-//! `SO_LINGER` and unsent data, or a file of a FUSE file system. Closing a unix socket can block
-//! too, because the kernel closes the descriptors that still wait in its queue. An event loop gives
-//! its connections a [`Disposal`], which closes on another thread. Then the loop never closes,
-//! examines, reads or writes a descriptor of a peer. A client that serves only itself, such as a
-//! command, needs no disposal.
+//! `SO_LINGER` and unsent data, or a file of a FUSE file system. Closing a unix socket can also
+//! block, because the kernel closes the descriptors that still wait in its queue. An event loop
+//! gives its connections a [`Disposal`], which closes on another thread. Then the loop never
+//! closes, examines, reads or writes a descriptor of a peer. A client that serves only itself, such
+//! as a command, needs no disposal.
 
 use core::fmt;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};

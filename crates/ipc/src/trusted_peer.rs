@@ -16,7 +16,7 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 impl Stream {
     /// Returns true if the peer is a process of root, or of the user of this process, on this
-    /// machine. Such a process could harm this one anyway.
+    /// machine. This process could harm ours anyway.
     pub fn has_trusted_peer(&self) -> bool {
         self.peer_credentials().is_some_and(|peer| is_trusted(peer.uid))
     }

@@ -1,4 +1,4 @@
-//! The way of a message into the trace. This is a program of its own, because a program has one
+//! The way of a message into the trace. This is a separate program, because a program has one
 //! logger.
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The choice of nested values that lie in a box.
+//! The choice of nested values that are in a box.
 
 use std::collections::HashSet;
 

@@ -104,7 +104,7 @@ impl Config {
     }
 
     /// Sets the module that will hold all generated items, such as `crate::protos`. Without it,
-    /// paths are relative (`super::…`), and the module may lie at any place.
+    /// paths are relative (`super::…`), and the module may be at any place.
     #[must_use]
     pub fn root(mut self, path: impl Into<String>) -> Self {
         self.root = path.into();
@@ -138,8 +138,8 @@ impl Config {
         self
     }
 
-    /// Puts the items of files that match `pattern`, and the fields of their types, behind a cargo
-    /// feature.
+    /// Makes the items of files that match `pattern`, and the fields of their types, depend on a
+    /// cargo feature.
     #[must_use]
     pub fn feature(mut self, feature: impl Into<String>, pattern: impl Into<String>) -> Self {
         self.features.push((feature.into(), pattern.into()));

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::identifiers;
 use crate::printer::Printer;
 
-/// Names that every enumeration has besides its values.
+/// Names that every enumeration has in addition to its values.
 const TAKEN: &[&str] = &["name", "from", "into", "default"];
 
 pub(crate) fn print(cx: Context<'_>, p: &mut Printer, target: &EnumDescriptor) {

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use crate::field::Field;
 use crate::identifiers;
 
-/// Methods that every writer has besides those of its fields.
+/// Methods that every writer has in addition to those of its fields.
 pub(crate) const WRITER_METHODS: &[&str] = &["message", "from", "into"];
-/// Methods that every reader has besides those of its fields.
+/// Methods that every reader has in addition to those of its fields.
 pub(crate) const READER_METHODS: &[&str] =
     &["new", "parse", "decode", "decoder", "as_bytes", "fields", "unknown_fields", "check", "from", "into"];
-/// Fields that every value type has besides those of the schema.
+/// Fields that every value type has in addition to those of the schema.
 pub(crate) const VALUE_FIELDS: &[&str] = &["unknown_fields"];
 
 /// Ends the name of a method that takes an encoded message.

@@ -1,10 +1,10 @@
 //! Rust names of everything that a set of files declares. No two items of one module get the same
 //! name.
 //!
-//! Names are those of the schema. If two would be equal, or if one means something to Rust, the
-//! later one gets an underscore: for a message `Log` and a message `LogReader` the value type of
-//! the second is `LogReader_`. Files are taken in the order of their names, and their items in the
-//! order of declaration. So the result does not depend on the order of the arguments.
+//! Names are those of the schema. If two would be equal, or if one is a word of Rust, the later one
+//! gets an underscore. For a message `Log` and a message `LogReader`, the value type of the second
+//! is `LogReader_`. Files are taken in the order of their names, and their items in the order of
+//! declaration. So the result does not depend on the order of the arguments.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use prost_reflect::{ExtensionDescriptor, FileDescriptor, MessageDescriptor};
 use crate::config::{Config, Layout};
 use crate::identifiers;
 
-/// The generated file that declares the modules of the others.
+/// The generated file that declares the modules of the other files.
 pub(crate) const MODULE_FILE: &str = "mod.rs";
 
 /// The module with the numbers of a message's fields.
@@ -144,7 +144,7 @@ impl Names {
         self.files.get(name).map_or("", String::as_str)
     }
 
-    /// Returns the message whose module lies at `path`, if there is one.
+    /// Returns the message whose module is at `path`, if there is one.
     pub(crate) fn message_with_module(&self, path: &[String]) -> Option<&str> {
         self.modules.get(path).map(String::as_str)
     }

@@ -9,7 +9,7 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The service begins to copy uncommitted chunks: those for the buffers of a session, perhaps
-    /// in several steps, or without a session those of one producer for all buffers.
+    /// in several steps. Without a session, those of one producer for all buffers.
     Scrape(Option<u64>),
     /// A session is about to be freed. The service gives up its scrape and begins it again.
     ScrapeBeginsAgain(u64),

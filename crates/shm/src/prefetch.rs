@@ -7,7 +7,7 @@ pub fn prefetch(bytes: &[u8]) {
     prefetch_at(bytes.as_ptr());
 }
 
-/// Loads the cache line at an address in order to write to it. The address may be invalid.
+/// Loads the cache line at an address, for a write to it. The address may be invalid.
 #[inline]
 pub(crate) fn prefetch_for_write(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -58,7 +58,7 @@ fn taking_a_chunk_of_lost_memory_is_an_error() {
     assert!(victim.take(1).is_err());
     assert!(victim.region.is_lost());
     assert!(faults::survived() > before);
-    // Each further attempt fails too.
+    // Each further attempt also fails.
     for page in 0..16 {
         assert!(victim.take(page).is_err());
     }

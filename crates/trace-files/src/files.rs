@@ -80,8 +80,8 @@ impl<H: Host> Files<H> {
         }
     }
 
-    /// Appends to one file everything that was to be written to another one so far, without
-    /// delaying the latter. [`FileEvent::Copied`] follows.
+    /// Appends to one file all packets for another one so far, without delaying the latter.
+    /// [`FileEvent::Copied`] follows.
     pub fn copy(&self, from: FileId, to: FileId) {
         let target = self.open.get(&to).cloned();
         if !target.is_some_and(|target| self.send(from, Job::Lend(to, target))) {

@@ -89,7 +89,7 @@ pub(crate) struct Lent {
     size_bytes: u64,
 }
 
-/// A file and the extent of what this process has written to it.
+/// A file, and the extent of this process's writes to it.
 ///
 /// Nothing else of the file is ever read: a consumer may have brought a file that was not empty,
 /// and that it could not read itself.

@@ -393,8 +393,8 @@ impl Import {
         }
     }
 
-    /// Counts scheduler events of the compact form: the first timestamp is absolute, the others are
-    /// deltas.
+    /// Counts scheduler events of the compact form: the first timestamp is absolute, all later ones
+    /// are deltas.
     fn add_deltas(&mut self, timestamps: impl Iterator<Item = u64>) {
         let mut ts = 0u64;
         for delta in timestamps {

@@ -123,7 +123,7 @@ impl<R: Read> Read for Counted<R> {
 }
 
 impl<R: Read> PacketReader<R> {
-    /// Reads packets from a file. The reader has buffers of its own.
+    /// Reads packets from a file. The reader has its own buffers.
     pub fn new(file: R) -> Self {
         let layers = vec![Layer { source: Source::New(file), at: 0, container: None }];
         Self { layers, containers: 0, inflated: 0, work: 0, gzipped: false }

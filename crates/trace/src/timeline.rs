@@ -336,7 +336,7 @@ impl Timeline {
             return known;
         }
         if !import.tracks.descriptors.contains_key(&track) {
-            // A root track of its own, named after its first event.
+            // A new root track, named after its first event.
             let name = if track == 0 { Some(import.strings.add_str("Default Track")) } else { first_event };
             let key = GroupKey::Merged(None, name, Merge::ByName);
             let group = self.add_group(key, None, name, TrackKind::Plain, track, import);

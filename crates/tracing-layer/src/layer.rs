@@ -16,7 +16,7 @@ use crate::recorder::Recorder;
 /// with any subscriber below it that numbers spans, such as `Registry`.
 ///
 /// While no session records the category of a span, the layer keeps nothing for it, and sessions
-/// that start later do not contain the span. The span then costs what the subscriber below costs.
+/// that start later do not contain the span. The span then costs as much as the subscriber below.
 /// [`subscriber`](crate::subscriber()) has no such cost.
 pub struct Layer {
     recorder: Recorder,

@@ -12,8 +12,8 @@ pub enum Slices {
     /// Slices that fit the span.
     ///
     /// A span that is entered once, in the thread that created it, becomes one slice on the track
-    /// of that thread. A span that is entered again, or in another thread, belongs to a future: it
-    /// is recorded as with [`Both`](Self::Both), and so are all later spans of the same call site
+    /// of that thread. A span that is entered again, or in another thread, belongs to a future. It
+    /// is recorded as with [`Both`](Self::Both), and so are all later spans of the same call site,
     /// from their beginning.
     ///
     /// After a thousand spans of a call site that were entered once, the call site counts as

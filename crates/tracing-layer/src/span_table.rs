@@ -90,8 +90,7 @@ impl Spans {
     #[inline]
     pub(crate) fn get(&self, id: u64) -> Option<&Slot> {
         let tables = self.tables.iter().map_while(OnceLock::get);
-        // Relaxed: a thread gets the id from the thread that created the span, and sees what that
-        // one stored.
+        // Relaxed: a thread gets the id from the thread that created the span, and sees its stores.
         tables.flat_map(|table| places(table, id)).find(|slot| slot.id.load(Ordering::Relaxed) == id)
     }
 }

@@ -39,7 +39,7 @@ impl fmt::Debug for Subscriber {
 
 impl tracing_core::Subscriber for Subscriber {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        // Never return `always`: sessions start and end without notice to `tracing`, whose caches
+        // Do not return `always`: sessions start and end without notice to `tracing`, whose caches
         // would have to be rebuilt each time.
         if self.recorder.register(metadata) { Interest::sometimes() } else { Interest::never() }
     }
@@ -89,7 +89,7 @@ impl tracing_core::Subscriber for Subscriber {
     fn try_close(&self, id: Id) -> bool {
         let Some(slot) = self.recorder.spans.get(id.into_u64()) else { return false };
         // Release and acquire, as in every reference counter: the thread that drops the last handle
-        // sees all writes of the threads that dropped the others.
+        // sees all writes of the threads that dropped the other handles.
         if slot.handles.fetch_sub(1, Ordering::Release) != 1 {
             return false;
         }

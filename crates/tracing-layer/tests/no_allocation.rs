@@ -1,5 +1,5 @@
-//! Checks that spans and events do not allocate while no session records them, nor in the long run
-//! while one does. The allocator of this test counts.
+//! Checks that spans and events do not allocate while no session records them, and not in the long
+//! run while one does. The allocator of this test counts.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -12,7 +12,7 @@ use crate::store::Store;
 /// Longest line of a request.
 const MAX_LINE_BYTES: u64 = 8 * 1024;
 
-/// Serves each connection in a task of its own, until it is cancelled.
+/// Serves each connection in its own task, until it is cancelled.
 pub(crate) async fn serve(listener: TcpListener, store: Store) -> io::Result<()> {
     loop {
         let (stream, peer) = listener.accept().await?;
@@ -63,7 +63,7 @@ async fn read_request(stream: &mut BufReader<TcpStream>) -> io::Result<Option<St
     }
 }
 
-/// Answers one request. Its span has a lane of its own, with the field `status`.
+/// Answers one request. Its span has its own lane, with the field `status`.
 #[tracing::instrument(name = "request", skip(store), fields(status))]
 async fn respond(path: &str, store: &Store) -> (&'static str, String) {
     let number = path.trim_start_matches('/').parse().unwrap_or(0);

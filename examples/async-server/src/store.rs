@@ -14,7 +14,7 @@ esatto::categories! {
 
 static ENTRIES: CounterTrack = CounterTrack::new("entries of the cache");
 
-/// A slow store behind a cache.
+/// A slow store with a cache in front.
 #[derive(Clone, Default)]
 pub(crate) struct Store {
     cache: Arc<RwLock<HashMap<u64, String>>>,

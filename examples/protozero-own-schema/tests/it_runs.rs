@@ -1,4 +1,4 @@
-//! The example does what it says.
+//! The example prints the promised result.
 
 #[test]
 fn it_writes_a_log_and_reads_it_back() {

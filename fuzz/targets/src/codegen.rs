@@ -3,7 +3,7 @@
 use prost::Message as _;
 use prost_types::compiler::{CodeGeneratorRequest, CodeGeneratorResponse};
 
-/// A request: what comes back is a response, with code or with an error, and the same for the same
+/// A request. The result is a response, with code or with an error, and the same for the same
 /// request.
 pub fn codegen_plugin(bytes: &[u8]) {
     let Ok(response) = esatto_protozero_codegen::run_plugin(bytes) else {

@@ -9,8 +9,8 @@ use esatto_filter::{
 
 use crate::script::Script;
 
-/// Bytecode and an overlay, as they are and behind right checksums, and the rest filtered by what
-/// was loaded.
+/// Bytecode and an overlay, as they are and with right checksums. The loaded filter filters the
+/// rest.
 pub fn filter_bytecode(bytes: &[u8]) {
     let mut script = Script::new(bytes);
     let (bytecode, overlay) = (script.string(), script.string());

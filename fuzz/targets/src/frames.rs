@@ -1,5 +1,5 @@
-//! Streams of frames from one hostile connection, through the RPC layer into a service that records
-//! somebody else meanwhile.
+//! Streams of frames from one hostile connection, through the RPC layer into a service that
+//! meanwhile records another producer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,15 +30,15 @@ const SMALL_MEMORY: [u8; 7] = [0x08, 0x80, 0x20, 0x10, 0x80, 0x80, 0x01];
 
 /// The connection that the bytes come from.
 const HOSTILE: ClientId = ClientId(1);
-/// Those who must not notice: a producer without shared memory, and its consumer.
+/// The victims, which must not notice: a producer without shared memory, and its consumer.
 const VICTIM: ClientId = ClientId(2);
 const WATCHER: ClientId = ClientId(3);
-/// A consumer that records what the hostile producer offers, and a producer that a hostile consumer
-/// may record.
+/// A consumer that records the hostile producer's data source, and a producer that a hostile
+/// consumer may record.
 const PARTNER: ClientId = ClientId(4);
 
 /// A producer: the first byte says whether memory is shared with it and whether it has introduced
-/// itself, the rest are frames. On other sockets than unix it may be a relay, too.
+/// itself, the rest are frames. On other sockets than unix it may also be a relay.
 pub fn producer_frames(bytes: &[u8]) {
     let (&options, stream) = bytes.split_first().unwrap_or((&0, &[]));
     let mut world = World::new();
@@ -88,7 +88,7 @@ fn call(stream: &mut Vec<u8>, method: u8, args: &[u8]) {
     stream.extend_from_slice(&frame);
 }
 
-/// A service, and whoever is connected to it.
+/// A service and its clients.
 struct World {
     service: Service,
     now: Now,
@@ -146,7 +146,7 @@ impl World {
         self.consumer(client, consumer_port::Method::EnableTracing, &message(1, &config));
     }
 
-    /// Offers a data source of its own name.
+    /// Offers a data source with the producer's name.
     fn introduce(&mut self, client: ClientId, name: &[u8]) {
         let introduction = [&SMALL_MEMORY[..], &message(3, name)].concat();
         self.producer(client, producer_port::Method::InitializeConnection, &introduction);
@@ -163,7 +163,7 @@ impl World {
         self.producer(VICTIM, producer_port::Method::CommitData, &args);
     }
 
-    /// Nobody but the victim wrote into its session, and all it wrote is there.
+    /// Only the victim wrote into its session, and all its packets are there.
     fn finish(mut self, farewell: Input<'_>) {
         self.commit(1);
         self.consumer(WATCHER, consumer_port::Method::ReadBuffers, &[]);
@@ -297,7 +297,7 @@ impl World {
         }
     }
 
-    /// Hands something in and carries out what comes of it.
+    /// Feeds an input and carries out its outputs.
     fn feed(&mut self, input: Input<'_>) {
         let mut out = Outputs::new();
         self.service.handle(&self.now, input, &mut out);
@@ -398,9 +398,9 @@ fn region(size_bytes: usize, page_size_bytes: usize, content: &[u8]) -> Option<B
     let mut bytes = vec![0; size_bytes];
     for (number, page) in (0_u8..).zip(bytes.chunks_exact_mut(page_size_bytes).take(64)) {
         page[..4].copy_from_slice(&0x1000_0003_u32.to_le_bytes());
-        // Of a writer that is registered or of one that is not, with flags or without.
+        // A chunk of a registered or an unregistered writer, with flags or without.
         page[8..16].copy_from_slice(&[number, 0, 0, 0, 1 + number % 2, 0, 2, number & 0x1c]);
-        // A good packet, and whatever there is.
+        // A good packet, and any bytes.
         let packet = message(900, &message(1, &[b'h', number]));
         let payload = [&varint(packet.len() as u64), &packet[..], content].concat();
         let len = payload.len().min(page.len() - 16);

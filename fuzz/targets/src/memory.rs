@@ -19,11 +19,11 @@ const PAGES: usize = 4;
 /// Changes of one script that are made over and over.
 const MAX_CHANGES: usize = 64;
 
-/// One thread writes numbers into the memory, as the first half of the script says, over and over;
-/// the service takes chunks and scrapes, as the second half says. What comes out is read.
+/// One thread writes numbers into the memory, over and over, as the first half of the script says.
+/// The service takes chunks and scrapes, as the second half says. The packets are read.
 ///
-/// Races are not the same every time: what is found here may take many runs to be found again.
-/// `shm_region` is the same in one thread, at every load.
+/// Races are not the same every time: it may take many runs to repeat a finding. `shm_region` is
+/// the same in one thread, at every load.
 pub fn service_shm(bytes: &[u8]) {
     let (changes, commits) = bytes.split_at(bytes.len() / 2);
     let mut memory = vec![0; PAGES * PageSize::MIN];
@@ -134,7 +134,7 @@ fn serve(region: &Arc<PrivateRegion>, commits: &[u8]) {
     }
     for step in commits.chunks(2) {
         match step[0] % 8 {
-            // Scrapes, for nobody acknowledges the flush before.
+            // Scrapes, because no producer acknowledges the flush before.
             0 => {
                 consumer(consumer_port::Method::Flush, &[], &mut feed);
                 producer(producer_port::Method::CommitData, &[0x18, 0xff, 0xff, 3], &mut feed);

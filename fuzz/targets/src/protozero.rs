@@ -80,7 +80,7 @@ fn track_event(event: TrackEventReader<'_>) {
     let _ = (sum, texts, names, event.extra_counter_values().count());
 }
 
-/// Owned messages: what is decoded and encoded again decodes to the same.
+/// Owned messages: bytes that are decoded and encoded again decode to the same value.
 pub fn protozero_owned(bytes: &[u8]) {
     round_trip::<TraceConfig>(bytes);
     round_trip::<CommitDataRequest>(bytes);

@@ -24,13 +24,13 @@ impl<'a> Script<'a> {
         u16::from_le_bytes([self.u8(), self.u8()])
     }
 
-    /// So many bytes as the next two say, or what is left.
+    /// So many bytes as the next two say, or the rest.
     pub(crate) fn string(&mut self) -> &'a [u8] {
         let len = self.u16();
         self.bytes(len.into())
     }
 
-    /// The next `len` bytes, or what is left.
+    /// The next `len` bytes, or the rest.
     pub(crate) fn bytes(&mut self, len: usize) -> &'a [u8] {
         let (now, later) = self.rest.split_at(len.min(self.rest.len()));
         self.rest = later;

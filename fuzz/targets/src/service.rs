@@ -172,7 +172,7 @@ impl<'a> World<'a> {
         clients.iter().nth(number.checked_rem(count)?).copied()
     }
 
-    /// Hands something in and carries out what comes of it.
+    /// Feeds an input and carries out its outputs.
     fn feed(&mut self, input: Input<'_>) {
         let mut out = Outputs::new();
         self.service.handle(&self.now, input, &mut out);
@@ -232,7 +232,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Shared memory that begins with what the script says.
+    /// Shared memory that begins with bytes of the script.
     fn region(&mut self, size_bytes: usize, page_size_bytes: usize) -> Option<ServiceRegion> {
         if size_bytes > MAX_REGION_BYTES {
             return None;

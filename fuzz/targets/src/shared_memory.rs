@@ -33,7 +33,8 @@ pub fn shm_region(bytes: &[u8]) {
     take_unchanging(&memory, PageSize::DEFAULT);
 }
 
-/// Memory that does not change: each chunk is taken once, and the scrape shows what is then taken.
+/// Memory that does not change: each chunk is taken once, and the scrape shows the same chunks
+/// before.
 fn take_unchanging(memory: &[u8], page_size: PageSize) {
     let region = ServiceRegion::new(Arc::new(PrivateRegion::from_bytes(memory)), page_size).expect("at least a page");
     let (mut scraped, mut scratch, mut out) = (Vec::new(), Vec::new(), Vec::new());

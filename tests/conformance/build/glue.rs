@@ -1,5 +1,5 @@
-//! The code between: for every message, how a value of prost's type is made up, written with our
-//! writer, compared with our reader, and turned into our value.
+//! The code between both sides. For every message, it makes up a value of prost's type, writes it
+//! with our writer, compares it with our reader, and turns it into our value.
 
 use std::fmt::Write as _;
 
@@ -73,7 +73,7 @@ struct Part<'s> {
     field: &'s Field,
     packed: bool,
     name: String,
-    /// Of the message, for messages of failed assertions.
+    /// Name of the message, for failed assertions.
     message: String,
     value: Expressions,
 }
@@ -84,7 +84,7 @@ struct Expressions {
     random: String,
     /// As an argument of a setter.
     argument: &'static str,
-    /// In a form that can be compared, and the same for what a reader returns.
+    /// The value in a form that can be compared; `ours` is the same for the result of a reader.
     theirs: &'static str,
     ours: &'static str,
     /// As ours.

@@ -2,7 +2,7 @@
 //! goes code that knows both.
 //!
 //! `ESATTO_CONFORMANCE_SCHEMAS` sets how many files there are, `ESATTO_CONFORMANCE_SEED` makes
-//! others of them. The schemas lie in the build's `OUT_DIR/protos`.
+//! others of them. The schemas are in the build's `OUT_DIR/protos`.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! Random schemas.
 //!
-//! Names are such that prost and our generator make the same Rust names of them, so that the glue
-//! need not know the rules of either: messages `M1`, enumerations `E1`, fields `f1`, oneofs `o1`,
+//! Prost and our generator make the same Rust names from the names, so the glue does not need to
+//! know their rules. The names are messages `M1`, enumerations `E1`, fields `f1`, oneofs `o1`,
 //! packages `pa`, `pa.pb`.
 
 use std::fmt;
@@ -148,7 +148,7 @@ impl Types {
         let first = if proto3 { 0 } else { *rng.pick(&[0, 1, -1, i32::MIN]) };
         let mut numbers = vec![first];
         for _ in 0..rng.below(6) {
-            // May be the same once more, under another name.
+            // May be the same again, under another name.
             let choices = [first, -1, 1, 2, 127, 128, i32::MAX, i32::MIN, rng.bits() as i32];
             numbers.push(*rng.pick(&choices));
         }

@@ -26,7 +26,7 @@ pub trait Pair: prost::Message + Default + Clone + std::fmt::Debug {
     /// If they differ.
     fn read(&self, bytes: &[u8]);
 
-    /// Compares with what the reader finds.
+    /// Compares the value with the result of the reader.
     ///
     /// # Panics
     ///
@@ -81,7 +81,7 @@ fn both_ways<P: Pair>(seed: u64) {
     // Not the values, for a NaN is not equal to itself.
     assert!(encoded == value.to_ours().encode(), "what prost writes is decoded as something else: {owned:?}");
     if seed % 8 == 0 {
-        // In messages inside of it, too, which only its text shows; that takes a while.
+        // Also compares messages inside of it, which only its text shows; that takes a while.
         let text = format!("{owned:?}").replace("unknown_fields: []", "");
         assert!(!text.contains("unknown_fields"), "all fields are known: {text}");
     }

@@ -1,4 +1,4 @@
-//! Both sides read what the other writes (`docs/spec/protozero.md` §16, case 56).
+//! Each side reads the bytes of the other (`docs/spec/protozero.md` §16, case 56).
 
 use esatto_conformance::{CASES, SCHEMA_SEED};
 

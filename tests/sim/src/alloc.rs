@@ -1,7 +1,7 @@
 //! An allocator that counts the service's memory.
 //!
-//! A program that installs [`Counting`] as its allocator knows at any time how many bytes were
-//! allocated inside of [`count`] by this thread and are not freed yet, wherever they are freed.
+//! A program that installs [`Counting`] as its allocator knows how many bytes this thread has
+//! allocated inside of [`count`]. Bytes that were freed since then, at any place, do not count.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -50,7 +50,7 @@ pub fn held() -> u64 {
     HELD.with(Cell::get)
 }
 
-/// Forgets what was held, after a panic.
+/// Forgets the held bytes, after a panic.
 pub fn reset() {
     INSIDE.with(|inside| inside.set(false));
     HELD.with(|held| held.set(0));
@@ -105,6 +105,6 @@ unsafe fn allocate(layout: Layout, zeroed: bool) -> *mut u8 {
     if inside {
         HELD.with(|held| held.set(held.get() + layout.size() as u64));
     }
-    // SAFETY: the piece is that much longer than what was asked for.
+    // SAFETY: the piece is that much longer than the requested size.
     unsafe { base.add(room) }
 }

@@ -109,8 +109,7 @@ impl World {
             instances: BTreeMap::new(),
             sequence_ids: source.sequence_ids.clone(),
             keys: source.keys.clone(),
-            // In a copy of the source's file the sequences continue; in a trace of its own they
-            // begin.
+            // In a copy of the source's file the sequences continue; in a new trace they begin.
             first_seen: if streams { source.first_seen.clone() } else { Default::default() },
             invalid_packets: source.invalid_packets,
             file: pending.file,

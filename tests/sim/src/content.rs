@@ -6,7 +6,7 @@ use crate::pb::{take_varint, varint, varint4};
 const FIRST_PACKET: [u8; 3] = [0xb8, 0x05, 1];
 /// Tag of `TracePacket.for_testing`.
 const FOR_TESTING: [u8; 2] = [0xa2, 0x38];
-/// Of the nested message: producer, writer, number.
+/// Bytes of the nested message before the filler: producer, writer, number.
 const HEAD: usize = 10;
 /// Bytes of a word of the filler.
 const WORD: usize = 8;
@@ -137,8 +137,8 @@ impl Trailer {
     }
 }
 
-/// Returns the loss that a hostile producer's packet reports itself and whether it calls itself the
-/// first of its sequence, or `None` if the packet must not leave the buffer.
+/// Returns the loss that a hostile producer's packet reports itself, and whether it calls itself
+/// the first of its sequence. Returns `None` if the packet must not leave the buffer.
 pub fn validate(mut bytes: &[u8]) -> Option<(u32, bool)> {
     const RESERVED: [u32; 12] = [3, 10, 33, 35, 36, 50, 69, 79, 98, 124, 125, 133];
     let (mut loss, mut tells_first) = (0, false);

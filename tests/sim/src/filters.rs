@@ -8,8 +8,8 @@ use esatto_schema::trace_config::TraceFilter;
 
 use crate::rng::Rng;
 
-/// Fields of `TracePacket` that pass: all fields that a packet here has, or all but the content of
-/// honest packets.
+/// Fields of `TracePacket` that pass: all fields that a packet here has, or all except the content
+/// of honest packets.
 const ALLOWED: [&[RangeInclusive<u32>]; 2] = [&[1..=8191], &[1..=899, 901..=8191]];
 
 /// Builds a filter of either kind.

@@ -1,8 +1,8 @@
-//! Seeds that found a bug, and what it was. Each is run again in every test run (`cargo xtask sim
-//! --found`).
+//! Seeds that found a bug, and the bug. Each is run again in every test run
+//! (`cargo xtask sim --found`).
 //!
-//! A seed does the same as before only as long as the simulation draws the same numbers: draw what
-//! is new from a generator of its own (see [`Profile::draw`](crate::profile::Profile::draw)).
+//! A seed does the same as before only while the simulation draws the same numbers. So draw new
+//! values from a separate generator (see [`Profile::draw`](crate::profile::Profile::draw)).
 
 /// A seed, and the bug that it found.
 pub const SEEDS: &[(u64, &str)] = &[

@@ -196,7 +196,7 @@ impl World {
         self.settle_from(&seen, 0);
     }
 
-    /// Checks what happened, but for the first `at` entries of `seen`, which a commit explains.
+    /// Checks the events, except the first `at` entries of `seen`, which a commit explains.
     fn settle_from(&mut self, seen: &[Seen], mut at: usize) {
         let mut outputs = Vec::with_capacity(self.outputs.len());
         while let Some(output) = self.outputs.pop() {

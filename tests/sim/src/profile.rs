@@ -21,7 +21,7 @@ pub struct Profile {
     pub hostile_joins: bool,
     /// Producers without shared memory.
     pub emulated: u64,
-    /// Producers that let the service copy what they did not commit.
+    /// Producers that let the service copy uncommitted chunks.
     pub scraped: u64,
     /// Producers that bring their memory along.
     pub own_memory: u64,
@@ -51,7 +51,7 @@ pub struct Profile {
     pub lost_commit_one_in: u64,
     /// Packets larger than a chunk.
     pub large: u64,
-    /// Of those, packets whose length is patched in later.
+    /// Large packets whose length is patched later.
     pub patched: u64,
     /// Patches that never come.
     pub lost_patches: u64,
@@ -104,7 +104,7 @@ pub struct Profile {
 impl Profile {
     /// Draws a profile.
     pub fn draw(rng: &mut Rng) -> Self {
-        // Drawn from a generator of its own, so that a seed without them does the same as before.
+        // Drawn from a separate generator, so that a seed without them does the same as before.
         let mut apart = Rng::new(rng.clone().bits());
         let mut rarely = |percent: u64, values: &[u64]| if apart.percent(percent) { apart.pick(values) } else { 0 };
         let compressed = rarely(40, &[20, 100]);

@@ -71,7 +71,7 @@ pub fn catch_panics() {
 }
 
 /// Runs seeds on `jobs` threads. With `stop_at_first`, ends at the first finding. Skips the seeds
-/// that `state` contains, and adds the others to it.
+/// that `state` contains, and adds all others to it.
 pub fn run_seeds(
     seeds: Range<u64>,
     jobs: usize,

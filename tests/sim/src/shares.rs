@@ -1,5 +1,5 @@
 //! Scenario for fair shares: many clients of a few users take as much as they can, and new users
-//! must still get what they need (`docs/bounds.md`).
+//! must still get their share (`docs/bounds.md`).
 //!
 //! The bounds are too large for the few inputs of a seed. Therefore one seed in four also has this
 //! scenario, with a service whose shares are small.
@@ -147,7 +147,7 @@ struct Crowds {
 
 impl Crowds {
     fn new(seed: u64) -> Self {
-        // A generator of its own, so that the seed's world does the same as before.
+        // A separate generator, so that the seed's world does the same as before.
         let rng = Rng::new(!seed);
         let (producers, consumers) = (Vec::new(), Vec::new());
         Self {
@@ -359,8 +359,8 @@ impl Crowds {
         held.iter().filter(|held| held.peer == *peer && is_wanted(held.what)).map(|held| held.count).collect()
     }
 
-    /// Checks that a new user gets a session, perhaps a guarded one, and that a producer of this
-    /// user gets writers and an instance for each entry of each session. Then both leave.
+    /// Checks that a new user gets a session, perhaps a guarded one. Checks that a producer of this
+    /// user gets writers, and an instance for each entry of each session. Then both leave.
     fn newcomer_arrives(&mut self) {
         let peer = Peer { uid: 5000 + self.id() as i32, pid: Some(1), machine_id: 0 };
         for is_guarded in [true, false] {

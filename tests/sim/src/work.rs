@@ -1,5 +1,5 @@
 //! The work that an input may cost. It depends on the input's bytes, on its outputs and on the
-//! state that it is about, never on the state of others.
+//! state that it is about, never on the state of other clients.
 
 use esatto_service::Step;
 use esatto_service::{Input, Output};

@@ -1,9 +1,9 @@
 //! `esatto-producer THREADS ROUNDS PAUSE_US [WAIT_S [RECORDINGS]]`
 //!
-//! The counterpart of `official-producer` (`xtask/peers/producer`) on our SDK: connects to the
-//! tracing service (`PERFETTO_PRODUCER_SOCK_NAME`), waits up to WAIT_S seconds (default 10) until
-//! its category "rendering" is recorded (by so many RECORDINGS, default 1), then lets THREADS
-//! threads emit ROUNDS rounds each and exits. What a round is: `esatto_tests::workload`.
+//! The counterpart of `official-producer` (`xtask/peers/producer`) on our SDK. It connects to the
+//! tracing service (`PERFETTO_PRODUCER_SOCK_NAME`), and waits up to WAIT_S seconds (default 10)
+//! until its category "rendering" is recorded (by so many RECORDINGS, default 1). Then it lets
+//! THREADS threads emit ROUNDS rounds each, and exits. `esatto_tests::workload` defines a round.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
 //! `esatto-sandbox CALL,CALL,… FAMILY,FAMILY,… PROGRAM [ARG…]`
 //!
-//! Becomes PROGRAM, which is killed (SIGSYS) as soon as it makes a system call that is not named,
-//! or a socket of a family (a number) that is not. What systemd's `SystemCallFilter` and
-//! `RestrictAddressFamilies` do, but unforgiving. Names of calls that this architecture has not got
-//! are passed over, as systemd does.
+//! Becomes PROGRAM. A signal (SIGSYS) kills it when it makes a system call that is not named, or a
+//! socket of a family (a number) that is not named. It is a stricter form of systemd's
+//! `SystemCallFilter` and `RestrictAddressFamilies`. Names of calls that this architecture has not
+//! got are passed over, as systemd does.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Scenarios of the SDK: what a program does with it, in a process of its own, and what Perfetto's
-//! trace processor makes of the trace.
+//! Scenarios of the SDK: a program uses it in a separate process, and Perfetto's trace processor
+//! judges the trace.
 //!
 //! ```ignore
 //! use esatto_tests::sdk::{Recorder, Trace};
@@ -21,11 +21,10 @@
 //! ```
 //!
 //! makes three tests, `in_process`, `ours` and `theirs`: with the service inside the process, our
-//! `traced` and Perfetto's. What the SDK knows belongs to its process, so the test starts itself
-//! again and lets only that process, the *child*, `record`. The parent runs the service and, when
-//! the child has ended, calls `check`. `record` runs on a thread of its own, not on the main
-//! thread. Several scenarios in a file go into modules: `mod one { scenario!(super::a, super::b);
-//! }`.
+//! `traced` and Perfetto's. The state of the SDK belongs to its process. So the test starts itself
+//! again, and only that process, the *child*, calls `record`. The parent runs the service and, when
+//! the child has ended, calls `check`. `record` runs on a separate thread, not on the main thread.
+//! Several scenarios in a file go into modules: `mod one { scenario!(super::a, super::b); }`.
 
 mod recorder;
 mod scenario;

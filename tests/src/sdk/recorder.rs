@@ -1,4 +1,4 @@
-//! The child's side: what a scenario needs beside the SDK.
+//! The child's side: the tools that a scenario needs beside the SDK.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -63,8 +63,9 @@ impl Recorder {
         tracing
     }
 
-    /// Waits until a producer has registered the data source `name` with the service. In this
-    /// process: at once, for sessions are started after what was asked for before.
+    /// Waits until a producer has registered the data source `name` with the service. With the
+    /// service in this process it returns at once, because sessions start after all earlier
+    /// requests.
     pub fn wait_for_data_source(&self, name: &str) {
         if self.backend != Backend::InProcess {
             self.harness.wait_for_data_source(name);
@@ -101,8 +102,7 @@ impl Recorder {
         self.save(name, trace);
     }
 
-    /// Leaves a trace to the check, or anything else; [`TRACE`](Self::trace) is what is judged
-    /// first.
+    /// Leaves a trace, or anything else, for the check. [`TRACE`](Self::trace) is judged first.
     ///
     /// # Panics
     ///
@@ -128,7 +128,7 @@ impl Recorder {
         self.save(&format!("{name}.fact"), value.to_string());
     }
 
-    /// The harness: private sockets, other programs, what the service says of itself.
+    /// The harness: private sockets, other programs, the state of the service.
     #[must_use]
     pub const fn harness(&self) -> &Harness {
         &self.harness
@@ -143,7 +143,7 @@ impl Recorder {
         self.request(STOP_SERVICE);
     }
 
-    /// Starts the service anew and waits until it takes connections.
+    /// Starts the service again and waits until it takes connections.
     ///
     /// # Panics
     ///

@@ -57,8 +57,8 @@ impl Scenario {
         Self { record, check: None, tolerated: &[], dying: false }
     }
 
-    /// Has the trace judged; without a query by `check`, only for what the trace processor
-    /// complains of.
+    /// Lets the trace processor judge the trace. Without a query by `check`, only for the errors
+    /// that the trace processor reports.
     #[must_use]
     pub const fn check(mut self, check: fn(&Trace)) -> Self {
         self.check = Some(check);
@@ -110,7 +110,7 @@ pub fn run(on: &str, module: &str, scenario: &Scenario) {
 fn parent(backend: Backend, test: &str, scenario: &Scenario) {
     let harness = Harness::new();
     let mut service = backend.implementation().map(|implementation| harness.service(implementation));
-    // By this way it is found even if it is being built anew meanwhile.
+    // This path finds the program even if it is being built again meanwhile.
     let mut command = harness.command("/proc/self/exe");
     command.arg0(std::env::current_exe().expect("the test knows its own path"));
     command.args(["--exact", test, "--nocapture"]).env(FOLDER, harness.folder());
@@ -129,7 +129,7 @@ fn parent(backend: Backend, test: &str, scenario: &Scenario) {
     }
 }
 
-/// Does with the service what the child asks for.
+/// Carries out the child's requests for the service.
 fn serve(harness: &Harness, backend: Backend, service: &mut Option<Program>) {
     if harness.path(recorder::STOP_SERVICE).exists() {
         if let Some(mut service) = service.take() {

@@ -77,7 +77,7 @@ fn and_calls_without_a_session_are_rejected_or_empty() {
                 assert_eq!(reply.success, content, "{method}: {reply:?}");
                 assert!(!reply.has_more, "{method}: {reply:?}");
             }
-            // Nobody's session can be had by asking for none.
+            // An empty key gives no access to another session.
             assert!(!peer.call("Attach", &Proto::new().bytes(1, "")).success);
             assert!(!peer.call("Attach", &Proto::new().bytes(1, "no such key")).success);
             assert_eq!(peer.state().sessions_started, 1);

@@ -27,7 +27,7 @@ pub(crate) fn offer(harness: &Harness, page_size: u64, fd: BorrowedFd<'_>) -> (R
     (producer, adopted)
 }
 
-/// A producer that is recorded by a session of its own.
+/// A producer with a session that records it.
 pub(crate) struct Attacker {
     pub(crate) producer: RawProducer,
     pub(crate) consumer: RawConsumer,
@@ -54,7 +54,7 @@ impl Attacker {
         Self { producer, consumer, buffer }
     }
 
-    /// Calls CommitData, which succeeds whatever is in it.
+    /// Calls CommitData, which succeeds with any content.
     pub(crate) fn commit(&mut self, request: &Proto) {
         assert!(self.producer.commit(request).success, "bad entries never fail the call");
     }

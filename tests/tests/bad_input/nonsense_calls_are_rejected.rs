@@ -1,5 +1,5 @@
-//! Calls of methods that do not exist, at the wrong time, with the wrong arguments, with
-//! descriptors that nobody asked for.
+//! Calls of methods that do not exist, at the wrong time, with the wrong arguments, or with
+//! unexpected descriptors.
 
 use esatto_tests::bystander::{self, Logged};
 use esatto_tests::skip;

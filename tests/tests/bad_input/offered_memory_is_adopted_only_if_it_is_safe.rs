@@ -1,5 +1,5 @@
-//! A producer may bring its own shared memory: only a sealed memfd of a proper size is adopted,
-//! since any other could be cut off under the service (`docs/spec/wire-protocol.md` §8, §21).
+//! A producer may bring its own shared memory. The service adopts only a sealed memfd of a proper
+//! size, because the producer could truncate any other (`docs/spec/wire-protocol.md` §8, §21).
 
 use crate::attacker::{SEALS, memory};
 use esatto_tests::bystander::{self, Logged};

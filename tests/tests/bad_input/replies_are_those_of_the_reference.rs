@@ -1,15 +1,14 @@
-//! Requests of every kind, with what Perfetto v58.2 answered (`tests/captures/replies`): ours are
-//! the same, but for the wording of errors.
+//! Requests of every kind, with the answers of Perfetto v58.2 (`tests/captures/replies`). Ours are
+//! the same, except for the wording of errors.
 
 use esatto_tests::wire::{self, Peer, Value};
 use esatto_tests::{Harness, Implementation};
 use std::path::Path;
 
-/// Of which the reference's answer tells about its own state: only that they succeed is compared.
+/// Calls whose answer has the reference's own state. The test compares only that they succeed.
 const OWN_STATE: &[&str] = &["QueryServiceState"];
 
-/// An observer who comes late is told what already holds; the reference forgets it
-/// (`docs/spec/service.md` §23).
+/// A late observer gets the current state; the reference forgets it (`docs/spec/service.md` §23).
 const TOLD_BESIDES: (&str, &str) = ("ObserveEvents [1,2,4]", "19: success 1, more 1, 1=[10, 01]");
 
 /// A flush of nothing is answered; the reference keeps its client waiting for ever.

@@ -1,5 +1,5 @@
-//! A producer that writes random bytes into its shared memory and commits, patches and flushes what
-//! is not there: its own recording stays readable, the bystander's is whole.
+//! A producer writes random bytes into its shared memory, and commits, patches and flushes chunks
+//! that do not exist. Its own recording stays readable, and the bystander's is whole.
 
 use esatto_tests::bystander::{self, Logged, Random};
 use esatto_tests::wire::{self, Peer, Proto};
@@ -95,7 +95,7 @@ fn wreak_havoc(harness: &esatto_tests::Harness, seed: u64) {
     scribble(&mut random, memory.as_fd(), size);
     drop(peer);
     let trace = recording.stop();
-    // Readable: whatever the packets hold.
+    // It is readable, with any content of the packets.
     let _ = tp::query(&trace, "select count(*) from stats");
 }
 

@@ -1,5 +1,4 @@
-//! A binary config may come from the future: what the service does not know it echoes into the
-//! trace.
+//! A binary config may come from the future: the service echoes unknown fields into the trace.
 
 use esatto_tests::bystander::{self, Logged};
 use esatto_tests::skip;

@@ -1,5 +1,4 @@
-//! `esatto record -o FILE -- COMMAND…`: a service of its own, whatever SDK the command is built
-//! with.
+//! `esatto record -o FILE -- COMMAND…` starts a private service, for commands with either SDK.
 
 use esatto_tests::workload::{self, CONFIG_WITHOUT_DEBUG, Expected, Trace, Workload};
 use esatto_tests::{Harness, Implementation, Peer, Program, Signal, Skip, esatto_bin, skip, tp, wait_until};

@@ -1,5 +1,5 @@
-//! `esatto info FILE`: what is in a trace, also in one that is torn; what is no trace is named as
-//! such.
+//! `esatto info FILE` prints the content of a trace, also of one that breaks off. It says so if a
+//! file is not a trace.
 
 use esatto_tests::{Harness, esatto_bin};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! A mistake is reported in one line: what is wrong, why, and where. Nothing is recorded.
+//! A mistake is reported in one line, with its reason and its place. Nothing is recorded.
 
 use esatto_tests::{Harness, Implementation, esatto_bin};
 use std::path::Path;
@@ -9,7 +9,7 @@ fn esatto(harness: &Harness, args: &[&str]) -> Output {
     command.args(args).output().expect("it runs")
 }
 
-/// Runs a command that must fail; returns what it says on stderr.
+/// Runs a command that must fail, and returns its stderr.
 fn failure(harness: &Harness, args: &[&str]) -> String {
     let output = esatto(harness, args);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();

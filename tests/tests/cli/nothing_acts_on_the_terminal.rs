@@ -13,7 +13,7 @@ fn esatto(harness: &Harness, args: &[&str]) -> Output {
     harness.command(esatto_bin()).args(args).output().expect("it runs")
 }
 
-/// Asserts that nothing of what was printed does something but being seen.
+/// Asserts that the output has no character that controls a terminal.
 fn assert_harmless(output: &Output) {
     for bytes in [&output.stdout, &output.stderr] {
         let text = std::str::from_utf8(bytes).expect("UTF-8");

@@ -1,5 +1,5 @@
-//! The service writes the file that the consumer brought, or one at a path of its own, and
-//! overwrites nothing.
+//! The service writes the file that the consumer brought, or creates one at a path, and overwrites
+//! nothing.
 
 use crate::{assert_whole, config, path, recording, require, run_application};
 use esatto_tests::{Harness, Implementation, Signal, Skip, wait_until};

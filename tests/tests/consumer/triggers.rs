@@ -30,7 +30,7 @@ fn assert_triggered(trace: &Path, told: i64, service: Implementation) {
         tp::rows(trace, "select count(*) as n, sum(name = 'draw') as drawn, sum(name = 'go') as told from slice");
     assert!(rows[0].int("drawn") > 0, "{rows:?}");
     assert_eq!(rows[0].int("told"), told);
-    // Perfetto's puts the snapshot of a start trigger behind the later one of the start.
+    // Perfetto's service puts the snapshot of a start trigger after the later one of the start.
     if service == Implementation::Ours {
         tp::assert_clean(trace);
     }

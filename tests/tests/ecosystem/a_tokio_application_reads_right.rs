@@ -62,7 +62,7 @@ async fn request(id: u64) {
         () = race(id, 20) => {}
         () = race(id, 500) => {}
     }
-    // A task of its own, which may outlive its parent.
+    // A separate task, which may outlive its parent.
     let audit = tokio::spawn(audit().instrument(tracing::info_span!("audit", request = id)));
     if id % 3 == 0 {
         audit.await.expect("is not cancelled");

@@ -59,7 +59,7 @@ fn check(trace: &Trace) {
     let steps =
         "select extract_arg(args, 'debug.milliseconds') as milliseconds, count(*) as number, max(dur) as longest
         from lanes where name = 'step' group by milliseconds order by milliseconds";
-    // The poll of a step lies in a poll of its task.
+    // The poll of a step is inside a poll of its task.
     let elsewhere = "select polls.id from chain join lanes on chain.lane = lanes.id join polls on chain.poll = polls.id
         join slice on slice.id = polls.id left join chain as outer_chain on outer_chain.poll = slice.parent_id
         left join lanes as task on task.id = outer_chain.lane

@@ -1,5 +1,5 @@
-//! SIGKILL for one of two programs that record at the same time: the service ends its session, the
-//! other trace is whole, and the next one too.
+//! SIGKILL for one of two programs that record at the same time. The service ends its session; the
+//! other trace and the next one are whole.
 
 use esatto_tests::workload::{self, CONFIG_WITHOUT_DEBUG, Expected, Workload};
 use esatto_tests::{Conversation, Harness, Skip};

@@ -1,5 +1,6 @@
-//! The disk is full: the session ends, the consumer is told why, and what is in the file is whole.
-//! Perfetto's own service ends the session in silence, with half a packet at the end of the file.
+//! The disk is full: the session ends, the consumer gets the reason, and the packets in the file
+//! are whole. Perfetto's own service ends the session in silence, with half a packet at the end of
+//! the file.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +12,7 @@ use esatto_tests::{Harness, Implementation, Peer, Skip, skip, wait_until, wire};
 const WORKLOAD: Workload = Workload { threads: 2, rounds: 2000, pause_us: 100 };
 const DISK_BYTES: u64 = 128 * 1024;
 
-/// A file system of its own, until the end of the test.
+/// A separate file system, until the end of the test.
 struct TinyDisk(PathBuf);
 
 impl TinyDisk {

@@ -1,10 +1,10 @@
-//! SIGKILL in the middle of a write: what the victim wrote before is there without a gap, and all
-//! of another application that emits at the same time.
+//! SIGKILL in the middle of a write. The trace has the victim's earlier events without a gap, and
+//! all events of another application that emits at the same time.
 
 use esatto_tests::workload::{Expected, Trace, Workload};
 use esatto_tests::{Conversation, Harness, Signal, Skip, wait_until};
 
-/// Never comes to its end.
+/// It never ends.
 const VICTIM: Workload = Workload { threads: 2, rounds: 1 << 40, pause_us: 100 };
 const SURVIVOR: Workload = Workload { threads: 2, rounds: 200, pause_us: 2000 };
 

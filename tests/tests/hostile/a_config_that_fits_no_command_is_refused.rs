@@ -1,5 +1,5 @@
 //! A config that just fits the consumer's frame would make SetupDataSource too large for the
-//! producer's: it is refused, and the producer goes on to hear its commands.
+//! producer's. It is refused, and the producer still gets its commands.
 
 use esatto_tests::bystander;
 use esatto_tests::raw::{self, RawConsumer, RawProducer};

@@ -1,5 +1,5 @@
 //! A service passes descriptors to a program with the SDK, and each of them takes an hour to close.
-//! The program goes on recording elsewhere, uses few threads, and says what it refuses.
+//! The program still records elsewhere, uses few threads, and reports its refusals.
 
 use std::fs::Permissions;
 use std::os::fd::OwnedFd;

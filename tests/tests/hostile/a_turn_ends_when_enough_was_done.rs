@@ -1,5 +1,5 @@
-//! A few small calls cause much work: its sender gets some of it done, then it is the turn of
-//! others.
+//! A few small calls cause much work. The service does some of it, then it is the turn of other
+//! clients.
 
 use esatto_tests::Signal;
 use esatto_tests::bystander::watch;
@@ -9,7 +9,7 @@ use esatto_tests::wire::{self, Peer, Proto};
 /// The largest shared memory there can be.
 const MEMORY: usize = 32 << 20;
 const PAGES: usize = MEMORY / PAGE_SIZE;
-/// No more than are handled at a time, whatever they do.
+/// No more than the service handles at a time, even if they are no work.
 const CALLS: usize = 64;
 
 fn chunks_written(stats: &[u8]) -> usize {

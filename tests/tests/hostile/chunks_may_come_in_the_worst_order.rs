@@ -1,6 +1,6 @@
 //! The order of chunk ids, and which sequences wait for what, is up to producers. None of it makes
-//! the service slow, or the traces of others incomplete. How much work it is, is counted in
-//! `crates/service/src/buffer/tests/work.rs`.
+//! the service slow, or other traces incomplete. `crates/service/src/buffer/tests/work.rs` counts
+//! the work.
 
 use esatto_tests::bystander;
 use esatto_tests::raw::{self, LAST_CONTINUES, NEEDS_PATCHING, RawChunk, RawConsumer, RawProducer, moved};
@@ -35,7 +35,7 @@ fn ids_may_all_land_in_the_middle() {
     const CHUNKS: u32 = 100_000;
     bystander::watch(|harness, _, port| {
         let (mut producer, mut consumer, buffer) = start(harness, port);
-        // 0, 99999, 1, 99998, …: each lands in the middle of what is there.
+        // 0, 99999, 1, 99998, …: each goes into the middle of the earlier ones.
         let id = |i: u32| if i % 2 == 0 { i / 2 } else { CHUNKS - 1 - i / 2 };
         commit_all(&mut producer, buffer, (0..CHUNKS).map(|i| RawChunk::new(1, id(i), &[[0x40, 1]])));
         let packets = consumer.read();

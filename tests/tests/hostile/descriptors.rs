@@ -1,4 +1,4 @@
-//! Descriptors that make trouble for whoever handles them.
+//! Descriptors that make trouble for the program that handles them.
 
 use std::io::{ErrorKind, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -1,6 +1,6 @@
-//! Connections that hold all the descriptors that they are counted with: the socket, the shared
-//! memory, the same on its way to a producer that does not read, and one that came with a part of a
-//! call. The service refuses further connections before its descriptors run out.
+//! Connections that hold all the descriptors that they are counted with. These are the socket, the
+//! shared memory, the same on its way to a producer that does not read, and one that came with a
+//! part of a call. The service refuses further connections before its descriptors run out.
 
 use crate::users::{ALICE, BOB, as_user, open_to_all, require_root};
 use esatto_tests::raw::{self, RawConsumer, RawProducer};
@@ -35,7 +35,7 @@ fn connect(harness: &Harness) -> Option<Peer> {
 }
 
 /// Producers until one is refused. They fill their sockets with answers that they do not read, and
-/// then offer what nobody wants yet.
+/// then offer descriptors that no call takes yet.
 fn connect_all(harness: &Harness) -> Vec<RawProducer> {
     let connected = std::iter::from_fn(|| connect(harness)).take(LIMIT);
     connected
@@ -72,9 +72,9 @@ fn there_are_some_left_when_connections_hold_all_of_theirs() {
             let mut writer = Peer::consumer(harness);
             let before = service.descriptors();
             let mut holders = as_user(ALICE, || connect_all(harness));
-            // His socket is one more.
+            // Bob's socket is one more.
             let mut bob = as_user(BOB, || RawProducer::connect(harness, "bob"));
-            // Root may have all that is left.
+            // Root may have the whole rest.
             holders.extend(connect_all(harness));
             assert!(service.log().contains("connections are open"), "{}", service.log());
             assert!(holders.len() * OF_CONNECTION > LIMIT / 3, "{} connections", holders.len());

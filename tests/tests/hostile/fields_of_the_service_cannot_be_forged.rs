@@ -1,5 +1,5 @@
-//! A producer that writes the fields which only the service writes, the trace's uuid among them:
-//! its packets are dropped and counted, and the trace says of itself what the service says.
+//! A producer writes the fields that only the service writes, such as the trace's uuid. Its packets
+//! are dropped and counted, and the trace has only the service's own fields.
 
 use esatto_tests::bystander;
 use esatto_tests::raw::{self, RawChunk, RawConsumer, RawProducer};

@@ -1,5 +1,5 @@
 //! A service of another user hands over memory that it can take away again. The program does not
-//! use it, says so, and goes on; what it records elsewhere is whole.
+//! use it, reports this, and continues. Its traces elsewhere are whole.
 
 use std::fs::Permissions;
 use std::os::fd::{AsFd, OwnedFd};
@@ -56,7 +56,7 @@ fn record(recorder: &Recorder) {
         for memory in [not_sealed(), sealed_against(SealFlags::GROW), no_memfd(recorder)] {
             attack(recorder, &listener, &memory);
         }
-        // Memory that cannot vanish is used, whoever sends it.
+        // Memory that cannot vanish is used, from any service.
         let mut port = strangers::accept(recorder, &listener);
         port.setup_tracing();
         start(&mut port);

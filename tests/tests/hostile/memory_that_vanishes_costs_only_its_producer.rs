@@ -1,6 +1,5 @@
 //! A producer's shared memory may lose its pages while the service reads it. The service refuses
-//! memory that allows it, and survives what it could not foresee (`docs/spec/shared-memory.md` §2,
-//! §19).
+//! memory that allows it, and survives unforeseen cases (`docs/spec/shared-memory.md` §2, §19).
 
 use esatto_tests::bystander;
 use esatto_tests::raw::{self, ONE_COMPLETE, RawChunk, RawConsumer, RawProducer, moved, packet};
@@ -17,7 +16,7 @@ const SETTING: &str = "/proc/sys/vm/nr_hugepages";
 
 /// A producer that brings memory along, and whether the service adopted that.
 fn offer(harness: &Harness, memory: BorrowedFd<'_>) -> (RawProducer, bool) {
-    // Pages of 4 KiB; with scraping, memory of its own.
+    // Pages of 4 KiB; with scraping, and with its own memory.
     let introduction = Proto::new().int(1, 4096).bytes(3, "attacker").int(4, 1).int(6, 1);
     let mut producer = RawProducer::introduce(Peer::producer(harness), &introduction, &[memory]);
     let adopted = wire::int(&producer.answer, 1) != 0;
@@ -82,8 +81,8 @@ fn a_memfd_of_huge_pages_is_refused() {
     });
 }
 
-/// Makes the service believe that all memory is sealed, as if a way to take pages away had been
-/// found that its checks do not know.
+/// Makes the service believe that all memory is sealed. It stands for a way to take pages away that
+/// the checks do not know.
 fn blind(harness: &Harness, command: &mut Command) {
     let source = r#"
         #include <stdarg.h>
@@ -104,7 +103,7 @@ fn blind(harness: &Harness, command: &mut Command) {
     command.env("LD_PRELOAD", library);
 }
 
-/// A producer whose memory can be taken away, with a session of its own, which scrapes it.
+/// A producer whose memory can be taken away, with a session that scrapes it.
 fn start_victim(harness: &Harness) -> (RawProducer, RawConsumer, u64) {
     let memory = memfd_create("smb", MemfdFlags::CLOEXEC).expect("a memfd");
     ftruncate(&memory, 16 << 10).expect("a size");

@@ -1,5 +1,5 @@
-//! Producers with very many registrations of one name do not use up the instances of a session:
-//! whoever comes later gets one. What is refused is named in the log and in the trace, and counted.
+//! Producers with very many registrations of one name do not use up the instances of a session: a
+//! later producer gets one. The log and the trace name the refused ones, and they are counted.
 
 use esatto_tests::bystander;
 use esatto_tests::raw::{self, RawConsumer, RawProducer};

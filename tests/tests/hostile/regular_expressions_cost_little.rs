@@ -52,8 +52,8 @@ fn a_name_is_tested_once_for_a_frame_of_triggers_and_registrations() {
     });
 }
 
-/// As many as fit into a page. Each costs all the attempts that a string may cost, so that a reader
-/// without a bound for the packet serves nobody else for minutes.
+/// As many as fit into a page. Each costs all the attempts that a string may cost. A reader without
+/// a bound for the packet would serve no other client for minutes.
 const STRINGS: usize = 140;
 const STRING_BYTES: usize = 24;
 const PACKETS: u32 = 12;

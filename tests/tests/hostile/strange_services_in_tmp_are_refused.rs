@@ -1,9 +1,9 @@
-//! No service runs, and another user listens where programs look for it by default, in `/tmp`. They
-//! say nothing to him, and tell their user whom they refused. A service of root or of the program's
-//! own user is accepted there, as is one of the folder's owner if nobody else can write to the
-//! folder. So is anybody whose socket was named.
+//! No service runs, and another user listens where programs look for it by default, in `/tmp`.
+//! Programs send nothing there, and report the refusal to their user. A service of root or of the
+//! program's own user is accepted there. One of the folder's owner is accepted if no other user can
+//! write to the folder. If the socket was named, any user is accepted.
 //!
-//! In a mount namespace of its own, where `/tmp` and `/run` are empty.
+//! The tests run in a new mount namespace, where `/tmp` and `/run` are empty.
 
 use std::io::Read;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -16,7 +16,7 @@ use esatto_tests::{Skip, wait_until};
 
 use crate::strangers::{self, STRANGER};
 
-/// In the environment of the program: what it finds.
+/// Environment variable of the program: the case that it meets.
 const ROLE: &str = "ESATTO_SERVICE_IN_TMP";
 
 const PRODUCER: &str = "/tmp/perfetto-producer";

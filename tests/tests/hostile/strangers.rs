@@ -12,7 +12,7 @@ use esatto_tests::sdk::Recorder;
 use esatto_tests::wire::Proto;
 use rustix::process::Uid;
 
-/// Nobody's, and not that of the tests.
+/// User id without a user, other than that of the tests.
 pub(crate) const STRANGER: u32 = 65533;
 
 /// A socket on which another user listens. Only the thread that makes it is that user, and for a
@@ -27,7 +27,7 @@ pub(crate) fn listen(path: &Path) -> UnixListener {
     listening.join().expect("does not panic")
 }
 
-/// The program connects. Whatever changes in the folder of the recorder makes it try at once.
+/// The program connects. A change in the folder of the recorder makes it try at once.
 pub(crate) fn accept(recorder: &Recorder, listener: &UnixListener) -> FakeProducerPort {
     let is_here = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -5,7 +5,7 @@ use rustix::thread::set_thread_res_uid;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// Two users that nobody is.
+/// Two user ids without a user.
 pub(crate) const ALICE: u32 = 4_242_001;
 pub(crate) const BOB: u32 = 4_242_002;
 

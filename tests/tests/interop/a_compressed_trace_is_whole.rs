@@ -1,5 +1,4 @@
-//! Our service compresses what it gives to a consumer or writes into a file; others find everything
-//! in it.
+//! Our service compresses the trace for a consumer or a file; other readers find everything in it.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
-//! A program in a process namespace of its own is known to itself by another number than to the
-//! system. Our service tells it which, so that its tracks and those of the system's probes are of
-//! one process; Perfetto's service does not, and the number stays.
+//! A program in a separate process namespace has another pid for itself than for the system. Our
+//! service tells it which, so that its tracks and those of the system's probes are of one process;
+//! Perfetto's service does not, and the number stays.
 
 use std::process::Command;
 

@@ -1,7 +1,7 @@
-//! The same config, the same producer byte by byte, and the same program that records: Perfetto's
-//! service and ours leave the same packets in the same order, but for what [`DIFFERENCES`] lists.
-//! Here the way out counts: the socket, a file, compression; the tests of `parity` look at what
-//! happens before.
+//! The same config, the same producer byte by byte, and the same program that records. Perfetto's
+//! service and ours give the same packets in the same order, except for [`DIFFERENCES`]. Here the
+//! way out counts: the socket, a file, compression; the tests of `parity` look at what happens
+//! before.
 
 use esatto_tests::wire::{self, Proto};
 use esatto_tests::{Implementation, Peer, Skip, by_hand, skip};
@@ -75,7 +75,7 @@ fn outline(trace: &[u8]) -> Vec<String> {
     packets
 }
 
-/// Packets, those in compressed ones too.
+/// Packets, also those in compressed ones.
 fn packets_of(trace: &[u8]) -> Vec<Vec<u8>> {
     let open = |packet: &[u8]| match wire::last(packet, 50) {
         Some(compressed) => {

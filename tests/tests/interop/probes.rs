@@ -1,4 +1,4 @@
-//! Perfetto's `traced_probes` gives our service what it gives its own.
+//! Perfetto's `traced_probes` gives our service the same packets as its own.
 
 use esatto_tests::{Harness, Implementation, Peer, Skip, tp};
 

@@ -1,8 +1,8 @@
-//! Without a relay: chunks come inside of messages, and the service takes the producer for one of
-//! its own machine.
+//! Without a relay, chunks come inside of messages, and the service takes the producer for a local
+//! one.
 //!
-//! Our service alone: Perfetto's (v56) loses what a producer sent last over TCP before it ended,
-//! its own SDK's, too.
+//! Only with our service: Perfetto's (v56) loses the last data that a producer sent over TCP before
+//! it ended, even with Perfetto's SDK.
 
 use crate::guest::{host, loopback_address};
 use esatto_tests::workload::{self, CONFIG, Expected, Workload};

@@ -1,5 +1,5 @@
-//! A time namespace makes a machine that was booted at another time: its clocks differ from ours by
-//! more than a day, and still the events of both are on one axis.
+//! A time namespace makes a machine that was booted at another time. Its clocks differ from ours by
+//! more than a day, but the events of both are on one axis.
 
 use crate::guest::{Guest, host, loopback_address};
 use esatto_tests::workload::{self, CONFIG, Expected, Workload};

@@ -1,4 +1,4 @@
-//! Another machine: a relay, the programs behind it, and what separates it from the host.
+//! Another machine: a relay, its programs, and the separation from the host.
 
 use esatto_ipc::peer::machine_id;
 use esatto_tests::workload::Workload;
@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The first text of an address, on this machine, that nobody else uses: all of 127.0.0.0/8 is
-/// here.
+/// The first part of an unused address of this machine: all of 127.0.0.0/8 is local.
 pub(crate) fn loopback_address() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let (pid, n) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));

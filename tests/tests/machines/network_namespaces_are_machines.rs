@@ -1,4 +1,4 @@
-//! Two guests and a host that have nothing but a network in common: three network namespaces.
+//! Two guests and a host that share only a network: three network namespaces.
 
 use crate::guest::{Found, Guest, host_inside};
 use esatto_tests::workload::{self, CONFIG, Expected, Workload};

@@ -1,5 +1,5 @@
-//! Plays bytes to our daemon over TCP that Perfetto's `traced_relay` and a producer behind it once
-//! sent. The trace has their packets.
+//! Sends captured bytes of Perfetto's `traced_relay` and its producer to our daemon over TCP. The
+//! trace has their packets.
 
 use crate::guest::{host, loopback_address};
 use esatto_protozero::Owned as _;
@@ -71,8 +71,8 @@ impl Conversation {
 const COMMANDS: u64 = 3;
 const SYNC: u64 = 5;
 
-/// Where the producer waited for the service: after Sync, for the start; after RegisterTraceWriter,
-/// for the flush; then for the stop.
+/// The frames at which the producer waited for the service: after Sync for the start, after
+/// RegisterTraceWriter for the flush, then for the stop.
 const BEFORE_START: usize = 6;
 const BEFORE_FLUSH: usize = 8;
 const BEFORE_STOP: usize = 10;

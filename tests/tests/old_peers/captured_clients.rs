@@ -64,7 +64,7 @@ fn lines(capture: &str, connection: &str) -> Vec<Line> {
     text.lines().skip(1).map(line).collect()
 }
 
-/// The test packets of a trace, as their producer wrote them, but for what the service adds.
+/// The test packets of a trace, without the fields that the service adds.
 fn test_packets<'a>(packets: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
     let own = packets.filter(|packet| wire::last(packet, 900).is_some());
     let strip = |packet: &[u8]| {
@@ -118,8 +118,8 @@ fn replay(implementation: Implementation, capture: &str) -> Result<(), Skip> {
     Ok(())
 }
 
-/// Waits until the service has handled what was sent, before the memory changes; what it said
-/// meanwhile.
+/// Waits until the service has handled the sent frames, before the memory changes. Returns the
+/// frames that it sent meanwhile.
 fn handled(producer: &mut Peer) -> Vec<Vec<u8>> {
     // A Sync, with a number that no captured call has.
     const ID: u64 = 1 << 40;
@@ -129,7 +129,7 @@ fn handled(producer: &mut Peer) -> Vec<Vec<u8>> {
     frames.collect()
 }
 
-/// Makes the memory what it was.
+/// Restores the captured content of the memory.
 fn fill(memory: &OwnedFd, snapshot: &[u8]) {
     let size = usize::try_from(rustix::fs::fstat(memory).expect("a size").st_size).expect("a size");
     let mut bytes = snapshot.to_vec();

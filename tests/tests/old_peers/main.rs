@@ -1,5 +1,5 @@
 //! Peers of another age (`docs/spec/wire-protocol.md` §18, `docs/spec/shared-memory.md` §20):
-//! clients that know only what the first release had, services that lack what came later.
+//! clients with only the features of the first release, and services that lack later features.
 //!
 //! | step | test |
 //! | --- | --- |

@@ -18,7 +18,7 @@ fn config() -> Proto {
     Proto::new().wide(1, &Proto::new().int(1, 256).0).wide(2, &source.0)
 }
 
-/// Connects, binds, and speaks with lengths of four bytes from then on.
+/// Connects, binds, and then sends lengths of four bytes.
 fn old(mut peer: Peer) -> Peer {
     peer.write_wide();
     peer
@@ -42,7 +42,7 @@ fn old_consumer(harness: &Harness) -> RawConsumer {
     consumer
 }
 
-/// A chunk as writers before v41 left it: sizes in four bytes, nothing behind the last packet.
+/// A chunk as writers before v41 made it: sizes in four bytes, nothing after the last packet.
 fn old_chunk(chunk_id: u32, fragments: &[&[u8]], flags: u16) -> RawChunk {
     let mut payload = Vec::new();
     for fragment in fragments {
@@ -53,14 +53,14 @@ fn old_chunk(chunk_id: u32, fragments: &[&[u8]], flags: u16) -> RawChunk {
     RawChunk { writer_id: 1, chunk_id, count, flags, payload }
 }
 
-/// The body of a commit of page 0, which is all that may be dropped: nobody waits for an answer.
+/// Commits page 0 with drop_reply, so the call has no answer.
 fn commit_silently(producer: &mut RawProducer, buffer: u64, chunk: &RawChunk) {
     producer.put(0, ONE_COMPLETE, chunk);
     let args = wide(1, &moved(0, 0, buffer));
     // CommitData is method 4 in every list; drop_reply is field 4.
     let invoke = Proto::new().int(1, 1).int(2, 4).wide(3, &args.0).int(4, 1);
     producer.peer.send(&Proto::new().int(2, 999).wide(5, &invoke.0).frame());
-    // It was silent, and it was done when what comes behind it is answered.
+    // The call had no answer, and was done before the next call is answered.
     let reply = producer.commit(&Proto::new());
     assert!(reply.success && reply.request_id != 999);
     assert_eq!(producer.word(0), 0, "the chunk is free again");
@@ -98,7 +98,7 @@ mod clients_of_the_first_release {
         assert!(producer.commit(&Proto::new().int(3, id)).success);
         assert!(consumer.peer.reply_to(flush).success);
 
-        // Nobody acknowledges the stop: it is immediate.
+        // No producer acknowledges the stop: it is immediate.
         assert!(consumer.peer.call("DisableTracing", &Proto::new()).success);
         let end = consumer.peer.reply_to(enabled);
         assert!(end.success && wire::int(&end.body, 1) == 1 && wire::last(&end.body, 3).is_none());
@@ -139,7 +139,7 @@ mod acknowledgements_are_waited_for_only_if_announced {
             let started = producer.await_start();
             let instance = Proto::new().int(1, started.instance);
             if is_announced {
-                // It is not told before; what is answered first was asked later.
+                // The event does not come before: a later call is answered first.
                 assert!(consumer.peer.call("QueryCapabilities", &Proto::new()).success);
                 assert!(producer.call("NotifyDataSourceStarted", &instance).success);
             }
@@ -180,7 +180,7 @@ mod incremental_state_is_cleared_only_if_announced {
         for _ in 0..3 {
             let _ = new.await_command(7);
         }
-        // By now the other one would have been asked, too: the next it is told is to flush.
+        // The old producer gets no such command: its next command is a flush.
         let flush = consumer.flush(0);
         let (number, body) = old.command();
         assert_eq!(number, 5);

@@ -1,4 +1,4 @@
-//! Our application and our command against services that lack what came later.
+//! Our application and our command against services that lack later features.
 
 use esatto_tests::fake::{CONSUMER_METHODS, FakeProducerPort, FakeService, Methods, PRODUCER_METHODS, first};
 use esatto_tests::raw::packet;
@@ -35,7 +35,7 @@ fn is_served(age: &Age) -> FakeProducerPort {
     port.serve_until("RegisterDataSource", 1);
     // A command that does not exist yet.
     port.command(15, &Proto::new().int(1, 7).bytes(2, "from the future"));
-    // A flush before anything, of instances that nobody knows.
+    // A flush before anything else, of unknown instances.
     port.command(5, &Proto::new().int(1, 4711).int(1, 4712).int(2, 1));
     while port.flushed.is_empty() && port.service.calls.iter().filter(|call| **call == "CommitData").count() == 0 {
         assert!(port.serve(), "the application goes: {:?}", port.service.calls);
@@ -98,7 +98,8 @@ fn a_producer_of_a_service_that_says_more_than_is_known() {
     is_served(&age);
 }
 
-/// `esatto record` with a service that knows so many methods: the trace is what the service sends.
+/// `esatto record` with a service that has so many methods. The trace has the packets that the
+/// service sends.
 fn records(methods: &Methods) -> Vec<&'static str> {
     let harness = Harness::new();
     let listener = UnixListener::bind(harness.consumer_socket()).expect("a socket");
@@ -108,7 +109,7 @@ fn records(methods: &Methods) -> Vec<&'static str> {
     let sent = [packet(1, "one"), packet(2, &"two".repeat(1000))];
     while let Some(call) = service.call() {
         match call.method {
-            // It ended, as its duration is over. In 2018 nobody said why.
+            // It ended, as its duration is over. Services of 2018 gave no reason.
             "EnableTracing" => {
                 assert!(wire::last(&call.args, 1).is_some(), "a config");
                 service.reply(&call, &Proto::new().int(1, 1));

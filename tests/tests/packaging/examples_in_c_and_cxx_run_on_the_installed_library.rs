@@ -128,7 +128,7 @@ fn programs_of_the_guide_compile() {
     }
 }
 
-/// A program that a service records, because of somebody else or of the program: `system`.
+/// A program that a service records, for another program's session or for its own: `system`.
 fn system(implementation: Implementation, by_itself: bool) -> Result<(), Skip> {
     const CONFIG: &str = "buffers { size_kb: 4096 } data_sources { config { name: \"track_event\" \
                           track_event_config { disabled_categories: \"*\" enabled_categories: \"graphics\" } } }";

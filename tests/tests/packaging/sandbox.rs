@@ -9,7 +9,7 @@ use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Stands in for the user of the unit, who may not exist here.
+/// Stands in for the user of the unit, which may not exist here.
 const NOBODY: u32 = 65534;
 
 /// As `traced.service` has it. `$1` is the state folder outside, `$2` the sandbox program, `$3` the

@@ -57,7 +57,7 @@ fn and_makes_the_user_and_the_folder_that_they_need() {
     });
 }
 
-/// The other side of socket activation, by who has made it up: with the names of the units.
+/// The other side of socket activation is systemd's own tool, with the names of the units.
 #[test]
 fn and_starts_the_daemon_with_their_sockets() {
     skip(|| {
@@ -82,7 +82,7 @@ fn and_starts_the_daemon_with_their_sockets() {
     });
 }
 
-/// Where clients look, and who may connect (`docs/spec/wire-protocol.md` §1).
+/// The addresses that clients use, and their permissions (`docs/spec/wire-protocol.md` §1).
 #[test]
 fn and_the_sockets_are_the_documented_ones() {
     for (unit, role, mode) in

@@ -39,7 +39,7 @@ impl Unit {
     }
 }
 
-/// A program of systemd's, which needs no running one for what it is asked here.
+/// A program of systemd. The requests here do not need a running systemd.
 pub(crate) fn systemd(program: &str) -> Result<Command, Skip> {
     tool(program, "systemd")
 }

@@ -30,8 +30,8 @@ fn start(players: &mut Players<'_>, size_kb: u64, policy: u64, mode: u64) -> u64
     players.await_start().buffer
 }
 
-/// Each scenario with buffers of V1 and of V2, or of V2 alone where V1 differs by design: it keeps
-/// chunks whole, not trimmed to what is in them, and a chunk that is missing holds up its sequence.
+/// Each scenario with buffers of V1 and of V2, or of V2 alone where V1 differs by design. V1 keeps
+/// whole chunks, not only their fragments, and a missing chunk holds up its sequence.
 macro_rules! scenarios {
     ($($name:ident: $modes:ident),* $(,)?) => {$(
         mod $name {
@@ -152,7 +152,7 @@ fn patches(players: &mut Players<'_>, mode: u64) {
     let twice = players.commit_unpatched(buffer, 2, 40);
     players.patch(buffer, 2, (twice.0, twice.1 - 8), true);
     players.patch(buffer, 2, twice, false);
-    // Of a chunk there is not.
+    // A patch of a chunk that does not exist.
     players.patch(buffer, 2, (77, 0), false);
     players.stop_and_read();
 }
@@ -181,7 +181,7 @@ fn a_writer_that_gave_up(players: &mut Players<'_>, mode: u64) {
     players.producer.commit_chunk(buffer, &chunk);
     players.commit(buffer, 1, &[60]);
     players.stop();
-    // Without statistics: v56 takes the marker for a violation of the ABI, too.
+    // Without statistics: v56 also takes the marker for a violation of the ABI.
     players.read();
 }
 
@@ -210,8 +210,7 @@ fn chunks_that_come_twice(players: &mut Players<'_>, mode: u64) {
     players.stop_and_read();
 }
 
-/// Scraping: a chunk that is complete, one that is being written, one of a writer that nobody
-/// knows.
+/// Scraping: a complete chunk, one that is being written, one of an unknown writer.
 fn chunks_that_were_not_committed(players: &mut Players<'_>, mode: u64) {
     let buffer = start(players, 256, RING, mode);
     for writer in 1..3 {
@@ -240,7 +239,7 @@ fn chunks_that_were_not_committed(players: &mut Players<'_>, mode: u64) {
         assert!(players.producer.commit(&Proto::new().message(1, &moved(page, 0, buffer))).success);
     }
     players.stop();
-    // Without statistics: since v58 the chunk is counted as written anew.
+    // Without statistics: since v58 the chunk is counted as written again.
     players.read();
 }
 
@@ -282,7 +281,7 @@ fn reading_while_recording(players: &mut Players<'_>, mode: u64) {
     players.stop_and_read();
 }
 
-/// Nobody is there to be flushed; what it left in its memory is found.
+/// No producer is left to flush; the service finds the chunks in its memory.
 fn the_end_of_a_producer(players: &mut Players<'_>, mode: u64) {
     let buffer = start(players, 64, RING, mode);
     let args = Proto::new().int(1, 1).int(2, buffer);

@@ -1,4 +1,5 @@
-//! Snapshots of a session: what is in them, what is left, and what data sources are asked before.
+//! Snapshots of a session: their content, the rest in the source, and the flushes of data sources
+//! before.
 
 use crate::compare;
 use crate::outcome::Rules::V2;
@@ -119,7 +120,7 @@ fn of_a_session_that_waits_for_triggers() {
         recording(players, &config);
         assert!(players.producer.call("ActivateTriggers", &Proto::new().bytes(1, "go")).success);
         players.clone_session(&by_id(1), 1);
-        // The trigger is told once.
+        // The trigger is in one trace only.
         players.clone_session(&by_id(1), 1);
         players.stop_and_read();
     });

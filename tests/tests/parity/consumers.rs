@@ -1,5 +1,6 @@
-//! Calls of consumers besides configuring, ending and reading: flushes of every kind, detaching and
-//! attaching, changes of a running config, late acknowledgements, several sessions at once.
+//! Calls of consumers other than configuring, ending and reading: flushes of every kind, detaching
+//! and attaching, and changes of a running config. Also late acknowledgements, and several sessions
+//! at once.
 
 use crate::compare;
 use crate::outcome::Rules::V2;
@@ -176,7 +177,7 @@ fn two_sessions_with_the_same_data_source() {
         players.commit(first, 1, &[10]);
         players.commit(second, 2, &[20]);
         players.stop_and_read();
-        // The other goes on, until its consumer goes.
+        // The other session continues until its consumer disconnects.
         players.commit(second, 2, &[30]);
         std::mem::swap(&mut players.consumer, &mut other);
         players.read();

@@ -1,6 +1,6 @@
 //! The same config and the same deterministic producer with two services, Perfetto's `traced` (v56)
-//! and ours: the traces have the same packets in the same order, the statistics the same counters,
-//! the producer gets the same commands.
+//! and ours. The traces have the same packets in the same order, the statistics have the same
+//! counters, and the producer gets the same commands.
 //!
 //! This table lists the differences that are right. The comparison leaves out nothing else:
 //!
@@ -15,9 +15,10 @@
 //! | the same on the first packet that a trace has of a sequence, if it is not the writer's first | ours marks it, v56 does not (`docs/spec/trace-buffer.md` §19) |
 //! | `timestamp_clock_id` (58) of service packets | after v58.2 only |
 //!
-//! Ours have the order of V1 and count as V2 whatever the config names (`docs/spec/trace-buffer.md`
-//! §11, §19), so without V2 the order of all packets is compared, and what V1 counts alike; with V2
-//! the packets of each sequence by itself, and every counter.
+//! Our buffers have the order of V1 and count like V2, for every mode in the config
+//! (`docs/spec/trace-buffer.md` §11, §19). So without V2 the test compares the order of all
+//! packets, and the counters that V1 counts in the same way. With V2 it compares the packets of
+//! each sequence, and every counter.
 
 mod buffers;
 mod clones;
@@ -31,7 +32,7 @@ use esatto_tests::{Harness, Implementation, Peer, Skip, skip};
 use outcome::{Outcome, Rules};
 use players::Players;
 
-/// Plays a scenario to both services and compares what came of it.
+/// Plays a scenario to both services and compares the outcomes.
 fn compare(rules: Rules, scenario: impl Fn(&mut Players<'_>)) {
     skip(|| {
         Peer::Official.require()?;

@@ -4,7 +4,7 @@ use esatto_tests::wire::{self, Proto, Value};
 use std::collections::BTreeSet;
 use std::io::Read as _;
 
-/// Parts that are compared besides the packets.
+/// Parts that are compared in addition to the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rules {
     /// Buffers with V2: the packets of each sequence, the marks of losses, and all statistics that
@@ -12,15 +12,15 @@ pub(crate) enum Rules {
     V2,
     /// The same without the marks, where v58 has other rules for them than v56.
     V2WithoutMarks,
-    /// Others: the order of all packets, and the statistics that do not depend on how a buffer is
-    /// organised.
+    /// Other buffers: the order of all packets, and the statistics that do not depend on how a
+    /// buffer is organised.
     V1,
 }
 
 /// Packets, statistics and commands, as text.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// Of each read.
+    /// The packets of each read.
     reads: Vec<Vec<Packet>>,
     stats: Vec<Vec<u8>>,
     commands: Vec<String>,
@@ -33,13 +33,13 @@ struct Packet {
     text: String,
 }
 
-/// Of TracePacket: packets, deflated.
+/// Field of TracePacket: packets, deflated.
 const COMPRESSED_PACKETS: u32 = 50;
 
-/// Statistics of a buffer that say how much went in and out, whatever it is made of.
+/// Statistics of a buffer that do not depend on its implementation.
 const COUNTERS: &[(u32, &str)] = &[(5, "patches_succeeded"), (6, "patches_failed")];
 
-/// Those that V2 counts, too.
+/// Statistics that V2 also counts.
 const COUNTERS_V2: &[(u32, &str)] = &[
     (12, "buffer_size"),
     (1, "bytes_written"),
@@ -58,7 +58,7 @@ const COUNTERS_V2: &[(u32, &str)] = &[
     (19, "trace_writer_packet_loss"),
 ];
 
-/// Of the whole service.
+/// Statistics of the whole service.
 const SERVICE_COUNTERS: &[(u32, &str)] = &[
     (2, "producers_connected"),
     (3, "producers_seen"),
@@ -131,8 +131,8 @@ fn decompressed(packet: &[u8]) -> Vec<Vec<u8>> {
 fn lines(packets: &[Packet], rules: Rules) -> Vec<String> {
     let mut packets = packets.to_vec();
     if rules != Rules::V1 {
-        // V2 has the order of commits. Stable: each sequence stays in order. What the service says
-        // itself is sequence 1, in front and behind.
+        // V2 has the order of commits. Stable: each sequence stays in order. The service's own
+        // packets are sequence 1, at the begin and at the end.
         let data = |packet: &&Packet| packet.sequence != 1;
         let first = packets.iter().position(|packet| data(&packet)).unwrap_or(packets.len());
         let last = packets.iter().rposition(|packet| data(&packet)).map_or(first, |last| last + 1);
@@ -140,7 +140,7 @@ fn lines(packets: &[Packet], rules: Rules) -> Vec<String> {
     }
     let mut seen = BTreeSet::new();
     let line = |packet: Packet| {
-        // Nobody says what was before it.
+        // The trace does not say if a packet was before it.
         let is_known = !seen.insert(packet.sequence) || packet.text.contains(" 87=1 ");
         match rules {
             Rules::V2 if packet.is_marked && is_known => format!("{} (behind a loss)", packet.text),

@@ -1,5 +1,4 @@
-//! A producer and a consumer that do what a scenario says, each step finished before the next
-//! begins.
+//! A producer and a consumer that play a scenario. Each step is finished before the next begins.
 
 use crate::outcome::Outcome;
 use esatto_tests::Harness;
@@ -21,7 +20,7 @@ pub(crate) struct Players<'a> {
 
 impl<'a> Players<'a> {
     pub(crate) fn new(harness: &'a Harness) -> Self {
-        // Scraping is asked for (field 4), so that a flush finds what was not committed.
+        // The producer asks for scraping (field 4), so that a flush finds uncommitted chunks.
         let introduction = Proto::new().bytes(3, "parity").int(4, 1);
         Self {
             harness,
@@ -121,7 +120,7 @@ impl<'a> Players<'a> {
         let packet = self.packet(size);
         let chunk = self.chunk(writer, &[&packet]).flags(NEEDS_PATCHING);
         self.producer.commit_chunk(buffer, &chunk);
-        // Behind the text is the number: a tag and one byte.
+        // After the text comes the number: a tag and one byte.
         (chunk.chunk_id, chunk.payload.len() as u64 - 6)
     }
 
@@ -143,14 +142,14 @@ impl<'a> Players<'a> {
         self.producer.acknowledge(flush);
     }
 
-    /// Reads what is in the buffers.
+    /// Reads the content of the buffers.
     pub(crate) fn read(&mut self) {
         let packets = self.consumer.read();
         self.outcome.read(&packets);
     }
 
-    /// Another consumer clones a session, for which the producer acknowledges so many flushes;
-    /// notes what it reads, and its statistics before and after.
+    /// Another consumer clones a session; the producer acknowledges so many flushes for it. Notes
+    /// the packets that it reads, and its statistics before and after.
     pub(crate) fn clone_session(&mut self, request: &Proto, flushes: usize) {
         let mut cloner = RawConsumer::connect(self.harness);
         let (id, frame) = cloner.peer.call_frame("CloneSession", request);
@@ -187,7 +186,7 @@ impl<'a> Players<'a> {
         self.outcome.stats(&stats);
     }
 
-    /// Notes what the consumer was told.
+    /// Notes the answer to the consumer.
     pub(crate) fn told(&mut self, text: &str) {
         self.outcome.told(text);
     }

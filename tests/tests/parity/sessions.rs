@@ -75,7 +75,7 @@ fn compression() {
 
 #[test]
 fn a_filter() {
-    // Of the packets most, of those for tests the number only.
+    // Allows most fields of packets, and only the number of test packets.
     let filter = || -> Result<Vec<u8>, esatto_filter::Error> {
         let mut builder = esatto_filter::Builder::new(esatto_filter::Version::V2);
         builder.nested(1, esatto_filter::MessageId(1))?.end_message();

@@ -1,5 +1,5 @@
-//! A process that forks in the middle of tracing loses nothing; the child traces nothing of its own
-//! accord, and can connect anew.
+//! A process that forks in the middle of tracing loses nothing. The child traces nothing by itself,
+//! and can connect again.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::BTreeSet;
@@ -36,8 +36,8 @@ fn in_child(child: impl FnOnce() -> bool) -> bool {
     }
 }
 
-/// The sockets that this process has open. In the child of a fork: what it has from its parent,
-/// which services would take for the parent itself.
+/// The sockets that this process has open. In the child of a fork these are its parent's sockets;
+/// services would take the child for the parent.
 fn sockets() -> Vec<PathBuf> {
     let descriptors = std::fs::read_dir("/proc/self/fd").expect("there is /proc");
     let targets = descriptors.filter_map(|descriptor| std::fs::read_link(descriptor.ok()?.path()).ok());
@@ -69,7 +69,7 @@ fn record(recorder: &Recorder) {
         for round in 0..FORKS {
             esatto::instant!(APP, "before", round = round);
             assert!(in_child(|| {
-                // Tracing is off, and does no harm; dropping what is the parent's does none either.
+                // Tracing is off and does no harm. Dropping the parent's handle also does none.
                 let was_off = !APP.is_enabled() && sockets().is_empty();
                 esatto::instant!(APP, "in a child that is not connected");
                 let flushed = tracing.flush(Duration::from_secs(5));
@@ -85,7 +85,7 @@ fn record(recorder: &Recorder) {
     recorder.finish(session);
 }
 
-/// In half of the rounds, if there is a service to connect to: as a process of its own.
+/// Connects as a new process, in half of the rounds, if there is a service.
 fn connect_in_child(recorder: &Recorder, round: u64) -> bool {
     if recorder.on() == Backend::InProcess || round % 2 == 0 {
         return true;

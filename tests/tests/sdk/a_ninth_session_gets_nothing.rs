@@ -1,5 +1,5 @@
-//! Eight instances of track events record at a time. A ninth gets nothing, holds nobody up, and has
-//! its turn when another is over.
+//! Eight instances of track events record at a time. A ninth gets nothing, delays no other session,
+//! and has its turn when another is over.
 
 use esatto::TraceConfig;
 use esatto_tests::sdk::{Recorder, Trace};

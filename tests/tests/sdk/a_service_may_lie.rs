@@ -1,5 +1,5 @@
-//! Services that say what makes no sense, played by hand. The program goes on, and so do its other
-//! sessions.
+//! Services that say what makes no sense, played by hand. The program and its other sessions
+//! continue.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -36,7 +36,7 @@ const SETUP: u32 = 6;
 const CLEAR: u32 = 7;
 
 struct Played {
-    /// Before the port: a connection that waits to be accepted holds nobody up.
+    /// Dropped before the port: a connection that waits to be accepted delays nothing.
     _tracing: Tracing,
     listener: UnixListener,
     harness: Harness,
@@ -71,8 +71,8 @@ fn set_up(port: &mut FakeProducerPort, command: u32, id: u64, config: &Proto) {
     port.command(command, &Proto::new().int(1, id).message(2, config));
 }
 
-/// Serves until it is told that this instance has ended, and returns how often it was told that one
-/// has started.
+/// Serves until the program reports that this instance has ended. Returns how many started
+/// instances it reported.
 fn until_stopped(port: &mut FakeProducerPort, id: u64) -> usize {
     port.command(STOP, &Proto::new().int(1, id));
     let before = count(port, "NotifyDataSourceStopped");
@@ -106,7 +106,7 @@ fn instances_that_cannot_be_are_answered() {
         assert_eq!(until_stopped(&mut port, id), id as usize, "{config:?}");
     }
     assert_eq!(SETUPS.load(Ordering::SeqCst), setups, "none of them came to be");
-    // The same once more, and ids that nobody knows.
+    // The same again, and unknown ids.
     port.command(CLEAR, &Proto::new().int(1, 77).int(1, 1));
     port.command(FLUSH, &Proto::new().int(1, 78).int(2, 5));
     until_stopped(&mut port, 79);

@@ -34,7 +34,7 @@ fn record(recorder: &Recorder) {
     let mut file = std::fs::File::create(recorder.trace()).expect("a file");
     let mut chunks = session.chunks();
     std::io::Write::write_all(&mut file, &chunks.next().expect("a chunk").expect("data")).expect("written");
-    // Now nobody reads. What the service sends piles up until it has to wait.
+    // Now the reader pauses. The service's data piles up until the service has to wait.
     let mut last = (0, 0);
     wait_until("nothing more arrives", || {
         std::thread::sleep(std::time::Duration::from_millis(50));
@@ -48,7 +48,7 @@ fn record(recorder: &Recorder) {
     assert!(grown < bound, "{grown} KiB for a reader that does not read");
     chunks.write_to(file).expect("the rest");
 
-    // A reader who leaves half-way is no obstacle for what comes after.
+    // A reader that leaves half-way does not block later calls.
     session.record(SessionConfig::new()).wait().expect("starts");
     for _ in 0..4096 {
         esatto::instant!(APP, "event", text = kilobyte.as_str());

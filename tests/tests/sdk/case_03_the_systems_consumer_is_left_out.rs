@@ -1,5 +1,5 @@
-//! Where sessions of the system are left out, a session in any backend is one in the process; one
-//! that asks for the system by name still works.
+//! If sessions of the system are left out, a session in any backend is one in the process. A
+//! session that names the system still works.
 
 use esatto::{Backend, Session, Tracing};
 use esatto_tests::sdk::{Recorder, Trace};

@@ -1,4 +1,5 @@
-//! Blocking start and stop, also with an empty configuration; repeatedly, each time set up anew.
+//! Blocking start and stop, also with an empty configuration; repeatedly, each time with a new
+//! set-up.
 
 use esatto::{ErrorKind, Session, SessionConfig, TraceConfig};
 use esatto_tests::sdk::{Recorder, Trace};
@@ -37,7 +38,7 @@ fn record(recorder: &Recorder) {
     session.stop_recording().wait().expect("stops");
     recorder.save("trace", session.read().wait().expect("it is read"));
 
-    // Empty but for the buffer, without which a service refuses it.
+    // Empty except for the buffer, without which a service refuses it.
     let empty = TraceConfig { buffers: esatto::track_events(64).buffers, ..TraceConfig::default() };
     recorder.finish_as("empty", recorder.start(empty));
 }

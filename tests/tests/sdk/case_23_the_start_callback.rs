@@ -1,5 +1,5 @@
-//! The start callback comes after the last data source has started, and also if there is none. What
-//! a callback is told, and what it must not do.
+//! The start callback comes after the last data source has started, and also if there is none. It
+//! gets its result, and must not wait.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ fn record(recorder: &Recorder) {
     });
     let outcome = wait_for_flush.recv_timeout(DEADLINE).expect("flushed twice");
     assert_eq!(outcome, (ErrorKind::WouldDeadlock, ErrorKind::WouldDeadlock, true));
-    // Too late to be waited for: it is told at once.
+    // The session has started before: the callback comes at once.
     let late = said.clone();
     session.on_start(move |result| late.send(format!("late: {result:?}")).expect("heard"));
     assert_eq!(hear(), "late: Ok(())");
@@ -56,7 +56,7 @@ fn record(recorder: &Recorder) {
     assert_eq!(hear(), "stopped: Ok(())");
     recorder.save("trace", session.read().wait().expect("is read"));
 
-    // Nobody to wait for.
+    // No data source to wait for.
     let session = Session::open(recorder.backend()).expect("opens");
     watch(&session);
     let nothing = TraceConfig { buffers: esatto::track_events(64).buffers, ..TraceConfig::default() };

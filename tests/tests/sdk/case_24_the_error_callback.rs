@@ -1,5 +1,5 @@
-//! A configuration that makes no sense: the error callback is told so, with the service's words,
-//! and everything that waits fails with it.
+//! A nonsensical configuration: the error callback gets the service's text, and every waiting call
+//! fails with it.
 
 use std::sync::mpsc;
 
@@ -31,7 +31,7 @@ fn record(recorder: &Recorder) {
     let order: Vec<_> = (0..3).map(|_| heard.recv_timeout(DEADLINE).expect("told")).collect();
     assert_eq!(order, ["error", "start", "stop"].map(|name| (name, ErrorKind::Session)));
 
-    // Also before it starts, and whoever asks too late is told at once.
+    // Also before it starts. A late call gets the error at once.
     let error = session.set_up(SessionConfig::from(invalid()).deferred_start()).wait().expect_err("refused");
     assert_eq!(error.kind(), ErrorKind::Session, "{error}");
     let (said, heard) = mpsc::channel();

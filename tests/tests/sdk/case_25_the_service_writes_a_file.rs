@@ -40,7 +40,7 @@ fn record(recorder: &Recorder) {
     });
     for session in [by_path, by_fd, by_service] {
         session.stop_recording().wait().expect("stops");
-        // Perfetto's has a packet of its own to tell after the end of the file.
+        // Perfetto's service still has one of its own packets after the end of the file.
         assert!(esatto_trace::events(&session.read().wait().expect("reads")).is_empty());
     }
     let error =

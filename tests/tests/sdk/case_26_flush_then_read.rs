@@ -35,7 +35,7 @@ fn record(recorder: &Recorder) {
     let mut early = names(&file);
     early.sort_unstable();
     assert_eq!(early, ["asleep", "before sleep", "early"]);
-    // The end of the slice, too.
+    // Also the end of the slice.
     assert_eq!(esatto_trace::events(&file).len(), 4);
 
     esatto::instant!(APP, "late");

@@ -1,5 +1,5 @@
-//! Statistics and the state of the service are told as messages; several requests at once are
-//! answered one after the other.
+//! Statistics and the state of the service come as messages. Several requests at once are answered
+//! one after the other.
 
 use esatto::{ErrorKind, Session, SessionConfig};
 use esatto_tests::sdk::{Backend, Recorder, Scenario};

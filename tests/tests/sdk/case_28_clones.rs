@@ -1,5 +1,5 @@
-//! A clone by name is a snapshot with the uuid of its session, which goes on; an unknown name is an
-//! error that says so.
+//! A clone by name is a snapshot with the uuid of its session, which continues. An unknown name is
+//! an error that says so.
 
 use esatto::{CloneOf, ErrorKind, Session, SessionConfig};
 use esatto_tests::sdk::{Recorder, Trace};
@@ -34,7 +34,7 @@ fn record(recorder: &Recorder) {
     assert_eq!(by_name.uuid as u64, by_id.uuid as u64);
     assert_ne!(by_name.uuid, by_id.uuid);
     recorder.note("uuid", format!("{:032x}", by_name.uuid));
-    // It is not in the way of a session of its own.
+    // It does not block another session.
     clone.record(SessionConfig::new()).wait().expect("starts");
     recorder.finish(session);
 }

@@ -1,5 +1,5 @@
-//! NUL is a character as any other; what is not UTF-8 cannot be said in Rust's texts, but by the
-//! system: in the names of threads and files.
+//! NUL is an ordinary character. Rust's texts are always UTF-8, but names of threads and files from
+//! the system may not be.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -23,7 +23,7 @@ fn record(recorder: &Recorder) {
     let session = recorder.start(esatto::track_events(4096));
     let path = Path::new(OsStr::from_bytes(b"/tmp/\xff\0name"));
     esatto::instant!(APP, "static\0name", "key\0one" = "val\0ue", number = 1_u32);
-    // Once more, by numbers alone.
+    // Again, by numbers alone.
     esatto::instant!(APP, "static\0name", "key\0one" = "val\0ue", number = 2_u32);
     esatto::instant!(APP, dynamic: String::from("dyn\0amic"), |event| event.annotate("key\0two", path));
     let track = Track::with_name("tra\0ck", 1);

@@ -1,5 +1,5 @@
-//! After `shutdown` there is no thread and no connection, what was recorded is in the trace, and
-//! one can begin anew.
+//! After `shutdown` there is no thread and no connection, the recorded data is in the trace, and
+//! tracing can start again.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 

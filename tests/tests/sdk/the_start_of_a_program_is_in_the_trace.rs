@@ -110,7 +110,7 @@ fn soon(recorder: &Recorder) {
         .then(|instances| INSTANCES.store(instances.expect("begins") as u32, Ordering::SeqCst));
     wait_for(&INSTANCES);
     esatto::instant!(APP, "early");
-    // It has connected anew, with memory of its own.
+    // It has connected again, with its own memory.
     recorder.wait_for_data_source("track_event");
     let session = recorder.start(config);
     wait_for(&ADOPTED);

@@ -1,5 +1,5 @@
-//! A program and a library that it loads, each with a copy of the SDK: one process in the trace,
-//! whose threads are described alike by both, and whose sequences are each copy's own.
+//! A program and a library that it loads, each with a copy of the SDK. The trace has one process.
+//! Both copies describe its threads in the same way, and each has its own sequences.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ unsafe extern "C" {
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
-/// `RTLD_NOW`: what the library names is its own.
+/// `RTLD_NOW`: the library uses its own symbols.
 const NOW: c_int = 2;
 
 /// The plugin, built now unless it is up to date: a test that is run alone does not build examples.
@@ -92,7 +92,7 @@ fn check(trace: &Trace) {
     assert_eq!(counts, expected);
     assert_eq!(processes.len(), 1);
     assert_eq!(threads[0].int("n"), 3, "the host's thread, and one for each call");
-    // The main thread has a sequence of each copy; neither took part in the other's.
+    // The main thread has a sequence of each copy; no copy wrote into the other's.
     let events = esatto_trace::events(&trace.bytes());
     let of = |category: &str| -> BTreeSet<u32> {
         events.iter().filter(|event| event.categories == [category]).map(|event| event.sequence).collect()

@@ -1,5 +1,5 @@
 //! A socket that is not for this user: one line that names the path, the owner and the remedy. A
-//! session fails with it; a producer, which goes on trying, says it once.
+//! session fails with it; a producer, which keeps trying, prints it once.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;

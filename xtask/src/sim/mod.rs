@@ -37,7 +37,7 @@ fn build(root: &Path, target_dir: &Path, are_planted: &str) -> Result<PathBuf, S
     build.current_dir(root);
     build.args(["build", "--quiet", "--package", "esatto-sim", "--bin", "esatto-sim", "--profile", "sim"]);
     build.env("CARGO_TARGET_DIR", target_dir).env(ARE_PLANTED, are_planted);
-    // Both builds share what they compile alike: the crates of others.
+    // Both builds share the crates that they compile in the same way: those of other projects.
     build.env("CARGO_BUILD_BUILD_DIR", shell::target_dir().join("sim/build"));
     shell::run(&mut build)?;
     Ok(target_dir.join("sim/esatto-sim"))

@@ -1,4 +1,4 @@
-//! Running `cargo test` and reading what it prints.
+//! Running `cargo test` and reading its output.
 
 use super::skips::Skip;
 use crate::shell;
@@ -17,7 +17,7 @@ pub(crate) struct Run {
 pub(crate) struct Outcome {
     pub(crate) passed: usize,
     pub(crate) failed: Vec<String>,
-    /// Tests marked `#[ignore]`, but for those that belong to `cargo xtask soak`.
+    /// Tests marked `#[ignore]`, except those that belong to `cargo xtask soak`.
     pub(crate) ignored: Vec<Skip>,
 }
 

@@ -1,7 +1,7 @@
 //! The measured cases and their encoders.
 //!
-//! An operation is a function that is not inlined and whose arguments the compiler does not know,
-//! whoever encodes.
+//! An operation is a function that is not inlined, and whose arguments the compiler does not know,
+//! for every library.
 
 use std::hint::black_box;
 

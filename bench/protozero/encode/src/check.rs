@@ -59,7 +59,7 @@ pub(crate) fn all() {
 
 /// # Panics
 ///
-/// If patches do not make whole messages of what is in chunks.
+/// If patches do not complete the messages in the chunks.
 fn chunks() {
     let one = decode::<Packet>(Encode::<Packet>::encode(&mut Kept::<Prost>::default(), Packet::VALUES));
     for (size, patches) in [(4096, true), (256 << 10, false)] {
@@ -80,7 +80,7 @@ where
 {
     let expected = decode::<M>(Kept::<Prost>::default().encode(M::VALUES));
     let mut encoder = E::default();
-    // Twice: what is kept from the first message must not show in the second.
+    // Twice: values kept from the first message must not show in the second.
     for _ in 0..2 {
         let read = decode::<M>(encoder.encode(M::VALUES));
         assert_eq!(read, expected, "{}, {}: the same message", M::NAME, E::NAME);

@@ -47,7 +47,7 @@ impl Kind for Packet {
 pub(crate) trait Encode<M: Kind>: Default {
     const NAME: &'static str;
 
-    /// Into a buffer that is reused; returns what was written.
+    /// Encodes into a buffer that is reused, and returns the bytes.
     fn encode(&mut self, values: &M::Values) -> &[u8];
 
     /// Into memory that is new each time; returns how much was written.

@@ -41,7 +41,7 @@ pub(crate) fn all(rounds: usize) {
     }
 }
 
-/// A case, measured in turn with the others.
+/// A case, measured in turn with the other cases.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) contenders: Vec<Contender>,

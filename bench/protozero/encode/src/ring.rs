@@ -21,8 +21,7 @@ pub(crate) struct Ring {
 
 impl Ring {
     pub(crate) fn new() -> Self {
-        // Not zeros: pages that were never written cost when they are, and whoever comes first
-        // would pay.
+        // Not zeros: the first write to a page costs time, and the first side would pay for it.
         Self { slots: vec![Slot([1; SLOT]); WORKING_SET / SLOT], next: 0 }
     }
 
@@ -36,7 +35,7 @@ impl Ring {
     }
 }
 
-/// Each word takes in the one before, so that none of what was written can be thrown away unread.
+/// Each word takes in the one before, so the compiler cannot drop any written bytes.
 #[inline(always)]
 fn read_back(slot: &mut Slot) {
     let mut last = black_box(0x5eed_u64);

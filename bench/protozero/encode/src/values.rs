@@ -1,6 +1,6 @@
 //! The values that the cases write.
 
-/// Of the flat message, and of every level of the nested one: upstream's values.
+/// Values of the flat message, and of every level of the nested one: upstream's values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flat {
     pub(crate) int32: i32,
@@ -21,7 +21,7 @@ pub(crate) static FLAT: Flat = Flat {
 /// Levels of the nested message, the root included.
 pub(crate) const LEVELS: usize = 5;
 
-/// Of the packet with a track event.
+/// Values of the packet with a track event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     pub(crate) timestamp_ns: u64,

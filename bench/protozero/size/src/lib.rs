@@ -1,8 +1,8 @@
 //! Shared code of the call sites.
 //!
 //! A call site is a function `site_KIND::<N>` that is not inlined, one for each of the [`SITES`]
-//! sets of values: they differ in an address, so that the compiler cannot make one of them all. The
-//! runner looks for their symbols.
+//! sets of values. They differ in an address, so that the compiler cannot merge them. The runner
+//! looks for their symbols.
 
 use std::hint::black_box;
 
@@ -31,8 +31,8 @@ pub fn values() -> &'static [Values; SITES] {
     black_box(&VALUES)
 }
 
-/// Calls `$function::<N>($($arg),*)` for all `N`, through pointers, so that the functions take what
-/// they say they take.
+/// Calls `$function::<N>($($arg),*)` for all `N`, through pointers, so that the compiler keeps all
+/// parameters.
 #[macro_export]
 macro_rules! all_sites {
     ($function:ident($($arg:expr),*)) => {

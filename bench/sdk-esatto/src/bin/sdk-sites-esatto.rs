@@ -1,5 +1,5 @@
-//! Call sites with Esatto, in modules `site_…` that are all alike: the runner looks for the sizes
-//! of their functions.
+//! Call sites with Esatto, in modules `site_…` of one form: the runner looks for the sizes of their
+//! functions.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Call sites with Perfetto's official Rust SDK, in modules `site_…` that are all alike: the runner
-//! looks for the sizes of their functions.
+//! Call sites with Perfetto's official Rust SDK, in modules `site_…` of one form: the runner looks
+//! for the sizes of their functions.
 
 use std::hint::black_box;
 

@@ -112,7 +112,7 @@ static inline uint64_t esatto_hash_(const char* text) {
 #define ESATTO_COUNTER_MAGIC_ 0xb1a4a67d7970839eu
 #define ESATTO_STATE_MAGIC_ 0x9b6c5d2f1e3a47c8u
 
-/* The first argument of a macro, and the others. Each call passes one more argument at the end, so
+/* The first argument of a macro, and the rest. Each call passes one more argument at the end, so
  * that there always are others. */
 #define ESATTO_FIRST_(first, ...) first
 #define ESATTO_REST_(first, ...) __VA_ARGS__

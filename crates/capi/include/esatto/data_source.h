@@ -1,4 +1,4 @@
-/* Data sources: a program writes packets of its own and learns when sessions start and stop. In
+/* Data sources: a program writes its own packets and learns when sessions start and stop. In
  * C++, see esatto::DataSource. */
 
 #ifndef ESATTO_DATA_SOURCE_H_

@@ -1,4 +1,4 @@
-// Data sources in C++17: a program writes packets of its own and learns when sessions start and
+// Data sources in C++17: a program writes its own packets and learns when sessions start and
 // stop. See esatto/trace.hpp.
 
 #ifndef ESATTO_DATA_SOURCE_HPP_
@@ -62,7 +62,7 @@ using PostponedFlush = detail::Done<PerfettoDsAsyncFlusher, PerfettoDsFlushDone>
 class StopArgs {
  public:
   explicit StopArgs(PerfettoDsOnStopArgs* args) : args_(args) {}
-  // Call it once. The instance goes on until the result is done or destroyed.
+  // Call it once. The instance continues until the result is done or destroyed.
   [[nodiscard]] PostponedStop postpone() { return PostponedStop(PerfettoDsOnStopArgsPostpone(args_)); }
 
  private:

@@ -31,7 +31,7 @@ class Message {
   Message& put_fixed64(uint32_t field, uint64_t value) { return esatto_put_fixed64(&message_, field, value), *this; }
   Message& put_float(uint32_t field, float value) { return esatto_put_float(&message_, field, value), *this; }
   Message& put_double(uint32_t field, double value) { return esatto_put_double(&message_, field, value), *this; }
-  // Of the types string and bytes.
+  // Fields of the types string and bytes.
   Message& put_string(uint32_t field, std::string_view text) { return esatto_put_bytes(&message_, field, text.data(), text.size()), *this; }
   Message& put_bytes(uint32_t field, const void* from, size_t size) { return esatto_put_bytes(&message_, field, from, size), *this; }
 

@@ -14,8 +14,7 @@
 #define ESATTO_REGISTER(...) esatto_register_categories((struct esatto_category* const[]){__VA_ARGS__, NULL})
 
 /* Events. The category is a pointer. The name is not a null pointer. Any number of extras (see
- * below) follow it. If nothing records the category, neither the name nor any extra is
- * evaluated. */
+ * below) follow it. If nothing records the category, the name and the extras are not evaluated. */
 
 /* A slice, from here to the end of the block. It ends on the track on which it begins. */
 #define ESATTO_SLICE(category, ...)                                                                                        \

@@ -14,7 +14,7 @@
 
 // Events. The category is an esatto::Category, or a struct esatto_category of C. The name is a
 // `const char*` or a std::string. Any number of extras (see below) follow it. If nothing records
-// the category, neither the name nor any extra is evaluated.
+// the category, the name and the extras are not evaluated.
 
 // (category, name, extras…): a slice, from here to the end of the block. It ends on the track on
 // which it begins. The name of that track must still exist then.

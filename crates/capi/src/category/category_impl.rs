@@ -81,7 +81,7 @@ impl CategoryImpl {
     }
 
     /// Updates the flag, and tells the callback about each change since the last call. If another
-    /// thread is in the callback, that thread goes on with these changes.
+    /// thread is in the callback, that thread handles these changes afterwards.
     fn tell(&'static self) {
         let mut listeners = LISTENERS.lock();
         loop {

@@ -15,7 +15,7 @@ thread_local! {
     static LOCKED: RefCell<Vec<Hold>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps an instance locked. A thread that ends unlocks all of its own.
+/// Keeps an instance locked. A thread that ends releases all of its locks.
 struct Hold(Option<Arc<Instance>>);
 
 impl Hold {

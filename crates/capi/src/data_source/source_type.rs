@@ -102,7 +102,7 @@ impl DataSourceType {
     }
 }
 
-/// Decodes a descriptor. Of a malformed one it uses the part that can be read.
+/// Decodes a descriptor. If it is malformed, the library uses the part that can be read.
 fn decode(descriptor: Slice<'_, u8>) -> DataSourceDescriptor {
     let mut decoded = DataSourceDescriptor::default();
     let _ = decoded.merge(descriptor.get(), MAX_DECODE_DEPTH);

@@ -70,6 +70,8 @@ impl<'a> Extras<'a> {
             ExtraVariant::DynamicCategory(category) => {
                 self.dynamic_category = category.desc.get().map(|_| category.desc);
             }
+            // An integer counts only on counter events, a double on all (`docs/spec/c-abi.md`
+            // §11).
             ExtraVariant::CounterInt64(counter) => {
                 if self.kind == Kind::Counter {
                     self.args.push(Arg::Counter(CounterValue::Int(counter.value)));

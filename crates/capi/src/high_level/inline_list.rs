@@ -3,7 +3,7 @@
 use core::mem::{MaybeUninit, needs_drop};
 use core::slice;
 
-/// A list whose first `N` values lie in the list itself. A longer one lies in a vector.
+/// A list whose first `N` values are in the list itself. A longer one is in a vector.
 pub(super) struct InlineList<T, const N: usize> {
     /// Number of values in `inline`. Without meaning once `all` is in use.
     len: usize,

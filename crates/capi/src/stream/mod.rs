@@ -1,7 +1,7 @@
 //! Memory that programs write encoded messages to (`docs/spec/c-abi.md` §§6, 7).
 //!
 //! A program writes into a [window](window::Window) by itself, and calls the library when the
-//! window is full. The window lies in a chunk of the trace (`packet`) or on the heap (`heap`).
+//! window is full. The window is in a chunk of the trace (`packet`) or on the heap (`heap`).
 
 mod heap;
 mod heap_buffer;

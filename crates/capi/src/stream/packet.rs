@@ -97,7 +97,7 @@ impl Packet {
     }
 
     /// Forgets the writer, because it was dropped, or because it is the parent's in the child of a
-    /// fork. The program may go on writing the packet without effect.
+    /// fork. The program may continue to write the packet, without effect.
     pub(crate) fn abandon(&mut self) {
         self.writer = None;
         self.flush = None;

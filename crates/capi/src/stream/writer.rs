@@ -2,7 +2,7 @@
 //! window is full.
 //!
 //! The struct is a copy of the position of the library's [`Target`]. Each function first takes over
-//! how far the program has come ([`StreamWriter::sync`]), and last tells the program where to go on
+//! the program's position ([`StreamWriter::sync`]), and last gives the program its new window
 //! ([`StreamWriter::refresh`]).
 
 use core::cell::RefCell;

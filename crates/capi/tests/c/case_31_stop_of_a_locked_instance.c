@@ -31,7 +31,7 @@ static void on_destroy(struct PerfettoDsImpl* type, void* user_arg, void* ctx) {
   destroyed = true;
 }
 
-/* Locks the instance inside a turn, and keeps both until it may go on. */
+/* Locks the instance inside a turn, and keeps both until it may continue. */
 static void* hold(void* arg) {
   (void)arg;
   struct PerfettoDsImplTracerIterator it = PerfettoDsImplTraceIterateBegin(ds);

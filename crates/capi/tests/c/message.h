@@ -1,6 +1,6 @@
 /* Messages whose lengths of four bytes are filled in later, as inline functions of headers encode
- * them (docs/spec/c-abi.md §16). Before the writer goes on in another chunk, the lengths in the old
- * one get another place, from the innermost outwards. */
+ * them (docs/spec/c-abi.md §16). Before the writer continues in another chunk, the lengths in the
+ * old one get another place, from the innermost outwards. */
 
 #ifndef MESSAGE_H_
 #define MESSAGE_H_

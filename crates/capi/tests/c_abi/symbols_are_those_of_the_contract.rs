@@ -41,7 +41,7 @@ fn exported(version: AbiVersion) -> Symbols {
         let size = u64::from_str_radix(size, 16).expect("a size");
         match kind {
             "T" => (name.to_owned(), None),
-            // Neither `V` nor `u`, and not in read-only memory.
+            // Not `V`, not `u`, and not in read-only memory.
             "B" | "D" => (name.to_owned(), Some(size)),
             _ => panic!("neither function nor data: {line}"),
         }

@@ -1,7 +1,7 @@
 //! The official crates `perfetto-sdk` over `perfetto-sdk-sys`, in non-vendored mode, on our library
 //! in both versions (`docs/spec/c-abi.md` §17). The tests run a program of ours that uses every
 //! public item (`program`), and the crates' own tests. Cargo fetches the crates for the tests. They
-//! are no part of our workspace: the program has workspaces and lock files of its own.
+//! are not part of our workspace: the program has its own workspaces and lock files.
 
 #[path = "../c_abi/abi_version.rs"]
 mod abi_version;

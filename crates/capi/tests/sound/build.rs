@@ -56,7 +56,7 @@ pub(crate) fn linked(name: &str) -> PathBuf {
 }
 
 pub(crate) fn succeed(command: &mut Command) -> Output {
-    // The programs do not free what they read, and types of data sources cannot be freed.
+    // The programs do not free the trace that they read, and types of data sources cannot be freed.
     let output =
         command.env("ASAN_OPTIONS", "detect_leaks=0").output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let error = String::from_utf8_lossy(&output.stderr);

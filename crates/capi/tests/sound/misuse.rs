@@ -34,7 +34,7 @@ fn the_library_says_why_it_ends_the_process() {
     let program = linked("aborts.c");
     for number in 0..=16 {
         let mut command = Command::new(&program);
-        // AddressSanitizer must neither handle the abort nor report leaks.
+        // AddressSanitizer must not handle the abort or report leaks.
         let output = command.arg(number.to_string()).env("ASAN_OPTIONS", "detect_leaks=0").output().expect("it runs");
         let error = String::from_utf8_lossy(&output.stderr);
         if number == 16 {
@@ -48,8 +48,8 @@ fn the_library_says_why_it_ends_the_process() {
     }
 }
 
-/// Upstream's library does the same, because it is compiled without exceptions. The exception
-/// reaches neither a handler of the program nor one of the library.
+/// Upstream's library does the same, because it is compiled without exceptions. The exception does
+/// not reach a handler of the program or of the library.
 #[test]
 fn an_exception_that_leaves_a_callback_ends_the_process() {
     const SIGABRT: i32 = 6;

@@ -26,7 +26,7 @@ const MAX_WORK_PER_ROUND: u64 = 1 << 20;
 /// commits as the kernel holds for one connection.
 const CALLS_PER_HANG_UP: usize = 8192;
 /// Turns of [`CALLS_PER_TURN`] calls that ending connections may take in one round of the loop,
-/// whatever work the calls are.
+/// even if the calls are little work.
 const HANG_UP_TURNS_PER_ROUND: usize = 256;
 
 impl EventLoop {
@@ -77,7 +77,7 @@ impl EventLoop {
         let begun = self.service.work();
         for turn in 1..=CALLS_PER_HANG_UP / CALLS_PER_TURN {
             let Some(client) = self.clients.get_mut(&id) else { return turn };
-            // At most what the kernel holds for this connection is left.
+            // At most the bytes that the kernel holds for this connection are left.
             if client.connection.has_work() {
                 self.handle_frames(id);
                 if self.service.work() - begun > MAX_WORK_PER_HANG_UP {
@@ -123,8 +123,8 @@ impl EventLoop {
 
     fn write_failed(&mut self, id: ClientId, error: &IpcError) {
         let IpcError::Disconnected = error else { return self.close(id, Some(error)) };
-        // The peer may only have stopped reading. What it has sent is handled, but it must not send
-        // more: ending connections are handled before all others.
+        // The peer may only have stopped reading. Its earlier frames are handled, but it must not
+        // send more: ending connections are handled before all others.
         if let Some(client) = self.clients.get(&id) {
             client.connection.stream().shutdown_read();
         }
@@ -158,8 +158,9 @@ impl EventLoop {
     /// Writes queued bytes, asks the service for more where there is room, and sets the events to
     /// wait for.
     pub(super) fn look_after_clients(&mut self) {
-        // Visits each client once, so that one that always has work delays neither the others nor
-        // the timers. Those that exceed the work of this round come first in the next one.
+        // Visits each client once, so that a client that always has work does not delay other
+        // clients or the timers. Those that exceed the work of this round come first in the next
+        // one.
         let budget = Budget::new(&self.service);
         for _ in 0..self.dirty.len() {
             if budget.is_used_up(&self.service) {

@@ -27,8 +27,8 @@ impl Pipe {
         Self { waiting: bytes, ..Self::default() }
     }
 
-    /// Moves what can be moved without waiting, at most [`MAX_WAITING`] new bytes. `scratch` holds
-    /// as many.
+    /// Moves as many bytes as possible without waiting, at most [`MAX_WAITING`] new ones. `scratch`
+    /// holds as many.
     ///
     /// A descriptor that comes along is closed, because it cannot reach another machine. The bytes
     /// that it came with are forwarded. The service then finds that an offered descriptor is

@@ -238,7 +238,7 @@ impl Link {
         Ok(link)
     }
 
-    /// Reads what has arrived, and takes the next steps.
+    /// Reads the frames that have arrived, and takes the next steps.
     fn receive(&mut self, introduction: &[u8]) -> Result<(), Failure> {
         self.connection.on_readable()?;
         while let Some(step) = self.next_step()? {

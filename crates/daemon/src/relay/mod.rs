@@ -84,7 +84,7 @@ impl Relay {
         Stopper::new(&self.wake)
     }
 
-    /// Forwards on a thread of its own until the handle is dropped.
+    /// Forwards on a new thread until the handle is dropped.
     ///
     /// # Errors
     ///

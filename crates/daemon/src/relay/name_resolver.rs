@@ -31,7 +31,7 @@ impl Resolver {
         self.numeric.as_ref()
     }
 
-    /// Looks the name up again in a thread of its own, which wakes the loop with the result.
+    /// Looks the name up again in a separate thread, which wakes the loop with the result.
     pub(crate) fn look_again(&mut self) {
         if self.named.is_numeric() || self.pending.is_some() {
             return;

@@ -1,4 +1,4 @@
-//! If a trace file is a pipe that nobody reads, only its own session waits for it.
+//! If a trace file is an unread pipe, only its own session waits for it.
 
 use crate::harness::{Harness, barrier, config, enable, packet};
 use esatto_schema::TraceConfig;

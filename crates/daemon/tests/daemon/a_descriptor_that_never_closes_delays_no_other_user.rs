@@ -1,5 +1,5 @@
-//! A client passes files of its own file system, which never answers when one is closed. No signal
-//! can interrupt that `close`.
+//! A client passes files of a file system that it serves, which never answers when one is closed.
+//! No signal can interrupt that `close`.
 
 use crate::fuse::Fuse;
 use crate::harness::{DEADLINE, Folder, Harness, barrier, config, enable, packet, read, skip};

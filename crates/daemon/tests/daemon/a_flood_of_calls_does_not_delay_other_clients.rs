@@ -88,7 +88,7 @@ fn while_the_producer_is_connected() {
     assert!(found < CALLS / 2, "{found} of {CALLS} calls were handled before the question");
 }
 
-/// The service handles at once what a well-behaved process leaves behind, but not far more.
+/// The service handles at once as many calls as a well-behaved process leaves, but not far more.
 #[test]
 fn after_the_producer_has_ended() {
     for (calls_sent, is_over) in [(2_000, true), (20_000, false)] {

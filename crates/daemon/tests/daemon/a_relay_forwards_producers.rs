@@ -128,7 +128,7 @@ fn the_trace_has_the_machine_and_clocks_of_the_relay() {
     let machines = TwoMachines::start();
     let mut consumer = machines.consumer();
     let (mut info, mut clocks) = (None, None);
-    // The relay sends these by itself; each trace has what was known at its begin.
+    // The relay sends these by itself; each trace has the readings that were known at its begin.
     while info.is_none() || clocks.is_none() {
         for packet in read(&mut consumer) {
             let packet = TracePacketReader::parse(&packet).unwrap();

@@ -1,5 +1,5 @@
-//! Many connections may each keep their own bound, and together still exceed what the service
-//! holds.
+//! Many connections may each keep their own bound, and together still exceed the bound of the
+//! service.
 
 use crate::harness::{DEADLINE, Harness, barrier};
 use esatto_ipc::frame::encode;

@@ -1,4 +1,4 @@
-//! A process that ends does not wait for replies, but the trace still has what it sent before.
+//! A process that ends does not wait for replies, but the trace still has all that it sent before.
 
 use crate::harness::{DEADLINE, Harness, barrier, config, enable, packet, slices};
 

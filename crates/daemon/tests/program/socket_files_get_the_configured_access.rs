@@ -1,5 +1,4 @@
-//! `--set-socket-permissions` sets owner, group and mode of the socket files, whatever the umask
-//! is.
+//! `--set-socket-permissions` sets owner, group and mode of the socket files, with any umask.
 
 use crate::harness::{Harness, Running, assert_serves, wait_until};
 use crate::skip::{Skip, skip};
@@ -44,7 +43,7 @@ fn without_the_option_the_umask_decides() {
     }
 }
 
-/// The user `nobody`, who may not give files to other groups. Tests often run as root, who may.
+/// The user `nobody` may not give files to other groups. Tests often run as root, which may.
 const NOBODY: u32 = 65534;
 
 #[test]

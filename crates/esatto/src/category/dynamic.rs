@@ -15,7 +15,7 @@ static OTHER: Category = Category::with_form("esatto.other", Form::Dynamic);
 /// Returns the category with this name and these tags, and makes it if there is none.
 pub(super) fn find(name: &str, tags: &[&str]) -> &'static Category {
     let mut categories = lock();
-    // Names with commas consist of others, which are made first.
+    // A name with commas is a group. Its members are made first.
     if !name.contains(',') {
         return one(&mut categories, name, tags);
     }

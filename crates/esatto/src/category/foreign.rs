@@ -1,5 +1,5 @@
-//! Categories of libraries for other languages, which have their own rules and are told when they
-//! are switched.
+//! Categories of libraries for other languages, which have their own rules and callbacks for
+//! switches.
 
 use core::fmt;
 
@@ -14,8 +14,8 @@ pub trait Foreign: fmt::Debug + Sync {
     /// call, without locks of this crate. Calls may be late and concurrent.
     fn switched(&'static self);
 
-    /// Reports, in the child of a fork, that the category is off. Must not lock anything except
-    /// data behind a [static](crate::raw::StaticMutex) that the fork holds.
+    /// Reports, in the child of a fork, that the category is off. Must not lock anything except a
+    /// [static mutex](crate::raw::StaticMutex) that the fork holds.
     fn forked(&self);
 }
 

@@ -87,7 +87,7 @@ impl Category {
     /// Returns the category with a name that is known only at run time, the same one for each call
     /// with this name. A name with commas stands for a group.
     ///
-    /// Such categories are switched like others, but services do not list them. A name that begins
+    /// They are switched like other categories, but services do not list them. A name that begins
     /// with `disabled-by-default-` counts as tagged `slow`. Keep the result if possible, because
     /// the call takes a lock. A trace point in such a category costs as much as one with arguments
     /// in a static category. Categories live as long as the process, which may make some thousand
@@ -246,7 +246,7 @@ impl Category {
         }
     }
 
-    /// Returns whether services list it: neither groups nor categories made at run time.
+    /// Returns whether services list it. They do not list groups and categories made at run time.
     pub(crate) fn is_listed(&self) -> bool {
         match self.form {
             Form::Static => true,

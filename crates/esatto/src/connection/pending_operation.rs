@@ -57,7 +57,7 @@ impl<T> Pending<T> {
         self.wait_until(None)
     }
 
-    /// As [`wait`](Self::wait), but at most `timeout`. The operation goes on after that.
+    /// As [`wait`](Self::wait), but at most `timeout`. The operation continues after that.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl<T> Pending<T> {
         self.wait_until(Instant::now().checked_add(timeout))
     }
 
-    /// Fails in the child of a fork, where nothing completes what the parent requested.
+    /// Fails in the child of a fork, where nothing completes the parent's requests.
     fn check(&self) -> Result<(), Error> {
         if self.made_in.is_past() { Err(Error::disconnected(FORKED)) } else { Ok(()) }
     }

@@ -1,4 +1,4 @@
-//! Waits for a number of answers: a channel reduced to what is needed, in little code.
+//! Waits for a number of answers: a minimal channel, in little code.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

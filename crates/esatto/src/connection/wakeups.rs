@@ -50,8 +50,8 @@ impl Pace {
         self.collect_at
     }
 
-    /// Plans the next look, after everything pending was sent. Returns whether to send once more,
-    /// before the control thread sleeps without a time limit.
+    /// Plans the next look, after everything pending was sent. Returns whether to send again before
+    /// the control thread sleeps without a time limit.
     pub(super) fn collected(&mut self, now: Instant) -> bool {
         if COMMITTED.swap(false, Ordering::Relaxed) {
             self.collect_at = Some(now + COLLECTION_INTERVAL);

@@ -45,7 +45,7 @@ pub(crate) trait AnySource: Sync {
     /// Locks the instances while the process forks.
     fn hold(&'static self) -> Box<dyn HeldInstances>;
 
-    /// Asks an instance to write what it has kept back.
+    /// Asks an instance to write the data that it has kept back.
     fn flush(&self, ticket: Ticket, flush: Flush);
 
     fn clear_incremental_state(&self, ticket: Ticket);

@@ -14,8 +14,8 @@ use crate::clock;
 /// state.
 ///
 /// Each packet is encoded in place in shared memory. The trace contains a packet completely or not
-/// at all: a packet that does not fit is dropped and marked ([`drop_count`](Self::drop_count)), and
-/// one that is written after the end of the session is lost.
+/// at all. A packet that does not fit is dropped and marked ([`drop_count`](Self::drop_count)). A
+/// packet that is written after the end of the session is lost.
 pub struct Context<'a, T: DataSource> {
     writer: &'a mut Writer<T>,
 }
@@ -95,7 +95,7 @@ impl<'a, T: DataSource> Context<'a, T> {
         clock::now_ns()
     }
 
-    /// Hands what this thread has written to the service before the chunk of shared memory is full.
+    /// Hands the packets of this thread to the service before the chunk of shared memory is full.
     /// Call it before a thread sleeps for long, or before another thread completes a
     /// [`Stop`](crate::Stop) or [`Flush`](crate::Flush).
     pub fn flush(&mut self) {

@@ -70,7 +70,7 @@ impl Started<'_> {
         self.instance
     }
 
-    /// Returns what the session wants.
+    /// Returns the config of the session.
     #[must_use]
     pub const fn config(&self) -> &TrackEventConfig {
         self.config
@@ -78,7 +78,7 @@ impl Started<'_> {
 }
 
 /// Calls `observer` for all sessions that are set up from now on, until the result is dropped. A
-/// call that has begun by then goes on.
+/// call that has begun continues.
 pub fn observe_sessions(observer: impl SessionObserver) -> Observation {
     static IDS: AtomicU64 = AtomicU64::new(0);
     let id = IDS.fetch_add(1, Ordering::Relaxed);

@@ -12,8 +12,8 @@ use super::AnySource;
 ///
 /// Dropping it ends the instance, so that the session can end. A data source that has something
 /// left to write moves it to the thread that writes, and drops it there. Until then, trace points
-/// that have begun record; later ones do not. A thread other than the one that drops it should
-/// [flush](crate::Context::flush) what it wrote.
+/// that have begun record; later ones do not. If another thread wrote packets, that thread should
+/// [flush](crate::Context::flush) them.
 ///
 /// The service waits as long as the session's config says (`data_source_stop_timeout_ms`, by
 /// default 5 seconds). It then reads the trace without the missing part.
@@ -52,7 +52,7 @@ impl Stop {
     }
 }
 
-/// A request to write what a data source has kept back so far.
+/// A request to write the data that a data source has kept back so far.
 ///
 /// Dropping it tells the service that everything is written. That may happen later and on another
 /// thread. Threads that wrote in answer to it should [flush](crate::Context::flush) first.

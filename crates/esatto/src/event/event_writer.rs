@@ -19,7 +19,7 @@ pub enum Kind {
     Instant,
     /// A new value of a counter.
     Counter,
-    /// A new state of a state track. Without a name, the track has no state from then on.
+    /// A new state of a state track. Without a name, the track then has no state.
     State,
     /// An event that its legacy fields describe ([`Event::legacy`]).
     Legacy,

@@ -1,6 +1,6 @@
-//! Tables of what a sequence writes once and then refers to by number (`docs/spec/track-event.md`
-//! §10): texts, source locations and stack frames that are known only at run time. Names of trace
-//! points are not among them.
+//! Tables of the entries that a sequence writes once and then refers to by number
+//! (`docs/spec/track-event.md` §10). The entries are texts, source locations and stack frames that
+//! are known only at run time. Names of trace points are not among them.
 //!
 //! An entry gets its number at the first use. Its definition waits in [`Tables::pending`] until the
 //! event ends, because it follows the event in the same packet.
@@ -96,7 +96,7 @@ impl Tables {
         iid
     }
 
-    /// Returns a number for the text of a log message. Such texts rarely repeat, so none is
+    /// Returns a number for the text of a log message. These texts rarely repeat, so none is
     /// remembered.
     pub(crate) fn log_body(&mut self, body: &str) -> u64 {
         self.log_bodies += 1;

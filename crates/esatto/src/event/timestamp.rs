@@ -122,11 +122,11 @@ fn saturating_ns(duration: Duration) -> u64 {
 
 /// A clock that only this program knows: of a device, of a simulation.
 ///
-/// Its *anchors* tell readers of the trace what a tick means. Each anchor says what the clock
-/// showed at one moment of the trace clock. Ticks of a fixed length count from there until the next
-/// anchor, so anchor a drifting clock from time to time. A time before the first anchor counts back
-/// from it. Before the first anchor, events with a time of this clock are recorded as happening
-/// now.
+/// Its *anchors* tell readers of the trace how to convert a tick. Each anchor has the reading of
+/// the clock at one moment of the trace clock. Ticks of a fixed length count from there until the
+/// next anchor, so anchor a drifting clock from time to time. A time before the first anchor counts
+/// back from it. Before the first anchor, events with a time of this clock are recorded as
+/// happening now.
 ///
 /// ```
 /// # esatto::categories! { static GPU = "gpu"; }
@@ -157,7 +157,7 @@ impl CustomClock {
     /// no other clock of the process has.
     ///
     /// Numbers from 128 on are the same clock in all processes of a trace, which have to agree on
-    /// its anchor: such a clock has one anchor and keeps it.
+    /// its anchor. So this clock has one anchor and keeps it.
     ///
     /// # Panics
     ///
@@ -169,7 +169,7 @@ impl CustomClock {
         Self { id, tick_ns, anchor: StaticMutex::new(None) }
     }
 
-    /// Sets what the clock shows now.
+    /// Sets the current reading of the clock.
     ///
     /// Returns false if the anchor is ignored, because the clock ran backwards since the last one,
     /// or because a signal handler has interrupted a thread that is anchoring.
@@ -177,8 +177,8 @@ impl CustomClock {
         self.anchor_at(clock::now_ns(), ticks)
     }
 
-    /// As [`anchor`](Self::anchor), for another moment, in nanoseconds of the trace clock. Neither
-    /// value may be before the last anchor's.
+    /// As [`anchor`](Self::anchor), for another moment, in nanoseconds of the trace clock. Both
+    /// values must be at or after the last anchor's.
     pub fn anchor_at(&'static self, trace_ns: u64, ticks: u64) -> bool {
         let Some(mut anchor) = self.anchor.lock_unless_interrupting() else { return false };
         let fits = match *anchor {

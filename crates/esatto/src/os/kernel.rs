@@ -21,8 +21,8 @@ unsafe extern "C" {
     fn inotify_add_watch(fd: c_int, path: *const c_char, mask: u32) -> c_int;
 }
 
-/// `struct timespec`. (Where `long` has 32 bits, the seconds of the symbol `clock_gettime` do so
-/// too, whatever the headers declare.)
+/// `struct timespec`. (Where `long` has 32 bits, the seconds of the symbol `clock_gettime` also
+/// have 32, even if the headers declare 64.)
 #[repr(C)]
 struct Time {
     seconds: c_long,
@@ -85,7 +85,7 @@ fn own(result: c_int) -> Result<OwnedFd> {
     if result < 0 {
         return Err(Error::last_os_error());
     }
-    // SAFETY: a new descriptor, which nobody else knows of.
+    // SAFETY: a new descriptor, which no other code knows.
     Ok(unsafe { OwnedFd::from_raw_fd(result) })
 }
 

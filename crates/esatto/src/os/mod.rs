@@ -6,7 +6,8 @@
 //!
 //! | item | what it is |
 //! | --- | --- |
-//! | `Address`, `TransportError`, `connect_error` | addresses of services, and why a connection fails or ends |
+//! | `Address`, `PRODUCER_SOCK_NAME`, `CONSUMER_SOCK_NAME` | addresses of services, and the variables that name them |
+//! | `TransportError`, `connect_error` | why a connection fails or ends |
 //! | `OwnedFd` | an open file that is sent with a call |
 //! | `ForeignFd` | an open file that a service passed |
 //! | `Shared`, `create_shared`, `descriptor`, `map_shared` | memory that another process can map |
@@ -14,7 +15,7 @@
 //! | `DirectoryWatch` | notices a socket file that appears |
 //! | `ClockId`, `read_clock`, `cpu_counter` | clocks of the system, in nanoseconds, and the processor's counter |
 //! | `tid`, `uid`, `process_info` | ids and names of the process, its threads and its user |
-//! | `to_path`, `read_at`, `reopen` | files |
+//! | `to_path`, `read_at`, `reader` | files |
 //! | `fork`, `exit`, `block_signals`, `spawn` | forks, the end of the process, signals, threads |
 
 #![allow(unsafe_code)]

@@ -34,7 +34,7 @@ pub(crate) fn name() -> String {
 /// The number of this process in the traces of one service. In a container it is the one that the
 /// system's own probes see, if the service has told it.
 ///
-/// Each connection has its own number: a service changes only what is written for it.
+/// Each connection has its own number: a service changes only the packets for itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pid(
     /// 0: the number that this process knows itself.

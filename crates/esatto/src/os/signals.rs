@@ -23,11 +23,11 @@ const SIG_BLOCK: c_int = if USUAL { 0 } else { 1 };
 /// ILL, TRAP, ABRT, FPE, SEGV, BUS and SYS.
 const OWN_FAULTS: [c_int; 7] = if USUAL { [4, 5, 6, 8, 11, 7, 31] } else { [4, 5, 6, 8, 11, 10, 12] };
 
-/// Blocks all signals for the calling thread, except those of its own faults.
+/// Blocks all signals for the calling thread, except those that its own faults raise.
 pub(crate) fn block() {
     let mut set = Set::uninit();
     // SAFETY: the set is large enough, and filled before anything else happens to it. The numbers
-    // are of signals that there are; of others the functions say so, and do nothing.
+    // are of existing signals; for others the functions fail and do nothing.
     unsafe {
         sigfillset(&raw mut set);
         for signal in OWN_FAULTS {

@@ -54,8 +54,8 @@ impl Builder {
     /// The address is in `PERFETTO_PRODUCER_SOCK_NAME`, or else it is the standard one
     /// (`docs/spec/wire-protocol.md` §1).
     ///
-    /// A program is recorded only some milliseconds after it has connected, and a short-lived
-    /// program may have ended by then. If the environment variable `ESATTO_WAIT_MS` is set,
+    /// A program is recorded only some milliseconds after it has connected. A short-lived program
+    /// may end before that. If the environment variable `ESATTO_WAIT_MS` is set,
     /// [`start`](Self::start) waits until a session records track events, at most this many
     /// milliseconds. `esatto record` sets it for the program that it runs. The program itself can
     /// call [`Tracing::wait_until_enabled`], or record from the beginning with
@@ -117,9 +117,9 @@ impl Builder {
         self
     }
 
-    /// Sets how long finished chunks of shared memory may wait for further ones before the service
-    /// is told of them, which saves wake-ups of both: 5 ms by default. Commits that a caller waits
-    /// for, and those that free a quarter of the memory, are sent at once.
+    /// Sets how long finished chunks of shared memory may wait for further ones before the program
+    /// tells the service: 5 ms by default. Waiting saves wake-ups of both. Commits that a caller
+    /// waits for, and those that free a quarter of the memory, are sent at once.
     pub fn batch_commits(mut self, delay: Duration) -> Self {
         self.batch_delay = Some(delay);
         self
@@ -156,7 +156,7 @@ impl Builder {
     }
 
     /// Asks `policy` for each [`Session`](crate::Session) of this process whether it may run. If
-    /// not, the session fails as if no service were there. The first policy of a process stays.
+    /// not, the session fails as without a service. The first policy of a process stays.
     pub fn session_policy(mut self, policy: impl Fn(&Backend) -> bool + Send + Sync + 'static) -> Self {
         self.policy = Some(Box::new(policy));
         self
@@ -188,8 +188,8 @@ impl Builder {
     /// Starts the control thread, if this is the first call in the process, and adds the backends
     /// that are new.
     ///
-    /// Returns at once, unless the environment says [otherwise](Self::system). Whether a service
-    /// can be reached turns out later.
+    /// Returns at once, unless the environment says [otherwise](Self::system). The connection is
+    /// made later, and may fail then.
     ///
     /// # Errors
     ///
@@ -265,7 +265,7 @@ fn patience() -> Result<Option<Duration>, Error> {
 
 /// The connection of this process to tracing; keep it until the end of `main`.
 ///
-/// Dropping it hands over what was recorded and waits for the service, at most a second. Afterwards
+/// Dropping it hands over the recorded data and waits for the service, at most a second. Afterwards
 /// other threads can still trace.
 ///
 /// ```no_run
@@ -301,8 +301,8 @@ impl Tracing {
     /// Activates triggers: names of happenings for which sessions may wait to start, to stop or to
     /// be cloned.
     ///
-    /// A service that is not connected learns of them when it is, unless `patience` is over by
-    /// then. Returns at once.
+    /// A service that connects later learns of them then, unless `patience` is over. Returns at
+    /// once.
     pub fn activate_triggers(&self, names: &[&str], patience: Duration) {
         if let Some(control) = connection::handle() {
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();

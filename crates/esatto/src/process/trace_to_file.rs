@@ -135,7 +135,7 @@ struct Recording {
     path: PathBuf,
 }
 
-/// A session that is to be stopped when the process ends.
+/// A session that the crate stops when the process ends.
 struct Live {
     id: u64,
     path: PathBuf,
@@ -151,7 +151,7 @@ fn start(path: Option<&Path>) -> Result<FileTrace, Error> {
     let categories = variable(CATEGORIES_VARIABLE, PATTERNS)?;
     let config = configure(categories.as_deref(), variable(BUFFER_VARIABLE, NUMBER)?.as_deref())?;
     let builder = Tracing::builder().in_process().shared_memory(SHARED_MEMORY_KB, 0);
-    // Dropping it would hand over what was recorded; the end of the session does so as well.
+    // Dropping it would hand over the recorded data, but the end of the session also does that.
     core::mem::forget(builder.start()?);
     let session = Session::start(Backend::InProcess, config.write_into(&path))?;
     hook_in();
@@ -232,8 +232,8 @@ fn end_all() {
     }
 }
 
-/// Reports what no caller is left to receive. After a [shutdown](crate::shutdown) the program knows
-/// it, and the file had been completed.
+/// Reports an error that no caller is left to receive. After a [shutdown](crate::shutdown) the
+/// program knows it, and the file is complete.
 fn notice_incomplete(path: &Path, error: &Error) {
     if error.kind() == ErrorKind::Disconnected {
         return;

@@ -1,10 +1,10 @@
 //! Slices of futures, whose work is done in pieces.
 //!
-//! A future begins, is polled by several threads, and ends. A trace should show how long it took
-//! and what it did to the threads. So there are two kinds of slices. One slice spans the lifetime,
-//! on its own lane, because lifetimes overlap. One slice per poll lies on the track of the polling
-//! thread, and events recorded inside the poll appear below it. A flow leads from the lifetime
-//! through the polls.
+//! A future begins, is polled by several threads, and ends. A trace should show how long it took,
+//! and when it kept the threads busy. So there are two kinds of slices. One slice spans the
+//! lifetime, on its own lane, because lifetimes overlap. One slice per poll lies on the track of
+//! the polling thread, and events recorded inside the poll appear below it. A flow leads from the
+//! lifetime through the polls.
 
 use core::future::Future;
 use core::pin::Pin;

@@ -8,9 +8,9 @@ use crate::event::track::{Track, announcement};
 use crate::sequence::{Sequence, TRACK_EVENTS};
 
 impl Track {
-    /// Describes the track in all sessions that run, whether anything happens on it or not. Takes
-    /// effect for the names of threads and processes, too, in these sessions and in later ones,
-    /// until the next call for the same track:
+    /// Describes the track in all sessions that run, even if it has no events. Also sets the names
+    /// of threads and processes. The description holds in these sessions and in later ones, until
+    /// the next call for the same track:
     ///
     /// ```
     /// use esatto::Track;

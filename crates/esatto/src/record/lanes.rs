@@ -41,8 +41,8 @@ struct Free {
     thread: u32,
 }
 
-/// A lane goes to another thread than the one that gave it back only after this many more were
-/// given back: two events of different threads with equal times have no order.
+/// A lane goes to a thread other than the one that gave it back only after this many more were
+/// given back. The reason is that two events of different threads with equal times have no order.
 const SETTLING: usize = 8;
 
 impl Lanes {

@@ -10,8 +10,8 @@ use crate::sequence::Sequence;
 
 /// Sessions in which a slice was begun: only they should get its end.
 ///
-/// The result of [`record`](crate::record) names these sessions too. But its bits stand for other
-/// sessions when those have ended and others have begun.
+/// The result of [`record`](crate::record) also names these sessions. But when they have ended and
+/// other sessions have begun, its bits stand for the other sessions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Begun(BegunInstances);
 

@@ -12,10 +12,10 @@ use crate::event::{Arg, Event, Kind, Site};
 pub struct SliceGuard<'t> {
     category: &'static Category,
     track: Option<&'t Track>,
-    /// Instances that recorded the begin; only they get the end. One exception: another instance
-    /// may have come to the slot of one of them since, which records the category, and into which
-    /// this thread has traced. It gets the end too. A [`Begun`] would tell the two apart, but is
-    /// not worth its instructions here, because readers ignore an end without a begin.
+    /// Instances that recorded the begin; only they get the end. There is one exception: another
+    /// instance may since have taken the slot of one of them, record the category, and have events
+    /// of this thread. It also gets the end. A [`Begun`] would tell the two apart, but is not worth
+    /// its instructions here, because readers ignore an end without a begin.
     instances: u32,
 }
 

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! `record_event` and all below it are inlined into two functions: `record_with` for events with
-//! arguments, and `record_without` for the others, which leaves out all that has to do with
+//! arguments, and `record_without` for events without. The latter leaves out all code for
 //! arguments. [`record_for`] is the way of events that other conditions decide on than a category.
 
 use esatto_instances::{ThreadTable as _, TracePoint};
@@ -30,8 +30,8 @@ pub fn record(site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
     if site.category().is_enabled() { record_enabled(site, args) } else { 0 }
 }
 
-/// As [`record`], but only in those sessions of `instances`, a result of [`record`], that still
-/// record the category: for the end of a slice, and to add sessions to it.
+/// Like [`record`], but only in those sessions of `instances` (a result of [`record`]) that still
+/// record the category. It is for the end of a slice, and to add sessions to a slice.
 #[inline(never)]
 pub fn record_only(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
     record_with(instances & site.category().instances(), site, args)

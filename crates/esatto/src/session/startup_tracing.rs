@@ -18,15 +18,15 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Records from now on for a session that starts later, so that the trace contains the start of the
 /// program.
 ///
-/// The data sources in the config start at once, without a service. What they write stays in shared
-/// memory, 256 KiB unless the [`Builder`](crate::Builder) says otherwise, until a session of the
-/// system's service wants them with the same config (`docs/spec/client-library.md` §12 defines "the
-/// same"). That session then gets what was recorded, and everything that follows as usual. When the
-/// memory is full, packets are dropped.
+/// The data sources in the config start at once, without a service. Their packets stay in shared
+/// memory, 256 KiB unless the [`Builder`](crate::Builder) says otherwise. When a session of the
+/// system's service wants them with the same config, it gets these packets, and all later ones as
+/// usual. (`docs/spec/client-library.md` §12 defines "the same".) When the memory is full, packets
+/// are dropped.
 ///
 /// If the program is already connected to a service but was never recorded, it connects again with
-/// its own memory. A service that refuses such memory (over TCP, or before v4) ends what was begun,
-/// and later attempts begin nothing.
+/// its own memory. If a service refuses this memory (over TCP, or before v4), the startup recording
+/// ends, and later attempts begin none.
 ///
 /// ```no_run
 /// use esatto::{Backend, StartupTracing, Tracing};
@@ -136,7 +136,7 @@ impl Startup {
         self.instances
     }
 
-    /// Ends the instances that do not belong to a session yet, and discards what they recorded. The
+    /// Ends the instances that do not belong to a session yet, and discards their packets. The
     /// [`Pending`] is complete when the data sources have been told.
     pub fn abort(&self) -> Pending<()> {
         let (pending, done) = Pending::new(|_| Ok(()));

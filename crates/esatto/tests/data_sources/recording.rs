@@ -1,4 +1,4 @@
-//! Sessions with a service inside this process, and what they recorded.
+//! Sessions with a service inside this process, and their traces.
 
 use std::sync::LazyLock;
 

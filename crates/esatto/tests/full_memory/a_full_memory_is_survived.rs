@@ -65,7 +65,7 @@ fn case_21_drops_are_counted_and_marked() {
     let marked: Vec<_> =
         (0..written.len()).filter(|&i| written[i].previous_packet_dropped().is_some_and(|v| v != 0)).collect();
     assert_eq!(marked, [kept], "the first one behind the gap");
-    // The service adds what it has seen itself.
+    // The service adds the losses that it has seen itself.
     assert_eq!(written[kept].previous_packet_dropped().map(|causes| causes & LOSS), Some(LOSS));
 }
 

@@ -1,7 +1,7 @@
 //! Bytecode: a list of the allowed fields of each message (`docs/spec/protozero.md` §14).
 //!
-//! Bytecode is a sequence of 32-bit words. Each is a varint, and the last is a checksum of the
-//! others. An instruction is `field << 3 | opcode`. Some have an operand:
+//! Bytecode is a sequence of 32-bit words. Each is a varint, and the last is a checksum of all
+//! before it. An instruction is `field << 3 | opcode`. Some have an operand:
 //!
 //! | opcode | operand | meaning |
 //! |---|---|---|

@@ -25,7 +25,8 @@ use crate::Error;
 /// Differences from ECMAScript:
 ///
 /// - A group in a repetition keeps its match if a later round does not use the group, as in Perl,
-///   RE2 and PCRE: `(?:(a)|b)*` on `ab` has group 1 at the `a`. More is overwritten, not less.
+///   RE2 and PCRE. For example, `(?:(a)|b)*` on `ab` has group 1 at the `a`. More is overwritten,
+///   not less.
 /// - `[[:alpha:]]` and the other named classes exist, as in C++.
 /// - There are no back references to groups that do not exist, and no octal escapes. A lookahead
 ///   cannot be repeated.

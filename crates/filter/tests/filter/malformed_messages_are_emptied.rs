@@ -45,7 +45,7 @@ fn fields_that_reach_out_of_their_message() {
 fn wire_types_that_do_not_exist() {
     for wire_type in [3, 4, 6, 7] {
         assert_malformed(&[1 << 3 | wire_type, 0, 0]);
-        // Neither in messages that are entered, nor in fields that are dropped.
+        // Also in messages that are entered, and in fields that are dropped.
         assert_malformed(&[0x32, 2, 9 << 3 | wire_type, 0]);
     }
 }

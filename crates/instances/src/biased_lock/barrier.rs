@@ -1,10 +1,10 @@
 //! Barrier of two halves between the owner of a [`BiasedLock`](super::BiasedLock) and other
 //! threads.
 //!
-//! A model has no `membarrier`. Fences on both sides in its place would order too much: also what
-//! the owner read before. So in models the loads after the barrier are exchanges that change
+//! A model has no `membarrier`. Fences on both sides in its place would order too much: also the
+//! owner's earlier reads. So in models the loads after the barrier are exchanges that change
 //! nothing. Of two exchanges of one word, one sees the other, as with the real barrier. The stores
-//! are exchanges too, because loom does not order a store among exchanges.
+//! are also exchanges, because loom does not order a store among exchanges.
 
 use core::sync::atomic::Ordering;
 
@@ -78,8 +78,8 @@ pub(super) fn has_barrier() -> bool {
     true
 }
 
-/// Makes a full barrier on this thread. Returns whether all other threads of the process that run
-/// made one too; the system may refuse that at any time.
+/// Makes a full barrier on this thread. Returns whether all other running threads of the process
+/// also made one; the system may refuse that at any time.
 #[cfg(not(esatto_loom))]
 pub(super) fn barrier_everywhere() -> bool {
     core::sync::atomic::fence(Ordering::SeqCst);

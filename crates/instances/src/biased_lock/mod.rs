@@ -17,7 +17,7 @@
 //! At least one of the two sees the other. This is Dekker's algorithm: on both sides, the store
 //! must be visible before the later load. The other thread pays for both sides with `membarrier`, a
 //! barrier on every processor (Linux ≥ 4.14). If the system has no `membarrier`, the flag
-//! [`FENCED`] is always set, and the owner makes a barrier of its own.
+//! [`FENCED`] is always set, and the owner itself makes a barrier.
 //!
 //! A system can lose `membarrier` while the process runs, when the process installs a filter of
 //! system calls (seccomp). Then the other thread sets [`FENCED`]. It leaves the value to the owner
@@ -143,7 +143,7 @@ impl<T> BiasedLock<T> {
             }
             // Pairs with the owner's leaving.
             if !load_as_other(&words.busy, Access::LoadBusy.ordering()) {
-                // SAFETY: HELD was set before the barrier. The barrier was one for the owner too:
+                // SAFETY: HELD was set before the barrier. The barrier was also one for the owner:
                 // the system made it there, or the owner makes its own. The owner is not inside
                 // after the barrier. If it enters now, it sees HELD, and waits until `held` is
                 // dropped. No other thread has a `Held`: it comes with the mutex.
@@ -199,7 +199,7 @@ impl LockWords {
             return false;
         }
         store_as_owner(&self.busy, true, Ordering::Relaxed);
-        // Acquires what another thread did to the value before it gave the value back.
+        // Acquires the writes of another thread to the value, from before it gave the value back.
         if load_as_owner(&self.flags, Access::Enter.ordering()) != 0 {
             self.enter_slowly();
         }
@@ -313,7 +313,7 @@ mod tests {
         race(200_000);
     }
 
-    /// Runs in a process of its own, because the barrier is lost for good.
+    /// Runs in a separate process, because the barrier is lost for good.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     #[test]
     fn after_a_lost_barrier_only_owners_that_make_barriers_are_held() {

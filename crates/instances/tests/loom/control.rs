@@ -61,7 +61,8 @@ impl Control {
         assert!(TRACK_EVENTS.vacate(ticket, || category.set(0)).is_some());
     }
 
-    /// Does what the control thread does when an instance has stopped, up to the acknowledgement.
+    /// Takes the steps of the control thread when an instance has stopped, up to the
+    /// acknowledgement.
     pub(crate) fn stop(&mut self, ticket: Ticket, category: &Recording) {
         flush_all();
         self.end(ticket, category);
@@ -69,7 +70,7 @@ impl Control {
         self.commit(0);
     }
 
-    /// Does what the control thread does when the service asks for a flush, up to the
+    /// Takes the steps of the control thread when the service asks for a flush, up to the
     /// acknowledgement. Returns the content of a buffer then.
     pub(crate) fn flush(&mut self, buffer: u16) -> Vec<u8> {
         flush_all();
@@ -93,7 +94,8 @@ impl Control {
         events
     }
 
-    /// Sends what is pending, and lets the service take it. Returns the content of a buffer then.
+    /// Sends the pending commits, and lets the service take them. Returns the content of a buffer
+    /// then.
     pub(crate) fn commit(&mut self, buffer: u16) -> Vec<u8> {
         self.take();
         self.buffers.get(&buffer).cloned().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Models of custom data sources, whose writers each thread keeps too.
+//! Models of custom data sources, whose writers each thread also keeps.
 
 use esatto_instances::{ThreadTable as _, ended_count};
 use loom::thread;

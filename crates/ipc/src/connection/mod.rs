@@ -28,10 +28,10 @@ use crate::sys::{PollFd, Stream, poll};
 
 pub use self::write_queue::WriteQueue;
 
-/// Bytes read per wake-up, so that one busy peer does not starve the others.
+/// Bytes read per wake-up, so that one busy peer does not starve other peers.
 const READ_PER_WAKE_UP: usize = MAX_FRAME;
 
-/// Bounds on what a connection queues.
+/// Bounds on the queues of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Largest number of bytes that wait to be written. Beyond it the peer is considered dead.

@@ -20,7 +20,7 @@ const KEEP_BUFFER: usize = 16 * 1024;
 /// After an error every further call returns the same error.
 #[derive(Debug, Default)]
 pub struct FrameDecoder {
-    /// Buffer, initialised up to its length. Frames lie in `start..end`.
+    /// Buffer, initialised up to its length. Frames are in `start..end`.
     buf: Vec<u8>,
     start: usize,
     end: usize,

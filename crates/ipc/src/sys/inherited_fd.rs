@@ -12,8 +12,8 @@ use rustix::io::Errno;
 ///
 /// Environment variables (`LISTEN_FDS`, `TRACED_NOTIFY_FD`, …) have the numbers of such
 /// descriptors. A number is only a claim, and a wrong one must not take a descriptor away from the
-/// code that owns it. The close-on-exec flag distinguishes inherited descriptors: with it, a
-/// descriptor would not have survived the start of this program, and the standard library and this
+/// code that owns it. The close-on-exec flag distinguishes inherited descriptors. With it, a
+/// descriptor would not have survived the start of this program. The standard library and this
 /// project set it on all descriptors that they open. This function also sets it, so each descriptor
 /// can be taken once.
 ///

@@ -1,10 +1,11 @@
 //! System calls: non-blocking sockets, descriptor passing, peer credentials, and waiting.
 //!
-//! This is the only module of the crate with `unsafe`. rustix covers everything except the address
-//! of a vsock socket, peer credentials whose pid may be 0 (a process of an invisible pid namespace,
-//! which rustix's `Pid` cannot represent), and descriptors of which only the number is known.
-//! Waiting for descriptors is here because rustix's version takes long to compile. The cycle
-//! counter is here because it is an instruction. So is the signal that interrupts one thread.
+//! This is the only module of the crate with `unsafe`. rustix covers everything except three
+//! things: the address of a vsock socket, peer credentials whose pid may be 0, and descriptors of
+//! which only the number is known. (The pid is 0 for a process of an invisible pid namespace, which
+//! rustix's `Pid` cannot represent.) Waiting for descriptors is here because rustix's version takes
+//! long to compile. The cycle counter is here because it is an instruction. The signal that
+//! interrupts one thread is also here.
 
 #![allow(unsafe_code)]
 

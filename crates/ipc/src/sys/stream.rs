@@ -70,8 +70,8 @@ impl Stream {
     pub fn connect(address: &Address, timeout: Duration) -> Result<Self, Error> {
         let err = |e: Errno| Error::Socket { action: "connect to", address: address.clone(), source: e.into() };
         let target = SockAddr::new(address)?;
-        // Blocking while connecting: the send timeout limits `connect` too, for unix sockets and
-        // TCP alike.
+        // Blocking while connecting: the send timeout also limits `connect`, for unix sockets and
+        // TCP.
         let fd = open(target.domain(), SocketFlags::CLOEXEC).map_err(err)?;
         let timeout = timeout.max(Duration::from_millis(1));
         sockopt::set_socket_timeout(&fd, sockopt::Timeout::Send, Some(timeout)).map_err(err)?;

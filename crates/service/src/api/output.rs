@@ -71,7 +71,7 @@ pub enum Output {
     },
     /// Append to one file everything that the service has written to another, and feed
     /// [`Input::FileCopied`](crate::Input::FileCopied). This includes writes that are still under
-    /// way. Neither file may delay other files, and later writes to `from` must not wait for `to`.
+    /// way. The copy must not delay other files, and later writes to `from` must not wait for `to`.
     CopyFile {
         /// The open file of a session.
         from: FileId,
@@ -168,7 +168,7 @@ pub struct Outputs {
     buffers: Vec<Vec<u8>>,
 }
 
-/// Buffers that the queue keeps for the next outputs while somebody reads a trace.
+/// Buffers that the queue keeps for the next outputs while a consumer reads a trace.
 const MAX_BUFFERS: usize = 3;
 /// Capacities of the buffers that the queue keeps. Smaller ones are not worth it, and larger ones
 /// take too much memory.
@@ -217,7 +217,7 @@ impl Outputs {
         }
     }
 
-    /// Frees the kept buffers, because nobody reads a trace at the moment.
+    /// Frees the kept buffers, because no consumer reads a trace at the moment.
     pub(crate) fn forget_buffers(&mut self) {
         self.buffers = Vec::new();
     }

@@ -31,7 +31,7 @@ pub(super) enum Broken {
 /// Parses the fragment whose size field begins at `at`.
 #[inline]
 pub(super) fn parse(bytes: &[u8], at: usize) -> Result<Fragment, Broken> {
-    // Almost all sizes take one byte or four, as writers reserve them. Neither of these is a drop
+    // Almost all sizes take one byte or four, as writers reserve them. None of these is a drop
     // marker.
     let (start, len) = match bytes.get(at..) {
         Some(&[a @ ..0x80, ..]) => (at + 1, usize::from(a)),

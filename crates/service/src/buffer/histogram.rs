@@ -21,8 +21,8 @@ impl Buckets {
     }
 }
 
-/// The samples of one writer. The first one takes no memory of its own, so a writer of one small
-/// chunk costs little.
+/// The samples of one writer. The first one takes no extra memory, so a writer of one small chunk
+/// costs little.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Histogram {
     first: Option<u16>,

@@ -14,11 +14,11 @@
 //! ```
 //!
 //! A *sequence* is the data of one writer of one producer. It keeps the offsets of its records
-//! ordered by chunk id, the last chunk that was consumed (against duplicates and to see gaps) and
-//! the losses not reported yet. It outlives its records. Reading goes from sequence to sequence, in
-//! the order of producer and writer, and returns the packets of each in the order of its chunk ids.
-//! It visits only the sequences that have changed since they were read last. A sequence that waits
-//! costs nothing until data or patches arrive for it.
+//! ordered by chunk id, and the last chunk that was consumed (to refuse duplicates and to see
+//! gaps). It also keeps the losses not reported yet. It outlives its records. Reading goes from
+//! sequence to sequence, in the order of producer and writer, and returns the packets of each in
+//! the order of its chunk ids. It visits only the sequences that have changed since they were read
+//! last. A sequence that waits costs nothing until data or patches arrive for it.
 //!
 //! Overwriting a record consumes it, and everything before it in its sequence, without returning
 //! packets: the *erasing read*. Unread data count as overwritten, and the sequence's next packet

@@ -1,7 +1,7 @@
-//! Writers that behave as the SDK does, against a model that remembers what they wrote.
+//! Writers that behave like the SDK, against a model that remembers their packets.
 //!
-//! Promises: packets of a writer come out in order, whole, each at most once; a packet carries loss
-//! bits exactly if packets before it never came; a buffer that is large enough loses nothing.
+//! Promises: packets of a writer come out in order, whole, each at most once. A packet carries loss
+//! bits exactly if packets before it never came. A buffer that is large enough loses nothing.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ const NEEDS_PATCHING: u8 = 4;
 enum Op {
     /// A writer writes a packet.
     Write { writer: usize, len: usize, patched: bool },
-    /// The service copies what is not committed, in any order.
+    /// The service copies uncommitted chunks, in any order.
     Scrape { writer: usize, reversed: bool },
     /// The writer's oldest full chunks are committed.
     Commit { writer: usize, chunks: usize },
@@ -247,7 +247,7 @@ proptest! {
         run(&ops, 4, by_the_short_way);
     }
 
-    /// Nothing tells which way chunks came in: not what is stored, nor what is counted.
+    /// The stored bytes and the counters do not depend on the way in which a chunk was copied.
     #[test]
     fn the_direct_copy_and_the_ordinary_copy_store_the_same(ops in proptest::collection::vec(op(), 0..300)) {
         let (long, _) = run(&ops, 4, false);

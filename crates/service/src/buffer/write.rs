@@ -31,7 +31,7 @@ impl Checked<'_> {
 impl CentralBuffer {
     /// Stores a chunk, or replaces its earlier copy.
     ///
-    /// Never fails: [`stats`](Self::stats) counts what cannot be stored.
+    /// Never fails: [`stats`](Self::stats) counts chunks that cannot be stored.
     pub fn copy(&mut self, chunk: &Chunk<'_>) {
         debug_assert!(!self.read_only, "a clone is not written to");
         if self.read_only {

@@ -1,4 +1,5 @@
-//! Copying what a producer has written but not committed (`docs/spec/shared-memory.md §16, §18`).
+//! Copying of chunks that a producer has written but not committed
+//! (`docs/spec/shared-memory.md §16, §18`).
 
 use super::{Memory, Producer};
 use crate::buffer::Chunk;

@@ -5,9 +5,9 @@
 //! without a consumer. The service makes a batch whenever the owner has written one, until all data
 //! are written. Clients do not see the session any more, and no producer can write chunks to it.
 //!
-//! Such a drain still counts as a session of its user, and it holds its buffers. The service gives
-//! it up if its file accepts nothing for [`MAX_DRAIN_STALL_MS`] (a pipe that nobody reads, a dead
-//! disk), or if an exclusive session of root or of the service's own user ends it. Then its file
+//! This drain still counts as a session of its user, and it holds its buffers. The service gives it
+//! up if its file accepts nothing for [`MAX_DRAIN_STALL_MS`] (an unread pipe, a dead disk). It also
+//! gives it up if an exclusive session of root or of the service's own user ends it. Then its file
 //! stays incomplete.
 
 use crate::api::{CallId, TimerClock};

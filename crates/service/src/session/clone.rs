@@ -60,7 +60,7 @@ pub(crate) struct Taken {
     pub(crate) buffer: CentralBuffer,
     /// BOOTTIME at which it was taken.
     pub(crate) at_ns: u64,
-    /// Later data of the source were taken too. This buffer cannot go back, because a reader may
+    /// Later data of the source was also taken. This buffer cannot go back, because a reader may
     /// have seen the later data.
     pub(crate) is_followed: bool,
 }

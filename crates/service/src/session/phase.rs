@@ -10,7 +10,8 @@ use crate::ids::SessionId;
 /// State of a session, with the data that only this state has.
 #[derive(Debug)]
 pub(crate) enum Phase {
-    /// The config was accepted, and the owner prepares what it needs. Clients see `Disabled`.
+    /// The config was accepted, and the owner prepares its files and priorities. Clients see
+    /// `Disabled`.
     Opening(PendingResources),
     Configured,
     Started,

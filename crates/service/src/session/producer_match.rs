@@ -9,7 +9,8 @@ use crate::ids::SessionId;
 use crate::name_pattern::NamePattern;
 use crate::producer::Producer;
 
-/// The name of the service's machine in a `machine_name_filter`, whatever its real name.
+/// The name of the service's machine in a `machine_name_filter`. It does not depend on the
+/// machine's real name.
 const HOST: &[u8] = b"host";
 
 /// Tells whether an entry wants producers of this producer's machine.

@@ -17,8 +17,8 @@ use crate::read::trusted_fields::Stamper;
 /// [`CentralBuffer::work`](crate::buffer::CentralBuffer::work).
 ///
 /// Protects the event loop from buffers whose content gives no packets (empty chunks, broken
-/// packets, packets that the check refuses), and from the string rules of a filter. At the bound
-/// the batch ends, however small it is, and reading goes on in a later turn.
+/// packets, refused packets), and from the string rules of a filter. At the bound the batch ends,
+/// even if it is small, and reading continues in a later turn.
 const WORK_PER_TURN: u64 = 1 << 17;
 
 /// Bytes of a packet that cost one unit of work if the check refuses it.

@@ -10,10 +10,10 @@ use crate::machines::Told;
 /// session keeps between two reads, each.
 const MAX_FLUSH_EVENTS: usize = 64;
 
-/// Refused data sources that a session names between two reads. It only counts the others.
+/// Refused data sources that a session names between two reads. It only counts further ones.
 const MAX_REFUSED_NAMES: usize = 32;
 
-/// An event of the session that its trace tells.
+/// An event of the session that its trace reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     AllDataSourcesStarted,

@@ -95,7 +95,7 @@ fn the_work_of_registrations_follows_their_length_in_any_order() {
     let mut bill = Bill::default();
     let sessions = all_sessions(&mut world, &["wanted"]);
     let producers: Vec<FakeProducer> = (0..20).map(|_| world.producer("p")).collect();
-    // Nobody wants them.
+    // No session wants them.
     for id in (1..=1000).rev() {
         for (number, producer) in producers.iter().enumerate() {
             let name = if id % 2 == 0 { "same".to_owned() } else { format!("{number}.{id}") };
@@ -137,7 +137,7 @@ fn the_work_of_stops_follows_their_number_in_any_order() {
             bill.producer(&mut world, producer, producer_port::Method::RegisterDataSource, &request);
         }
     }
-    // Each becomes an instance of each session, which is told to its producer twice.
+    // Each becomes an instance of each session. The service sends each to its producer twice.
     assert!(bill.work <= 15 * 30 * bill.calls, "{} for {} calls", bill.work, bill.calls);
     let mut started: Vec<(usize, u64)> = Vec::new();
     for (number, producer) in producers.iter().enumerate() {
@@ -259,7 +259,7 @@ fn flushes_that_end_together_scrape_once() {
     let before = world.service.work();
     world.acknowledge_flush(&producer, u64::MAX);
     let work = world.service.work() - before;
-    // At least what is copied, and at most a few times that, beside what each flush costs.
+    // At least the copied bytes, and at most a few times that, beside the cost of each flush.
     let once = u64::from(CHUNKS) * 4000 / 64;
     assert!((once..10 * once + 20_000).contains(&work), "{work} units of work");
     assert!(calls.iter().all(|call| world.replies.contains_key(call)), "all are answered");

@@ -308,7 +308,7 @@ type Mark = (usize, u32, u32);
 /// Captures with losses.
 ///
 /// Recorded: V1 marks the first packet, V2 attributes the abort to it. Ours is on the packet after
-/// the loss, and keeps what the producer said (256).
+/// the loss, and keeps the producer's bit (256).
 const LOSSES: &[(&str, &[Mark])] = &[
     ("writer-drop", &[(0, 0, 1), (15, 385, 1)]),
     ("writer-dropbtw", &[(0, 0, 1), (16, 257, 257)]),

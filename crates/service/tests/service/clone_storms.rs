@@ -127,7 +127,7 @@ impl Storm {
     }
 
     fn clone(&mut self) {
-        // Most are asked for by somebody who has no session, and of one that exists.
+        // Mostly a consumer without a session asks for a session that exists.
         let consumer = if self.consumers.len() < 12 { self.world.consumer_of(0) } else { self.consumer() };
         if !self.consumers.contains(&consumer) {
             self.consumers.push(consumer);

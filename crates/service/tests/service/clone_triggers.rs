@@ -1,5 +1,5 @@
-//! Triggers that ask for a snapshot: the consumer is told of each, and the session itself is never
-//! read.
+//! Triggers that ask for a snapshot: the service tells the consumer of each, and the session itself
+//! is never read.
 
 use esatto_protozero::Owned;
 use esatto_schema::consumer_port::Method;

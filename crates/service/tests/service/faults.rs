@@ -112,8 +112,8 @@ fn a_producer_without_memory_is_removed_at_once() {
     world.register(&unlucky, "ds");
     assert_eq!(world.closed_clients, [unlucky.client]);
 
-    // Until the end of its connection arrives: nobody waits for it, and what it still says leads to
-    // nothing.
+    // Until the end of its connection arrives, no client waits for it, and its calls have no
+    // effect.
     world.memory_is_available = true;
     world.commands(&other);
     let flush = world.consumer_call(consumer, Method::Flush, &[]);

@@ -1,5 +1,5 @@
-//! Between a config that passed all checks and a session that is configured: what the owner still
-//! has to do takes its time.
+//! The time between a config that passed all checks and a configured session, in which the owner
+//! prepares files and priorities.
 
 use esatto_protozero::Owned;
 use esatto_schema::consumer_port::Method;

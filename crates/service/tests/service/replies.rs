@@ -1,5 +1,5 @@
-//! Requests that real services answered (`tests/captures/replies`), put to ours: same answers,
-//! apart from texts and what is better on purpose.
+//! Requests that real services answered (`tests/captures/replies`), sent to ours. The answers are
+//! the same, apart from texts and deliberate improvements.
 
 use std::collections::HashMap;
 
@@ -128,10 +128,10 @@ fn answers_equal_those_of_perfettos_services() {
                 .collect();
             ours.sort_by_key(|(request, _)| *request);
             theirs.sort_by_key(|(request, _)| *request);
-            // Versions, and the late observer, whom we do tell what already holds.
+            // Versions, and the late observer: ours gets the current state.
             let differs = ["QueryServiceState", "ObserveEvents [1,2,4]"];
             if step.starts_with("Flush without a session") {
-                // So is a flush of nothing: theirs is never answered.
+                // Theirs never answers this flush.
                 theirs.push((id.request, Answer::Rejected));
             }
             if differs.iter().any(|different| step.starts_with(different)) {

@@ -147,7 +147,7 @@ fn a_writer_without_room_is_registered_when_there_is_room() {
     let most = most.expect("a share has an end");
     let late = most + 1;
     world.register_writer(&producer, late, 1);
-    // Of the two that wait, the first is given back, and a registered one.
+    // Unregisters the first of the two that wait, and a registered one.
     unregister_writer(&mut world, &producer, most);
     unregister_writer(&mut world, &producer, 1);
     assert!(is_scraped(&mut world, &producer, late as u16, consumer));

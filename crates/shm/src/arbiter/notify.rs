@@ -11,7 +11,7 @@ use core::time::Duration;
 ///
 /// `()` is an implementation for programs that poll the arbiter whenever they have written.
 pub trait Notify: Send + Sync {
-    /// Something is to be sent. The thread of the connection should call
+    /// There is data to send. The thread of the connection should call
     /// [`Arbiter::poll_outgoing`](crate::Arbiter::poll_outgoing) soon.
     ///
     /// There is one call until the arbiter was polled.
@@ -24,7 +24,7 @@ pub trait Notify: Send + Sync {
         self.wake();
     }
 
-    /// Sends what is pending if this is the thread of the connection, and returns whether it is.
+    /// Sends the pending commits if this is the thread of the connection. Returns whether it is.
     ///
     /// A writer makes this call before it waits for a free chunk, and when half of the memory waits
     /// to be sent. On the thread of the connection nothing else would send those chunks meanwhile.

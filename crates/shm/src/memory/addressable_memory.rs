@@ -87,8 +87,8 @@ unsafe impl<M: Memory + ?Sized> Region for M {
 
     fn read_into(&self, offset: usize, out: &mut [u8]) {
         let begin = at(self, offset, out.len(), 1);
-        // SAFETY: so many bytes are in bounds, as long as `self`; `out` cannot lie in memory to
-        // which no references exist.
+        // SAFETY: so many bytes are in bounds, as long as `self`; `out` is a reference, so it is
+        // not in this memory, to which no references exist.
         unsafe { copy_racing(begin, out.as_mut_ptr(), out.len()) };
     }
 
@@ -118,8 +118,8 @@ unsafe impl<M: Memory + ?Sized> Region for M {
 
     unsafe fn write_from(&self, offset: usize, bytes: &[u8]) {
         let address = at(self, offset, bytes.len(), 1);
-        // SAFETY: in bounds; the caller owns these bytes, and `bytes` cannot lie in memory to which
-        // no references exist.
+        // SAFETY: in bounds; the caller owns these bytes, and `bytes` is a reference, so it is not
+        // in this memory, to which no references exist.
         unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), address, bytes.len()) };
     }
 }

@@ -4,7 +4,7 @@
 //! not be readable from swap, a machine's memory may fail, or there may be an unknown way to take
 //! pages away. The kernel then ends the process with SIGBUS. A service must not end because of one
 //! client. So its handler replaces the mapping by zeroed memory, and the access is repeated: it
-//! reads zeros, which are free pages. The mapping is *lost* from then on
+//! reads zeros, which are free pages. The mapping is then *lost*
 //! ([`Region::is_lost`](crate::Region::is_lost)). The last copy from it must not be trusted, and
 //! the service disconnects the client.
 //!

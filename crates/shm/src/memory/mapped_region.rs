@@ -69,8 +69,8 @@ impl MappedRegion {
     }
 
     /// Maps memory of a service that runs as root or as the user of this process. Seals are not
-    /// required: services of 2018, and those on kernels without memfd, send an unlinked file. Such
-    /// a service can end this process, as it could with a signal.
+    /// required: services of 2018, and those on kernels without memfd, send an unlinked file. This
+    /// service could also end the process with a signal.
     ///
     /// # Errors
     /// [`Error::Size`] for 0 or more than 32 MiB, [`Error::System`] if it cannot be mapped.
@@ -116,7 +116,7 @@ impl MappedRegion {
         Ok(Self { base, size, file, mapping, written: (0..words).map(|_| AtomicU32::new(0)).collect() })
     }
 
-    /// Replaces the mappings of a forked child by copies. Other processes do not see what the child
+    /// Replaces the mappings of a forked child by copies. Other processes do not see the child's
     /// writes after that, for instance because it was forked during a write.
     ///
     /// # Safety

@@ -11,8 +11,8 @@ use crate::{abi::PageSize, error::Error};
 /// Seals of a shared buffer: no process can resize it or add seals.
 pub(super) const SEALS: u32 = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW;
 
-/// Accepts files in memory. No call on such a file waits for another process, and neither does this
-/// check.
+/// Accepts files in memory. No call on such a file waits for another process, and this check does
+/// not wait.
 ///
 /// # Errors
 /// [`Error::NotMemfd`].

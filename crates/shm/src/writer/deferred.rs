@@ -1,4 +1,4 @@
-//! Reservations of four bytes in a packet, whose value is told later.
+//! Reservations of four bytes in a packet, whose value comes later.
 
 use super::{
     deferred_list::{Deferred, DeferredValue},
@@ -19,8 +19,8 @@ impl TraceWriter {
     /// then the service withholds the packet, and the writer's later packets, from readers.
     ///
     /// A reservation that is given up gets [`DeferredValue::EMPTY`]. This happens when the writer
-    /// is dropped, when a packet asks for more while 1024 are open, which drops that packet, and
-    /// when 16384 patches wait for one reservation. The latter two are counted
+    /// is dropped, and when 16384 patches wait for one reservation. It also happens when a packet
+    /// asks for more while 1024 are open, which drops that packet. The last two cases are counted
     /// ([`abandoned_count`](Self::abandoned_count)).
     ///
     /// Allocates, unless a reservation was open before.
@@ -64,7 +64,7 @@ impl TraceWriter {
         }
         // SAFETY: the fragment has more bytes than that before `end`, by the comparison above.
         let at = unsafe { end.sub(back) };
-        // SAFETY: as above, and it lies in the chunk.
+        // SAFETY: as above, and it is in the chunk.
         Some(unsafe { self.chunk().open_deferred(at) })
     }
 

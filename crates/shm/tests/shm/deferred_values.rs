@@ -15,7 +15,7 @@ fn value(len: usize) -> DeferredValue {
     DeferredValue::length(len).unwrap()
 }
 
-/// Writes a packet with one field of `len` bytes, whose length is told later.
+/// Writes a packet with one field of `len` bytes, whose length comes later.
 fn packet(writer: &mut TraceWriter, len: usize) -> Deferred {
     let mut packet = writer.new_packet();
     packet.message().raw(b"\x0a");
@@ -105,7 +105,7 @@ fn values_wait_for_earlier_values() {
     let mut writer = rig.writer();
     let first = packet(&mut writer, 3000);
     let second = packet(&mut writer, 3000);
-    // The length of a later message waits too.
+    // The length of a later message also waits.
     let mut third = writer.new_packet();
     third.message().begin(1).bytes(2, &[7; 5000]);
     drop(third);

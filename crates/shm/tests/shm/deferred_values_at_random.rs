@@ -1,5 +1,5 @@
-//! Random packets with and without deferred values, which are told in any order, between leaks,
-//! flushes and lack of memory. The readable packets are those that were written.
+//! Random packets with and without deferred values, which come in any order, between leaks, flushes
+//! and lack of memory. The readable packets are those that were written.
 
 use core::mem;
 

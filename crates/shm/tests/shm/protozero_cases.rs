@@ -48,7 +48,7 @@ fn case_79_lengths_open_across_chunks_are_patched_and_the_packet_parses() {
     writer.flush();
     let mut reader = Reader::default();
     reader.receive(&rig);
-    // Only the innermost message lies in one chunk.
+    // Only the innermost message is in one chunk.
     assert_eq!((reader.packets().len(), reader.patches()), (2, 5));
     let mut message = reader.packets().remove(1);
     for depth in 0..=6 {

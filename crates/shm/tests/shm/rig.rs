@@ -49,7 +49,7 @@ impl Taken {
 }
 
 impl Recorder {
-    /// Sends what is pending. Threads that do so at the same time keep the order of the calls.
+    /// Sends the pending commits. Threads that do so at the same time keep the order of the calls.
     pub(crate) fn send_pending(&self) {
         let Some(arbiter) = self.arbiter.get().and_then(Weak::upgrade) else { return };
         let mut sent = self.outgoing.lock().unwrap();
@@ -132,18 +132,18 @@ impl Rig {
         self.arbiter.create_writer(1, ExhaustedPolicy::Drop)
     }
 
-    /// Sends what is pending.
+    /// Sends the pending commits.
     pub(crate) fn send_pending(&self) {
         self.recorder.send_pending();
     }
 
-    /// Acknowledges a flush, and sends what is pending.
+    /// Acknowledges a flush, and sends the pending commits.
     pub(crate) fn acknowledge_flush(&self, flush_request_id: u64) {
         self.arbiter.acknowledge_flush(flush_request_id);
         self.send_pending();
     }
 
-    /// Sends what is pending and returns the requests since the last call.
+    /// Sends the pending commits and returns the requests since the last call.
     pub(crate) fn commits(&self) -> Vec<CommitRequest> {
         self.send_pending();
         let outgoing = std::mem::take(&mut *self.recorder.outgoing.lock().unwrap());

@@ -1,4 +1,4 @@
-//! The cost of a file is linear in its size, whatever it contains.
+//! The cost of a file is linear in its size, for any content.
 
 use std::io::Write as _;
 

@@ -61,7 +61,7 @@ fn a_damaged_frame_is_an_error_at_most() {
                 let at = random(damaged.len());
                 damaged[at] = random(256) as u8;
             }
-            // The reader neither panics nor runs for ever.
+            // The reader does not panic or run for ever.
             assert!(packets(&container(&damaged)).count() < 1_000_000);
         }
     }

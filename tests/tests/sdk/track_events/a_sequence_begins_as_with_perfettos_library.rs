@@ -34,8 +34,8 @@ fn record(recorder: &Recorder) {
     recorder.finish(session);
 }
 
-/// The numbers of all fields, with those of the messages that they are in. What the service adds is
-/// left out.
+/// The numbers of all fields, with those of the messages that they are in. The fields that the
+/// service adds are left out.
 fn shape(packet: &[u8]) -> BTreeSet<Vec<u32>> {
     const MESSAGES: &[&[u32]] = &[
         &[59],
@@ -52,7 +52,7 @@ fn shape(packet: &[u8]) -> BTreeSet<Vec<u32>> {
         &[12, 2],
         &[12, 3],
     ];
-    /// Uid, sequence, what was lost before, pid; and those above 100, of our own service.
+    /// Uid, sequence, mark of a loss, pid; and the fields above 100 of our own service.
     const OF_THE_SERVICE: &[u32] = &[3, 10, 42, 79];
     fn add(found: &mut BTreeSet<Vec<u32>>, above: &[u32], message: &[u8]) {
         for field in Fields::new(message) {

@@ -38,13 +38,13 @@ fn sessions() -> Vec<(&'static str, TrackEventConfig, &'static [&'static str])> 
             ..Default::default()
         };
     vec![
-        // Nothing said: all but slow and debug.
+        // An empty config: all except slow and debug.
         (
             "trace",
             events(&[], &[], &[], &[]),
             &["net", "other net", "both", "game", "late", "dynamic", "dynamic net", "dynamic group"],
         ),
-        // An exact name beats the tags; the others are off.
+        // An exact name beats the tags; all other categories are off.
         (
             "exact",
             events(&["disk", "plugin.a"], &["*"], &[], &[]),

@@ -46,7 +46,7 @@ enum Mode {
     Fast { level: u8 },
 }
 
-/// All there is; with what the trace processor shows under which key.
+/// Records all types, and the key and value that the trace processor shows for each.
 fn record(recorder: &Recorder, filter: bool) {
     let _tracing = recorder.connect(CATEGORIES);
     let session = recorder.start(all(|events| events.filter_debug_annotations = Some(filter)));

@@ -6,8 +6,8 @@ use super::{sequences, text};
 
 esatto::categories! { static APP = "app"; }
 
-// A trace processor before v57 counts an error for each state and goes on; what it does not show is
-// looked up in the packets.
+// A trace processor before v57 counts an error for each state and continues. The test finds the
+// states in the packets.
 esatto_tests::scenario!(
     Scenario::new(record).check(check).tolerating(&["track_event_tokenizer_errors", "track_event_parser_errors"])
 );

@@ -4,8 +4,8 @@ use esatto_tests::sdk::{Recorder, Scenario, Trace};
 use super::{sequences, text};
 
 esatto::categories! { static APP = "app"; }
-// Before v53 of Perfetto nobody knew of call stacks; what the trace processor does not show is
-// looked up in the packets.
+// A trace processor before v53 does not know call stacks. The test finds fields that the trace
+// processor does not show in the packets.
 esatto_tests::scenario!(Scenario::new(record).check(check).tolerating(&["unknown_extension_fields"]));
 
 fn record(recorder: &Recorder) {

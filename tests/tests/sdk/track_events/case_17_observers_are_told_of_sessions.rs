@@ -35,7 +35,7 @@ impl SessionObserver for Observer {
 
     fn on_stop(&self, stop: Stop) {
         called("stop", stop.instance());
-        // Goes on recording for a while, elsewhere.
+        // Continues to record for a while, on another thread.
         let writer = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(50));
             esatto::instant!(APP, "late");
@@ -49,7 +49,7 @@ impl SessionObserver for Observer {
     }
 }
 
-/// Stops at once, and panics: neither ends the session before the other one lets it end.
+/// Stops at once, and panics. The session still ends only when the other observer lets it end.
 struct Hasty;
 
 impl SessionObserver for Hasty {

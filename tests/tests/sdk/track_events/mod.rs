@@ -1,5 +1,5 @@
-//! The rows of `docs/spec/track-event.md` §25. What the trace processor does not show (order of
-//! packets, flags, what is defined how often) is looked up in the packets.
+//! The rows of `docs/spec/track-event.md` §25. The tests find facts that the trace processor does
+//! not show (order of packets, flags, number of definitions) in the packets.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -21,7 +21,7 @@ esatto_tests::scenario!([ours, theirs] Scenario::new(record));
 fn record(recorder: &Recorder) {
     let _tracing = recorder.connect(CATEGORIES);
     assert_eq!(listed(recorder), ["disk: [slow, io]", "net (Connections): []"]);
-    // Groups and what is made at run time are used, but not listed.
+    // Groups and categories made at run time are used, but not listed.
     esatto::instant!(BOTH, "event");
     esatto::instant!(category: Category::dynamic("made up"), "event");
     esatto::instant!(SAME, "event");

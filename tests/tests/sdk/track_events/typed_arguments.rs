@@ -68,7 +68,7 @@ fn generated() -> Output {
     Config::new().external("perfetto.protos", "::esatto::schema").compile(&["shop.proto"], &protos).expect("compiles")
 }
 
-/// Set `ESATTO_BLESS` to accept what the generator makes now.
+/// Set `ESATTO_BLESS` to accept the current output of the generator.
 #[test]
 fn generated_code_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdk/track_events/typed_arguments/shop.rs");

@@ -28,9 +28,9 @@ struct Pieces {
     int64: Piece<6>,
     uint64: Piece<6>,
     string: Piece<34>,
-    /// Of the outer messages, whose lengths take four bytes.
+    /// Tags and lengths of the outer messages, whose lengths take four bytes.
     long: [Piece<5>; 2],
-    /// Of the inner ones, whose lengths take one.
+    /// Tags and lengths of the inner ones, whose lengths take one byte.
     short: [Piece<2>; 2],
 }
 

@@ -49,8 +49,7 @@ fn levels<const N: usize>(values: &values::Flat, out: &mut [u8; 512]) -> usize {
     for level in 0..N {
         let values = black_box(values);
         let at = level * STRIDE;
-        // Of the smaller integers only the value is written; the rest of the word stays what it
-        // was.
+        // For the smaller integers only the value is written; the rest of the word does not change.
         out[at..at + 4].copy_from_slice(&values.int32.to_le_bytes());
         out[at + 8..at + 12].copy_from_slice(&values.uint32.to_le_bytes());
         out[at + 16..at + 24].copy_from_slice(&values.int64.to_le_bytes());

@@ -1,5 +1,5 @@
-//! Writing into chunks, as a tracing writer does: a message goes on in the next chunk, and lengths
-//! left behind become patches.
+//! Writing into chunks, as a tracing writer does: a message continues in the next chunk, and
+//! lengths in earlier chunks become patches.
 
 #![allow(unsafe_code, reason = "handing out one's own memory is what the raw cursor is for")]
 
@@ -10,14 +10,14 @@ use std::ptr::NonNull;
 use esatto_protozero::Message;
 use esatto_protozero::cursor::{OpenSlots, Range, RawDelegate, Slot, Stream};
 
-/// All memory, whatever it is cut into: a shared memory buffer of usual size.
+/// All memory, in chunks of any size: a shared memory buffer of usual size.
 const MEMORY: usize = 256 << 10;
 
 /// Patches that are remembered: more than a pass over the memory can make (64 chunks, up to three
 /// open messages at each end).
 const PATCHES: usize = 1024;
 
-/// A stream over chunks that are used in turn. Nobody reads them; what was there before is
+/// A stream over chunks that are used in turn. No reader takes them; the old content is
 /// overwritten.
 pub(crate) struct Chunks {
     stream: Stream,
@@ -40,7 +40,7 @@ impl Chunks {
         Self { stream: unsafe { Stream::new(delegate) }, delegate }
     }
 
-    /// Appends one message to what is there.
+    /// Appends one message.
     #[inline(always)]
     pub(crate) fn write(&mut self, write: impl FnOnce(Message<'_>)) {
         write(self.stream.root());
@@ -48,7 +48,7 @@ impl Chunks {
 
     /// How many lengths were filled in as patches.
     pub(crate) fn patched(&self) -> usize {
-        // SAFETY: no message is open, so nobody else uses the delegate.
+        // SAFETY: no message is open, so no other code uses the delegate.
         unsafe { self.delegate.as_ref() }.patched
     }
 

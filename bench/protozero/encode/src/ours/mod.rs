@@ -49,7 +49,7 @@ encode!(Flat, values::Flat, flat);
 encode!(Nested, values::Flat, nested);
 encode!(Packet, values::Packet, packet);
 
-/// Appends a packet to what the chunks hold.
+/// Appends a packet to the chunks.
 #[inline(always)]
 pub(crate) fn packet_into(chunks: &mut Chunks, values: &values::Packet) {
     chunks.write(|message| packet(message.into(), values));
@@ -60,7 +60,7 @@ fn flat(mut message: EveryFieldWriter<'_>, values: &values::Flat) {
     fields(&mut message, values);
 }
 
-/// Spelled out, as in the C++ original all levels are inlined, too.
+/// Spelled out, because all levels are also inlined in the C++ original.
 #[inline(always)]
 fn nested(mut first: EveryFieldWriter<'_>, values: &values::Flat) {
     const { assert!(LEVELS == 5) };

@@ -34,7 +34,7 @@ pub(crate) trait Wire<P: Peer> {
     fn to_slot(&self, slot: &mut [u8], keep: &mut P::Keep) -> usize;
 }
 
-/// A peer and what it keeps from message to message.
+/// A peer, and the memory that it keeps from message to message.
 pub(crate) struct Kept<P: Peer> {
     every: P::EveryField,
     trace: P::Trace,

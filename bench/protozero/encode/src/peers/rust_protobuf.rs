@@ -24,7 +24,7 @@ impl<M: Message> Wire<RustProtobuf> for M {
     #[inline(always)]
     fn to_vec(&self, out: &mut Vec<u8>, (): &mut ()) {
         let len = self.compute_size() as usize;
-        // The stream writes into what is reserved, and stays buffered otherwise.
+        // The stream writes into reserved capacity, and buffers otherwise.
         out.reserve(len);
         let mut stream = CodedOutputStream::vec(out);
         self.write_to_with_cached_sizes(&mut stream).expect("a vector grows");

@@ -1,4 +1,4 @@
-//! The same program with messages that it does not use, besides.
+//! The same program with additional messages that it does not use.
 
 #[allow(warnings, clippy::all)]
 mod every_field {

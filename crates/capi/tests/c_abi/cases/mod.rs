@@ -1,5 +1,5 @@
-//! The cases of `docs/spec/c-abi.md` §19. Each has a program in C, `tests/c/case_NN_….c`, with
-//! checks of its own, and a check of the files that it leaves.
+//! The cases of `docs/spec/c-abi.md` §19. Each has a program in C, `tests/c/case_NN_….c`, which
+//! makes checks, and a check of the files that it leaves.
 
 mod data_sources;
 mod serialization;
@@ -66,7 +66,7 @@ cases! {
     case_31_stop_of_a_locked_instance: Judge::ITSELF, on [v58 v59 ours theirs];
 }
 
-/// The checks of a case besides those of its program.
+/// The checks of a case in addition to those of its program.
 #[derive(Clone, Copy)]
 struct Judge {
     meanwhile: fn(&Harness, Stage),

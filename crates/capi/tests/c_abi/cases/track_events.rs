@@ -7,7 +7,7 @@ use crate::run::{Run, column};
 
 const NAMES: &str = "SELECT name, category FROM slice ORDER BY ts, id";
 
-/// A trace processor before v57 counts an error for each state, and goes on.
+/// A trace processor before v57 counts an error for each state, and continues.
 const STATES: [&str; 2] = ["track_event_tokenizer_errors", "track_event_parser_errors"];
 
 fn text(bytes: Option<&[u8]>) -> String {

@@ -1,5 +1,5 @@
-/* A fork between the begin and the end of a packet. The child may go on without effect, and begin
- * another one. The parent's packet is whole. */
+/* A fork between the begin and the end of a packet. The child may continue without effect, and
+ * begin another one. The parent's packet is whole. */
 
 #include "sound.h"
 

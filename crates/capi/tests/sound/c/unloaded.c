@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
   struct trace of_one = finish(&one), of_other = finish(&other);
   CHECK(has(&of_one, "of the one") && has(&of_one, "of a thread") && has(&of_one, "after it was closed"));
   CHECK(has(&of_other, "of the other") && !has(&of_one, "of the other") && !has(&of_other, "of the one"));
-  /* Once more. The program ends while everything runs. */
+  /* Again. The program ends while everything runs. */
   record(&one);
   return 0;
 }

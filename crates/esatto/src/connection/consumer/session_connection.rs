@@ -23,7 +23,7 @@ pub(crate) trait LiveSession: Send {
     /// Returns when to pump, if nothing happens before.
     fn next_deadline(&self) -> Option<Instant>;
 
-    /// Does what is possible now. Returns whether there may be more to do.
+    /// Does all work that is possible now. Returns whether there may be more to do.
     fn pump(&mut self, now: Instant, in_process: &mut InProcess) -> bool;
 }
 

@@ -19,7 +19,7 @@ use crate::os::{DirectoryWatch, Interest, OwnedFd, TransportError, Waker};
 const RETRY_STEP: Duration = Duration::from_secs(1);
 /// … until it reaches this …
 const RETRY_STEPS_UNTIL: Duration = Duration::from_secs(10);
-/// … and this from then on.
+/// … and then is always this.
 const RETRY_AT_LAST: Duration = Duration::from_secs(30);
 /// A broken connection is renewed, but not sooner than this after its begin. After short
 /// connections the wait is multiplied by the number of short ones in a row, up to
@@ -117,7 +117,7 @@ impl ReconnectingProducer {
         self.link.is_none() && self.awaited.is_none()
     }
 
-    /// Does what is possible now. Returns whether there may be more to do.
+    /// Does all work that is possible now. Returns whether there may be more to do.
     pub(crate) fn pump(&mut self, now: Instant, in_process: &mut InProcess) -> bool {
         self.drain_watch(now);
         if self.wants_link() && now >= self.retry_at {

@@ -78,7 +78,7 @@ pub(crate) trait Startups: Send {
     /// Gives up requests whose time is over. Returns the same as [`abort`](Self::abort).
     fn expire(&mut self, now: Instant) -> Vec<Ticket>;
 
-    /// Returns when the next request is to be given up.
+    /// Returns the time at which to give up the next request.
     fn deadline(&self) -> Option<Instant>;
 
     /// Handles the end of an instance, if it is one of these. The caller gives up the reservation.

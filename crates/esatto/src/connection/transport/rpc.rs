@@ -36,7 +36,8 @@ pub(crate) enum SharedMemory {
     /// A file descriptor to map.
     Fd {
         fd: ForeignFd,
-        /// It comes from root or from the user of this process, who may take the memory away again.
+        /// It comes from root or from the user of this process. These may take the memory away
+        /// again.
         is_trusted: bool,
     },
     /// The memory itself, of a service in this process.

@@ -99,7 +99,7 @@ impl<T> SocketTransport<T> {
         self.connection.queued() >= CONGESTED
     }
 
-    /// Reads and handles what has arrived. Returns false if the connection is over.
+    /// Reads and handles the frames that have arrived. Returns false if the connection is over.
     pub(crate) fn pump(&mut self, mut handle: impl FnMut(TransportEvent<'_, T>)) -> Result<bool, esatto_ipc::Error> {
         self.connection.on_readable()?;
         while let Some((frame, io)) = self.connection.next_frame()? {

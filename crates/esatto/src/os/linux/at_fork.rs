@@ -17,8 +17,8 @@ unsafe extern "C" {
 /// the function of another library.
 static HOOKS: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
-/// Calls `before` when the process is about to fork, and afterwards one of the others on each side,
-/// on the thread that forks. To be called once.
+/// Calls `before` when the process is about to fork, and afterwards one of the other functions on
+/// each side, on the thread that forks. To be called once.
 pub(crate) fn watch(before: fn(), in_parent: fn(), in_child: fn()) {
     for (hook, function) in HOOKS.iter().zip([before, in_parent, in_child]) {
         hook.store(function as usize, Ordering::Relaxed);
@@ -108,9 +108,9 @@ pub(crate) fn close_descriptors() {
     for slot in &DESCRIPTORS {
         let fd = slot.swap(-1, Ordering::Relaxed);
         if fd >= 0 {
-            // SAFETY: it is open, as its owner took it off the list before closing it; its owner is
-            // on the control thread, which does not exist in the child, so nobody uses it or closes
-            // it again.
+            // SAFETY: it is open, because its owner takes it off the list before closing it. Its
+            // owner is on the control thread, which does not exist in the child, so no code uses it
+            // or closes it again.
             unsafe { rustix::io::close(fd) };
         }
     }

@@ -220,7 +220,7 @@ fn the_next_writer_reports_a_half_written_chunk() {
 
 #[test]
 fn a_reused_producer_number_does_not_keep_the_old_name() {
-    // The buffer was with a clone when the producer went, so nobody told it.
+    // The buffer belonged to a clone when the producer disconnected, so it was not told.
     let mut buffer = CentralBuffer::new(4, FillPolicy::Ring).unwrap();
     for uid in [11, 22] {
         let identity = Identity { uid, ..Identity::default() };

@@ -1,6 +1,6 @@
 //! Tests of the table in `docs/spec/trace-buffer.md §20`, each row under its number.
 //!
-//! For rows about V1 alone they show what this buffer does with the same input
+//! For rows about V1 alone they show the behaviour of this buffer with the same input
 //! (`docs/central-buffer.md` lists these differences).
 //!
 //! | rows | file |
@@ -18,8 +18,8 @@
 //! | 119-124 | `read/packet_check.rs`, `read/trusted_fields.rs` |
 //! | 125 | `tests/service/captures.rs` |
 //!
-//! `counters` has every counter of §14, `amendments` the advice of §19 and cases beside the table,
-//! `passes` reads in several batches, and `work` the work that strangers can cause.
+//! `counters` has every counter of §14, and `amendments` the advice of §19 and cases that the table
+//! lacks. `passes` has reads in several batches, and `work` the work that strangers can cause.
 //!
 //! Chunks are written as in that table: `p2w1.0?![<a20 b30>]` is producer 2, writer 1, chunk 0,
 //! still being written, in need of patches. Its first packet continues one before and takes 20
