@@ -5,7 +5,7 @@ use prost_reflect::{DescriptorPool, EnumDescriptor, FileDescriptor, MessageDescr
 use crate::config::Config;
 use crate::descriptors::{Reference, messages, references};
 use crate::error::Error;
-use crate::{glob, identifiers};
+use crate::{identifiers, unused_patterns};
 
 /// Checks that each map has keys and values.
 ///
@@ -25,11 +25,7 @@ pub(crate) fn maps(pool: &DescriptorPool) -> Result<(), Error> {
 
 /// Checks that code for `files` can be generated.
 pub(crate) fn files(config: &Config, files: &[FileDescriptor]) -> Result<(), Error> {
-    for pattern in config.features.iter().map(|(_, pattern)| pattern).chain(&config.ungated) {
-        if !files.iter().any(|file| glob::matches(pattern, file.name())) {
-            return Err(Error::UnusedPattern(pattern.clone()));
-        }
-    }
+    unused_patterns::check(config, files)?;
     for file in files {
         if !file.file_descriptor_proto().weak_dependency.is_empty() {
             return Err(Error::Unsupported { what: "a weak import", proto: file.name().to_owned() });

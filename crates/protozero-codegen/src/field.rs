@@ -173,3 +173,12 @@ fn with_remarks(mut doc: String, deprecated: bool, remark: &str, comment: &str) 
     }
     doc
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_documentation_names_the_fields_that_decoders_skip() {
+        assert_eq!(super::MAX_READ_NUMBER, esatto_protozero::wire::MAX_FIELD_ID);
+        assert!(super::UNSEEN.contains("2^24"));
+    }
+}

@@ -1,4 +1,6 @@
-//! Patterns over slash- or dot-separated names.
+//! Patterns over slash- or dot-separated names, and the messages that they select.
+
+use prost_reflect::MessageDescriptor;
 
 /// Returns true if `pattern` matches all of `name`. `*` stands for any text without a `/`, `**` for
 /// any text.
@@ -15,6 +17,13 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
         (Some(p), Some(n)) if p == n => matches(&pattern[p.len_utf8()..], &name[n.len_utf8()..]),
         _ => false,
     }
+}
+
+/// Returns true if `pattern` selects a message: by the name of its file, or by its own full name
+/// after a dot. The entries of maps are no messages of their own.
+pub(crate) fn selects(pattern: &str, message: &MessageDescriptor) -> bool {
+    !message.is_map_entry()
+        && (matches(pattern, message.parent_file().name()) || matches(pattern, &format!(".{}", message.full_name())))
 }
 
 #[cfg(test)]

@@ -96,6 +96,10 @@
 //! code, so it can be checked in. [`sync`] compares checked-in code with its `.proto` files.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
 
 mod accessors;
 mod boxing;
@@ -125,6 +129,7 @@ mod printer;
 mod schema;
 mod services;
 mod sync;
+mod unused_patterns;
 mod values;
 
 pub use config::{Config, Layout, OneofStyle};

@@ -17,7 +17,7 @@ pub struct Output {
 
 impl Output {
     /// Returns the text of every generated file, by its path: one per `.proto` file, and `mod.rs`,
-    /// which declares the others and the modules of the packages.
+    /// which declares these files and the modules of the packages.
     #[must_use]
     pub fn files(&self) -> &BTreeMap<String, String> {
         &self.files
@@ -51,6 +51,7 @@ impl Output {
     /// # Errors
     ///
     /// If there is no `OUT_DIR`, because this is no build script, or if the file cannot be written.
+    #[expect(clippy::print_stdout, reason = "build scripts speak to cargo so")]
     pub fn write_to_out_dir(&self, name: &str) -> Result<(), Error> {
         let folder = env::var_os("OUT_DIR").ok_or(Error::NoOutDir)?;
         for source in &self.sources {

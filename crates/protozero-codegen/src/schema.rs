@@ -1,4 +1,4 @@
-//! The files to generate code for, with the names, comments and features of what they declare.
+//! The files to generate code for, with the names, comments and features of their declarations.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -27,8 +27,8 @@ pub(crate) struct Schema<'c> {
     pub(crate) sizes: RefCell<HashMap<String, usize>>,
 }
 
-/// The file that every schema with options of its own imports. Its messages describe schemas, and
-/// are rarely data.
+/// The file that every schema with its own options imports. Its messages describe schemas, and are
+/// rarely data.
 const DESCRIPTOR_FILE: &str = "google/protobuf/descriptor.proto";
 
 impl<'c> Schema<'c> {
@@ -46,7 +46,7 @@ impl<'c> Schema<'c> {
         let names = Names::new(&known, config, |file| {
             if chosen.contains(file.name()) { 0 } else { 1 + config.external_of(file).unwrap_or_default() }
         });
-        let owned = owned_messages(config, &files)?;
+        let owned = owned_messages(config, &files);
         Ok(Self { config, files, comments, names, owned, sizes: RefCell::default() })
     }
 
@@ -133,18 +133,11 @@ fn chosen(config: &Config, all: &[FileDescriptor], wanted: &[String]) -> HashSet
 
 /// Returns the full names of the messages that the configuration selects as owned, and of all that
 /// they refer to.
-fn owned_messages(config: &Config, files: &[FileDescriptor]) -> Result<BTreeSet<String>, Error> {
+fn owned_messages(config: &Config, files: &[FileDescriptor]) -> BTreeSet<String> {
     let mut closed = BTreeSet::new();
     for pattern in &config.owned {
         let mut todo: Vec<MessageDescriptor> = files.iter().flat_map(descriptors::messages).collect();
-        todo.retain(|message| {
-            !message.is_map_entry()
-                && (glob::matches(pattern, message.parent_file().name())
-                    || glob::matches(pattern, &format!(".{}", message.full_name())))
-        });
-        if todo.is_empty() {
-            return Err(Error::UnusedPattern(pattern.clone()));
-        }
+        todo.retain(|message| glob::selects(pattern, message));
         while let Some(message) = todo.pop() {
             if !closed.insert(message.full_name().to_owned()) {
                 continue;
@@ -152,7 +145,7 @@ fn owned_messages(config: &Config, files: &[FileDescriptor]) -> Result<BTreeSet<
             todo.extend(message.fields().filter_map(|field| message_of(&field.kind())));
         }
     }
-    Ok(closed)
+    closed
 }
 
 /// Returns the message that a field refers to. For a map it is that of its values.

@@ -15,7 +15,7 @@
 use core::fmt;
 
 use crate::kind::WireTypes;
-use crate::view::{Lookup, Scan, sealed};
+use crate::lookup::{Lookup, Scan, sealed};
 use crate::{DecodeError, Field, Fields, Value};
 
 /// Largest field number with a slot in an [`Index`].
@@ -180,6 +180,7 @@ fn last_bytes(input: &[u8], n: u32) -> &[u8] {
 }
 
 /// Makes the pass over the message. Returns how many bytes could not be read.
+#[expect(clippy::cast_possible_truncation, reason = "a place is at most the length of the input")]
 #[inline(never)]
 fn fill(input: &[u8], table: &[u8], slots: &mut [Slot]) -> usize {
     if input.len() >= UNKNOWN as usize {
@@ -242,6 +243,7 @@ pub const fn table_len(fields: &[u32]) -> usize {
 
 /// Returns the slot of each field by its number.
 #[doc(hidden)]
+#[expect(clippy::cast_possible_truncation, reason = "there are at most `MAX_SLOTS` slots")]
 #[must_use]
 pub const fn table<const N: usize>(fields: &[u32]) -> [u8; N] {
     let mut table = [NO_SLOT; N];

@@ -183,6 +183,18 @@
 
 #![no_std]
 #![deny(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::std_instead_of_core,
+        clippy::std_instead_of_alloc,
+        clippy::alloc_instead_of_core,
+        clippy::print_stdout,
+        clippy::print_stderr,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss
+    )
+)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "alloc")]
@@ -196,7 +208,7 @@ mod decode;
 #[cfg(feature = "alloc")]
 pub mod framing;
 mod index;
-mod message;
+mod lookup;
 #[cfg(feature = "alloc")]
 mod owned;
 mod packed;
@@ -208,24 +220,23 @@ pub mod wire;
 #[cfg(any(doc, doctest))]
 #[doc = include_str!("../docs/wire-tricks.md")]
 pub mod wire_tricks {}
-mod writer;
 
 pub use cursor::fixed::{BufferFull, SliceBuffer, StaticBuffer, encode_into};
 #[cfg(feature = "alloc")]
 pub use cursor::heap::{HeapBuffer, append_to};
+pub use cursor::message::Message;
 pub use cursor::scattered::{Delegate, Filled, ScatteredWriter};
+pub use cursor::writer::Writer;
 pub use decode::{DecodeError, Field, Fields, Value};
 pub use index::{Index, MAX_INDEXED_ID, MAX_SLOTS, Schema};
 #[doc(hidden)]
 pub use index::{Slot, Slots, slots, table, table_len};
-pub use message::Message;
 #[cfg(feature = "alloc")]
 pub use owned::*;
-#[doc(hidden)]
-pub use packed::Elements;
 pub use packed::Packed;
-pub use repeated::*;
+#[doc(hidden)]
+pub use repeated::Elements;
+pub use repeated::{Messages, Repeated, kind};
 #[cfg(feature = "alloc")]
 pub use scattered_buffer::ScatteredBuffer;
 pub use view::{Lookup, Scan, UnknownFields, View};
-pub use writer::Writer;

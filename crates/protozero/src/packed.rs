@@ -2,8 +2,8 @@
 
 use core::marker::PhantomData;
 
-use crate::Message;
 use crate::kind::Scalar;
+use crate::{Elements, Message};
 
 /// Open packed field, which appends values in place, and fills in the length when it is dropped.
 ///
@@ -52,27 +52,5 @@ impl Message<'_> {
     #[inline]
     pub fn begin_packed<K: Scalar>(&mut self, field: u32) -> Packed<'_, K> {
         Packed { elements: Elements(self.begin(field)), kind: PhantomData }
-    }
-}
-
-/// Payload of a packed field, as [`kind`](crate::kind)s use it.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct Elements<'w>(Message<'w>);
-
-impl Elements<'_> {
-    #[inline]
-    pub(crate) fn packed_varints(&mut self, value: u64) {
-        self.0.raw_varint(value);
-    }
-
-    #[inline]
-    pub(crate) fn packed_fixed32(&mut self, value: u32) {
-        self.0.raw(&value.to_le_bytes());
-    }
-
-    #[inline]
-    pub(crate) fn packed_fixed64(&mut self, value: u64) {
-        self.0.raw(&value.to_le_bytes());
     }
 }

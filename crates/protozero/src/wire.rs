@@ -63,7 +63,7 @@ pub const fn tag(field: u32, wire_type: WireType) -> u32 {
 #[inline]
 #[must_use]
 pub const fn zigzag(v: i64) -> u64 {
-    ((v << 1) ^ (v >> 63)) as u64
+    unsigned((v << 1) ^ (v >> 63))
 }
 
 /// Inverse of [`zigzag`].
@@ -71,6 +71,32 @@ pub const fn zigzag(v: i64) -> u64 {
 #[must_use]
 pub const fn unzigzag(v: u64) -> i64 {
     (v >> 1) as i64 ^ -((v & 1) as i64)
+}
+
+/// As [`unzigzag`], for 32 bits.
+#[inline(always)]
+pub(crate) const fn unzigzag32(v: u32) -> i32 {
+    (v >> 1) as i32 ^ -((v & 1) as i32)
+}
+
+/// Returns the bits of a signed number, as varints carry them.
+#[expect(clippy::cast_sign_loss, reason = "two's complement")]
+#[inline(always)]
+pub(crate) const fn unsigned(v: i64) -> u64 {
+    v as u64
+}
+
+/// As [`unsigned`], for 32 bits.
+#[expect(clippy::cast_sign_loss, reason = "two's complement")]
+#[inline(always)]
+pub(crate) const fn unsigned32(v: i32) -> u32 {
+    v as u32
+}
+
+/// Returns the low 32 bits: a varint that is read as a number of 32 bits.
+#[inline(always)]
+pub(crate) const fn low_32_bits(v: u64) -> u32 {
+    (v & 0xffff_ffff) as u32
 }
 
 /// Returns the size of the shortest varint of `v`.
@@ -89,7 +115,7 @@ pub const fn varint_size(v: u64) -> usize {
 #[inline]
 #[must_use]
 pub const fn redundant_varint4(v: u32) -> [u8; 4] {
-    [(v as u8 & 0x7f) | 0x80, ((v >> 7) as u8 & 0x7f) | 0x80, ((v >> 14) as u8 & 0x7f) | 0x80, (v >> 21) as u8 & 0x7f]
+    [(v & 0x7f) as u8 | 0x80, ((v >> 7) & 0x7f) as u8 | 0x80, ((v >> 14) & 0x7f) as u8 | 0x80, ((v >> 21) & 0x7f) as u8]
 }
 
 /// Encodes `v` into `out` and returns the number of bytes.
@@ -97,11 +123,11 @@ pub const fn redundant_varint4(v: u32) -> [u8; 4] {
 pub const fn encode_varint(mut v: u64, out: &mut [u8; MAX_VARINT_SIZE]) -> usize {
     let mut n = 0;
     while v >= 0x80 {
-        out[n] = (v as u8) | 0x80;
+        out[n] = (v & 0x7f) as u8 | 0x80;
         v >>= 7;
         n += 1;
     }
-    out[n] = v as u8;
+    out[n] = (v & 0x7f) as u8;
     n + 1
 }
 
@@ -163,7 +189,7 @@ const fn read_last_varint(bytes: &[u8]) -> (u64, usize) {
     let mut n = 0;
     while n < bytes.len() {
         let byte = bytes[n];
-        value |= ((byte & 0x7f) as u64) << (7 * n as u32);
+        value |= ((byte & 0x7f) as u64) << (7 * n);
         n += 1;
         if byte < 0x80 {
             return (value, n);

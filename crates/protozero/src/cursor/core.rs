@@ -338,6 +338,7 @@ impl Core {
 
     /// Fills in the length of a settled message: out of line, in place, or shortened if all of it
     /// lies in one range.
+    #[expect(clippy::cast_possible_truncation, reason = "a message that is too long is void")]
     fn fill_settled(&mut self, at: &mut Position, slot: Slot, size: usize) {
         let value = wire::redundant_varint4(size as u32);
         match slot {

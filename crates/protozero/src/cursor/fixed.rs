@@ -5,8 +5,10 @@ use ::core::marker::PhantomData;
 use ::core::mem::MaybeUninit;
 use ::core::ptr::NonNull;
 
-use super::{OpenSlots, Range, RawDelegate, Slot, Stream};
-use crate::{Message, Writer};
+use super::message::Message;
+use super::stream::Stream;
+use super::writer::Writer;
+use super::{OpenSlots, Range, RawDelegate, Slot};
 
 /// Writes messages of type `M` into memory that the caller lends. Does not allocate.
 ///

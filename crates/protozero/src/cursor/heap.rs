@@ -6,9 +6,10 @@ use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::NonNull;
 
-use crate::Writer;
-use crate::cursor::{OpenSlots, Range, RawDelegate, Slot, Stream};
-use crate::message::Message;
+use super::message::Message;
+use super::stream::Stream;
+use super::writer::Writer;
+use super::{OpenSlots, Range, RawDelegate, Slot};
 
 /// Capacity of the first allocation.
 const INITIAL_CAPACITY: usize = 256;

@@ -55,17 +55,20 @@ mod core;
 pub(crate) mod fixed;
 #[cfg(feature = "alloc")]
 pub(crate) mod heap;
+#[deny(unsafe_code, reason = "the safe form of an open message")]
+pub(crate) mod message;
 mod position;
 pub(crate) mod scattered;
 mod stream;
 mod strip;
 mod varint;
+#[deny(unsafe_code, reason = "the trait of messages with a schema")]
+pub(crate) mod writer;
 
 use ::core::ptr::NonNull;
 
 use crate::wire::LENGTH_FIELD_SIZE;
 
-pub(crate) use stream::Frame;
 pub use stream::Stream;
 pub use strip::{Nested, Strip};
 pub use varint::varint_word;

@@ -165,6 +165,7 @@ impl Position {
     /// # Safety
     ///
     /// `slot` lies in the current range, before this position.
+    #[expect(clippy::cast_possible_truncation, reason = "checked by the comparison")]
     #[inline(always)]
     pub(super) unsafe fn fill_narrow(&self, slot: NonNull<u8>) -> bool {
         // A taken position is further away than the length of any message.
@@ -181,6 +182,7 @@ impl Position {
     /// # Safety
     ///
     /// `slot` is the address of a length field in the current range, before this position.
+    #[expect(clippy::cast_possible_truncation, reason = "a message that is too long is void")]
     #[inline(always)]
     pub(super) unsafe fn fill_wide(&mut self, slot: NonNull<u8>) -> usize {
         let slot = slot.as_ptr();
@@ -204,6 +206,7 @@ impl Position {
     ///
     /// `slot + 4 + size` is this position, all of it lies in the current range, and `size` is at
     /// most 127.
+    #[expect(clippy::cast_possible_truncation, reason = "the caller promises at most 127")]
     #[inline(always)]
     pub(super) unsafe fn compact(&mut self, slot: *mut u8, size: usize) {
         // SAFETY: the slot has four bytes.
@@ -243,11 +246,11 @@ impl Position {
 unsafe fn put_tag(ptr: *mut u8, tag: u32) -> *mut u8 {
     if tag < 0x80 {
         // SAFETY: the caller promises five bytes.
-        unsafe { ptr.write(tag as u8) };
+        unsafe { ptr.write((tag & 0x7f) as u8) };
         // SAFETY: as above.
         unsafe { ptr.add(1) }
     } else if tag < 0x4000 {
-        let bytes = [tag as u8 | 0x80, (tag >> 7) as u8];
+        let bytes = [(tag & 0x7f) as u8 | 0x80, ((tag >> 7) & 0x7f) as u8];
         // SAFETY: as above.
         unsafe { ptr.cast::<[u8; 2]>().write(bytes) };
         // SAFETY: as above.
@@ -265,13 +268,13 @@ unsafe fn put_tag(ptr: *mut u8, tag: u32) -> *mut u8 {
 unsafe fn put_long_tag(mut ptr: *mut u8, mut tag: u32) -> *mut u8 {
     while tag >= 0x80 {
         // SAFETY: a number of 32 bits has at most five groups.
-        unsafe { ptr.write(tag as u8 | 0x80) };
+        unsafe { ptr.write((tag & 0x7f) as u8 | 0x80) };
         // SAFETY: as above.
         ptr = unsafe { ptr.add(1) };
         tag >>= 7;
     }
     // SAFETY: as above.
-    unsafe { ptr.write(tag as u8) };
+    unsafe { ptr.write((tag & 0x7f) as u8) };
     // SAFETY: as above.
     unsafe { ptr.add(1) }
 }

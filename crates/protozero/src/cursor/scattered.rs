@@ -5,9 +5,11 @@ use ::core::marker::PhantomData;
 use ::core::mem::MaybeUninit;
 use ::core::ptr::NonNull;
 
-use super::{OpenSlots, Range, RawDelegate, Slot, Stream};
+use super::message::Message;
+use super::stream::Stream;
+use super::writer::Writer;
+use super::{OpenSlots, Range, RawDelegate, Slot};
 use crate::wire::LENGTH_FIELD_SIZE;
-use crate::{Message, Writer};
 
 /// Source of the buffers that a [`ScatteredWriter`] fills one after the other. It also takes them
 /// back.

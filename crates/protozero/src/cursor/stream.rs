@@ -5,7 +5,6 @@ use core::ptr::NonNull;
 use super::core::Core;
 use super::position::Position;
 use super::{INLINE_DEPTH, Range, RawDelegate};
-use crate::message::Message;
 use crate::wire::{self, WireType};
 
 /// Write position in a chain of byte ranges.
@@ -41,22 +40,14 @@ impl Stream {
         self.core.delegate = unsafe { erase(delegate) };
     }
 
-    /// Begins a root message, which has no length of its own.
-    ///
-    /// If an earlier root message was leaked, the stream is poisoned.
-    #[inline]
-    pub fn root(&mut self) -> Message<'_> {
+    /// Takes the position out for a root message.
+    #[inline(always)]
+    pub(super) fn root_frame(&mut self) -> Frame<'_> {
         self.core.root = self.position();
         let position = self.position.take();
         let up_end = position.end;
-        Message::open(Frame {
-            position,
-            up: &mut self.position,
-            up_end,
-            core: &mut self.core,
-            slot: NonNull::dangling(),
-            depth: 0,
-        })
+        let (up, core) = (&mut self.position, &mut self.core);
+        Frame { position, up, up_end, core, slot: NonNull::dangling(), depth: 0 }
     }
 
     /// Adopts another range. The bytes written so far keep counting in

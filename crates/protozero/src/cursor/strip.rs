@@ -121,6 +121,7 @@ impl Strip {
     }
 
     /// Ends a nested message. More than 127 bytes are an overflow.
+    #[expect(clippy::cast_possible_truncation, reason = "at most `MAX_NESTED`")]
     #[inline(always)]
     pub fn close(&mut self, nested: Nested) {
         let len = self.at.addr().wrapping_sub(self.begin.addr()).wrapping_sub(nested.offset + 1);

@@ -13,7 +13,7 @@
 pub(super) unsafe fn put_varint(ptr: *mut u8, v: u64) -> *mut u8 {
     if v < 0x80 {
         // SAFETY: the caller promises ten bytes.
-        unsafe { ptr.write(v as u8) };
+        unsafe { ptr.write((v & 0x7f) as u8) };
         // SAFETY: as above.
         unsafe { ptr.add(1) }
     } else {
@@ -92,6 +92,7 @@ static CONTINUE: [u64; 56] = {
 };
 
 /// Size of the varint by the number of the highest set bit.
+#[expect(clippy::cast_possible_truncation, reason = "at most 55")]
 static SIZE: [u8; 56] = {
     let mut table = [0; 56];
     let mut bit = 0;

@@ -2,8 +2,8 @@
 
 use core::marker::PhantomData;
 
-use crate::packed::Elements;
-use crate::wire::{WireType, read_varint, unzigzag, zigzag};
+use super::elements::Elements;
+use crate::wire::{WireType, low_32_bits, read_varint, unsigned, unsigned32, unzigzag, unzigzag32, zigzag};
 use crate::{Message, Value};
 
 /// Field type: the Rust type of its values, and their decoding.
@@ -101,7 +101,7 @@ fn wide(value: Value<'_>) -> Option<u64> {
 #[inline]
 fn narrow(value: Value<'_>) -> Option<u32> {
     match value {
-        Value::Varint(v) => Some(v as u32),
+        Value::Varint(v) => Some(low_32_bits(v)),
         Value::Fixed32(v) => Some(v),
         Value::Fixed64(_) | Value::Bytes(_) => None,
     }
@@ -117,7 +117,7 @@ fn varint(value: Value<'_>) -> Option<u64> {
 
 #[inline]
 fn narrow_varint(value: Value<'_>) -> Option<u32> {
-    varint(value).map(|v| v as u32)
+    varint(value).map(low_32_bits)
 }
 
 /// Each line is a kind: name, its Rust type, packed layout, wire types, reading, writing, writing
@@ -165,15 +165,15 @@ macro_rules! scalars {
 
 scalars! {
     /// `int32`.
-    Int32: i32, Varint, NARROW, |v| narrow(v).map(|v| v as i32), int(i64::from), varint_by_call, packed_varints(|v| i64::from(v) as u64);
+    Int32: i32, Varint, NARROW, |v| narrow(v).map(|v| v as i32), int(i64::from), varint_by_call, packed_varints(|v| unsigned(i64::from(v)));
     /// `int64`.
-    Int64: i64, Varint, WIDE, |v| wide(v).map(|v| v as i64), int(i64::from), varint_by_call, packed_varints(|v| v as u64);
+    Int64: i64, Varint, WIDE, |v| wide(v).map(|v| v as i64), int(i64::from), varint_by_call, packed_varints(unsigned);
     /// `uint32`.
     Uint32: u32, Varint, NARROW, narrow, varint(u64::from), varint_by_call, packed_varints(u64::from);
     /// `uint64`.
     Uint64: u64, Varint, WIDE, wide, varint(u64::from), varint_by_call, packed_varints(u64::from);
     /// `sint32`.
-    Sint32: i32, Varint, VARINT, |v| narrow_varint(v).map(|v| unzigzag(u64::from(v)) as i32), sint(i64::from), varint_by_call, packed_varints(|v| zigzag(i64::from(v)));
+    Sint32: i32, Varint, VARINT, |v| narrow_varint(v).map(unzigzag32), sint(i64::from), varint_by_call, packed_varints(|v| zigzag(i64::from(v)));
     /// `sint64`.
     Sint64: i64, Varint, VARINT, |v| varint(v).map(unzigzag), sint(i64::from), varint_by_call, packed_varints(zigzag);
     /// `fixed32`.
@@ -181,9 +181,9 @@ scalars! {
     /// `fixed64`.
     Fixed64: u64, Fixed64, WIDE, wide, fixed64(u64::from), fixed64_by_call, packed_fixed64(u64::from);
     /// `sfixed32`.
-    Sfixed32: i32, Fixed32, NARROW, |v| narrow(v).map(|v| v as i32), fixed32(|v: i32| v as u32), fixed32_by_call, packed_fixed32(|v: i32| v as u32);
+    Sfixed32: i32, Fixed32, NARROW, |v| narrow(v).map(|v| v as i32), fixed32(unsigned32), fixed32_by_call, packed_fixed32(unsigned32);
     /// `sfixed64`.
-    Sfixed64: i64, Fixed64, WIDE, |v| wide(v).map(|v| v as i64), fixed64(|v: i64| v as u64), fixed64_by_call, packed_fixed64(|v: i64| v as u64);
+    Sfixed64: i64, Fixed64, WIDE, |v| wide(v).map(|v| v as i64), fixed64(unsigned), fixed64_by_call, packed_fixed64(unsigned);
     /// `float`.
     Float: f32, Fixed32, FIXED32, |v| match v {
         Value::Fixed32(bits) => Some(f32::from_bits(bits)),

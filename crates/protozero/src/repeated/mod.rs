@@ -4,6 +4,7 @@
 //! occurrence with another wire type is skipped, like an unknown field.
 
 mod declare;
+mod elements;
 pub mod kind;
 
 use core::iter::FusedIterator;
@@ -12,6 +13,8 @@ use core::marker::PhantomData;
 use crate::wire::WireType;
 use crate::{Field, Fields, Message, Value};
 
+#[doc(hidden)]
+pub use elements::Elements;
 use kind::Kind;
 
 impl Message<'_> {

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::cursor::Frame;
+use super::stream::{Frame, Stream};
 use crate::wire::{self, WireType};
 
 /// Open message, which appends fields in the order of the calls.
@@ -17,12 +17,7 @@ use crate::wire::{self, WireType};
 /// Field numbers are not checked: the caller keeps them within 1 … 2^29 − 1.
 pub struct Message<'w>(Frame<'w>);
 
-impl<'w> Message<'w> {
-    #[inline(always)]
-    pub(crate) fn open(frame: Frame<'w>) -> Self {
-        Self(frame)
-    }
-
+impl Message<'_> {
     /// Begins a nested message in field `field`.
     #[cfg_attr(feature = "compact", inline(never))]
     #[cfg_attr(not(feature = "compact"), inline)]
@@ -40,7 +35,7 @@ impl<'w> Message<'w> {
     /// Appends a signed integer (`int32`, `int64`, enums) as varint; negative ones take ten bytes.
     #[inline]
     pub fn int(&mut self, field: u32, v: i64) {
-        self.varint(field, v as u64);
+        self.varint(field, wire::unsigned(v));
     }
 
     /// Appends a zigzag-encoded integer (`sint32`, `sint64`).
@@ -186,6 +181,16 @@ impl<'w> Message<'w> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+impl Stream {
+    /// Begins a root message, which has no length of its own.
+    ///
+    /// If an earlier root message was leaked, the stream is poisoned.
+    #[inline]
+    pub fn root(&mut self) -> Message<'_> {
+        Message(self.root_frame())
     }
 }
 

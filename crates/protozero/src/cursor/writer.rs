@@ -1,6 +1,6 @@
 //! Trait of the types that append the fields of a message.
 
-use crate::Message;
+use super::message::Message;
 
 /// Type that appends the fields of a kind of message: a generated `FooWriter`, or the untyped
 /// [`Message`].
