@@ -2,8 +2,8 @@
 //!
 //! It reads the fields once, with a stack of the open nested messages. For each field it looks up
 //! the action, and writes, enters or skips the field. At the end of a nested message it fills in
-//! the length, in as many bytes as the *old* length needs: the new length is not larger, and a
-//! varint can be padded. So the output is never longer than the input.
+//! the length, in as many bytes as the *old* length needs. This is possible because the new length
+//! is not larger, and a varint can be padded. So the output is never longer than the input.
 //!
 //! Upstream's interpreter is a state machine over single bytes that collects errors until the end
 //! of a message. This one reads from slices and stops at the first error. The output is the same,
@@ -129,7 +129,7 @@ impl Filter {
         self.steps
     }
 
-    /// Filters a message that lies in `pieces`, and replaces the content of `out` with the result.
+    /// Filters the message in `pieces`, and replaces the content of `out` with the result.
     ///
     /// The result is no longer than the message. `out` grows at most once, to that length. The
     /// stack needs 40 bytes per level.
@@ -169,7 +169,7 @@ impl Filter {
             let tag = input.varint(frame.end)?;
             let wire_type = WireType::from_tag(tag)?;
             // If the number has more than 32 bits, the low ones count.
-            let field = (tag >> 3) as u32;
+            let field = ((tag >> 3) & 0xffff_ffff) as u32;
             let action = self.program.action(frame.message, field);
             match wire_type {
                 WireType::Varint => {
@@ -266,7 +266,7 @@ fn put_tag(out: &mut Vec<u8>, field: u32, wire_type: WireType) {
 #[inline]
 fn put_varint(out: &mut Vec<u8>, value: u64) -> usize {
     if value < 0x80 {
-        out.push(value as u8);
+        out.push((value & 0x7f) as u8);
         return 1;
     }
     let mut bytes = [0; wire::MAX_VARINT_SIZE];
@@ -276,6 +276,7 @@ fn put_varint(out: &mut Vec<u8>, value: u64) -> usize {
 }
 
 /// Writes the length of the bytes since `frame.start`, padded to the reserved bytes.
+#[expect(clippy::cast_possible_truncation, reason = "seven bits at a time")]
 fn fill_in_length(out: &mut [u8], frame: Frame) {
     let mut length = out.len() - frame.start;
     let bytes = &mut out[frame.start - frame.length_size..frame.start];

@@ -32,9 +32,10 @@
 //! share. Bytecode comes from strangers, so its size is bounded, and so is the size of the table.
 //!
 //! **Filter.** A [`Filter`] takes messages in any number of pieces. It writes allowed fields in
-//! their shortest form, and drops the others. It enters a nested message that has its own rules. A
-//! nested message without rules passes unchanged, including fields that the schema does not know. A
-//! malformed message gives an error and an empty output. The output is never longer than the input.
+//! their shortest form, and drops all other fields. It enters a nested message that has its own
+//! rules. A nested message without rules passes unchanged, including fields that the schema does
+//! not know. A malformed message gives an error and an empty output. The output is never longer
+//! than the input.
 //!
 //! **Redact.** String fields may go through rules, in order, like packets through a firewall: see
 //! [`StringFilter`]. The filter overwrites the text that the groups of a regular expression match,
@@ -55,7 +56,7 @@
 //!   fields;
 //! - a string of semantic type FFFF (in its low 16 bits) is filtered, and not passed;
 //! - a rule's group that matches nothing in the last round of a repetition keeps its earlier match,
-//!   as in ECMAScript but not in the C++ library: more is overwritten;
+//!   unlike in the C++ library, so more is overwritten;
 //! - repeated searches use the original string, with the text before the match as context.
 //!
 //! # Features
@@ -67,6 +68,10 @@
 //! The format is specified in `docs/spec/protozero.md` §14. This crate knows nothing about traces.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
 
 mod bytecode;
 #[cfg(feature = "compiler")]

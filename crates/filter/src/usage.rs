@@ -29,7 +29,7 @@ impl Usage {
         core::iter::from_fn(move || {
             let (field, size) = wire::decode_varint(path)?;
             path = &path[size..];
-            Some(field as u32)
+            Some((field & 0xffff_ffff) as u32)
         })
     }
 

@@ -17,9 +17,13 @@
 //!
 //! [`host`], [`ports`] and [`Listener`] are the service's side, and exist with the feature `host`.
 //!
-//! This crate does not know what the methods of the ports *mean*.
+//! This crate does not know the *meaning* of the methods of the ports.
 
 #![deny(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
 
 pub mod address;
 pub mod blocking_client;

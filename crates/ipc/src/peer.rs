@@ -39,7 +39,7 @@ impl Peer {
         Self { family, uid: 0, pid: None, machine_id: 0, machine_name: Vec::new(), local_host, claimed: false }
     }
 
-    /// Returns what the kernel knows about the peer of an accepted connection.
+    /// Returns the kernel's knowledge about the peer of an accepted connection.
     ///
     /// A unix peer without credentials (possible only for inherited descriptors) gets the user id
     /// -1, which is no user.
@@ -81,7 +81,7 @@ impl ConnectAttempt {
 
 /// Returns the machine id of a hint: the low half of its 64-bit FNV-1a hash, never 0.
 pub fn machine_id(hint: &[u8]) -> u32 {
-    (fnv1a(hint) as u32).max(1)
+    ((fnv1a(hint) & 0xffff_ffff) as u32).max(1)
 }
 
 /// Returns the 64-bit FNV-1a hash.

@@ -19,6 +19,10 @@
 //! may be hostile: nesting and the number of reported errors are bounded, and no input panics.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
 
 mod error;
 mod lexer;
@@ -26,6 +30,7 @@ mod parser;
 mod printer;
 mod scalar_encoding;
 mod suggestions;
+mod words;
 
 pub use error::{Error, Errors};
 pub use parser::{MAX_ERRORS, MAX_NESTING, Parser, parse};

@@ -6,7 +6,7 @@ use prost_reflect::prost::encoding::{WireType, decode_key, decode_varint};
 use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 
 use crate::parser::MAX_NESTING;
-use crate::scalar_encoding::wire_type;
+use crate::scalar_encoding::{low32, wire_type};
 
 /// Prints an encoded message in the text format, one field per line, in the order of the encoding.
 ///
@@ -154,21 +154,21 @@ fn value(name: &str, kind: &Kind, list: bool, number: u32, raw: &Raw<'_>, depth:
 
 fn scalar(kind: &Kind, raw: &Raw<'_>) -> Option<String> {
     Some(match (kind, raw) {
-        (Kind::Int32, Raw::Varint(v)) => (*v as i32).to_string(),
+        (Kind::Int32, Raw::Varint(v)) => (low32(*v) as i32).to_string(),
         (Kind::Int64, Raw::Varint(v)) => (*v as i64).to_string(),
-        (Kind::Uint32, Raw::Varint(v)) => (*v as u32).to_string(),
+        (Kind::Uint32, Raw::Varint(v)) => low32(*v).to_string(),
         (Kind::Uint64, Raw::Varint(v)) => v.to_string(),
         (Kind::Sint32, Raw::Varint(v)) => {
-            let v = *v as u32;
+            let v = low32(*v);
             ((v >> 1) as i32 ^ -((v & 1) as i32)).to_string()
         }
         (Kind::Sint64, Raw::Varint(v)) => ((*v >> 1) as i64 ^ -((*v & 1) as i64)).to_string(),
         (Kind::Bool, Raw::Varint(v)) => (*v != 0).to_string(),
-        (Kind::Enum(of), Raw::Varint(v)) => match of.get_value(*v as i32) {
+        (Kind::Enum(of), Raw::Varint(v)) => match of.get_value(low32(*v) as i32) {
             Some(value) => value.name().to_owned(),
             // The text of a proto2 enum accepts no other numbers.
             None if of.parent_file().syntax() == prost_reflect::Syntax::Proto2 => return None,
-            None => (*v as i32).to_string(),
+            None => (low32(*v) as i32).to_string(),
         },
         (Kind::Fixed64, Raw::Fixed64(b)) => u64::from_le_bytes(*b).to_string(),
         (Kind::Sfixed64, Raw::Fixed64(b)) => i64::from_le_bytes(*b).to_string(),

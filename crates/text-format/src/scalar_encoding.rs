@@ -28,6 +28,7 @@ pub(crate) fn number(kind: &Kind, number: Number<'_>, out: &mut Vec<u8>) -> Resu
     match kind {
         Kind::Double => out.extend(float(number)?.to_le_bytes()),
         Kind::Float => {
+            #[expect(clippy::cast_possible_truncation, reason = "rounds")]
             let value = float(number)? as f32;
             out.extend(value.to_le_bytes());
         }
@@ -35,11 +36,12 @@ pub(crate) fn number(kind: &Kind, number: Number<'_>, out: &mut Vec<u8>) -> Resu
             let value = integer(number, i64::from(i32::MIN), u64::from(u32::MAX))?;
             // An int32 is encoded sign-extended.
             let signed = matches!(kind, Kind::Int32);
-            encode_varint(if signed { low32(value) as i32 as u64 } else { u64::from(low32(value)) }, out);
+            let value = low32(value);
+            if signed { sign_extended(value as i32, out) } else { encode_varint(value.into(), out) }
         }
         Kind::Sint32 => {
             let value = low32(integer(number, i64::from(i32::MIN), u64::from(u32::MAX))?) as i32;
-            encode_varint(u64::from(((value << 1) ^ (value >> 31)) as u32), out);
+            encode_varint(zigzag(value.into()), out);
         }
         Kind::Fixed32 | Kind::Sfixed32 => {
             out.extend(low32(integer(number, i64::from(i32::MIN), u64::from(u32::MAX))?).to_le_bytes());
@@ -47,7 +49,7 @@ pub(crate) fn number(kind: &Kind, number: Number<'_>, out: &mut Vec<u8>) -> Resu
         Kind::Int64 | Kind::Uint64 => encode_varint(integer(number, i64::MIN, u64::MAX)?, out),
         Kind::Sint64 => {
             let value = integer(number, i64::MIN, u64::MAX)? as i64;
-            encode_varint(((value << 1) ^ (value >> 63)) as u64, out);
+            encode_varint(zigzag(value), out);
         }
         Kind::Fixed64 | Kind::Sfixed64 => out.extend(integer(number, i64::MIN, u64::MAX)?.to_le_bytes()),
         Kind::Bool => {
@@ -59,6 +61,17 @@ pub(crate) fn number(kind: &Kind, number: Number<'_>, out: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
+/// Encodes a number as a varint, of ten bytes if it is negative.
+#[expect(clippy::cast_sign_loss, reason = "two's complement")]
+pub(crate) fn sign_extended(number: i32, out: &mut Vec<u8>) {
+    encode_varint(i64::from(number) as u64, out);
+}
+
+#[expect(clippy::cast_sign_loss, reason = "two's complement")]
+fn zigzag(number: i64) -> u64 {
+    ((number << 1) ^ (number >> 63)) as u64
+}
+
 /// Parses an enum number.
 pub(crate) fn enum_number(number: Number<'_>) -> Option<i32> {
     if number.text.contains('.') {
@@ -66,32 +79,6 @@ pub(crate) fn enum_number(number: Number<'_>) -> Option<i32> {
     }
     let value = integer(number, i64::from(i32::MIN), i32::MAX as u64).ok()?;
     i32::try_from(value as i64).ok()
-}
-
-/// Encodes a word (`true`, `inf`, …) for a scalar field, without a tag. Returns `None` if the type
-/// does not know the word.
-pub(crate) fn word(kind: &Kind, negative: bool, word: &str, out: &mut Vec<u8>) -> Option<()> {
-    match kind {
-        Kind::Bool if !negative => match word {
-            "true" | "True" | "t" => out.push(1),
-            "false" | "False" | "f" => out.push(0),
-            _ => return None,
-        },
-        Kind::Float | Kind::Double => {
-            let value = match word.to_ascii_lowercase().as_str() {
-                "inf" | "infinity" => f32::INFINITY,
-                "nan" => f32::NAN,
-                _ => return None,
-            };
-            let value = if negative { -value } else { value };
-            match kind {
-                Kind::Float => out.extend(value.to_le_bytes()),
-                _ => out.extend(f64::from(value).to_le_bytes()),
-            }
-        }
-        _ => return None,
-    }
-    Some(())
 }
 
 /// Returns the wire type of an unpacked field of this type.
@@ -127,7 +114,7 @@ pub(crate) fn type_name(kind: &Kind) -> &'static str {
     }
 }
 
-fn low32(value: u64) -> u32 {
+pub(crate) fn low32(value: u64) -> u32 {
     (value & 0xffff_ffff) as u32
 }
 

@@ -140,6 +140,7 @@ impl<'a> Loader<'a> {
     }
 
     /// Begins a message that allows nothing yet.
+    #[expect(clippy::cast_possible_truncation, reason = "there are fewer ranges than bytes in bytecode and overlay")]
     fn start(&self) -> Message {
         // There are fewer ranges, and fewer actions, than bytes in bytecode and overlay.
         Message { ranges: self.ranges.len() as u32, ..Message::default() }
@@ -153,6 +154,7 @@ impl<'a> Loader<'a> {
 
     /// Allows the fields that the overlay adds before `field`, and returns its action for `field`
     /// itself.
+    #[expect(clippy::cast_possible_truncation, reason = "there are fewer messages than bytes in the bytecode")]
     fn overlaid_up_to(&mut self, field: u32) -> Option<Action> {
         let number = self.messages.len() as u32;
         while let [change, rest @ ..] = self.overlay {
@@ -195,6 +197,10 @@ impl<'a> Loader<'a> {
         }
     }
 
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "there are fewer messages, and fewer actions, than bytes in bytecode and overlay"
+    )]
     fn end_message(&mut self) -> Result<(), Error> {
         // No instruction can have this field number.
         self.overlaid_up_to(u32::MAX);

@@ -85,6 +85,10 @@ impl Program {
         self.messages.len().saturating_sub(1)
     }
 
+    fn message_ids(&self) -> impl Iterator<Item = MessageId> {
+        (0..).map(MessageId).take(self.message_count())
+    }
+
     /// Returns the action for `field` of `message`; `None` if it is not allowed.
     #[inline]
     #[must_use]
@@ -146,7 +150,7 @@ impl Program {
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for message in (0..self.message_count()).map(|index| MessageId(index as u32)) {
+        for message in self.message_ids() {
             writeln!(f, "{message}")?;
             for (fields, action) in self.fields(message) {
                 match (fields.start(), fields.end()) {
@@ -169,7 +173,7 @@ impl fmt::Display for Program {
 
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let messages = (0..self.message_count()).map(|index| self.fields(MessageId(index as u32)).collect::<Vec<_>>());
+        let messages = self.message_ids().map(|message| self.fields(message).collect::<Vec<_>>());
         f.debug_list().entries(messages).finish()
     }
 }

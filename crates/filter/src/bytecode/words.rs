@@ -19,7 +19,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Vec<u32>, Error> {
     let mut offset = 0;
     while offset < bytes.len() {
         let (word, size) = wire::decode_varint(&bytes[offset..]).ok_or(Error::Varint { offset })?;
-        words.push(word as u32);
+        words.push((word & 0xffff_ffff) as u32);
         offset += size;
     }
     let found = words.pop().ok_or(Error::Empty)?;
@@ -43,5 +43,6 @@ fn checksum(words: &[u32]) -> u32 {
     const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
     let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-    bytes.fold(OFFSET_BASIS, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME)) as u32
+    let hash = bytes.fold(OFFSET_BASIS, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
+    (hash & 0xffff_ffff) as u32
 }

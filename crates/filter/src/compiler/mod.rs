@@ -84,8 +84,8 @@ impl AllowList {
         schema::from_pool(pool, root, options)
     }
 
-    /// Merges messages that allow the same fields and have neither nested messages nor filtered
-    /// strings among them.
+    /// Merges messages that allow the same fields, if none of these is a nested message or a
+    /// filtered string.
     ///
     /// The bytecode becomes smaller and keeps its meaning. Merged messages have the names of the
     /// first one.
@@ -114,6 +114,7 @@ impl AllowList {
     /// # Errors
     ///
     /// If a field number is over 2^29 − 1, which is possible only in a pool that was made by hand.
+    #[expect(clippy::cast_possible_truncation, reason = "no pool has 2^32 messages")]
     pub fn bytecode(&self, version: Version) -> Result<Bytecode, Error> {
         let mut builder = Builder::new(version);
         for message in &self.messages {

@@ -40,7 +40,7 @@ impl ByteSet {
         let mut byte = 0u16;
         while byte < 256 {
             let start = byte;
-            while byte < 256 && self.contains(byte as u8) {
+            while byte < 256 && self.contains((byte & 0xff) as u8) {
                 byte += 1;
             }
             // Writing to a string cannot fail.

@@ -307,7 +307,7 @@ impl<'a> Translator<'a> {
                 self.back_reference(group);
             }
             b'u' => match self.code_unit()? {
-                unit @ 0..0x80 => self.literal(unit as u8),
+                unit @ 0..0x80 => self.literal((unit & 0x7f) as u8),
                 unit => {
                     let character = char::from_u32(unit).ok_or_else(|| self.mistake("half a character"))?;
                     self.out.push_str("(?:");
@@ -362,9 +362,9 @@ impl<'a> Translator<'a> {
                 Some(letter) if letter.is_ascii_alphabetic() => letter & 0x1f,
                 _ => return Err(self.mistake("`\\c` without a letter")),
             },
-            b'x' => self.hex(2)? as u8,
+            b'x' => (self.hex(2)? & 0xff) as u8,
             b'u' => match self.code_unit()? {
-                unit @ 0..0x80 => unit as u8,
+                unit @ 0..0x80 => (unit & 0x7f) as u8,
                 _ => return Err(self.mistake("a character of several bytes in brackets")),
             },
             byte => byte,

@@ -19,11 +19,14 @@
 //! # Ok::<(), esatto_filter::Error>(())
 //! ```
 
+mod redaction;
 mod rule;
 
 pub use rule::{Policy, Rule, SemanticTypes};
 
 use core::ops::Range;
+
+use redaction::{redact, redact_all};
 
 use crate::regex::GaveUp;
 use crate::{Error, SemanticType};
@@ -35,11 +38,6 @@ pub const MAX_RULES: usize = 256;
 /// counted from its start to the end of the string, because it may read all of that. This bounds
 /// the cost of a string with many matches.
 const MAX_SEARCHED: usize = 64 * 1024 * 1024;
-
-/// Replacement of a redacted text. It is cut if it is too long, and continued with [`FILLER`] if it
-/// is too short.
-const REDACTED: &[u8] = b"P60REDACTED";
-const FILLER: u8 = b'-';
 
 /// Ordered rules for strings.
 #[derive(Clone, Debug, Default)]
@@ -67,8 +65,8 @@ impl StringFilter {
         Self { rules: Vec::new(), steps_per_byte: 0 }
     }
 
-    /// Adds a rule after the others, or replaces the rule with the same name. Rules without a name
-    /// never replace another.
+    /// Adds a rule at the end, or replaces the rule with the same name. Rules without a name never
+    /// replace another.
     ///
     /// # Errors
     ///
@@ -178,20 +176,6 @@ fn search_and_redact(
     }
     redact_all(text, &found);
     Ok(any)
-}
-
-fn redact_all(text: &mut [u8], groups: &[Option<Range<usize>>]) {
-    for group in groups.iter().flatten() {
-        if let Some(text) = text.get_mut(group.clone()) {
-            redact(text);
-        }
-    }
-}
-
-fn redact(text: &mut [u8]) {
-    let size = text.len().min(REDACTED.len());
-    text[..size].copy_from_slice(&REDACTED[..size]);
-    text[size..].fill(FILLER);
 }
 
 /// Returns the offset of the part after the process id: `x` in `B|1024|x`.

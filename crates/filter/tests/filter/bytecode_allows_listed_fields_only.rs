@@ -76,7 +76,7 @@ fn varints_tags_and_lengths_become_short() {
     let mut filter = Filter::new(case_71());
     assert_eq!(filter.filter_to_vec(b"\x88\x80\x00\x81\x80\x80\x00").unwrap(), b"\x08\x01");
     assert_eq!(filter.filter_to_vec(b"\x8a\x00\x82\x80\x00ab").unwrap(), b"\x0a\x02ab");
-    // Of the tenth byte of a varint only one bit counts.
+    // Only one bit of the tenth byte of a varint counts.
     let longest = [&b"\x08"[..], &[0xff; 9], &[0x7f]].concat();
     let expected = [&b"\x08"[..], &[0xff; 9], &[0x01]].concat();
     assert_eq!(filter.filter_to_vec(&longest).unwrap(), expected);
@@ -175,7 +175,7 @@ fn a_program_says_what_it_allows() {
 }
 
 #[test]
-fn a_builder_refuses_what_it_cannot_encode() {
+fn a_builder_refuses_fields_out_of_order_and_unfinished_messages() {
     let mut builder = Builder::new(Version::V2);
     assert!(matches!(builder.pass(0), Err(Error::FieldOrder { field: 0 })));
     assert!(matches!(builder.pass(1 << 29), Err(Error::FieldOrder { .. })));

@@ -104,7 +104,7 @@ fn an_overlay_adds_fields_and_replaces_their_actions() {
 }
 
 #[test]
-fn versions_differ_in_what_becomes_of_strings() {
+fn versions_treat_filtered_strings_differently() {
     let string = |number, pass_in_v1, untyped_in_v2| StringField {
         semantic_type: SemanticType(number),
         pass_in_v1,

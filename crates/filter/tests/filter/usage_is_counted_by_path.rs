@@ -8,7 +8,7 @@ fn counts(filter: &Filter) -> Vec<(Vec<u8>, i64)> {
 }
 
 #[test]
-fn allowed_fields_count_up_and_others_down() {
+fn allowed_fields_count_up_and_dropped_fields_down() {
     let mut filter = Filter::new(case_71()).with_usage();
     let message = Message::default()
         .varint(1, 1)

@@ -124,6 +124,7 @@ pub fn request_error(out: &mut Vec<u8>, request_id: u64) {
 ///
 /// [`Error::MessageTooLarge`] if the texts do not fit in a frame.
 pub fn set_peer_identity(out: &mut Vec<u8>, identity: &PeerIdentity<'_>) -> Result<(), Error> {
+    #[expect(clippy::cast_sign_loss, reason = "negative numbers have ten bytes")]
     let sign_extended = |v: i32| i64::from(v) as u64;
     let pid = identity.pid.map(sign_extended);
     let uid = identity.uid.map(sign_extended);
@@ -147,7 +148,8 @@ pub fn set_peer_identity(out: &mut Vec<u8>, identity: &PeerIdentity<'_>) -> Resu
 
 /// Writes header, request id, and the beginning of member `field`. The caller writes its `body`
 /// bytes next.
-fn begin(out: &mut Vec<u8>, request_id: u64, field: u32, body: usize) -> Result<(), Error> {
+#[expect(clippy::cast_possible_truncation, reason = "at most `MAX_FRAME`")]
+fn begin(out: &mut Vec<u8>, request_id: u64, field: u8, body: usize) -> Result<(), Error> {
     let payload = len_of_varint(2, request_id) + len_of_bytes(field, body);
     let len = HEADER_LEN + payload;
     if len > MAX_FRAME {
@@ -161,6 +163,7 @@ fn begin(out: &mut Vec<u8>, request_id: u64, field: u32, body: usize) -> Result<
 }
 
 /// Writes a frame with a request id and a few fixed bytes.
+#[expect(clippy::cast_possible_truncation, reason = "a few bytes")]
 fn put_small(out: &mut Vec<u8>, request_id: u64, member: &[u8]) {
     let payload = len_of_varint(2, request_id) + member.len();
     out.extend_from_slice(&(payload as u32).to_le_bytes());
@@ -170,35 +173,35 @@ fn put_small(out: &mut Vec<u8>, request_id: u64, member: &[u8]) {
 
 // Field numbers in this protocol are below 16: every tag is one byte.
 
-fn len_of_varint(_field: u32, v: u64) -> usize {
+fn len_of_varint(_field: u8, v: u64) -> usize {
     1 + varint_size(v)
 }
 
-fn len_of_bytes(_field: u32, len: usize) -> usize {
+fn len_of_bytes(_field: u8, len: usize) -> usize {
     1 + varint_size(len as u64) + len
 }
 
-fn put_varint(out: &mut Vec<u8>, field: u32, v: u64) {
-    out.push((field << 3) as u8);
+fn put_varint(out: &mut Vec<u8>, field: u8, v: u64) {
+    out.push(field << 3);
     put_raw_varint(out, v);
 }
 
-fn put_header(out: &mut Vec<u8>, field: u32, len: usize) {
-    out.push((field << 3 | 2) as u8);
+fn put_header(out: &mut Vec<u8>, field: u8, len: usize) {
+    out.push(field << 3 | 2);
     put_raw_varint(out, len as u64);
 }
 
-fn put_bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
+fn put_bytes(out: &mut Vec<u8>, field: u8, bytes: &[u8]) {
     put_header(out, field, bytes.len());
     out.extend_from_slice(bytes);
 }
 
 fn put_raw_varint(out: &mut Vec<u8>, mut v: u64) {
     while v >= 0x80 {
-        out.push(v as u8 | 0x80);
+        out.push((v & 0x7f) as u8 | 0x80);
         v >>= 7;
     }
-    out.push(v as u8);
+    out.push((v & 0x7f) as u8);
 }
 
 #[cfg(test)]

@@ -159,5 +159,5 @@ fn only_text(bytes: &[u8]) -> Option<&[u8]> {
 
 /// Returns the low 32 bits: protobuf reads a varint into a 32-bit field by dropping the high bits.
 fn low_32_bits(v: u64) -> u32 {
-    v as u32
+    (v & 0xffff_ffff) as u32
 }

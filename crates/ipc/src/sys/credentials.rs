@@ -49,6 +49,7 @@ pub(super) fn peer_credentials(fd: BorrowedFd<'_>) -> Option<Credentials> {
     }
 
     let mut cred = Ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+    #[expect(clippy::cast_possible_truncation, reason = "twelve bytes")]
     let mut len = size_of::<Ucred>() as u32;
     // SAFETY: the declaration is that of POSIX and std links the C library; the descriptor is open
     // because it is borrowed; `value` points to `len` writable bytes, of which every bit pattern is

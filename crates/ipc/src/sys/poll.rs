@@ -41,6 +41,7 @@ const _: () = assert!(size_of::<PollFd<'_>>() == 8);
 
 impl<'fd> PollFd<'fd> {
     /// Makes an entry that waits for something to read, and, if `for_writing`, for room to write.
+    #[expect(clippy::cast_possible_truncation, reason = "two low bits")]
     pub fn new(fd: BorrowedFd<'fd>, for_writing: bool) -> Self {
         let events = if for_writing { POLLIN | POLLOUT } else { POLLIN };
         Self { fd: fd.as_raw_fd(), events: events as c_short, ready: 0, borrowed: PhantomData }
@@ -48,12 +49,12 @@ impl<'fd> PollFd<'fd> {
 
     /// Returns true if there is something to read, including the end or an error.
     pub fn is_readable(&self) -> bool {
-        self.ready as u32 & (POLLIN | POLLHUP | POLLERR) != 0
+        c_int::from(self.ready) & (POLLIN | POLLHUP | POLLERR) as c_int != 0
     }
 
     /// Returns true if there is room to write.
     pub fn is_writable(&self) -> bool {
-        self.ready as u32 & POLLOUT != 0
+        c_int::from(self.ready) & POLLOUT as c_int != 0
     }
 }
 

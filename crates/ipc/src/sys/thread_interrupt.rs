@@ -13,19 +13,19 @@ unsafe extern "C" {
 }
 
 /// Returns the calling thread.
+#[expect(clippy::cast_possible_truncation, reason = "thread ids are positive and have at most 22 bits")]
 #[must_use]
 pub fn current_thread() -> ThreadId {
     // SAFETY: the declaration is that of the C library, which std links; the call takes no
     // arguments and cannot fail.
     let number = unsafe { syscall(c_long::from(__NR_gettid)) };
-    // Thread ids are positive and have at most 22 bits.
     ThreadId(number as c_int)
 }
 
 /// Sends `SIGURG` to a thread, which ends interruptible waits in the kernel if the signal has a
 /// handler. Without a handler it is ignored. Nothing happens if the thread has ended.
 pub fn interrupt(thread: ThreadId) {
-    // SAFETY: as above; neither call touches memory. If another thread of this process has the
+    // SAFETY: as above; both calls touch no memory. If another thread of this process has the
     // number by now, that thread repeats a system call, which it must handle anyway.
     let _ = unsafe {
         let process = syscall(c_long::from(__NR_getpid));

@@ -26,6 +26,7 @@ impl SockAddrVm {
 // SAFETY: `f` gets a pointer to `self`, which is a complete `sockaddr_vm` without padding, readable
 // for its size and alive during the call.
 unsafe impl SocketAddrArg for SockAddrVm {
+    #[expect(clippy::cast_possible_truncation, reason = "sixteen bytes")]
     unsafe fn with_sockaddr<R>(&self, f: impl FnOnce(*const SocketAddrOpaque, SocketAddrLen) -> R) -> R {
         f(core::ptr::from_ref(self).cast(), size_of::<Self>() as SocketAddrLen)
     }

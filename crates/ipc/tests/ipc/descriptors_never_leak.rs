@@ -73,7 +73,7 @@ fn a_descriptor_with_an_urgent_byte_is_received_like_any_other() {
 }
 
 #[test]
-fn of_two_the_first_is_kept_and_the_connection_goes_on() {
+fn of_two_descriptors_the_first_is_kept_and_the_connection_lives() {
     let (a, b) = Stream::pair().unwrap();
     let (mut first_reader, first) = tracer();
     let (mut second_reader, second) = tracer();

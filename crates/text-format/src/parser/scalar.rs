@@ -1,12 +1,11 @@
 //! Parser of scalars: finds their tokens, and checks that they fit the field.
 
-use prost_reflect::prost::encoding::encode_varint;
 use prost_reflect::{Kind as FieldKind, MessageDescriptor, Syntax};
 
 use super::{Run, Target};
 use crate::lexer::{Kind, Span};
 use crate::scalar_encoding::{self, NoValue, Number};
-use crate::suggestions;
+use crate::{suggestions, words};
 
 /// A scalar as it is written in the text.
 pub(super) struct Scalar {
@@ -99,7 +98,7 @@ impl Run<'_> {
             (Form::Word(word), FieldKind::Enum(of)) if !scalar.negative => {
                 let word = self.word(*word);
                 if let Some(value) = of.get_value_by_name(&word) {
-                    encode_varint(i64::from(value.number()) as u64, out);
+                    scalar_encoding::sign_extended(value.number(), out);
                     return true;
                 }
                 if !self.lossy {
@@ -118,7 +117,7 @@ impl Run<'_> {
                 if let Some(value) = scalar_encoding::enum_number(Number { negative: scalar.negative, text: &text }) {
                     // A proto2 enum has only the listed values.
                     if of.get_value(value).is_some() || of.parent_file().syntax() != Syntax::Proto2 {
-                        encode_varint(i64::from(value) as u64, out);
+                        scalar_encoding::sign_extended(value, out);
                         return true;
                     }
                     if !self.lossy {
@@ -150,7 +149,7 @@ impl Run<'_> {
             }
             (Form::Word(word), kind) => {
                 let word = self.word(*word);
-                if scalar_encoding::word(kind, scalar.negative, &word, out).is_some() {
+                if words::word(kind, scalar.negative, &word, out).is_some() {
                     return true;
                 }
             }

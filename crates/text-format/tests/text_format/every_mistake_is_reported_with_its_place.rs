@@ -153,7 +153,7 @@ fn ends_and_braces() {
 }
 
 #[test]
-fn parsing_goes_on_after_a_syntax_error() {
+fn parsing_continues_after_a_syntax_error() {
     let text = "buffers {\n  size_kb = 4096\n  fill_polcy: DISCARD\n}\nduration_ms:\nwrite_into_file: ja\none: @ nothing: 1\n\u{20ac}";
     assert_eq!(
         errors(text),
