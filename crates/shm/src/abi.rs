@@ -49,7 +49,7 @@ const LAYOUT_SHIFT: u32 = 28;
 const LAYOUT_MASK: u32 = 0x7;
 const FLAGS_SHIFT: u32 = 10;
 
-const _: () = assert!(2 * MAX_CHUNKS_PER_PAGE as u32 == LAYOUT_SHIFT);
+const _: () = assert!(2 * MAX_CHUNKS_PER_PAGE == LAYOUT_SHIFT as usize);
 const _: () = assert!((1 << FLAGS_SHIFT) - 1 == MAX_PACKET_COUNT);
 const _: () = assert!(PageSize::MAX_ABI <= 1 << 16, "offsets in a chunk are sent as 16 bits");
 
@@ -71,6 +71,7 @@ impl PageSize {
     ///
     /// # Errors
     /// [`Error::PageSize`] if it is not a multiple of 4096 between 4096 and 65536.
+    #[expect(clippy::cast_possible_truncation, reason = "at most `MAX_ABI`")]
     pub const fn new(bytes: usize) -> Result<Self, Error> {
         if bytes < Self::MIN || bytes > Self::MAX_ABI || bytes % Self::MIN != 0 {
             return Err(Error::PageSize { bytes });
@@ -221,7 +222,7 @@ impl PageWord {
     #[inline]
     pub const fn with_state(self, index: usize, state: ChunkState) -> Self {
         debug_assert!(index < MAX_CHUNKS_PER_PAGE);
-        let shift = 2 * index as u32;
+        let shift = 2 * index;
         let word = (self.0 & !(STATE_MASK << shift)) | ((state as u32) << shift);
         if word & ALL_STATES_MASK == 0 && matches!(state, ChunkState::Free) {
             return Self::FREE;

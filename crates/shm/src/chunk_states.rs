@@ -12,8 +12,8 @@
 //! two numbers in a message.
 //!
 //! All transitions are compare-exchanges on the page word, because other chunks of the same page
-//! change at the same time. Each exchange releases what its side did before (payload, header) and
-//! acquires what the other side did (clearing the header):
+//! change at the same time. Each exchange releases the earlier writes of its side (payload,
+//! header), and acquires those of the other side (clearing the header):
 //!
 //! | store | makes visible | to the load |
 //! |---|---|---|
@@ -43,6 +43,7 @@ use crate::{
 /// Attempts of the service to change a page word. Each of the other chunks of a page, at most 13,
 /// changes at most twice before the service reaches it. An honest producer cannot make more
 /// attempts fail. A producer that changes the word without a pause keeps its chunk.
+#[expect(clippy::cast_possible_truncation, reason = "a page has at most 14 chunks")]
 pub(crate) const MAX_SERVICE_ATTEMPTS: u32 = 2 * MAX_CHUNKS_PER_PAGE as u32;
 
 /// Attempts of a writer to change a page word. Other writers and a correct service make far fewer
@@ -354,6 +355,7 @@ impl<R: Region> Smb<R> {
         page as usize * self.page_size.bytes()
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "a page has at most 14 chunks")]
     fn acquire<S: Owned>(
         &self,
         page: u32,

@@ -15,7 +15,7 @@
 //! [`Chunk`]). The memory is a [`MappedRegion`] between processes, a [`PrivateRegion`] within one
 //! process, or a model of loom atomics in `tests/loom/`.
 //!
-//! This crate knows no sockets and no sessions. Of the content of packets it knows only the two
+//! This crate knows no sockets and no sessions. In the content of packets it knows only the two
 //! fields that a writer adds itself. The contract is `docs/spec/shared-memory.md`.
 //!
 //! # How to test the memory orderings
@@ -24,6 +24,10 @@
 
 // The models do not use all of this crate.
 #![cfg_attr(esatto_loom, allow(dead_code))]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
 
 pub mod abi;
 mod arbiter;

@@ -17,7 +17,7 @@ impl<R: Region> ServiceRegion<R> {
     /// For each chunk with content, `wanted` decides from the header if it is wanted (the writer is
     /// registered, and its buffer belongs to the session). If it is, its payload is copied to
     /// `scratch` and passed to `found`. Pages that were never used are not read, because a read
-    /// would allocate them. Of a chunk that is still being written, only the finished fragments are
+    /// would allocate them. If a chunk is still being written, only its finished fragments are
     /// copied. The rest of the payload reads as zero.
     pub fn scrape(
         &self,
@@ -62,6 +62,7 @@ fn scrape_chunk<R: Region>(
     }
     let complete = chunk.state == ChunkState::Complete;
     let header = smb.header_at(chunk.offset);
+    #[expect(clippy::cast_possible_truncation, reason = "a page has at most 14 chunks")]
     let info = ChunkInfo::new(page, index as u32, header, complete);
     // If the count is 2 or more, the header is initialised and one fragment is finished. A complete
     // chunk counts even if it is empty: without it, the next chunk would seem to come after a gap.

@@ -12,6 +12,7 @@
 //! ```
 
 mod notify;
+mod scarcity;
 mod stall;
 mod writer_ids;
 
@@ -32,18 +33,14 @@ use crate::{
     abi::{ChunkHeader, PageLayout, PageSize, PageWord},
     chunk_states::{Chunk, Smb, state::BeingWritten},
     commit::{
-        Batch, ChunkToMove, CommitQueue, Finished, FinishedChunk, FlushCallback, Outgoing, PatchList, RequestSplitter,
-        Reservations, Target, Urgency,
+        Batch, CommitQueue, Finished, FinishedChunk, FlushCallback, Outgoing, PatchList, Reservations, Target, Urgency,
+        copy_unfinished,
     },
     error::Error,
-    memory::{Region, SharedMemory},
-    scrape::scrape,
+    memory::SharedMemory,
     sync::{AtomicBool, Mutex, MutexGuard, Ordering},
 };
 
-/// While chunks are scarce, [`Notify::on_scarce`] is called again each time that writers take
-/// another such part of all chunks: one of this many.
-const SCARCITY_PARTS: u32 = 16;
 /// Number of pages that a dropping writer searches for each packet. The bound keeps dropping cheap
 /// in a large buffer. The search continues where it stopped, so that it reaches each page in turn.
 const PROBES_WHILE_DROPPING: u32 = 64;
@@ -64,7 +61,7 @@ pub enum ExhaustedPolicy {
 #[non_exhaustive]
 pub struct Options {
     /// Number of chunks in a page. Programs use [`PageLayout::Div1`]; tests of a service use the
-    /// others.
+    /// other layouts.
     pub layout: PageLayout,
     /// Time that the first finished chunk may wait for others (§10).
     pub batch_delay: Duration,
@@ -142,6 +139,7 @@ impl Arbiter {
         options: Options,
     ) -> Result<Arc<Self>, Error> {
         let smb = Smb::new(region, page_size)?;
+        #[expect(clippy::cast_possible_truncation, reason = "a page has at most 14 chunks")]
         let chunks = smb.pages() * options.layout.chunks() as u32;
         Ok(Arc::new(Self {
             smb,
@@ -179,8 +177,8 @@ impl Arbiter {
         self.resolve(reservation, target_buffer);
     }
 
-    /// Ends a reservation whose session did not start. The service gets its chunks in order to
-    /// discard them.
+    /// Ends a reservation whose session did not start. The service gets its chunks, and discards
+    /// them.
     pub fn abort_reservation(&self, reservation: u16) {
         self.resolve(reservation, 0);
     }
@@ -234,28 +232,8 @@ impl Arbiter {
             (state.take_pending(&self.smb, true), state.registered.clone())
         };
         self.report_lost(lost);
-        let mut splitter = RequestSplitter::new(true);
-        let mut found_any = false;
-        scrape(
-            &self.smb,
-            &mut Vec::new(),
-            // Complete chunks are queued, and leave before the acknowledgement anyway.
-            &mut |info| !info.complete && registered.contains_key(&info.writer_id),
-            &mut |info, payload| {
-                found_any = true;
-                let mut data = info.header().to_bytes().to_vec();
-                data.extend_from_slice(payload);
-                splitter.push_move(ChunkToMove {
-                    page: info.page,
-                    chunk: info.chunk,
-                    target_buffer: registered.get(&info.writer_id).copied().unwrap_or(0),
-                    data: Some(data),
-                    incomplete: !info.complete,
-                });
-            },
-        );
-        if found_any {
-            let requests = splitter.finish(0, Vec::new());
+        let requests = copy_unfinished(&self.smb, &registered);
+        if !requests.is_empty() {
             self.state().outgoing.extend(requests.into_iter().map(Outgoing::Commit));
         }
     }
@@ -445,9 +423,7 @@ impl Arbiter {
                 state.next_page = page;
                 state.held += 1;
                 state.stall_budget.acquired();
-                let chunks = pages * self.options.layout.chunks() as u32;
-                let many = state.held > chunks / 2;
-                let scarce = many && state.held % (chunks / SCARCITY_PARTS).max(1) == 0;
+                let scarce = self.is_scarce(&state);
                 return Search { found: Some(chunk), half_pending: self.half_pending(&state), scarce };
             }
         }
@@ -461,23 +437,14 @@ impl Arbiter {
             self.smb.try_partition(page, self.options.layout);
             word = self.smb.page_word(page);
         }
-        let free = word.first_free_chunk()?;
-        self.smb.acquire_for_writing(page, free as u32, header).ok()
+        let free = u32::try_from(word.first_free_chunk()?).ok()?;
+        self.smb.acquire_for_writing(page, free, header).ok()
     }
 
     fn report_lost(&self, lost: usize) {
         for _ in 0..lost {
             self.notify.on_chunk_lost();
         }
-    }
-
-    /// Returns true if so much is pending that it is sent without the batching delay.
-    fn much_pending(&self, state: &State) -> bool {
-        state.pending.bytes >= self.smb.region().len() / self.options.batch_parts
-    }
-
-    fn half_pending(&self, state: &State) -> bool {
-        state.pending.bytes >= self.smb.region().len() / 2
     }
 
     /// Wakes the connection's thread if it was not woken yet. Releases the lock first.

@@ -92,11 +92,13 @@ impl PatchList {
         self.records.front().map(|r| r.chunk_id)
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "numbers wrap")]
     pub(crate) fn clear(&mut self) {
         self.first = self.first.wrapping_add(self.records.len() as u32);
         self.records.clear();
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "numbers wrap")]
     fn push_record(&mut self, record: PatchRecord) -> u32 {
         let number = self.first.wrapping_add(self.records.len() as u32);
         self.records.push_back(record);

@@ -1,13 +1,14 @@
 //! [`CommitQueue`]: the finished chunks and patches of an arbiter that wait to be sent.
 
 use super::{
+    by_value::copy_chunk,
     patch_list::PatchList,
     request::{ChunkToMove, ChunkToPatch, CommitRequest, FlushCallback, MAX_PATCHES_PER_ENTRY, Patch},
     reservations::Target,
     splitter::RequestSplitter,
 };
 use crate::{
-    abi::{CHUNK_HEADER_SIZE, ChunkFlags, PATCH_SIZE, Packets},
+    abi::{ChunkFlags, PATCH_SIZE, Packets},
     chunk_states::{
         Chunk, Smb, announce,
         state::{BeingWritten, Complete},
@@ -224,12 +225,4 @@ impl FinishedChunk {
             other => other,
         };
     }
-}
-
-/// Copies the whole chunk, header included.
-fn copy_chunk<R: Region>(smb: &Smb<R>, chunk: &Chunk<Complete>) -> Vec<u8> {
-    let mut data = vec![0; chunk.size()];
-    data[..CHUNK_HEADER_SIZE].copy_from_slice(&smb.header(chunk).to_bytes());
-    smb.region().read_into(chunk.payload_offset(), &mut data[CHUNK_HEADER_SIZE..]);
-    data
 }

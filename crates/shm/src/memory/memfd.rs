@@ -31,7 +31,7 @@ pub(crate) fn map(file: &File, size: usize) -> Result<NonNull<u8>> {
     unsafe { map_at(ptr::null_mut(), file.as_raw_fd(), size, MAP_SHARED) }
 }
 
-/// Maps a copy of the first `size` bytes of a file over what is mapped at `base`.
+/// Maps a copy of the first `size` bytes of a file over the mapping at `base`.
 ///
 /// # Safety
 ///
@@ -87,6 +87,7 @@ pub(crate) unsafe fn unmap(base: NonNull<u8>, size: usize) -> Result<()> {
 }
 
 /// Makes an empty file that can be sealed; it is close-on-exec.
+#[expect(clippy::cast_possible_truncation, reason = "descriptors are of type `int`")]
 pub(crate) fn create(name: &CStr) -> Result<File> {
     // A raw system call, because C libraries of 2018 have no such function. SAFETY: `memfd_create`
     // takes a string that ends with a zero, which it copies, and an `unsigned int`.
@@ -99,6 +100,7 @@ pub(crate) fn create(name: &CStr) -> Result<File> {
 }
 
 /// Returns the seals of a file (`F_SEAL_*`).
+#[expect(clippy::cast_sign_loss, reason = "not negative")]
 pub(crate) fn seals(fd: BorrowedFd<'_>) -> Result<u32> {
     // SAFETY: the descriptor is open, as it is borrowed; the command takes no argument.
     let seals = unsafe { fcntl(fd.as_raw_fd(), F_GET_SEALS as c_int) };

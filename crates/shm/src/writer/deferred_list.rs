@@ -48,6 +48,7 @@ impl DeferredValue {
     }
 
     /// Returns a length as a varint of four bytes; `None` above 2^28 − 1.
+    #[expect(clippy::cast_possible_truncation, reason = "checked by the comparison")]
     #[must_use]
     pub const fn length(len: usize) -> Option<Self> {
         if len <= wire::MAX_MESSAGE_LENGTH { Some(Self(wire::redundant_varint4(len as u32))) } else { None }

@@ -33,8 +33,8 @@ pub struct SmallPacket<'w> {
 }
 
 impl TraceWriter {
-    /// Begins a packet that is written in one piece, if the writer's chunk has room for `min`
-    /// bytes, and the writer owes no mark of a loss or of the begin of its sequence.
+    /// Begins a packet that is written in one piece. This is possible if the writer's chunk has
+    /// room for `min` bytes, and the writer owes no mark of a loss or of the begin of its sequence.
     ///
     /// If this returns `None`, or [`SmallPacket::finish`] returns that the packet did not fit,
     /// write the packet with [`new_packet`](Self::new_packet).
@@ -177,6 +177,7 @@ impl SmallPacket<'_> {
 
     /// Ends the packet, after which a service may read it. Returns `false` if it did not fit;
     /// nothing was written then.
+    #[expect(clippy::cast_possible_truncation, reason = "a strip has at most 127 bytes")]
     #[inline(always)]
     pub fn finish(self) -> bool {
         let Some(end) = self.strip.end() else { return false };

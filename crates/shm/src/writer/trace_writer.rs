@@ -83,7 +83,7 @@ impl TraceWriter {
     fn from_chunk_writer(chunk: ChunkWriter) -> Self {
         let chunk = NonNull::from(Box::leak(Box::new(chunk)));
         // SAFETY: the chunk writer lives until the writer is dropped, and is never accessed during
-        // a call on the stream: the methods here ensure that, and `Packet` and `Message` borrow the
+        // a call on the stream. The methods here ensure that; `Packet` and `Message` borrow the
         // writer.
         let stream = unsafe { Stream::new(chunk) };
         Self { stream, chunk, small_end: ptr::null_mut() }
@@ -281,6 +281,7 @@ impl TraceWriter {
         self.finish_with(true);
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "a chunk has less than 64 KiB")]
     #[inline(always)]
     fn finish_with(&mut self, may_move: bool) {
         if self.stream.is_poisoned() {
@@ -324,8 +325,8 @@ impl TraceWriter {
         }
     }
 
-    /// Drops the packet being written. It is taken back, or, if parts of it were given away, marked
-    /// as dropped.
+    /// Drops the packet being written. If parts of it were given away, it is marked as dropped;
+    /// otherwise it is taken back.
     #[cold]
     #[inline(never)]
     fn abandon(&mut self) {

@@ -247,7 +247,7 @@ fn stalling_ends_with_the_connection() {
 }
 
 #[test]
-fn dropping_in_a_large_region_finds_a_free_page_wherever_it_is() {
+fn dropping_in_a_large_region_finds_a_free_page_anywhere() {
     let rig = Rig::new(4096 * 512);
     let mut hog = rig.writer();
     for _ in 0..512 {

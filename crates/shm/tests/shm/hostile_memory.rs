@@ -189,7 +189,7 @@ mod descriptors {
 
     /// A process that poses as the service could take its pages away.
     #[test]
-    fn memory_of_a_service_needs_the_seals_too() {
+    fn memory_of_a_service_also_needs_the_seals() {
         let error = MappedRegion::from_service(memfd(16384, SealFlags::SEAL | SealFlags::GROW)).unwrap_err();
         assert_eq!(error, Error::MissingSeals { seals: 5, missing: 2 });
         let null = std::fs::File::open("/dev/null").unwrap();

@@ -23,7 +23,7 @@ impl ChunkWriter {
     /// Makes a reservation of the four bytes at `at`.
     ///
     /// # Safety
-    /// They lie in the fragment being written, in the chunk that this writer holds.
+    /// They are in the fragment being written, in the chunk that this writer holds.
     pub(in crate::writer) unsafe fn open_deferred(&mut self, at: *mut u8) -> Deferred {
         // SAFETY: the caller's promise.
         unsafe { write_size(at, [0; PATCH_SIZE]) };
@@ -33,7 +33,9 @@ impl ChunkWriter {
         }
         // The count in the chunk ends with this packet, or with an earlier one that misses a value.
         self.packets = self.scratch.as_ptr().cast();
-        self.deferred.push((at.addr() - self.payload.addr()) as u16)
+        #[expect(clippy::cast_possible_truncation, reason = "a chunk has less than 64 KiB")]
+        let offset = (at.addr() - self.payload.addr()) as u16;
+        self.deferred.push(offset)
     }
 
     /// Stores the value of a reservation.

@@ -13,6 +13,7 @@
 //! ```
 
 mod deferred;
+mod loss_reasons;
 
 use core::{
     mem,
@@ -36,6 +37,7 @@ use crate::{
     commit::{PatchList, Target},
     sync::AtomicU16,
 };
+use loss_reasons::{LOSS_PRESENT, LOSS_SMB_FULL, LOSS_WRITER_ABORT};
 
 /// Largest number of packets that begin in one chunk. It is one less than the count can hold,
 /// because the next packet is counted in advance.
@@ -43,18 +45,11 @@ pub(super) const MAX_PACKETS_PER_CHUNK: u16 = MAX_PACKET_COUNT - 1;
 
 /// Size of the memory for dropped packets: enough for any reservation of the stream.
 pub(super) const SCRATCH_SIZE: usize = 1024;
-/// Memory for dropped packets, and for counts that the service must not see yet. Hence its
-/// alignment.
+/// Memory for dropped packets, and for counts that the service must not see yet. The counts need
+/// its alignment.
 type Scratch = [u16; SCRATCH_SIZE / size_of::<u16>()];
 
 const _: () = assert!(size_of::<Scratch>() == SCRATCH_SIZE && align_of::<Scratch>() >= align_of::<AtomicU16>());
-
-/// Bit of `previous_packet_dropped`: something was lost.
-const LOSS_PRESENT: u16 = 1;
-/// Bit of `previous_packet_dropped`: the writer could not finish a packet.
-const LOSS_WRITER_ABORT: u16 = 128;
-/// Bit of `previous_packet_dropped`: the shared memory was full.
-const LOSS_SMB_FULL: u16 = 256;
 
 /// Length of an empty message as a patch, for messages whose length will never be known.
 const EMPTY_LENGTH: [u8; 4] = DeferredValue::EMPTY.bytes();
@@ -301,7 +296,7 @@ impl ChunkWriter {
         let arbiter = self.arbiter.as_ref().expect("chunks come from an arbiter");
         let smb = arbiter.smb();
         self.packets = smb.packets_field(&chunk);
-        // SAFETY: the chunk lies in the region, see `Smb::acquire_for_writing`.
+        // SAFETY: the chunk is in the region, see `Smb::acquire_for_writing`.
         self.payload = unsafe { smb.region().base().as_ptr().add(chunk.payload_offset()) };
         self.chunk_id = self.next_chunk_id.wrapping_sub(1);
         self.begun = 0;
@@ -360,6 +355,7 @@ impl ChunkWriter {
     }
 
     /// Continues a packet in the next chunk.
+    #[expect(clippy::cast_possible_truncation, reason = "a chunk has less than 64 KiB")]
     fn cross(
         &mut self,
         chunk: Chunk<BeingWritten>,
@@ -403,7 +399,7 @@ impl ChunkWriter {
     /// Drops the packet because there is no chunk in which to continue it.
     fn drop_packet(&mut self, size_field: NonNull<u8>, mut open: OpenSlots<'_>) -> Range {
         self.mark_dropped(size_field);
-        // All slots that are still in place lie in this chunk, which is given away now.
+        // All slots that are still in place are in this chunk, which is given away now.
         open.redirect(|_| Slot::Abandoned);
         self.abandon_deferred();
         self.give_back();
@@ -412,8 +408,8 @@ impl ChunkWriter {
     }
 }
 
-// SAFETY: ranges lie in the payload of a chunk in state BeingWritten that this writer holds until
-// it hands over the next range, or in its scratch memory; both stay mapped until the writer is
+// SAFETY: ranges are in the payload of a chunk in state BeingWritten that this writer holds until
+// it hands over the next range, or in its scratch memory. Both stay mapped until the writer is
 // dropped, and no references to them exist. Both are longer than any reservation of a stream (the
 // smallest payload is 284 bytes). Slots in a chunk that is given away are redirected to patches or
 // abandoned.
