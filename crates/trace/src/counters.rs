@@ -124,16 +124,16 @@ impl Counters {
             match f.id {
                 field::MEMINFO => {
                     let (key, value) = pair(inner);
-                    let name = meminfo_name(MeminfoCounters(key as i32));
+                    let name = meminfo_name(MeminfoCounters(low_32_bits(key) as i32));
                     add(everywhere(), &name, value.saturating_mul(1024));
                 }
                 field::VMSTAT => {
                     let (key, value) = pair(inner);
-                    let name = VmstatCounters(key as i32).name().unwrap_or("VMSTAT_UNKNOWN");
+                    let name = VmstatCounters(low_32_bits(key) as i32).name().unwrap_or("VMSTAT_UNKNOWN");
                     add(everywhere(), &name.trim_start_matches("VMSTAT_").to_ascii_lowercase(), value);
                 }
                 field::CPU_STAT => {
-                    let cpu = number(inner, sys_stats::cpu_times::field::CPU_ID) as u32;
+                    let cpu = low_32_bits(number(inner, sys_stats::cpu_times::field::CPU_ID));
                     for f in Fields::new(inner).filter(|f| f.id != sys_stats::cpu_times::field::CPU_ID) {
                         let name = format!("cpu.times.{}", field_names::name(field_names::cpu_times(), f.id));
                         add(Scope::Cpu(machine, cpu), &name, f.as_u64());
@@ -190,7 +190,8 @@ impl Counters {
                 }
                 field::PSI => {
                     use sys_stats::psi_sample::{PsiResource, field};
-                    let resource = PsiResource(number(inner, field::RESOURCE) as i32).name().unwrap_or("psi.unknown");
+                    let resource =
+                        PsiResource(low_32_bits(number(inner, field::RESOURCE)) as i32).name().unwrap_or("psi.unknown");
                     let name = resource
                         .trim_start_matches("PSI_RESOURCE_")
                         .to_ascii_lowercase()
@@ -272,6 +273,11 @@ fn pair(bytes: &[u8]) -> (u64, u64) {
 
 fn number(bytes: &[u8], id: u32) -> u64 {
     Fields::new(bytes).filter(|f| f.id == id).last().map_or(0, |f| f.as_u64())
+}
+
+/// Returns the part of a varint that a field of 32 bits has.
+fn low_32_bits(v: u64) -> u32 {
+    (v & 0xffff_ffff) as u32
 }
 
 fn string(bytes: &[u8], id: u32) -> String {

@@ -33,6 +33,10 @@
 //! Files may be hostile: nesting and inflated sizes are bounded, and no input panics.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
 
 mod clock_conversion;
 mod counters;
@@ -60,9 +64,9 @@ pub use packet_reader::{
     MAX_COMPRESSED_NESTING, MAX_INFLATED_BYTES, MAX_PACKET_BYTES, MAX_WORK_RATIO, MIN_WORK, Packet, PacketReader,
     packets,
 };
-pub use service_report::{BufferStats, LOSS_FIELDS, ServiceEvent, SystemInfo, TraceStats};
+pub use service_report::{BufferStats, ServiceEvent, SystemInfo, TraceStats};
 pub use summary::{
-    ClockSummary, CounterSummary, Loss, NameSummary, ProcessSummary, SequenceSummary, SliceSummary, Summary,
+    ClockSummary, CounterSummary, Loss, NameSummary, ProcessSummary, Reading, SequenceSummary, SliceSummary, Summary,
     ThreadSummary, TrackSummary, TypeSummary,
 };
 pub use trace::{Event, EventType, Flow, Process, Slice, Thread, Trace, Track, TrackType, events};

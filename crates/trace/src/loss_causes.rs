@@ -1,5 +1,8 @@
 //! Causes of losses, in the words that users see (`docs/spec/trace-buffer.md` §12).
 
+/// Unread data was overwritten.
+pub(crate) const OVERWRITE: &str = "overwrite";
+
 /// Causes of a loss, by their bits in `previous_packet_dropped`.
 const LOSS_CAUSES: [(u32, &str); 8] = [
     (2, "read_gap"),
@@ -7,7 +10,7 @@ const LOSS_CAUSES: [(u32, &str); 8] = [
     (8, "orphan_continuation"),
     (16, "reassembly_gap"),
     (32, "broken_chain"),
-    (64, "overwrite"),
+    (64, OVERWRITE),
     (128, "writer_abort"),
     (256, "smb_full"),
 ];

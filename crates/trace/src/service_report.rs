@@ -12,10 +12,6 @@ use crate::field_names;
 /// §17.
 pub type BufferStats = BTreeMap<String, u64>;
 
-/// Fields of [`BufferStats`] that count lost data.
-pub const LOSS_FIELDS: [&str; 5] =
-    ["chunks_overwritten", "chunks_discarded", "trace_writer_packet_loss", "patches_failed", "abi_violations"];
-
 /// Counts of the service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -36,6 +32,38 @@ pub struct TraceStats {
     pub flushes_failed: u64,
     /// Result of the last flush; `None` if there was none.
     pub final_flush_succeeded: Option<bool>,
+}
+
+impl TraceStats {
+    /// Reads the message, as the trace has it, or the service's reply to a query.
+    pub fn decode(message: &[u8]) -> Self {
+        use trace_stats::field;
+        let mut stats = Self::default();
+        for f in Fields::new(message) {
+            match f.id {
+                field::BUFFER_STATS => {
+                    let fields = Fields::new(f.as_bytes());
+                    let named = fields.map(|f| (field_names::name(field_names::buffer_stats(), f.id), f.as_u64()));
+                    stats.buffers.push(named.collect());
+                }
+                field::CHUNKS_DISCARDED => stats.chunks_discarded = f.as_u64(),
+                field::PATCHES_DISCARDED => stats.patches_discarded = f.as_u64(),
+                field::INVALID_PACKETS => stats.invalid_packets = f.as_u64(),
+                field::FLUSHES_REQUESTED => stats.flushes_requested = f.as_u64(),
+                field::FLUSHES_SUCCEEDED => stats.flushes_succeeded = f.as_u64(),
+                field::FLUSHES_FAILED => stats.flushes_failed = f.as_u64(),
+                field::FINAL_FLUSH_OUTCOME => {
+                    stats.final_flush_succeeded = match f.as_i32() {
+                        1 => Some(true),
+                        2 => Some(false),
+                        _ => None,
+                    };
+                }
+                _ => {}
+            }
+        }
+        stats
+    }
 }
 
 /// The machine and the service.
@@ -92,7 +120,7 @@ impl Meta {
                 self.uuid = Some((part(trace_uuid::field::MSB), part(trace_uuid::field::LSB)));
             }
             packet_field::SYSTEM_INFO => self.system = Some(read_system_info(payload)),
-            packet_field::TRACE_STATS => self.stats = Some(read_stats(payload)),
+            packet_field::TRACE_STATS => self.stats = Some(TraceStats::decode(payload)),
             packet_field::SYNCHRONIZATION_MARKER => self.synchronization_markers += 1,
             packet_field::SERVICE_EVENT => {
                 let named = Fields::new(payload).map(|f| field_names::name(field_names::service_event(), f.id));
@@ -134,33 +162,4 @@ fn read_system_info(bytes: &[u8]) -> SystemInfo {
         }
     }
     info
-}
-
-fn read_stats(bytes: &[u8]) -> TraceStats {
-    use trace_stats::field;
-    let mut stats = TraceStats::default();
-    for f in Fields::new(bytes) {
-        match f.id {
-            field::BUFFER_STATS => {
-                let fields = Fields::new(f.as_bytes());
-                let named = fields.map(|f| (field_names::name(field_names::buffer_stats(), f.id), f.as_u64()));
-                stats.buffers.push(named.collect());
-            }
-            field::CHUNKS_DISCARDED => stats.chunks_discarded = f.as_u64(),
-            field::PATCHES_DISCARDED => stats.patches_discarded = f.as_u64(),
-            field::INVALID_PACKETS => stats.invalid_packets = f.as_u64(),
-            field::FLUSHES_REQUESTED => stats.flushes_requested = f.as_u64(),
-            field::FLUSHES_SUCCEEDED => stats.flushes_succeeded = f.as_u64(),
-            field::FLUSHES_FAILED => stats.flushes_failed = f.as_u64(),
-            field::FINAL_FLUSH_OUTCOME => {
-                stats.final_flush_succeeded = match f.as_i32() {
-                    1 => Some(true),
-                    2 => Some(false),
-                    _ => None,
-                };
-            }
-            _ => {}
-        }
-    }
-    stats
 }

@@ -176,3 +176,20 @@ fn events_that_break_a_rule_are_dropped_and_counted() {
     let summary = esatto_trace::Summary::read(&nameless[..]);
     assert_eq!(summary.problems["events_without_sequence"], 1);
 }
+
+/// Losses as the service marks and counts them in a ring buffer, after so many readings.
+fn losses_of_a_ring(readings: usize) -> Vec<(String, bool)> {
+    let mut maker = Maker::default().packet(|packet| packet.varint(42, 65));
+    for _ in 0..readings {
+        maker = maker.packet(|packet| packet.begin(69).bool(4, true));
+    }
+    maker = maker.packet(|packet| packet.begin(35).begin(1).varint(3, 9));
+    maker.summary().losses().into_iter().map(|loss| (loss.what, loss.expected)).collect()
+}
+
+#[test]
+fn overwriting_is_normal_until_a_buffer_is_read_twice() {
+    let losses = |expected| ["chunks_overwritten", "overwrite"].map(|what| (what.to_owned(), expected));
+    assert_eq!(losses_of_a_ring(1), losses(true));
+    assert_eq!(losses_of_a_ring(2), losses(false));
+}

@@ -1,0 +1,241 @@
+//! Content of a summary, counted in what was read.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::{
+    ClockSummary, CounterSummary, NameSummary, ProcessSummary, SequenceSummary, SliceSummary, Summary, ThreadSummary,
+    TrackSummary, TypeSummary,
+};
+use crate::clock_conversion::clock_name;
+use crate::counters::Scope;
+use crate::error::Error;
+use crate::import::Import;
+use crate::string_table::Symbol;
+use crate::timeline::Timeline;
+
+/// Longest name of a track; longer ones are cut.
+const MAX_TRACK_NAME_CHARS: usize = 1000;
+
+impl Summary {
+    pub(super) fn new(import: Import, timeline: &Timeline, errors: Vec<Error>, counts: (u64, u64, bool)) -> Self {
+        let (slices, categories) = slices(&import, timeline);
+        let counters = counters(&import, timeline);
+        let bounds_ns =
+            timeline.bounds.map(|(from, to)| if from == to { (from, to.saturating_add(1)) } else { (from, to) });
+        let interning = import.problems.iter().filter(|(problem, _)| problem.is_interning());
+        Self {
+            errors,
+            more_errors: 0,
+            work: 0,
+            packets: import.by_type.values().map(|tally| tally.packets).sum(),
+            packet_bytes: import.by_type.values().map(|tally| tally.bytes).sum(),
+            compressed_packets: counts.0,
+            inflated_bytes: counts.1,
+            gzipped: counts.2,
+            packets_by_type: import
+                .by_type
+                .iter()
+                .map(|(&id, tally)| (Import::type_name(id), TypeSummary { packets: tally.packets, bytes: tally.bytes }))
+                .collect(),
+            sequences: sequences(&import),
+            skipped_packets: import.sequences.iter().map(|sequence| sequence.skipped).sum(),
+            processes: processes(&import, timeline),
+            tracks: timeline
+                .groups
+                .iter()
+                .map(|group| TrackSummary {
+                    track_type: group.kind.into(),
+                    uuid: group.uuid,
+                    name: group.name.map(|name| shortened(import.strings.get(name))),
+                    pid: group.process.map(|index| import.processes.processes[index].pid),
+                    tid: group.thread.map(|index| import.processes.threads[index].tid),
+                    lanes: group.lanes(),
+                    lanes_with_slices: group.lanes_with_slices(),
+                    slices: group.slices,
+                    counter_values: group.counter_values,
+                })
+                .collect(),
+            slices,
+            states: timeline.states,
+            counters,
+            flows: timeline.flows.len() as u64,
+            annotations: import.annotation_count,
+            arguments: import.arguments,
+            distinct_arguments: import.distinct_arguments,
+            categories,
+            ftrace_events: import.ftrace_events,
+            ftrace_losses: import.ftrace_losses,
+            trace_clock: import.clocks.trace_clock(),
+            clocks: import
+                .clocks
+                .seen()
+                .iter()
+                .map(|(&id, seen)| ClockSummary {
+                    id,
+                    name: clock_name(id),
+                    snapshots: seen.snapshots,
+                    first: seen.first,
+                    last: seen.last,
+                })
+                .collect(),
+            clock_snapshots: import.clocks.snapshots(),
+            sequence_clocks: import.clocks.sequence_clocks(),
+            bounds_ns,
+            packet_times_ns: import.packet_times,
+            config_text: None,
+            uuid: import.meta.uuid.map(|(msb, lsb)| uuid(msb, lsb)),
+            interning_errors: interning.map(|(_, number)| number).sum(),
+            problems: import.problems.iter().map(|(problem, number)| (problem.key(), number)).collect(),
+            config: import.meta.config,
+            system: import.meta.system,
+            stats: import.meta.stats,
+            service_events: import.meta.events,
+            triggers: import.meta.triggers,
+        }
+    }
+}
+
+/// Shortens the name of a track, because many tracks may have it from one interned string.
+fn shortened(name: &str) -> String {
+    match name.char_indices().nth(MAX_TRACK_NAME_CHARS) {
+        None => name.to_owned(),
+        Some((end, _)) => format!("{}…", &name[..end]),
+    }
+}
+
+fn uuid(msb: u64, lsb: u64) -> String {
+    let digits = format!("{msb:016x}{lsb:016x}");
+    [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
+}
+
+fn sequences(import: &Import) -> Vec<SequenceSummary> {
+    let sequence = |sequence: &crate::packet_sequence::Sequence| SequenceSummary {
+        id: sequence.id,
+        machine_id: sequence.machine,
+        uid: sequence.uid,
+        pid: sequence.pid,
+        packets: sequence.packets,
+        bytes: sequence.bytes,
+        begins: sequence.begins,
+        state_clears: sequence.cleared,
+        skipped_packets: sequence.skipped,
+        losses: sequence.losses,
+        loss_causes: sequence.causes.clone(),
+    };
+    import.sequences.iter().map(sequence).collect()
+}
+
+fn processes(import: &Import, timeline: &Timeline) -> Vec<ProcessSummary> {
+    let text = |symbol: Symbol| import.strings.owned(symbol);
+    let all = &import.processes;
+    let mut list: Vec<ProcessSummary> = all
+        .processes
+        .iter()
+        .map(|process| ProcessSummary {
+            machine_id: process.machine,
+            pid: process.pid,
+            name: process.name.map(text),
+            cmdline: process.cmdline.iter().copied().map(text).collect(),
+            parent_pid: process.parent,
+            uid: process.uid,
+            slices: 0,
+            threads: Vec::new(),
+        })
+        .collect();
+    let mut of_threads = vec![0; all.threads.len()];
+    for group in &timeline.groups {
+        if let Some(process) = group.process {
+            list[process].slices += group.slices;
+        }
+        if let Some(thread) = group.thread {
+            of_threads[thread] += group.slices;
+        }
+    }
+    for (thread, slices) in all.threads.iter().zip(of_threads) {
+        let summary = ThreadSummary { tid: thread.tid, name: thread.name.map(text), slices };
+        list[thread.process].threads.push(summary);
+    }
+    list.sort_by_key(|process| (process.machine_id, process.pid));
+    for process in &mut list {
+        process.threads.sort_by_key(|thread| thread.tid);
+    }
+    list
+}
+
+fn slices(import: &Import, timeline: &Timeline) -> (SliceSummary, BTreeMap<String, u64>) {
+    let mut summary = SliceSummary { count: timeline.slices.len() as u64, ..SliceSummary::default() };
+    let mut by_name: HashMap<Option<Symbol>, NameSummary> = HashMap::new();
+    let mut by_category: HashMap<Symbol, u64> = HashMap::new();
+    for slice in &timeline.slices {
+        summary.instants += u64::from(slice.instant);
+        summary.unfinished += u64::from(slice.duration.is_none());
+        summary.max_depth = summary.max_depth.max(slice.depth + 1);
+        let entry = by_name.entry(slice.name).or_insert_with(|| NameSummary {
+            name: slice.name.map(|name| import.strings.owned(name)),
+            count: 0,
+            instants: 0,
+            total_ns: 0,
+            min_ns: i64::MAX,
+            max_ns: 0,
+        });
+        entry.count += 1;
+        entry.instants += u64::from(slice.instant);
+        if let Some(duration) = slice.duration.filter(|_| !slice.instant) {
+            entry.total_ns = entry.total_ns.saturating_add(duration);
+            entry.min_ns = entry.min_ns.min(duration);
+            entry.max_ns = entry.max_ns.max(duration);
+        }
+        for &category in import.events.categories(&import.events.list[slice.event as usize]) {
+            *by_category.entry(category).or_default() += 1;
+        }
+    }
+    summary.by_name = by_name.into_values().collect();
+    for entry in &mut summary.by_name {
+        entry.min_ns = entry.min_ns.min(entry.max_ns);
+    }
+    summary.by_name.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
+    let categories = by_category.into_iter().map(|(name, count)| (import.strings.owned(name), count)).collect();
+    (summary, categories)
+}
+
+fn counters(import: &Import, timeline: &Timeline) -> Vec<CounterSummary> {
+    let pid_of = |index: usize| import.processes.processes[index].pid;
+    let counter = |counter: &crate::counters::Counter| {
+        let (mut name, mut pid) = (import.strings.owned(counter.name), None);
+        let scope = match &counter.scope {
+            Scope::Machine(0) => String::new(),
+            Scope::Machine(machine) => format!("machine {machine}"),
+            Scope::Cpu(_, cpu) => format!("cpu {cpu}"),
+            Scope::Item(_, item) => item.clone(),
+            Scope::Process(index) => {
+                pid = Some(pid_of(*index));
+                format!("process {}", pid_of(*index))
+            }
+            Scope::Track(uuid) => {
+                let group = timeline.group(*uuid);
+                let process = group.and_then(|group| group.process);
+                let thread = group.and_then(|group| group.thread);
+                pid = process.map(pid_of);
+                if name.is_empty() {
+                    name = format!("track {uuid:#x}");
+                }
+                match (thread, pid) {
+                    (Some(thread), _) => format!("thread {}", import.processes.threads[thread].tid),
+                    (None, Some(pid)) => format!("process {pid}"),
+                    (None, None) => String::new(),
+                }
+            }
+        };
+        CounterSummary {
+            name,
+            scope,
+            pid,
+            values: counter.values,
+            min: counter.min,
+            max: counter.max,
+            first: counter.first.1,
+            last: counter.last.1,
+        }
+    };
+    import.counters.list.iter().map(counter).collect()
+}

@@ -1,0 +1,126 @@
+//! Counts of lost data: what is a loss, and what is normal.
+
+use esatto_schema::TraceConfigReader;
+
+use super::Summary;
+use crate::loss_causes::OVERWRITE;
+use crate::service_report::TraceStats;
+
+/// Counts of a buffer that are losses, by their names in the schema.
+const BUFFER_COUNTS: [&str; 5] =
+    [OVERWRITTEN, "chunks_discarded", "trace_writer_packet_loss", "patches_failed", "abi_violations"];
+
+/// Chunks that were overwritten before they were read.
+const OVERWRITTEN: &str = "chunks_overwritten";
+
+/// Data that is missing in the trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// The place of the loss: `buffer 0`, `sequence 3`, `service`, `kernel`.
+    pub place: String,
+    /// Name of the count in the schema.
+    pub what: String,
+    /// The count.
+    pub number: u64,
+    /// True if this is normal: a ring buffer that is read at the end overwrites.
+    pub expected: bool,
+}
+
+/// When the buffers of a session were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// Once, at the end. A ring buffer then has the newest data, as intended.
+    AtEnd,
+    /// Also while the session recorded, so that the trace has all data. If a buffer was
+    /// overwritten, it was too small.
+    Continuous,
+}
+
+impl Reading {
+    /// Returns whether it is normal that a buffer is overwritten.
+    fn expects_overwriting(self) -> bool {
+        self == Self::AtEnd
+    }
+}
+
+impl TraceStats {
+    /// Returns the chunks, patches and packets that were lost after the programs had written them.
+    pub fn losses(&self, reading: Reading) -> Vec<Loss> {
+        let mut losses = Vec::new();
+        for (index, buffer) in self.buffers.iter().enumerate() {
+            for what in BUFFER_COUNTS {
+                let number = buffer.get(what).copied().unwrap_or(0);
+                let expected = what == OVERWRITTEN && reading.expects_overwriting();
+                losses.push(Loss { place: format!("buffer {index}"), what: what.to_owned(), number, expected });
+            }
+        }
+        for (what, number) in [
+            ("chunks_discarded", self.chunks_discarded),
+            ("patches_discarded", self.patches_discarded),
+            ("invalid_packets", self.invalid_packets),
+        ] {
+            losses.push(Loss { place: "service".to_owned(), what: what.to_owned(), number, expected: false });
+        }
+        losses.retain(|loss| loss.number > 0);
+        losses
+    }
+}
+
+impl Summary {
+    /// Returns all losses that the trace reports.
+    pub fn losses(&self) -> Vec<Loss> {
+        let reading = self.reading();
+        let mut losses = self.stats.as_ref().map_or_else(Vec::new, |stats| stats.losses(reading));
+        let mut add = |place: &str, what: &str, number: u64, expected| {
+            if number > 0 {
+                losses.push(Loss { place: place.to_owned(), what: what.to_owned(), number, expected });
+            }
+        };
+        if let Some(stats) = &self.stats {
+            add("service", "flushes_failed", stats.flushes_failed, false);
+            add("service", "final_flush_failed", u64::from(stats.final_flush_succeeded == Some(false)), false);
+        }
+        for sequence in &self.sequences {
+            let place = format!("sequence {}", sequence.id);
+            for (cause, &number) in &sequence.loss_causes {
+                add(&place, cause, number, *cause == OVERWRITE && reading.expects_overwriting());
+            }
+        }
+        add("kernel", "lost_events", self.ftrace_losses, false);
+        losses
+    }
+
+    /// Returns when the buffers were read. The service marks the end of each reading, and the
+    /// config asks for a file or not.
+    fn reading(&self) -> Reading {
+        let completed = self.service_events.iter().filter(|event| event.name == "read_tracing_buffers_completed");
+        let config = TraceConfigReader::new(self.config.as_deref().unwrap_or_default());
+        let is_continuous = completed.count() > 1 || config.write_into_file() == Some(true);
+        if is_continuous { Reading::Continuous } else { Reading::AtEnd }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overwritten_buffer_is_normal_only_if_it_is_read_at_the_end() {
+        let counts = [("chunks_overwritten".to_owned(), 5), ("patches_failed".to_owned(), 1)];
+        let stats = TraceStats { buffers: vec![counts.into()], invalid_packets: 2, ..TraceStats::default() };
+        let shown = |reading| {
+            let losses = stats.losses(reading).into_iter();
+            losses.map(|loss| (loss.place + " " + &loss.what, loss.number, loss.expected)).collect::<Vec<_>>()
+        };
+        let expected = |overwriting| {
+            [
+                ("buffer 0 chunks_overwritten".to_owned(), 5, overwriting),
+                ("buffer 0 patches_failed".to_owned(), 1, false),
+                ("service invalid_packets".to_owned(), 2, false),
+            ]
+        };
+        assert_eq!(shown(Reading::AtEnd), expected(true));
+        assert_eq!(shown(Reading::Continuous), expected(false));
+    }
+}
