@@ -3,10 +3,10 @@
 /// Appends a minimal varint.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
-        out.push(value as u8 | 0x80);
+        out.push((value & 0x7f) as u8 | 0x80);
         value >>= 7;
     }
-    out.push(value as u8);
+    out.push((value & 0x7f) as u8);
 }
 
 /// Appends a field with a varint.

@@ -1,12 +1,13 @@
 //! Fair shares of what all clients use together: instances of a session, bytes of descriptors.
 //!
 //! A single limit for all clients would let the first one take everything. Here each client always
-//! gets a small amount. Beyond that it takes from a pool, and no holder gets more than what is left
+//! gets a small amount. Beyond that it takes from a pool, and no holder gets more than it leaves
 //! for all other holders. So a greedy user ends up with half of the pool, a second one with a
 //! quarter, and a newcomer always gets a share.
 
 use core::cell::Cell;
-use std::collections::BTreeMap;
+
+use esatto_map::LargeMap;
 
 use crate::api::Peer;
 
@@ -66,7 +67,7 @@ impl Bounds {
 pub(crate) struct Pool {
     taken: u64,
     /// Holders with a share.
-    by_holder: BTreeMap<Holder, u64>,
+    by_holder: LargeMap<Holder, u64>,
 }
 
 impl Pool {
@@ -88,7 +89,7 @@ impl Pool {
         }
         self.taken += extra;
         for holder in holders(peer) {
-            *self.by_holder.entry(holder).or_default() += extra;
+            *self.by_holder.get_or_default(holder) += extra;
         }
         true
     }
@@ -102,7 +103,7 @@ impl Pool {
         }
         self.taken = self.taken.saturating_sub(extra);
         for holder in holders(peer) {
-            let share = self.by_holder.entry(holder).or_default();
+            let share = self.by_holder.get_or_default(holder);
             *share = share.saturating_sub(extra);
             if *share == 0 {
                 self.by_holder.remove(&holder);
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_that_are_made_up_share_what_one_user_gets() {
+    fn made_up_machines_share_the_part_of_one_user() {
         let mut pool = Pool::default();
         let remote: u64 = (1..1000).map(|machine_id| take_all(&mut pool, &Peer { machine_id, ..local(0) })).sum();
         assert!(remote <= 999 * BOUNDS.each + BOUNDS.pool / 2, "{remote}");

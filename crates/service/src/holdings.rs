@@ -1,7 +1,7 @@
-//! Counts of what a service holds, for owners that report them and for tests that look for leaks
-//! and for more than a fair share.
+//! Counts of the objects of a service, for owners that report them, and for tests that look for
+//! leaks and unfair shares.
 
-use std::collections::BTreeMap;
+use esatto_map::LargeMap;
 
 use crate::api::{ClientId, Peer};
 use crate::producer::writers::WRITERS;
@@ -77,7 +77,7 @@ pub struct Held {
 }
 
 /// Makes the shares of services on this thread small, so that a simulation reaches their ends in
-/// few steps: each client may have 4 things of each kind, and all clients together 256 more.
+/// few steps. Each client may have 4 objects of each kind, and all clients together 256 more.
 ///
 /// Builds without debug assertions ignore the call.
 pub fn make_shares_small(are_small: bool) {
@@ -98,8 +98,8 @@ impl Service {
                 _ => Shared::Sessions,
             };
             held.push(Held { what, peer: user(session.consumer_uid), count: 1 });
-            let mut instances = BTreeMap::<_, u64>::new();
-            session.instances.iter().for_each(|instance| *instances.entry(instance.producer).or_default() += 1);
+            let mut instances = LargeMap::<_, u64>::new();
+            session.instances.iter().for_each(|instance| *instances.get_or_default(instance.producer) += 1);
             let of_producers = instances.iter().filter_map(|(id, &count)| Some((self.producers.get(*id)?.peer, count)));
             let what = Shared::Instances(session.id.0);
             held.extend(of_producers.map(|(peer, count)| Held { what, peer, count }));

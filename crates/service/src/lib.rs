@@ -5,6 +5,10 @@
 //! `docs/spec/service.md` specifies its behaviour. [`buffer`] explains how data get from a commit
 //! to a reader.
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
 
 pub mod api;
 pub mod buffer;

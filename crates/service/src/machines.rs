@@ -189,7 +189,10 @@ impl Machines {
     /// Notes the name that a relay claims for its machine. Returns false if it is too long.
     pub(crate) fn name_machine(&mut self, client: ClientId, name: &[u8], cx: &mut Context<'_>) -> bool {
         if name.len() > MAX_MACHINE_NAME_BYTES {
-            cx.warn(format!("a machine name of {} bytes is not believed", name.len()));
+            cx.warn(format!(
+                "a machine name of {} bytes is ignored, at most {MAX_MACHINE_NAME_BYTES} are possible",
+                name.len()
+            ));
             return false;
         }
         if let Some(relay) = self.relays.get_mut(&client) {
@@ -204,12 +207,14 @@ impl Machines {
         let machine_id = relay.machine_id;
         if machine_id == 0 {
             if matches!(method, RelayCall::InitRelay(_)) {
-                cx.warn("a relay did not say which machine it is on: what it tells is not kept".to_owned());
+                cx.warn(
+                    "a relay did not name its machine, so its system information and clocks are not used".to_owned(),
+                );
             }
             return cx.reply_empty(call);
         }
         let Some((relay, machine)) = self.caller(call.client) else {
-            cx.warn(format!("a relay is refused: {MAX_MACHINES} machines have one"));
+            cx.warn(format!("a relay is refused: {MAX_MACHINES} machines are connected already"));
             return cx.reject(call);
         };
         // The answer goes first, so that the following work does not lengthen the way back that the
@@ -221,7 +226,9 @@ impl Machines {
                     cx.info(format!("a relay of machine {machine_id:#010x} {} connected", in_quotes(relay)));
                     machine.system_info = Some(info);
                 }
-                None => cx.warn(format!("what machine {machine_id:#010x} tells about itself is not used")),
+                None => cx.warn(format!(
+                    "the system information of machine {machine_id:#010x} is missing, malformed or too large"
+                )),
             },
             RelayCall::SyncClock(request) => {
                 let exchange = Exchange { client: clocks(request), host: *cx.now };

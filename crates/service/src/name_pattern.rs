@@ -103,7 +103,7 @@ impl NamePattern {
         if result.is_err() && !is_told {
             let name = String::from_utf8_lossy(name);
             cx.warn(format!(
-                "session {}: the name {name:?}, and maybe others, counts as not matching {:?}: {GaveUp}",
+                "session {}: the name {name:?}, and maybe other names, counts as not matching {:?}: {GaveUp}",
                 session.0, self.regex
             ));
         }

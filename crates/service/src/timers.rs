@@ -1,6 +1,6 @@
 //! Timers of the sessions. The owner of the service arms them and reports when they expire.
 
-use std::collections::{BTreeMap, BTreeSet};
+use esatto_map::{LargeMap, LargeSet};
 
 use crate::api::{Now, Output, TimerClock, TimerId};
 use crate::context::Context;
@@ -51,8 +51,8 @@ impl Purpose {
 /// All armed timers.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
-    by_id: BTreeMap<TimerId, Timer>,
-    by_session: BTreeSet<(Timer, TimerId)>,
+    by_id: LargeMap<TimerId, Timer>,
+    by_session: LargeSet<(Timer, TimerId)>,
     last: u64,
 }
 

@@ -6,7 +6,9 @@
 
 use core::cmp::Ordering;
 use core::ops::Bound;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+
+use esatto_map::LargeMap;
 
 /// Entries for which a list keeps memory even when it needs less.
 const KEPT_ENTRIES: usize = 16;
@@ -59,7 +61,7 @@ pub(super) struct ChunkList {
     /// them.
     in_order: VecDeque<Stored>,
     /// Offsets of the chunks that came after a newer one.
-    late: BTreeMap<ModularId, u32>,
+    late: LargeMap<ModularId, u32>,
 }
 
 impl ChunkList {
@@ -179,11 +181,10 @@ impl ChunkList {
         let moved = at.min(self.in_order.len().saturating_sub(at));
         self.in_order.remove(at);
         // The newest chunk is always in order.
-        if let Some(newest) = self.late.last_entry() {
-            let stored = Stored { id: newest.key().0, offset: *newest.get() };
-            if self.in_order.back().is_none_or(|last| is_before(last.id, stored.id)) {
-                newest.remove();
-                self.in_order.push_back(stored);
+        if let Some((&newest, &offset)) = self.late.last_key_value() {
+            if self.in_order.back().is_none_or(|last| is_before(last.id, newest.0)) {
+                self.late.remove(&newest);
+                self.in_order.push_back(Stored { id: newest.0, offset });
             }
         }
         moved
@@ -193,8 +194,8 @@ impl ChunkList {
     #[inline]
     pub(super) fn pop_front(&mut self) -> usize {
         if let (Some(first), false) = (self.in_order.front(), self.late.is_empty()) {
-            if let Some(entry) = self.late.first_entry().filter(|entry| is_before(entry.key().0, first.id)) {
-                entry.remove();
+            if self.late.first_key_value().is_some_and(|(oldest, _)| is_before(oldest.0, first.id)) {
+                self.late.pop_first();
                 return 0;
             }
         }
@@ -210,6 +211,8 @@ impl ChunkList {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
 
     use super::*;

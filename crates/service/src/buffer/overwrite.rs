@@ -4,7 +4,8 @@ use super::record::{self, ChunkRecord, FIRST_CONTINUES, INCOMPLETE, LAST_CONTINU
 use super::{CentralBuffer, loss};
 
 /// Highest number of chunks that are removed with an overwritten one because they come before it in
-/// its sequence, and highest number that are removed because their packet began in one of these.
+/// its sequence. It is also the highest number that are removed because their packet began in one
+/// of these.
 ///
 /// Protects the event loop, because in a hostile order they are all chunks of the buffer, and a
 /// chunk of a few bytes overwrites the one. At the first bound only the overwritten chunk is
@@ -19,6 +20,7 @@ impl CentralBuffer {
     pub(super) fn erase_through(&mut self, slot: u32, offset: usize) {
         let first = self.sequences.get(slot).chunks().front();
         if first.is_some_and(|first| first.offset as usize != offset) {
+            #[expect(clippy::cast_possible_truncation, reason = "a buffer is smaller than 2^32 bytes")]
             let chunk = record::load_chunk(&self.data, offset as u32);
             let before = self.sequences.count_before(slot, chunk.chunk_id, MAX_TAKEN_ALONG + 1);
             if before > MAX_TAKEN_ALONG {

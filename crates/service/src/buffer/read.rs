@@ -35,8 +35,8 @@ pub(super) enum Pass {
     At(Turn),
 }
 
-/// The turn of a sequence in a pass. It ends at the chunk that was newest when the turn began, so
-/// that a writer that is faster than the reader does not keep the pass for itself.
+/// The turn of a sequence in a pass. It ends at the chunk that was newest when the turn began. So a
+/// writer that is faster than the reader does not keep the pass for itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     key: Key,
@@ -308,10 +308,10 @@ impl CentralBuffer {
         self.add_range(offset, fragment);
     }
 
+    #[expect(clippy::cast_possible_truncation, reason = "both are within a buffer smaller than 2^32 bytes")]
     fn add_range(&mut self, offset: u32, fragment: Fragment) {
         if fragment.len > 0 {
             let start = offset as usize + HEADER + fragment.start;
-            // Both are within a buffer smaller than 2^32 bytes.
             self.ranges.push((start as u32, fragment.len as u32));
         }
     }

@@ -1,7 +1,8 @@
 //! All sequences of a buffer: which ones it remembers, and which ones readers visit next.
 
 use core::ops::Bound;
-use std::collections::BTreeMap;
+
+use esatto_map::LargeMap;
 
 use super::chunk_list::{ChunkList, Stored};
 use super::histogram::Histogram;
@@ -37,13 +38,13 @@ pub const MIN_CROWDED_RECORD: usize = 512;
 pub(super) struct Sequences {
     slots: Vec<Option<Sequence>>,
     free: Vec<u32>,
-    by_writer: BTreeMap<(ProducerId, WriterId), u32>,
+    by_writer: LargeMap<(ProducerId, WriterId), u32>,
     /// The last result of a search, because a commit has chunk after chunk of one writer.
     last_found: Option<((ProducerId, WriterId), u32)>,
     /// Slots of the sequences without chunks, in no order.
     empty: Vec<u32>,
     /// Sequences with chunks that changed since they were read.
-    ready: BTreeMap<Key, u32>,
+    ready: LargeMap<Key, u32>,
     /// Number of sequences that wait for the rest of a packet and are not in `ready`.
     waiting_for_rest: u64,
     copies: u64,
@@ -61,10 +62,10 @@ impl Sequences {
         Self {
             slots: Vec::new(),
             free: Vec::new(),
-            by_writer: BTreeMap::new(),
+            by_writer: LargeMap::new(),
             last_found: None,
             empty: Vec::new(),
-            ready: BTreeMap::new(),
+            ready: LargeMap::new(),
             waiting_for_rest: 0,
             copies: 0,
             births: 0,
@@ -188,7 +189,7 @@ impl Sequences {
                 (sequence.producer, sequence.last_used, slot)
             })
             .collect();
-        empty.sort_unstable();
+        esatto_map::sort(&mut empty);
         let counts: Vec<usize> = empty.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).collect();
         let share = share(&counts, MAX_EMPTY_SEQUENCES);
         let mut surplus: Vec<(u64, u32)> = empty
@@ -196,7 +197,7 @@ impl Sequences {
             .flat_map(|of_one| &of_one[..of_one.len().saturating_sub(share)])
             .map(|&(_, last_used, slot)| (last_used, slot))
             .collect();
-        surplus.sort_unstable();
+        esatto_map::sort(&mut surplus);
         surplus.truncate(self.empty.len() - MAX_EMPTY_SEQUENCES);
         self.last_found = None;
         self.has_forgotten |= !surplus.is_empty();
@@ -424,9 +425,12 @@ impl Sequences {
 
     /// All in the order in which they are read.
     pub(super) fn in_order(&self) -> Vec<&Sequence> {
-        let mut all: Vec<&Sequence> = self.iter().collect();
-        all.sort_unstable_by_key(|sequence| sequence.key());
-        all
+        let mut all: Vec<(Key, u32)> = (0..)
+            .zip(&self.slots)
+            .filter_map(|(slot, sequence)| sequence.as_ref().map(|sequence| (sequence.key(), slot)))
+            .collect();
+        esatto_map::sort(&mut all);
+        all.into_iter().map(|(_, slot)| self.get(slot)).collect()
     }
 
     /// About as much memory as the sequences and their lists take.
@@ -473,7 +477,7 @@ impl Sequences {
 /// most.
 fn share(counts: &[usize], total: usize) -> usize {
     let mut counts = counts.to_vec();
-    counts.sort_unstable();
+    esatto_map::sort(&mut counts);
     let mut left = total;
     for (at, &count) in counts.iter().enumerate() {
         let share = left / (counts.len() - at);

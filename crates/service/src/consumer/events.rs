@@ -120,11 +120,13 @@ impl PendingEvents {
                     });
                 }
                 Event::CloneHit(session, hit) => {
+                    #[expect(clippy::cast_sign_loss, reason = "the field has the bits of the user id")]
+                    let producer_uid = hit.producer_uid as u32;
                     message.clone_trigger_hit = Some(Box::new(observable_events::CloneTriggerHit {
                         tracing_session_id: Some(session.0 as i64),
                         trigger_name: Some(hit.name.to_vec().into()),
                         producer_name: Some(hit.producer_name.to_vec().into()),
-                        producer_uid: Some(hit.producer_uid as u32),
+                        producer_uid: Some(producer_uid),
                         boot_time_ns: Some(hit.boottime_ns),
                         trigger_delay_ms: Some(hit.stop_delay_ms),
                         ..Default::default()

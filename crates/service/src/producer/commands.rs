@@ -1,7 +1,9 @@
 //! Commands to a producer, and the queue in which they wait (`docs/spec/wire-protocol.md §9`).
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
+
+use esatto_map::LargeSet;
 
 use super::{Memory, Producer};
 use crate::api::{Attachment, Body, CallId, ClientId, Output};
@@ -9,10 +11,10 @@ use crate::context::Context;
 use crate::ids::InstanceId;
 
 /// Bytes of commands that the service sends to a producer before it must take some of them: a
-/// fourth of what an owner has to queue for it.
+/// fourth of the bytes that an owner has to queue for it.
 ///
 /// Further commands wait here, where they cost little. So a slow producer is not disconnected
-/// because of the configs of others.
+/// because of the configs of other users.
 const SENT_COMMAND_BYTES: usize = 1 << 20;
 
 /// Bytes of flush requests and similar commands that may wait for a producer. The service does not
@@ -116,7 +118,7 @@ impl Command {
         }
     }
 
-    fn is_of(&self, instances: &BTreeSet<InstanceId>) -> bool {
+    fn is_of(&self, instances: &LargeSet<InstanceId>) -> bool {
         match self {
             Self::SetUp(instance, _) | Self::Start(instance, _) => instances.contains(instance),
             Self::Stop(_) | Self::Encoded(_) => false,
@@ -134,9 +136,9 @@ pub(super) struct Commands {
     waiting: VecDeque<Command>,
     waiting_bytes: usize,
     /// Instances whose set-up waits.
-    unheard_of: BTreeSet<InstanceId>,
+    unheard_of: LargeSet<InstanceId>,
     /// Instances that were stopped before their set-up was sent. The queue skips their commands.
-    cancelled: BTreeSet<InstanceId>,
+    cancelled: LargeSet<InstanceId>,
     /// Bytes sent since the producer was ready last.
     sent_bytes: usize,
     /// The service waits until the producer is ready.

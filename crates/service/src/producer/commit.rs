@@ -17,9 +17,6 @@ use crate::shared_buffer::ChunkHeader;
 /// Patches of one chunk in one commit.
 const MAX_PATCHES_PER_CHUNK: usize = 1024;
 
-/// Bytes of a chunk that comes inside a commit, header included.
-const MAX_CHUNK_BYTES: usize = 65535;
-
 impl Producer {
     /// Copies the chunks of a commit into the buffers, and applies its patches.
     ///
@@ -97,7 +94,7 @@ fn move_chunk(producer: &mut Producer, chunk: &Move<'_>, buffers: &mut Buffers, 
                 }
             });
         }
-        (Memory::Emulated, Some(data)) if data.len() <= MAX_CHUNK_BYTES => {
+        (Memory::Emulated, Some(data)) => {
             let Some((header, payload)) = ChunkHeader::split_from(data) else { return };
             if let Some(buffer) = targets.find(chunk.target, header.writer_id) {
                 let (complete, before) = (!chunk.is_incomplete, buffer.work());

@@ -1,8 +1,8 @@
 //! Data sources that producers offer (`docs/spec/service.md §3`).
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use esatto_map::{LargeMap, LargeSet};
 use esatto_schema::DataSourceDescriptorReader;
 
 use super::{Producer, Producers};
@@ -51,11 +51,11 @@ pub(crate) struct Registration {
 #[derive(Debug, Default)]
 pub(crate) struct DataSources {
     /// In the order of registration.
-    by_number: BTreeMap<RegistrationId, Registration>,
-    by_name: BTreeMap<Name, BTreeSet<(ProducerId, RegistrationId)>>,
-    by_producer: BTreeSet<(ProducerId, RegistrationId)>,
+    by_number: LargeMap<RegistrationId, Registration>,
+    by_name: LargeMap<Name, LargeSet<(ProducerId, RegistrationId)>>,
+    by_producer: LargeSet<(ProducerId, RegistrationId)>,
     /// Registrations with a number of their producer.
-    by_id: BTreeMap<(ProducerId, u64), RegistrationId>,
+    by_id: LargeMap<(ProducerId, u64), RegistrationId>,
     /// Bytes of descriptors that all producers have registered.
     descriptor_bytes: Pool,
     last: u64,
@@ -112,7 +112,7 @@ impl DataSources {
         self.last += 1;
         let number = RegistrationId(self.last);
         let (producer, name) = (registration.producer, Arc::clone(&registration.name));
-        self.by_name.entry(name).or_default().insert((producer, number));
+        self.by_name.get_or_default(name).insert((producer, number));
         self.by_producer.insert((producer, number));
         if registration.id != 0 {
             self.by_id.insert((producer, registration.id), number);
@@ -179,7 +179,7 @@ impl Producers {
             || !data_sources.descriptor_bytes.take(DESCRIPTOR_BYTES, &producer.peer, producer.descriptor_bytes, size)
         {
             cx.warn(format!(
-                "producer {} registers too many data sources: {} with {} bytes of descriptors is its share",
+                "producer {} registers too many data sources: its share is {} with {} bytes of descriptors",
                 producer.display_name(),
                 producer.registrations,
                 producer.descriptor_bytes
@@ -225,7 +225,10 @@ impl Producers {
         let (peer, pool) = (&producer.peer, &mut data_sources.descriptor_bytes);
         if after > before {
             if !pool.take(DESCRIPTOR_BYTES, peer, producer.descriptor_bytes, after - before) {
-                cx.warn(format!("producer {} describes its data sources at too great length", producer.display_name()));
+                cx.warn(format!(
+                    "producer {}: a data source is not updated: the descriptors exceed the producer's share",
+                    producer.display_name()
+                ));
                 return;
             }
         } else {

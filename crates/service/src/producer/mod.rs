@@ -3,12 +3,14 @@
 pub(crate) mod commands;
 pub(crate) mod commit;
 pub(crate) mod data_sources;
+mod lockdown;
+mod memory_size;
 pub(crate) mod scrape_memory;
 pub(crate) mod writers;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use esatto_map::LargeMap;
 use esatto_map::{Map, Set};
 
 use crate::api::{ClientId, MemoryKind, Peer};
@@ -21,6 +23,7 @@ use crate::ids::{BufferId, ProducerId, SessionId, next_free};
 use crate::shared_buffer::SharedBuffer;
 use commands::Commands;
 use data_sources::DataSources;
+use lockdown::Lockdown;
 use writers::{WRITERS, Writers};
 
 /// All producers, their connections and data sources.
@@ -31,8 +34,7 @@ pub(crate) struct Producers {
     pub(crate) data_sources: DataSources,
     /// Writers that all producers have registered.
     writer_pool: Pool,
-    /// In lockdown mode the service serves only producers of its own user.
-    pub(crate) is_locked_down: bool,
+    pub(crate) lockdown: Lockdown,
     last: u16,
 }
 
@@ -120,8 +122,8 @@ impl Producers {
         self.by_id.insert(producer.id, Box::new(producer));
     }
 
-    /// Removes a producer and gives back what it was charged. Its chunks stay in the buffers, and
-    /// nobody can patch them any more.
+    /// Removes a producer and gives back its charges. Its chunks stay in the buffers, and can no
+    /// longer be patched.
     pub(crate) fn remove(&mut self, id: ProducerId, buffers: &mut Buffers, cx: &mut Context<'_>) {
         self.unregister_all(id, cx);
         let Some(producer) = self.by_id.remove(&id) else { return };
@@ -135,7 +137,7 @@ impl Producers {
         }
         let refused = match producer.writers.refused {
             0 => String::new(),
-            refused => format!("; {refused} writers did not fit into its share when they came"),
+            refused => format!("; {refused} writers did not fit into its share"),
         };
         cx.info(format!("producer {} disconnected{refused}", producer.display_name()));
     }
@@ -149,7 +151,7 @@ impl Producers {
                 let held = producer.writers.len();
                 let removed = producer.writers.remove_all_of(*buffer);
                 self.writer_pool.give_back(WRITERS, &producer.peer, held, removed);
-                cx.charge(1 + removed as usize);
+                cx.charge(usize::try_from(removed).unwrap_or(usize::MAX).saturating_add(1));
             }
         }
     }
@@ -212,7 +214,7 @@ pub(crate) struct Producer {
     /// Bytes that are charged for them.
     pub(crate) descriptor_bytes: u64,
     /// Flushes that wait for its answer, and their sessions.
-    pub(crate) flushes: BTreeMap<u64, SessionId>,
+    pub(crate) flushes: LargeMap<u64, SessionId>,
     commands: Commands,
 }
 
@@ -234,7 +236,7 @@ impl Producer {
             allowed_buffers: Set::new(),
             registrations: 0,
             descriptor_bytes: 0,
-            flushes: BTreeMap::new(),
+            flushes: LargeMap::new(),
             commands: Commands::default(),
         }
     }

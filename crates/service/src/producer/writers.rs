@@ -1,7 +1,7 @@
 //! Writers of a producer: their buffers, and their ids that another writer may use again
 //! (`docs/spec/service.md §2`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use esatto_map::{LargeMap, LargeSet};
 
 use super::Producers;
 use crate::buffer::table::Buffers;
@@ -29,10 +29,10 @@ pub(crate) const WRITERS: Bounds = Bounds { each: WRITERS_PER_PRODUCER, pool: WR
 /// The writers that a producer has registered.
 #[derive(Debug, Default)]
 pub(crate) struct Writers {
-    by_id: BTreeMap<WriterId, BufferId>,
-    by_buffer: BTreeSet<(BufferId, WriterId)>,
+    by_id: LargeMap<WriterId, BufferId>,
+    by_buffer: LargeSet<(BufferId, WriterId)>,
     /// Writers that did not fit. They are registered when there is room, and are in no other table.
-    waiting: BTreeMap<WriterId, BufferId>,
+    waiting: LargeMap<WriterId, BufferId>,
     /// Ids that the producer has given back and not registered again.
     retired: IdSet,
     /// Number of writers that did not fit when they came, because the producer had its share.
@@ -137,7 +137,7 @@ impl Producers {
         writers.refused += 1;
         if writers.refused == 1 {
             cx.warn(format!(
-                "producer {} of uid {} has its share of writers, which is {}: further ones are not scraped",
+                "producer {} of uid {} has used up its share of writers ({}): further ones are not scraped",
                 found.display_name(),
                 found.peer.uid,
                 found.writers.len(),

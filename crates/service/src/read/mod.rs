@@ -2,6 +2,7 @@
 //! compression, sink.
 
 pub(crate) mod compression;
+pub(crate) mod file_sink;
 pub(crate) mod packet_check;
 pub(crate) mod packet_sink;
 pub(crate) mod read_pass;

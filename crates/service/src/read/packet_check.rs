@@ -8,7 +8,7 @@
 /// `trace_stats`, `synchronization_marker`, `compressed_packets`, `service_event`, `trusted_pid`,
 /// `machine_id`, `trace_provenance`, `protovms` and `zstd_compressed_packets`.
 ///
-/// The other fields are written by no producer of any version, and could forge what a trace says
+/// No producer of any version writes the other fields, which could forge statements of a trace
 /// about itself: `trigger` (46), `trace_uuid` (89), `remote_clock_sync` (107),
 /// `clone_snapshot_trigger` (113), `concurrent_session_event` (134).
 const RESERVED_FIELDS: [u32; 17] = [3, 10, 33, 35, 36, 46, 50, 69, 79, 89, 98, 107, 113, 124, 125, 133, 134];
@@ -35,7 +35,7 @@ pub(crate) struct Found {
 #[inline]
 pub(crate) fn check<'a>(mut slices: impl Iterator<Item = &'a [u8]>) -> Option<Found> {
     let current = slices.next().unwrap_or_default();
-    // Nearly every packet lies in one piece.
+    // Nearly every packet is in one piece.
     if slices.size_hint().1 == Some(0) {
         check_bytes(Bytes { current, rest: core::iter::empty() })
     } else {
@@ -48,7 +48,7 @@ fn check_bytes<'a>(mut bytes: Bytes<'a, impl Iterator<Item = &'a [u8]>>) -> Opti
     while let Some(first) = bytes.next() {
         let tag = bytes.varint_from(first)?;
         // The low 32 bits count.
-        let field = (tag >> 3) as u32;
+        let field = ((tag >> 3) & 0xffff_ffff) as u32;
         // Field 0 is invalid protobuf. Upstream lets it through, and its trace processor then
         // refuses the whole trace.
         if field == 0 || is_reserved(field) {
@@ -59,7 +59,7 @@ fn check_bytes<'a>(mut bytes: Bytes<'a, impl Iterator<Item = &'a [u8]>>) -> Opti
                 let first = bytes.next()?;
                 let value = bytes.varint_from(first)?;
                 if field == PREVIOUS_PACKET_DROPPED {
-                    found.loss = value as u32;
+                    found.loss = (value & 0xffff_ffff) as u32;
                 }
                 found.tells_first |= field == FIRST_PACKET_ON_SEQUENCE;
             }
@@ -70,7 +70,7 @@ fn check_bytes<'a>(mut bytes: Bytes<'a, impl Iterator<Item = &'a [u8]>>) -> Opti
                 if length > MAX_LENGTH {
                     return None;
                 }
-                bytes.skip(length as usize)?;
+                bytes.skip(usize::try_from(length).ok()?)?;
             }
             5 => bytes.skip(4)?,
             _ => return None,

@@ -10,7 +10,8 @@ use esatto_schema::TraceReader;
 use esatto_schema::trace_stats::FilterStats;
 
 use crate::read::compression::Codec;
-use crate::read::packet_sink::{FileSink, PacketSink};
+use crate::read::file_sink::FileSink;
+use crate::read::packet_sink::PacketSink;
 use crate::read::trace_filter::TraceFilter;
 
 /// A destination of the service's own packets.

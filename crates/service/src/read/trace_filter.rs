@@ -61,8 +61,8 @@ mod loaded {
             let program = Program::load_with_overlay(&bytecode, &some(&config.bytecode_overlay_v54));
             let program = program.map_err(|error| format!("trace_filter.{name}: {error}"))?;
             let filter = Filter::new(program).with_root(&[TRACE_PACKET]);
-            let filter =
-                filter.map_err(|error| format!("trace_filter.{name} says nothing of Trace.packet: {error}"))?;
+            let filter = filter
+                .map_err(|error| format!("trace_filter.{name} has no nested message for Trace.packet: {error}"))?;
             Ok(Self::of(filter.with_strings(strings(config, quota)?)))
         }
 
@@ -157,8 +157,8 @@ mod loaded {
         Ok(strings)
     }
 
+    #[expect(clippy::cast_sign_loss, reason = "a negative number becomes an unknown one")]
     fn rule(config: &StringFilterRule, quota: &Quota) -> Result<Rule, Error> {
-        // A negative number becomes an unknown one.
         let policy = Policy::from_number(config.policy.map_or(0, |policy| policy.0 as u32))?;
         let types = SemanticTypes::from_numbers(config.semantic_type.iter().map(|number| number.0 as u32))?;
         let rule = Rule::new(&quota.patterns, policy, config.regex_pattern.as_deref().unwrap_or_default())?;

@@ -29,7 +29,7 @@ impl Stamper {
         if lost == 0 {
             return &self.stamp;
         }
-        // The last occurrence wins, so it must contain what the producer itself reports.
+        // The last occurrence wins, so it must contain the bits that the producer itself reports.
         self.with_loss.clone_from(&self.stamp);
         put(&mut self.with_loss, PREVIOUS_PACKET_DROPPED, (lost | found.loss).into());
         &self.with_loss
@@ -46,6 +46,7 @@ impl Stamper {
     }
 }
 
+#[expect(clippy::cast_sign_loss, reason = "negative numbers have ten bytes")]
 fn put_identity(out: &mut Vec<u8>, identity: &Identity, sequence_id: u32) {
     put(out, 3, i64::from(identity.uid) as u64);
     put(out, 10, sequence_id.into());

@@ -21,7 +21,8 @@ use crate::observer::Step;
 use crate::read::Reading;
 use crate::service::Service;
 use crate::session::clone::{BufferGroup, CloneFacts, CloneId, PendingClone, Taken};
-use crate::session::flush::{AfterFlush, FlushReason, FlushStrategy, Flushes};
+use crate::session::flush::{AfterFlush, FlushReason, Flushes};
+use crate::session::flush_strategy::FlushStrategy;
 use crate::session::phase::Phase;
 use crate::session::state::State;
 use crate::session::trace_file::{FileState, OutputFile};
@@ -254,10 +255,10 @@ impl Service {
         let mut events = Vec::new();
         let mut buffers = Vec::with_capacity(pending.buffers.len());
         let sequence_ids = &self.sessions.get(pending.source)?.reading.sequence_ids;
-        // In the same file the sequences continue; in a file of its own they begin again.
+        // In the same file the sequences continue; in a separate file they begin again.
         let sequence_ids = if pending.file.is_some() { sequence_ids.clone() } else { sequence_ids.restarted() };
         let mut buffer_bytes = sequence_ids.bytes();
-        cx.charge_bytes(buffer_bytes as usize);
+        cx.charge_bytes(usize::try_from(buffer_bytes).unwrap_or(usize::MAX));
         for (index, taken) in (0u32..).zip(pending.buffers) {
             let Taken { mut buffer, at_ns, .. } = taken?;
             buffer_bytes += buffer.clone_bytes() as u64;
@@ -404,7 +405,7 @@ impl Service {
                 cx.work += buffer.work() - before;
                 if !gone.is_empty() {
                     cx.error(format!(
-                        "session {}: what a failed clone took out of buffer {index} is lost",
+                        "session {}: the content that a failed clone took from buffer {index} is lost",
                         source.id.0
                     ));
                 }

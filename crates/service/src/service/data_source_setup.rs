@@ -16,7 +16,6 @@ use crate::service::Service;
 use crate::session::instances::{Instance, InstanceState};
 use crate::session::members::INSTANCES;
 use crate::session::state::State;
-use crate::shared_buffer::granted_sizes;
 
 /// Result of setting up a registration for an entry of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,9 +85,9 @@ impl Service {
         cx.charge(1);
         let id = InstanceId(self.sessions.last.instance + 1);
         let session = self.sessions.get_mut(session_id)?;
-        let is_locked_down = self.producers.is_locked_down;
+        let lockdown = self.producers.lockdown;
         let (registration, producer) = self.producers.registration_mut(registration)?;
-        if is_locked_down && producer.peer.uid != self.config.uid {
+        if lockdown.locks_out(&producer.peer, self.config.uid) {
             return None;
         }
         if !session.wants(entry, producer, &self.config.system, cx) {
@@ -102,8 +101,8 @@ impl Service {
         if !session.members.pool.take(INSTANCES, &producer.peer, member.instances, 1) {
             if !core::mem::replace(&mut member.is_refused, true) {
                 cx.warn(format!(
-                    "session {}: data source {:?} of producer {} of uid {} is refused: the share of this producer are \
-                     {} instances, because others must get some",
+                    "session {}: data source {:?} of producer {} of uid {} is refused: the share of this producer is {} \
+                     instances",
                     session_id.0,
                     String::from_utf8_lossy(&registration.name),
                     producer.display_name(),
@@ -135,7 +134,7 @@ impl Service {
         producer.allowed_buffers.insert(buffer);
 
         if matches!(producer.memory, Memory::Unset) {
-            let (size, page_size) = wanted_sizes(&session.config, producer);
+            let (size, page_size) = producer.memory_sizes(&session.config);
             match producer.memory_kind {
                 MemoryKind::Shared => {
                     producer.memory = Memory::Creating;
@@ -171,7 +170,7 @@ impl Service {
             affected.take_while(|(of, its_name, ..)| *of == producer && name.is_none_or(|name| **its_name == *name));
         let mut affected: Vec<(SessionId, InstanceId)> =
             affected.map(|&(_, _, session, instance)| (session, instance)).collect();
-        affected.sort_unstable();
+        esatto_map::sort(&mut affected);
         cx.charge(affected.len());
         let mut at = 0;
         while let Some(&(session_id, _)) = affected.get(at) {
@@ -201,17 +200,4 @@ impl Service {
         }
         self.sessions.instances_of.remove(&(producer, instance.name, session_id, id));
     }
-}
-
-fn wanted_sizes(config: &esatto_schema::TraceConfig, producer: &crate::producer::Producer) -> (usize, usize) {
-    let wish =
-        config.producers.iter().find(|wish| wish.producer_name.as_deref().unwrap_or_default() == &*producer.name);
-    let bytes = |kb: Option<u32>, hint: usize| match kb {
-        None | Some(0) => hint,
-        Some(kb) => (kb as usize).saturating_mul(1024),
-    };
-    granted_sizes(
-        bytes(wish.and_then(|wish| wish.shm_size_kb), producer.smb_size_hint),
-        bytes(wish.and_then(|wish| wish.page_size_kb), producer.page_size_hint),
-    )
 }

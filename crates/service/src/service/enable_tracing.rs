@@ -1,7 +1,6 @@
 //! EnableTracing: from a config to a session (`docs/spec/service.md §5`).
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use esatto_map::{LargeMap, LargeSet};
 use esatto_protozero::Owned;
 use esatto_schema::{EnableTracingRequestReader, TraceConfig};
 
@@ -17,8 +16,10 @@ use crate::read::compression::Codec;
 use crate::read::trace_filter::TraceFilter;
 use crate::service::Service;
 use crate::session::config_check;
-use crate::session::flush::{FlushStrategy, Flushes};
-use crate::session::members::{ConfigEntries, Member, raw_source_configs};
+use crate::session::flush::Flushes;
+use crate::session::flush_strategy::FlushStrategy;
+use crate::session::instance_config::raw_source_configs;
+use crate::session::members::{ConfigEntries, Member};
 use crate::session::pending_resources::PendingResources;
 use crate::session::phase::Phase;
 use crate::session::state::State;
@@ -77,7 +78,7 @@ impl Service {
         let quota = Quota::default();
         let patterns = config_check::compile_patterns(config, &quota)?;
         let trigger_patterns = triggers::compile_patterns(config, &quota)?;
-        self.sessions.check_against_sessions(config, uid, self.producers.is_locked_down, cx)?;
+        self.sessions.check_against_sessions(config, uid, self.producers.lockdown.is_on, cx)?;
         let filter = config.trace_filter.as_deref().map(|filter| TraceFilter::load(filter, &quota)).transpose()?;
         let codec = Codec::of(config)?;
         let boost = priority_boost::boost_of(config)?;
@@ -142,10 +143,10 @@ impl Service {
             Err(error) => return cx.warn(error),
         };
         // The first entry of each name counts.
-        let mut wanted: BTreeMap<&[u8], usize> = BTreeMap::new();
+        let mut wanted: LargeMap<&[u8], usize> = LargeMap::new();
         for (index, source) in config.data_sources.iter().enumerate() {
             let name = source.config.as_ref().and_then(|config| config.name.as_deref()).unwrap_or_default();
-            wanted.entry(name).or_insert(index);
+            wanted.get_or_insert_with(name, || index);
         }
         cx.charge(config.data_sources.len() + session.config.data_sources.len());
         // TraceConfig implements no Clone, because it would need much code and only this and clones
@@ -176,7 +177,7 @@ impl Service {
         session.entries.patterns = compiled;
         session.config_bytes = config_bytes;
         session.members.by_producer.values_mut().for_each(Member::forget_filters);
-        let known: BTreeSet<_> = session.instances.iter().map(|instance| instance.producer).collect();
+        let known: LargeSet<_> = session.instances.iter().map(|instance| instance.producer).collect();
         cx.charge(session.instances.len());
         self.set_up_all(id, |producer| known.contains(&producer), cx);
     }

@@ -1,19 +1,16 @@
 //! Flushes: data sources hand over everything that they have written (`docs/spec/service.md §12`).
 
-use std::collections::BTreeMap;
-
-use esatto_schema::trace_config::trigger_config::TriggerMode;
+use esatto_map::LargeMap;
 use esatto_schema::trace_stats::FinalFlushOutcome;
 
 use crate::api::TimerClock;
 use crate::context::Context;
 use crate::ids::{BufferId, InstanceId, ProducerId, SessionId};
 use crate::service::Service;
-use crate::session::Session;
-use crate::session::flush::{AfterFlush, Asked, FlushReason, FlushStrategy};
+use crate::session::flush::{AfterFlush, Asked, FlushReason};
+use crate::session::flush_strategy::FlushStrategy;
 use crate::session::instances::Instance;
 use crate::session::state::State;
-use crate::session::triggers;
 use crate::session::unread_events::Event;
 use crate::timers::Purpose;
 
@@ -62,14 +59,14 @@ impl Service {
     pub(crate) fn acknowledge_flush(&mut self, producer: ProducerId, up_to: u64, cx: &mut Context<'_>) {
         let Self { producers, sessions, .. } = self;
         let Some(found) = producers.get_mut(producer) else { return };
-        let mut complete: BTreeMap<SessionId, Vec<(u64, bool)>> = BTreeMap::new();
-        while let Some(entry) = found.flushes.first_entry().filter(|entry| *entry.key() <= up_to) {
+        let mut complete: LargeMap<SessionId, Vec<(u64, bool)>> = LargeMap::new();
+        while found.flushes.first_key_value().is_some_and(|(&id, _)| id <= up_to) {
+            let Some((id, session)) = found.flushes.pop_first() else { break };
             cx.charge(1);
-            let (id, session) = entry.remove_entry();
             let flush = sessions.get_mut(session).and_then(|session| session.flushes.pending.get_mut(&id));
             let Some(flush) = flush else { continue };
             if flush.waiting_for.remove(&producer) && flush.waiting_for.is_empty() && !flush.is_over {
-                complete.entry(session).or_default().push((id, true));
+                complete.get_or_default(session).push((id, true));
             }
         }
         for (session, flushes) in complete {
@@ -163,16 +160,5 @@ impl Service {
             self.timers.set_periodic(session_id, Purpose::PeriodicFlush, TimerClock::Monotonic, period_ms, cx);
             self.flush(session_id, 0, FlushReason::Periodic, AfterFlush::Nothing, cx);
         }
-    }
-
-    /// Ends a session after its duration.
-    pub(crate) fn duration_is_over(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let stops_by_trigger = |session: &Session| {
-            triggers::mode_of(&session.config) == Some(TriggerMode::STOP_TRACING) && session.triggers.is_hit
-        };
-        if self.sessions.get(session_id).is_some_and(stops_by_trigger) {
-            return;
-        }
-        self.flush(session_id, 0, FlushReason::TraceStop, AfterFlush::StopSession, cx);
     }
 }

@@ -1,6 +1,6 @@
 //! Periodic requests to clear incremental state (`docs/spec/service.md §13`).
 
-use std::collections::BTreeMap;
+use esatto_map::LargeMap;
 
 use crate::api::TimerClock;
 use crate::context::Context;
@@ -15,10 +15,10 @@ impl Service {
         let Some(session) = self.sessions.get(session_id).filter(|session| session.state() == State::Started) else {
             return;
         };
-        let mut requests: BTreeMap<ProducerId, Vec<InstanceId>> = BTreeMap::new();
+        let mut requests: LargeMap<ProducerId, Vec<InstanceId>> = LargeMap::new();
         cx.charge(session.instances.len());
         for instance in session.instances.iter().filter(|instance| instance.clears_incremental_state) {
-            requests.entry(instance.producer).or_default().push(instance.id);
+            requests.get_or_default(instance.producer).push(instance.id);
         }
         for (producer, instances) in &requests {
             if let Some(producer) = self.producers.get_mut(*producer) {

@@ -4,6 +4,7 @@ mod clone_session;
 mod consumer_port;
 mod data_source_setup;
 mod enable_tracing;
+mod exclusive_sessions;
 mod file_writing;
 mod flush_requests;
 mod freed_sessions;
@@ -13,6 +14,7 @@ mod producer_port;
 mod read_buffers;
 mod scrape_steps;
 mod slow_data_sources;
+mod snapshots;
 mod start_stop;
 mod trigger_activation;
 
@@ -67,8 +69,9 @@ impl Service {
     /// Limits the bytes of the buffers of all sessions and clones together. Without this call there
     /// is no limit.
     ///
-    /// A user gets at most half of what the others leave; root and the service's own user get all
-    /// of it. The service refuses further buffers with an error that tells how much is left.
+    /// A user gets at most half of the bytes that other users leave; root and the service's own
+    /// user get all of them. The service refuses further buffers with an error that tells how much
+    /// is left.
     pub fn limit_buffers(&mut self, bytes: u64) {
         self.buffers.max_bytes = bytes;
     }
@@ -147,7 +150,7 @@ impl Service {
     fn timer_expired(&mut self, id: TimerId, cx: &mut Context<'_>) {
         let Some(Timer { session, purpose }) = self.timers.expire(id) else { return };
         match purpose {
-            Purpose::Snapshot => self.run_snapshot_task(session, cx),
+            Purpose::Snapshot => self.periodic_snapshot(session, cx),
             Purpose::Duration => self.duration_is_over(session, cx),
             Purpose::StopTimeout => self.finish_stopping(session, cx),
             Purpose::SlowStart => self.record_slow_start(session, cx),

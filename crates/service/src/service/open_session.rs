@@ -1,7 +1,7 @@
 //! Opening of a session, which waits for the resources of its accepted config: priority, then
 //! output file.
 //!
-//! Until the owner has provided both, the config affects nobody else. If one of them is not
+//! Until the owner has provided both, the config affects no other client. If one of them is not
 //! available, the service refuses the config, and nothing of it remains. Afterwards the config
 //! takes its effects on others: lockdown, the end of sessions that an exclusive one displaces, and
 //! the start time of a guarded name.
@@ -15,12 +15,12 @@ use crate::context::Context;
 use crate::ids::SessionId;
 use crate::priority_boost::ChangeId;
 use crate::service::Service;
+use crate::session::ConsumerLink;
 use crate::session::config_check;
-use crate::session::flush::FlushStrategy;
+use crate::session::flush_strategy::FlushStrategy;
 use crate::session::phase::Phase;
 use crate::session::trace_file::FileState;
 use crate::session::triggers;
-use crate::session::{ConsumerLink, Session};
 
 impl Service {
     /// Asks for the next resource that a session needs. If it has all of them, configures it.
@@ -116,8 +116,8 @@ impl Service {
             file.state = FileState::Idle;
         }
         match session.config.lockdown_mode {
-            Some(LockdownModeOperation::LOCKDOWN_SET) => self.producers.is_locked_down = true,
-            Some(LockdownModeOperation::LOCKDOWN_CLEAR) => self.producers.is_locked_down = false,
+            Some(LockdownModeOperation::LOCKDOWN_SET) => self.producers.lockdown.is_on = true,
+            Some(LockdownModeOperation::LOCKDOWN_CLEAR) => self.producers.lockdown.is_on = false,
             _ => {}
         }
         if config_check::is_guarded(&session.config) {
@@ -140,30 +140,6 @@ impl Service {
             if let Some(call) = opening.enable_call {
                 reply_disabled(call, None, cx);
             }
-        }
-    }
-
-    /// Ends the sessions that an exclusive session displaces.
-    ///
-    /// Those that are still opening and will end this one stay. A user's exclusive session ends
-    /// only sessions of the same user. Root's and that of the service's own user end all sessions,
-    /// also freed ones that still complete their files.
-    fn displace_others(&mut self, id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get(id) else { return };
-        let (uid, priority) = (session.consumer_uid, session.config.exclusive_prio.unwrap_or(0));
-        if priority == 0 {
-            return;
-        }
-        let is_ended = |other: &&Session| other.id != id && self.sessions.gives_way(other, uid, priority);
-        let others: Vec<SessionId> = self.sessions.values().filter(is_ended).map(|other| other.id).collect();
-        let reason = format!("ended by a session with exclusive_prio {priority}");
-        // This comes before others are freed, because those complete their files.
-        let drains = self.sessions.freed.values().filter(|drain| self.sessions.drain_gives_way(drain, uid, priority));
-        for drain in drains.map(|drain| drain.session.id).collect::<Vec<_>>() {
-            self.abandon_drain(drain, &reason, cx);
-        }
-        for other in others {
-            self.free(other, Some(reason.clone()), cx);
         }
     }
 

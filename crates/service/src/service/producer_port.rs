@@ -97,7 +97,7 @@ impl Service {
             cx.warn(format!("a producer's name of {} bytes is cut to {}", name.len(), client_text::MAX_NAME_BYTES));
         }
         let name = client_text::cut(name);
-        if self.producers.is_locked_down && connection.peer.uid != self.config.uid {
+        if self.producers.lockdown.locks_out(&connection.peer, self.config.uid) {
             cx.warn(format!(
                 "producer {:?} of uid {} is refused: lockdown mode",
                 String::from_utf8_lossy(name),

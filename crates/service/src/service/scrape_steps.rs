@@ -22,7 +22,7 @@ const WORK_PER_SCRAPE: u64 = 16 << 10;
 const WORK_PER_LAST_SCRAPE: u64 = 1 << 20;
 
 impl Service {
-    /// Copies what was not committed for a session. Then ends these flushes, and the session if
+    /// Copies the uncommitted chunks for a session. Then ends these flushes, and the session if
     /// `stop` is set.
     pub(crate) fn scrape_session(
         &mut self,
@@ -67,7 +67,7 @@ impl Service {
         let has_file = session.file.open().is_some();
         if has_file && !self.scrape_members(session_id, WORK_PER_LAST_SCRAPE, cx) {
             cx.warn(format!(
-                "session {} is freed before all shared memory was looked at: its file lacks some of what was not committed",
+                "session {} is freed before all shared memory was scraped: its file lacks some uncommitted data",
                 session_id.0
             ));
         }
@@ -85,7 +85,7 @@ impl Service {
         let Some(under_way) = &mut session.scrapes.now else { return true };
         observer.report(Step::Scrape(Some(session_id.0)));
         let mut wanted = session.buffers.clone();
-        wanted.sort_unstable();
+        esatto_map::sort(&mut wanted);
         let end = cx.work.saturating_add(work);
         for (id, _) in session.members.by_producer.range(under_way.from..) {
             if cx.work > end {

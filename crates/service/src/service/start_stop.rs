@@ -1,5 +1,7 @@
 //! Start, stop and end of sessions (`docs/spec/service.md §9, §10`).
 
+use esatto_schema::trace_config::trigger_config::TriggerMode;
+
 use crate::api::{Output, TimerClock};
 use crate::context::Context;
 use crate::ids::{InstanceId, SessionId};
@@ -7,10 +9,12 @@ use crate::producer::commands::Command;
 use crate::service::Service;
 use crate::service::slow_data_sources::SLOW_START_MS;
 use crate::session::Session;
-use crate::session::flush::{AfterFlush, FlushStrategy};
+use crate::session::flush::{AfterFlush, FlushReason};
+use crate::session::flush_strategy::FlushStrategy;
 use crate::session::instances::InstanceState;
 use crate::session::phase::Phase;
 use crate::session::state::State;
+use crate::session::triggers;
 use crate::session::unread_events::Event;
 use crate::timers::Purpose;
 
@@ -41,7 +45,7 @@ impl Service {
         let flush_strategy = session.flushes.strategy;
         let instances = session.instances.ids();
 
-        self.run_snapshot_task(session_id, cx);
+        self.periodic_snapshot(session_id, cx);
         if duration_ms > 0 {
             self.timers.set(session_id, Purpose::Duration, duration_clock, duration_ms, cx);
         }
@@ -80,24 +84,6 @@ impl Service {
         self.set_instance_state(session_id, id, state);
     }
 
-    /// Requests sync marker, statistics and clocks every `snapshot_interval_ms` while the session
-    /// runs.
-    pub(crate) fn run_snapshot_task(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
-        let Some(session) = self.sessions.get_mut(session_id) else { return };
-        if session.state() != State::Started {
-            return;
-        }
-        session.unread.sync_marker = true;
-        session.unread.stats = true;
-        session.snapshot(cx.now);
-        let clock = match session.builtin(|builtin| builtin.prefer_suspend_clock_for_snapshot) {
-            true => TimerClock::Boottime,
-            false => TimerClock::Monotonic,
-        };
-        let interval_ms = session.snapshot_interval_ms();
-        self.timers.set_periodic(session_id, Purpose::Snapshot, clock, interval_ms, cx);
-    }
-
     /// Tells the trace and the consumer once that every instance has started, if the session runs.
     pub(crate) fn report_all_started(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         let Some(session) = self.sessions.get_mut(session_id) else { return };
@@ -112,6 +98,17 @@ impl Service {
         if let Some(client) = session.consumer() {
             self.consumers.notify_all_started(client);
         }
+    }
+
+    /// Ends a session after its duration.
+    pub(crate) fn duration_is_over(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let stops_by_trigger = |session: &Session| {
+            triggers::mode_of(&session.config) == Some(TriggerMode::STOP_TRACING) && session.triggers.is_hit
+        };
+        if self.sessions.get(session_id).is_some_and(stops_by_trigger) {
+            return;
+        }
+        self.flush(session_id, 0, FlushReason::TraceStop, AfterFlush::StopSession, cx);
     }
 
     /// Stops a session.
@@ -248,7 +245,7 @@ impl Service {
         self.update_priority(None, cx);
     }
 
-    /// Removes the buffers of a session that nobody uses any more.
+    /// Removes the buffers of a session that are no longer used.
     pub(crate) fn drop_content(&mut self, session: Session, cx: &mut Context<'_>) {
         let (mut recorded, mut overwritten) = (0, 0);
         for buffer in &session.buffers {

@@ -97,7 +97,7 @@ impl Service {
             cx.warn(format!("{MAX_DELAYED} clone triggers of a session wait already: {delayed_lost} are ignored"));
         }
         if is_uncounted {
-            cx.warn(format!("{MAX_NAMES} triggers are counted already: max_per_24_h does not hold for others"));
+            cx.warn(format!("{MAX_NAMES} triggers are counted already: max_per_24_h has no effect on further ones"));
         }
     }
 

@@ -1,11 +1,9 @@
 //! Admission: limits that depend on the other sessions (`docs/spec/service.md §5`, §25).
 
-use std::collections::BTreeMap;
-
+use esatto_map::LargeMap;
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::LockdownModeOperation;
 
-use super::clone::PendingClone;
 use super::freed::FreedSession;
 use super::table::Sessions;
 use crate::context::Context;
@@ -23,7 +21,7 @@ pub(crate) const MAX_SESSIONS: usize = 15;
 const MAX_SESSIONS_FOR_NEWCOMERS: usize = MAX_SESSIONS + 5;
 
 /// Sessions at a time without clones, if root or the service's own user asks for one. So users
-/// cannot keep out those who administer the machine.
+/// cannot keep out the administrators of the machine.
 const MAX_SESSIONS_FOR_TRUSTED: usize = MAX_SESSIONS_FOR_NEWCOMERS + 5;
 
 /// Sessions of a user.
@@ -91,36 +89,6 @@ impl Sessions {
         self.check_number(uid, &staying.collect::<Vec<_>>())
     }
 
-    /// Checks whether a user's sessions can have this many more bytes of buffers.
-    ///
-    /// An exclusive session of this priority (if it is not 0) ends some sessions first. A user may
-    /// have half of what all others leave; root and the service's own user may have all of it.
-    pub(crate) fn check_memory(&self, uid: i32, wanted_prio: u32, bytes: u64, max_bytes: u64) -> Result<(), String> {
-        let stays = |other: &&Session| self.counts_beside(other, uid, wanted_prio);
-        let of_sessions = self.values().filter(stays).map(|session| (session.consumer_uid, session.buffer_bytes));
-        let of_drains =
-            self.staying_drains(uid, wanted_prio).map(|session| (session.consumer_uid, session.buffer_bytes));
-        let of_clones = self.clones.values().map(PendingClone::charge);
-        let (mut all, mut own) = (0_u64, 0_u64);
-        for (owner, bytes) in of_sessions.chain(of_drains).chain(of_clones) {
-            all += bytes;
-            own += if owner == uid { bytes } else { 0 };
-        }
-        let left_by_others = max_bytes.saturating_sub(all - own);
-        let share = if self.is_trusted(uid) { left_by_others } else { left_by_others / 2 };
-        if own.saturating_add(bytes) > share {
-            return Err(format!(
-                "the buffers have {} KiB together, {} KiB are left for uid {uid}: its sessions have {} KiB, and those \
-                 of all users may have {} KiB",
-                bytes / 1024,
-                share.saturating_sub(own) / 1024,
-                own / 1024,
-                max_bytes / 1024,
-            ));
-        }
-        Ok(())
-    }
-
     /// Checks that a user can have one clone more.
     pub(crate) fn check_clone_limits(&self, uid: i32) -> Result<(), String> {
         let made = self.values().filter(|session| session.state() == State::Cloned);
@@ -146,7 +114,7 @@ impl Sessions {
         if changes && !self.is_trusted(uid) {
             return Err(format!(
                 "lockdown_mode is for root and the service's own user (uid {}), not for uid {uid}: it keeps out the \
-                 producers of others",
+                 producers of other users",
                 self.service_uid
             ));
         }
@@ -163,12 +131,12 @@ impl Sessions {
     fn keeps_out(&self, session: &Session, uid: i32, wanted: u32) -> Option<u32> {
         let priority = session.config.exclusive_prio.filter(|&priority| priority > 0)?;
         let owner = session.consumer_uid;
-        // A user's exclusive session never ends one of root, whatever its priority.
+        // A user's exclusive session never ends one of root, at any priority.
         (self.acts_on(owner, uid) && (priority >= wanted || !self.acts_on(uid, owner))).then_some(priority)
     }
 
-    /// Tells whether an exclusive session of this user ends another session: the user may end it,
-    /// and it is weaker or its owner may not end sessions of this user.
+    /// Tells whether an exclusive session of this user ends another session. It does if the user
+    /// may end it, and if it is weaker or its owner may not end sessions of this user.
     ///
     /// An equal or stronger session that stays is still opening, and will end this one.
     pub(crate) fn gives_way(&self, session: &Session, uid: i32, priority: u32) -> bool {
@@ -181,7 +149,7 @@ impl Sessions {
     ///
     /// Among the sessions that the new one ends, exclusive ones that are still opening count.
     /// Otherwise a user could have any number of them, each stronger than the one before.
-    fn counts_beside(&self, session: &Session, uid: i32, wanted: u32) -> bool {
+    pub(super) fn counts_beside(&self, session: &Session, uid: i32, wanted: u32) -> bool {
         let is_rising = session.opening().is_some() && session.config.exclusive_prio.unwrap_or(0) > 0;
         wanted == 0 || is_rising || !self.gives_way(session, uid, wanted)
     }
@@ -194,7 +162,7 @@ impl Sessions {
 
     /// Iterates over the freed sessions that a session of this priority (0: not exclusive) does not
     /// end.
-    fn staying_drains(&self, uid: i32, wanted_prio: u32) -> impl Iterator<Item = &Session> {
+    pub(super) fn staying_drains(&self, uid: i32, wanted_prio: u32) -> impl Iterator<Item = &Session> {
         let stays = move |drain: &&FreedSession| wanted_prio == 0 || !self.drain_gives_way(drain, uid, wanted_prio);
         self.freed.values().filter(stays).map(|drain| &drain.session)
     }
@@ -238,11 +206,11 @@ fn check_semaphores(config: &TraceConfig, sessions: &[&Session], cx: &mut Contex
         /// config names it.
         last: Option<SessionId>,
     }
-    let mut wanted: BTreeMap<&[u8], Held> = BTreeMap::new();
+    let mut wanted: LargeMap<&[u8], Held> = LargeMap::new();
     for semaphore in &config.session_semaphores {
         let max = semaphore.max_other_session_count.unwrap_or(0);
         let name = semaphore.name.as_deref().unwrap_or_default();
-        let held = wanted.entry(name).or_insert(Held { max, others: 0, last: None });
+        let held = wanted.get_or_insert_with(name, || Held { max, others: 0, last: None });
         held.max = held.max.min(max);
     }
     cx.charge(config.session_semaphores.len());

@@ -1,30 +1,25 @@
 //! Flushes of a session: time-outs, reasons, and the producers that have not answered yet
 //! (`docs/spec/service.md §12`).
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use esatto_schema::TraceConfig;
-use esatto_schema::trace_config::WriteFlushMode;
+use esatto_map::{LargeMap, LargeSet};
 use esatto_schema::trace_stats::FinalFlushOutcome;
 
 use super::clone::{BufferGroup, CloneId};
+use super::flush_strategy::FlushStrategy;
 use super::instances::Instance;
 use super::state::State;
-use super::{Session, or_default, trace_file};
+use super::{Session, or_default};
 use crate::api::{CallId, MemoryKind};
 use crate::context::Context;
 use crate::ids::{BufferId, InstanceId, ProducerId};
 use crate::producer::Producers;
 use crate::producer::commands::{Command, encoded};
 
-/// Milliseconds that a flush waits for answers, if neither the call nor the config says so.
+/// Milliseconds that a flush waits for answers, by default.
 const DEFAULT_FLUSH_TIMEOUT_MS: u32 = 5000;
 
 /// Flushes of one session that may wait for answers. The service refuses more.
 const MAX_PENDING_FLUSHES: usize = 1000;
-
-/// Milliseconds between two flushes of a session that streams into a file.
-const FILE_FLUSH_PERIOD_MS: u32 = 5000;
 
 /// The reason of a flush (`docs/spec/service.md §12`, flags).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,40 +86,13 @@ impl Asked {
 #[derive(Debug)]
 pub(crate) struct PendingFlush {
     /// Producers that have not answered. Each of them knows of this flush (`Producer::flushes`).
-    pub(crate) waiting_for: BTreeSet<ProducerId>,
-    /// All producers have answered, or the time is over. The service is copying what was not
-    /// committed.
+    pub(crate) waiting_for: LargeSet<ProducerId>,
+    /// All producers have answered, or the time is over. The service is copying the uncommitted
+    /// chunks.
     pub(crate) is_over: bool,
     pub(crate) asked: Asked,
     pub(crate) reason: FlushReason,
     pub(crate) then: AfterFlush,
-}
-
-/// The times at which data sources are asked to flush while the session runs. EnableTracing fixes
-/// them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FlushStrategy {
-    Never,
-    Periodic { period_ms: u32 },
-    BeforeFileWrites,
-}
-
-impl FlushStrategy {
-    pub(crate) fn of(config: &TraceConfig) -> Self {
-        let by_config = match config.flush_period_ms {
-            None | Some(0) => Self::Never,
-            Some(period_ms) => Self::Periodic { period_ms },
-        };
-        if !config.write_into_file.unwrap_or(false) {
-            return by_config;
-        }
-        match config.write_flush_mode {
-            Some(WriteFlushMode::WRITE_FLUSH_DISABLED) => by_config,
-            Some(WriteFlushMode::WRITE_FLUSH_ENABLED) => Self::BeforeFileWrites,
-            _ if trace_file::write_period_ms(config) > FILE_FLUSH_PERIOD_MS => Self::BeforeFileWrites,
-            _ => Self::Periodic { period_ms: FILE_FLUSH_PERIOD_MS },
-        }
-    }
 }
 
 /// The flushes of a session.
@@ -132,7 +100,7 @@ impl FlushStrategy {
 pub(crate) struct Flushes {
     pub(crate) strategy: FlushStrategy,
     /// Flushes that producers have not answered yet, by their numbers.
-    pub(crate) pending: BTreeMap<u64, PendingFlush>,
+    pub(crate) pending: LargeMap<u64, PendingFlush>,
     pub(crate) requested: u64,
     pub(crate) succeeded: u64,
     pub(crate) failed: u64,
@@ -141,7 +109,7 @@ pub(crate) struct Flushes {
 
 impl Flushes {
     pub(crate) fn new(strategy: FlushStrategy) -> Self {
-        Self { strategy, pending: BTreeMap::new(), requested: 0, succeeded: 0, failed: 0, final_outcome: None }
+        Self { strategy, pending: LargeMap::new(), requested: 0, succeeded: 0, failed: 0, final_outcome: None }
     }
 }
 
@@ -166,15 +134,15 @@ impl Session {
         producers: &mut Producers,
         cx: &mut Context<'_>,
     ) -> bool {
-        let mut requests: BTreeMap<ProducerId, Vec<InstanceId>> = BTreeMap::new();
+        let mut requests: LargeMap<ProducerId, Vec<InstanceId>> = LargeMap::new();
         cx.charge(self.instances.len());
         for instance in self.instances.iter().filter(|instance| asked.includes(instance)) {
             let Some(producer) = producers.get(instance.producer) else { continue };
             let scrapes_itself = producer.memory_kind == MemoryKind::Emulated && producer.wants_scraping;
             if !instance.no_flush {
-                requests.entry(instance.producer).or_default().push(instance.id);
+                requests.get_or_default(instance.producer).push(instance.id);
             } else if scrapes_itself {
-                requests.entry(instance.producer).or_default();
+                requests.get_or_default(instance.producer);
             }
         }
         self.unread.forget_slow_flush();
@@ -185,36 +153,9 @@ impl Session {
                 producer.send(Command::Encoded(encoded::flush(instances, id, reason.flags())), cx);
             }
         }
-        let waiting_for: BTreeSet<ProducerId> = requests.into_keys().collect();
+        let waiting_for: LargeSet<ProducerId> = requests.into_keys().collect();
         let is_asked = !waiting_for.is_empty();
         self.flushes.pending.insert(id, PendingFlush { waiting_for, is_over: false, asked, reason, then });
         is_asked
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_flush_strategy_follows_the_table() {
-        let config = |file, flush_period_ms, file_write_period_ms, write_flush_mode| TraceConfig {
-            write_into_file: Some(file),
-            flush_period_ms,
-            file_write_period_ms,
-            write_flush_mode,
-            ..TraceConfig::default()
-        };
-        let periodic = |period_ms| FlushStrategy::Periodic { period_ms };
-        for (config, expected) in [
-            (config(false, None, None, None), FlushStrategy::Never),
-            (config(false, Some(70), None, None), periodic(70)),
-            (config(true, Some(70), Some(5000), None), periodic(5000)),
-            (config(true, Some(70), Some(5001), None), FlushStrategy::BeforeFileWrites),
-            (config(true, None, Some(1), Some(WriteFlushMode::WRITE_FLUSH_ENABLED)), FlushStrategy::BeforeFileWrites),
-            (config(true, Some(70), Some(1), Some(WriteFlushMode::WRITE_FLUSH_DISABLED)), periodic(70)),
-        ] {
-            assert_eq!(FlushStrategy::of(&config), expected);
-        }
     }
 }

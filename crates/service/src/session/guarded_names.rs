@@ -1,6 +1,8 @@
 //! Names of guarded sessions that began a short time ago (`docs/spec/service.md §5`, row 22).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+
+use esatto_map::LargeMap;
 
 use crate::api::{Now, Peer};
 use crate::context::Context;
@@ -20,7 +22,7 @@ const NAMES: Bounds = Bounds { each: 0, pool: MAX_GUARDED_NAMES as u64 };
 /// The start times of guarded sessions by name.
 #[derive(Debug, Default)]
 pub(crate) struct GuardedNames {
-    starts: BTreeMap<Vec<u8>, u64>,
+    starts: LargeMap<Vec<u8>, u64>,
     /// The same in the order of time, and the user that is charged.
     in_order: VecDeque<(u64, Vec<u8>, Charged)>,
     /// Names that users were charged.
@@ -34,7 +36,7 @@ pub(crate) struct GuardedNames {
 enum Charged {
     User(i32),
     Trusted,
-    /// Nobody, because sessions that began at the same time took the last share.
+    /// No user, because sessions that began at the same time took the last share.
     Nobody,
 }
 
@@ -74,8 +76,8 @@ impl GuardedNames {
             return Ok(());
         }
         Err(format!(
-            "uid {uid} began its share of sessions with enable_extra_guardrails in the last 300 s; {} of all users are \
-             remembered",
+            "uid {uid} has used up its share of sessions with enable_extra_guardrails for 300 s; all users together \
+             began {} of them",
             self.starts.len()
         ))
     }

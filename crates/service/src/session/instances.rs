@@ -1,7 +1,8 @@
 //! The data source instances of a session.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use esatto_map::LargeMap;
 
 use crate::client_text::Name;
 use crate::ids::{BufferId, InstanceId, ProducerId};
@@ -36,7 +37,7 @@ pub(crate) struct Instance {
 /// Instances in the order of their set-up, and counters of their states.
 #[derive(Debug, Default)]
 pub(crate) struct Instances {
-    by_id: BTreeMap<InstanceId, Instance>,
+    by_id: LargeMap<InstanceId, Instance>,
     /// The trace says that all instances have started.
     pub(crate) is_start_reported: bool,
     started: usize,

@@ -1,11 +1,10 @@
 //! Producers that take part in a session, and the entries of its config that want them
 //! (`docs/spec/service.md §6`).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esatto_protozero::Fields;
-use esatto_schema::{DataSourceConfigReader, TraceConfig};
+use esatto_map::LargeMap;
+use esatto_schema::TraceConfig;
 
 use super::producer_match::{is_on_wanted_machine, passes_name_filters};
 use super::{Session, config_check};
@@ -90,8 +89,8 @@ impl Entries {
     }
 
     /// Returns the entries of a config by the names of their data sources.
-    pub(crate) fn by_name(config: &TraceConfig) -> BTreeMap<Name, Self> {
-        let mut by_name: BTreeMap<Name, Self> = BTreeMap::new();
+    pub(crate) fn by_name(config: &TraceConfig) -> LargeMap<Name, Self> {
+        let mut by_name: LargeMap<Name, Self> = LargeMap::new();
         let sources = &config.data_sources;
         for (entry, source) in sources.iter().enumerate() {
             let Some(name) = source.config.as_ref().and_then(|config| config.name.as_deref()) else { continue };
@@ -117,7 +116,7 @@ impl Entries {
 pub(crate) struct Members {
     /// Producers that offer a data source of the config. Only they were ever told to write to the
     /// buffers of the session.
-    pub(crate) by_producer: BTreeMap<ProducerId, Member>,
+    pub(crate) by_producer: LargeMap<ProducerId, Member>,
     /// Instances of all members.
     pub(crate) pool: Pool,
 }
@@ -126,18 +125,18 @@ pub(crate) struct Members {
 #[derive(Debug, Default)]
 pub(crate) struct ConfigEntries {
     /// The config of each entry as it came, with fields that the schema does not know.
-    configs: Vec<Vec<u8>>,
+    pub(super) configs: Vec<Vec<u8>>,
     /// The compiled `producer_name_regex_filter` of each entry.
     pub(crate) patterns: Vec<Vec<NamePattern>>,
     /// Entries by the name of their data source.
-    by_name: BTreeMap<Name, Entries>,
+    by_name: LargeMap<Name, Entries>,
     /// Configs of instances by entry, made when they are needed.
-    pub(super) instance_configs: BTreeMap<usize, Arc<[u8]>>,
+    pub(super) instance_configs: LargeMap<usize, Arc<[u8]>>,
 }
 
 impl ConfigEntries {
     pub(crate) fn new(config: &TraceConfig, configs: Vec<Vec<u8>>, patterns: Vec<Vec<NamePattern>>) -> Self {
-        Self { configs, patterns, by_name: Entries::by_name(config), instance_configs: BTreeMap::new() }
+        Self { configs, patterns, by_name: Entries::by_name(config), instance_configs: LargeMap::new() }
     }
 }
 
@@ -152,7 +151,7 @@ impl Session {
     ) -> bool {
         let Some(source) = self.config.data_sources.get(entry) else { return false };
         let entries = self.config.data_sources.len();
-        let member = self.members.by_producer.entry(producer.id).or_insert_with(|| Member::new(entries));
+        let member = self.members.by_producer.get_or_insert_with(producer.id, || Member::new(entries));
         if !member.is_known.contains(entry) {
             let patterns = self.entries.patterns.get(entry).map_or(&[][..], Vec::as_slice);
             cx.charge(source.machine_name_filter.len() + source.producer_name_filter.len() + patterns.len());
@@ -175,7 +174,7 @@ impl Session {
     ) -> Vec<usize> {
         let Some(named) = self.entries.by_name.get(name).cloned() else { return Vec::new() };
         let entries = self.config.data_sources.len();
-        let member = self.members.by_producer.entry(producer.id).or_insert_with(|| Member::new(entries));
+        let member = self.members.by_producer.get_or_insert_with(producer.id, || Member::new(entries));
         for entry in named.filtered(&member.is_known, false) {
             self.wants(entry, producer, host, cx);
         }
@@ -190,59 +189,4 @@ impl Session {
         let index = config_check::target_buffer(&self.config, source.config.as_ref()?)?;
         self.buffers.get(index).copied()
     }
-
-    /// Returns the config of an entry's instances, which is made once.
-    pub(crate) fn config_of(&mut self, entry: usize, buffer: BufferId, cx: &mut Context<'_>) -> Arc<[u8]> {
-        if let Some(made) = self.entries.instance_configs.get(&entry) {
-            return Arc::clone(made);
-        }
-        let config = self.entries.configs.get(entry).map_or(&[][..], Vec::as_slice);
-        let made: Arc<[u8]> = instance_config(self, config, buffer).into();
-        cx.charge_bytes(made.len());
-        self.entries.instance_configs.insert(entry, Arc::clone(&made));
-        made
-    }
-}
-
-/// Makes the config of an instance: the entry's, byte for byte, with the fields that the service
-/// sets.
-fn instance_config(session: &Session, entry_config: &[u8], buffer: BufferId) -> Vec<u8> {
-    let overwritten = [2, 3, 4, 6, 7, 8, 122];
-    let prefers_suspend_clock = session.config.prefer_suspend_clock_for_duration;
-    let mut out = Vec::with_capacity(entry_config.len() + 64);
-    let mut fields = Fields::new(entry_config);
-    let mut copied_to = 0;
-    while let Some((field, bytes)) = fields.next_with_bytes() {
-        if overwritten.contains(&field.id) && (field.id != 122 || prefers_suspend_clock.is_some()) {
-            let end = fields.offset();
-            out.extend_from_slice(&entry_config[copied_to..end - bytes.len()]);
-            copied_to = end;
-        }
-    }
-    out.extend_from_slice(&entry_config[copied_to..fields.offset()]);
-
-    let mut own = esatto_protozero::HeapBuffer::new();
-    let mut config = esatto_schema::DataSourceConfigWriter::from(own.message());
-    config.target_buffer(buffer.0.into());
-    config.trace_duration_ms(session.config.duration_ms.unwrap_or(0));
-    config.tracing_session_id(session.id.0);
-    config.enable_extra_guardrails(config_check::is_guarded(&session.config));
-    config.stop_timeout_ms(session.stop_timeout_ms());
-    if let Some(prefers) = prefers_suspend_clock {
-        config.prefer_suspend_clock_for_duration(prefers);
-    }
-    config.session_initiator(esatto_schema::data_source_config::SessionInitiator::SESSION_INITIATOR_UNSPECIFIED);
-    drop(config);
-    out.extend_from_slice(own.as_slice());
-    out
-}
-
-/// Returns the raw config of each `data_sources` entry of an encoded TraceConfig, in order.
-pub(crate) fn raw_source_configs(config: esatto_schema::TraceConfigReader<'_>) -> Vec<Vec<u8>> {
-    config
-        .data_sources()
-        .map(|source| {
-            source.config().map_or_else(Vec::new, |config: DataSourceConfigReader<'_>| config.as_bytes().to_vec())
-        })
-        .collect()
 }

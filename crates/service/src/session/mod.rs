@@ -1,13 +1,16 @@
 //! Sessions: each executes one TraceConfig (`docs/spec/service.md §4`).
 
 pub(crate) mod admission;
+mod buffer_memory;
 pub(crate) mod clock_snapshots;
 pub(crate) mod clone;
 pub(crate) mod concurrent_session_events;
 pub(crate) mod config_check;
 pub(crate) mod flush;
+pub(crate) mod flush_strategy;
 pub(crate) mod freed;
 pub(crate) mod guarded_names;
+pub(crate) mod instance_config;
 pub(crate) mod instances;
 pub(crate) mod members;
 pub(crate) mod pending_resources;
@@ -25,6 +28,7 @@ pub(crate) mod trigger_history;
 pub(crate) mod triggers;
 pub(crate) mod unread_events;
 
+use esatto_protozero::Owned;
 use esatto_schema::TraceConfig;
 
 use crate::api::{ClientId, Now, PriorityBoost};
@@ -32,7 +36,8 @@ use crate::client_text::Name;
 use crate::ids::{BufferId, SessionId};
 use crate::read::Reading;
 use clone::CloneFacts;
-use flush::{FlushStrategy, Flushes};
+use flush::Flushes;
+use flush_strategy::FlushStrategy;
 use instances::Instances;
 use members::{ConfigEntries, Members};
 use pending_resources::PendingResources;
@@ -205,6 +210,14 @@ impl Session {
 
     pub(crate) fn unique_name(&self) -> &[u8] {
         self.config.unique_session_name.as_deref().unwrap_or_default()
+    }
+
+    /// Changes the duration in the config. A trigger does this.
+    pub(crate) fn set_duration(&mut self, duration_ms: u32) {
+        self.config.duration_ms = Some(duration_ms);
+        self.config_bytes = self.config.encode();
+        // New instances get the new duration.
+        self.entries.instance_configs.clear();
     }
 
     /// Tells whether the session records nothing more and its file, if it has one, is complete.

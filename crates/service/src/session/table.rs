@@ -1,7 +1,6 @@
 //! Table of all sessions, and the indexes by which the service finds them.
 
-use std::collections::BTreeSet;
-
+use esatto_map::LargeSet;
 use esatto_map::Map;
 
 use super::Session;
@@ -25,7 +24,7 @@ pub(crate) struct Sessions {
     /// Clones whose data sources have not flushed yet.
     pub(crate) clones: Map<CloneId, PendingClone>,
     /// All instances by producer and name.
-    pub(crate) instances_of: BTreeSet<(ProducerId, Name, SessionId, InstanceId)>,
+    pub(crate) instances_of: LargeSet<(ProducerId, Name, SessionId, InstanceId)>,
     /// Sessions by the names of their triggers.
     pub(crate) listeners: Listeners,
     pub(crate) trigger_history: TriggerHistory,
@@ -53,7 +52,7 @@ impl Sessions {
             freed: Map::new(),
             files: Map::new(),
             clones: Map::new(),
-            instances_of: BTreeSet::new(),
+            instances_of: LargeSet::new(),
             listeners: Listeners::default(),
             trigger_history: TriggerHistory::default(),
             guarded_names: GuardedNames::default(),

@@ -1,6 +1,8 @@
 //! Activations of triggers in the last 24 hours, for `max_per_24_h`.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+
+use esatto_map::LargeMap;
 
 use crate::client_text::Name;
 
@@ -23,7 +25,7 @@ const SWEEP_NS: u64 = 60 * 1_000_000_000;
 /// Activations of each trigger in the last 24 hours. It holds only names that occurred in a config.
 #[derive(Debug, Default)]
 pub(crate) struct TriggerHistory {
-    by_name: BTreeMap<Name, Activations>,
+    by_name: LargeMap<Name, Activations>,
     /// BOOTTIME from which on the next search through all names may run.
     next_sweep_ns: u64,
 }
@@ -85,7 +87,7 @@ impl TriggerHistory {
                 return false;
             }
         }
-        self.by_name.entry(Name::clone(name)).or_default().add(now_ns);
+        self.by_name.get_or_default(Name::clone(name)).add(now_ns);
         true
     }
 }

@@ -1,8 +1,6 @@
 //! Triggers of a config, and the sessions that wait for them (`docs/spec/service.md §11`).
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use esatto_protozero::Owned;
+use esatto_map::{LargeMap, LargeSet};
 use esatto_schema::TraceConfig;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 
@@ -57,7 +55,7 @@ pub(crate) fn check(config: &TraceConfig) -> Result<(), String> {
     if stops_or_clones && config.write_into_file == Some(true) {
         return Err("write_into_file is not possible with trigger_mode STOP_TRACING or CLONE_SNAPSHOT".to_owned());
     }
-    let mut names = BTreeSet::new();
+    let mut names = LargeSet::new();
     for trigger in &triggers.triggers {
         let name = trigger.name.as_deref().unwrap_or_default();
         if !names.insert(name) {
@@ -92,7 +90,7 @@ pub(crate) struct Triggers {
     /// Accepted triggers that no read has told yet.
     pub(crate) received: Vec<Received>,
     /// Accepted clone triggers whose delay is not over, by the number of their timer.
-    pub(crate) delayed: BTreeMap<u64, Received>,
+    pub(crate) delayed: LargeMap<u64, Received>,
     pub(crate) last_delayed: u64,
 }
 
@@ -121,14 +119,14 @@ pub(crate) struct Received {
 
 /// Sessions by the names of the triggers that they wait for.
 #[derive(Debug, Default)]
-pub(crate) struct Listeners(BTreeMap<Name, BTreeMap<SessionId, usize>>);
+pub(crate) struct Listeners(LargeMap<Name, LargeMap<SessionId, usize>>);
 
 impl Listeners {
     pub(crate) fn add(&mut self, session: &Session) {
         for (index, name) in names_of(session).enumerate() {
             match self.0.get_mut(name) {
                 Some(of_name) => drop(of_name.insert(session.id, index)),
-                None => drop(self.0.insert(name.into(), BTreeMap::from([(session.id, index)]))),
+                None => drop(self.0.insert(name.into(), LargeMap::from_iter([(session.id, index)]))),
             }
         }
     }
@@ -164,12 +162,5 @@ impl Session {
         let has_triggers = || self.config.trigger_config.as_ref().is_some_and(|config| !config.triggers.is_empty());
         let is_for_clones = || mode_of(&self.config) == Some(TriggerMode::CLONE_SNAPSHOT);
         self.state() != State::Cloned && (is_for_clones() || has_triggers() && !self.triggers.is_hit)
-    }
-
-    pub(crate) fn set_duration(&mut self, duration_ms: u32) {
-        self.config.duration_ms = Some(duration_ms);
-        self.config_bytes = self.config.encode();
-        // New instances get the new duration.
-        self.entries.instance_configs.clear();
     }
 }

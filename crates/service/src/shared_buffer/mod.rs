@@ -119,20 +119,3 @@ pub fn granted_sizes(size_bytes: usize, page_size_bytes: usize) -> (usize, usize
     let granted = esatto_shm::size::Geometry::negotiate(size_bytes, page_size_bytes);
     (granted.size, granted.page_size.bytes())
 }
-
-impl ChunkHeader {
-    /// Splits a chunk that came by value into header and payload (`docs/spec/shared-memory.md
-    /// §17`).
-    pub(crate) fn split_from(chunk: &[u8]) -> Option<(Self, &[u8])> {
-        let (header, payload) = chunk.split_first_chunk::<8>()?;
-        let [c0, c1, c2, c3, w0, w1, p0, p1] = *header;
-        let packets = u16::from_le_bytes([p0, p1]);
-        let header = Self {
-            chunk_id: u32::from_le_bytes([c0, c1, c2, c3]),
-            writer_id: u16::from_le_bytes([w0, w1]),
-            count: packets & 0x03ff,
-            flags: (packets >> 10 & 0x07) as u8,
-        };
-        Some((header, payload))
-    }
-}

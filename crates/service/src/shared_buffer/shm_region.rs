@@ -1,6 +1,6 @@
 //! `esatto_shm`'s view of a region, as the service wants it.
 
-use esatto_shm::{HeldPayload, Lost, Region, ServiceRegion, Skip};
+use esatto_shm::{ChunkInfo, HeldPayload, Lost, Region, ServiceRegion, Skip};
 
 use crate::shared_buffer::{ChunkHeader, Payload, ScrapedChunk, SharedBuffer};
 
@@ -16,7 +16,7 @@ impl<R: Region + 'static> SharedBuffer for ServiceRegion<R> {
     fn take_chunk(&mut self, page: u32, chunk: u32, payload: &mut Vec<u8>) -> Option<ChunkHeader> {
         match Self::take_chunk(self, page, chunk, payload) {
             Ok(info) => Some(header(&info)),
-            // Counted as discarded by whoever looks at the writer id.
+            // The caller looks at the writer id, and counts the chunk as discarded.
             Err(Skip::NoWriter) => Some(ChunkHeader::default()),
             Err(_) => None,
         }
@@ -25,7 +25,7 @@ impl<R: Region + 'static> SharedBuffer for ServiceRegion<R> {
     fn take_chunk_with(&mut self, page: u32, chunk: u32, take: &mut dyn FnMut(ChunkHeader, &dyn Payload)) -> bool {
         match Self::take_chunk_with(self, page, chunk, |info, payload| take(header(info), &payload)) {
             Ok(()) => true,
-            // Counted as discarded by whoever looks at the writer id.
+            // The caller looks at the writer id, and counts the chunk as discarded.
             Err(Skip::NoWriter) => {
                 take(ChunkHeader::default(), &[].as_slice());
                 true
@@ -62,6 +62,19 @@ impl Payload for HeldPayload<'_> {
     }
 }
 
-fn header(info: &esatto_shm::ChunkInfo) -> ChunkHeader {
+impl ChunkHeader {
+    /// Splits a chunk that came by value into header and payload (`docs/spec/shared-memory.md
+    /// §17`). Returns `None` if no chunk has this size.
+    pub(crate) fn split_from(chunk: &[u8]) -> Option<(Self, &[u8])> {
+        match ChunkInfo::from_data(0, 0, chunk, true) {
+            Ok((info, payload)) => Some((header(&info), payload)),
+            // The caller looks at the writer id, and counts the chunk as discarded.
+            Err(Skip::NoWriter) => Some((Self::default(), &[])),
+            Err(_) => None,
+        }
+    }
+}
+
+fn header(info: &ChunkInfo) -> ChunkHeader {
     ChunkHeader { writer_id: info.writer_id, chunk_id: info.chunk_id, count: info.count, flags: info.flags.0 }
 }

@@ -1,5 +1,5 @@
-//! Clones of sessions that stream into a file: what is in the file, and what was not written yet,
-//! in a file of its own.
+//! Clones of sessions that stream into a file: a new file gets the content of the old one, and the
+//! packets that were not written yet.
 
 use esatto_schema::consumer_port::Method;
 use esatto_schema::{TraceConfig, TracePacketReader, TraceReader};
@@ -43,7 +43,7 @@ fn begin(world: &mut World) -> (ClientId, CallId) {
 fn a_copy_holds_the_file_and_the_unwritten_data() {
     let (mut world, mut producer, consumer) = streaming();
     let (cloner, call) = begin(&mut world);
-    // While data sources flush, the session goes on writing.
+    // While data sources flush, the session continues to write.
     world.commit(&mut producer, 1, 1, 2, &[&packet("c")]);
     world.advance_ms(1000);
     assert_eq!(texts(&world, FILE), ["a", "b", "c"]);
@@ -138,7 +138,7 @@ fn a_clone_that_is_freed_while_it_is_copied_closes_its_file() {
 }
 
 #[test]
-fn a_session_that_ends_while_it_is_cloned_is_told() {
+fn a_clone_of_a_session_that_ends_meanwhile_fails() {
     let (mut world, producer, consumer) = streaming();
     let (_, call) = begin(&mut world);
     world.consumer_call(consumer, Method::DisableTracing, &[]);

@@ -273,7 +273,7 @@ fn a_session_that_does_not_run_is_cloned_without_flush() {
     cloned(&mut world, cloner, &by_id(1));
     let packets = world.read(cloner);
     assert_eq!((texts(&packets), stats(&packets).final_flush_outcome.unwrap().0), (vec!["a".to_owned()], 2));
-    // So is a clone, by its id.
+    // A clone can also be cloned, by its id.
     let other = world.consumer();
     cloned(&mut world, other, &by_id(2));
 }
@@ -355,7 +355,7 @@ fn a_flush_for_a_bug_report_says_so() {
 }
 
 #[test]
-fn only_root_clones_sessions_of_others() {
+fn only_root_clones_sessions_of_other_users() {
     let (mut world, _, _) = recording(&TraceConfig { bugreport_score: Some(1), ..config(&["ds"]) });
     let stranger = world.consumer_of(1001);
     assert!(refusal(&mut world, stranger, &by_id(1)).contains("another user"));
@@ -393,7 +393,7 @@ fn waiting() -> (World, FakeProducer, ClientId, ClientId, CallId) {
     let mut config = TraceConfig { buffers: vec![buffer(64), moved], ..config(&["ds"]) };
     config.data_sources.push(source("none"));
     world.enable(consumer, &config);
-    // The group of buffer 1 has nobody to ask: it is moved at once.
+    // The group of buffer 1 has no data source to flush, so it is moved at once.
     world.register_writer(&producer, 1, 1);
     world.commit(&mut producer, 1, 1, 0, &[&packet("a")]);
     let cloner = world.consumer();

@@ -1,6 +1,6 @@
-//! Every field of a TraceConfig and a DataSourceConfig is accepted, kept and told, whether or not
-//! it means something here (`docs/spec/service.md §7, §8`); what the general ones do is looked at
-//! below.
+//! Every field of a TraceConfig and a DataSourceConfig is accepted, kept and passed on, even if it
+//! has no effect here (`docs/spec/service.md §7, §8`). Tests below check the effect of the general
+//! fields.
 
 use esatto_protozero::{HeapBuffer, Owned};
 use esatto_schema::trace_config::{
@@ -254,7 +254,7 @@ fn every_field_of_a_data_source_reaches_its_producer_as_it_came() {
 }
 
 #[test]
-fn the_service_sets_its_own_fields_whatever_the_consumer_says() {
+fn the_service_overwrites_its_own_fields_of_a_config() {
     let mut world = World::new();
     let producer = world.producer("p");
     world.register(&producer, "ds");
@@ -292,7 +292,7 @@ fn the_service_sets_its_own_fields_whatever_the_consumer_says() {
 }
 
 #[test]
-fn extra_guardrails_are_told_to_data_sources() {
+fn data_sources_get_the_extra_guardrails() {
     let mut world = World::new();
     let producer = world.producer("p");
     world.register(&producer, "ds");
@@ -332,7 +332,7 @@ fn clocks_that_count_suspend_are_used_if_the_config_says_so() {
 }
 
 #[test]
-fn the_primary_clock_is_told_with_each_snapshot() {
+fn each_snapshot_names_the_primary_clock() {
     for (wanted, told) in [(None, 6), (Some(BuiltinClock(0)), 6), (Some(BuiltinClock(3)), 3)] {
         let mut world = World::new();
         let consumer = world.consumer();

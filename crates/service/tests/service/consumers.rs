@@ -88,7 +88,7 @@ fn a_start_without_a_consumer_is_in_the_trace_and_reported_on_attach() {
 }
 
 #[test]
-fn slow_starters_are_named_without_a_consumer_too() {
+fn slow_starters_are_also_named_without_a_consumer() {
     let mut world = World::new();
     starting(&mut world);
     let consumer = world.consumer();
@@ -155,7 +155,7 @@ fn attach_replies_with_the_config_and_needs_the_right_key_and_user() {
     let call = attach(&mut world, other, "k");
     let response = AttachResponse::decode(world.replies[&call][0].body.as_bytes()).unwrap();
     assert_eq!(response.trace_config.as_deref(), Some(&attached_config));
-    // A key is free again once somebody attached.
+    // A key is free again after a consumer attached.
     let detached = detach(&mut world, consumer, "k");
     assert!(world.is_answered(detached));
 }
@@ -299,7 +299,8 @@ fn a_call_that_waits_for_a_detached_session_is_not_answered_for_another_session(
     attach(&mut world, consumer, "found");
     world.consumer_call(consumer, Method::DisableTracing, &[]);
     assert_eq!(world.ended(left), None);
-    // The session is over, as the next call is told. It takes the place of the one before.
+    // The session is over, as the answer to the next call says. This call takes the place of the
+    // one before.
     let end = wait_for_end(&mut world, consumer);
     assert_eq!((world.ended(end), &world.rejected[..]), (Some(String::new()), &[left][..]));
 }

@@ -46,7 +46,7 @@ fn verdict(world: &mut World, consumer: ClientId, config: &TraceConfig) -> Strin
     }
 }
 
-/// Each config in a world of its own: `None` is accepted, a text is part of the reason.
+/// Each config in a new world: `None` means accepted, a text is part of the reason.
 fn check(cases: &[(TraceConfig, Option<&str>)]) {
     for (config, expected) in cases {
         let mut world = World::new();
@@ -232,7 +232,7 @@ fn rows_18_and_19_exclusive_sessions() {
 }
 
 #[test]
-fn row_19_a_refused_exclusive_session_ends_nobody() {
+fn row_19_a_refused_exclusive_session_ends_no_session() {
     let mut world = World::new();
     let ordinary = world.consumer();
     let end = world.enable(ordinary, &config(&[]));
@@ -327,7 +327,7 @@ fn rows_23_and_24_the_number_of_sessions() {
 }
 
 #[test]
-fn three_users_cannot_keep_out_others() {
+fn three_users_cannot_keep_out_other_users() {
     let mut world = World::new();
     let mut enable = |uid: i32| {
         let consumer = world.consumer_of(uid);
@@ -373,7 +373,7 @@ fn memory_for_buffers_is_shared_among_users() {
     let error = crate::clones::answer(&world, clone).and_then(|answer| answer.error).unwrap().to_string();
     assert!(error.contains("2048 KiB are left for uid 100"), "{error}");
     assert!(enable(&mut world, 100, 3).0.contains("2048 KiB are left"));
-    // Others have half of what is left, root all of it.
+    // Other users have half of the rest, root all of it.
     assert!(enable(&mut world, 101, 26).0.contains("25600 KiB are left for uid 101"));
     assert_eq!(enable(&mut world, 101, 25).0, "");
     assert!(enable(&mut world, 0, 26).0.contains("25600 KiB are left for uid 0"));
@@ -399,7 +399,7 @@ fn names_of_guarded_sessions_are_shared_among_users() {
     };
     let greedy = (0..2000).take_while(|number| begin(&mut world, 100, &format!("greedy {number}")).is_empty()).count();
     assert_eq!(greedy, 511);
-    assert!(begin(&mut world, 100, "more").contains("uid 100 began its share"));
+    assert!(begin(&mut world, 100, "more").contains("uid 100 has used up its share"));
     for number in 0..100 {
         assert_eq!(begin(&mut world, 101, &format!("other {number}")), "");
     }

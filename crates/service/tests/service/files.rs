@@ -186,7 +186,7 @@ fn full_streaming_session() -> Streaming {
     Streaming { world, producer, consumer, end }
 }
 
-/// Frees a session with several MiB in its buffer: each turn is bounded, the file is complete, and
+/// Frees a session with several MiB in its buffer. Each turn is bounded, the file is complete, and
 /// the order is the same as for a small session.
 #[test]
 fn a_freed_session_completes_its_file_in_turns() {
@@ -348,7 +348,7 @@ fn a_detached_session_completes_its_file_when_its_time_is_over() {
 
 // Seed 201358 of the simulator.
 #[test]
-fn a_consumer_that_attaches_after_a_write_error_is_told_of_it_again() {
+fn a_consumer_that_attaches_after_a_write_error_gets_the_error() {
     let mut world = World::new();
     let consumer = world.consumer();
     let end = world.enable_with(consumer, &streaming(&[]), true);

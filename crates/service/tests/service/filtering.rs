@@ -163,7 +163,7 @@ fn bytecode_v2_goes_before_bytecode() {
 }
 
 #[test]
-fn an_overlay_changes_what_is_allowed() {
+fn an_overlay_changes_the_allowed_fields() {
     let mut builder = Builder::new(Version::V2);
     builder.nested(1, MessageId(1)).unwrap().end_message();
     builder.pass(SEQUENCE_ID).unwrap().string(FOR_TESTING, typed(3)).unwrap().end_message();
@@ -190,7 +190,7 @@ fn row_25_a_filter_that_cannot_be_loaded_is_refused() {
         (TraceFilter::default(), "trace_filter.bytecode: the bytecode is empty"),
         (of_bytecode(bad_checksum), "trace_filter.bytecode_v2: checksum"),
         (of_bytecode(vec![0xff]), "trace_filter.bytecode_v2: no varint at byte 0"),
-        (of_bytecode(flat), "trace_filter.bytecode_v2 says nothing of Trace.packet: field 1 of message 0"),
+        (of_bytecode(flat), "trace_filter.bytecode_v2 has no nested message for Trace.packet: field 1 of message 0"),
         (overlay, "trace_filter.bytecode_v2: checksum"),
         (with_rule(rule("", 0, "a")), "trace_filter.string_filter_chain_v54.rules[0]: unknown string policy 0"),
         (with_rule(rule("", 6, "a")), "unknown string policy 6"),
@@ -285,7 +285,7 @@ fn a_clone_has_its_own_filter_or_none() {
     }
 }
 
-/// Work of a step that reads; see `WORK_PER_TURN`, and what one packet can cost beyond it.
+/// Most work of a step that reads: `WORK_PER_TURN`, and the cost of one packet beyond it.
 const MOST_WORK: u64 = (1 << 17) + (1 << 24) / 16 + 10_000;
 
 /// Strings that keep an expression busy make the turns of reading shorter, not longer: others are

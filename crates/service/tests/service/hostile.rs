@@ -198,7 +198,7 @@ mod scraping {
     }
 
     #[test]
-    fn cases_52_to_54_and_57_what_is_taken() {
+    fn cases_52_to_54_and_57_only_finished_fragments_are_scraped() {
         for (count, complete, expected) in
             [(1, false, &[][..]), (4, false, &["1", "2", "3"]), (4, true, &["1", "2", "3", "4"])]
         {

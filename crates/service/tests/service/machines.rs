@@ -1,4 +1,5 @@
-//! Several machines: what relays tell, whose producers take part, and what the trace says of them.
+//! Several machines: the reports of relays, the machines whose producers take part, and the packets
+//! about them in the trace.
 
 use esatto_protozero::Owned;
 use esatto_schema::sync_clock_request::{Clock, Phase};
@@ -215,7 +216,7 @@ fn a_trace_tells_of_other_machines_and_their_clocks() {
 }
 
 #[test]
-fn a_machine_is_told_of_in_the_first_read_after_it_is_known() {
+fn the_first_read_after_a_machine_is_known_describes_it() {
     let mut world = World::new();
     let consumer = world.consumer();
     world.enable(consumer, &everywhere(&["ds"]));

@@ -1,5 +1,6 @@
 //! The service as its owner sees it: inputs in, outputs out.
 
+mod admission;
 mod bounds;
 mod captures;
 mod clone_storms;
@@ -10,11 +11,13 @@ mod clones;
 mod compression;
 mod config_fields;
 mod consumers;
+mod data_sources;
 mod enabling;
 mod faults;
 mod files;
 #[cfg(feature = "regex")]
 mod filtering;
+mod flushes;
 mod frames;
 mod hostile;
 mod machines;

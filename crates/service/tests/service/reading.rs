@@ -121,7 +121,7 @@ fn the_sync_marker_is_the_last_field_of_its_packet() {
 }
 
 #[test]
-fn the_config_is_echoed_with_what_the_service_does_not_know() {
+fn the_config_is_echoed_with_its_unknown_fields() {
     let mut world = World::new();
     let consumer = world.consumer();
     let unknown = vec![0xc2, 0xb8, 0x02, 2, b'h', b'i'];

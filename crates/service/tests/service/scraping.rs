@@ -1,5 +1,5 @@
-//! Sessions whose producers have more shared memory than is looked at in one step: the copies are
-//! made in turns, and what waits for them comes after the last one.
+//! Sessions whose producers have more shared memory than the service copies in one step. It copies
+//! in turns, and answers the calls that wait for the copies after the last one.
 
 use esatto_protozero::Owned;
 use esatto_schema::consumer_port::Method;
@@ -79,7 +79,7 @@ fn a_flush_is_answered_after_the_last_memory() {
     let first = world.service.work() - before;
     assert!(first <= MOST, "{first} for the last answer");
     assert!(!world.is_answered(call), "there is more to copy");
-    // Others get their turn: also a second flush, which wants what is written from now on.
+    // Other clients get their turn, and so does a second flush, which also wants later packets.
     let other = world.consumer();
     let question = world.consumer_call(other, Method::QueryCapabilities, &[]);
     assert!(world.is_answered(question));
@@ -185,7 +185,7 @@ fn scraping_for_a_freed_session_is_bounded() {
     world.feed(Input::ConsumerDisconnected(consumer));
     let work = world.service.work() - before;
     assert!(work <= 2 << 20, "{work} to free it");
-    let warned = world.warnings.iter().filter(|text| text.contains("its file lacks some of what was not committed"));
+    let warned = world.warnings.iter().filter(|text| text.contains("its file lacks some uncommitted data"));
     assert_eq!(warned.count(), 1, "{:?}", world.warnings);
     world.service.assert_consistent();
 }

@@ -1,6 +1,6 @@
 //! Chunks from real shared memory, in every shape that the protocol has: page sizes, layouts,
-//! memory of the service or of the producer, none at all, and lengths that are told by patches or
-//! in place (`docs/spec/shared-memory.md §10-§19`).
+//! memory of the service or of the producer, or none. Lengths come by patches or in place
+//! (`docs/spec/shared-memory.md §10-§19`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -130,7 +130,7 @@ fn start_with(shape: Shape, buffer_kb: u32, region: Arc<dyn Memory>) -> (World, 
 }
 
 impl RealProducer {
-    /// Sends what is pending.
+    /// Sends the pending commits.
     fn deliver(&mut self, world: &mut World) {
         send(&self.arbiter, self.fake.client, world);
     }
@@ -149,7 +149,7 @@ impl RealProducer {
         }
     }
 
-    /// Chunks in use, whoever uses them.
+    /// Chunks in use, by the writer or the service.
     fn chunks_in_use(&self) -> usize {
         let smb = Smb::new(Arc::clone(&self.region), self.page_size).unwrap();
         let in_use =
@@ -158,7 +158,7 @@ impl RealProducer {
     }
 }
 
-/// A message inside the packet: where it spans chunks, its length is told later.
+/// Writes a packet with a nested message. If the message spans chunks, a patch carries its length.
 fn write(writer: &mut TraceWriter, text: &str) {
     let mut packet = writer.new_packet();
     TracePacketWriter::from(packet.message()).for_testing().str(text);
@@ -205,7 +205,7 @@ fn buffer_stats(world: &mut World, consumer: ClientId) -> esatto_schema::trace_s
 }
 
 #[test]
-fn packets_arrive_whole_and_in_order_whatever_the_shape() {
+fn packets_arrive_whole_and_in_order_in_every_shape() {
     for shape in Shape::all() {
         let (mut world, consumer, mut producer) = start(shape, 4096);
         let texts = texts(shape);
@@ -303,7 +303,7 @@ fn a_producer_that_dies_leaves_its_finished_packets() {
         producer.write("a");
         producer.write(&full);
         producer.write("b");
-        // Nothing was committed. One more packet, of which nobody knows the end.
+        // Nothing was committed. One more packet, which never ends.
         let client = producer.fake.client;
         {
             let mut packet = producer.writer.new_packet();
@@ -382,8 +382,7 @@ fn a_writer_id_that_is_given_back_and_used_again_loses_nothing() {
         if round == 1 {
             assert_eq!(world.read_texts(consumer), core::mem::take(&mut expected));
         }
-        // The arbiter would take another id first: a producer of its own takes this one again at
-        // once.
+        // The arbiter would take another id first, so a new producer takes this one again at once.
         let id = u32::from(producer.writer.writer_id());
         let request = UnregisterTraceWriterRequest { trace_writer_id: Some(id), ..Default::default() };
         world.producer_call(client, producer_port::Method::UnregisterTraceWriter, &request.encode());

@@ -140,7 +140,7 @@ fn contradictory_trigger_configs_are_refused() {
 }
 
 #[test]
-fn a_stop_trigger_before_the_start_ends_the_session_too() {
+fn a_stop_trigger_before_the_start_also_ends_the_session() {
     let (mut world, producer, consumer) = setting();
     let deferred = TraceConfig { deferred_start: Some(true), ..triggered(2, &[("halt", 300)]) };
     let end = world.enable(consumer, &deferred);
@@ -174,7 +174,7 @@ fn triggers_without_a_mode_hide_the_trace_until_one_comes() {
     assert_eq!(world.read_texts(consumer), ["x"]);
 }
 
-/// How many of so many activations, each of a session of its own, start it.
+/// Number of activations, each for a new session, that start the session.
 fn starts(world: &mut World, producer: &FakeProducer, config: &TraceConfig, activations: usize) -> usize {
     let mut started = 0;
     for _ in 0..activations {

@@ -11,7 +11,7 @@ fn row_056_a_scraped_chunk_is_completed() {
 }
 
 #[test]
-fn row_057_what_was_read_is_not_returned_again() {
+fn row_057_read_packets_are_not_returned_again() {
     let mut bench = Bench::ring();
     assert_eq!(bench.put("w1.0?[a b]pad512").read(), "a");
     assert_eq!(bench.put("w1.0[a b c d]").read(), "b c d");
@@ -250,7 +250,7 @@ fn moving_a_chunk_that_overwrites_its_own_successor_reports_the_loss() {
     let mut bench = Bench::ring();
     assert_eq!(bench.put("p2w1.0[x512] w1.0?[a b]pad512").read(), "a x");
     bench.put("p2w1.1[y3008]");
-    // w1.1 goes to the start; the completed w1.0 is then written behind it, and so on around the
+    // w1.1 goes to the start; the completed w1.0 is then written after it, and so on around the
     // ring.
     bench.put("w1.1[d496] w1.2[e496]");
     bench.put("w1.0[a b c]");

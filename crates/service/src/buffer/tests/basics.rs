@@ -55,7 +55,7 @@ fn row_006_the_write_after_filling_exactly_wraps() {
 }
 
 #[test]
-fn row_007_what_is_in_the_way_is_overwritten() {
+fn row_007_records_in_the_way_are_overwritten() {
     let mut bench = Bench::ring();
     bench.put("w1.0[a112] w1.1[b240] w1.2[c496] w1.3[d1008] w1.4[e2032] w1.5[f496]");
     let stats = bench.stats();
@@ -64,7 +64,7 @@ fn row_007_what_is_in_the_way_is_overwritten() {
 }
 
 #[test]
-fn row_008_padding_is_what_is_left_behind_the_new_record() {
+fn row_008_the_rest_after_the_new_record_becomes_padding() {
     let mut bench = Bench::ring();
     bench.put("w1.0[a112] w1.1[b240] w1.2[c496] w1.3[d1008] w1.4[e2032] w1.5[f496]");
     assert_eq!(bench.stats().padding_bytes_written, 384, "128 bytes at the end were never used");

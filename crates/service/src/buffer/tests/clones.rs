@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn row_113_what_was_read_is_not_in_the_clone() {
+fn row_113_read_packets_are_not_in_the_clone() {
     let mut bench = Bench::ring();
     bench.put("w1.0[a] w1.1[b] w1.2[c]");
     assert_eq!(bench.read_some(2), "a b");
@@ -46,7 +46,7 @@ fn row_116_a_wrapped_buffer() {
 }
 
 #[test]
-fn row_117_a_clone_is_as_large_as_what_is_stored() {
+fn row_117_a_clone_is_as_large_as_the_stored_chunks() {
     let mut bench = Bench::new(1024 * 1024);
     bench.put("w1.0[a]");
     assert!(bench.buffer.try_clone().unwrap().data.capacity() < 4096);
@@ -57,7 +57,7 @@ fn row_118_nothing_goes_into_a_clone() {
     let mut bench = Bench::ring();
     bench.put("w1.0![a]");
     let mut clone = Bench { buffer: bench.buffer.try_clone().unwrap() };
-    // A caller that tries is told while it is being developed; whatever is sent, nothing happens.
+    // A debug build panics, to tell the developer. In each build the buffer does not change.
     let before = clone.buffer.data.clone();
     let refuses = |write: &mut dyn FnMut(&mut Bench), clone: &mut Bench| {
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| write(clone)));
@@ -71,7 +71,7 @@ fn row_118_nothing_goes_into_a_clone() {
         &mut clone,
     );
     refuses(&mut |clone| clone.raw(2, 0, 1, &[0]), &mut clone);
-    // Patches come from producers, who may name the buffer of a clone.
+    // Patches come from producers, which may name the buffer of a clone.
     assert!(!clone.patch(1, 0, 1, b"xxxx", false));
     assert_eq!(clone.buffer.data, before);
     assert_eq!(clone.buffer.stats().patches_failed, 1);

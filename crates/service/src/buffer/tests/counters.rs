@@ -30,7 +30,7 @@ fn difference(bench: &mut Bench, action: impl FnOnce(&mut Bench)) -> Stats {
     }
 }
 
-/// Nothing but a record of so many bytes.
+/// One record of so many bytes.
 fn written(bytes: u64) -> Stats {
     Stats { chunks_written: 1, bytes_written: bytes, ..Stats::default() }
 }
@@ -56,7 +56,7 @@ fn a_record_is_written_with_its_header_and_its_padding() {
         }),
         written(48)
     );
-    // Of a chunk that is still being written all of the space is set aside.
+    // A chunk that is still being written gets all of its space.
     assert_eq!(
         difference(&mut bench, |bench| {
             bench.put("w1.3?[a20 b20]pad512");
@@ -126,7 +126,7 @@ fn an_empty_chunk_is_overwritten_without_a_loss() {
 }
 
 #[test]
-fn older_chunks_of_the_sequence_that_lie_behind_are_overwritten_with_it() {
+fn older_chunks_of_the_sequence_are_overwritten_with_a_newer_one() {
     let mut bench = Bench::ring();
     // Chunk 1 was committed before chunk 0.
     bench.record("w1.1", 1024).record("p2w1.0", 1024).record("w1.0", 1024).record("p2w1.1", 1024);
@@ -160,14 +160,14 @@ fn a_growing_chunk_is_read_several_times() {
 }
 
 #[test]
-fn padding_is_written_at_the_end_and_behind_a_record() {
+fn padding_is_written_at_the_end_and_after_a_record() {
     let mut bench = Bench::ring();
     bench.record("w1.0", 2048).record("w1.1", 2048);
     let wrapped = difference(&mut bench, |bench| {
         bench.record("w1.2", 3072);
     });
     assert_eq!((wrapped.padding_bytes_written, wrapped.padding_bytes_cleared), (1024, 0));
-    // It does not fit behind: what is left there is padding anew.
+    // It does not fit at the end: the rest of the buffer becomes padding again.
     let next = difference(&mut bench, |bench| {
         bench.record("w1.3", 2048);
     });
@@ -187,7 +187,7 @@ fn read_records_in_the_way_count_as_padding() {
 }
 
 #[test]
-fn every_insertion_but_at_the_end_is_out_of_order() {
+fn every_insertion_before_the_end_is_out_of_order() {
     let mut bench = Bench::ring();
     bench.put("w1.5[a] w1.7[b] w1.6[c] w1.4[d] w2.0[e] w1.8[f]");
     assert_eq!(bench.stats().chunks_committed_out_of_order, 2);
@@ -333,7 +333,7 @@ fn chunks_are_sampled_by_their_fragment_bytes() {
 }
 
 #[test]
-fn buckets_have_inclusive_limits_and_repetitions_are_sampled_too() {
+fn buckets_have_inclusive_limits_and_repetitions_are_sampled() {
     let mut bench = Bench::new(1024);
     for (id, limit) in (0..).zip(HISTOGRAM_LIMITS) {
         for bytes in [limit, limit + 1] {

@@ -16,7 +16,7 @@ fn row_104_reading_makes_no_room() {
 }
 
 #[test]
-fn row_105_what_does_not_fit_closes_the_buffer() {
+fn row_105_a_chunk_that_does_not_fit_closes_the_buffer() {
     let mut bench = Bench::discard();
     bench.put("w1.0[a16] w1.1[b3984]");
     assert_eq!(bench.read_some(1), "a");

@@ -60,7 +60,7 @@ fn row_097_broken_sizes() {
 }
 
 #[test]
-fn row_098_nothing_but_ones() {
+fn row_098_a_chunk_of_ones_only() {
     let mut bench = Bench::new(256);
     for id in 0..3 {
         bench.raw(1, id, 1023, &vec![0xff; 65535]);

@@ -7,7 +7,7 @@ use super::*;
 fn two_passes() -> (Bench, String, String) {
     let mut bench = Bench::ring();
     bench.put("w1.0[a b c>]");
-    // Two packets, the second of them with a size behind the end, and one more.
+    // Two packets, the second one with a size beyond the end, and one more.
     bench.raw_of(2, 1, 0, 3, &[3, b'u', b'u', b'u', 0x7f, b'v', 2, b'w', b'w']);
     let first = bench.read();
     bench.put("p2w1.1[x y] w1.1[<d e]");
@@ -22,20 +22,20 @@ fn row_052_the_first_packets_are_not_marked() {
 }
 
 #[test]
-fn row_053_the_packet_behind_a_corrupt_one_is_marked() {
+fn row_053_the_packet_after_a_corrupt_one_is_marked() {
     let (_, _, second) = two_passes();
     assert_eq!(second, "cd e x=5 y");
 }
 
 #[test]
-fn row_054_the_packet_behind_an_overwritten_one_is_marked() {
+fn row_054_the_packet_after_an_overwritten_one_is_marked() {
     let (mut bench, ..) = two_passes();
     bench.put("w1.2[f2500] w1.3[g2500]");
     assert_eq!(bench.read(), "g=65", "V1 marks it 1");
 }
 
 #[test]
-fn row_055_nothing_is_marked_when_all_that_is_gone_was_read() {
+fn row_055_overwriting_read_packets_leaves_no_mark() {
     let (mut bench, ..) = two_passes();
     bench.put("w1.2[f2500] w1.3[g2500]");
     bench.read();

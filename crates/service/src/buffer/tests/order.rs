@@ -52,7 +52,7 @@ fn row_042_a_gap_at_the_wrap_of_ids() {
 }
 
 #[test]
-fn row_043_what_is_behind_a_gap_is_returned() {
+fn row_043_packets_after_a_gap_are_returned() {
     let mut bench = Bench::ring();
     bench.put("w1.0[a] w1.1[b] w1.2[c] w1.5[d] w1.6[e] w1.7[f]");
     assert_eq!(bench.read(), "a b c d=3 e f", "V1 stops in front of it");
@@ -100,7 +100,7 @@ fn row_047_a_sequence_outlives_its_chunks() {
 }
 
 #[test]
-fn row_048_nothing_was_lost_when_all_that_is_gone_was_read() {
+fn row_048_overwriting_read_packets_is_no_loss() {
     let mut bench = Bench::ring();
     assert_eq!(bench.put("w1.1[a]").read(), "a");
     fill(&mut bench, 0);

@@ -3,7 +3,7 @@
 use super::*;
 
 impl Bench {
-    /// Goes on where the last batch ended.
+    /// Continues where the last batch ended.
     fn resume(&mut self, limit: usize) -> String {
         self.buffer.resume_read();
         self.go_on(limit)
@@ -11,7 +11,7 @@ impl Bench {
 }
 
 #[test]
-fn a_batch_goes_on_where_the_last_one_ended() {
+fn a_batch_continues_where_the_last_one_ended() {
     let mut bench = Bench::ring();
     bench.put("w2.0[a b] w3.0[c]");
     assert_eq!(bench.resume(1), "a");

@@ -6,8 +6,8 @@ use super::*;
 /// Chunks of a hostile writer.
 const CHUNKS: u32 = 4096;
 
-/// Most work for a chunk without content, whatever is stored: records, comparisons in lists of
-/// 2^17, entries moved.
+/// Most work for a chunk without content, with any content of the buffer: records, comparisons in
+/// lists of 2^17, entries moved.
 const WORK_PER_CHUNK: u64 = 100;
 
 fn header(writer: u16, chunk_id: u32, count: u16, flags: u8) -> ChunkHeader {
@@ -269,7 +269,7 @@ fn the_memory_for_losses_and_new_writers_is_bounded() {
 }
 
 #[test]
-fn one_producer_does_not_make_the_buffer_forget_the_others() {
+fn one_producer_does_not_make_the_buffer_forget_other_producers() {
     let mut buffer = CentralBuffer::new(1024, FillPolicy::Ring).unwrap();
     copy(&mut buffer, 1, header(1, 5, 1, 0), b"\x04abcd");
     read(&mut buffer);

@@ -1,76 +1,25 @@
-//! An owner of a service for tests: its clocks, timers, files and shared memory are values, too.
+//! An owner of a service for tests. Its clocks, timers, files and shared memory are also values.
+
+mod fake_memory;
+mod fake_producer;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, Mutex};
 
 use esatto_protozero::Owned;
 use esatto_schema::trace_config::{BufferConfig, DataSource};
 use esatto_schema::{
-    CommitDataRequest, DataSourceConfig, DataSourceDescriptor, EnableTracingRequest, EnableTracingResponse,
-    GetAsyncCommandResponse, InitializeConnectionRequest, ReadBuffersResponse, RegisterDataSourceRequest,
-    RegisterTraceWriterRequest, TraceConfig, TracePacketReader, commit_data_request, consumer_port, producer_port,
+    DataSourceConfig, EnableTracingRequest, EnableTracingResponse, ReadBuffersResponse, TraceConfig, TracePacketReader,
+    consumer_port,
 };
 use esatto_service::{
-    Attachment, CallId, ChunkHeader, ClientId, ConsumerCall, FileId, Input, LogLevel, MemoryKind, Now, Output, Outputs,
-    Peer, PriorityBoost, ProducerCall, Reply, ScrapedChunk, Service, ServiceConfig, SharedBuffer, SystemFacts,
-    TimerClock, TimerId,
+    CallId, ClientId, ConsumerCall, FileId, Input, LogLevel, Now, Output, Outputs, Peer, PriorityBoost, Reply, Service,
+    ServiceConfig, SharedBuffer, SystemFacts, TimerClock, TimerId,
 };
 
+pub(crate) use fake_memory::FakeMemory;
+pub(crate) use fake_producer::{FakeProducer, chunk_payload};
+
 pub(crate) const SERVICE_UID: i32 = 7;
-
-/// Shared memory without bytes: chunks in slots.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct FakeMemory(Arc<Mutex<Slots>>);
-
-#[derive(Debug, Default)]
-struct Slots {
-    size_bytes: usize,
-    page_size_bytes: usize,
-    chunks: BTreeMap<(u32, u32), (ChunkHeader, bool, Vec<u8>)>,
-}
-
-impl FakeMemory {
-    pub(crate) fn new(size_bytes: usize, page_size_bytes: usize) -> Self {
-        Self(Arc::new(Mutex::new(Slots { size_bytes, page_size_bytes, ..Slots::default() })))
-    }
-
-    pub(crate) fn put(&self, page: u32, header: ChunkHeader, complete: bool, payload: &[u8]) {
-        self.0.lock().unwrap().chunks.insert((page, 0), (header, complete, payload.to_vec()));
-    }
-
-    pub(crate) fn chunks(&self) -> usize {
-        self.0.lock().unwrap().chunks.len()
-    }
-}
-
-impl SharedBuffer for FakeMemory {
-    fn size_bytes(&self) -> usize {
-        self.0.lock().unwrap().size_bytes
-    }
-
-    fn page_size_bytes(&self) -> usize {
-        self.0.lock().unwrap().page_size_bytes
-    }
-
-    fn take_chunk(&mut self, page: u32, chunk: u32, payload: &mut Vec<u8>) -> Option<ChunkHeader> {
-        let mut slots = self.0.lock().unwrap();
-        let (header, _, bytes) = match slots.chunks.get(&(page, chunk)) {
-            Some((_, true, _)) => slots.chunks.remove(&(page, chunk))?,
-            _ => return None,
-        };
-        payload.clear();
-        payload.extend_from_slice(&bytes);
-        Some(header)
-    }
-
-    fn scrape(&mut self, _: &mut Vec<u8>, each: &mut dyn FnMut(ScrapedChunk<'_>)) {
-        for (header, complete, payload) in self.0.lock().unwrap().chunks.values() {
-            if *complete || header.count >= 2 {
-                each(ScrapedChunk { header: *header, complete: *complete, payload });
-            }
-        }
-    }
-}
 
 /// A service, its owner, and what its clients received.
 #[derive(Debug)]
@@ -89,7 +38,7 @@ pub(crate) struct World {
     pub(crate) synced_files: Vec<FileId>,
     /// Copies of files are reported only by `finish_slow_work`.
     pub(crate) copies_are_slow: bool,
-    /// So are files that are created, and changes of priority.
+    /// Created files and changes of priority are reported only by `finish_slow_work`.
     pub(crate) opening_is_slow: bool,
     /// Batches of files are written only by `finish_slow_work`.
     pub(crate) writes_are_slow: bool,
@@ -116,21 +65,6 @@ enum Slow {
     Opened(FileId, Result<(), String>),
     Copied(FileId, Result<(), String>),
     Priority(u64, Result<(), String>),
-}
-
-/// A connected producer.
-#[derive(Clone, Debug)]
-pub(crate) struct FakeProducer {
-    pub(crate) client: ClientId,
-    pub(crate) commands: CallId,
-    next_page: u32,
-}
-
-impl FakeProducer {
-    /// A producer whose connection was made by hand.
-    pub(crate) fn at(client: ClientId, commands: CallId) -> Self {
-        Self { client, commands, next_page: 0 }
-    }
 }
 
 impl World {
@@ -185,7 +119,7 @@ impl World {
         self.next
     }
 
-    /// Hands an input in and carries out what comes out, and what that leads to.
+    /// Feeds an input to the service, carries out its outputs, and feeds their results.
     pub(crate) fn feed(&mut self, input: Input<'_>) {
         self.service.handle(&self.now, input, &mut self.out);
         while let Some(output) = self.out.pop() {
@@ -340,132 +274,6 @@ impl World {
         self.timers.len()
     }
 
-    pub(crate) fn producer(&mut self, name: &str) -> FakeProducer {
-        let request =
-            InitializeConnectionRequest { producer_name: Some(name.into()), ..InitializeConnectionRequest::default() };
-        self.producer_with(&request, MemoryKind::Shared)
-    }
-
-    pub(crate) fn scraped_producer(&mut self, name: &str) -> FakeProducer {
-        let request = InitializeConnectionRequest {
-            producer_name: Some(name.into()),
-            smb_scraping_mode: Some(esatto_schema::initialize_connection_request::ProducerSMBScrapingMode(1)),
-            ..InitializeConnectionRequest::default()
-        };
-        self.producer_with(&request, MemoryKind::Shared)
-    }
-
-    pub(crate) fn producer_with(&mut self, request: &InitializeConnectionRequest, memory: MemoryKind) -> FakeProducer {
-        let client = ClientId(self.id());
-        let peer = Peer { uid: 1000, pid: Some(42), machine_id: 0 };
-        self.feed(Input::ProducerConnected { client, peer, memory });
-        self.producer_call(client, producer_port::Method::InitializeConnection, &request.encode());
-        let commands = self.producer_call(client, producer_port::Method::GetAsyncCommand, &[]);
-        FakeProducer { client, commands, next_page: 0 }
-    }
-
-    pub(crate) fn producer_call(&mut self, client: ClientId, method: producer_port::Method, request: &[u8]) -> CallId {
-        let call = CallId { client, request: self.id() };
-        self.feed(Input::ProducerCall { call, method: ProducerCall::parse(method, request).unwrap() });
-        call
-    }
-
-    pub(crate) fn register(&mut self, producer: &FakeProducer, name: &str) {
-        self.register_as(producer, DataSourceDescriptor { name: Some(name.into()), ..Default::default() });
-    }
-
-    pub(crate) fn register_as(&mut self, producer: &FakeProducer, descriptor: DataSourceDescriptor) {
-        let request =
-            RegisterDataSourceRequest { data_source_descriptor: Some(Box::new(descriptor)), ..Default::default() }
-                .encode();
-        self.producer_call(producer.client, producer_port::Method::RegisterDataSource, &request);
-    }
-
-    pub(crate) fn register_writer(&mut self, producer: &FakeProducer, writer: u32, buffer: u32) {
-        let request = RegisterTraceWriterRequest {
-            trace_writer_id: Some(writer),
-            target_buffer: Some(buffer),
-            ..Default::default()
-        };
-        self.producer_call(producer.client, producer_port::Method::RegisterTraceWriter, &request.encode());
-    }
-
-    /// The commands a producer received since it was asked last.
-    pub(crate) fn commands(&mut self, producer: &FakeProducer) -> Vec<GetAsyncCommandResponse> {
-        let Some(replies) = self.replies.get_mut(&producer.commands) else { return Vec::new() };
-        let taken: Vec<Reply> = replies.drain(..).collect();
-        taken
-            .iter()
-            .map(|reply| {
-                assert!(reply.has_more);
-                let command = GetAsyncCommandResponse::decode(reply.body.as_bytes()).unwrap();
-                let has_memory = reply.attachment == Attachment::SharedBuffer;
-                assert!(!has_memory || command.setup_tracing.is_some());
-                command
-            })
-            .collect()
-    }
-
-    /// Puts a chunk with these packets into shared memory and commits it.
-    pub(crate) fn commit(
-        &mut self,
-        producer: &mut FakeProducer,
-        target_buffer: u32,
-        writer_id: u16,
-        chunk_id: u32,
-        packets: &[&[u8]],
-    ) {
-        let payload = chunk_payload(packets);
-        let header = ChunkHeader { writer_id, chunk_id, count: packets.len() as u16, flags: 0 };
-        let page = producer.next_page;
-        producer.next_page += 1;
-        self.memories[&producer.client].put(page, header, true, &payload);
-        let chunk = commit_data_request::ChunksToMove {
-            page: Some(page),
-            chunk: Some(0),
-            target_buffer: Some(target_buffer),
-            ..Default::default()
-        };
-        self.commit_request(producer, &CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() });
-    }
-
-    /// Commits one packet in chunks of so many bytes.
-    #[cfg(all(feature = "deflate", feature = "zstd"))]
-    pub(crate) fn commit_fragments(
-        &mut self,
-        producer: &mut FakeProducer,
-        target_buffer: u32,
-        writer_id: u16,
-        packet: &[u8],
-        fragment: usize,
-    ) {
-        let fragments = packet.chunks(fragment);
-        let last = fragments.len() - 1;
-        for (id, fragment) in fragments.enumerate() {
-            let flags = u8::from(id > 0) | u8::from(id < last) << 1;
-            let header = ChunkHeader { writer_id, chunk_id: id as u32, count: 1, flags };
-            let page = producer.next_page;
-            producer.next_page += 1;
-            self.memories[&producer.client].put(page, header, true, &chunk_payload(&[fragment]));
-            let chunk = commit_data_request::ChunksToMove {
-                page: Some(page),
-                chunk: Some(0),
-                target_buffer: Some(target_buffer),
-                ..Default::default()
-            };
-            self.commit_request(producer, &CommitDataRequest { chunks_to_move: vec![chunk], ..Default::default() });
-        }
-    }
-
-    pub(crate) fn commit_request(&mut self, producer: &FakeProducer, request: &CommitDataRequest) -> CallId {
-        self.producer_call(producer.client, producer_port::Method::CommitData, &request.encode())
-    }
-
-    pub(crate) fn acknowledge_flush(&mut self, producer: &FakeProducer, id: u64) {
-        let request = CommitDataRequest { flush_request_id: Some(id), ..Default::default() };
-        self.commit_request(producer, &request);
-    }
-
     pub(crate) fn consumer(&mut self) -> ClientId {
         self.consumer_of(1000)
     }
@@ -551,21 +359,6 @@ fn advance(now: &mut Now, by_ns: u64) {
     ] {
         *clock += by_ns;
     }
-}
-
-/// Packets with their sizes, as in a chunk.
-pub(crate) fn chunk_payload(packets: &[&[u8]]) -> Vec<u8> {
-    let mut payload = Vec::new();
-    for packet in packets {
-        let mut size = packet.len();
-        while size >= 0x80 {
-            payload.push(size as u8 | 0x80);
-            size >>= 7;
-        }
-        payload.push(size as u8);
-        payload.extend_from_slice(packet);
-    }
-    payload
 }
 
 /// A packet with a TestEvent, as the first of a new writer (`first_packet_on_sequence`).

@@ -1,0 +1,74 @@
+//! Flushes, on request and periodic.
+
+use esatto_protozero::Owned;
+use esatto_schema::consumer_port::Method;
+use esatto_schema::{DataSourceDescriptor, FlushRequest, TraceConfig, trace_config};
+
+use crate::world::{World, config};
+
+#[test]
+fn flushes_end_after_all_answers_or_the_time_out() {
+    let mut world = World::new();
+    let first = world.producer("a");
+    let second = world.producer("b");
+    world.register(&first, "ds");
+    world.register(&second, "ds");
+    let unasked = DataSourceDescriptor { name: Some("quiet".into()), no_flush: Some(true), ..Default::default() };
+    world.register_as(&second, unasked);
+    let consumer = world.consumer();
+    world.enable(consumer, &config(&["ds", "quiet"]));
+    let request = FlushRequest { timeout_ms: Some(100), flags: Some(0x24), ..Default::default() }.encode();
+    world.commands(&second);
+
+    let flush = world.consumer_call(consumer, Method::Flush, &request);
+    let asked = world.commands(&second).remove(0).flush.unwrap();
+    assert_eq!((asked.data_source_ids.len(), asked.flags), (1, Some(0x24)));
+    let later = world.consumer_call(consumer, Method::Flush, &request);
+    let id = asked.request_id.unwrap();
+    world.acknowledge_flush(&first, id);
+    assert!(!world.is_answered(flush));
+    world.acknowledge_flush(&second, id + 1);
+    assert!(world.is_answered(flush) && !world.is_answered(later));
+    world.acknowledge_flush(&first, id + 1);
+    assert!(world.is_answered(later), "one acknowledgement is for all flushes before it");
+
+    let late = world.consumer_call(consumer, Method::Flush, &request);
+    world.advance_ms(100);
+    assert_eq!(world.rejected, [late]);
+}
+
+#[test]
+fn flushes_that_need_no_answer_and_flushes_that_get_none() {
+    let mut world = World::new();
+    let consumer = world.consumer();
+    let flush = world.consumer_call(consumer, Method::Flush, &[]);
+    assert_eq!(world.rejected, [flush], "nobody waits for ever");
+    world.enable(consumer, &TraceConfig { deferred_start: Some(true), ..config(&[]) });
+    let early = world.consumer_call(consumer, Method::Flush, &[]);
+    assert_eq!(world.rejected, [flush, early]);
+    world.consumer_call(consumer, Method::StartTracing, &[]);
+    let flush = world.consumer_call(consumer, Method::Flush, &[]);
+    assert!(world.is_answered(flush));
+}
+
+#[test]
+fn periodic_flushes_and_clears_of_incremental_state() {
+    let mut world = World::new();
+    let producer = world.producer("p");
+    let descriptor = DataSourceDescriptor {
+        name: Some("ds".into()),
+        handles_incremental_state_clear: Some(true),
+        ..Default::default()
+    };
+    world.register_as(&producer, descriptor);
+    let consumer = world.consumer();
+    let clear = trace_config::IncrementalStateConfig { clear_period_ms: Some(300), ..Default::default() };
+    let config = TraceConfig { flush_period_ms: Some(200), incremental_state_config: Some(clear), ..config(&["ds"]) };
+    world.enable(consumer, &config);
+    world.commands(&producer);
+    world.advance_ms(600);
+    let commands = world.commands(&producer);
+    let flushes = commands.iter().filter(|command| command.flush.is_some()).count();
+    let clears = commands.iter().filter(|command| command.clear_incremental_state.is_some()).count();
+    assert_eq!((flushes, clears), (3, 2));
+}
