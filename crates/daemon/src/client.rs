@@ -24,8 +24,8 @@ use crate::system_facts;
 use crate::user_shares::{Owner, UserShares};
 
 /// Limits of a producer. It is never paused, because it may block in a write itself and then would
-/// never read again. The queue holds many times what the start of a session sends. If it is full,
-/// the daemon disconnects the producer.
+/// never read again. The queue holds many times the bytes that the start of a session sends. If it
+/// is full, the daemon disconnects the producer.
 const PRODUCER_LIMITS: Limits = Limits { max_queued: 4 << 20, pause_reading_at: usize::MAX };
 /// Limits of a consumer. If it does not read its replies, its next requests wait. Only
 /// notifications are queued beyond that, so a full queue means that the consumer has stopped
@@ -178,7 +178,7 @@ impl Client {
         };
         match written {
             Ok(()) => {}
-            // A rejection would end the stream: the client would get nothing of what follows.
+            // A rejection would end the stream: the client would get no later part.
             Err(e) if has_more => log::error!("{} {}: {e}: this part is left out", self.role.name(), self.id.0),
             Err(e) => {
                 log::error!("{} {}: {e}: the call is rejected", self.role.name(), self.id.0);
@@ -251,9 +251,9 @@ struct Introduced {
 /// Reason why the memory of a producer is not adopted.
 #[derive(Debug, thiserror::Error)]
 enum Refused {
-    #[error("the descriptor is no memory (error {0})")]
+    #[error("the descriptor is not memory (error {0})")]
     NotMemory(i32),
-    #[error("{0} shares as much memory as it may")]
+    #[error("{0} has used up its share of memory")]
     TooMuch(Owner),
     #[error("the connection has shared memory already")]
     Again,

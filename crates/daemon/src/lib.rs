@@ -9,9 +9,9 @@
 //! ```
 //!
 //! The loop never waits for a client: sockets are non-blocking, and their queues are bounded. Each
-//! trace file has a thread of its own, which exists only while a session writes the file. Other
-//! threads close connections and the descriptors that came with them; they exist only while there
-//! is something to close. A daemon at rest has one thread, no timers and no wake-ups.
+//! trace file has its own thread, which exists only while a session writes the file. Other threads
+//! close connections and the descriptors that came with them; they exist only while there is
+//! something to close. An idle daemon has one thread, no timers and no wake-ups.
 //!
 //! | what could grow | its bound | beyond it |
 //! |---|---|---|
@@ -45,6 +45,10 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
 
 mod background;
 mod buffer_memory_limit;
@@ -74,9 +78,9 @@ mod system_facts;
 mod timers;
 mod trace_files;
 mod traced_program;
+mod usage_watchdog;
 mod user_shares;
 mod wakeup;
-mod watchdog;
 
 pub use daemon::{Daemon, DaemonHandle, Stopper};
 pub use error::Error;

@@ -39,6 +39,7 @@ Environment:
 /// When producers can connect, it writes one byte `1` to the descriptor that
 /// `TRACED_RELAY_NOTIFY_FD` names, and closes it. It notifies the service manager as
 /// [`traced`](crate::traced) does. An error is one line on stderr.
+#[expect(clippy::print_stderr, reason = "all that `main` does")]
 pub fn traced_relay(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     run(args).unwrap_or_else(|line| {
         eprintln!("traced_relay: {line}");
@@ -46,6 +47,7 @@ pub fn traced_relay(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     })
 }
 
+#[expect(clippy::print_stderr, reason = "all that `main` does")]
 fn run(args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
     let invocation = Invocation::parse(args).map_err(|line| format!("{line} (see traced_relay --help)"))?;
     let settings = match invocation {

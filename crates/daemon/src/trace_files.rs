@@ -26,11 +26,11 @@ use crate::wakeup::Wakeup;
 
 /// Trace files at the same time, with those whose session has ended but whose last write has not.
 ///
-/// A consumer can bring any number of pipes that nobody reads, each of which keeps a thread. Beyond
-/// the bound, the session is told that its file cannot be written, and the log says why.
+/// A consumer can bring any number of unread pipes, and each keeps a thread. Beyond the bound, the
+/// session gets the error that its file cannot be written, and the log has the reason.
 pub(crate) const MAX_FILES: usize = 64;
 /// Files that are reserved for root, the user of this service and configs with a path. Each user
-/// has a share of the others ([`share_of`]): a single user may have more files than it can have
+/// has a share of the rest ([`share_of`]): a single user may have more files than it can have
 /// sessions.
 const RESERVED_FILES: usize = 16;
 
@@ -90,7 +90,7 @@ impl TraceFiles {
         match share_of(MAX_FILES - RESERVED_FILES, open - own, false) {
             0 => Err(format!("{open} trace files are open already, and the rest is reserved for root")),
             may_have if own >= may_have => Err(format!(
-                "{owner} has {own} trace files open already, and its share is half of what the others leave"
+                "{owner} has {own} trace files open already, and its share is half of the files that other users leave"
             )),
             _ => Ok(()),
         }
@@ -101,7 +101,7 @@ impl TraceFiles {
         self.files.write(id, packets);
     }
 
-    /// Appends to one file everything that was to be written to another one so far.
+    /// Appends to one file all packets that the service has written to another one so far.
     /// [`FileEvent::Copied`] follows.
     pub(crate) fn copy(&self, from: FileId, to: FileId) {
         self.files.copy(from, to);
@@ -163,7 +163,7 @@ impl Host for Daemon {
 
     fn create(&self, path: &Path) -> io::Result<File> {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o644).open(path)?;
-        // Other users may read the file, whatever the umask is.
+        // Other users may read the file, with any umask.
         file.set_permissions(Permissions::from_mode(0o644))?;
         Ok(file)
     }
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_an_append_only_file_has_only_what_was_appended() {
+    fn a_copy_of_an_append_only_file_has_only_the_appended_bytes() {
         let folder = std::env::temp_dir().join(format!("esatto-appended-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(folder.join("1"), b"before ").unwrap();
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_with_unread_pipes_leaves_trace_files_for_others() {
+    fn a_user_with_unread_pipes_leaves_trace_files_for_other_users() {
         let mut files = files();
         let mut unread = Vec::new();
         let mut bring = |files: &mut TraceFiles, owner| {

@@ -51,6 +51,7 @@ default ones.
 ///
 /// An error is one line on stderr. This is meant to be all that `main` does: it sets up the logger,
 /// the signal handlers and the limits of the process.
+#[expect(clippy::print_stderr, reason = "all that `main` does")]
 pub fn traced(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     run(args).unwrap_or_else(|line| {
         eprintln!("traced: {line}");

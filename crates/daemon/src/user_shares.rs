@@ -1,8 +1,8 @@
 //! Shares of users: how many connections and how much memory each user may have.
 //!
-//! A connection has bounds of its own ([`Client`](crate::client::Client)), but a user may open
-//! many. So this module adds up all connections of one user. If memory becomes scarce, the user who
-//! holds the most loses connections.
+//! Each connection has its bounds ([`Client`](crate::client::Client)), but a user may open many. So
+//! this module adds up all connections of one user. If memory becomes scarce, the user who holds
+//! the most loses connections.
 
 use core::fmt;
 use std::collections::HashMap;
@@ -10,15 +10,15 @@ use std::collections::HashMap;
 use esatto_ipc::{Family, Peer};
 use esatto_shm::size::DEFAULT_SIZE;
 
-/// Largest number of connections, whatever the limit of descriptors is.
+/// Largest number of connections, with any limit of descriptors.
 const MAX_CONNECTIONS: usize = 8192;
-/// Smallest number of connections, whatever the limit of descriptors is.
+/// Smallest number of connections, with any limit of descriptors.
 const MIN_CONNECTIONS: usize = 16;
 /// Descriptors that are not for connections: half of all, within these bounds.
 ///
 /// They are for listeners, trace files and their clones, the 253 descriptors that one message can
-/// bring, and those that wait to be closed. Without a free descriptor, the kernel closes what it
-/// cannot deliver, in the thread that receives.
+/// bring, and those that wait to be closed. Without a free descriptor, the kernel closes the
+/// descriptors that it cannot deliver, in the thread that receives.
 const RESERVED_DESCRIPTORS: core::ops::RangeInclusive<usize> = 64..=512;
 /// Descriptors that one connection may need: the socket, the shared memory, a copy of its
 /// descriptor that is sent to the producer, and one that came with a call.
@@ -61,8 +61,9 @@ impl fmt::Display for Owner {
 
 /// Returns how much of `max` an owner may have while all others have `others`.
 ///
-/// A share is half of what the others leave, rounded up. So every newcomer gets something and takes
-/// nothing from others. Root and the user of the service (`is_trusted`) may have all that is left.
+/// A share is half of the amount that all other users leave, rounded up. So every newcomer gets
+/// something and takes nothing from others. Root and the user of the service (`is_trusted`) may
+/// have the whole rest.
 pub(crate) fn share_of(max: usize, others: usize, is_trusted: bool) -> usize {
     let left = max.saturating_sub(others);
     if is_trusted { left } else { left.div_ceil(2) }
@@ -84,7 +85,7 @@ impl fmt::Display for Full {
         match self {
             Self::All(count) => write!(f, "{count} connections are open"),
             Self::Of(owner, count) => {
-                write!(f, "{owner} has {count} connections, and its share is half of what the others leave")
+                write!(f, "{owner} has {count} connections, and its share is half of those that other users leave")
             }
             Self::Reserved(count) => write!(f, "{count} connections are open, and the rest is reserved for root"),
         }
@@ -334,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_memory_of_one_user_leaves_some_for_others() {
+    fn shared_memory_of_one_user_leaves_some_for_other_users() {
         const LARGEST: usize = 32 << 20;
         let mut shares = UserShares::new(1000, 77, 0);
         for owner in [ALICE, BOB, Owner::Uid(0)] {

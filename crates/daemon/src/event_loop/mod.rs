@@ -31,9 +31,9 @@ use crate::stats::Counters;
 use crate::system_facts;
 use crate::timers::Timers;
 use crate::trace_files::TraceFiles;
+use crate::usage_watchdog::Watchdog;
 use crate::user_shares::UserShares;
 use crate::wakeup::Wakeup;
-use crate::watchdog::Watchdog;
 
 /// Connections accepted per wake-up of a listener.
 const ACCEPTS_PER_WAKE_UP: usize = 64;
@@ -45,8 +45,8 @@ const ACCEPT_PAUSE_NS: u64 = 500_000_000;
 /// Time for which a status for the service manager waits for further changes.
 const STATUS_DELAY_NS: u64 = 1_000_000_000;
 
-/// Work that calls of one connection may cause in one turn, as [`Service::work`] counts it: a MiB
-/// that is copied, or 16 Ki entries of tables that are visited. The call that exceeds it is the
+/// Work that calls of one connection may cause in one turn, as [`Service::work`] counts it. It is a
+/// MiB that is copied, or 16 Ki entries of tables that are visited. The call that exceeds it is the
 /// last of the turn.
 const MAX_WORK_PER_TURN: u64 = 16 << 10;
 
@@ -66,7 +66,7 @@ enum TimerKey {
     Accept(usize),
     /// The service manager expects a sign of life.
     Alive,
-    /// The service manager is told how many clients are connected.
+    /// Tells the service manager how many clients are connected.
     Status,
     /// Descriptors wait to be closed, and closing may block.
     Closing,

@@ -104,7 +104,7 @@ impl EventLoop {
         }
         let created: Result<Box<dyn SharedBuffer>, _> = match client.memory_kind() {
             MemoryKind::Shared if !self.shares.share_memory(client.owner, size_bytes) => {
-                Err(format!("{} shares as much memory as it may", client.owner))
+                Err(format!("{} has used up its share of memory", client.owner))
             }
             MemoryKind::Shared => {
                 client.memory_counted += size_bytes;

@@ -8,6 +8,9 @@ use rustix::event::epoll::EventFlags;
 use super::byte_pipe::Pipe;
 use crate::user_shares::Owner;
 
+/// When one end of a pair has closed, the other end has this time to read the rest and to close.
+pub(crate) const DRAIN_TIMEOUT_NS: u64 = 5_000_000_000;
+
 /// Two sockets and the bytes on their way between them.
 #[derive(Debug)]
 pub(crate) struct Pair {

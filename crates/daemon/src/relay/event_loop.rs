@@ -11,7 +11,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
 use super::byte_pipe::MAX_WAITING;
 use super::connect::begin_to_connect;
-use super::connection_pair::{Ends, Pair, Standing};
+use super::connection_pair::{DRAIN_TIMEOUT_NS, Ends, Pair, Standing};
 use super::control_connection::{Control, News};
 use super::name_resolver::Resolver;
 use super::options::RelayOptions;
@@ -36,9 +36,6 @@ const EVENTS_PER_WAKE_UP: usize = 128;
 const ACCEPT_PAUSE_NS: u64 = 500_000_000;
 /// Time that the service may take to accept a connection.
 const CONNECT_TIMEOUT_NS: u64 = 10_000_000_000;
-/// When one end of a pair has closed, the other end has this time to read what is left and to
-/// close.
-const DRAIN_TIMEOUT_NS: u64 = 5_000_000_000;
 
 /// Tokens of epoll events: the wake-up descriptor, the descriptor that requests the end, the
 /// listener, the control connection, and the local end of the first pair. Its remote end has the
@@ -54,7 +51,7 @@ const FIRST_PAIR: u64 = 4;
 enum Deadline {
     /// The listener tries again to accept connections.
     Accept,
-    /// This pair must be connected, or drained, by then.
+    /// This pair must be connected, or drained, before the deadline.
     Pair(u64),
     /// Descriptors wait to be closed, and closing may block.
     Closing,
@@ -294,7 +291,7 @@ impl RelayLoop {
         let credentials = local.peer_credentials();
         let identity = PeerIdentity {
             pid: credentials.and_then(|peer| peer.pid),
-            // If the kernel does not name the user, send -1 (nobody), not 0 (root).
+            // If the kernel does not name the user, send -1 (no user), not 0 (root).
             uid: Some(credentials.map_or(-1, |peer| peer.uid as i32)),
             machine_id_hint: &self.options.machine_id_hint,
             machine_name: &self.options.machine_name,

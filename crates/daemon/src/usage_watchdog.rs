@@ -1,9 +1,8 @@
 //! Watchdog that logs when the service takes too long, too much memory or too much processor time
 //! (`docs/spec/service.md` §26).
 //!
-//! Upstream's watchdog kills the daemon. Here the service manager, which has a watchdog of its own,
-//! decides. The checks run when the loop turns anyway: a sleeping service needs none, and is not
-//! woken.
+//! Upstream's watchdog kills the daemon. Here the watchdog of the service manager decides. The
+//! checks run when the loop turns anyway: a sleeping service needs none, and is not woken.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -50,7 +49,7 @@ impl Watchdog {
     /// Checks this process, whose buffers and queues should have this size.
     pub(crate) fn look(&mut self, now: Duration, wanted_bytes: u64) {
         let time = clock_gettime(ClockId::ProcessCPUTime);
-        // Neither part is ever negative.
+        // No part is ever negative.
         let cpu = Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0));
         if let Some(percent) = self.cpu_complaint(now, cpu) {
             log::warn!("the service has used {percent} % of a processor for {} minutes", CPU_WINDOW.as_secs() / 60);
