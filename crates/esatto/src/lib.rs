@@ -48,9 +48,9 @@
 //! | data sources | custom packets with their own configuration and life cycle: samplers, statistics, records in a custom schema | [`DataSource`], [`Source`] |
 //! | endpoints and writers | programs that have their own transport or event loop | [`producer`] |
 //!
-//! Programs that use `tracing` or `log` keep it: `esatto-tracing` turns spans into slices. If you
-//! come from another tracing library, `docs/migrating.md` in the repository maps its terms to
-//! these.
+//! Programs that use `tracing` or `log` keep it: `esatto-tracing` turns spans into slices. To see
+//! events in the terminal while they happen, use `esatto-console`. If you come from another tracing
+//! library, `docs/migrating.md` in the repository maps its terms to these.
 //!
 //! # What an event can record
 //!
@@ -117,12 +117,12 @@
 //!
 //! A signal handler may trace, with care. If it interrupts a trace point, or code of this crate
 //! that holds a lock which trace points take, its trace points do nothing, and [`record`] returns
-//! 0. Otherwise they are recorded like any other. Threads of this crate block all signals except
-//!    those of their own faults. The remaining risk is the allocator: these events allocate: a
-//!    thread's first event in a session, its first event with a given name, and an event that needs
-//!    a new chunk. So a handler may trace only if its signal never arrives while the program
-//!    allocates: a signal that a thread raises itself, or one that is blocked elsewhere. As before
-//!    any other call, the handler must save `errno`.
+//! zero. Otherwise they are recorded like any other. Threads of this crate block all signals except
+//! those of their own faults. The remaining risk is the allocator. Three kinds of events allocate:
+//! a thread's first event in a session, its first event with a given name, and an event that needs
+//! a new chunk. So a handler may trace only if its signal never arrives while the program
+//! allocates. Examples are a signal that a thread raises itself, and one that is blocked elsewhere.
+//! As before any other call, the handler must save `errno`.
 //!
 //! If the process runs in a container and the service is Esatto's, the trace shows the pid that the
 //! system's own probes see. The main thread has the same number. All other threads have the numbers
@@ -142,6 +142,7 @@
 //! | `full-schema`, `ftrace-schema` | no | every message in [`schema`] |
 
 #![deny(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 #![cfg_attr(
     any(not(any(target_os = "linux", target_os = "android")), esatto_portable),
     allow(dead_code, unreachable_pub, unused_imports, reason = "what only a connection to another process needs")
@@ -158,6 +159,7 @@ mod destination;
 mod diagnostics;
 mod error;
 mod event;
+mod hash;
 pub mod interceptor;
 mod lifecycle;
 mod macros;
@@ -166,6 +168,7 @@ mod os;
 mod process;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
 pub mod producer;
+mod random;
 #[doc(hidden)]
 pub mod raw;
 mod record;
@@ -175,7 +178,7 @@ mod trace_point_gate;
 mod track_uuid;
 
 pub use category::Category;
-pub use clock::Clock;
+pub use clock::{Clock, now_ns};
 pub use connection::SocketRequest;
 pub use connection::producer::{Losses, losses};
 pub use data_source::session_observer::{Observation, SessionObserver, Started, observe_sessions, session_count};

@@ -12,7 +12,7 @@ use crate::record::trace_point::{self, ForeignTrack};
 use crate::record::{self, Threads};
 use crate::sequence::TRACK_EVENTS;
 use crate::trace_point_gate::Gate;
-use crate::{clock, track_uuid};
+use crate::{clock, hash, track_uuid};
 
 pub use crate::category::{Foreign, Role};
 pub use crate::data_source::begin_end::{Open, begin, end};
@@ -125,17 +125,10 @@ pub fn tid() -> u32 {
 /// Returns the 64-bit FNV-1a hash.
 #[must_use]
 pub const fn fnv(bytes: &[u8]) -> u64 {
-    track_uuid::fnv(bytes)
+    hash::fnv(bytes)
 }
 
-/// Returns the time, in the clock of timestamps.
-#[must_use]
-#[inline]
-pub fn now_ns() -> u64 {
-    clock::now_ns()
-}
-
-/// Returns the number of the clock of timestamps.
+/// Returns the number of the clock of [`now_ns`](crate::now_ns).
 #[must_use]
 pub fn clock_id() -> u32 {
     clock::trace_clock_id()

@@ -2,26 +2,12 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::hash::{fnv, fnv_from};
+use crate::random::random;
+
 pub(crate) const COUNTER_MAGIC: u64 = 0xb1a4_a67d_7970_839e;
 pub(crate) const NAMED_TRACK_MAGIC: u64 = 0xcd57_1ec5_ead3_7024;
 pub(crate) const STATE_MAGIC: u64 = 0x2e23_98ec_92e8_9138;
-
-const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
-
-/// Returns the 64-bit FNV-1a hash.
-pub(crate) const fn fnv(bytes: &[u8]) -> u64 {
-    fnv_from(FNV_BASIS, bytes)
-}
-
-const fn fnv_from(mut hash: u64, bytes: &[u8]) -> u64 {
-    let mut i = 0;
-    while i < bytes.len() {
-        hash = (hash ^ bytes[i] as u64).wrapping_mul(FNV_PRIME);
-        i += 1;
-    }
-    hash
-}
 
 /// 0: not known yet.
 static PROCESS_UUID: AtomicU64 = AtomicU64::new(0);
@@ -78,21 +64,12 @@ fn start_ticks(stat: &[u8]) -> Option<u64> {
     core::str::from_utf8(field).ok()?.trim().parse().ok().filter(|&ticks| ticks != 0)
 }
 
-/// Returns a random number, as random as the standard library's hasher keys.
-pub(crate) fn random() -> u64 {
-    use core::hash::{BuildHasher, Hasher};
-    std::collections::hash_map::RandomState::new().build_hasher().finish()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn vectors_of_the_spec() {
-        assert_eq!(fnv(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(fnv(b"a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(fnv(b"mytrack"), 0x8182_0cb4_e204_bfb2);
         let process = uuid_of_process(123_456, 1000);
         assert_eq!(process, 0x0d2f_d71b_3e50_d893);
         assert_eq!(process ^ 1001, 0x0d2f_d71b_3e50_db7a);

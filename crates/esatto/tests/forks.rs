@@ -13,8 +13,8 @@ use std::sync::Mutex;
 
 use esatto::schema::DataSourceConfig;
 use esatto::{
-    Backend, Category, CustomClock, DataSource, Error, Lanes, Pending, Session, SessionConfig, SessionObserver, Setup,
-    Source, Stop, Tracing, Track,
+    Backend, Category, CustomClock, DataSource, Error, Interceptor, Lanes, Pending, Session, SessionConfig,
+    SessionObserver, Setup, Source, Stop, Tracing, Track,
 };
 
 esatto::categories! {
@@ -50,6 +50,18 @@ struct Observer;
 
 impl SessionObserver for Observer {}
 
+struct Ignorer;
+
+impl Interceptor for Ignorer {
+    type ThreadState = ();
+
+    fn setup(_: &[u8]) -> Self {
+        Self
+    }
+
+    fn packet(&self, (): &mut (), _: &[u8]) {}
+}
+
 static LANES: Lanes = Lanes::new("lanes");
 static DEVICE: CustomClock = CustomClock::new(66, 1);
 
@@ -64,7 +76,7 @@ fn use_statics() {
 fn use_everything() {
     use_statics();
     drop(esatto::observe_sessions(Observer));
-    esatto::interceptor::console::register().expect("registers");
+    esatto::interceptor::register::<Ignorer>("test_interceptor").expect("registers");
     let _ = Category::dynamic("forks");
     NUMBERS.instances().for_each(drop);
     Track::of_process().named("forks").describe_now();

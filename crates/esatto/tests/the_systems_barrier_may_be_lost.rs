@@ -1,4 +1,4 @@
-//! A process that has already traced filters its system calls, and `membarrier` fails from then on.
+//! A process that has already traced filters its system calls. After that, `membarrier` fails.
 //! Threads trace while their sessions are flushed: nothing is lost, torn or out of order.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
@@ -46,7 +46,7 @@ fn write(thread: usize) {
 }
 
 #[test]
-fn threads_trace_on_and_nothing_is_lost() {
+fn threads_keep_tracing_and_lose_nothing() {
     let _tracing = Tracing::builder().in_process().start().expect("connects");
     NUMBERS.register().expect("registers");
     let config = DataSourceConfig { name: Some("test.numbers".into()), ..Default::default() };
@@ -81,7 +81,7 @@ fn threads_trace_on_and_nothing_is_lost() {
                 written.store(count, Ordering::SeqCst);
             });
         }
-        // A thread that sleeps from then on and does not learn of the change.
+        // A thread that then sleeps and does not learn of the change.
         let (sleeps, is_asleep) = (&written[TRACING], &have_traced);
         let is_over = &is_over;
         scope.spawn(move || {

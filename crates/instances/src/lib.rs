@@ -1,7 +1,7 @@
 //! Data source instances, as threads that trace see them.
 //!
 //! A session makes an *instance* of each data source that it wants from this process. The instances
-//! of one data source lie in a fixed table ([`Slots`]), and a word says which of them record
+//! of one data source are in a fixed table ([`Slots`]), and a word says which of them record
 //! ([`Recording`]). The control thread writes both, and every thread that traces reads them. A
 //! thread keeps one [writer](InstanceWriter) per instance. Each slot has a [`Stamp`], and each
 //! writer has the stamp that it was made for: if the two are equal, nothing has changed.
@@ -35,6 +35,8 @@
 //! shared memory (`tests/loom`). The models also run without each ordering and each rule of the
 //! module `orderings` in turn, and must fail where the proof needs it. They leave out forks and the
 //! end of the control thread.
+
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod begun_instances;
 mod biased_lock;

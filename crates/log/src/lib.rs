@@ -18,7 +18,7 @@
 //! already. That logger turns messages into events of `tracing`, and `esatto-tracing` records
 //! these.
 //!
-//! A program has one logger. To give the messages to another logger as well, pass it to
+//! A program has one logger. To also give the messages to another logger, pass it to
 //! [`and`](Logger::and):
 //!
 //! ```
@@ -36,6 +36,7 @@
 //! out. While no session records the category, a message costs one load, and is not formatted.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 use core::fmt;
 

@@ -1,6 +1,7 @@
 //! The procedural macros of Esatto. Use them through the feature `macros` of the crate `esatto`.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod derive;
 mod function;

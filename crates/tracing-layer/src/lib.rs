@@ -51,6 +51,7 @@
 //! ever, once per layer.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod callsite;
 mod entered_spans;

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wildcard_is_a_star_at_the_end_and_nothing_else() {
+    fn only_a_star_at_the_end_is_a_wildcard() {
         let c = config(&["a*b", "*c"], &["*"], &[], &[]);
         assert!(enables(&c, "a*b", &[]) && enables(&c, "*c", &[]), "a star elsewhere is a star");
         assert!(!enables(&c, "aXb", &[]) && !enables(&c, "Xc", &[]));

@@ -1,7 +1,7 @@
 //! The trace clock: nanoseconds of `CLOCK_BOOTTIME`, or of another clock that the program has
 //! chosen.
 
-mod cpu_counter;
+mod calibration;
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -9,7 +9,7 @@ use esatto_schema::BuiltinClock;
 
 use crate::os::ClockId;
 
-pub(crate) use cpu_counter::hold_for_fork;
+pub(crate) use calibration::hold_for_fork;
 
 /// The clock for the timestamps of events; see [`Builder::clock`](crate::Builder::clock).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,10 +60,12 @@ pub(crate) fn trace_clock_id() -> u32 {
     clock.0 as u32
 }
 
-/// Returns the time for an event, in nanoseconds of the trace clock.
+/// Returns the current time as in the timestamps of events: nanoseconds of `CLOCK_BOOTTIME`, or of
+/// the clock that [`Builder::clock`](crate::Builder::clock) has chosen.
+#[must_use]
 #[inline(always)]
-pub(crate) fn now_ns() -> u64 {
-    if CLOCK.load(Ordering::Relaxed) == Clock::Counter as u8 { cpu_counter::now_ns() } else { ask() }
+pub fn now_ns() -> u64 {
+    if CLOCK.load(Ordering::Relaxed) == Clock::Counter as u8 { calibration::now_ns() } else { ask() }
 }
 
 /// Reads the chosen clock from the system; no system call where the kernel offers a vDSO.

@@ -12,10 +12,10 @@ use esatto_shm::FlushCallback;
 
 use super::consumer::{LiveSession, SessionCommand};
 use super::mailbox::Mailbox;
+use super::pause;
 use super::pending_operation::Completer;
 use super::producer::{Identity, ReconnectingProducer, StartupId, StartupRequest};
 use super::reclaiming::Reclaiming;
-use super::rest;
 use super::service_address::Place;
 use super::transport::InProcess;
 use super::wait_group::Answer;
@@ -84,7 +84,7 @@ impl Control {
     pub(super) fn run(&mut self) {
         while !self.is_over {
             self.wait();
-            rest::rest_if_wanted();
+            pause::rest_if_wanted();
             for command in self.commands.take() {
                 self.command(command);
             }
@@ -113,7 +113,7 @@ impl Control {
             self.command(command);
         }
         self.commands.close();
-        // The others end now.
+        // All other instances end now.
         for source in crate::data_source::registered() {
             source.tickets().into_iter().for_each(|ticket| source.end(ticket));
         }

@@ -3,10 +3,9 @@
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle, ThreadId};
-use std::time::Duration;
 
 use super::mailbox::Mailbox;
-use super::rest::{REST, RESTED, Rest};
+use super::pause::Pause;
 use super::thread::{Command, Control};
 use crate::control_thread::{self, Entry};
 use crate::data_source;
@@ -15,9 +14,6 @@ use crate::os::{OwnedFd, Waker, block_signals, spawn};
 
 /// The name of the control thread.
 const THREAD_NAME: &str = "esatto";
-
-/// How long a fork waits for the control thread to rest.
-const PAUSE_PATIENCE: Duration = Duration::from_millis(200);
 
 /// The other threads' end of the control thread. Never freed, because any thread may keep a
 /// reference.
@@ -33,9 +29,8 @@ static HANDLE: Leaked<Handle> = Leaked::none();
 /// Keeps the control thread from being started and ended at the same time.
 static CHANGING: Mutex<()> = Mutex::new(());
 
-/// Returns a guard during whose life the control thread is neither started nor ended. Returns
-/// `None` on the control thread: it runs, and a thread that ends it waits for it with the lock
-/// held.
+/// Returns a guard. While it lives, the control thread does not start or end. Returns `None` on the
+/// control thread: it runs, and a thread that ends it waits for it with the lock held.
 fn unchanging() -> Option<MutexGuard<'static, ()>> {
     (!is_current_thread()).then(|| lock(&CHANGING))
 }
@@ -123,8 +118,7 @@ pub(crate) fn stop() -> bool {
     let Some(handle) = handle() else { return false };
     handle.send(Command::Shutdown);
     let join = lock(&handle.join).take();
-    // It catches the panics of functions that it calls. If it panicked all the same, it has ended
-    // too.
+    // It catches the panics of functions that it calls. If it still panicked, it has also ended.
     let _ = join.map(JoinHandle::join);
     HANDLE.set(None);
     true
@@ -135,44 +129,17 @@ fn is_current_thread() -> bool {
     handle().is_some_and(|handle| handle.thread == thread::current().id())
 }
 
-/// Keeps the control thread at rest, if it came to rest in time.
-#[derive(Debug)]
-pub(crate) struct Pause {
-    rest: Option<MutexGuard<'static, Rest>>,
-    _unchanging: Option<MutexGuard<'static, ()>>,
-}
-
-/// Pauses the control thread, so that it holds no locks.
+/// Pauses the control thread while the process forks.
 pub(crate) fn pause() -> Pause {
     let unchanging = unchanging();
     // The control thread need not wait for itself.
-    let Some(handle) = handle().filter(|_| unchanging.is_some()) else {
-        return Pause { rest: None, _unchanging: unchanging };
-    };
-    let mut rest = lock(&REST);
-    *rest = Rest::Wanted;
-    handle.wake();
-    let (rest, _) = RESTED
-        .wait_timeout_while(rest, PAUSE_PATIENCE, |rest| *rest == Rest::Wanted)
-        .unwrap_or_else(PoisonError::into_inner);
-    Pause { rest: Some(rest), _unchanging: unchanging }
+    let handle = handle().filter(|_| unchanging.is_some());
+    Pause::begin(unchanging, handle.map(|handle| || handle.wake()))
 }
 
-impl Pause {
-    /// Forgets the control thread, in the child of a fork, which has none.
-    pub(crate) fn forget_thread(&self) {
-        HANDLE.set(None);
-    }
-}
-
-impl Drop for Pause {
-    fn drop(&mut self) {
-        if let Some(mut rest) = self.rest.take() {
-            *rest = Rest::No;
-            drop(rest);
-            RESTED.notify_all();
-        }
-    }
+/// Forgets the control thread, in the child of a fork, which has none.
+pub(crate) fn forget_thread() {
+    HANDLE.set(None);
 }
 
 /// Locks. A panic elsewhere leaves nothing half done here.

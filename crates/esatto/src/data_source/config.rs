@@ -1,7 +1,5 @@
 //! The part of a session's config that a data source reads.
 
-use std::collections::BinaryHeap;
-
 use esatto_protozero::{Fields, MAX_DECODE_DEPTH, Owned, Value};
 use esatto_schema::DataSourceConfig;
 
@@ -80,26 +78,6 @@ impl<M, const N: u32> core::ops::Deref for Field<M, N> {
     }
 }
 
-/// Fields of `DataSourceConfig` that do not affect what is recorded: `target_buffer`,
-/// `trace_duration_ms`, `tracing_session_id`, `enable_extra_guardrails`, `stop_timeout_ms`,
-/// `session_initiator` (`docs/spec/client-library.md` §12).
-const OF_THE_SESSION: [u32; 6] = [2, 3, 4, 6, 7, 8];
-
-/// Returns the fields of a `DataSourceConfig` that affect what is recorded, in a fixed order: equal
-/// for configs that want the same.
-pub(crate) fn canonical(config: &[u8]) -> Vec<(u32, &[u8])> {
-    // A heap sorts in little code. Positions are included, because the order of repeated fields has
-    // a meaning.
-    let mut kept = BinaryHeap::new();
-    let mut fields = Fields::new(config);
-    while let Some((field, encoded)) = fields.next_with_bytes() {
-        if !OF_THE_SESSION.contains(&field.id) {
-            kept.push((field.id, kept.len(), encoded));
-        }
-    }
-    kept.into_sorted_vec().into_iter().map(|(id, _, encoded)| (id, encoded)).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,16 +108,5 @@ mod tests {
         );
         assert_eq!(Field::<TestConfig, 1001>::read(b"\x0a\x7f"), None, "elsewhere in the config");
         assert_eq!(DataSourceConfig::read(b"\x0a\x7f"), None);
-    }
-
-    #[test]
-    fn fields_of_the_session_do_not_affect_equality() {
-        let mut other = config();
-        other.target_buffer = Some(7);
-        other.tracing_session_id = Some(9);
-        other.stop_timeout_ms = Some(5000);
-        assert_eq!(canonical(&config().encode()), canonical(&other.encode()));
-        other.legacy_config = Some("y".into());
-        assert_ne!(canonical(&config().encode()), canonical(&other.encode()));
     }
 }

@@ -54,8 +54,10 @@
 //!
 //! The contract is `docs/spec/client-library.md` §§5-10.
 
+mod adoption;
 mod any_source;
 pub(crate) mod begin_end;
+mod buffer_exhausted;
 mod config;
 mod context;
 mod registry;
@@ -66,12 +68,13 @@ mod stop_and_flush;
 mod track_event;
 mod writer;
 
+pub(crate) use adoption::canonical;
 pub(crate) use any_source::{AnySource, Assignment, HeldInstances};
-pub(crate) use config::canonical;
+pub use buffer_exhausted::BufferExhausted;
 pub use config::{Field, SourceConfig};
 pub use context::{Context, Packets, Parts};
 pub(crate) use registry::{HeldSources, hold_for_fork, registered};
-pub use source::{BufferExhausted, DataSource, Setup, Source};
+pub use source::{DataSource, Setup, Source};
 pub use stop_and_flush::{CloneTarget, Flush, FlushInitiator, FlushReason, Stop};
 pub(crate) use stop_and_flush::{Completion, Done, send_completions_by};
 pub(crate) use track_event::set_buffer_exhausted;

@@ -8,13 +8,17 @@ use std::sync::Arc;
 
 use esatto_instances::{HeldSlots, MAX_INSTANCES, Recording, ThreadGate as _, ThreadTable as _, Ticket};
 use esatto_protozero::Owned;
-use esatto_schema::{DataSourceConfigReader, DataSourceDescriptor, data_source_config};
+use esatto_schema::{DataSourceConfigReader, DataSourceDescriptor};
 use esatto_shm::ExhaustedPolicy;
 
 use super::source_instances::{Instance, Instances};
-use super::{AnySource, Assignment, Context, Done, Flush, HeldInstances, SourceConfig, Stop, canonical, registry};
+use super::{
+    AnySource, Assignment, BufferExhausted, Context, Done, Flush, HeldInstances, SourceConfig, Stop, canonical,
+    registry,
+};
 use crate::backend::Backend;
 use crate::error::Error;
+use crate::hash::fnv;
 use crate::os::fork::StaticMutex;
 use crate::record::Threads;
 use crate::trace_point_gate::Gate;
@@ -133,40 +137,6 @@ impl<C> Setup<'_, C> {
     }
 }
 
-/// The behaviour of trace points when the memory shared with the service is full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BufferExhausted {
-    /// They drop packets until there is room. The next packet marks the loss.
-    #[default]
-    Drop,
-    /// They wait for room, up to 29 seconds, and then drop. If the service makes no room, all
-    /// threads together wait 30 seconds, and 0.1 seconds longer for each chunk of memory that it
-    /// hands back.
-    Stall,
-}
-
-impl BufferExhausted {
-    pub(crate) const fn policy(self) -> ExhaustedPolicy {
-        match self {
-            Self::Drop => ExhaustedPolicy::Drop,
-            Self::Stall => ExhaustedPolicy::StallThenDrop,
-        }
-    }
-
-    /// Returns the policy that a config asks for, if it does.
-    ///
-    /// A library does not abort its host: `STALL_THEN_ABORT` ends in dropping.
-    pub(crate) fn of_config(config: &[u8]) -> Option<Self> {
-        use data_source_config::BufferExhaustedPolicy as Policy;
-        match DataSourceConfigReader::new(config).buffer_exhausted_policy()? {
-            Policy::BUFFER_EXHAUSTED_DROP => Some(Self::Drop),
-            Policy::BUFFER_EXHAUSTED_STALL_THEN_ABORT | Policy::BUFFER_EXHAUSTED_STALL_THEN_DROP => Some(Self::Stall),
-            _ => None,
-        }
-    }
-}
-
 /// A data source of this program: a static that trace points name.
 ///
 /// ```
@@ -259,8 +229,8 @@ impl<T: DataSource> Source<T> {
         self
     }
 
-    /// Sets the function that writes what has been kept back when a session is flushed. The control
-    /// thread calls it, as it calls the methods of [`DataSource`].
+    /// Sets the function that writes the data kept back so far, when a session is flushed. The
+    /// control thread calls it, as it calls the methods of [`DataSource`].
     ///
     /// A data source without it is registered as one that services need not ask (`no_flush`).
     #[must_use]
@@ -428,7 +398,7 @@ impl<T: DataSource> Source<T> {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&address.to_le_bytes());
         bytes[8..].copy_from_slice(&track_uuid::process_uuid().to_le_bytes());
-        track_uuid::fnv(&bytes).max(1)
+        fnv(&bytes).max(1)
     }
 
     fn make(&self, slot: usize, assignment: &Assignment) -> Option<T> {

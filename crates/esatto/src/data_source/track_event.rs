@@ -3,18 +3,17 @@
 use std::sync::{Arc, OnceLock};
 
 use esatto_instances::{HeldSlots, Ticket};
-use esatto_map::Set;
 use esatto_protozero::Owned;
 use esatto_schema::{
-    DataSourceConfigReader, DataSourceDescriptor, TrackEventCategory, TrackEventConfig, TrackEventConfigReader,
-    TrackEventDescriptor,
+    DataSourceConfigReader, DataSourceDescriptor, TrackEventCategory, TrackEventConfig, TrackEventDescriptor,
 };
 use esatto_shm::ExhaustedPolicy;
 
+use super::adoption::can_adopt_track_events;
 use super::{AnySource, Assignment, BufferExhausted, Done, Flush, HeldInstances, session_observer};
 use crate::category::registry;
+use crate::random::random;
 use crate::sequence::{Instance, Options, TRACK_EVENTS};
-use crate::track_uuid;
 
 /// The name of the data source.
 const NAME: &str = "track_event";
@@ -66,7 +65,7 @@ impl AnySource for TrackEvents {
         });
         let descriptor = DataSourceDescriptor {
             name: Some(NAME.into()),
-            id: Some(*self.id.get_or_init(|| track_uuid::random().max(1))),
+            id: Some(*self.id.get_or_init(|| random().max(1))),
             will_notify_on_start: Some(true),
             will_notify_on_stop: Some(true),
             handles_incremental_state_clear: Some(true),
@@ -138,10 +137,7 @@ impl AnySource for TrackEvents {
     }
 
     fn can_adopt(&self, startup: &[u8], session: &[u8]) -> bool {
-        match (wishes(startup), wishes(session)) {
-            (Some(startup), Some(session)) => startup == session,
-            _ => false,
-        }
+        can_adopt_track_events(startup, session)
     }
 
     fn adopt(&self, ticket: Ticket, buffer: u16, policy: ExhaustedPolicy) {
@@ -157,33 +153,4 @@ fn track_event_config(config: &[u8]) -> TrackEventConfig {
     let mut config = TrackEventConfig::default();
     let _ = config.merge(bytes, esatto_protozero::MAX_DECODE_DEPTH);
     config
-}
-
-/// The parts of two configs that must agree if events of one are to serve the other
-/// (`docs/spec/client-library.md` §12).
-#[derive(PartialEq)]
-struct Wishes<'a> {
-    patterns: [Set<&'a [u8]>; 4],
-    filters: [bool; 2],
-}
-
-/// Returns `None` if there is no config for track events.
-fn wishes(config: &[u8]) -> Option<Wishes<'_>> {
-    let bytes = DataSourceConfigReader::new(config).track_event_config()?.as_bytes();
-    if bytes.is_empty() {
-        return None;
-    }
-    let config = TrackEventConfigReader::new(bytes);
-    Some(Wishes {
-        patterns: [
-            config.enabled_categories().collect(),
-            config.disabled_categories().collect(),
-            config.enabled_tags().collect(),
-            config.disabled_tags().collect(),
-        ],
-        filters: [
-            config.filter_debug_annotations().unwrap_or(false),
-            config.filter_dynamic_event_names().unwrap_or(false),
-        ],
-    })
 }

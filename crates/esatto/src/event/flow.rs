@@ -3,6 +3,7 @@
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::hash::fnv;
 use crate::track_uuid;
 
 /// Connects the slices and instants that carry it, in the order of their times
@@ -48,7 +49,7 @@ impl Flow {
     /// ```
     #[must_use]
     pub const fn scoped(scope: &str, id: u64) -> Self {
-        Self(id ^ track_uuid::fnv(scope.as_bytes()))
+        Self(id ^ fnv(scope.as_bytes()))
     }
 
     /// Makes a flow that differs from all others of this process: one for each request or message.

@@ -1,9 +1,9 @@
 //! Interceptors: packets go to a function of this program instead of to the service.
 //!
-//! Use them to look at events while they happen ([`console`]), and in tests. An interceptor is
-//! registered under a name. It gets the packets of those data sources whose config names it
-//! (`DataSourceConfig.interceptor_config.name`). The session in the service runs as usual and gets
-//! none of these packets.
+//! Use them to look at events while they happen (the crate `esatto-console` prints them), and in
+//! tests. An interceptor is registered under a name. It gets the packets of those data sources
+//! whose config names it (`DataSourceConfig.interceptor_config.name`). The session in the service
+//! runs as usual and gets none of these packets.
 //!
 //! ```
 //! use std::sync::Mutex;
@@ -42,7 +42,6 @@
 //!
 //! The contract is `docs/spec/client-library.md` §15.
 
-pub mod console;
 mod packet_assembly;
 
 use core::any::Any;

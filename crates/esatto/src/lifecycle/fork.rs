@@ -9,9 +9,9 @@
 //! process it is.
 //!
 //! The parent notices nothing. To leave nothing half done in the copy, the control thread rests
-//! during the fork, and the forking thread holds every lock that the whole process has once. Locks
-//! that exist once per data source instance, session, connection or writer are not held: the child
-//! does not touch their data, which leaks. Signal handlers that run meanwhile cannot trace.
+//! during the fork. The forking thread holds every lock that exists once per process. Locks that
+//! exist once per data source instance, session, connection or writer are not held: the child does
+//! not touch their data, which leaks. Signal handlers that run meanwhile cannot trace.
 //!
 //! If a thread forks inside a trace point, the child loses its part of it: it writes to a copy of
 //! the memory. A child that is made in another way (`vfork`, a bare `clone`) must call `exec`, as
@@ -38,7 +38,7 @@ struct Held {
     registry: registry::Held,
     sources: data_source::HeldSources,
     _others: Vec<Box<dyn Locked>>,
-    pause: Pause,
+    _pause: Pause,
     _closed: Closed,
 }
 
@@ -88,7 +88,7 @@ impl Held {
             registry: registry::hold_for_fork(),
             threads: Threads::hold_for_fork(),
             _others: others,
-            pause,
+            _pause: pause,
             _closed: closed,
         }
     }
@@ -105,7 +105,7 @@ fn after_in_parent() {
 fn after_in_child() {
     let Some(mut held) = take() else { return };
     Generation::advance();
-    held.pause.forget_thread();
+    connection::forget_thread();
     os::fork::copy_memory();
     os::fork::close_descriptors();
     held.threads.forget();

@@ -1,5 +1,6 @@
 //! The life of the control thread in this process: its start, forks and its end.
 
+mod flush;
 mod fork;
 mod shutdown;
 
@@ -7,8 +8,8 @@ use std::io;
 
 use crate::connection::{self, Handle};
 
+pub(crate) use flush::{PATIENCE, flush};
 pub use shutdown::shutdown;
-pub(crate) use shutdown::{PATIENCE, flush};
 
 /// Starts the control thread, if it does not run, and registers for forks and for the end of the
 /// process.

@@ -51,6 +51,9 @@ const _: () = assert!(
         | tag(trace_packet::field::TRACK_EVENT, BYTES) << 16
 );
 
+/// The shortest time between two events that takes more than two bytes.
+pub(super) const LONG_NS: u64 = 1 << 14;
+
 /// Returns the begin of an event as the first bytes of a word, at most 7: the time since the last
 /// event of the sequence, the flags, and the length of the rest. `None`: so much time has passed
 /// that there are more bytes.
@@ -59,7 +62,7 @@ pub(super) fn head(delta: u64, len: usize) -> Option<(u64, usize)> {
     let end = HEAD | (len as u64 & 0x7f) << (8 * (HEAD_LEN - 1));
     if delta < 1 << 7 {
         Some((TIMESTAMP | delta << 8 | end << 16, 2 + HEAD_LEN))
-    } else if delta < 1 << 14 {
+    } else if delta < LONG_NS {
         Some((TIMESTAMP | two_bytes(delta) << 8 | end << 24, 3 + HEAD_LEN))
     } else {
         None

@@ -4,8 +4,7 @@
 use esatto_protozero::Message;
 use esatto_schema::{InternedDataWriter, TracePacketWriter, trace_packet, track_event};
 
-use super::thread_name::NAME_INTERVAL_NS;
-use super::{FILTERED_NAME, FLAG_NEEDS_STATE, Sequence, Timestamp};
+use super::{FLAG_NEEDS_STATE, Sequence, Timestamp};
 use crate::category::Category;
 use crate::event::track::Track;
 use crate::event::{AnnotationNames, Arg, CounterValue, Event, Site, timestamp};
@@ -24,9 +23,7 @@ impl Sequence {
             return;
         }
         let now = now.max(self.last_ns);
-        if now.saturating_sub(self.named_ns) >= NAME_INTERVAL_NS {
-            self.follow_name(now);
-        }
+        self.look_at_name(now);
         let parts = Parts::of(site, args);
         let track = parts.track.map(|track| {
             let uuid = track.uuid();
@@ -80,10 +77,7 @@ impl Sequence {
             }
             for arg in args.iter() {
                 match arg {
-                    Arg::Name(_) if self.options.filter_dynamic_names => {
-                        event.string(track_event::field::NAME, FILTERED_NAME);
-                    }
-                    Arg::Name(name) => event.string(track_event::field::NAME, name),
+                    Arg::Name(name) => event.string(track_event::field::NAME, self.options.shown_name(name)),
                     Arg::Counter(value) => match self.counters.written(track.unwrap_or(0), *value) {
                         CounterValue::Int(v) => event.int(track_event::field::COUNTER_VALUE, v),
                         CounterValue::Double(v) => event.double(track_event::field::DOUBLE_COUNTER_VALUE, v),
@@ -155,7 +149,7 @@ impl Sequence {
     }
 }
 
-/// The arguments that are handled apart from the others.
+/// The arguments that need separate handling.
 struct Parts<'a> {
     category: Option<&'static Category>,
     track: Option<&'a Track>,

@@ -8,11 +8,12 @@ use crate::os::ClockId;
 
 use super::{IdentityHasher, Options};
 use crate::event::CounterValue;
+use crate::hash::fnv;
 use crate::{clock, track_uuid};
 
 /// The counter of the run time of a thread, below the thread's track.
 pub(super) const THREAD_TIME_NAME: &str = "thread_time";
-pub(super) const THREAD_TIME: u64 = track_uuid::fnv(THREAD_TIME_NAME.as_bytes()) ^ track_uuid::COUNTER_MAGIC;
+pub(super) const THREAD_TIME: u64 = fnv(THREAD_TIME_NAME.as_bytes()) ^ track_uuid::COUNTER_MAGIC;
 
 /// The values that a reader of the sequence has for its incremental counters. 0 at the beginning
 /// and after a clear.

@@ -21,6 +21,7 @@ use esatto_shm::TraceWriter;
 use crate::event::timestamp::Anchor;
 use crate::event::track::{Track, announcement};
 use crate::event::{AnnotationNames, Arg, Site};
+use crate::hash::fnv;
 use crate::name::Announced;
 use crate::os::process_info::{self, Pid};
 use crate::{clock, track_uuid};
@@ -35,9 +36,6 @@ const SCALED_CLOCK: u32 = 65;
 
 const FLAG_CLEARED: u32 = 1;
 const FLAG_NEEDS_STATE: u32 = 2;
-
-/// Replaces dynamic names if the config filters them.
-const FILTERED_NAME: &str = "FILTERED";
 
 /// A packet sequence of one thread for one instance.
 #[derive(Debug)]
@@ -137,7 +135,11 @@ impl Sequence {
     #[inline(never)]
     fn write_otherwise(&mut self, site: &'static Site, args: &mut [Arg<'_>], now: u64) {
         let number = site.number();
-        let again = self.sites.contains(number) && self.writer.begin_next_chunk(fast_path::MAX);
+        let known = self.sites.contains(number);
+        if known && self.is_ready() && self.look_at_name(now) && self.write_outlined(site, args, now) {
+            return;
+        }
+        let again = known && self.writer.begin_next_chunk(fast_path::MAX);
         if !again || !self.write_outlined(site, args, now) {
             self.write_any(site, number, args, now);
         }
@@ -167,8 +169,13 @@ impl Sequence {
     #[inline(always)]
     fn write_piecewise(&mut self, site: &'static Site, args: &[Arg<'_>], now: u64) -> bool {
         let Self { writer, last_ns, tracks, last_track, .. } = self;
+        let since_last = now - *last_ns;
+        // Events in quick succession soon fill their chunk, and the sequence looks then.
+        if since_last >= fast_path::LONG_NS && thread_name::is_look_due(self.named_ns, now) {
+            return false;
+        }
         let Some(mut packet) = writer.small_packet(fast_path::MIN) else { return false };
-        let event = fast_path::begin(&mut packet, now - *last_ns);
+        let event = fast_path::begin(&mut packet, since_last);
         let (body, len) = site.body();
         packet.words(body, len);
         let is_described = |uuid: u64| {
@@ -414,7 +421,7 @@ impl Hasher for IdentityHasher {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        self.0 = track_uuid::fnv(bytes);
+        self.0 = fnv(bytes);
     }
 
     fn write_u64(&mut self, v: u64) {

@@ -7,8 +7,12 @@ use esatto_schema::TrackEventConfig;
 
 use crate::destination::Destination;
 
+/// Replaces dynamic names if the config filters them.
+const FILTERED_NAME: &str = "FILTERED";
+
 /// Instance of the data source of track events, as threads that write for it see it.
 #[derive(Debug)]
+#[expect(unnameable_types, reason = "an associated type of `raw::Sequence`, which the C library does not name")]
 pub struct Instance {
     pub(crate) destination: Destination,
     pub(crate) config: Arc<TrackEventConfig>,
@@ -43,6 +47,11 @@ impl Options {
             && !self.filter_dynamic_names
             && !self.intercepted
             && !self.thread_time
+    }
+
+    /// Returns the text that the trace shows for a name that is made at run time.
+    pub(crate) const fn shown_name<'a>(&self, name: &'a str) -> &'a str {
+        if self.filter_dynamic_names { FILTERED_NAME } else { name }
     }
 
     pub(crate) fn new(config: &TrackEventConfig) -> Self {

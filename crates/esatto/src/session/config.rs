@@ -1,23 +1,18 @@
 //! The configuration of a session: a convenient way to make a `TraceConfig`.
 
-use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use esatto_protozero::ProtoString;
 use esatto_schema::data_source_config::BufferExhaustedPolicy;
 use esatto_schema::trace_config::buffer_config::FillPolicy;
-use esatto_schema::trace_config::{BufferConfig, DataSource, WriteFlushMode, trigger_config};
+use esatto_schema::trace_config::{BufferConfig, DataSource, trigger_config};
 use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
 
+use super::trace_file::TraceFile;
 use crate::error::Error;
 use crate::os::OwnedFd;
 
-/// How often the service writes into a file, by default.
-const FILE_WRITE_PERIOD: Duration = Duration::from_millis(500);
-/// How often the service asks producers for what they hold back, so that it reaches the file even
-/// if they crash.
-const FILE_FLUSH_PERIOD: Duration = Duration::from_secs(1);
 /// The time that a service allows for a flush and for a stop, by default
 /// (`docs/spec/client-library.md` §2).
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -45,24 +40,13 @@ const BUFFER_SIZE_KB: u32 = 16 * 1024;
 #[must_use = "pass it to a session"]
 pub struct SessionConfig {
     config: TraceConfig,
-    file: Target,
-}
-
-/// Where the service writes the trace.
-#[derive(Debug)]
-enum Target {
-    /// As the configuration says.
-    AsConfigured,
-    /// Into a file that this process creates.
-    Path(PathBuf),
-    /// Into a descriptor.
-    Descriptor(OwnedFd),
+    file: TraceFile,
 }
 
 impl SessionConfig {
     /// Makes a configuration that records all track events into a ring buffer of 16 MiB.
     pub fn new() -> Self {
-        Self { config: track_events(BUFFER_SIZE_KB), file: Target::AsConfigured }
+        Self { config: track_events(BUFFER_SIZE_KB), file: TraceFile::AsConfigured }
     }
 
     /// Records only these categories. Patterns may end in `*`. A category tagged `slow` or `debug`
@@ -158,16 +142,19 @@ impl SessionConfig {
 
     /// Lets the service write the trace into this file, twice a second, and flush once a second. So
     /// the buffer need not hold all of it. This process creates the file, which needs the
-    /// permission to, and replaces a file that exists. Such a session has nothing to
+    /// permission to, and replaces a file that exists. This session then has nothing to
     /// [read](crate::Session::read).
     pub fn write_into(mut self, path: impl Into<PathBuf>) -> Self {
-        self.file = Target::Path(path.into());
+        self.file = TraceFile::Path(path.into());
         self
     }
 
-    /// As [`write_into`](Self::write_into), into a file or pipe that is open already.
+    /// As [`write_into`](Self::write_into), into a file or pipe that is open already. The trace
+    /// begins at the current position of the file, or at its end if the file is open for appending.
+    /// The session can be [cloned](crate::Session::clone_session_into) only if the file is open for
+    /// reading and writing.
     pub fn write_into_fd(mut self, file: impl Into<OwnedFd>) -> Self {
-        self.file = Target::Descriptor(file.into());
+        self.file = TraceFile::Descriptor(file.into());
         self
     }
 
@@ -209,24 +196,7 @@ impl SessionConfig {
     /// Returns the message and the file, opened.
     pub(crate) fn open(self) -> Result<(TraceConfig, Option<OwnedFd>), Error> {
         let Self { mut config, file } = self;
-        let file: Option<OwnedFd> = match file {
-            Target::AsConfigured => None,
-            Target::Descriptor(fd) => Some(fd),
-            Target::Path(path) => {
-                let options = File::options().read(true).write(true).create(true).truncate(true).open(&path);
-                let what = || format!("cannot create {}", path.display());
-                Some(options.map_err(|error| Error::file(&what(), error))?.into())
-            }
-        };
-        if file.is_some() {
-            config.write_into_file = Some(true);
-            config.output_path = None;
-            config.flush_period_ms.get_or_insert_with(|| millis(FILE_FLUSH_PERIOD));
-            // Without this, newer services flush every 5 s, whatever the period
-            // (`docs/spec/service.md` §18).
-            config.write_flush_mode.get_or_insert(WriteFlushMode::WRITE_FLUSH_DISABLED);
-            config.file_write_period_ms.get_or_insert_with(|| millis(FILE_WRITE_PERIOD));
-        }
+        let file = file.open(&mut config)?;
         Ok((config, file))
     }
 }
@@ -239,7 +209,7 @@ impl Default for SessionConfig {
 
 impl From<TraceConfig> for SessionConfig {
     fn from(config: TraceConfig) -> Self {
-        Self { config, file: Target::AsConfigured }
+        Self { config, file: TraceFile::AsConfigured }
     }
 }
 

@@ -3,6 +3,7 @@
 mod config;
 mod service_choice;
 mod startup_tracing;
+mod trace_file;
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -85,7 +86,7 @@ use crate::connection::pending_operation::{Completer, Listener};
 /// ```
 ///
 /// A session has its own connection. After it has stopped it can be set up and started again.
-/// Dropping it ends the session and discards what was not read.
+/// Dropping it ends the session and discards the unread data.
 pub struct Session {
     id: SessionId,
     #[cfg(feature = "in-process")]
@@ -124,7 +125,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Ends the recording, waits for the last data and returns what was not read yet.
+    /// Ends the recording, waits for the last data and returns the unread data.
     ///
     /// The result is in memory as a whole: for large traces use
     /// [`stop_recording`](Self::stop_recording) and [`chunks`](Self::chunks).
@@ -192,7 +193,8 @@ impl Session {
         pending
     }
 
-    /// Starts what was set up. It is complete when all connected data sources have started.
+    /// Starts the session after the set-up. It is complete when all connected data sources have
+    /// started.
     pub fn start_recording(&self) -> Pending<()> {
         self.ask(nothing, SessionCommand::Start)
     }
@@ -201,7 +203,7 @@ impl Session {
     /// progress, the stop waits for it. Stopping twice is no error. Fails if the session had
     /// failed.
     ///
-    /// Hands over what this thread has recorded before.
+    /// Hands over the earlier events of this thread.
     pub fn stop_recording(&self) -> Pending<()> {
         #[cfg(feature = "in-process")]
         service_choice::notice_if_unconnected(&self.backend);
@@ -209,8 +211,8 @@ impl Session {
         self.ask(nothing, SessionCommand::Stop)
     }
 
-    /// Asks all data sources to hand over what they have recorded, so that it can be read
-    /// afterwards. `None` waits as long as the configuration says, or else 5 s.
+    /// Asks all data sources to hand over their recorded data, so that it can be read afterwards.
+    /// `None` waits as long as the configuration says, or else 5 s.
     pub fn flush(&self, timeout: Option<Duration>) -> Pending<()> {
         crate::record::flush();
         self.ask(nothing, |done| SessionCommand::Flush { timeout, done })
@@ -223,9 +225,9 @@ impl Session {
         self.ask(nothing, |done| SessionCommand::ChangeConfig { request: request.encode(), done })
     }
 
-    /// Reads what has arrived so far, as the bytes of a trace file, into memory. This removes it
-    /// from the service's buffers: the results of several calls make up one file. Only one read at
-    /// a time is possible. A session that writes into a file has nothing to read.
+    /// Reads the data that has arrived so far into memory, as the bytes of a trace file. This
+    /// removes it from the service's buffers: the results of several calls make up one file. Only
+    /// one read at a time is possible. A session that writes into a file has nothing to read.
     pub fn read(&self) -> Pending<Vec<u8>> {
         self.ask(Ok, |done| SessionCommand::Read(ReadSink::Answer(Vec::new()), done))
     }
@@ -260,7 +262,7 @@ impl Session {
         self.chunks().write_to(file)
     }
 
-    /// Queries what the service has counted: bytes, chunks and losses of each buffer.
+    /// Queries the statistics of the service: bytes, chunks and losses of each buffer.
     pub fn stats(&self) -> Pending<TraceStats> {
         let decode = |bytes: Vec<u8>| {
             let response = GetTraceStatsResponse::decode(&bytes).map_err(|_| bad_answer())?;
@@ -269,8 +271,8 @@ impl Session {
         self.ask(decode, SessionCommand::Stats)
     }
 
-    /// Queries which clients are connected to the service, with which data sources, and what it
-    /// records. Needs no recording.
+    /// Queries the state of the service: its clients, their data sources, and the sessions. Needs
+    /// no recording.
     pub fn service_state(&self) -> Pending<TracingServiceState> {
         let decode = |bytes: Vec<u8>| {
             // The concatenation of several answers is one message: fields are merged.
@@ -281,7 +283,7 @@ impl Session {
         self.ask(decode, |done| SessionCommand::ServiceState { request, done })
     }
 
-    /// Queries what the service can do. Needs no recording.
+    /// Queries the capabilities of the service. Needs no recording.
     pub fn capabilities(&self) -> Pending<TracingServiceCapabilities> {
         let decode = |bytes: Vec<u8>| {
             let response = QueryCapabilitiesResponse::decode(&bytes).map_err(|_| bad_answer())?;
@@ -290,14 +292,15 @@ impl Session {
         self.ask(decode, SessionCommand::Capabilities)
     }
 
-    /// Makes this session a snapshot of another one, which goes on. The snapshot can only be read.
-    /// Only sessions of the same user can be cloned.
+    /// Makes this session a snapshot of another one, which continues. The snapshot can only be
+    /// read. Only sessions of the same user can be cloned.
     pub fn clone_session(&self, of: CloneOf) -> Pending<Cloned> {
         self.clone_into(of, None)
     }
 
-    /// As [`clone_session`](Self::clone_session), of a session that writes into a file: what it has
-    /// written is copied into this file.
+    /// Like [`clone_session`](Self::clone_session), for a session that writes into a file: the
+    /// trace in that file is copied into this one. The file of the cloned session must be open for
+    /// reading and writing.
     pub fn clone_session_into(&self, of: CloneOf, file: impl Into<OwnedFd>) -> Pending<Cloned> {
         self.clone_into(of, Some(file.into()))
     }
@@ -390,5 +393,5 @@ fn nothing(_: Vec<u8>) -> Result<(), Error> {
 }
 
 fn bad_answer() -> Error {
-    Error::session("the service's answer does not decode")
+    Error::session("the service's answer cannot be decoded")
 }

@@ -8,10 +8,7 @@ use crate::connection::{Place, SocketPlace};
 #[cfg(feature = "in-process")]
 use crate::diagnostics;
 use crate::error::Error;
-use crate::os::Address;
-
-/// Names the socket for sessions of the system's service.
-const CONSUMER_VARIABLE: &str = "PERFETTO_CONSUMER_SOCK_NAME";
+use crate::os::{Address, CONSUMER_SOCK_NAME};
 
 impl Backend {
     /// Returns where the service is. The inner result is the error with which the session fails if
@@ -21,12 +18,12 @@ impl Backend {
             return Ok(Err(Error::disconnected("the program does not allow this session")));
         }
         let place = match self {
-            Self::System => {
-                let address = Address::consumer_default().map_err(Error::address)?;
-                Place::Socket(SocketPlace::standard(address, CONSUMER_VARIABLE))
-            }
+            Self::System => Address::consumer_default()
+                .map(|address| SocketPlace::standard(address, CONSUMER_SOCK_NAME))
+                .map(Place::Socket)
+                .map_err(Error::address)?,
             Self::Socket(address) => {
-                Place::Socket(SocketPlace::named(Address::parse(address).map_err(Error::address)?))
+                Address::parse(address).map(SocketPlace::named).map(Place::Socket).map_err(Error::address)?
             }
             #[cfg(feature = "in-process")]
             Self::InProcess => Place::here(),

@@ -34,7 +34,7 @@ fn write(text: &str) {
 }
 
 #[test]
-fn case_12_what_is_written_before_the_end_is_in_the_trace() {
+fn case_12_packets_written_before_the_end_are_in_the_trace() {
     SOURCE.register().expect("registers");
     let session = start(config("test.late", &[1]));
     write("before");

@@ -12,9 +12,9 @@ mod a_body_runs_once_for_each_instance;
 mod a_data_source_can_end_later;
 mod a_flush_waits_for_data_sources;
 mod callbacks_come_in_order;
-mod incremental_state_begins_anew;
+mod incremental_state_begins_again;
 mod recording;
-mod what_cannot_be_used_is_refused;
+mod unusable_sessions_are_refused;
 
 /// Returns the texts of the test events in a trace, in order.
 fn texts(trace: &[u8]) -> Vec<String> {

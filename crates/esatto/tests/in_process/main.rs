@@ -9,9 +9,12 @@ use esatto::{Backend, Category, Session, Tracing};
 use esatto_trace::Trace;
 
 mod a_panic_in_a_value_costs_one_event;
+mod a_renamed_thread_shows_its_new_name;
 mod arguments_are_not_evaluated_while_a_category_is_off;
 mod events_can_be_read_again_after_a_loss;
 mod every_event_of_every_thread_is_in_the_trace;
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]
+mod files_are_cloned_with_the_access_they_have;
 mod sessions_get_what_they_asked_for;
 mod values_arrive_as_they_were;
 

@@ -16,10 +16,10 @@ use esatto_shm::abi::PageSize;
 use esatto_shm::{Memory, PrivateRegion, ServiceRegion};
 use esatto_trace_files::{FileEvent, Files};
 
-use super::trace_files::Sdk;
+use super::trace_files::{self, Sdk};
 use crate::connection::transport::{Delivery, InProcessService, Port, SharedMemory};
 use crate::os::{self, ClockId, OwnedFd, read_clock as read};
-use crate::track_uuid;
+use crate::random::random;
 
 /// Starts a service in this process.
 pub(crate) fn start() -> Box<dyn InProcessService> {
@@ -37,9 +37,6 @@ pub(crate) fn set_machine_id(machine_id: u32) {
 fn machine_id() -> u32 {
     MACHINE_ID.load(Ordering::Relaxed)
 }
-
-/// At the end, a file that accepts nothing for this long is given up.
-const PATIENCE_WITH_FILES_NS: u64 = 5_000_000_000;
 
 /// The service and everything that it leaves to its host.
 struct LocalService {
@@ -69,7 +66,7 @@ impl LocalService {
     fn new() -> Self {
         let mut seed = [0; 32];
         for word in seed.chunks_exact_mut(8) {
-            word.copy_from_slice(&track_uuid::random().to_le_bytes());
+            word.copy_from_slice(&random().to_le_bytes());
         }
         let config = ServiceConfig {
             uid: os::uid(),
@@ -258,14 +255,7 @@ impl InProcessService for LocalService {
     }
 
     fn complete_files(&mut self) {
-        let mut last = read(ClockId::Monotonic);
-        while self.service.is_draining() && read(ClockId::Monotonic) - last < PATIENCE_WITH_FILES_NS {
-            if self.look_at_files() {
-                last = read(ClockId::Monotonic);
-            } else {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        }
+        trace_files::complete(|| self.service.is_draining().then(|| self.look_at_files()));
     }
 
     fn work(&mut self) {

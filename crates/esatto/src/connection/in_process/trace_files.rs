@@ -1,16 +1,33 @@
 //! Trace files of the service in this process (`write_into_file`, `docs/spec/service.md` §18).
 
 use std::fs::File;
-use std::io::{self, Seek as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use esatto_service::FileId;
-use esatto_trace_files::Host;
+use esatto_trace_files::{Host, cut_torn_packet};
 
 use crate::control_thread;
 use crate::os::{self, spawn};
 
 const THREAD_NAME: &str = "esatto-file";
+
+/// At the end, files that accept nothing for this long are given up.
+const PATIENCE_AT_END: Duration = Duration::from_secs(5);
+
+/// Waits until all files are complete, or accept nothing for too long. `look` returns true if one
+/// of them has accepted data since the last call, and `None` if all are complete.
+pub(super) fn complete(mut look: impl FnMut() -> Option<bool>) {
+    let mut last_accepted = Instant::now();
+    while let Some(has_accepted) = look().filter(|_| last_accepted.elapsed() < PATIENCE_AT_END) {
+        if has_accepted {
+            last_accepted = Instant::now();
+        } else {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
 
 /// The SDK's way to write files.
 #[derive(Clone, Copy, Debug)]
@@ -29,19 +46,27 @@ impl Host for Sdk {
         File::options().read(true).write(true).create_new(true).open(path)
     }
 
-    /// Appends all packets. After an error, a file that can be shortened has none of them.
     fn append(&self, file: &mut File, packets: &[u8]) -> io::Result<()> {
-        let before = file.stream_position();
-        let result = file.write_all(packets);
-        if let (Err(_), Ok(before)) = (&result, before) {
-            // Readers must not find half a packet.
-            let _ = file.set_len(before);
+        let mut taken = 0;
+        while taken < packets.len() {
+            let error = match file.write(&packets[taken..]) {
+                Ok(0) => io::ErrorKind::WriteZero.into(),
+                Ok(len) => {
+                    taken += len;
+                    continue;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => error,
+            };
+            // Best effort: pipes cannot be shortened.
+            let _ = cut_torn_packet(file, packets, taken);
+            return Err(error);
         }
-        result
+        Ok(())
     }
 
     fn reader(&self, file: &File) -> io::Result<File> {
-        os::reopen(file)
+        os::reader(file)
     }
 
     fn read_at(&self, file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {

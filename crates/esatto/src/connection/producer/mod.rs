@@ -4,6 +4,7 @@
 mod commit_schedule;
 mod flushes;
 mod losses;
+mod memory;
 mod protocol;
 mod reconnect;
 mod service_instances;

@@ -1,5 +1,6 @@
 //! The producer's half of the protocol with one service, as calls and events
-//! (`docs/spec/wire-protocol.md` §§8-11). It does no I/O and knows nothing of what instances do.
+//! (`docs/spec/wire-protocol.md` §§8-11). It does no I/O, except that `memory.rs` makes and maps
+//! the memory for chunks. It knows nothing of what instances do.
 
 use core::mem;
 use std::sync::Arc;
@@ -13,24 +14,17 @@ use esatto_schema::{
     RegisterTraceWriterRequest, UnregisterDataSourceRequest, UnregisterTraceWriterRequest,
     initialize_connection_request, producer_port::Method,
 };
-use esatto_shm::abi::PageSize;
-use esatto_shm::size::Geometry;
-use esatto_shm::{Arbiter, FlushCallback, Memory, Outgoing, PrivateRegion};
+use esatto_shm::{Arbiter, FlushCallback, Outgoing};
 
-use super::commit_schedule::CommitSchedule;
+use super::memory::{ChunkMemory, Offer, Transport};
 use crate::connection::transport::{Call, Reply, SharedMemory};
 use crate::connection::wakeups;
-use crate::diagnostics;
+use crate::os::Waker;
 use crate::os::process_info::Pid;
-use crate::os::{self, Shared, Waker};
 
 /// If a service ends the stream of commands, the producer asks for another one. If this many end in
 /// a row without a command, the connection is renewed.
 const MAX_EMPTY_STREAMS: u32 = 8;
-
-/// The size of the memory for chunks if the service cannot share memory
-/// (`docs/spec/shared-memory.md` §17).
-const EMULATED_MEMORY_BYTES: usize = 1 << 20;
 
 /// The identity of a producer for the service, and its way of sending data.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +78,7 @@ pub enum Event {
         /// The number of the instance.
         id: u64,
     },
-    /// Write what was kept back, then acknowledge.
+    /// Write the data that was kept back, then acknowledge.
     Flush {
         /// The instances.
         ids: Vec<u64>,
@@ -119,21 +113,6 @@ pub(crate) struct Endpoint {
     pid: Pid,
 }
 
-/// The path of the data.
-#[derive(Debug)]
-struct Transport {
-    arbiter: Arc<Arbiter>,
-    schedule: Arc<CommitSchedule>,
-    /// Memory of this process, to be offered to the service.
-    offer: Option<Offer>,
-}
-
-#[derive(Debug)]
-struct Offer {
-    region: Arc<Shared>,
-    page_size: PageSize,
-}
-
 impl Endpoint {
     pub(crate) fn new(identity: Identity, waker: Waker) -> Self {
         Self {
@@ -157,7 +136,7 @@ impl Endpoint {
         mem::take(&mut self.calls)
     }
 
-    /// Returns what has happened, in this order.
+    /// Returns the events so far, in their order.
     pub(crate) fn take_events(&mut self) -> Vec<Event> {
         mem::take(&mut self.events)
     }
@@ -184,21 +163,14 @@ impl Endpoint {
 
     /// Makes memory before there is a connection, to offer it to the service.
     pub(crate) fn provide_memory(&mut self) -> Result<(), String> {
-        let (size, page_size) = (self.identity.shm_size_hint_bytes, self.identity.page_size_hint_bytes);
-        let geometry = match Geometry::exact(size as usize, page_size as usize) {
-            Ok(geometry) => geometry,
-            Err(_) => Geometry::negotiate(size as usize, page_size as usize),
-        };
-        let region = os::create_shared(geometry.size)?;
-        let offer = Offer { region: Arc::clone(&region), page_size: geometry.page_size };
-        self.share(region, geometry.page_size, Some(offer))
+        self.share(ChunkMemory::provide(self.identity.shm_size_hint_bytes, self.identity.page_size_hint_bytes)?)
     }
 
     /// Introduces this process, because the connection is established.
     pub(crate) fn connected(&mut self) {
         let offer = self.transport.as_ref().and_then(|transport| transport.offer.as_ref());
         let (page_size, size) = match offer {
-            Some(offer) => (offer.page_size.bytes() as u32, offer.region.size() as u32),
+            Some(offer) => (offer.page_size_bytes(), offer.size_bytes()),
             None => (self.identity.page_size_hint_bytes, self.identity.shm_size_hint_bytes),
         };
         let request = InitializeConnectionRequest {
@@ -212,7 +184,7 @@ impl Endpoint {
             ..Default::default()
         };
         // Without the descriptor the service refuses, as it would without memory.
-        let fd = offer.and_then(|offer| os::descriptor(&offer.region));
+        let fd = offer.and_then(Offer::descriptor);
         let args = request.encode();
         self.calls.push(Call { method: Method::InitializeConnection.name(), args, tag: Some(Tag::Initialize), fd });
         self.push(Method::GetAsyncCommand, Vec::new(), Some(Tag::Commands));
@@ -396,14 +368,13 @@ impl Endpoint {
         if self.transport.is_some() {
             return;
         }
-        let shared = self.open_memory(setup, memory).and_then(|(region, size)| self.share(region, size, None));
+        let shared = ChunkMemory::open(setup, memory, self.emulated).and_then(|memory| self.share(memory));
         if let Err(why) = shared {
             self.failure = Some(why);
         }
     }
 
-    fn share(&mut self, region: Arc<dyn Memory>, page_size: PageSize, offer: Option<Offer>) -> Result<(), String> {
-        let schedule = Arc::new(CommitSchedule::new(self.waker.clone()));
+    fn share(&mut self, memory: ChunkMemory) -> Result<(), String> {
         let mut options = esatto_shm::Options::default();
         options.emulation = self.emulated;
         options.self_scraping = self.emulated;
@@ -411,36 +382,8 @@ impl Endpoint {
         options.batch_parts = wakeups::PARTS;
         options.direct_patching = self.patches_directly;
         options.stall_budget = self.patience;
-        let arbiter =
-            Arbiter::with_options(region, page_size, schedule.clone(), options).map_err(|error| error.to_string())?;
-        self.transport = Some(Transport { arbiter, schedule, offer });
+        self.transport = Some(memory.share(options, self.waker.clone())?);
         Ok(())
-    }
-
-    fn open_memory(
-        &self,
-        setup: SetupTracingReader<'_>,
-        memory: Option<SharedMemory>,
-    ) -> Result<(Arc<dyn Memory>, PageSize), String> {
-        let kib = setup.shared_buffer_page_size_kb().unwrap_or(0);
-        let page_size = usize::try_from(kib)
-            .ok()
-            .and_then(|kib| kib.checked_mul(1024))
-            .and_then(|bytes| PageSize::new(bytes).ok())
-            .ok_or_else(|| format!("the service wants shared memory pages of {kib} KiB"))?;
-        match memory.filter(|_| !self.emulated) {
-            Some(SharedMemory::Region(region)) => Ok((region, page_size)),
-            Some(SharedMemory::Fd { fd, is_trusted }) => match os::map_shared(fd, is_trusted) {
-                Ok(region) => Ok((region, page_size)),
-                Err(why) => {
-                    let why = format!("its memory cannot be used: {why}");
-                    diagnostics::say_once(format!("not recorded by the tracing service: {why}"));
-                    Err(why)
-                }
-            },
-            None if self.emulated => Ok((Arc::new(PrivateRegion::new(EMULATED_MEMORY_BYTES)), page_size)),
-            None => Err("the service sent no shared memory".into()),
-        }
     }
 
     /// Commits everything that is complete: makes the calls that the arbiter wants.

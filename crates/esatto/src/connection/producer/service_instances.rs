@@ -120,7 +120,7 @@ impl Producer {
         }
     }
 
-    /// Sends what threads have queued since the last call, and what has changed.
+    /// Sends the chunks that threads have queued since the last call, and the changes since then.
     pub(crate) fn pump(&mut self, is_congested: bool, now: Instant) {
         if self.flushes.take_new() {
             self.acknowledge_flushes();
@@ -320,7 +320,7 @@ impl Producer {
     fn service_flush(&mut self, ids: &[u64], request: u64, flags: u64) {
         // Each instance once, even if it is named more often.
         let mut ids = ids.to_vec();
-        ids.sort_unstable();
+        esatto_map::sort(&mut ids);
         let asked: Vec<_> = self
             .instances
             .iter()

@@ -1,10 +1,7 @@
 //! Addresses of a service's sockets.
 
 use crate::error::Error;
-use crate::os::Address;
-
-/// The variable that names the socket for producers of the system's service.
-const PRODUCER_VARIABLE: &str = "PERFETTO_PRODUCER_SOCK_NAME";
+use crate::os::{Address, PRODUCER_SOCK_NAME};
 
 /// The address of a socket, and where it comes from.
 #[derive(Clone, Debug)]
@@ -24,7 +21,7 @@ impl SocketPlace {
     pub(crate) fn of_producers(address: Option<&str>) -> Result<Self, Error> {
         match address {
             Some(text) => Address::parse(text).map(Self::named),
-            None => Address::producer_default().map(|address| Self::standard(address, PRODUCER_VARIABLE)),
+            None => Address::producer_default().map(|address| Self::standard(address, PRODUCER_SOCK_NAME)),
         }
         .map_err(Error::address)
     }

@@ -6,7 +6,8 @@ use esatto_schema::CounterDescriptorWriter;
 use esatto_schema::counter_descriptor::Unit as UnitNumber;
 
 use super::{Kind, Parent, Track, appearance_methods, place_methods};
-use crate::track_uuid::{self, COUNTER_MAGIC};
+use crate::hash::fnv;
+use crate::track_uuid::COUNTER_MAGIC;
 
 /// The unit of a counter's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +78,7 @@ impl CounterTrack {
             y_axis_share_key: "",
             categories: &[],
         };
-        let seed = id ^ track_uuid::fnv(name.as_bytes()) ^ COUNTER_MAGIC;
+        let seed = id ^ fnv(name.as_bytes()) ^ COUNTER_MAGIC;
         Self { track: Track::new(seed, Parent::Process, name, Kind::Counter(counter)) }
     }
 
@@ -86,7 +87,7 @@ impl CounterTrack {
     pub fn dynamic(name: impl Into<String>) -> Self {
         let name = name.into();
         let mut counter = Self::new("");
-        counter.track.seed = track_uuid::fnv(name.as_bytes()) ^ COUNTER_MAGIC;
+        counter.track.seed = fnv(name.as_bytes()) ^ COUNTER_MAGIC;
         counter.track.name = Cow::Owned(name);
         counter
     }

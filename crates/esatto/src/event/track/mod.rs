@@ -17,6 +17,7 @@ use counter_track::Counter;
 pub use counter_track::{CounterTrack, Unit};
 pub use state_track::StateTrack;
 
+use crate::hash::fnv;
 use crate::os::process_info;
 use crate::track_uuid::{self, NAMED_TRACK_MAGIC};
 
@@ -111,7 +112,7 @@ impl Track {
     /// id).
     #[must_use]
     pub const fn with_name(name: &'static str, id: u64) -> Self {
-        let seed = id ^ track_uuid::fnv(name.as_bytes()) ^ NAMED_TRACK_MAGIC;
+        let seed = id ^ fnv(name.as_bytes()) ^ NAMED_TRACK_MAGIC;
         Self::new(seed, Parent::Process, name, Kind::Events)
     }
 
@@ -119,7 +120,7 @@ impl Track {
     #[must_use]
     pub fn dynamic(name: impl Into<String>, id: u64) -> Self {
         let name = name.into();
-        let seed = id ^ track_uuid::fnv(name.as_bytes()) ^ NAMED_TRACK_MAGIC;
+        let seed = id ^ fnv(name.as_bytes()) ^ NAMED_TRACK_MAGIC;
         let mut track = Self::new(seed, Parent::Process, "", Kind::Events);
         track.name = Cow::Owned(name);
         track
@@ -128,8 +129,8 @@ impl Track {
     /// Makes a track that differs from all others of this process: one for each request, task or
     /// connection.
     ///
-    /// Such tracks of one name and one parent share as few rows as possible. Keep the track, or its
-    /// clone, for the whole operation:
+    /// Tracks of this kind with one name and one parent share as few rows as possible. Keep the
+    /// track, or its clone, for the whole operation:
     ///
     /// ```
     /// # esatto::categories! { static NET = "net"; }

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::{Kind, Parent, Track, appearance_methods, place_methods};
-use crate::track_uuid::{self, STATE_MAGIC};
+use crate::hash::fnv;
+use crate::track_uuid::STATE_MAGIC;
 
 /// A track that is in one state at a time, or in none.
 ///
@@ -24,7 +25,7 @@ impl StateTrack {
     /// Makes one of several states of this process with the same name.
     #[must_use]
     pub const fn with_id(name: &'static str, id: u64) -> Self {
-        let seed = id ^ track_uuid::fnv(name.as_bytes()) ^ STATE_MAGIC;
+        let seed = id ^ fnv(name.as_bytes()) ^ STATE_MAGIC;
         Self { track: Track::new(seed, Parent::Process, name, Kind::State) }
     }
 
@@ -33,7 +34,7 @@ impl StateTrack {
     pub fn dynamic(name: impl Into<String>, id: u64) -> Self {
         let name = name.into();
         let mut state = Self::new("");
-        state.track.seed = id ^ track_uuid::fnv(name.as_bytes()) ^ STATE_MAGIC;
+        state.track.seed = id ^ fnv(name.as_bytes()) ^ STATE_MAGIC;
         state.track.name = Cow::Owned(name);
         state
     }

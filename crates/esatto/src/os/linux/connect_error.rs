@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
+use esatto_ipc::address::{CONSUMER_SOCK_NAME, PRODUCER_SOCK_NAME};
 use esatto_ipc::{Address, Error as IpcError};
 
 use crate::diagnostics;
@@ -22,8 +23,8 @@ impl Port {
     /// Returns the variable that names another socket.
     const fn variable(self) -> &'static str {
         match self {
-            Self::Producer => "PERFETTO_PRODUCER_SOCK_NAME",
-            Self::Consumer => "PERFETTO_CONSUMER_SOCK_NAME",
+            Self::Producer => PRODUCER_SOCK_NAME,
+            Self::Consumer => CONSUMER_SOCK_NAME,
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -16,7 +15,13 @@ pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<
     file.read_at(bytes, offset)
 }
 
-/// Opens a file again, for reading. The first handle may be for writing only.
-pub(crate) fn reopen(file: &File) -> io::Result<File> {
-    File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).or_else(|_| file.try_clone())
+/// Returns a second handle for [`read_at`]. It has the access of the first one. Opening the file
+/// again could give more: the program may have got the descriptor from a process that may not read
+/// the file.
+pub(crate) fn reader(file: &File) -> io::Result<File> {
+    match file.read_at(&mut [], 0) {
+        Ok(_) => file.try_clone(),
+        Err(error) if error.kind() == io::ErrorKind::NotSeekable => Err(error),
+        Err(_) => Err(io::Error::other("it was opened for writing only; open it for reading and writing to clone it")),
+    }
 }

@@ -15,9 +15,10 @@ use esatto_shm::{MappedRegion, Memory};
 
 pub(crate) use crate::os::kernel::{ClockId, read_clock, tid};
 pub(crate) use directory_watch::DirectoryWatch;
+pub(crate) use esatto_ipc::address::{CONSUMER_SOCK_NAME, PRODUCER_SOCK_NAME};
 pub(crate) use esatto_ipc::{Address, Error as TransportError, ForeignFd};
 #[cfg(feature = "in-process")]
-pub(crate) use files::{read_at, reopen, to_path};
+pub(crate) use files::{read_at, reader, to_path};
 pub(crate) use std::os::fd::OwnedFd;
 pub(crate) use wait::{Interest, Waker, wait};
 

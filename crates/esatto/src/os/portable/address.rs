@@ -2,6 +2,11 @@
 
 use core::fmt;
 
+/// No variable names the socket for producers, because there is none.
+pub(crate) const PRODUCER_SOCK_NAME: &str = "";
+/// No variable names the socket for sessions, because there is none.
+pub(crate) const CONSUMER_SOCK_NAME: &str = "";
+
 /// The address of a service in another process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {}

@@ -15,7 +15,7 @@ pub(crate) fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<
     file.read(bytes)
 }
 
-/// Fails: another handle would share its position with the first one, which goes on writing.
-pub(crate) fn reopen(_: &File) -> io::Result<File> {
+/// Fails: another handle would share its position with the first one, which still writes.
+pub(crate) fn reader(_: &File) -> io::Result<File> {
     Err(io::Error::other("a file cannot be copied while it is written on this system"))
 }

@@ -16,9 +16,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use esatto_shm::{Memory, PrivateRegion};
 
-pub(crate) use address::{Address, AddressError, TransportError};
+pub(crate) use address::{Address, AddressError, CONSUMER_SOCK_NAME, PRODUCER_SOCK_NAME, TransportError};
 #[cfg(feature = "in-process")]
-pub(crate) use files::{read_at, reopen, to_path};
+pub(crate) use files::{read_at, reader, to_path};
 pub(crate) use wait::{DirectoryWatch, Interest, Waker, wait};
 
 /// An open file.
@@ -77,7 +77,7 @@ fn since_epoch_ns() -> u64 {
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Returns a number of the calling thread that no other thread of this process has had.
+/// Returns a number of the calling thread that no other thread of this process has or had.
 pub(crate) fn tid() -> u32 {
     static LAST: AtomicU32 = AtomicU32::new(0);
     thread_local! {

@@ -181,12 +181,7 @@ impl Consumer {
         if let Some(error) = self.gone.clone() {
             return refuse(command, error);
         }
-        let waits = matches!(command, Command::SetUp(..) | Command::Clone { .. } | Command::Read(..));
-        let is_in_the_way = waits && self.reading.as_ref().is_some_and(Reading::is_abandoned);
-        if is_in_the_way || !self.parked.is_empty() {
-            self.watch_reading();
-            return self.parked.push(command);
-        }
+        let Some(command) = self.park(command) else { return };
         match command {
             Command::SetUp(set_up, done) => self.set_up(set_up, done),
             Command::Start(done) => self.start(done),
@@ -269,10 +264,10 @@ impl Consumer {
     pub(crate) fn rejected(&mut self, tag: Tag) {
         let too_old = |what| Err(Error::unsupported(what));
         match tag {
-            Tag::Stats => self.operations.end_all(Kind::Stats, &too_old("tell statistics")),
+            Tag::Stats => self.operations.end_all(Kind::Stats, &too_old("return statistics")),
             Tag::Clone => self.operations.end_all(Kind::Clone, &too_old("clone sessions")),
             Tag::Of(id) => self.operations.end(id, Err(Error::unsupported("do that"))),
-            Tag::StartTracing => self.operations.end_all(Kind::Start, &too_old("start what is set up")),
+            Tag::StartTracing => self.operations.end_all(Kind::Start, &too_old("start a deferred session")),
             Tag::Observe | Tag::Enable | Tag::Barrier(_) | Tag::SecondBarrier(_) | Tag::Read => {
                 let reply = Reply { success: false, has_more: false, body: &[], memory: &mut None };
                 self.reply(tag, &reply);
@@ -296,19 +291,6 @@ impl Consumer {
         tell(&mut self.on_start, &Err(error.clone()));
         self.operations.fail(&error);
         tell(&mut self.on_stop, &Err(error));
-    }
-
-    /// Executes the commands that had to wait, until one has to wait again.
-    fn unpark(&mut self) {
-        for command in mem::take(&mut self.parked) {
-            self.command(command);
-        }
-    }
-
-    fn refuse_parked(&mut self, error: &Error) {
-        for command in mem::take(&mut self.parked) {
-            refuse(command, error.clone());
-        }
     }
 
     fn set_up(&mut self, set_up: Box<SetUp>, done: Completer) {

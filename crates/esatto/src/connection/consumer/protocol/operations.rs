@@ -23,7 +23,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Returns what the service failed to do, for the text of the time-out.
+    /// Returns the step that the service failed to do, for the text of the time-out.
     const fn words(self) -> &'static str {
         match self {
             Self::SetUp => "accept the configuration",
@@ -31,9 +31,9 @@ impl Kind {
             Self::Stop => "stop the session",
             Self::Flush => "flush",
             Self::ChangeConfig => "change the configuration",
-            Self::Stats => "tell its statistics",
-            Self::ServiceState => "describe itself",
-            Self::Capabilities => "tell what it can do",
+            Self::Stats => "return its statistics",
+            Self::ServiceState => "return its state",
+            Self::Capabilities => "list its capabilities",
             Self::Clone => "clone the session",
             Self::Read => "deliver the trace",
         }

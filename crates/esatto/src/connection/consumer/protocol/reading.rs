@@ -1,10 +1,12 @@
-//! The transfer of a trace from the service to its reader.
+//! The transfer of a trace from the service to its reader, and the commands that wait for its end.
+
+use core::mem;
 
 use esatto_protozero::wire;
 use esatto_schema::{ReadBuffersResponseReader, consumer_port::Method};
 
 use super::timeouts::PATIENCE;
-use super::{Consumer, Kind, Tag};
+use super::{Command, Consumer, Kind, Tag, refuse};
 use crate::connection::consumer::chunks::ChunkSender;
 use crate::connection::pending_operation::Completer;
 use crate::connection::transport::Reply;
@@ -40,7 +42,7 @@ impl core::fmt::Debug for Sink {
 #[derive(Debug)]
 pub(super) struct Reading {
     sink: Sink,
-    /// `None`: the reader has given up, but the service goes on.
+    /// `None`: the reader has given up, but the service still sends.
     done: Option<Completer>,
     /// Slices of a packet whose end has not arrived.
     packet: Vec<u8>,
@@ -70,7 +72,7 @@ impl Reading {
         }
         let Some(done) = self.done.take() else { return };
         let bytes = match &mut self.sink {
-            Sink::Answer(bytes) => core::mem::take(bytes),
+            Sink::Answer(bytes) => mem::take(bytes),
             Sink::Queue(_) | Sink::Function(_) => Vec::new(),
         };
         done.complete(result.map(|()| bytes));
@@ -102,6 +104,35 @@ impl Reading {
 }
 
 impl Consumer {
+    /// Parks a command that cannot be executed until the rest of an abandoned trace has arrived,
+    /// and each command after it. Returns any other command.
+    ///
+    /// A second reader of a trace that is not abandoned does not wait: [`read`](Self::read) refuses
+    /// it.
+    pub(super) fn park(&mut self, command: Command) -> Option<Command> {
+        let waits = matches!(command, Command::SetUp(..) | Command::Clone { .. } | Command::Read(..));
+        let is_in_the_way = waits && self.reading.as_ref().is_some_and(Reading::is_abandoned);
+        if !is_in_the_way && self.parked.is_empty() {
+            return Some(command);
+        }
+        self.watch_reading();
+        self.parked.push(command);
+        None
+    }
+
+    /// Executes the commands that had to wait, until one has to wait again.
+    fn unpark(&mut self) {
+        for command in mem::take(&mut self.parked) {
+            self.command(command);
+        }
+    }
+
+    pub(super) fn refuse_parked(&mut self, error: &Error) {
+        for command in mem::take(&mut self.parked) {
+            refuse(command, error.clone());
+        }
+    }
+
     pub(super) fn read(&mut self, sink: Sink, done: Completer) {
         if self.reading.is_some() {
             // Two streams at once would be mixed up (`docs/spec/wire-protocol.md` §13).
@@ -113,7 +144,7 @@ impl Consumer {
     }
 
     /// Starts a time limit for the rest of an abandoned trace.
-    pub(super) fn watch_reading(&mut self) {
+    fn watch_reading(&mut self) {
         if self.operations.first(Kind::Read).is_none() {
             // Nothing waits for this operation: the reading reports its own end.
             let (_, watched) = crate::connection::pending_operation::Pending::<()>::new(|_| Ok(()));

@@ -162,7 +162,7 @@ fn only_one_read_at_a_time_is_possible() {
 }
 
 #[test]
-fn an_old_service_starts_at_once_and_rejects_what_it_lacks() {
+fn an_old_service_starts_at_once_and_rejects_missing_methods() {
     let mut bench = Bench::new();
     drop(bench.set_up());
     let start = bench.ask(Command::Start);

@@ -1,9 +1,9 @@
 //! Formats one event as one line.
 
-use esatto_schema::DebugAnnotationReader;
+use esatto::schema::DebugAnnotationReader;
 
-use super::colors::{self, Color};
-use super::sequence_state::{self, Event, Kind, Sequence};
+use crate::colors::{self, Color};
+use crate::sequence_state::{Event, Kind, Sequence};
 
 /// Columns of the track's title.
 const TITLE_WIDTH: usize = 16;
@@ -17,14 +17,14 @@ const DIM: &str = "\x1b[90m";
 const DEFAULT: &str = "\x1b[39m";
 const RESET: &str = "\x1b[0m";
 
-pub(super) struct Line<'l> {
-    pub(super) out: &'l mut Vec<u8>,
-    pub(super) colors: bool,
+pub(crate) struct Line<'l> {
+    pub(crate) out: &'l mut Vec<u8>,
+    pub(crate) colors: bool,
 }
 
 impl Line<'_> {
     /// Appends the line of an event.
-    pub(super) fn event(&mut self, event: &Event<'_>, sequence: &Sequence, start_ns: u64) {
+    pub(crate) fn event(&mut self, event: &Event<'_>, sequence: &Sequence, start_ns: u64) {
         self.style(DIM);
         // An event may carry a time from before the start.
         let seconds = (i128::from(event.time_ns) - i128::from(start_ns)) as f64 / 1e9;
@@ -42,7 +42,7 @@ impl Line<'_> {
             self.text("-  ");
         }
 
-        let color = colors::of_name(sequence_state::hash(&event.name));
+        let color = colors::of_name(&event.name);
         let light = colors::lighter(color);
         if event.kind == Kind::End {
             self.style(DEFAULT);

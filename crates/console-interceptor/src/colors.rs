@@ -1,7 +1,7 @@
 //! Colours of tracks and names, spread over a rainbow so that neighbours differ.
 
 /// Red, green, blue.
-pub(super) type Color = [u8; 3];
+pub(crate) type Color = [u8; 3];
 
 /// The corners of the rainbow, dark blue to dark red: every 17th colour of the map "Turbo".
 const RAINBOW: [Color; 16] = [
@@ -27,19 +27,19 @@ const RAINBOW: [Color; 16] = [
 const STEPS: u64 = 16;
 
 /// Returns the colour of the track with this number.
-pub(super) fn of_track(number: u32) -> Color {
+pub(crate) fn of_track(number: u32) -> Color {
     // Consecutive numbers get distant colours.
     let eighth = u64::from((number & 1) << 2 | number & 3 | (number & 7) >> 2);
     hue(eighth * RAINBOW.len() as u64 * STEPS / 8)
 }
 
-/// Returns the colour of a name with this hash.
-pub(super) fn of_name(hash: u64) -> Color {
-    hue(hash % (RAINBOW.len() as u64 * STEPS))
+/// Returns the colour of a name.
+pub(crate) fn of_name(name: &[u8]) -> Color {
+    hue(hash(name) % (RAINBOW.len() as u64 * STEPS))
 }
 
 /// Returns the colour half way to white.
-pub(super) fn lighter(color: Color) -> Color {
+pub(crate) fn lighter(color: Color) -> Color {
     mix(color, [0xff; 3], 128)
 }
 
@@ -48,6 +48,11 @@ fn hue(hue: u64) -> Color {
     let next = (corner + 1).min(RAINBOW.len() - 1);
     let step = (hue % STEPS) as u8;
     mix(RAINBOW[corner], RAINBOW[next], step << 4 | step)
+}
+
+/// Returns the 64-bit FNV-1a hash.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// Mixes two colours, with `ratio` 256ths of the second one.
@@ -66,8 +71,15 @@ mod tests {
     fn neighbours_differ() {
         let colors: std::collections::BTreeSet<_> = (0..4).map(of_track).collect();
         assert_eq!(colors.len(), 4);
-        assert_eq!(of_name(0), RAINBOW[0]);
-        assert_eq!(of_name(256), of_name(0));
+        assert_ne!(of_name(b"draw"), of_name(b"frame"));
+        assert_eq!(hue(0), RAINBOW[0]);
         assert_eq!(lighter([0, 0, 0]), [127, 127, 127]);
+    }
+
+    #[test]
+    fn a_name_keeps_its_color() {
+        assert_eq!(hash(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(hash(b"mytrack"), 0x8182_0cb4_e204_bfb2);
+        assert_eq!(of_name(b"mytrack"), hue(0xb2));
     }
 }

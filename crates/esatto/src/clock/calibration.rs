@@ -4,8 +4,8 @@
 //! millisecond. The first thread that needs the time later draws the next line
 //! ([`Calibration::advance`]): it asks the system for the time, and
 //!
-//! - begins the new line at the clock's time, or, if the old line was ahead of it, at the old
-//!   line's time: so time never runs backwards, within a thread or between threads;
+//! - begins the new line at the clock's time, or at the old line's time if that is ahead: so time
+//!   never runs backwards, within a thread or between threads;
 //! - takes the slope from the last tenth of a second, and in the second case a little less, so that
 //!   the clock has caught up at the end of the line.
 //!

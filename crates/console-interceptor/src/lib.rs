@@ -1,4 +1,25 @@
-//! Prints track events while they happen.
+//! Prints the track events of a program while they happen.
+//!
+//! An [interceptor](esatto::interceptor) that writes one line per event to the terminal. The
+//! session in the service runs as usual and gets none of these events.
+//!
+//! ```
+//! use esatto::{Backend, Session, Tracing};
+//!
+//! esatto::categories! { static APP = "app"; }
+//!
+//! esatto_console::register()?;
+//! let _tracing = Tracing::builder().in_process().start()?;
+//! let mut config = esatto::track_events(64);
+//! for source in &mut config.data_sources {
+//!     let source = source.config.get_or_insert_default();
+//!     source.interceptor_config.get_or_insert_default().name = Some("console".into());
+//! }
+//! let session = Session::start(Backend::InProcess, config)?;
+//! esatto::instant!(APP, "printed at once", number = 7_u32);
+//! session.stop()?;
+//! # Ok::<(), esatto::Error>(())
+//! ```
 //!
 //! ```text
 //! [  0.012] worker           app   frame {(number:7)
@@ -14,7 +35,10 @@
 //!
 //! A config selects it by `interceptor_config { name: "console" }`. `console_config` in it selects
 //! standard output or error, and colours. The default is standard output, with colours if that is a
-//! terminal.
+//! terminal. The contract is `docs/spec/client-library.md` §15.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 mod colors;
 mod line;
@@ -22,16 +46,13 @@ mod sequence_state;
 
 use std::fs::File;
 use std::io::{IsTerminal, Write};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use esatto_schema::{DataSourceConfigReader, console_config};
+use esatto::schema::{DataSourceConfigReader, console_config};
+use esatto::{Error, Interceptor};
 
-use crate::clock;
-use crate::error::Error;
-use crate::interceptor::Interceptor;
-use crate::os::OwnedFd;
 use line::Line;
 use sequence_state::{Sequence, Tracks};
 
@@ -39,15 +60,15 @@ use sequence_state::{Sequence, Tracks};
 ///
 /// # Errors
 ///
-/// None for this name; the [registration](crate::interceptor::register) of others can fail.
+/// None for this name; the [registration](esatto::interceptor::register) of other names can fail.
 pub fn register() -> Result<(), Error> {
-    crate::interceptor::register::<Console>("console")
+    esatto::interceptor::register::<Console>("console")
 }
 
 /// Prints to another file than the standard output, unless the config selects one. For tests, and
 /// for programs that use the terminal themselves. The first call counts, for later sessions.
-pub fn print_to(file: impl Into<OwnedFd>) {
-    let _ = OUTPUT.set(File::from(file.into()));
+pub fn print_to(file: impl Into<File>) {
+    let _ = OUTPUT.set(file.into());
 }
 
 static OUTPUT: OnceLock<File> = OnceLock::new();
@@ -110,7 +131,7 @@ impl Interceptor for Console {
     }
 
     fn start(&self) {
-        self.start_ns.store(clock::now_ns(), Ordering::Relaxed);
+        self.start_ns.store(esatto::now_ns(), Ordering::Relaxed);
     }
 
     fn packet(&self, state: &mut State, packet: &[u8]) {
@@ -125,6 +146,3 @@ impl Interceptor for Console {
         }
     }
 }
-
-/// The title of a track, shared by its events.
-type Title = Arc<str>;

@@ -1,27 +1,29 @@
 //! The state from earlier packets that is needed to show an event: names, tracks and open slices.
 
 use core::mem;
+use std::sync::Arc;
 
-use esatto_map::Map;
-use esatto_schema::{
+use esatto::schema::{
     ClockSnapshotReader, InternedDataReader, TracePacketReader, TrackDescriptorReader, TrackEventReader, track_event,
 };
+use esatto_map::Map;
 
-use super::Title;
-use super::colors::{self, Color};
-use crate::track_uuid;
+use crate::colors::{self, Color};
 
 const STATE_CLEARED: u32 = 1;
 
 /// Titles are cut to this many bytes.
 const TITLE_BYTES: usize = 15;
 
+/// The title of a track, shared by its events.
+pub(crate) type Title = Arc<str>;
+
 /// Texts by their numbers in packets.
 type Names = Map<u64, Vec<u8>>;
 
 /// Tracks of a session, by uuid.
 #[derive(Default)]
-pub(super) struct Tracks(Map<u64, Track>);
+pub(crate) struct Tracks(Map<u64, Track>);
 
 /// A track, with the slices that are open on it.
 #[derive(Default)]
@@ -40,7 +42,7 @@ struct Open {
 
 /// The announcements of one sequence.
 #[derive(Default)]
-pub(super) struct Sequence {
+pub(crate) struct Sequence {
     event_names: Names,
     categories: Names,
     annotation_names: Names,
@@ -58,21 +60,21 @@ struct Clock {
 }
 
 /// An event to be shown.
-pub(super) struct Event<'p> {
-    pub(super) fields: TrackEventReader<'p>,
-    pub(super) kind: Kind,
-    pub(super) time_ns: u64,
+pub(crate) struct Event<'p> {
+    pub(crate) fields: TrackEventReader<'p>,
+    pub(crate) kind: Kind,
+    pub(crate) time_ns: u64,
     /// Set for ends.
-    pub(super) duration_ns: u64,
-    pub(super) title: Title,
-    pub(super) track_color: Color,
-    pub(super) category: Vec<u8>,
-    pub(super) name: Vec<u8>,
-    pub(super) depth: usize,
+    pub(crate) duration_ns: u64,
+    pub(crate) title: Title,
+    pub(crate) track_color: Color,
+    pub(crate) category: Vec<u8>,
+    pub(crate) name: Vec<u8>,
+    pub(crate) depth: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Begin,
     End,
     Instant,
@@ -80,7 +82,7 @@ pub(super) enum Kind {
 
 impl Sequence {
     /// Reads a packet into the state. Returns its event, if there is one to show.
-    pub(super) fn read<'p>(&mut self, tracks: &mut Tracks, packet: &'p [u8]) -> Option<Event<'p>> {
+    pub(crate) fn read<'p>(&mut self, tracks: &mut Tracks, packet: &'p [u8]) -> Option<Event<'p>> {
         let packet = TracePacketReader::new(packet);
         if packet.sequence_flags().unwrap_or(0) & STATE_CLEARED != 0 {
             let (clocks, default_clock) = (mem::take(&mut self.clocks), self.default_clock);
@@ -106,12 +108,12 @@ impl Sequence {
     }
 
     /// Returns the text of a debug annotation's name.
-    pub(super) fn annotation_name(&self, iid: u64) -> &[u8] {
+    pub(crate) fn annotation_name(&self, iid: u64) -> &[u8] {
         self.annotation_names.get(&iid).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the text of an interned string value.
-    pub(super) fn string(&self, iid: u64) -> &[u8] {
+    pub(crate) fn string(&self, iid: u64) -> &[u8] {
         self.strings.get(&iid).map_or(&[], Vec::as_slice)
     }
 
@@ -227,9 +229,4 @@ fn note(names: &mut Names, iid: Option<u64>, text: Option<&[u8]>) {
 fn title(text: &str) -> Title {
     let end = (0..=TITLE_BYTES.min(text.len())).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
     text[..end].into()
-}
-
-/// Returns the hash from which the colour of a name is made.
-pub(super) fn hash(name: &[u8]) -> u64 {
-    track_uuid::fnv(name)
 }

@@ -10,7 +10,7 @@ esatto::categories! {
 }
 
 fn main() -> Result<(), esatto::Error> {
-    esatto::interceptor::console::register()?;
+    esatto_console::register()?;
     let _tracing = Tracing::builder().in_process().start()?;
     let mut config = esatto::track_events(64);
     for source in &mut config.data_sources {

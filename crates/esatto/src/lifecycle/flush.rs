@@ -1,0 +1,23 @@
+//! Flush of the process: hands everything that was recorded to the services.
+
+use std::time::{Duration, Instant};
+
+use crate::connection::{self, Command};
+use crate::{control_thread, record};
+
+/// How long the end of the process, or of a [`Tracing`](crate::Tracing), may wait for the service.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Hands everything that was recorded to the services, and waits until they have it.
+pub(crate) fn flush(timeout: Duration) -> bool {
+    if control_thread::is_current() {
+        return false;
+    }
+    let deadline = Instant::now() + timeout;
+    record::flush_all();
+    let Some(control) = connection::handle() else { return false };
+    // One answer per service.
+    let (answer, answers) = connection::answers();
+    control.send(Command::Flush(answer));
+    answers.wait(deadline.saturating_duration_since(Instant::now())).unwrap_or(false)
+}

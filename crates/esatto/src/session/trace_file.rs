@@ -1,0 +1,49 @@
+//! The file of a session: how it is created, and how often the service writes into it.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use esatto_schema::TraceConfig;
+use esatto_schema::trace_config::WriteFlushMode;
+
+use crate::error::Error;
+use crate::os::OwnedFd;
+
+/// How often the service writes into a file, by default.
+const FILE_WRITE_PERIOD_MS: u32 = 500;
+/// How often the service asks producers for the data that they hold back, so that it reaches the
+/// file even if they crash.
+const FILE_FLUSH_PERIOD_MS: u32 = 1000;
+/// Where the service writes the trace.
+#[derive(Debug)]
+pub(super) enum TraceFile {
+    /// As the configuration says.
+    AsConfigured,
+    /// Into a file that this process creates.
+    Path(PathBuf),
+    /// Into a descriptor.
+    Descriptor(OwnedFd),
+}
+
+impl TraceFile {
+    /// Opens the file. Completes the config of a session that has one.
+    pub(super) fn open(self, config: &mut TraceConfig) -> Result<Option<OwnedFd>, Error> {
+        let file: OwnedFd = match self {
+            Self::AsConfigured => return Ok(None),
+            Self::Descriptor(fd) => fd,
+            Self::Path(path) => {
+                let options = File::options().read(true).write(true).create(true).truncate(true).open(&path);
+                let what = || format!("cannot create {}", path.display());
+                options.map_err(|error| Error::file(&what(), error))?.into()
+            }
+        };
+        config.write_into_file = Some(true);
+        config.output_path = None;
+        config.flush_period_ms.get_or_insert(FILE_FLUSH_PERIOD_MS);
+        // Without this, newer services flush every 5 s and ignore the period
+        // (`docs/spec/service.md` §18).
+        config.write_flush_mode.get_or_insert(WriteFlushMode::WRITE_FLUSH_DISABLED);
+        config.file_write_period_ms.get_or_insert(FILE_WRITE_PERIOD_MS);
+        Ok(Some(file))
+    }
+}
