@@ -16,6 +16,10 @@
 //! 5. `v58` or `v59`
 
 #![allow(non_snake_case, reason = "the names of the ABI")]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
 
 mod abi;
 mod category;

@@ -23,7 +23,7 @@ impl LlIterator {
     fn next(category: &'static CategoryImpl, iteration: Iteration, ts: Timestamp) -> Self {
         // A sequence begins with a time of the trace clock. A time of another clock is that of the
         // event only.
-        let now = if ts.clock_id == raw::clock_id() { ts.value } else { raw::now_ns() };
+        let now = if ts.clock_id == raw::clock_id() { ts.value } else { esatto::now_ns() };
         while let Some(slot) = iteration.next_instance() {
             let open = raw::sequence(slot as usize, &|| category.category().instances(), |sequence| {
                 let is_ready = sequence.begin(now);
@@ -107,6 +107,7 @@ unsafe extern "C" fn PerfettoTeLlImplIntern(
     guard(|| {
         // SAFETY: the contract: `data` has `data_size` bytes, or is null.
         let entry = unsafe { Slice::new(data, data_size) }.get();
+        #[expect(clippy::cast_sign_loss, reason = "no table has a negative number")]
         let (iid, known) = incr.get().map_or((0, true), |sequence| sequence.intern(table as u32, entry));
         seen.write(known);
         iid

@@ -10,7 +10,7 @@ impl Fallback for Timestamp {
 }
 
 fn now() -> Timestamp {
-    Timestamp { clock_id: raw::clock_id(), value: raw::now_ns() }
+    Timestamp { clock_id: raw::clock_id(), value: esatto::now_ns() }
 }
 
 #[unsafe(no_mangle)]

@@ -1,6 +1,8 @@
 //! Functions that v59 has added, or has under another name or with other arguments
 //! (`docs/spec/c-abi.md` §18).
 
+use esatto::data_source::FlushReason;
+
 use crate::abi::StreamWriter;
 use crate::data_source::{DataSourceType, FlushArgs};
 use crate::ffi::{Mut, Out, Ref};
@@ -30,7 +32,18 @@ unsafe extern "C" fn PerfettoDsSetSupportsTracingV2(ds_impl: Ref<'_, DataSourceT
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn PerfettoDsOnFlushArgsGetReason(args: Ref<'_, FlushArgs>) -> u64 {
-    guard(|| args.get().map_or(0, FlushArgs::reason))
+    guard(|| args.get().map_or(0, reason_number))
+}
+
+/// Returns the number of the reason for a flush, 0 if it is unknown.
+fn reason_number(args: &FlushArgs) -> u64 {
+    args.flush.as_ref().map_or(0, |flush| match flush.reason() {
+        FlushReason::Periodic => 1,
+        FlushReason::TraceStop => 2,
+        FlushReason::TraceClone => 3,
+        FlushReason::Explicit => 4,
+        _ => 0,
+    })
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ impl Failure {
         Self { is_list: true, ..Self::new(what, why) }
     }
 
-    /// Adds what the user can do about it.
+    /// Adds advice for the user.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_one_line_of_what_why_and_what_to_do() {
+    fn a_failure_is_one_line_with_its_reason_and_advice() {
         let failed: Result<(), _> = Err("no such file");
         let failure = failed.attempt(|| "cannot open x".to_owned()).unwrap_err().hint("create it first");
         assert_eq!(failure.to_string(), "cannot open x: no such file; create it first");

@@ -19,8 +19,9 @@ use esatto_ipc::{Address, BlockingClient, Error as IpcError, RequestId, Stream};
 use esatto_protozero::Owned as _;
 use esatto_schema::{
     EnableTracingRequest, EnableTracingResponseReader, FlushRequest, GetTraceStatsResponseReader,
-    ReadBuffersResponseReader, TraceConfig, TraceStatsReader, consumer_port,
+    ReadBuffersResponseReader, TraceConfig, consumer_port,
 };
+use esatto_trace::{Reading, TraceStats};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -31,10 +32,12 @@ use crate::trace_output::Output;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time for an answer that needs only the service.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest time that the service itself waits for flushes and stops (`docs/spec/service.md` §10,
-/// §12), plus a margin.
-const FLUSH_TIMEOUT: Duration = Duration::from_secs(7);
-const STOP_TIMEOUT: Duration = Duration::from_secs(15);
+/// Time that the service gives programs to flush and to stop if the config names none
+/// (`docs/spec/service.md` §10, §12).
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time that the service itself may need for a flush and for a stop, beyond that.
+const FLUSH_MARGIN: Duration = Duration::from_secs(2);
+const STOP_MARGIN: Duration = Duration::from_secs(10);
 /// Time between two readings of a buffer that is read while it records.
 const DRAIN_PERIOD: Duration = Duration::from_millis(250);
 /// Time between two queries of the service's counts.
@@ -68,6 +71,7 @@ pub(crate) struct RecordingSession {
     reading: Option<RequestId>,
     asked_stats: Option<RequestId>,
     flushing: Option<RequestId>,
+    timeouts: Timeouts,
     last_drain: Instant,
     last_stats: Instant,
     stats: Stats,
@@ -75,7 +79,14 @@ pub(crate) struct RecordingSession {
     ended: Option<Option<String>>,
 }
 
-/// Counts of the service for the session.
+/// Longest times until the service answers.
+#[derive(Clone, Copy, Debug)]
+struct Timeouts {
+    flush: Duration,
+    stop: Duration,
+}
+
+/// Counts of the service for the session (`docs/spec/service.md` §17).
 #[derive(Clone, Copy, Debug, Default)]
 struct Stats {
     written_bytes: u64,
@@ -95,7 +106,7 @@ pub(crate) struct Recorded {
 impl RecordingSession {
     /// Starts a session. When this returns, programs that connect are recorded.
     ///
-    /// `output` is `None` if the service writes a file of its own.
+    /// `output` is `None` if the service writes the file.
     pub(crate) fn start(
         address: &Address,
         config: TraceConfig,
@@ -103,6 +114,7 @@ impl RecordingSession {
         mut output: Option<Output>,
     ) -> Result<Self, Failure> {
         let mut client = connect(address)?;
+        let timeouts = Timeouts::of(&config);
         let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
         let file = match (&mut output, transfer) {
             (Some(output), Transfer::ByService) => {
@@ -122,6 +134,7 @@ impl RecordingSession {
             reading: None,
             asked_stats: None,
             flushing: None,
+            timeouts,
             last_drain: now,
             last_stats: now,
             stats: Stats::default(),
@@ -226,7 +239,7 @@ impl RecordingSession {
     fn flush(&mut self) -> Result<bool, Failure> {
         let request = FlushRequest { flags: Some(FLUSH_FLAGS), ..FlushRequest::default() };
         self.flushing = Some(self.client.send("Flush", &request.encode(), None).map_err(lost)?);
-        let deadline = Instant::now() + FLUSH_TIMEOUT;
+        let deadline = Instant::now() + self.timeouts.flush;
         while self.flushing.is_some() && !self.has_ended() {
             match self.client.next_reply(Some(deadline.saturating_duration_since(Instant::now()))) {
                 Ok(reply) if Some(reply.request_id) == self.flushing => {
@@ -246,7 +259,7 @@ impl RecordingSession {
             return Ok(());
         }
         self.client.send("DisableTracing", &[], None).map_err(lost)?;
-        let deadline = Instant::now() + STOP_TIMEOUT;
+        let deadline = Instant::now() + self.timeouts.stop;
         while !self.has_ended() {
             self.await_reply(deadline, "the service did not end the session")?;
         }
@@ -351,7 +364,7 @@ impl RecordingSession {
 
     fn on_stats(&mut self, reply: &Reply) {
         if let Some(stats) = GetTraceStatsResponseReader::new(&reply.body).trace_stats() {
-            self.stats = Stats::of(&stats);
+            self.stats = Stats::of(&TraceStats::decode(stats.as_bytes()), self.transfer);
         }
     }
 
@@ -373,24 +386,27 @@ impl RecordingSession {
     }
 }
 
-impl Stats {
-    /// Adds up the counts that a tool should watch (`docs/spec/service.md` §17).
-    fn of(stats: &TraceStatsReader<'_>) -> Self {
-        let mut sum = Self {
-            written_bytes: 0,
-            losses: stats.chunks_discarded().unwrap_or(0)
-                + stats.patches_discarded().unwrap_or(0)
-                + stats.invalid_packets().unwrap_or(0),
-        };
-        for buffer in stats.buffer_stats() {
-            sum.written_bytes += buffer.bytes_written().unwrap_or(0);
-            sum.losses += buffer.chunks_overwritten().unwrap_or(0)
-                + buffer.chunks_discarded().unwrap_or(0)
-                + buffer.trace_writer_packet_loss().unwrap_or(0)
-                + buffer.patches_failed().unwrap_or(0)
-                + buffer.abi_violations().unwrap_or(0);
+impl Timeouts {
+    /// Adds the margins to the times that programs have with this config.
+    fn of(config: &TraceConfig) -> Self {
+        let of =
+            |ms: Option<u32>| ms.filter(|&ms| ms != 0).map_or(DEFAULT_TIMEOUT, |ms| Duration::from_millis(ms.into()));
+        Self {
+            flush: of(config.flush_timeout_ms) + FLUSH_MARGIN,
+            stop: of(config.data_source_stop_timeout_ms) + STOP_MARGIN,
         }
-        sum
+    }
+}
+
+impl Stats {
+    /// Adds up the counts. An overwritten buffer is no loss if it is read only at the end.
+    fn of(stats: &TraceStats, transfer: Transfer) -> Self {
+        let reading = if transfer == Transfer::AtEnd { Reading::AtEnd } else { Reading::Continuous };
+        let losses = stats.losses(reading);
+        Self {
+            written_bytes: stats.buffers.iter().filter_map(|buffer| buffer.get("bytes_written")).sum(),
+            losses: losses.iter().filter(|loss| !loss.expected).map(|loss| loss.number).sum(),
+        }
     }
 }
 

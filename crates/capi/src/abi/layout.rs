@@ -8,10 +8,8 @@ use esatto::raw::Sequence;
 use super::callbacks::{DsTracerImpl, StreamWriterImpl};
 use crate::ffi::{Array, Ref, Slice, Str};
 
-/// Words of [`StreamWriter::encoding`]: v59 has one, with padding after it.
+/// Words of [`StreamWriter::encoding`]: v59 has one, with a word of padding after it.
 pub(crate) const ENCODING_WORDS: usize = if cfg!(perfetto_v59) { 1 } else { 0 };
-#[cfg(target_pointer_width = "64")]
-const STREAM_WRITER_BYTES: usize = if cfg!(perfetto_v59) { 48 } else { 40 };
 
 /// Asserts the size of a struct and the offsets of its members.
 macro_rules! layout {
@@ -27,9 +25,8 @@ macro_rules! layout {
 #[repr(C)]
 pub(crate) struct TracerIterator {
     pub(crate) inst_id: u32,
-    /// Named, so that the compiler does not copy the number together with the padding: such a load
-    /// of 8 bytes would have to wait until the store of 4 bytes has left the processor's store
-    /// buffer.
+    /// Named, so that the compiler does not copy the number together with the padding. A load of 8
+    /// bytes would have to wait until the store of 4 bytes has left the processor's store buffer.
     pub(crate) padding: u32,
     pub(crate) tls: *mut c_void,
     pub(crate) tracer: *mut DsTracerImpl,
@@ -192,7 +189,7 @@ with_header! {
 layout! {
     TracerIterator = 24 { inst_id @ 0, tls @ 8, tracer @ 16 }
     Timestamp = 16 { clock_id @ 0, value @ 8 }
-    StreamWriter = STREAM_WRITER_BYTES {
+    StreamWriter = (40 + 8 * ENCODING_WORDS) {
         target @ 0, begin @ 8, end @ 16, write_ptr @ 24, written_previously @ 32, encoding @ 40,
     }
     PbDecoder = 16 { read_ptr @ 0, end_ptr @ 8 }

@@ -56,7 +56,7 @@ pub(super) struct StopArgs {
 
 /// `PerfettoDsOnFlushArgs`.
 pub(crate) struct FlushArgs {
-    pub(super) flush: Option<Flush>,
+    pub(crate) flush: Option<Flush>,
 }
 
 impl DataSource for Instance {
@@ -69,6 +69,7 @@ impl DataSource for Instance {
 
     fn setup(setup: &Setup<'_, ()>) -> Self {
         let registered = REGISTERED.lock()[setup.tag()];
+        #[expect(clippy::cast_possible_truncation, reason = "a data source has 8 slots")]
         let slot = setup.instance() as u32;
         let mut instance = Self {
             registered,

@@ -8,21 +8,6 @@ use super::instance::{FlushArgs, Instance, StopArgs};
 use crate::ffi::{Mut, Owned};
 use crate::panic_guard::guard;
 
-#[cfg(perfetto_v59)]
-impl FlushArgs {
-    /// Returns the number of the reason for the flush.
-    pub(crate) fn reason(&self) -> u64 {
-        use esatto::data_source::FlushReason;
-        self.flush.as_ref().map_or(0, |flush| match flush.reason() {
-            FlushReason::Periodic => 1,
-            FlushReason::TraceStop => 2,
-            FlushReason::TraceClone => 3,
-            FlushReason::Explicit => 4,
-            _ => 0,
-        })
-    }
-}
-
 /// `PerfettoDsAsyncStopper`.
 struct AsyncStopper {
     stop: Stop,

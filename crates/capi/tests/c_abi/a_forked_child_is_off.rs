@@ -1,7 +1,7 @@
 use crate::run::{Run, Stage, column};
 
 #[test]
-fn the_child_is_off_and_its_parent_goes_on() {
+fn the_child_is_off_and_its_parent_still_records() {
     esatto_tests::skip(|| {
         let run = Run::new("fork.c", Stage::V58, |_| ())?;
         let [slices] = run.query("trace", ["SELECT name FROM slice ORDER BY ts"])?;
