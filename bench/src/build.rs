@@ -40,13 +40,13 @@ const PROFILES: [Profile; 2] = [
     },
 ];
 
-/// Ours: a program that the system's service records, and one that records itself, too. Both with
-/// default features.
-const OURS: [(&str, &str); 2] = [("system", "bench-user-esatto"), ("system and in-process", "bench-user-esatto-both")];
+/// Ours, with the reach of the added size in KB: a program that the system's service records, and
+/// one that also records itself. Both have default features.
+const OURS: [(&str, &str, f64); 2] =
+    [("system", "bench-user-esatto", 220.0), ("system and in-process", "bench-user-esatto-both", 480.0)];
 
 /// Reach for the CPU time that Esatto adds to a user's clean build: it is felt in every CI job.
 const MAX_ADDED_CPU_S: f64 = 15.0;
-const MAX_ADDED_KB: f64 = 200.0;
 const MAX_CRATES: f64 = 15.0;
 
 pub(crate) fn run() -> Result<Vec<Row>, String> {
@@ -56,7 +56,7 @@ pub(crate) fn run() -> Result<Vec<Row>, String> {
         let theirs = measure("bench-user-perfetto", "perfetto-sdk", profile)
             .inspect_err(|error| eprintln!("bench: without {PEER}: {error}"))
             .ok();
-        for (what, package) in OURS {
+        for (what, package, max_added_kb) in OURS {
             let ours = measure(package, "esatto", profile)?;
             let row = |case: &str, unit, value: &dyn Fn(Cost) -> f64| {
                 let case = format!("{}, {what}: {case}", profile.name);
@@ -72,7 +72,7 @@ pub(crate) fn run() -> Result<Vec<Row>, String> {
                 row("crates in the dependency tree", "crates", &|cost| cost.crates).reach(Of::Value, MAX_CRATES),
                 row("stripped program", "KB", &|cost| cost.stripped_kb),
                 row("added to a stripped program", "KB", &|cost| cost.stripped_kb - none.stripped_kb)
-                    .reach(Of::Value, MAX_ADDED_KB),
+                    .reach(Of::Value, max_added_kb),
             ]);
         }
         let floor = |case: &str, unit, value| Row::new(GROUP, format!("floor: {}, {case}", profile.name), unit, value);
@@ -85,7 +85,7 @@ pub(crate) fn run() -> Result<Vec<Row>, String> {
 /// Builds `package` from nothing and counts the crates that `sdk` needs, itself included.
 fn measure(package: &str, sdk: &str, profile: Profile) -> Result<Cost, String> {
     eprintln!("bench: build: {package}, {}", profile.name);
-    // Downloads are not what is measured.
+    // Downloads are not measured.
     run_cargo(cargo::command().args(["fetch", "--quiet"]))?;
     let target = tempfile::tempdir().map_err(|error| format!("temporary folder: {error}"))?;
     let cpu = children_cpu_s()?;

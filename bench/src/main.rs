@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), String> {
-    let options = Options::parse(std::env::args().skip(1))?;
+    let Some(options) = Options::parse(std::env::args().skip(1))? else { return Ok(()) };
     let mut rows = Vec::new();
     for &group in &options.groups {
         let found = match group {
@@ -44,7 +44,7 @@ fn run() -> Result<(), String> {
         };
         row::print(group.name(), &found);
         rows.extend(found);
-        // After each group: a run that ends early leaves what it has.
+        // After each group, so that a run that ends early keeps its results.
         if let Some(file) = &options.json {
             row::write_json(file, &rows)?;
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 const USAGE: &str = "\
 esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NAME]...
 
-  sdk         trace points beside perfetto-sdk, perfetto-recorder, fastrace, puffin, tracy-client and
+  sdk         trace points beside perfetto-sdk, perfetto-recorder, fastrace, tracy-client and
               tracing-perfetto, spans of tracing beside tracing-perfetto-sdk, and above a mock writer; bytes, losses,
               machine code; its parts are points, tracing, system, losses and code
   protozero   encoding into bytes and chunks, decoding traces, machine code, beside prost, quick-protobuf,
@@ -52,7 +52,7 @@ pub(crate) struct Options {
     pub(crate) json: Option<PathBuf>,
     pub(crate) rounds: usize,
     pub(crate) traced: Option<PathBuf>,
-    /// Of the groups `sdk` and `service`; none: all.
+    /// Parts of the groups `sdk` and `service`; none means all.
     pub(crate) parts: Vec<String>,
 }
 
@@ -61,7 +61,8 @@ impl Options {
         self.parts.is_empty() || self.parts.iter().any(|wanted| wanted == part)
     }
 
-    pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
+    /// Returns `None` after printing the usage, if the arguments ask for it.
+    pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
         let mut this = Self { groups: Vec::new(), json: None, rounds: 7, traced: None, parts: Vec::new() };
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
@@ -77,7 +78,10 @@ impl Options {
                         .filter(|&n| n > 0)
                         .ok_or_else(|| format!("--rounds takes a number from 1, not '{text}'"))?;
                 }
-                "-h" | "--help" => return Err(USAGE.to_owned()),
+                "-h" | "--help" => {
+                    println!("{USAGE}");
+                    return Ok(None);
+                }
                 name => {
                     let group = Group::ALL.into_iter().find(|group| group.name() == name);
                     this.groups.push(group.ok_or_else(|| format!("unknown group '{name}'\n{USAGE}"))?);
@@ -87,6 +91,6 @@ impl Options {
         if this.groups.is_empty() {
             this.groups = Group::ALL.to_vec();
         }
-        Ok(this)
+        Ok(Some(this))
     }
 }

@@ -38,13 +38,12 @@ const FASTANT: &str = "recorder, fastant";
 const TRACY: &str = "tracy-client";
 
 /// Two of them are one in the table: what tracy costs when off it says in another program.
-const PEERS: [Spec; 9] = [
+const PEERS: [Spec; 8] = [
     Spec::new(PERFETTO, "bench-sdk-perfetto").args(&["--place", "in-process"]),
     Spec::new(PERFETTO_4M, "bench-sdk-perfetto").args(&["--place", "in-process", "--shm-kb", "4096"]),
     Spec::new(RECORDER, "bench-sdk-recorder"),
     Spec::new(FASTANT, "bench-sdk-recorder").features(&["fastant"]),
     Spec::new("fastrace", "bench-sdk-fastrace"),
-    Spec::new("puffin", "bench-sdk-puffin"),
     Spec::new(TRACY, "bench-sdk-tracy"),
     Spec::new(TRACY, "bench-sdk-tracy").features(&["ondemand"]),
     Spec::new("tracing-perfetto", "bench-sdk-tracing-perfetto"),
@@ -112,7 +111,7 @@ impl Results {
                 for Spec { name, .. } in OURS {
                     for (statistic, of) in stats::BOTH {
                         let Some(value) = self.ours(name, operation, threads, time, of) else { continue };
-                        // While nothing is recorded nobody looks at clocks and memory.
+                        // While nothing is recorded, no code looks at clocks and memory.
                         if operation.events() == 0 && name != COUNTER {
                             continue;
                         }
