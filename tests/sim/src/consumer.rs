@@ -15,9 +15,10 @@ use esatto_schema::{
 };
 use esatto_service::{MemoryKind, Peer};
 
+use crate::connection::{Attached, ClientReply, Port};
 use crate::pb::Pb;
 use crate::profile::MS;
-use crate::world::{Actor, Attached, ClientReply, Event, Phase, Port, World, trace};
+use crate::world::{Actor, Event, Phase, World, trace};
 
 /// A consumer.
 #[derive(Debug)]

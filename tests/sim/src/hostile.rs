@@ -8,9 +8,10 @@ use esatto_service::{MemoryKind, Peer};
 use esatto_shm::sync::Ordering;
 use esatto_shm::{PrivateRegion, Region};
 
+use crate::connection::{ClientReply, Port, SharedMemory};
 use crate::memory;
 use crate::pb::{Pb, varint};
-use crate::world::{Actor, ClientReply, Event, Phase, Port, SharedMemory, World};
+use crate::world::{Actor, Event, Phase, World};
 
 /// A hostile producer.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub struct Hostile {
     client: usize,
     commands: u64,
     memory: Option<SharedMemory>,
-    /// Buffers that it knows, of its own sessions and of others.
+    /// Buffers that it knows, of its own sessions and of other sessions.
     targets: Vec<u16>,
     instances: Vec<u64>,
     next_chunk: u32,

@@ -1,18 +1,20 @@
-//! A hostile consumer. It calls any method in any order and many times, before it has an answer,
-//! for sessions of others, and with arguments that are not a message. It disconnects at any time.
+//! A hostile consumer. It calls any method in any order and many times, before it has an answer. It
+//! calls for sessions of other consumers, and with arguments that are not a message. It disconnects
+//! at any time.
 
 use esatto_protozero::Owned;
 use esatto_schema::trace_config::BufferConfig;
 use esatto_schema::{CloneSessionRequest, TraceConfig, consumer_port::Method};
 use esatto_service::{MemoryKind, Peer};
 
+use crate::connection::{Attached, Port};
 use crate::consumer::config;
 use crate::pb::Pb;
 use crate::profile::MS;
 use crate::rng::Rng;
-use crate::world::{Actor, Attached, Event, Phase, Port, World};
+use crate::world::{Actor, Event, Phase, World};
 
-/// Its user, which some honest consumers have too.
+/// Its user, which some honest consumers also have.
 const UID: i32 = 1002;
 
 /// A hostile consumer. It ignores all replies.
@@ -143,7 +145,7 @@ impl HostileConsumer {
         world.call_with(self.client, Method::EnableTracing.id(), &request.0, self.rng.percent(20), attached);
     }
 
-    /// Asks for clones of sessions of others, for several at a time.
+    /// Asks for clones of other consumers' sessions, for several at a time.
     fn clone(&mut self, world: &mut World) {
         let ids: Vec<u64> = world.model.sessions.keys().copied().collect();
         for _ in 0..self.rng.pick(&[1, 3]) {

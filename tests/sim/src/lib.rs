@@ -19,7 +19,8 @@
 //! taken ten thousand inputs. Clients are [`producer`]s and [`consumer`]s, [`hostile`] producers,
 //! [`hostile_consumer`]s, and producers that choose the [`worst`] order.
 //!
-//! Clients send the real frames (`esatto_ipc`). Frames arrive late, in pieces, or cut at any byte.
+//! Clients send the real frames (`esatto_ipc`). Frames arrive late, in pieces, or cut at any byte
+//! ([`connection`]).
 //! Honest producers write into real shared memory by its real rules (`esatto_shm`). When the
 //! service reads the memory of a hostile producer, the memory changes between any two loads
 //! ([`memory`]). `owner` stands for the daemon: its timers fire late or after they were cancelled,
@@ -64,6 +65,7 @@
 
 pub mod alloc;
 pub mod clones;
+pub mod connection;
 pub mod consumer;
 pub mod content;
 pub mod files;

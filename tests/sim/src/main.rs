@@ -40,7 +40,11 @@ struct Options {
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let options = match parse(&args) {
-        Ok(options) => options,
+        Ok(Some(options)) => options,
+        Ok(None) => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
         Err(error) => {
             eprintln!("{error}\n{USAGE}");
             return ExitCode::FAILURE;
@@ -66,7 +70,8 @@ fn main() -> ExitCode {
     if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn parse(args: &[String]) -> Result<Options, String> {
+/// Returns `None` if the arguments ask for help.
+fn parse(args: &[String]) -> Result<Option<Options>, String> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let mut options = Options {
         from: 1,
@@ -93,10 +98,11 @@ fn parse(args: &[String]) -> Result<Options, String> {
             "--state" => options.state = Some(value()?.into()),
             "--found" => options.is_found = true,
             "--trace" => options.is_traced = true,
+            "-h" | "--help" => return Ok(None),
             _ => return Err(format!("unknown option {arg}")),
         }
     }
-    Ok(options)
+    Ok(Some(options))
 }
 
 /// Returns the bugs that this program's sources contain.

@@ -11,6 +11,7 @@ use esatto_service::{
 };
 use esatto_shm::PrivateRegion;
 
+use crate::connection::{Attached, Port, SharedMemory};
 use crate::files::SimFile;
 use crate::memory::{SimBuffer, take_seen};
 use crate::model::SessionModel;
@@ -18,7 +19,7 @@ use crate::profile::MS;
 use crate::relay::name_of;
 use crate::rng::Rng;
 use crate::work::About;
-use crate::world::{Attached, CallKind, Event, Pending, Phase, Port, SharedMemory, World, trace};
+use crate::world::{CallKind, Event, Pending, Phase, World, trace};
 
 /// Hands an input to the service, and leaves what happened, and the outputs, to be checked.
 impl World {

@@ -7,10 +7,11 @@ use esatto_schema::relay_port::Method;
 use esatto_schema::sync_clock_request::Phase as Reading;
 use esatto_service::{CallId, Input, MemoryKind, Peer, RelayCall};
 
+use crate::connection::{ClientReply, Port};
 use crate::pb::Pb;
 use crate::profile::MS;
 use crate::rng::Rng;
-use crate::world::{Actor, ClientReply, Event, Phase, Port, World};
+use crate::world::{Actor, Event, Phase, World};
 
 /// The machine of the honest remote producers.
 pub const GUEST: u32 = 7;

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_goes_on_where_another_ended() {
+    fn a_run_continues_where_another_ended() {
         let path = std::env::temp_dir().join(format!("esatto-sim-state-{}", std::process::id()));
         let _ = fs::remove_file(&path);
         let mut state = State::load(path.clone()).expect("a state without a file");

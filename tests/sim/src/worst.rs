@@ -8,10 +8,11 @@
 use esatto_schema::{GetAsyncCommandResponseReader, producer_port::Method};
 use esatto_service::{MemoryKind, Peer};
 
+use crate::connection::{ClientReply, Port};
 use crate::pb::{Pb, varint};
 use crate::profile::MS;
 use crate::rng::Rng;
-use crate::world::{Actor, ClientReply, Event, Phase, Port, World};
+use crate::world::{Actor, Event, Phase, World};
 
 /// Chunks, patches or names in a frame.
 const FULL: u64 = 150;
@@ -36,7 +37,7 @@ enum Trade {
 enum Order {
     /// Each before all others.
     Descending,
-    /// Each in the middle of the others.
+    /// Each in the middle of all before it.
     IntoTheMiddle,
     /// Bit by bit from the top: halves, quarters, eighths.
     Halves,
@@ -53,7 +54,7 @@ enum Order {
 pub struct Worst {
     client: usize,
     trade: Trade,
-    /// Random numbers of its own, for its choices.
+    /// Separate random numbers, for its choices.
     rng: Rng,
     commands: u64,
     targets: Vec<u16>,
@@ -156,7 +157,7 @@ impl Worst {
         let full = FULL as u32;
         let at = match order {
             Order::Descending => full - 1 - n,
-            // Outer ids first, so that each next id lies between them.
+            // Outer ids first, so that each next id is between them.
             Order::IntoTheMiddle | Order::Ends if n % 2 == 0 => n / 2,
             Order::IntoTheMiddle => full - 1 - n / 2,
             Order::Ends => 2 * full + n / 2,

@@ -5,7 +5,7 @@
 static ALLOCATOR: esatto_sim::alloc::Counting = esatto_sim::alloc::Counting;
 
 #[test]
-fn a_few_seeds_find_nothing_and_are_what_a_seed_must_be() {
+fn a_few_seeds_find_no_bug_and_cause_enough_traffic() {
     // Without debug assertions the service does not report its steps.
     if !cfg!(debug_assertions) {
         return;

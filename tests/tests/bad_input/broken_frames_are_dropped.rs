@@ -69,7 +69,7 @@ fn random_bytes_do_no_harm() {
 }
 
 #[test]
-fn connections_that_say_nothing_do_not_keep_others_out() {
+fn silent_connections_do_not_keep_other_clients_out() {
     skip(|| {
         bystander::attack(|harness, _| {
             let silent: Vec<Peer> =

@@ -101,7 +101,7 @@ fn row_18_04_the_bounds_of_a_chunk_are_those_of_its_layout() {
 }
 
 #[test]
-fn row_18_05_writer_0_is_nobody_and_its_chunk_freed() {
+fn row_18_05_writer_0_is_invalid_and_its_chunk_is_freed() {
     watch(|harness, _, _| {
         let mut attacker = Attacker::start(harness);
         attacker.producer.commit_chunk(attacker.buffer, &RawChunk { writer_id: 0, ..good(1) });
@@ -110,9 +110,9 @@ fn row_18_05_writer_0_is_nobody_and_its_chunk_freed() {
     });
 }
 
-/// The ABI has 16 bits, whatever writers take of them.
+/// The ABI has 16 bits, even if writers use fewer.
 #[test]
-fn row_18_05_any_other_writer_of_16_bits_is_somebody() {
+fn row_18_05_any_other_writer_id_of_16_bits_is_valid() {
     watch(|harness, _, _| {
         let mut attacker = Attacker::start(harness);
         for writer_id in [1, 1023, 1024, 32767, 32768, 65535] {
@@ -185,7 +185,7 @@ fn row_18_10_patches_that_do_not_fit_are_counted_and_change_nothing() {
         let waiting = RawChunk::new(1, 7, &[&content]).flags(NEEDS_PATCHING);
         attacker.producer.commit_chunk(buffer, &waiting);
         let value = [0xff; 4];
-        // Beyond what the chunk has: its payload is 4080 bytes.
+        // Beyond the end of the chunk: its payload is 4080 bytes.
         for offset in [4077, 4080, 4081, 65535, 65536, u64::from(u32::MAX) - 3, u64::from(u32::MAX)] {
             attacker.commit(&Proto::new().message(2, &patched(buffer, 1, 7, &[(offset, &value)], true)));
         }
@@ -195,7 +195,7 @@ fn row_18_10_patches_that_do_not_fit_are_counted_and_change_nothing() {
             attacker.commit(&Proto::new().message(2, &patched(buffer, 1, 7, &[(0, &vec![0xff; size])], true)));
         }
         assert_eq!(attacker.stat(PATCHES_DISCARDED), 6);
-        // Of chunks there are not, and of buffers of others.
+        // Patches of chunks that do not exist, and of other buffers.
         for (target, writer, chunk_id) in [(buffer, 1, 8), (buffer, 2, 7), (1, 1, 7), (999, 1, 7)] {
             attacker.commit(&Proto::new().message(2, &patched(target, writer, chunk_id, &[(0, &value)], false)));
         }
@@ -219,7 +219,7 @@ fn row_18_11_a_flush_is_acknowledged_for_its_own_producer_only() {
         }
         let flush = attacker.consumer.flush(0);
         let id = attacker.producer.await_flush();
-        // A later one acknowledges it too.
+        // A later one also acknowledges it.
         attacker.producer.acknowledge(id + 1);
         assert!(attacker.consumer.peer.reply_to(flush).success);
     });
@@ -249,10 +249,10 @@ fn row_19_03_page_words_may_change_while_the_service_holds_the_chunk() {
                         let word = region.atomic_u32(page * 32768);
                         let found = word.load(Ordering::Relaxed);
                         if found == BEING_READ {
-                            // Nobody else puts that there.
+                            // Only the service stores this.
                             seen.fetch_add(1, Ordering::Relaxed);
                         }
-                        // The service clears the header of what it frees.
+                        // The service clears the header of a chunk that it frees.
                         region.atomic_u16(page * 32768 + 12).store(1, Ordering::Relaxed);
                         word.store(*words.next().expect("for ever"), Ordering::Relaxed);
                     }

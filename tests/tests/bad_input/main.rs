@@ -1,12 +1,13 @@
-//! Nonsense on the sockets and in shared memory: the sender is told or cut off, the log has a line,
-//! nothing panics, and nobody else notices (`docs/spec/wire-protocol.md` §2, §4, §21).
+//! Nonsense on the sockets and in shared memory. The sender gets an error or is disconnected, the
+//! log has a line, nothing panics, and other clients do not notice (`docs/spec/wire-protocol.md`
+//! §2, §4, §21).
 
 mod attacker;
 
 mod a_refused_config_is_answered_with_a_reason;
 mod broken_frames_are_dropped;
 mod hostile_memory_is_handled_as_sections_18_and_19_say;
-mod hostile_peers_get_what_section_21_requires;
+mod hostile_peers_are_handled_as_section_21_requires;
 mod nonsense_calls_are_rejected;
 mod offered_memory_is_adopted_only_if_it_is_safe;
 mod replies_are_those_of_the_reference;

@@ -2,7 +2,9 @@
 
 mod a_command_is_recorded_until_it_ends;
 mod a_trace_is_summed_up;
-mod files_that_were_there_stay;
+mod failed_recordings_keep_existing_files;
 mod mistakes_are_named;
 mod nothing_acts_on_the_terminal;
+mod overwritten_rings_are_no_loss;
+mod slow_programs_get_the_time_of_the_config;
 mod traced_is_a_daemon;

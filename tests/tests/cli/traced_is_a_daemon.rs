@@ -30,7 +30,7 @@ fn it_says_where_it_listens() {
 }
 
 #[test]
-fn it_is_also_what_runs_under_the_name_of_perfettos() {
+fn it_also_runs_under_the_name_of_perfettos_program() {
     let harness = Harness::new();
     let link = harness.path("traced");
     std::os::unix::fs::symlink(esatto_bin(), &link).expect("the folder is empty");

@@ -1,5 +1,5 @@
-//! Debian's `protoc` starts our plugin: what it writes is, byte for byte, what the library makes of
-//! the same files with the compiler written in Rust. Comments are part of it.
+//! Debian's `protoc` starts our plugin. Its output is, byte for byte, the output of the library for
+//! the same files, with the compiler written in Rust. Comments are part of it.
 
 use esatto_protozero_codegen::Config;
 use esatto_tests::{Peer, Skip, protoc_plugin, skip};
@@ -33,7 +33,7 @@ fn of_the_schema_of_perfetto() {
 }
 
 #[test]
-fn a_mistake_in_the_parameters_is_told_by_protoc() {
+fn protoc_reports_a_mistake_in_the_parameters() {
     skip(|| {
         Peer::Protoc.require()?;
         let folder = Folder::new("mistake");

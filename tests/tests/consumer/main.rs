@@ -1,10 +1,10 @@
 //! Perfetto's own command, `perfetto`, uses the service's consumer port in every way it knows, with
-//! our service and with Perfetto's. What it does not know how to call (StartTracing,
-//! ChangeTraceConfig, GetTraceStats) is compared frame by frame in the area `bad_input`.
+//! our service and with Perfetto's. The area `bad_input` compares the calls that it does not make
+//! (StartTracing, ChangeTraceConfig, GetTraceStats) frame by frame.
 
 mod background;
 mod detached_sessions_live_on;
-mod exclusive_sessions_end_others;
+mod exclusive_sessions_end_other_sessions;
 mod files;
 mod priority_is_boosted_while_a_session_wants_it;
 mod snapshots;

@@ -3,8 +3,8 @@
 //! `esatto_tests::sdk`.
 
 mod a_tokio_application_reads_right;
+mod log_messages_also_come_by_tracing;
 mod log_messages_are_in_the_log;
-mod log_messages_come_by_tracing_as_well;
 mod panics_are_instants;
 mod threads_have_their_latest_names;
 mod traced_functions_of_a_tokio_application_read_right;
@@ -13,7 +13,7 @@ use esatto::TraceConfig;
 use esatto::schema::data_source_config::BufferExhaustedPolicy;
 use esatto_tests::sdk::Trace;
 
-/// All track events, and none is dropped for want of memory.
+/// All track events, with so much memory that none is dropped.
 fn everything() -> TraceConfig {
     let mut config = esatto::track_events(64 * 1024);
     let source = config.data_sources[0].config.as_mut().expect("is there");

@@ -1,3 +1,3 @@
 //! Filters of traces, ours beside Perfetto's.
 
-mod the_service_keeps_what_our_interpreter_keeps;
+mod the_service_filters_like_our_interpreter;

@@ -1,5 +1,5 @@
-//! Many producers may be connected, and each may have 32 MiB of memory, as long as nobody writes to
-//! it: a flush must not allocate what it looks at (`docs/spec/shared-memory.md` §16).
+//! Many producers may be connected, and each may have 32 MiB of memory that it does not write to. A
+//! flush must not allocate the memory that it looks at (`docs/spec/shared-memory.md` §16).
 
 use esatto_tests::bystander;
 use esatto_tests::raw::{self, RawConsumer, RawProducer, moved};
@@ -14,7 +14,7 @@ fn allocated(memory: BorrowedFd<'_>) -> u64 {
 }
 
 #[test]
-fn what_was_never_written_is_not_allocated() {
+fn unused_pages_are_not_allocated() {
     bystander::watch(|harness, _, _| {
         // Scraping, and as much memory as there is.
         let introduction = Proto::new().int(1, 4096).int(2, SIZE).bytes(3, "idle").int(4, 1);

@@ -6,4 +6,4 @@ mod a_trace_streamed_into_its_file_is_whole;
 mod every_event_is_in_the_trace;
 mod our_service_makes_the_traces_of_theirs;
 mod probes;
-mod the_checker_notices_what_is_missing;
+mod the_checker_notices_missing_events;

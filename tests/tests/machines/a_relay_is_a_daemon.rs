@@ -23,7 +23,7 @@ fn without_a_service_to_forward_to_it_says_how_it_is_used() {
 }
 
 #[test]
-fn it_is_also_what_runs_under_the_name_of_perfettos() {
+fn it_also_runs_under_the_name_of_perfettos_program() {
     let harness = Harness::new();
     let link = harness.path("traced_relay");
     std::os::unix::fs::symlink(esatto_bin(), &link).expect("the folder is empty");

@@ -1,5 +1,4 @@
-//! Several machines: relays, producers behind them, and services that know which machine a packet
-//! is from.
+//! Several machines: relays, their producers, and services that know the machine of each packet.
 
 mod a_producer_over_tcp_loses_nothing;
 mod a_relay_is_a_daemon;
@@ -7,5 +6,5 @@ mod clocks_of_two_machines_are_aligned;
 mod guest;
 mod network_namespaces_are_machines;
 mod perfettos_own_relay_is_understood;
-mod producers_behind_a_relay_are_recorded_whole;
+mod producers_of_a_relay_are_recorded_whole;
 mod vsock_works_like_tcp;

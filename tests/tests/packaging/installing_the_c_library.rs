@@ -13,7 +13,7 @@ fn files(folder: &Path) -> BTreeSet<String> {
 }
 
 #[test]
-fn leaves_what_it_says_and_nothing_else() {
+fn it_installs_the_promised_files_only() {
     let mut expected: BTreeSet<String> = [
         "lib/libperfetto_c.so 755",
         "lib/libperfetto_c.a 644",
@@ -48,7 +48,7 @@ fn a_flavour_is_known_by_its_symbols() {
     }
 }
 
-/// Runs `install` where it must fail, and returns what it says.
+/// Runs `install` where it must fail, and returns its output.
 fn complaint(args: &[&str]) -> String {
     let output = install(args).stdout(Stdio::null()).output().expect("cargo runs");
     assert!(!output.status.success(), "{args:?}");
@@ -56,7 +56,7 @@ fn complaint(args: &[&str]) -> String {
 }
 
 #[test]
-fn mistakes_are_told_before_anything_is_built() {
+fn mistakes_are_reported_before_anything_is_built() {
     let no_folder = file("no-folder");
     std::fs::write(&no_folder, "").expect("the file is ours");
     let no_folder = no_folder.to_str().expect("text");

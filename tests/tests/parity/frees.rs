@@ -1,5 +1,5 @@
-//! FreeBuffers, and a consumer that goes, while the session is running: what the producer is told,
-//! what is in the file, and what the consumer is told in which order.
+//! FreeBuffers, and a consumer that disconnects, while the session runs: the commands to the
+//! producer, the content of the file, and the replies to the consumer in their order.
 
 use crate::compare;
 use crate::outcome::Rules::V2;
@@ -78,14 +78,14 @@ fn a_running_session_that_writes_into_a_file() {
 }
 
 #[test]
-fn nobody_waits_for_a_data_source_that_acknowledges_its_stop() {
+fn a_free_does_not_wait_for_the_stop_of_a_data_source() {
     for how in [How::FreeBuffers, How::Disconnect] {
         compare(V2, |players| freed(players, how, &descriptor().int(2, 1), true));
     }
 }
 
 #[test]
-fn a_session_that_is_freed_before_anything_was_heard_of_it() {
+fn a_session_can_be_freed_before_its_first_command() {
     for how in [How::FreeBuffers, How::Disconnect] {
         compare(V2, |players| {
             players.offer(&["d"]);

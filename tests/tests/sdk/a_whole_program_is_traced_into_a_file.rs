@@ -84,7 +84,7 @@ fn where_the_environment_wants_it() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_a_line() {
+fn a_mistake_is_reported_in_one_line() {
     let harness = Harness::new();
     let failing = |name: &str, command: &mut Command| {
         let mut program = harness.start(name, command);

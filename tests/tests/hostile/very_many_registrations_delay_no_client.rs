@@ -1,6 +1,6 @@
-//! Very many data sources, with names that others have and with names that nobody else has, and a
-//! config that wants very many: each registration and each start of a session costs what it is
-//! about, not what there is. How much work it is, is counted in
+//! Very many data sources, with shared names and with unique names, and a config that wants very
+//! many. The cost of a registration, or of the start of a session, depends on its own size, not on
+//! the number of data sources. How much work it is, is counted in
 //! `crates/service/tests/service/bounds.rs`.
 
 use esatto_tests::Signal;

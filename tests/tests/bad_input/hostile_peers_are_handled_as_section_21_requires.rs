@@ -39,9 +39,9 @@ fn row_21_01_a_frame_header_of_4_gib_drops_the_connection() {
 }
 
 #[test]
-fn row_21_02_many_small_frames_in_one_wake_up_do_not_keep_others_waiting() {
+fn row_21_02_many_small_frames_in_one_wake_up_delay_no_other_client() {
     watch(|harness, _, port| {
-        // Empty frames, and such that nobody understands.
+        // Empty frames, and frames that no peer understands.
         let empty = vec![0; 1 << 20];
         let odd = [1, 0, 0, 0, 0xff].repeat(100_000);
         std::thread::scope(|scope| {
@@ -88,7 +88,7 @@ fn row_21_03_of_several_descriptors_in_one_message_none_leaks() {
 }
 
 #[test]
-fn row_21_04_of_a_descriptor_with_every_frame_the_newest_is_kept() {
+fn row_21_04_only_the_newest_of_many_descriptors_is_kept() {
     watch(|harness, service, _| {
         let before = service.descriptors();
         let file = std::fs::File::open("/dev/null").expect("/dev/null");
@@ -122,7 +122,7 @@ fn row_21_05_memory_of_size_0_or_that_cannot_be_mapped_is_not_adopted() {
         ] {
             let (producer, adopted) = offer(harness, 4096, fd.as_fd());
             assert!(!adopted, "{what}");
-            // It goes on with memory of the service.
+            // The producer then works with memory of the service.
             let mut attacker = Attacker::start_as(harness, producer);
             assert!(attacker.producer.has_memory(), "{what}");
             assert_eq!(attacker.texts_and_one_more(1), ["one more"], "{what}");
@@ -209,7 +209,7 @@ fn row_21_10_numbers_out_of_range_or_beyond_16_bits_are_skipped() {
         let chunk = RawChunk::new(1, 7, &[packet(1, "skipped")]);
         for number in ODD {
             attacker.producer.put(0, ONE_COMPLETE, &chunk);
-            // A number of 33 bits and more is cut to 32 by whoever decodes a uint32: those are not
+            // A decoder of a uint32 cuts a number of 33 bits and more to 32 bits, so these are not
             // wrong.
             let is_cut_to_0 = number as u32 == 0;
             if !is_cut_to_0 {
@@ -245,7 +245,7 @@ fn row_21_11_a_foreign_target_buffer_is_counted_as_discarded() {
         for (chunk_id, buffer) in (0..).zip(&foreign) {
             attacker.producer.commit_chunk(*buffer, &RawChunk::new(1, chunk_id, &[packet(1, "foreign")]));
             assert_eq!(attacker.producer.word(0), 0, "the chunk is freed");
-            // Nor what scraping would find.
+            // Scraping would also find nothing.
             let _ = attacker.producer.peer.call("RegisterTraceWriter", &Proto::new().int(1, 9).int(2, *buffer));
         }
         assert!(foreign.len() > 2, "there is a buffer of somebody else");
@@ -299,7 +299,7 @@ fn row_21_13_registrations_writers_and_patches_are_bounded() {
         attacker.commit(&Proto::new().message(2, &patched(buffer, 1, 7, &patches, false)));
         assert_eq!(attacker.stat(PATCHES_DISCARDED), 1025);
         assert_eq!(attacker.buffer_stat(PATCHES_SUCCEEDED), 0);
-        // The reading of others is not held up by a chunk that waits for ever.
+        // A chunk that waits for ever does not hold up the reading of other chunks.
         assert_eq!(attacker.texts_and_one_more(2), ["one more"]);
         assert!(service.memory_kb() < before + (32 << 10), "memory grew with what was registered");
     });
@@ -432,8 +432,8 @@ fn row_21_18_a_buffer_whose_size_overflows_is_refused() {
 #[test]
 fn row_21_19_an_empty_attach_key_is_refused() {
     watch(|harness, _, _| {
-        // A session that has been detached and attached again has no key: nobody may have it by
-        // asking for none.
+        // A session that was detached and attached again has no key, so an empty key must not
+        // attach it.
         let mut owner = RawConsumer::connect(harness);
         owner.enable(&raw::config(64, &["nothing"]));
         assert!(owner.peer.call("Detach", &Proto::new().bytes(1, "key")).success);
@@ -445,7 +445,7 @@ fn row_21_19_an_empty_attach_key_is_refused() {
         }
         assert!(!thief.call("GetTraceStats", &Proto::new()).success, "the thief has no session");
         assert!(attached.call("GetTraceStats", &Proto::new()).success, "the owner has it");
-        // Nor is a session detached under it.
+        // An empty key also detaches no session.
         let mut careless = RawConsumer::connect(harness);
         careless.enable(&raw::config(64, &["nothing"]));
         assert!(!careless.peer.call("Detach", &Proto::new().bytes(1, "")).success);

@@ -1,5 +1,5 @@
-//! The judge is judged: a trace that Perfetto recorded of its own application is whole, and of
-//! nothing else.
+//! Tests of the checker itself: it accepts a trace that Perfetto recorded of its own application,
+//! and rejects all others.
 
 use esatto_tests::workload::{Expected, Trace, Workload};
 use esatto_tests::{Peer, skip, tp};
@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 #[test]
-fn and_what_is_too_much() {
+fn it_also_notices_extra_events() {
     skip(|| {
         Peer::TraceProcessor.require()?;
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/official-v56-track-events.pftrace");

@@ -1,5 +1,5 @@
-//! A peer passes TCP sockets with unsent data and `SO_LINGER`. It keeps none of them, so whoever
-//! closes them waits for an hour.
+//! A peer passes TCP sockets with unsent data and `SO_LINGER`. It keeps none of them, so closing
+//! them takes an hour.
 
 use crate::descriptors::{Lingering, borrowed};
 use esatto_tests::bystander::{watch, watch_behind_relay};
@@ -18,8 +18,8 @@ fn pass(peer: &mut Peer, bytes: &[u8], lingering: &mut Lingering, count: usize) 
     peer.send_with_fds(bytes, &borrowed(&lingering.sockets(count)));
 }
 
-/// Lets a program stand still while something is sent to it, so that nobody but it has the
-/// descriptors when it finds them.
+/// Stops a program while something is sent to it, so that only the program has the descriptors when
+/// it finds them.
 fn unseen<T>(program: &Program, send: impl FnOnce() -> T) -> T {
     program.signal(Signal::STOP);
     let result = send();
@@ -27,8 +27,8 @@ fn unseen<T>(program: &Program, send: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The ways to pass descriptors that any socket has, whatever is served there. The connections that
-/// stay open.
+/// Passes descriptors in all ways that any socket has, for any service. Returns the connections
+/// that stay open.
 fn pass_in_all_ways(program: &Program, socket: &Path, lingering: &mut Lingering) -> Vec<Peer> {
     unseen(program, || {
         // With frames that want none, so that each takes the place of the one before.
@@ -36,13 +36,13 @@ fn pass_in_all_ways(program: &Program, socket: &Path, lingering: &mut Lingering)
         for _ in 0..3 {
             pass(&mut flood, &nonsense(), lingering, 1);
         }
-        // Two at once, and more than may be.
+        // Two at once, and more than are allowed.
         let mut several = Peer::connect(socket);
         pass(&mut several, &nonsense(), lingering, 2);
         pass(&mut several, &nonsense(), lingering, 16);
         // With half a frame, by a peer that goes away.
         pass(&mut Peer::connect(socket), &[9, 0, 0, 0, 1], lingering, 1);
-        // Behind a frame that ends the connection: nobody receives them.
+        // After a frame that ends the connection: no program receives them.
         let mut broken = Peer::connect(socket);
         broken.send(&u32::MAX.to_le_bytes());
         for _ in 0..3 {
@@ -122,7 +122,7 @@ fn at_the_socket_of_the_relay() {
     });
 }
 
-/// Ends a program that finds such descriptors, some of them on connections that nobody has
+/// Ends a program that finds such descriptors, some of them on connections that were never
 /// accepted.
 fn assert_ends(program: &mut Program, sockets: &[&Path]) {
     let mut lingering = Lingering::new();

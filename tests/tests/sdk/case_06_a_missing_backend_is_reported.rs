@@ -1,5 +1,5 @@
-//! A backend that is not there, and (case 7) one that the program's policy forbids: the error
-//! callback, then start and stop complete, and so does whatever else is asked for.
+//! A missing backend, and (case 7) one that the program's policy forbids. The error callback comes,
+//! then start and stop complete, and all other calls complete.
 
 use std::sync::mpsc;
 

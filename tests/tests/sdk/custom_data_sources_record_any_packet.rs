@@ -128,7 +128,7 @@ fn late(recorder: &Recorder) {
     let _tracing = register(recorder);
     let session = recorder.start(config(&[LATE]));
     let writer = std::thread::spawn(|| {
-        // The flush at the end of the session comes first, and its answer is put off as well.
+        // The flush at the end of the session comes first, and its answer is also delayed.
         let stop = wait_until("the stop", || {
             FLUSHES.lock().unwrap().clear();
             STOPS.lock().unwrap().pop()

@@ -136,7 +136,7 @@ fn a_terminal_is_refused() {
 }
 
 #[test]
-fn a_full_disk_leaves_what_the_shell_had_written() {
+fn a_full_disk_keeps_the_earlier_output_of_the_shell() {
     let harness = Harness::new();
     // The limit of the file size (blocks of 1 KiB) lies within the trace.
     let script = "{ head -c 1500 /dev/zero; ulimit -f 2; trap '' XFSZ; $ESATTO record -o - -- true; } > log";
@@ -154,7 +154,7 @@ fn a_recording_without_a_service_changes_nothing() {
     let path = harness.write("trace", "content");
     assert!(!record(&harness, &["-o", "trace"], Stdio::null()).status.success());
     assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "content");
-    // With one, the file of the user is what the session fills.
+    // With a service, the session fills the user's file.
     let _service = harness.service(Implementation::Ours);
     ok(&record(&harness, &["-o", "trace", "-t", "200ms"], Stdio::null()));
     assert_trace(&std::fs::read(&path).expect("it is there"));

@@ -64,7 +64,7 @@ fn connections_of_a_relay_are_shared() {
             open_to_all(harness, &[socket]);
             // More than there can be, and as long as they are served.
             let taken = as_user(ALICE, || (0..1100).map(|_| Peer::connect(socket)).collect::<Vec<_>>());
-            relay.wait_for_log("half of what the others leave");
+            relay.wait_for_log("half of those that other users leave");
             as_user(BOB, || Peer::connect(socket).bind("ProducerPort"));
             drop(taken);
         });

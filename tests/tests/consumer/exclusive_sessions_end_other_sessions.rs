@@ -1,5 +1,5 @@
-//! `exclusive_prio`: a session that wants the service for itself ends the others, which are told
-//! why; and admits none but a stronger one.
+//! `exclusive_prio`: a session that wants the service for itself ends all others, which get the
+//! reason. It admits only a stronger one.
 
 use crate::{config, path, recording, require};
 use esatto_tests::{Harness, Implementation, Signal, Skip};

@@ -1,5 +1,5 @@
-//! A consumer that may write a file, and may not read it, passes it for a trace and asks for a copy
-//! of what was streamed.
+//! A consumer that may write a file, but not read it, passes it for a trace, and asks for a copy of
+//! the streamed trace.
 
 use esatto_tests::bystander::watch;
 use esatto_tests::raw::{self, RawConsumer};
@@ -9,8 +9,8 @@ use std::os::fd::AsFd as _;
 
 const SECRET: &[u8] = b"what only the owner of this file knows";
 
-/// Streams into a file with this access, and clones the session: what CloneSession is answered, and
-/// what is in the clone.
+/// Streams into a file with this access, and clones the session. Returns the answer to
+/// CloneSession, and the content of the clone.
 fn clone_of(access: &std::fs::OpenOptions) -> (Vec<u8>, Vec<u8>) {
     let mut outcome = None;
     watch(|harness, _, _| {
@@ -31,7 +31,7 @@ fn clone_of(access: &std::fs::OpenOptions) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn what_cannot_be_read_back_is_not_cloned() {
+fn a_file_that_cannot_be_read_is_not_cloned() {
     let (reply, copy) = clone_of(File::options().append(true));
     assert_eq!(wire::int(&reply, 1), 0, "it fails: {reply:?}");
     let error = String::from_utf8_lossy(wire::last(&reply, 2).unwrap_or_default()).into_owned();
@@ -40,7 +40,7 @@ fn what_cannot_be_read_back_is_not_cloned() {
 }
 
 #[test]
-fn what_was_there_before_the_trace_is_not_cloned() {
+fn earlier_content_of_the_file_is_not_cloned() {
     let (reply, copy) = clone_of(File::options().read(true).append(true));
     assert_eq!(wire::int(&reply, 1), 1, "it succeeds: {reply:?}");
     assert!(!copy.is_empty() && !copy.windows(SECRET.len()).any(|window| window == SECRET), "{} bytes", copy.len());

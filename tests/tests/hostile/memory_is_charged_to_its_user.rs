@@ -1,13 +1,13 @@
-//! The service bounds the memory that producers cost it besides their packets: for all connections
-//! of a user together, and for a buffer by its size.
+//! The service bounds the memory that producers cost it in addition to their packets. There is a
+//! bound for all connections of a user together, and one for a buffer, by its size.
 
 use crate::users::{ALICE, BOB, as_user, open_to_all, require_root};
 use esatto_tests::raw::{self, RawChunk, RawConsumer, RawProducer, moved};
 use esatto_tests::wire::{Peer, Proto};
 use esatto_tests::{Program, Skip, bystander, skip};
 
-/// Buffers of connections, the buffer of the bystander as far as it is used, and what the allocator
-/// keeps.
+/// Buffers of connections, the used part of the bystander's buffer, and the memory that the
+/// allocator keeps.
 const SLACK_KB: u64 = 16 << 10;
 
 #[track_caller]

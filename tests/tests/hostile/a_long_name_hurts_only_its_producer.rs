@@ -1,6 +1,6 @@
-//! A producer with a name of 131,040 bytes that sends thousands of triggers: the observer of a
-//! session keeps its connection and its session, hears of the producer, and is told how much it
-//! missed. Meanwhile the service does not use more memory.
+//! A producer with a name of 131,040 bytes sends thousands of triggers. The observer of a session
+//! keeps its connection and its session, learns of the producer, and gets the number of events that
+//! it missed. Meanwhile the service does not use more memory.
 
 use esatto_tests::bystander;
 use esatto_tests::raw::{self, RawConsumer, RawProducer};

@@ -1,5 +1,5 @@
-//! A producer writes packets that are made up, a service, ours or Perfetto's, records them with a
-//! filter that our compiler made, and the trace has of each what our interpreter leaves of it.
+//! A producer writes made-up packets. A service, ours or Perfetto's, records them with a filter
+//! from our compiler. The trace has the same part of each packet that our interpreter keeps.
 //! Inside, some packets are malformed.
 
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/filter");
 const SOURCE: &str = "esatto.filter";
 const PACKETS: usize = 3000;
 
-/// Fields of a packet or of what is in it; not those that only the service may set.
+/// Fields of a packet or of its nested messages, without those that only the service may set.
 const FIELDS: [u32; 15] = [1, 2, 4, 5, 7, 8, 11, 11, 12, 12, 14, 900, 901, 902, 903];
 const INNER_FIELDS: [u32; 10] = [1, 2, 3, 4, 5, 5, 6, 299, 300, 301];
 const SEQUENCE_ID: u32 = 10;
@@ -148,7 +148,7 @@ fn fields(random: &mut Random, numbers: &[u32], depth: u64) -> Proto {
             }
             4 | 5 | 11 | 12 | 14 | 900 | 901 | 902 => {
                 let text = TEXTS[random.below(TEXTS.len() as u64) as usize];
-                // Of a message these would be the bytes.
+                // These would be the bytes of a message.
                 if matches!(number, 5 | 11 | 12) { proto.bytes(number, b"") } else { proto.bytes(number, text) }
             }
             _ => {

@@ -1,4 +1,4 @@
-//! `tracing_subscriber` has a logger of its own, which makes events of messages.
+//! `tracing_subscriber` has its own logger, which makes events of messages.
 
 use esatto_tests::sdk::{Recorder, Trace};
 use tracing_subscriber::prelude::*;
@@ -29,7 +29,7 @@ fn check(trace: &Trace) {
     ]);
     let messages: Vec<_> = rows.iter().map(|row| (row.int("prio"), row.text("msg"))).collect();
     assert_eq!(messages, [(6, "full"), (4, "nowhere")]);
-    let place = format!("log_messages_come_by_tracing_as_well.rs:{}", trace.fact("line"));
+    let place = format!("log_messages_also_come_by_tracing.rs:{}", trace.fact("line"));
     assert!(rows[0].text("tag").ends_with(&place), "{rows:?}");
     assert_eq!(rows[1].text("tag"), "", "not a place without a file");
     let instants: Vec<_> =

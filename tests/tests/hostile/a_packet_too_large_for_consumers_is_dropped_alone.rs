@@ -44,7 +44,7 @@ fn commit_large(producer: &mut RawProducer, buffer: u64, chunks: u32) {
     commit(2, 0, 0, &raw::packet(2, "of another writer"));
 }
 
-/// All but the large one are there, and the loss is marked.
+/// All packets except the large one are there, and the loss is marked.
 #[track_caller]
 fn assert_has_others(packets: &[Vec<u8>]) {
     let own: Vec<_> = packets.iter().filter(|packet| wire::last(packet, 900).is_some()).collect();
