@@ -1,5 +1,5 @@
 //! The public items of the crates that programs are built with, against the lists in
-//! `tests/public-api`: a change of the interface is seen in the diff of its commit.
+//! `tests/public-api`. So the diff of a commit shows a change of the interface.
 
 use crate::shell;
 use std::fs;
@@ -8,8 +8,15 @@ use std::process::Command;
 
 const LISTS: &str = "tests/public-api";
 /// Crates whose interface is a promise.
-const CRATES: &[&str] =
-    &["esatto", "esatto-protozero", "esatto-protozero-codegen", "esatto-tracing", "esatto-log", "esatto-trace"];
+const CRATES: &[&str] = &[
+    "esatto",
+    "esatto-protozero",
+    "esatto-protozero-codegen",
+    "esatto-tracing",
+    "esatto-log",
+    "esatto-console",
+    "esatto-trace",
+];
 
 /// Compares, or writes the lists with `--update`.
 ///

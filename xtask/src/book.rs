@@ -16,7 +16,7 @@ Checks the Markdown pages of the repository, then builds docs/ as a book in targ
   - relative links lead to a file, and to a heading of it
   - docs/SUMMARY.md lists every page of docs/
   - code below '<!-- from FILE -->' is in that file
-  - paths and functions that ARCHITECTURE.md names exist";
+  - paths, files and functions that ARCHITECTURE.md names exist";
 
 /// The program that builds the book, and the release that is known to work.
 const MDBOOK: &str = "mdbook";
@@ -81,6 +81,7 @@ impl Pages {
         if let Some(text) = self.texts.get(Path::new(ARCHITECTURE)) {
             let missing = paths(text).filter(|(_, path)| !is_path(path));
             mistakes.extend(missing.map(|(line, path)| format!("{ARCHITECTURE}:{line}: there is no {path}")));
+            mistakes.extend(lost_files(text).map(|(line, lost)| format!("{ARCHITECTURE}:{line}: {lost}")));
             mistakes.extend(lost_functions(text).map(|(line, lost)| format!("{ARCHITECTURE}:{line}: {lost}")));
         }
         if mistakes.is_empty() { Ok(()) } else { Err(mistakes.join("\nxtask: ")) }
@@ -229,12 +230,14 @@ fn misquoted(page: &str) -> Vec<(usize, String)> {
 }
 
 /// Code spans of a page that are paths: a word with a slash, and a suffix or a slash
-/// at the end.
+/// at the end; or the name of a source file.
 fn paths(page: &str) -> impl Iterator<Item = (usize, &str)> {
     let spans = code(page).into_iter().map(|range| (line_of(page, range.start), page[range].trim_matches('`')));
     spans.filter(|(_, span)| {
         let is_word = span.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-'));
-        is_word && span.contains('/') && (span.ends_with('/') || Path::new(span).extension().is_some())
+        let suffix = Path::new(span).extension();
+        let is_path = span.contains('/') && (span.ends_with('/') || suffix.is_some());
+        is_word && (is_path || suffix.is_some_and(|suffix| suffix == "rs"))
     })
 }
 
@@ -245,11 +248,24 @@ fn is_path(path: &str) -> bool {
     root.join(path).exists() || crates().any(|folder| folder.path().join("src").join(path).exists())
 }
 
+/// Source files in the last column of a table that are in none of the crates in the first one.
+fn lost_files(page: &str) -> impl Iterator<Item = (usize, String)> {
+    (1..).zip(page.lines()).filter(|(_, line)| line.starts_with('|')).flat_map(|(number, line)| {
+        let mut cells = line.trim_matches('|').split('|');
+        let (first, last) = (cells.next().unwrap_or_default(), cells.next_back().unwrap_or_default());
+        let folder = |name: &str| shell::root().join("crates").join(name).join("src");
+        let folders: Vec<PathBuf> = spans(first).map(folder).filter(|path| path.exists()).collect();
+        let files = spans(last).filter(|file| file.ends_with(".rs") && !folders.is_empty());
+        let lost = files.filter(|file| !folders.iter().any(|folder| folder.join(file).exists()));
+        lost.map(|file| (number, format!("there is no {file} in the crate of its row"))).collect::<Vec<_>>()
+    })
+}
+
 /// Functions of a table that are not in the file of their row. A function is a code span that ends
 /// in `()`, a macro one that ends in `!`.
 fn lost_functions(page: &str) -> impl Iterator<Item = (usize, String)> {
     (1..).zip(page.lines()).filter(|(_, line)| line.starts_with('|')).flat_map(|(number, line)| {
-        let spans: Vec<&str> = line.split('`').skip(1).step_by(2).collect();
+        let spans: Vec<&str> = spans(line).collect();
         let file = spans.last().copied().filter(|file| file.ends_with(".rs")).unwrap_or_default();
         let source = fs::read_to_string(shell::root().join(file)).unwrap_or_default();
         let needle = |span: &str| match (span.strip_suffix("()"), span.strip_suffix('!')) {
@@ -261,6 +277,11 @@ fn lost_functions(page: &str) -> impl Iterator<Item = (usize, String)> {
         let lost = needles.into_iter().filter(move |needle| !source.contains(needle.as_str()));
         lost.map(move |needle| (number, format!("there is no '{needle}' in {file}"))).collect::<Vec<_>>()
     })
+}
+
+/// Code spans of a line.
+fn spans(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
 }
 
 fn line_of(page: &str, at: usize) -> usize {
@@ -401,7 +422,7 @@ fn relinked(listed: &BTreeSet<PathBuf>, page: &Path, text: &str) -> String {
     out
 }
 
-/// Says if a file is below docs/, and not behind a symbolic link there.
+/// Says if a file is below docs/, and not below a symbolic link there.
 fn is_in_docs(path: &Path) -> bool {
     let docs = shell::root().join("docs");
     match (shell::root().join(path).canonicalize(), docs.canonicalize()) {
@@ -439,6 +460,14 @@ mod tests {
     #[test]
     fn paths_of_code_spans_are_found() {
         let page = "`crates/a/src/b.rs`, `fn a()`, `c/`, `a/b`, `x.rs`\n`ipc::sys`";
-        assert_eq!(paths(page).collect::<Vec<_>>(), [(1, "crates/a/src/b.rs"), (1, "c/")]);
+        assert_eq!(paths(page).collect::<Vec<_>>(), [(1, "crates/a/src/b.rs"), (1, "c/"), (1, "x.rs")]);
+    }
+
+    #[test]
+    fn files_of_a_crate_are_in_its_folder() {
+        let page = "| `map` | maps | `lib.rs` |\n| `shm`, `ipc` | memory | `host.rs`, `frame/mod.rs` |\n\
+                    | `map`, `log` | `no.rs` | `worker.rs` |\n| an option | `map` | `worker.rs` |";
+        let lost = "there is no worker.rs in the crate of its row".to_owned();
+        assert_eq!(lost_files(page).collect::<Vec<_>>(), [(3, lost)]);
     }
 }

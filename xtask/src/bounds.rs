@@ -7,8 +7,19 @@ use std::path::Path;
 
 const PAGE: &str = "docs/bounds.md";
 /// Folders under `crates/` whose constants are on the page.
-const CRATES: &[&str] =
-    &["service", "daemon", "trace-files", "ipc", "shm", "filter", "instances", "esatto", "trace", "cli"];
+const CRATES: &[&str] = &[
+    "service",
+    "daemon",
+    "trace-files",
+    "ipc",
+    "shm",
+    "filter",
+    "instances",
+    "esatto",
+    "console-interceptor",
+    "trace",
+    "cli",
+];
 
 /// File under `crates/` and name of a constant.
 type Key = (String, String);
@@ -40,7 +51,7 @@ fn is_bound(name: &str) -> bool {
     name.starts_with("MAX_") || name.contains("_BUDGET") || name.contains("_PER_")
 }
 
-/// All constants in a folder: what they are set to.
+/// All constants in a folder, with their values.
 fn collect(crates: &Path, folder: &Path, constants: &mut BTreeMap<Key, String>) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     for entry in fs::read_dir(folder).map_err(failed)? {

@@ -21,6 +21,7 @@ const ORDER: &[&str] = &[
     "instances",
     "esatto",
     "daemon",
+    "console-interceptor",
     "tracing-layer",
     "log",
     "capi",
@@ -66,6 +67,8 @@ const INSIDE: &[(&str, &[&str])] = &[
             "error",
             "trace_point_gate",
             "track_uuid",
+            "hash",
+            "random",
         ],
     ),
     (
@@ -139,6 +142,22 @@ const INSIDE: &[(&str, &[&str])] = &[
             "ffi",
         ],
     ),
+    (
+        "protozero",
+        &[
+            "framing",
+            "owned",
+            "scattered_buffer",
+            "packed",
+            "view",
+            "index",
+            "lookup",
+            "repeated",
+            "decode",
+            "cursor",
+            "wire",
+        ],
+    ),
     ("ipc", &[]),
     ("instances", &[]),
     ("trace-files", &[]),
@@ -146,6 +165,7 @@ const INSIDE: &[(&str, &[&str])] = &[
     ("cli", &[]),
     ("trace", &[]),
     ("text-format", &[]),
+    ("console-interceptor", &[]),
     ("tracing-layer", &[]),
     ("log", &[]),
     ("macros", &[]),
@@ -234,20 +254,26 @@ fn breaches(metadata: &Value) -> BTreeSet<String> {
             }
         }
         if !MAY_BE_UNSAFE.contains(&name) {
-            found.extend(roots_without_forbid(package));
+            found.extend(roots_without(package, &["lib", "bin"], "#![forbid(unsafe_code)]"));
         }
+        // `[workspace.lints]` would also ask this of programs, examples and tests.
+        found.extend(roots_without(package, &["lib", "proc-macro", "cdylib"], "clippy::print_stdout"));
     }
     found
 }
 
-fn roots_without_forbid(package: &Value) -> Vec<String> {
+/// The roots of targets of some kinds that lack a text.
+fn roots_without(package: &Value, kinds: &[&str], text: &str) -> Vec<String> {
     let targets = package["targets"].as_array().map_or(&[][..], Vec::as_slice);
     targets
         .iter()
-        .filter(|target| target["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|k| k == "lib" || k == "bin")))
+        .filter(|target| {
+            let of = target["kind"].as_array().map_or(&[][..], Vec::as_slice);
+            of.iter().any(|kind| kinds.iter().any(|wanted| kind == wanted))
+        })
         .filter_map(|target| target["src_path"].as_str())
-        .filter(|path| !std::fs::read_to_string(path).is_ok_and(|text| text.contains("#![forbid(unsafe_code)]")))
-        .map(|path| format!("layers: {path} lacks #![forbid(unsafe_code)]"))
+        .filter(|path| !std::fs::read_to_string(path).is_ok_and(|root| root.contains(text)))
+        .map(|path| format!("layers: {path} lacks {text}"))
         .collect()
 }
 

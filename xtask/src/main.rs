@@ -7,6 +7,7 @@ mod book;
 mod bounds;
 mod checks;
 mod codegen;
+mod dependencies;
 mod imports;
 mod install;
 mod layers;

@@ -16,13 +16,13 @@ const TARGETS: &[&str] = &[
     "x86_64-pc-windows-gnu",
 ];
 
-/// This system, as if it were another one.
+/// This system, built like another one.
 const PORTABLE: &str = "portable";
 
 /// Where one runs that needs nothing of this machine but its kernel.
 const STATIC: &str = "x86_64-unknown-linux-musl";
 
-/// An example that records and prints what it recorded, by the service in the process.
+/// An example that records with the service in the process, and prints the trace.
 const EXAMPLE: &str = "annotations";
 
 /// Checks each target of `ESATTO_PLATFORMS` (words; all, if it is not set) and runs the static
@@ -52,7 +52,7 @@ pub(crate) fn run(tally: &mut Tally, skips: &Skips) -> Result<(), String> {
     let is_chosen = |target: &str| chosen.is_empty() || chosen.split_whitespace().any(|one| one == target);
     for target in TARGETS.iter().filter(|target| is_chosen(target)) {
         let mut check = cargo("check", target, "panic_unwind")?;
-        check.args(["-p", "esatto"]);
+        check.args(["-p", "esatto", "-p", "esatto-console"]);
         tally.check(&format!("compiles for {target}"), shell::run(&mut check));
     }
     // The same code on this system, where it can be tested: what differs between systems is one

@@ -7,10 +7,10 @@ use std::path::Path;
 /// Columns of a line of a comment or a page.
 const WIDTH: usize = 100;
 
-/// Files that nobody writes by hand, or that belong to others.
+/// Files that are generated, or that come from elsewhere.
 const FOREIGN: &[&str] = &["crates/schema/src/gen/", "tests/captures/", "tests/traces/", "LICENSE"];
 
-/// First words that leave open what a sentence speaks of.
+/// First words that do not name the subject of a sentence.
 const VAGUE: &[&str] = &["What", "Whatever", "Who", "Whoever", "Whom", "Whose", "Whether"];
 
 /// Files and folders that are not mended yet.
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_names_what_it_speaks_of() {
+    fn a_comment_names_its_subject() {
         assert_eq!(lines("a.rs", "//! What a thread has.\n\n/// Whether it is on.\nfn f() {}\n/// Whole.\n"), [1, 3]);
         assert_eq!(lines("a.rs", "/// A thread knows\n/// What it is.\n///\n/// Who may call.\n"), [4]);
         assert_eq!(lines("a.md", "What is it?\n"), [0; 0]);

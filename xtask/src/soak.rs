@@ -28,6 +28,8 @@ const STEPS: &[(&str, &str, Step)] = &[
         "compile the SDK for each system of ESATTO_PLATFORMS (all), and run a static program",
         crate::platforms::run,
     ),
+    ("packages", "pack the crates as for crates.io, and build each from its package", packages),
+    ("dependencies", "check licences, versions, sources and advisories with cargo-deny", crate::dependencies::run),
     ("fuzz", "run libFuzzer with AddressSanitizer, ESATTO_FUZZ_SECONDS (60) for each target of fuzz/", fuzz),
 ];
 
@@ -38,7 +40,7 @@ const STEPS: &[(&str, &str, Step)] = &[
 /// A name is unknown, or a step failed; the summary names the failures.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     if args.iter().any(|arg| arg == "--list") {
-        STEPS.iter().for_each(|(name, what, _)| println!("{name:11} {what}"));
+        STEPS.iter().for_each(|(name, what, _)| println!("{name:12} {what}"));
         return Ok(());
     }
     if let Some(unknown) = args.iter().find(|arg| STEPS.iter().all(|(name, ..)| name != arg)) {
@@ -128,6 +130,11 @@ fn sim(tally: &mut Tally, _: &Skips) -> Result<(), String> {
     let args = |args: &[&str]| args.iter().map(|&arg| arg.to_owned()).collect::<Vec<String>>();
     tally.check("simulation", crate::sim::run(&args(&["--seeds", &seeds, "--from", &from])));
     tally.check("planted bugs", crate::sim::run(&args(&["--planted", "all", "--seeds", "1000"])));
+    Ok(())
+}
+
+fn packages(tally: &mut Tally, _: &Skips) -> Result<(), String> {
+    tally.check("packages", crate::package::run(true));
     Ok(())
 }
 
