@@ -75,6 +75,9 @@ pub(crate) struct RecordingSession {
     last_drain: Instant,
     last_stats: Instant,
     stats: Stats,
+    /// The first counts of the service for this session. Some counts have grown since the service
+    /// started.
+    first_stats: Option<TraceStats>,
     /// The end of the session as the service reported it, with its error text.
     ended: Option<Option<String>>,
 }
@@ -138,9 +141,11 @@ impl RecordingSession {
             last_drain: now,
             last_stats: now,
             stats: Stats::default(),
+            first_stats: None,
             ended: None,
         };
         this.await_start()?;
+        this.ask_stats()?;
         if let Some(output) = &mut this.output {
             output.started()?;
         }
@@ -299,11 +304,16 @@ impl RecordingSession {
             self.last_drain = now;
             self.read()?;
         }
-        if self.asked_stats.is_none()
-            && now - self.last_stats >= STATS_PERIOD
-            && self.client.has_method("GetTraceStats")
-        {
+        if self.asked_stats.is_none() && now - self.last_stats >= STATS_PERIOD {
             self.last_stats = now;
+            self.ask_stats()?;
+        }
+        Ok(())
+    }
+
+    fn ask_stats(&mut self) -> Result<(), Failure> {
+        // Services before Android 10 have no stats.
+        if self.client.has_method("GetTraceStats") {
             self.asked_stats = Some(self.client.send("GetTraceStats", &[], None).map_err(lost)?);
         }
         Ok(())
@@ -364,7 +374,9 @@ impl RecordingSession {
 
     fn on_stats(&mut self, reply: &Reply) {
         if let Some(stats) = GetTraceStatsResponseReader::new(&reply.body).trace_stats() {
-            self.stats = Stats::of(&TraceStats::decode(stats.as_bytes()), self.transfer);
+            let stats = TraceStats::decode(stats.as_bytes());
+            let first = self.first_stats.get_or_insert_with(|| stats.clone());
+            self.stats = Stats::of(&stats, first, self.transfer);
         }
     }
 
@@ -400,9 +412,9 @@ impl Timeouts {
 
 impl Stats {
     /// Adds up the counts. An overwritten buffer is no loss if it is read only at the end.
-    fn of(stats: &TraceStats, transfer: Transfer) -> Self {
+    fn of(stats: &TraceStats, first: &TraceStats, transfer: Transfer) -> Self {
         let reading = if transfer == Transfer::AtEnd { Reading::AtEnd } else { Reading::Continuous };
-        let losses = stats.losses(reading);
+        let losses = stats.losses_since(first, reading);
         Self {
             written_bytes: stats.buffers.iter().filter_map(|buffer| buffer.get("bytes_written")).sum(),
             losses: losses.iter().filter(|loss| !loss.expected).map(|loss| loss.number).sum(),

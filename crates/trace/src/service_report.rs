@@ -18,9 +18,11 @@ pub type BufferStats = BTreeMap<String, u64>;
 pub struct TraceStats {
     /// Counts of each buffer, in the order of the config.
     pub buffers: Vec<BufferStats>,
-    /// Malformed chunks, and chunks for a buffer that they must not write to.
+    /// Malformed chunks, and chunks for a buffer that they must not write to. The service counts
+    /// those of all sessions since it started.
     pub chunks_discarded: u64,
-    /// Patches for chunks that no longer exist.
+    /// Patches for chunks that no longer exist. The service counts those of all sessions since it
+    /// started.
     pub patches_discarded: u64,
     /// Packets that were malformed or had fields reserved for the service.
     pub invalid_packets: u64,
@@ -106,6 +108,8 @@ pub(crate) struct Meta {
     pub(crate) uuid: Option<(u64, u64)>,
     pub(crate) system: Option<SystemInfo>,
     pub(crate) stats: Option<TraceStats>,
+    /// The first statistics of the trace.
+    pub(crate) first_stats: Option<TraceStats>,
     pub(crate) events: Vec<ServiceEvent>,
     pub(crate) triggers: Vec<ServiceEvent>,
     pub(crate) synchronization_markers: u64,
@@ -120,7 +124,11 @@ impl Meta {
                 self.uuid = Some((part(trace_uuid::field::MSB), part(trace_uuid::field::LSB)));
             }
             packet_field::SYSTEM_INFO => self.system = Some(read_system_info(payload)),
-            packet_field::TRACE_STATS => self.stats = Some(TraceStats::decode(payload)),
+            packet_field::TRACE_STATS => {
+                let stats = TraceStats::decode(payload);
+                self.first_stats.get_or_insert_with(|| stats.clone());
+                self.stats = Some(stats);
+            }
             packet_field::SYNCHRONIZATION_MARKER => self.synchronization_markers += 1,
             packet_field::SERVICE_EVENT => {
                 let named = Fields::new(payload).map(|f| field_names::name(field_names::service_event(), f.id));

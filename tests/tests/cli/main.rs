@@ -3,6 +3,7 @@
 mod a_command_is_recorded_until_it_ends;
 mod a_trace_is_summed_up;
 mod failed_recordings_keep_existing_files;
+mod losses_of_other_sessions_are_not_reported;
 mod mistakes_are_named;
 mod nothing_acts_on_the_terminal;
 mod overwritten_rings_are_no_loss;

@@ -89,6 +89,7 @@ impl Summary {
             config: import.meta.config,
             system: import.meta.system,
             stats: import.meta.stats,
+            first_stats: import.meta.first_stats,
             service_events: import.meta.events,
             triggers: import.meta.triggers,
         }

@@ -46,7 +46,10 @@ impl Reading {
 
 impl TraceStats {
     /// Returns the chunks, patches and packets that were lost after the programs had written them.
-    pub fn losses(&self, reading: Reading) -> Vec<Loss> {
+    ///
+    /// The service counts some of them since it started, for all sessions. Of these counts, this
+    /// returns the growth since `earlier`, which are statistics of the same session.
+    pub fn losses_since(&self, earlier: &Self, reading: Reading) -> Vec<Loss> {
         let mut losses = Vec::new();
         for (index, buffer) in self.buffers.iter().enumerate() {
             for what in BUFFER_COUNTS {
@@ -56,8 +59,8 @@ impl TraceStats {
             }
         }
         for (what, number) in [
-            ("chunks_discarded", self.chunks_discarded),
-            ("patches_discarded", self.patches_discarded),
+            ("chunks_discarded", self.chunks_discarded.saturating_sub(earlier.chunks_discarded)),
+            ("patches_discarded", self.patches_discarded.saturating_sub(earlier.patches_discarded)),
             ("invalid_packets", self.invalid_packets),
         ] {
             losses.push(Loss { place: "service".to_owned(), what: what.to_owned(), number, expected: false });
@@ -68,10 +71,13 @@ impl TraceStats {
 }
 
 impl Summary {
-    /// Returns all losses that the trace reports.
+    /// Returns all losses of this session that the trace reports.
     pub fn losses(&self) -> Vec<Loss> {
         let reading = self.reading();
-        let mut losses = self.stats.as_ref().map_or_else(Vec::new, |stats| stats.losses(reading));
+        let mut losses = match (&self.stats, &self.first_stats) {
+            (Some(last), Some(first)) => last.losses_since(first, reading),
+            _ => Vec::new(),
+        };
         let mut add = |place: &str, what: &str, number: u64, expected| {
             if number > 0 {
                 losses.push(Loss { place: place.to_owned(), what: what.to_owned(), number, expected });
@@ -110,7 +116,7 @@ mod tests {
         let counts = [("chunks_overwritten".to_owned(), 5), ("patches_failed".to_owned(), 1)];
         let stats = TraceStats { buffers: vec![counts.into()], invalid_packets: 2, ..TraceStats::default() };
         let shown = |reading| {
-            let losses = stats.losses(reading).into_iter();
+            let losses = stats.losses_since(&stats, reading).into_iter();
             losses.map(|loss| (loss.place + " " + &loss.what, loss.number, loss.expected)).collect::<Vec<_>>()
         };
         let expected = |overwriting| {
@@ -122,5 +128,17 @@ mod tests {
         };
         assert_eq!(shown(Reading::AtEnd), expected(true));
         assert_eq!(shown(Reading::Continuous), expected(false));
+    }
+
+    #[test]
+    fn only_the_growth_of_a_count_of_the_whole_service_is_a_loss() {
+        let stats = |chunks_discarded, patches_discarded| TraceStats {
+            chunks_discarded,
+            patches_discarded,
+            ..TraceStats::default()
+        };
+        let losses = stats(7, 5).losses_since(&stats(7, 3), Reading::Continuous);
+        let shown: Vec<_> = losses.iter().map(|loss| (loss.what.as_str(), loss.number)).collect();
+        assert_eq!(shown, [("patches_discarded", 2)]);
     }
 }

@@ -103,6 +103,8 @@ pub struct Summary {
     pub problems: BTreeMap<&'static str, u64>,
     /// Interned values that were used but never sent.
     pub interning_errors: u64,
+    /// The first counts that the service reported.
+    first_stats: Option<TraceStats>,
     work: u64,
 }
 

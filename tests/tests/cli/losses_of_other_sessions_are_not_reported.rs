@@ -1,0 +1,80 @@
+//! The service counts discarded chunks and patches since it started, for all sessions. `record` and
+//! `info` report only those of their own session.
+
+use esatto_tests::raw::{self, RawChunk, RawConsumer, RawProducer, packet};
+use esatto_tests::wire::{self, Proto};
+use esatto_tests::{Harness, Implementation, Recording, Signal, esatto_bin};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+const CONFIG: &str = r#"
+buffers { size_kb: 256 }
+data_sources { config { name: "raw" } }
+write_into_file: true
+file_write_period_ms: 60000
+"#;
+
+const WARNING: &str = "chunks or packets were lost";
+
+/// Numbers of the fields of TraceStats.
+const CHUNKS_DISCARDED: u32 = 8;
+const PATCHES_DISCARDED: u32 = 9;
+
+/// Lets the service discard a chunk and a patch: no buffer has this number.
+fn lose(producer: &mut RawProducer) {
+    producer.commit_chunk(4000, &RawChunk::new(1, 1, &[packet(1, "lost")]));
+    let patch = raw::patched(4000, 1, 1, &[(0, b"four")], false);
+    assert!(producer.commit(&Proto::new().message(2, &patch)).success);
+}
+
+/// Loses data in an earlier session, then records another one. Returns the output of `record`, and
+/// the losses that `info` reports.
+fn record(during: impl FnOnce(&mut RawProducer)) -> (String, Vec<String>) {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let mut producer = RawProducer::connect(&harness, "raw");
+    producer.offer("raw");
+    let mut earlier = RawConsumer::connect(&harness);
+    earlier.enable(&raw::config(64, &["raw"]));
+    let _ = producer.await_start();
+    lose(&mut producer);
+    let stats = earlier.stats();
+    assert_eq!([CHUNKS_DISCARDED, PATCHES_DISCARDED].map(|field| wire::int(&stats, field)), [1, 1]);
+    drop(earlier);
+
+    let mut recording = harness.record(Implementation::Ours, "trace", CONFIG);
+    let started = producer.await_start();
+    producer.commit_chunk(started.buffer, &RawChunk::new(2, 0, &[packet(0, "kept")]));
+    during(&mut producer);
+    recording.program.signal(Signal::INT);
+    let flush = producer.await_flush();
+    producer.acknowledge(flush);
+    let _ = recording.program.wait();
+    (recording.program.log(), losses(&recording))
+}
+
+fn losses(recording: &Recording) -> Vec<String> {
+    let info = info(recording.trace());
+    assert_eq!(info["stats"]["patches_discarded"].as_u64().map(|count| count > 0), Some(true), "{info}");
+    let losses = info["losses"].as_array().expect("a list");
+    losses.iter().map(|loss| loss["what"].as_str().expect("a text").to_owned()).collect()
+}
+
+fn info(trace: &Path) -> Value {
+    let info = Command::new(esatto_bin()).arg("info").arg(trace).arg("--json").output().expect("it runs");
+    serde_json::from_slice(&info.stdout).expect("JSON")
+}
+
+#[test]
+fn by_record_and_info() {
+    let (log, losses) = record(|_| ());
+    assert!(log.contains("Wrote") && !log.contains(WARNING), "{log}");
+    assert_eq!(losses, [""; 0]);
+}
+
+#[test]
+fn but_those_of_this_session_are() {
+    let (log, _) = record(lose);
+    assert!(log.contains(&format!("2 {WARNING}")), "{log}");
+}
