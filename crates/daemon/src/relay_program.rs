@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::process::{notify_readiness, print, raise_descriptor_limit, start_log, stop_signal};
 use crate::relay::{MACHINE_ID_HINT, Relay, RelayOptions};
 use crate::sd_notify::ServiceManager;
+use crate::socket_activation;
 use crate::socket_permissions::{Access, PermissionsError};
 
 const HELP: &str = "\
@@ -29,7 +30,8 @@ Environment:
   PERFETTO_RELAY_SOCK_NAME     Address of the service, which must be a relay endpoint (see traced --help): HOST:PORT,
                                [IPV6]:PORT or vsock://CID:PORT
   PERFETTO_PRODUCER_SOCK_NAME  Address of the producer socket on this machine; by default traced-producer.sock in
-                               /run/perfetto if that folder exists, else perfetto-producer in /tmp
+                               /run/perfetto if that folder exists, else perfetto-producer in /tmp. A socket that a
+                               service manager passes (LISTEN_FDS) replaces it
   PERFETTO_MACHINE_NAME        Name of this machine in configs (machine_name_filter); by default the kernel's name
   ESATTO_MACHINE_ID_HINT       Text that identifies this machine instead of the boot id, for containers that share one
 ";
@@ -80,8 +82,9 @@ fn serve(options: RelayOptions, verbosity: u8) -> Result<(), Error> {
             options.service
         );
     }
-    let addresses = format!("listening on {}, forwarding to {}", options.listen, options.service);
-    let mut relay = Relay::bind(options)?;
+    let service = options.service.clone();
+    let mut relay = Relay::open(options, socket_activation::relay_listener()?)?;
+    let addresses = format!("listening on {}, forwarding to {service}", relay.address());
     relay.stop_when_readable(stop_signal()?)?;
     log::info!("Started traced_relay, {addresses}");
     manager.ready(&format!("Relay, {addresses}"));

@@ -19,6 +19,8 @@ use crate::socket_role::Role;
 const FIRST_FD: RawFd = 3;
 /// Largest plausible number of sockets; a larger one is a mistake.
 const MAX_SOCKETS: RawFd = 64;
+/// Variable of Android's init with the number of the producer socket.
+const ANDROID_PRODUCER: &str = "ANDROID_SOCKET_traced_producer";
 
 /// Listening sockets that were inherited.
 #[derive(Debug, Default)]
@@ -48,9 +50,8 @@ impl Inherited {
     pub(crate) fn from_environment(options: &mut Options) -> Result<Self, Error> {
         let mut inherited = Self::default();
         for announced in announced(|name| env::var(name).ok(), std::process::id())? {
-            let failed = |reason: String| Error::Inherited { what: announced.to_string(), reason };
-            let fd = sys::inherited(announced.number).map_err(|e| failed(e.to_string()))?;
-            inherited.add(&announced, fd, options).map_err(failed)?;
+            let fd = announced.take()?;
+            inherited.add(&announced, fd, options).map_err(|reason| announced.unusable(reason))?;
         }
         inherited.replace(options, |variable| env::var_os(variable).is_some())?;
         Ok(inherited)
@@ -96,6 +97,39 @@ impl Inherited {
     }
 }
 
+/// Takes the socket of a relay that the environment names.
+///
+/// # Errors
+///
+/// [`Error::Inherited`] if the descriptor is missing, is no listening socket, is not the only one,
+/// or if `PERFETTO_PRODUCER_SOCK_NAME` names another address.
+pub(crate) fn relay_listener() -> Result<Option<Listener>, Error> {
+    let mut announced = announced_to_relay(|name| env::var(name).ok(), std::process::id())?.into_iter();
+    let Some(first) = announced.next() else { return Ok(None) };
+    if let Some(second) = announced.next() {
+        return Err(second.unusable("a relay has one socket, that of producers".to_owned()));
+    }
+    let listener = Listener::from_fd(first.take()?).map_err(|e| first.unusable(e.to_string()))?;
+    if env::var_os(address::PRODUCER_SOCK_NAME).is_some() {
+        let named = Address::producer_default()?;
+        if named != *listener.address() {
+            let reason = format!("it listens on {}, but PERFETTO_PRODUCER_SOCK_NAME is {named}", listener.address());
+            return Err(first.unusable(reason));
+        }
+    }
+    Ok(Some(listener))
+}
+
+impl Announced {
+    fn take(&self) -> Result<OwnedFd, Error> {
+        sys::inherited(self.number).map_err(|e| self.unusable(e.to_string()))
+    }
+
+    fn unusable(&self, reason: String) -> Error {
+        Error::Inherited { what: self.to_string(), reason }
+    }
+}
+
 impl fmt::Display for Announced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "descriptor {}", self.number)?;
@@ -103,9 +137,8 @@ impl fmt::Display for Announced {
     }
 }
 
-/// Returns the descriptors that the environment of process `pid` announces to it.
-fn announced(variable: impl Fn(&str) -> Option<String>, pid: u32) -> Result<Vec<Announced>, Error> {
-    let bad = |what: &str, reason: &str| Error::Inherited { what: what.to_owned(), reason: reason.to_owned() };
+/// Returns the descriptors that systemd announces to process `pid`.
+fn announced_by_systemd(variable: impl Fn(&str) -> Option<String>, pid: u32) -> Result<Vec<Announced>, Error> {
     let mut found = Vec::new();
     // If the variables name another process, it forgot to remove them: ignore them.
     if variable("LISTEN_PID").is_some_and(|text| text.parse() == Ok(pid)) {
@@ -120,17 +153,38 @@ fn announced(variable: impl Fn(&str) -> Option<String>, pid: u32) -> Result<Vec<
             }));
         }
     }
-    let android =
-        [("ANDROID_SOCKET_traced_producer", Role::Producer), ("ANDROID_SOCKET_traced_consumer", Role::Consumer)];
+    Ok(found)
+}
+
+/// Returns the descriptors that the environment of the relay `pid` announces to it.
+fn announced_to_relay(variable: impl Fn(&str) -> Option<String>, pid: u32) -> Result<Vec<Announced>, Error> {
+    let mut found = announced_by_systemd(&variable, pid)?;
+    if let Some(value) = variable(ANDROID_PRODUCER) {
+        found.push(announced_by_init(ANDROID_PRODUCER, Role::Producer, &value)?);
+    }
+    Ok(found)
+}
+
+fn announced_by_init(name: &str, role: Role, value: &str) -> Result<Announced, Error> {
+    let number = value.parse().map_err(|_| bad(name, "it is not the number of a descriptor"))?;
+    Ok(Announced { number, name: name.to_owned(), role: Some(role) })
+}
+
+fn bad(what: &str, reason: &str) -> Error {
+    Error::Inherited { what: what.to_owned(), reason: reason.to_owned() }
+}
+
+/// Returns the descriptors that the environment of the service `pid` announces to it.
+fn announced(variable: impl Fn(&str) -> Option<String>, pid: u32) -> Result<Vec<Announced>, Error> {
+    let mut found = announced_by_systemd(&variable, pid)?;
+    let android = [(ANDROID_PRODUCER, Role::Producer), ("ANDROID_SOCKET_traced_consumer", Role::Consumer)];
     let set = android.map(|(name, role)| (name, role, variable(name)));
     match set.iter().filter(|(_, _, value)| value.is_some()).count() {
         0 => {}
         1 => return Err(bad("ANDROID_SOCKET_traced_…", "one of the two sockets is missing")),
         _ => {
             for (name, role, value) in set {
-                let number = value.and_then(|text| text.parse().ok());
-                let number = number.ok_or_else(|| bad(name, "it is not the number of a descriptor"))?;
-                found.push(Announced { number, name: name.to_owned(), role: Some(role) });
+                found.push(announced_by_init(name, role, &value.unwrap_or_default())?);
             }
         }
     }
@@ -190,6 +244,20 @@ mod tests {
         );
         assert!(announced_by(&both[1..]).unwrap_err().contains("missing"));
         assert!(announced_by(&[both[0], (both[1].0, "x")]).unwrap_err().contains("traced_consumer"));
+    }
+
+    #[test]
+    fn a_relay_is_announced_the_socket_of_producers() {
+        let numbers = |variables: &[(&str, &str)]| {
+            let variable =
+                |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
+            let found = announced_to_relay(variable, 42).map_err(|e| e.to_string())?;
+            Ok::<Vec<RawFd>, String>(found.iter().map(|one| one.number).collect())
+        };
+        assert_eq!(numbers(&[]), Ok(vec![]));
+        assert_eq!(numbers(&[("LISTEN_PID", "42"), ("LISTEN_FDS", "1")]), Ok(vec![3]));
+        assert_eq!(numbers(&[(ANDROID_PRODUCER, "12")]), Ok(vec![12]), "init has no consumer socket for it");
+        assert!(numbers(&[(ANDROID_PRODUCER, "x")]).unwrap_err().contains("traced_producer"));
     }
 
     #[test]

@@ -8,3 +8,4 @@ mod examples_in_c_and_cxx_run_on_the_installed_library;
 mod installing_the_c_library;
 mod systemd_accepts_the_units;
 mod the_daemon_works_with_what_its_unit_allows;
+mod the_relay_works_with_what_its_unit_allows;

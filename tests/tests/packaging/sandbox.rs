@@ -114,7 +114,7 @@ pub(crate) fn allowed_calls(unit: &Unit) -> Result<Vec<String>, Skip> {
 }
 
 /// The numbers of `RestrictAddressFamilies=`.
-fn families(unit: &Unit) -> String {
+pub(crate) fn families(unit: &Unit) -> String {
     let number = |name: &str| match name {
         "AF_UNIX" => "1",
         "AF_INET" => "2",

@@ -1,12 +1,14 @@
 //! systemd reads them without a complaint and finds little that the service could do.
 
 use crate::unit::{Unit, folder, output, systemd};
-use esatto_tests::{Harness, Signal, beside_this_test, esatto_bin, skip, wait_until, wire};
+use esatto_tests::{Harness, Signal, beside_this_test, skip, wait_until, wire};
 use std::os::unix::fs::MetadataExt;
 
 /// Tenths of what systemd calls the exposure, from 0 to 10; a service without any restriction has
 /// 9.6.
 const MOST_EXPOSURE: &str = "10";
+/// The same, of the relay, which needs the network.
+const MOST_EXPOSURE_OF_RELAY: &str = "20";
 
 #[test]
 fn as_they_are() {
@@ -14,10 +16,18 @@ fn as_they_are() {
         let mut verify = systemd("systemd-analyze")?;
         verify.args(["verify", "--man=no"]);
         let harness = Harness::new();
-        for unit in ["traced.service", "traced-producer.socket", "traced-consumer.socket"] {
+        let units = [
+            ("traced.service", "traced"),
+            ("traced-producer.socket", "traced"),
+            ("traced-consumer.socket", "traced"),
+            ("traced-relay.service", "traced_relay"),
+            ("traced-relay.socket", "traced_relay"),
+        ];
+        for (unit, program) in units {
             let text = std::fs::read_to_string(folder().join(unit)).expect("the unit is there");
             // It looks whether the program is there, which it is not before it is installed.
-            let here = text.replace("/usr/bin/traced", esatto_bin().to_str().expect("a path"));
+            let here = beside_this_test(program);
+            let here = text.replace(&format!("/usr/bin/{program}"), here.to_str().expect("a path"));
             verify.arg(harness.write(unit, here));
         }
         let complaints = output(&mut verify);
@@ -29,10 +39,12 @@ fn as_they_are() {
 #[test]
 fn and_finds_them_safe() {
     skip(|| {
-        let mut security = systemd("systemd-analyze")?;
-        security.args(["security", "--offline=true", "--no-pager", "--threshold", MOST_EXPOSURE]);
-        let verdict = output(security.arg(folder().join("traced.service")));
-        assert!(verdict.contains("Overall exposure level for traced.service"), "{verdict}");
+        for (unit, most) in [("traced.service", MOST_EXPOSURE), ("traced-relay.service", MOST_EXPOSURE_OF_RELAY)] {
+            let mut security = systemd("systemd-analyze")?;
+            security.args(["security", "--offline=true", "--no-pager", "--threshold", most]);
+            let verdict = output(security.arg(folder().join(unit)));
+            assert!(verdict.contains(&format!("Overall exposure level for {unit}")), "{verdict}");
+        }
         Ok(())
     });
 }
@@ -85,9 +97,11 @@ fn and_starts_the_daemon_with_their_sockets() {
 /// The addresses that clients use, and their permissions (`docs/spec/wire-protocol.md` §1).
 #[test]
 fn and_the_sockets_are_the_documented_ones() {
-    for (unit, role, mode) in
-        [("traced-producer.socket", "producer", "0666"), ("traced-consumer.socket", "consumer", "0660")]
-    {
+    for (unit, role, mode) in [
+        ("traced-producer.socket", "producer", "0666"),
+        ("traced-consumer.socket", "consumer", "0660"),
+        ("traced-relay.socket", "producer", "0666"),
+    ] {
         let unit = Unit::read(unit);
         assert_eq!(unit.value("ListenStream"), format!("/run/perfetto/traced-{role}.sock"));
         assert_eq!(unit.value("FileDescriptorName"), role);

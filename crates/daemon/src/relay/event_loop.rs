@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use esatto_ipc::frame::{PeerIdentity, encode};
-use esatto_ipc::{Error as IpcError, Listener, Peer, Stream};
+use esatto_ipc::{Address, Error as IpcError, Listener, Peer, Stream};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
@@ -112,6 +112,11 @@ impl RelayLoop {
             scratch: vec![0; MAX_WAITING],
             is_unreachable: false,
         })
+    }
+
+    /// Returns the address at which producers connect.
+    pub(crate) fn address(&self) -> &Address {
+        self.listener.address()
     }
 
     /// Ends the loop as soon as the descriptor is readable.

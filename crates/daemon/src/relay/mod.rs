@@ -27,7 +27,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use esatto_ipc::Listener;
+use esatto_ipc::{Address, Listener};
 
 pub(crate) use self::machine_identity::MACHINE_ID_HINT;
 pub use self::options::RelayOptions;
@@ -52,6 +52,15 @@ impl Relay {
     ///
     /// The socket cannot be created, or its address is the one to forward to.
     pub fn bind(options: RelayOptions) -> Result<Self, Error> {
+        Self::open(options, None)
+    }
+
+    /// Like [`bind`](Self::bind), but with a socket that exists already, if there is one. It
+    /// replaces [`RelayOptions::listen`].
+    pub(crate) fn open(mut options: RelayOptions, inherited: Option<Listener>) -> Result<Self, Error> {
+        if let Some(listener) = &inherited {
+            options.listen = listener.address().clone();
+        }
         if options.listen == options.service {
             return Err(Error::RelayToItself(options.listen));
         }
@@ -61,8 +70,16 @@ impl Relay {
             let failed = |source| Error::Permissions { path: path.display().to_string(), source };
             options.permissions.map_or(Ok(()), |access| access.apply(path).map_err(failed))
         };
-        let listener = Listener::bind_with(&options.listen, prepare)?;
+        let listener = match inherited {
+            Some(listener) => listener,
+            None => Listener::bind_with(&options.listen, prepare)?,
+        };
         Ok(Self { event_loop: RelayLoop::new(listener, options, Arc::clone(&wake))?, wake })
+    }
+
+    /// Returns the address at which producers connect.
+    pub(crate) fn address(&self) -> &Address {
+        self.event_loop.address()
     }
 
     /// Ends the relay as soon as this descriptor is readable.
