@@ -94,6 +94,9 @@ pub const SEQUENCES_RENAMED_FIELD: u32 = 4005;
 /// A field of `TracingServiceEvent` that Perfetto does not have, a `DataSources`: the first of the
 /// data sources that were refused since the last event with this field.
 pub const REFUSED_DATA_SOURCES_FIELD: u32 = 4001;
+/// A field of `TracingServiceEvent` that Perfetto does not have, a `DataSources`: the data sources
+/// that did not acknowledge their stop in time.
+pub const SLOW_STOPPING_DATA_SOURCES_FIELD: u32 = 4002;
 
 /// A field of `ObservableEvents` that Perfetto does not have, a varint: events that were lost
 /// because the observer did not take them in time.

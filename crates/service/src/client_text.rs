@@ -15,12 +15,22 @@ pub(crate) type Name = Arc<[u8]>;
 /// or a trigger, and rejects a call with a longer key.
 pub(crate) const MAX_NAME_BYTES: usize = 4096;
 
+/// Bytes of a name in a log line. The service cuts longer names there.
+const MAX_LOGGED_NAME_BYTES: usize = 100;
+
 /// Bytes of an error text for a client. The service cuts longer texts.
 const MAX_ERROR_BYTES: usize = 4096;
 
 /// Cuts a name to the length that the service keeps.
 pub(crate) fn cut(name: &[u8]) -> &[u8] {
     &name[..name.len().min(MAX_NAME_BYTES)]
+}
+
+/// Quotes a name for the log: escaped, and cut so that there is room for the rest of the line.
+pub(crate) fn quoted(name: &[u8]) -> String {
+    let shown = &name[..name.len().min(MAX_LOGGED_NAME_BYTES)];
+    let dots = if shown.len() < name.len() { "…" } else { "" };
+    format!("{:?}{dots}", String::from_utf8_lossy(shown))
 }
 
 /// Cuts a text that quotes clients to a length that fits into any message.
@@ -43,5 +53,11 @@ mod tests {
         let cut = cut_text("ä".repeat(5000) + "x");
         assert!(cut.len() <= MAX_ERROR_BYTES + 3 && cut.ends_with("ä…"));
         assert_eq!(super::cut(&[7; 5000]).len(), MAX_NAME_BYTES);
+    }
+
+    #[test]
+    fn names_in_the_log_are_escaped_and_cut() {
+        assert_eq!(quoted(b"a\nb"), "\"a\\nb\"");
+        assert_eq!(quoted(&[b'x'; 101]), format!("\"{}\"…", "x".repeat(100)));
     }
 }

@@ -7,7 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use esatto_ipc::{Address, BlockingClient};
+use esatto_ipc::{Address, BlockingClient, RequestId};
+use esatto_protozero::Owned as _;
+use esatto_schema::{
+    DataSourceDescriptor, EnableTracingRequest, InitializeConnectionRequest, RegisterDataSourceRequest, TraceConfig,
+};
 use rustix::process::{Pid, Signal};
 
 /// Longer than any step of a test takes, unless it hangs.
@@ -130,6 +134,20 @@ pub(crate) fn wait_until<T>(what: &str, mut check: impl FnMut() -> Option<T>) ->
 /// Waits until a port is served at this address.
 pub(crate) fn client(address: &Address, port: &str) -> BlockingClient {
     wait_until(&format!("{port} at {address}"), || BlockingClient::connect(address, port, DEADLINE).ok())
+}
+
+/// Registers a data source of a producer that answers nothing by itself.
+pub(crate) fn offer(producer: &mut BlockingClient, name: &str, descriptor: DataSourceDescriptor) {
+    let hello = InitializeConnectionRequest { producer_name: Some(name.into()), ..Default::default() };
+    assert!(producer.call("InitializeConnection", &hello.encode(), Some(DEADLINE)).unwrap().success);
+    let request = RegisterDataSourceRequest { data_source_descriptor: Some(descriptor.into()), ..Default::default() };
+    assert!(producer.call("RegisterDataSource", &request.encode(), Some(DEADLINE)).unwrap().success);
+}
+
+/// Begins a session. The reply tells its end.
+pub(crate) fn enable(consumer: &mut BlockingClient, config: TraceConfig) -> RequestId {
+    let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
+    consumer.send("EnableTracing", &request.encode(), None).unwrap()
 }
 
 /// Checks that producers and consumers are served.

@@ -7,6 +7,7 @@ mod an_error_is_one_line_and_status_1;
 mod an_idle_daemon_has_one_thread;
 mod background_mode_leaves_the_terminal;
 mod connected_clients_are_served_without_free_descriptors;
+mod silent_producers_are_named;
 #[path = "../../../../tests/src/skip.rs"]
 #[allow(unreachable_pub, reason = "shared with the tests of the whole system")]
 mod skip;

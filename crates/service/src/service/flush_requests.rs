@@ -108,14 +108,15 @@ impl Service {
                 producer.flushes.remove(&id);
             }
         }
+        let unanswered = |instance: &Instance| {
+            !instance.no_flush && flush.asked.includes(instance) && flush.waiting_for.contains(&instance.producer)
+        };
         let slow = if !succeeded && flush.reason.names_slow_ones() {
-            let unanswered = |instance: &Instance| {
-                !instance.no_flush && flush.asked.includes(instance) && flush.waiting_for.contains(&instance.producer)
-            };
             self.names_of(session_id, unanswered, cx)
         } else {
             Vec::new()
         };
+        let named = if succeeded { String::new() } else { self.in_words(session_id, unanswered, cx) };
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         if !slow.is_empty() {
             session.record(Event::LastFlushSlowDataSources(slow), false, cx.now);
@@ -125,7 +126,7 @@ impl Service {
             session.flushes.succeeded += 1;
         } else {
             session.flushes.failed += 1;
-            cx.warn(format!("session {}: flush {id} timed out", session_id.0));
+            cx.warn(format!("{}: flush {id} was not acknowledged in time by {named}", session.label()));
         }
         self.after_flush(session_id, flush.then, succeeded, cx);
     }

@@ -152,7 +152,7 @@ impl Service {
         match purpose {
             Purpose::Snapshot => self.periodic_snapshot(session, cx),
             Purpose::Duration => self.duration_is_over(session, cx),
-            Purpose::StopTimeout => self.finish_stopping(session, cx),
+            Purpose::StopTimeout => self.stop_timed_out(session, cx),
             Purpose::SlowStart => self.record_slow_start(session, cx),
             Purpose::WriteFile => self.write_file_period(session, cx),
             Purpose::PeriodicFlush => self.periodic_flush(session, cx),

@@ -1,9 +1,11 @@
-//! Events that name the data sources that are slow to start or to flush
-//! (`docs/spec/service.md §9, §12`).
+//! Names of the data sources that are slow to start, to flush or to stop, for the trace and for the
+//! log (`docs/spec/service.md §9, §10, §12`).
 
-use crate::client_text::Name;
+use esatto_map::LargeMap;
+
+use crate::client_text::{Name, quoted};
 use crate::context::Context;
-use crate::ids::SessionId;
+use crate::ids::{ProducerId, SessionId};
 use crate::service::Service;
 use crate::session::instances::{Instance, InstanceState};
 use crate::session::state::State;
@@ -38,5 +40,33 @@ impl Service {
         let instances = session.instances.iter().filter(|instance| wanted(instance)).take(MAX_SLOW_DATA_SOURCES);
         let producer_name = |id| self.producers.get(id).map_or_else(|| Name::from(&[][..]), |found| found.name.clone());
         instances.map(|instance| (producer_name(instance.producer), instance.name.clone())).collect()
+    }
+
+    /// Describes the producers of some instances of a session for the log.
+    pub(super) fn in_words(
+        &self,
+        session: SessionId,
+        wanted: impl Fn(&Instance) -> bool,
+        cx: &mut Context<'_>,
+    ) -> String {
+        let Some(session) = self.sessions.get(session) else { return String::new() };
+        cx.charge(session.instances.len());
+        let mut words: LargeMap<ProducerId, String> = LargeMap::new();
+        for instance in session.instances.iter().filter(|instance| wanted(instance)).take(MAX_SLOW_DATA_SOURCES) {
+            let of_producer = words.get_or_insert_with(instance.producer, || {
+                self.producers.get(instance.producer).map_or_else(String::new, |found| {
+                    let pid = found.peer.pid.map_or_else(String::new, |pid| format!(", pid {pid}"));
+                    format!("producer {} (uid {}{pid}): ", quoted(&found.name), found.peer.uid)
+                })
+            });
+            if !of_producer.ends_with(": ") {
+                of_producer.push_str(" and ");
+            }
+            of_producer.push_str(&quoted(&instance.name));
+        }
+        if words.is_empty() {
+            return "producers that have no data source to name".to_owned();
+        }
+        words.values().map(String::as_str).collect::<Vec<_>>().join("; ")
     }
 }

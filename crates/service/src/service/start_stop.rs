@@ -11,7 +11,7 @@ use crate::service::slow_data_sources::SLOW_START_MS;
 use crate::session::Session;
 use crate::session::flush::{AfterFlush, FlushReason};
 use crate::session::flush_strategy::FlushStrategy;
-use crate::session::instances::InstanceState;
+use crate::session::instances::{Instance, InstanceState};
 use crate::session::phase::Phase;
 use crate::session::state::State;
 use crate::session::triggers;
@@ -173,6 +173,19 @@ impl Service {
         if self.sessions.get(session_id).filter(done).is_some() {
             self.finish_stopping(session_id, cx);
         }
+    }
+
+    /// Names the data sources that did not acknowledge their stop in time, and ends the wait.
+    pub(crate) fn stop_timed_out(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
+        let is_slow = |instance: &Instance| instance.state == InstanceState::Stopping;
+        let slow = self.names_of(session_id, is_slow, cx);
+        let named = self.in_words(session_id, is_slow, cx);
+        if let Some(session) = self.sessions.get_mut(session_id) {
+            let (label, timeout_ms) = (session.label(), session.stop_timeout_ms());
+            session.record(Event::SlowStoppingDataSources(slow), false, cx.now);
+            cx.warn(format!("{label}: its stop was not acknowledged within {timeout_ms} ms by {named}"));
+        }
+        self.finish_stopping(session_id, cx);
     }
 
     /// Ends the wait for data sources. The session becomes DISABLED after a scrape.

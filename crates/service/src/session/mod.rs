@@ -32,7 +32,7 @@ use esatto_protozero::Owned;
 use esatto_schema::TraceConfig;
 
 use crate::api::{ClientId, Now, PriorityBoost};
-use crate::client_text::Name;
+use crate::client_text::{Name, quoted};
 use crate::ids::{BufferId, SessionId};
 use crate::read::Reading;
 use clone::CloneFacts;
@@ -210,6 +210,14 @@ impl Session {
 
     pub(crate) fn unique_name(&self) -> &[u8] {
         self.config.unique_session_name.as_deref().unwrap_or_default()
+    }
+
+    /// Returns number and name of the session for the log.
+    pub(crate) fn label(&self) -> String {
+        match self.unique_name() {
+            [] => format!("session {}", self.id.0),
+            name => format!("session {} {}", self.id.0, quoted(name)),
+        }
     }
 
     /// Changes the duration in the config. A trigger does this.

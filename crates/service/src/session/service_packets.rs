@@ -2,7 +2,8 @@
 
 use esatto_protozero::{HeapBuffer, Owned};
 use esatto_schema::{
-    BuiltinClock, ClockSnapshotWriter, REFUSED_DATA_SOURCES_FIELD, SystemInfo, TracePacketWriter, Utsname,
+    BuiltinClock, ClockSnapshotWriter, REFUSED_DATA_SOURCES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, SystemInfo,
+    TracePacketWriter, Utsname,
 };
 
 use super::read::ReadContext;
@@ -245,6 +246,9 @@ fn put_events(session: &mut Session, emitter: &mut Emitter<'_>) {
                     names(out.message().begin(REFUSED_DATA_SOURCES_FIELD).into(), refused);
                 }
                 Event::LastFlushSlowDataSources(slow) => names(out.last_flush_slow_data_sources(), slow),
+                Event::SlowStoppingDataSources(slow) => {
+                    names(out.message().begin(SLOW_STOPPING_DATA_SOURCES_FIELD).into(), slow);
+                }
             }
         });
     }

@@ -28,6 +28,8 @@ pub(crate) enum Event {
     SlowStartingDataSources(Vec<(Name, Name)>),
     /// Producer and data source names.
     LastFlushSlowDataSources(Vec<(Name, Name)>),
+    /// Producer and data source names.
+    SlowStoppingDataSources(Vec<(Name, Name)>),
     /// Producer and data source names of the first few.
     RefusedDataSources(Vec<(Name, Name)>),
 }

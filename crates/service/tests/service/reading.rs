@@ -318,6 +318,8 @@ fn slow_starters_and_slow_flushers_are_named() {
     let slow = packets
         .iter()
         .find_map(|packet| TracePacketReader::new(packet).service_event()?.last_flush_slow_data_sources());
+    let line = r#"session 1: flush 1 was not acknowledged in time by producer "lazy" (uid 1000, pid 42): "ds""#;
+    assert_eq!(world.warnings, [line]);
     let slow = slow.unwrap().data_source().next().unwrap();
     assert_eq!((slow.producer_name(), slow.data_source_name()), (Some(&b"lazy"[..]), Some(&b"ds"[..])));
 }

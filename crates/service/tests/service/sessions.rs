@@ -1,12 +1,13 @@
 //! Sessions start, run and end.
 
-use esatto_protozero::Owned;
+use esatto_protozero::{Fields, Owned};
 use esatto_schema::consumer_port::Method;
+use esatto_schema::tracing_service_event::DataSourcesReader;
 use esatto_schema::{
     AttachRequest, DataSourceDescriptor, DetachRequest, EnableTracingRequest, InitializeConnectionRequest,
     NotifyDataSourceStartedRequest, NotifyDataSourceStoppedRequest, ObservableEvents, ObserveEventsRequest,
-    ObserveEventsResponse, QueryServiceStateRequest, QueryServiceStateResponse, TraceConfig, observable_events,
-    producer_port, trace_config,
+    ObserveEventsResponse, QueryServiceStateRequest, QueryServiceStateResponse, SLOW_STOPPING_DATA_SOURCES_FIELD,
+    TraceConfig, TracePacketReader, observable_events, producer_port, trace_config,
 };
 use esatto_service::{Attachment, CallId, ClientId, Input, MemoryKind};
 
@@ -204,18 +205,31 @@ fn acknowledgements_of_start_and_stop_are_awaited() {
 }
 
 #[test]
-fn a_producer_that_does_not_acknowledge_its_stop_is_not_waited_for_longer() {
+fn a_producer_that_does_not_acknowledge_its_stop_is_named_and_not_waited_for_longer() {
     let mut world = World::new();
-    let producer = world.producer("p");
+    let producer = world.producer("mute\n");
     world.register_as(&producer, notifying("ds"));
     let consumer = world.consumer();
     let call = world.enable(consumer, &TraceConfig { data_source_stop_timeout_ms: Some(100), ..config(&["ds"]) });
     world.consumer_call(consumer, Method::DisableTracing, &[]);
     world.advance_ms(99);
     assert_eq!(world.ended(call), None);
+    assert!(world.warnings.is_empty(), "{:?}", world.warnings);
     world.advance_ms(1);
     assert_eq!(world.ended(call).as_deref(), Some(""));
     assert_eq!(world.timers(), 0);
+    let line =
+        r#"session 1: its stop was not acknowledged within 100 ms by producer "mute\n" (uid 1000, pid 42): "ds""#;
+    assert_eq!(world.warnings, [line]);
+    let packets = world.read(consumer);
+    let events = packets.iter().filter_map(|packet| TracePacketReader::new(packet).service_event());
+    let slow: Vec<Vec<u8>> = events
+        .flat_map(|event| Fields::new(event.as_bytes()).filter(|field| field.id == SLOW_STOPPING_DATA_SOURCES_FIELD))
+        .map(|field| field.as_bytes().to_vec())
+        .collect();
+    let slow: Vec<_> = slow.iter().flat_map(|slow| DataSourcesReader::new(slow).data_source()).collect();
+    assert_eq!(slow.len(), 1);
+    assert_eq!((slow[0].producer_name(), slow[0].data_source_name()), (Some(&b"mute\n"[..]), Some(&b"ds"[..])));
 }
 
 #[test]
