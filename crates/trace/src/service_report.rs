@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 
 use esatto_protozero::Fields;
-use esatto_schema::{system_info, trace_packet::field as packet_field, trace_stats, trace_uuid, trigger, utsname};
+use esatto_schema::{
+    REFUSED_DATA_SOURCES_FIELD, system_info, trace_packet::field as packet_field, trace_stats, trace_uuid,
+    tracing_service_event, trigger, utsname,
+};
 
 use crate::field_names;
 
@@ -100,6 +103,18 @@ pub struct ServiceEvent {
     pub name: String,
     /// Its time in nanoseconds of the trace clock, if the packet has one.
     pub ts_ns: Option<i64>,
+    /// The data sources that the event names: those that did not answer in time, or were refused.
+    pub data_sources: Vec<NamedDataSource>,
+}
+
+/// A data source that an event of the service names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NamedDataSource {
+    /// The name of its producer, usually the program's name.
+    pub producer: String,
+    /// Its own name.
+    pub name: String,
 }
 
 #[derive(Debug, Default)]
@@ -131,22 +146,54 @@ impl Meta {
             }
             packet_field::SYNCHRONIZATION_MARKER => self.synchronization_markers += 1,
             packet_field::SERVICE_EVENT => {
-                let named = Fields::new(payload).map(|f| field_names::name(field_names::service_event(), f.id));
-                self.events.extend(named.map(|name| ServiceEvent { name, ts_ns }));
+                self.events.extend(Fields::new(payload).map(|f| ServiceEvent {
+                    name: event_name(f.id),
+                    ts_ns,
+                    data_sources: read_data_sources(f.as_bytes()),
+                }));
             }
             packet_field::TRIGGER | packet_field::CLONE_SNAPSHOT_TRIGGER => {
                 let name = Fields::new(payload).find(|f| f.id == trigger::field::TRIGGER_NAME);
                 let name = name.map_or_else(String::new, |f| String::from_utf8_lossy(f.as_bytes()).into_owned());
-                self.triggers.push(ServiceEvent { name, ts_ns });
+                self.triggers.push(ServiceEvent { name, ts_ns, data_sources: Vec::new() });
             }
             _ => {}
         }
     }
 }
 
+/// Returns the name of an event of the service.
+fn event_name(id: u32) -> String {
+    match id {
+        REFUSED_DATA_SOURCES_FIELD => "refused_data_sources".to_owned(),
+        id => field_names::name(field_names::service_event(), id),
+    }
+}
+
+/// Data sources that are read from an event. The service names at most 32.
+const MAX_DATA_SOURCES: usize = 64;
+
+/// Reads the content of an event that names data sources. Other events have none.
+fn read_data_sources(event: &[u8]) -> Vec<NamedDataSource> {
+    use tracing_service_event::{data_sources, data_sources::data_source};
+    let sources = Fields::new(event).filter(|f| f.id == data_sources::field::DATA_SOURCE);
+    let source = |source: &[u8]| {
+        let text =
+            |id| Fields::new(source).filter(|f| f.id == id).last().map_or_else(String::new, |f| text(f.as_bytes()));
+        NamedDataSource {
+            producer: text(data_source::field::PRODUCER_NAME),
+            name: text(data_source::field::DATA_SOURCE_NAME),
+        }
+    };
+    sources.take(MAX_DATA_SOURCES).map(|f| source(f.as_bytes())).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 fn read_system_info(bytes: &[u8]) -> SystemInfo {
     use system_info::field;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut info = SystemInfo::default();
     for f in Fields::new(bytes) {
         match f.id {

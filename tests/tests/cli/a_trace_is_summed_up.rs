@@ -49,8 +49,14 @@ fn of_a_torn_trace_up_to_the_tear() {
     while let Some(next) = end_of_packet(&whole, offset).filter(|next| *next <= 50_000) {
         offset = next;
     }
-    let all = format!("{stdout}{stderr}").replace(',', "");
-    assert!(all.contains(&offset.to_string()), "the tear at {offset} is not named:\n{all}");
+    let packets = esatto_trace::packets(&whole[..offset]).count();
+    assert!(stdout.contains(&format!("\nReadable  {packets} packets, up to byte {offset}\n")), "{stdout}");
+    let file = torn.display();
+    let line = format!(
+        "esatto: {file} is damaged at byte {offset}: the report is about the {packets} packets that can be read\n"
+    );
+    assert_eq!(stderr, line);
+    assert!(!output.status.success());
 }
 
 /// Where the packet at `offset` ends.
@@ -71,16 +77,29 @@ fn end_of_packet(trace: &[u8], offset: usize) -> Option<usize> {
 #[test]
 fn not_of_a_file_that_is_no_trace() {
     let harness = Harness::new();
-    for (name, content) in [("elf", &b"\x7fELF\x02\x01\x01\0\0\0\0\0"[..]), ("text", b"hello, world\n"), ("empty", b"")]
-    {
+    for (name, content, why) in [
+        ("elf", &b"\x7fELF\x02\x01\x01\0\0\0\0\0"[..], ": it is an ELF binary"),
+        ("text", b"hello, world\n", ": it looks like a text"),
+        ("empty", b"", ": the file is empty"),
+        (
+            "lines",
+            b"\n\x05 text\n",
+            ", or its first packet is damaged: the packet at byte 0 is malformed at its byte 0",
+        ),
+    ] {
         let file = harness.write(name, content);
-        for options in [&[][..], &["--json"]] {
-            let output = info(&file, options);
-            let all = format!("{}{}", text(&output.stdout), text(&output.stderr));
-            assert!(!all.contains("panicked"), "{all}");
-            assert!(name == "empty" || !output.status.success(), "{name} {options:?}: {all}");
-        }
+        let line = format!("esatto: {} is not a Perfetto trace{why}\n", file.display());
+        let output = info(&file, &[]);
+        assert_eq!((text(&output.stdout).as_str(), text(&output.stderr)), ("", line.clone()));
+        assert!(!output.status.success(), "{name}");
+        let output = info(&file, &["--json"]);
+        assert_eq!(text(&output.stderr), line);
+        assert!(json(&file)["errors"][0].is_object() && !output.status.success(), "{name}");
     }
+    let output = info(harness.folder(), &[]);
+    let stderr = text(&output.stderr);
+    assert!(stderr.starts_with("esatto: cannot read the trace ") && stderr.lines().count() == 1, "{stderr}");
+    assert!(output.stdout.is_empty() && !output.status.success());
     let output = info(Path::new("no/such/trace"), &[]);
     assert!(!output.status.success() && text(&output.stderr).contains("no/such/trace"));
 }

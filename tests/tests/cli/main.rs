@@ -8,4 +8,5 @@ mod mistakes_are_named;
 mod nothing_acts_on_the_terminal;
 mod overwritten_rings_are_no_loss;
 mod slow_programs_get_the_time_of_the_config;
+mod the_demo_counts_like_the_trace_processor;
 mod traced_is_a_daemon;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use esatto_tests::sdk::{Recorder, Trace};
+use esatto_trace::{Summary, TrackType};
 use tokio::time::sleep;
 
 use super::{assert_lanes_read_right, everything, runtime};
@@ -73,4 +74,18 @@ fn check(trace: &Trace) {
     assert_eq!(steps.iter().map(|row| row.int("milliseconds")).collect::<Vec<_>>(), [0, 1, 2, 1000]);
     assert!(steps[3].int("longest") < 1_000_000_000, "is cancelled, and ends then");
     assert!(elsewhere.is_empty(), "polls of steps outside of their task: {elsewhere:#?}");
+    assert_info_tells_lifetimes_from_polls(trace, begun);
+}
+
+/// Asserts that `esatto info` counts the lifetimes of tasks apart from their polls.
+fn assert_info_tells_lifetimes_from_polls(trace: &Trace, lifetimes: i64) {
+    let summary = Summary::read(&trace.bytes()[..]);
+    let of = |track_type| {
+        let mut rows = summary.slices.by_name.iter().filter(|entry| entry.name.as_deref() == Some("task"));
+        let row = rows.find(|entry| entry.track_type == track_type).expect("a row");
+        (i64::try_from(row.count).expect("few"), row.max_ns)
+    };
+    let ((count, longest), (polls, longest_poll)) = (of(TrackType::Custom), of(TrackType::Thread));
+    assert_eq!(count, lifetimes);
+    assert!(polls > count && longest_poll < longest, "{polls} polls of {longest_poll} ns, {longest} ns");
 }

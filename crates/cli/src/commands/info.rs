@@ -5,8 +5,7 @@ use std::io::{self, BufReader, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use esatto_trace::Summary;
-use esatto_trace::escape::Line;
+use esatto_trace::{Error, Summary};
 
 use crate::args;
 use crate::failure::{Attempt as _, Failure};
@@ -14,6 +13,10 @@ use crate::trace_config;
 
 pub(crate) fn run(args: &args::Info) -> Result<ExitCode, Failure> {
     let mut summary = read(&args.file)?;
+    let is_foreign = summary.good_packets() == 0 && !summary.errors.is_empty();
+    if is_foreign && !args.json {
+        return Err(foreign(&args.file, &summary));
+    }
     if let Ok(message) = trace_config::message() {
         summary = summary.with_config_text(|config| esatto_text_format::to_text(&message, config));
     }
@@ -23,16 +26,35 @@ pub(crate) fn run(args: &args::Info) -> Result<ExitCode, Failure> {
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
         result => result.attempt(|| "cannot show the summary".to_owned())?,
     }
-    if summary.errors.is_empty() {
-        return Ok(ExitCode::SUCCESS);
+    match summary.errors.last() {
+        None => Ok(ExitCode::SUCCESS),
+        Some(_) if is_foreign => Err(foreign(&args.file, &summary)),
+        // The report has the errors.
+        Some(last) => Err(damaged(&args.file, &summary, last)),
     }
-    for error in &summary.errors {
-        eprintln!("esatto: {}", Line(format_args!("{}: {error}", args.file.display())));
+}
+
+/// Returns the error for a file without a packet that can be read.
+fn foreign(file: &Path, summary: &Summary) -> Failure {
+    let file = file.display();
+    match summary.errors.first() {
+        Some(Error::Foreign { what, .. }) => Failure::new(format!("{file} is not a Perfetto trace"), what),
+        Some(Error::Io { source, .. }) => Failure::new(format!("cannot read the trace {file}"), source),
+        Some(error @ Error::Empty) => Failure::new(format!("{file} is not a Perfetto trace"), error),
+        Some(error) => Failure::new(format!("{file} is not a Perfetto trace, or its first packet is damaged"), error),
+        None => Failure::new(format!("{file} is not a Perfetto trace"), "it has no packets"),
     }
-    if summary.more_errors > 0 {
-        eprintln!("esatto: … and {} more errors", summary.more_errors);
-    }
-    Ok(ExitCode::FAILURE)
+}
+
+/// Returns the error for a file of which a part can be read.
+fn damaged(file: &Path, summary: &Summary, last: &Error) -> Failure {
+    let good = summary.good_packets();
+    let place = match summary.errors.len() as u64 + summary.more_errors {
+        1 => format!("at byte {}", last.offset()),
+        count => format!("in {count} places, the last one at byte {}", last.offset()),
+    };
+    let what = format!("{} is damaged {place}", file.display());
+    Failure::new(what, format!("the report is about the {good} packets that can be read"))
 }
 
 /// Reads a trace to its end, or to the point where it cannot be read further.

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::import::Import;
 use crate::string_table::Symbol;
 use crate::timeline::Timeline;
+use crate::trace::TrackType;
 
 /// Longest name of a track; longer ones are cut.
 const MAX_TRACK_NAME_CHARS: usize = 1000;
@@ -27,6 +28,7 @@ impl Summary {
             errors,
             more_errors: 0,
             work: 0,
+            malformed_packets: 0,
             packets: import.by_type.values().map(|tally| tally.packets).sum(),
             packet_bytes: import.by_type.values().map(|tally| tally.bytes).sum(),
             compressed_packets: counts.0,
@@ -48,7 +50,15 @@ impl Summary {
                     uuid: group.uuid,
                     name: group.name.map(|name| shortened(import.strings.get(name))),
                     pid: group.process.map(|index| import.processes.processes[index].pid),
+                    process_name: group
+                        .process
+                        .and_then(|index| import.processes.processes[index].name)
+                        .map(|name| shortened(import.strings.get(name))),
                     tid: group.thread.map(|index| import.processes.threads[index].tid),
+                    thread_name: group
+                        .thread
+                        .and_then(|index| import.processes.threads[index].name)
+                        .map(|name| shortened(import.strings.get(name))),
                     lanes: group.lanes(),
                     lanes_with_slices: group.lanes_with_slices(),
                     slices: group.slices,
@@ -165,14 +175,16 @@ fn processes(import: &Import, timeline: &Timeline) -> Vec<ProcessSummary> {
 
 fn slices(import: &Import, timeline: &Timeline) -> (SliceSummary, BTreeMap<String, u64>) {
     let mut summary = SliceSummary { count: timeline.slices.len() as u64, ..SliceSummary::default() };
-    let mut by_name: HashMap<Option<Symbol>, NameSummary> = HashMap::new();
+    let mut by_name: HashMap<(Option<Symbol>, TrackType), NameSummary> = HashMap::new();
     let mut by_category: HashMap<Symbol, u64> = HashMap::new();
     for slice in &timeline.slices {
         summary.instants += u64::from(slice.instant);
         summary.unfinished += u64::from(slice.duration.is_none());
         summary.max_depth = summary.max_depth.max(slice.depth + 1);
-        let entry = by_name.entry(slice.name).or_insert_with(|| NameSummary {
+        let track_type = timeline.group(slice.track).map_or(TrackType::Custom, |group| group.kind.into());
+        let entry = by_name.entry((slice.name, track_type)).or_insert_with(|| NameSummary {
             name: slice.name.map(|name| import.strings.owned(name)),
+            track_type,
             count: 0,
             instants: 0,
             total_ns: 0,
@@ -194,7 +206,10 @@ fn slices(import: &Import, timeline: &Timeline) -> (SliceSummary, BTreeMap<Strin
     for entry in &mut summary.by_name {
         entry.min_ns = entry.min_ns.min(entry.max_ns);
     }
-    summary.by_name.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
+    summary.by_name.sort_by(|a, b| {
+        let by_count = b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name));
+        by_count.then_with(|| a.track_type.name().cmp(b.track_type.name()))
+    });
     let categories = by_category.into_iter().map(|(name, count)| (import.strings.owned(name), count)).collect();
     (summary, categories)
 }

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::Summary;
-use crate::service_report::ServiceEvent;
 
 impl Summary {
     /// Returns the summary as a JSON object.
@@ -20,8 +19,8 @@ impl Summary {
     /// | `sequences` | `[{id, machine_id, uid, pid, packets, bytes, begins, state_clears, skipped_packets, losses, loss_causes: {CAUSE: n}}]` |
     /// | `processes` | `[{machine_id, pid, name, cmdline: [], parent_pid, uid, slices, threads: [{tid, name, slices}]}]` |
     /// | `process_count`, `thread_count`, `track_count`, `tracks_with_slices` | numbers |
-    /// | `tracks` | `[{type, uuid, name, pid, tid, lanes, lanes_with_slices, slices, counter_values}]`, `uuid` as a decimal string |
-    /// | `slices` | `{count, instants, unfinished, max_depth, by_name: [{name, count, instants, total_ns, min_ns, max_ns}]}` |
+    /// | `tracks` | `[{type, uuid, name, pid, process_name, tid, thread_name, lanes, lanes_with_slices, slices, counter_values}]`, `uuid` as a decimal string |
+    /// | `slices` | `{count, instants, unfinished, max_depth, by_name: [{name, track_type, count, instants, total_ns, min_ns, max_ns}]}` |
     /// | `counters` | `[{name, scope, pid, values, min, max, first, last}]` |
     /// | `counter_values`, `flows`, `states`, `annotations`, `arguments`, `distinct_arguments`, `ftrace_events` | numbers |
     /// | `categories` | `{CATEGORY: slices}` |
@@ -31,7 +30,8 @@ impl Summary {
     /// | `uuid`, `config_text` | strings |
     /// | `system` | `{sysname, release, version, machine, service_version, num_cpus, page_size, ram_bytes, timezone_off_mins}` |
     /// | `stats` | `{buffers: [{FIELD: n}], chunks_discarded, patches_discarded, invalid_packets, flushes_requested, flushes_succeeded, flushes_failed, final_flush_succeeded}` |
-    /// | `service_events`, `triggers` | `[{name, ts_ns}]` |
+    /// | `service_events` | `[{name, ts_ns, data_sources: [{producer, name}]}]` |
+    /// | `triggers` | `[{name, ts_ns}]` |
     /// | `problems` | `{RULE: n}`: rules of the format that the trace breaks |
     /// | `interning_errors` | a number |
     pub fn to_json(&self) -> Value {
@@ -74,7 +74,9 @@ impl Summary {
                 "uuid": track.uuid.to_string(),
                 "name": track.name,
                 "pid": track.pid,
+                "process_name": track.process_name,
                 "tid": track.tid,
+                "thread_name": track.thread_name,
                 "lanes": track.lanes,
                 "lanes_with_slices": track.lanes_with_slices,
                 "slices": track.slices,
@@ -84,6 +86,7 @@ impl Summary {
         let by_name = self.slices.by_name.iter().map(|entry| {
             json!({
                 "name": entry.name,
+                "track_type": entry.track_type.name(),
                 "count": entry.count,
                 "instants": entry.instants,
                 "total_ns": entry.total_ns,
@@ -198,9 +201,12 @@ impl Summary {
                 "final_flush_succeeded": stats.final_flush_succeeded,
             })
         });
-        let events = |list: &[ServiceEvent]| -> Vec<Value> {
-            list.iter().map(|event| json!({"name": event.name, "ts_ns": event.ts_ns})).collect()
-        };
+        let service_events = self.service_events.iter().map(|event| {
+            let sources = event.data_sources.iter();
+            let sources = sources.map(|source| json!({"producer": source.producer, "name": source.name}));
+            json!({"name": event.name, "ts_ns": event.ts_ns, "data_sources": sources.collect::<Vec<_>>()})
+        });
+        let triggers = self.triggers.iter().map(|event| json!({"name": event.name, "ts_ns": event.ts_ns}));
         let value = json!({
             "errors": errors.collect::<Vec<_>>(),
             "more_errors": self.more_errors,
@@ -221,8 +227,8 @@ impl Summary {
             "config_text": self.config_text,
             "system": system,
             "stats": stats,
-            "service_events": events(&self.service_events),
-            "triggers": events(&self.triggers),
+            "service_events": service_events.collect::<Vec<_>>(),
+            "triggers": triggers.collect::<Vec<_>>(),
             "problems": self.problems,
             "interning_errors": self.interning_errors,
         });

@@ -105,6 +105,7 @@ pub struct Summary {
     pub interning_errors: u64,
     /// The first counts that the service reported.
     first_stats: Option<TraceStats>,
+    malformed_packets: u64,
     work: u64,
 }
 
@@ -192,8 +193,12 @@ pub struct TrackSummary {
     pub name: Option<String>,
     /// The process that it belongs to.
     pub pid: Option<i64>,
+    /// The name of this process.
+    pub process_name: Option<String>,
     /// The thread that it belongs to.
     pub tid: Option<i64>,
+    /// The name of this thread.
+    pub thread_name: Option<String>,
     /// Number of lanes that show it without overlaps.
     pub lanes: usize,
     /// Number of lanes that have slices.
@@ -216,16 +221,21 @@ pub struct SliceSummary {
     pub unfinished: u64,
     /// Largest nesting of slices.
     pub max_depth: u32,
-    /// Slices by name, the most frequent first.
+    /// Slices by name and kind of track, the most frequent first.
     pub by_name: Vec<NameSummary>,
 }
 
-/// Slices of one name.
+/// Slices of one name, on tracks of one kind.
+///
+/// An asynchronous function may have slices of the same name on two kinds: its polls on tracks of
+/// threads, and its lifetimes on tracks of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NameSummary {
     /// Their name.
     pub name: Option<String>,
+    /// The kind of their tracks.
+    pub track_type: TrackType,
     /// Number of slices and instants.
     pub count: u64,
     /// Instants.
@@ -280,10 +290,12 @@ impl Summary {
     /// Reads a trace to its end.
     pub fn read(file: impl Read) -> Self {
         let mut import = Import::new(false);
-        let (mut errors, mut more_errors) = (Vec::new(), 0);
+        let (mut errors, mut more_errors, mut malformed_packets) = (Vec::new(), 0, 0);
         let mut reader = PacketReader::new(file);
         for packet in reader.by_ref() {
-            match packet.and_then(|packet| import.add(&packet)) {
+            let read = packet.and_then(|packet| import.add(&packet));
+            malformed_packets += u64::from(matches!(read, Err(Error::Malformed { .. })));
+            match read {
                 Ok(()) => {}
                 // An error that ends the reading is always kept.
                 Err(error @ (Error::TooMuchWork { .. } | Error::InflatesTooMuch { .. })) => errors.push(error),
@@ -295,7 +307,7 @@ impl Summary {
         let timeline = Timeline::new(&mut import);
         let counts = (reader.compressed_packets(), reader.inflated_bytes(), reader.is_gzipped());
         let work = reader.work() + import.clocks.work() + timeline.work;
-        Self { more_errors, work, ..Self::new(import, &timeline, errors, counts) }
+        Self { more_errors, malformed_packets, work, ..Self::new(import, &timeline, errors, counts) }
     }
 
     /// Returns the cost of reading beyond a constant for each byte of the file: inflated bytes, and
@@ -310,6 +322,11 @@ impl Summary {
     pub fn with_config_text(mut self, print: impl FnOnce(&[u8]) -> String) -> Self {
         self.config_text = self.config.as_deref().map(print);
         self
+    }
+
+    /// Returns the number of packets that are well-formed. If this is 0, the file is not a trace.
+    pub fn good_packets(&self) -> u64 {
+        self.packets.saturating_sub(self.malformed_packets)
     }
 
     /// Returns the time from the begin of the first event to the end of the last one, in

@@ -38,6 +38,13 @@ impl Summary {
         if self.more_errors > 0 {
             writeln!(f, "ERROR     … and {} more errors", self.more_errors)?;
         }
+        if let Some(error) = self.errors.last() {
+            let good = self.good_packets();
+            match self.errors.len() {
+                1 => writeln!(f, "Readable  {good} packets, up to byte {}", error.offset())?,
+                _ => writeln!(f, "Readable  {good} packets")?,
+            }
+        }
         let in_compressed = match self.compressed_packets {
             0 => String::new(),
             n => format!(", in {n} compressed ones"),
@@ -139,27 +146,29 @@ impl Summary {
             n => format!(", {n} unfinished"),
         };
         let title = format!("Slices (nested up to {} deep{unfinished})", slices.max_depth);
-        let mut table = Table::new(title, &["name", "count#", "instants#", "total#", "shortest#", "longest#"]);
+        let headers = ["name", "track", "count#", "instants#", "total#", "shortest#", "longest#"];
+        let mut table = Table::new(title, &headers);
         for entry in &slices.by_name {
             let durations = [entry.total_ns, entry.min_ns, entry.max_ns];
             let durations = durations.map(|ns| if entry.count == entry.instants { String::new() } else { time(ns) });
             let [total, min, max] = durations;
             let name = entry.name.clone().unwrap_or_else(|| "(no name)".to_owned());
-            table.row([name, entry.count.to_string(), entry.instants.to_string(), total, min, max]);
+            let track = entry.track_type.name().to_owned();
+            table.row([name, track, entry.count.to_string(), entry.instants.to_string(), total, min, max]);
         }
         table
     }
 
     fn track_table(&self) -> Table {
         let title = format!("Tracks ({}, {} with slices)", self.track_count(), self.tracks_with_slices());
-        let mut table = Table::new(title, &["kind", "name", "pid#", "tid#", "lanes#", "slices#", "values#"]);
+        let headers = ["kind", "name", "process", "thread", "lanes#", "slices#", "values#"];
+        let mut table = Table::new(title, &headers);
         for track in &self.tracks {
-            let optional = |value: Option<i64>| value.map_or_else(String::new, |value| value.to_string());
             table.row([
                 track.track_type.name().to_owned(),
                 track.name.clone().unwrap_or_default(),
-                optional(track.pid),
-                optional(track.tid),
+                numbered(track.pid, track.process_name.as_deref()),
+                numbered(track.tid, track.thread_name.as_deref()),
                 track.lanes.to_string(),
                 track.slices.to_string(),
                 track.counter_values.to_string(),
@@ -220,6 +229,9 @@ impl Summary {
         };
         for event in &self.service_events {
             table.row([at(event.ts_ns), event.name.clone()]);
+            for source in &event.data_sources {
+                table.row([String::new(), format!("  {} of {}", source.name, source.producer)]);
+            }
         }
         for trigger in &self.triggers {
             table.row([at(trigger.ts_ns), format!("trigger {}", trigger.name)]);
@@ -235,11 +247,26 @@ impl Summary {
         table
     }
 
+    /// Names the producers that did not answer the last flush.
+    fn silent_at_the_end(&self) -> String {
+        let events = self.service_events.iter().rev();
+        let last =
+            events.filter(|event| event.name == "last_flush_slow_data_sources").find(|e| !e.data_sources.is_empty());
+        let mut producers: Vec<&str> =
+            last.iter().flat_map(|event| &event.data_sources).map(|source| source.producer.as_str()).collect();
+        producers.dedup();
+        if producers.is_empty() { String::new() } else { format!("no answer from {}", producers.join(", ")) }
+    }
+
     fn loss_lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new("Losses", &["where", "what", "number#", ""]);
         for loss in self.losses() {
-            let remark = if loss.expected { "normal for a ring buffer" } else { "" };
-            table.row([loss.place, loss.what, loss.number.to_string(), remark.to_owned()]);
+            let remark = match loss.what.as_str() {
+                _ if loss.expected => "normal for a ring buffer".to_owned(),
+                "final_flush_failed" => self.silent_at_the_end(),
+                _ => String::new(),
+            };
+            table.row([loss.place, loss.what, loss.number.to_string(), remark]);
         }
         if self.skipped_packets > 0 {
             let remark = "the state that they need was lost".to_owned();
@@ -247,6 +274,15 @@ impl Summary {
         }
         let shown = table.to_string();
         if shown.is_empty() { writeln!(f, "\nLosses    none") } else { f.write_str(&shown) }
+    }
+}
+
+/// Formats the number and the name of a process or thread.
+fn numbered(number: Option<i64>, name: Option<&str>) -> String {
+    match (number, name) {
+        (Some(number), Some(name)) => format!("{number} {name}"),
+        (Some(number), None) => number.to_string(),
+        (None, _) => String::new(),
     }
 }
 

@@ -1,6 +1,6 @@
 use esatto_trace::Summary;
 
-use crate::common::official;
+use crate::common::{Maker, official};
 
 #[test]
 fn the_text_has_the_numbers_and_the_names() {
@@ -15,7 +15,9 @@ fn the_text_has_the_numbers_and_the_names() {
         "Service   Perfetto v56.0 (N/A)\n",
         "  track_event                3003  89197\n",
         "        17    worker-0            401\n",
-        "  frame      300         0  622.634 ms  2.013 ms   4.117 ms\n",
+        "  frame    thread    300         0  622.634 ms  2.013 ms   4.117 ms\n",
+        "  upload   custom    300",
+        "  thread                10 official-producer  17 worker-0      1     401       0\n",
         "Tracks (7, 5 with slices)\n",
         "  queue depth  process 10     300    0  209     9\n",
         "   6  BOOTTIME                  6        2230958573475        2230960912819  trace clock\n",
@@ -30,8 +32,11 @@ fn the_text_has_the_numbers_and_the_names() {
 #[test]
 fn the_text_of_a_torn_file_begins_with_the_error() {
     let bytes = official("track-events");
-    let text = Summary::read(&bytes[..5000]).to_string();
+    let summary = Summary::read(&bytes[..5000]);
+    let text = summary.to_string();
     assert!(text.starts_with("ERROR     torn: the packet at byte 49"), "{text}");
+    let readable = format!("\nReadable  {} packets, up to byte {}\n", summary.packets, summary.errors[0].offset());
+    assert!(text.contains(&readable), "{text}");
     assert!(text.contains("worker-"), "what is before is shown");
     assert!(Summary::read(&b"{}"[..]).to_string().starts_with("ERROR     not a Perfetto trace: it looks like JSON"));
 }
@@ -101,4 +106,32 @@ fn json_has_stable_keys() {
     ];
     let keys: Vec<_> = json.as_object().expect("is an object").keys().map(String::as_str).collect();
     assert_eq!(keys, documented);
+}
+
+/// A trace in which a program did not answer the last flush.
+fn silent_program() -> Maker {
+    Maker::default()
+        .packet(|packet| {
+            let mut event = packet.begin(SERVICE_EVENT);
+            let mut slow = event.begin(LAST_FLUSH_SLOW_DATA_SOURCES);
+            let mut source = slow.begin(1);
+            source.string(1, "sleeper");
+            source.string(2, "track_event");
+        })
+        .packet(|packet| packet.begin(TRACE_STATS).varint(FINAL_FLUSH_OUTCOME, 2))
+}
+
+const SERVICE_EVENT: u32 = 69;
+const LAST_FLUSH_SLOW_DATA_SOURCES: u32 = 8;
+const TRACE_STATS: u32 = 35;
+const FINAL_FLUSH_OUTCOME: u32 = 15;
+
+#[test]
+fn programs_that_did_not_answer_are_named() {
+    let summary = silent_program().summary();
+    let text = summary.to_string();
+    assert!(text.contains("last_flush_slow_data_sources\n        track_event of sleeper\n"), "{text}");
+    assert!(text.contains("final_flush_failed       1  no answer from sleeper\n"), "{text}");
+    let json = summary.to_json();
+    assert_eq!(json["service_events"][0]["data_sources"][0]["producer"], "sleeper");
 }

@@ -84,7 +84,7 @@ fn table(summary: &Summary) -> String {
     let losses: u64 = summary.losses().iter().map(|loss| loss.number).sum();
     let facts = [
         ("slices", format!("{}, {} of them instants", summary.slices.count, summary.slices.instants)),
-        ("nested", format!("{} levels deep", summary.slices.max_depth + 1)),
+        ("nested", format!("{} levels deep", summary.slices.max_depth)),
         ("counter values", summary.counter_values().to_string()),
         ("flows", format!("{} arrows from stage to stage", summary.flows)),
         ("annotations", summary.annotations.to_string()),
