@@ -144,8 +144,9 @@ impl RecordingSession {
             first_stats: None,
             ended: None,
         };
-        this.await_start()?;
+        // Without delay, so that losses of this session are not among the first counts.
         this.ask_stats()?;
+        this.await_start()?;
         if let Some(output) = &mut this.output {
             output.started()?;
         }

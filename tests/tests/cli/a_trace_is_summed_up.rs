@@ -84,7 +84,7 @@ fn not_of_a_file_that_is_no_trace() {
         (
             "lines",
             b"\n\x05 text\n",
-            ", or its first packet is damaged: the packet at byte 0 is malformed at its byte 0",
+            ", or its first packet is damaged: the packet at byte 0 is malformed at its byte 2",
         ),
     ] {
         let file = harness.write(name, content);
