@@ -97,7 +97,7 @@ impl Daemon {
         self.event_loop.report_to(manager);
     }
 
-    /// Ends the daemon as soon as this descriptor is readable.
+    /// Stops all sessions when this descriptor is readable, and then ends the daemon.
     pub(crate) fn stop_when_readable(&mut self, fd: OwnedFd) -> Result<(), Error> {
         self.event_loop.stop_when_readable(fd)
     }

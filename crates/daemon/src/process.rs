@@ -5,11 +5,12 @@ use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use esatto_ipc::sys;
 use log::LevelFilter;
 use rustix::process::{Resource, Rlimit};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::error::Error;
 use crate::stderr_log;
@@ -41,7 +42,14 @@ pub(crate) fn raise_descriptor_limit() {
     }
 }
 
-/// Returns a descriptor that becomes readable with SIGTERM and SIGINT. A signal handler may do very
+/// Ignores SIGHUP, which the end of a terminal or of an ssh connection sends. There is no log file
+/// to open again: the log goes to stderr.
+pub(crate) fn ignore_hangup() -> Result<(), Error> {
+    let failed = Error::system("handle signals");
+    signal_hook::flag::register(SIGHUP, Arc::default()).map(drop).map_err(failed)
+}
+
+/// Returns a descriptor that gets a byte with each SIGTERM and SIGINT. A signal handler may do very
 /// little, so it writes into a socket that the loop watches.
 pub(crate) fn stop_signal() -> Result<OwnedFd, Error> {
     let failed = || Error::system("handle signals");

@@ -8,7 +8,7 @@ use esatto_ipc::Family;
 use crate::background;
 use crate::command_line::{self, Known};
 use crate::error::Error;
-use crate::process::{notify_readiness, print, raise_descriptor_limit, start_log, stop_signal};
+use crate::process::{ignore_hangup, notify_readiness, print, raise_descriptor_limit, start_log, stop_signal};
 use crate::relay::{MACHINE_ID_HINT, Relay, RelayOptions};
 use crate::sd_notify::ServiceManager;
 use crate::socket_activation;
@@ -85,6 +85,7 @@ fn serve(options: RelayOptions, verbosity: u8) -> Result<(), Error> {
     let service = options.service.clone();
     let mut relay = Relay::open(options, socket_activation::relay_listener()?)?;
     let addresses = format!("listening on {}, forwarding to {service}", relay.address());
+    ignore_hangup()?;
     relay.stop_when_readable(stop_signal()?)?;
     log::info!("Started traced_relay, {addresses}");
     manager.ready(&format!("Relay, {addresses}"));

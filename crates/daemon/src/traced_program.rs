@@ -10,7 +10,7 @@ use crate::command_line::{self, Known};
 use crate::daemon::Daemon;
 use crate::error::Error;
 use crate::options::{Options, RelayEndpoints};
-use crate::process::{notify_readiness, print, raise_descriptor_limit, start_log, stop_signal};
+use crate::process::{ignore_hangup, notify_readiness, print, raise_descriptor_limit, start_log, stop_signal};
 use crate::sd_notify::ServiceManager;
 use crate::socket_activation::Inherited;
 use crate::socket_permissions::{PermissionsError, SocketPermissions};
@@ -151,6 +151,7 @@ fn serve(settings: &Settings) -> Result<(), Error> {
     }
     let inherited = Inherited::from_environment(&mut options)?;
     let mut daemon = Daemon::open(options, inherited)?;
+    ignore_hangup()?;
     daemon.stop_when_readable(stop_signal()?)?;
     let addresses = daemon.addresses().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     log::info!("Started traced, listening on {addresses}");

@@ -70,6 +70,8 @@ enum TimerKey {
     Status,
     /// Descriptors wait to be closed, and closing may block.
     Closing,
+    /// The time for an end in order is over.
+    StopTimeout,
 }
 
 /// A listening socket.
@@ -111,8 +113,10 @@ pub(crate) struct EventLoop {
     watchdog: Watchdog,
     /// Number of handled faults in the memory of clients.
     faults: u32,
-    /// The loop ends when this is readable.
+    /// Each byte that it holds is a request to end.
     stop: Option<OwnedFd>,
+    /// The sessions are being stopped; the loop ends when they are over.
+    is_stopping: bool,
 }
 
 impl EventLoop {
@@ -163,10 +167,11 @@ impl EventLoop {
             watchdog: Watchdog::default(),
             faults: faults::survived(),
             stop: None,
+            is_stopping: false,
         })
     }
 
-    /// Ends the loop as soon as the descriptor is readable.
+    /// Stops all sessions when the descriptor is readable, and then ends the loop.
     pub(crate) fn stop_when_readable(&mut self, fd: OwnedFd) -> Result<(), Error> {
         epoll::add(&self.epoll, &fd, EventData::new_u64(STOP), EventFlags::IN)
             .map_err(Error::system("watch a descriptor"))?;
@@ -183,7 +188,7 @@ impl EventLoop {
     /// Runs until the end is requested, then ends all sessions in order.
     pub(crate) fn run(mut self) -> Result<(), Error> {
         let mut events = Vec::with_capacity(EVENTS_PER_WAKE_UP);
-        while !self.wake.should_stop() {
+        while !self.wake.should_stop() && !self.has_stopped() {
             self.wait(&mut events)?;
             self.counters.rounds.add_one();
             let begin = monotonic();
@@ -240,7 +245,7 @@ impl EventLoop {
                 let _ = rustix::io::read(&self.boot_timer, &mut expirations);
                 self.boot_timer_at = None;
             }
-            STOP => self.wake.stop(),
+            STOP => self.on_stop_signal(),
             FIRST_LISTENER..FIRST_CLIENT => {
                 // The token is an index that was below FIRST_CLIENT.
                 self.accept(usize::try_from(token - FIRST_LISTENER).unwrap_or(usize::MAX));
@@ -311,6 +316,7 @@ impl EventLoop {
                     self.closers.interrupt_and_replace();
                     self.resume_reading();
                 }
+                TimerKey::StopTimeout => self.stop_timed_out(),
                 TimerKey::Status => self.manager.status(&self.status()),
             }
         }

@@ -13,5 +13,6 @@ mod silent_producers_are_named;
 mod skip;
 mod socket_files_get_the_configured_access;
 mod sockets_are_inherited;
+mod the_last_statistics_are_in_the_trace;
 mod the_service_manager_gets_messages;
 mod traced_listens_on_configured_addresses;

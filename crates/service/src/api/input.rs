@@ -55,6 +55,12 @@ pub enum Input<'a> {
     },
     /// The connection of a consumer ended.
     ConsumerDisconnected(ClientId),
+    /// The owner is about to end. The service flushes and stops all sessions, and refuses new ones.
+    /// It needs further inputs for that, until [`Service::is_done`](crate::Service::is_done).
+    StopSessions {
+        /// Longest time that a session waits for the last flush, and again for its stop.
+        timeout_ms: u32,
+    },
     /// A client connected to the relay port. It may also be connected to the producer port, under
     /// the same name.
     RelayConnected {

@@ -73,6 +73,7 @@ impl Service {
         if consumer.session.is_some() {
             return Err("this consumer has a session already".to_owned());
         }
+        self.check_not_stopping()?;
         config_check::check(config)?;
         config_check::check_sizes(config, &request.source_configs, request.config_bytes.len())?;
         let quota = Quota::default();

@@ -16,6 +16,7 @@ mod scrape_steps;
 mod slow_data_sources;
 mod snapshots;
 mod start_stop;
+mod stop_sessions;
 mod trigger_activation;
 
 use crate::api::{ClientId, ConsumerCall, Input, Now, Outputs, ServiceConfig, TimerId};
@@ -43,6 +44,8 @@ pub struct Service {
     pub(crate) buffers: Buffers,
     pub(crate) timers: Timers,
     priorities: Priorities,
+    /// The owner is about to end: longest time that a session waits for its stop.
+    stops_within_ms: Option<u32>,
     /// See [`Service::work`].
     work: u64,
     pub(crate) observer: Observer,
@@ -60,6 +63,7 @@ impl Service {
             buffers: Buffers::default(),
             timers: Timers::default(),
             priorities: Priorities::default(),
+            stops_within_ms: None,
             work: 0,
             observer: Observer::default(),
             config,
@@ -125,6 +129,7 @@ impl Service {
             }
             Input::ConsumerCall { call, method, file_attached: _ } => self.consumer_call(call, method, cx),
             Input::ConsumerDisconnected(client) => self.consumer_disconnected(client, cx),
+            Input::StopSessions { timeout_ms } => self.stop_sessions(timeout_ms, cx),
             Input::RelayConnected { client, peer } => self.machines.connect(client, peer),
             Input::RelayCall { call, method } => self.machines.call(call, method, cx),
             Input::RelayDisconnected(client) => self.machines.disconnect(client),

@@ -143,7 +143,7 @@ impl Service {
         if session.instances.are_all_stopped() {
             return self.finish_stopping(session_id, cx);
         }
-        let timeout_ms = session.stop_timeout_ms();
+        let timeout_ms = session.stop_timeout_ms().min(self.stops_within_ms.unwrap_or(u32::MAX));
         self.sessions.enter(session_id, Phase::WaitingForStop, cx);
         self.timers.set(session_id, Purpose::StopTimeout, TimerClock::Monotonic, timeout_ms, cx);
     }
@@ -180,8 +180,9 @@ impl Service {
         let is_slow = |instance: &Instance| instance.state == InstanceState::Stopping;
         let slow = self.names_of(session_id, is_slow, cx);
         let named = self.in_words(session_id, is_slow, cx);
+        let max_ms = self.stops_within_ms.unwrap_or(u32::MAX);
         if let Some(session) = self.sessions.get_mut(session_id) {
-            let (label, timeout_ms) = (session.label(), session.stop_timeout_ms());
+            let (label, timeout_ms) = (session.label(), session.stop_timeout_ms().min(max_ms));
             session.record(Event::SlowStoppingDataSources(slow), false, cx.now);
             cx.warn(format!("{label}: its stop was not acknowledged within {timeout_ms} ms by {named}"));
         }
@@ -211,6 +212,9 @@ impl Service {
         self.sessions.enter(session_id, Phase::Disabled, cx);
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         session.record(Event::TracingDisabled, true, cx.now);
+        // The last statistics of a trace are those of the end, also if a consumer has read it
+        // before.
+        session.unread.stats |= session.started_realtime_ns.is_some();
         let reason = session.end_error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
         cx.info(format!("session {} is disabled{reason}", session_id.0));
         if session.file.open().is_some() {
