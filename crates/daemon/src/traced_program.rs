@@ -42,7 +42,9 @@ perfetto-producer and perfetto-consumer in /tmp. If a service manager passes soc
 default ones.
 ";
 
-/// Runs `traced` with these arguments, without the program name, until SIGTERM or SIGINT.
+/// Runs `traced` with these arguments, without the program name, until SIGTERM or SIGINT. The first
+/// of them flushes and stops all sessions, for at most 3 s; a second one ends them at once. SIGHUP
+/// is ignored.
 ///
 /// It serves on the standard sockets, those of the environment, or those that a service manager has
 /// created, and logs to stderr. When clients can connect, it notifies the service manager

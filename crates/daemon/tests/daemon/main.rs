@@ -9,6 +9,7 @@ mod a_descriptor_that_never_closes_delays_no_other_user;
 mod a_flood_of_calls_does_not_delay_other_clients;
 mod a_producer_that_never_reads_is_disconnected;
 mod a_relay_forwards_producers;
+mod a_signal_flushes_producers;
 mod a_slow_reader_gets_the_whole_trace;
 mod an_urgent_byte_is_an_ordinary_byte;
 mod bytes_held_for_all_clients_are_bounded;

@@ -6,7 +6,8 @@ use esatto_ipc::{BlockingClient, RequestId};
 use esatto_protozero::Owned as _;
 use esatto_schema::trace_config::{BufferConfig, DataSource};
 use esatto_schema::{
-    DataSourceConfig, DataSourceDescriptor, FlushRequest, ReadBuffersResponse, TraceConfig, TraceReader, TraceStatsReader,
+    DataSourceConfig, DataSourceDescriptor, FlushRequest, ReadBuffersResponse, TraceConfig, TraceReader,
+    TraceStatsReader,
 };
 use rustix::process::Signal;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The end of the service itself: it flushes and stops all sessions, so that no data of producers are
-//! lost (`docs/spec/service.md §10`).
+//! The end of the service itself: it flushes and stops all sessions, so that no data of producers
+//! are lost (`docs/spec/service.md §10`).
 
 use crate::context::Context;
 use crate::ids::SessionId;
