@@ -157,8 +157,8 @@ impl Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // `main` shows this when it returns the error.
-        f.debug_tuple("Error").field(&self.inner.kind).field(&self.inner.text).finish()
+        // `main` shows this to the user when it returns the error.
+        f.write_str(&self.inner.text)
     }
 }
 
@@ -171,5 +171,17 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.inner.source.as_deref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn main_prints_the_text_of_an_error() {
+        let error = Error::session("no space in the buffer");
+        assert_eq!(format!("{error:?}"), "the tracing session failed: no space in the buffer");
+        assert_eq!(format!("{error:?}"), error.to_string());
     }
 }
