@@ -201,7 +201,9 @@ pub use name::Name;
 pub use process::{Builder, Tracing, trace_panics};
 #[cfg(feature = "in-process")]
 pub use process::{FileTrace, trace_from_env, trace_to_file};
-pub use record::{AsyncSlice, AsyncSlices, Begun, Driven, Lane, Lanes, SliceGuard, empty_event, record, record_only};
+pub use record::{
+    AsyncSlice, AsyncSlices, Begun, Driven, Lane, Lanes, SliceGuard, TrackSliceGuard, empty_event, record, record_only,
+};
 pub use session::{
     Backend, Chunks, CloneOf, Cloned, Pending, Session, SessionConfig, Startup, StartupTracing, track_events,
 };
@@ -219,7 +221,29 @@ pub mod __private {
     pub use crate::event::Place;
     pub use crate::event::arg::arg;
     pub use crate::record::async_slice::{AsyncSite, call};
-    pub use crate::record::{SliceGuard, record_enabled, record_enabled_as, record_plain};
+    pub use crate::record::{
+        OpenSlice, begin_enabled, begin_enabled_as, begin_plain, record_enabled, record_enabled_as, record_plain,
+    };
+
+    /// Refuses a literal name in which braces look like those of a format string, when the macro is
+    /// compiled.
+    ///
+    /// # Panics
+    ///
+    /// If the name has a brace that is closed.
+    pub const fn check_name(name: &str) {
+        let name = name.as_bytes();
+        let (mut at, mut is_open) = (0, false);
+        while at < name.len() {
+            assert!(
+                !(is_open && name[at] == b'}'),
+                "names are not format strings: write `dynamic: format!(\"…\")`, or a plain name and the value as an \
+                 argument; for a name with braces `dynamic: \"…\"`"
+            );
+            is_open |= name[at] == b'{';
+            at += 1;
+        }
+    }
 
     /// Returns the number of names, as a constant.
     #[must_use]

@@ -8,16 +8,40 @@
 /// Records a slice that lasts until the returned guard is dropped.
 ///
 /// `slice!(CATEGORY, [track: &track,] "name" [, argument]… [, |event| …])`. Bind the guard to a
-/// variable (`let _slice = …`), or the slice ends at once. The guard borrows the track, which must
-/// therefore be a `static` or a variable.
+/// variable (`let _slice = …`), or the slice ends at once: `let _ = …` drops the guard. A guard
+/// borrows its track, which must therefore be a `static` or a variable.
 ///
 /// ```
-/// # esatto::categories! { static APP = "app"; }
-/// let path = "/etc/hosts";
-/// {
-///     let _slice = esatto::slice!(APP, "read", path = path, attempt = 1);
+/// esatto::categories! {
+///     static APP = "app", "What my program does";
+/// }
+///
+/// fn read(path: &str) -> usize {
+///     let _slice = esatto::slice!(APP, "read", path, attempt = 1);
+///     std::fs::read(path).map_or(0, |bytes| bytes.len())
 /// } // the slice ends here
+/// # read("/etc/hosts");
 /// ```
+///
+/// # Futures
+///
+/// Do not keep a guard across an `.await`: other work would appear inside of the slice. The guard
+/// is not `Send`, so most runtimes refuse such a future ([`SliceGuard`](crate::SliceGuard) has an
+/// example). Put [`#[esatto::trace]`](crate#async-programs) on an `async fn`, and use
+/// [`async_slice!`](crate::async_slice!) for other futures:
+///
+/// ```
+/// esatto::categories! {
+///     static NET = "net", "Requests";
+/// }
+/// # async fn get(url: &str) -> usize { url.len() }
+///
+/// async fn download(url: &str) -> usize {
+///     esatto::async_slice!(NET, "download", url).run(get(url)).await
+/// }
+/// ```
+///
+/// With `track:` the guard is a [`TrackSliceGuard`](crate::TrackSliceGuard), which is `Send`.
 ///
 /// # Categories
 ///
@@ -26,8 +50,16 @@
 ///
 /// # Names
 ///
-/// The name is a literal. `dynamic: text` instead takes a name made at run time, which each event
-/// contains in full.
+/// The name is a literal. It is not a format string, so names with braces such as `"job {id}"` are
+/// refused. Add the value as an argument instead: then slices with the same name can be summed up.
+/// `dynamic: text` takes a name made at run time, which each event contains in full:
+///
+/// ```
+/// # esatto::categories! { static APP = "app"; }
+/// # let id = 5;
+/// let _slice = esatto::slice!(APP, "job", id);
+/// let _step = esatto::slice!(APP, dynamic: format!("step {id}"));
+/// ```
 ///
 /// # Arguments
 ///
@@ -36,6 +68,8 @@
 /// | argument | |
 /// | --- | --- |
 /// | `key = value`, `"any key" = value` | a debug annotation with any [`Value`](crate::Value) |
+/// | `key = ?value`, `key = %value` | the text of the value's `Debug` or `Display`, as [`debug`](crate::debug) and [`display`](crate::display) |
+/// | `name`, `?name`, `%name` | the same with a variable or field and its name: `user.id` is `user.id = user.id` |
 /// | `flow: flow`, `end_flow: flow` | puts the event on a [`Flow`](crate::Flow), or ends the flow |
 /// | `at: time` | the time of the event, if it is not now: a [`Timestamp`](crate::Timestamp), or an `Instant` or `SystemTime` |
 /// | `counter: &COUNTER => value` | a value of a [`CounterTrack`](crate::CounterTrack), sampled at the same time; up to eight |
@@ -49,21 +83,21 @@ macro_rules! slice {
         let category: &'static $crate::Category = $category;
         let track: &$crate::Track = $track;
         let instances = $crate::__named!((SliceBegin category), (), [$crate::Arg::Track(track)], $($rest)*);
-        $crate::__private::SliceGuard::new(category, ::core::option::Option::Some(track), instances)
+        $crate::TrackSliceGuard::new(category, track, instances)
     }};
     (category: $category:expr, $($rest:tt)*) => {{
         let category: &'static $crate::Category = $category;
-        let instances = $crate::__named!((SliceBegin category), (), [], $($rest)*);
-        $crate::__private::SliceGuard::new(category, ::core::option::Option::None, instances)
+        let slice = $crate::__named!((guard category), (), [], $($rest)*);
+        $crate::SliceGuard::new(category, slice)
     }};
     ($category:expr, track: $track:expr, $($rest:tt)*) => {{
         let track: &$crate::Track = $track;
         let instances = $crate::__named!(SliceBegin, $category, [$crate::Arg::Track(track)], $($rest)*);
-        $crate::__private::SliceGuard::new(&$category, ::core::option::Option::Some(track), instances)
+        $crate::TrackSliceGuard::new(&$category, track, instances)
     }};
     ($category:expr, $($rest:tt)*) => {{
-        let instances = $crate::__named!(SliceBegin, $category, [], $($rest)*);
-        $crate::__private::SliceGuard::new(&$category, ::core::option::Option::None, instances)
+        let slice = $crate::__named!((guard), $category, [], $($rest)*);
+        $crate::SliceGuard::new(&$category, slice)
     }};
 }
 
@@ -223,7 +257,8 @@ macro_rules! __event {
 }
 
 /// The name of an event: `(kind, category, [arguments so far], name [, arguments])`. The kind is a
-/// [`Kind`](crate::Kind), or, in parentheses, a kind with the variable that holds the category.
+/// [`Kind`](crate::Kind), or, in parentheses, a kind with the variable that holds the category. The
+/// kind `guard`, always in parentheses, is a begin of a slice with a [guard](crate::SliceGuard).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __named {
@@ -237,8 +272,16 @@ macro_rules! __named {
             $($($rest)*)?
         )
     };
-    ($kind:tt, $category:expr, [$($arg:expr)?], $name:literal $(, $($rest:tt)*)?) => {
+    ($kind:tt, $category:expr, [$($arg:expr)?], $name:literal $(, $($rest:tt)*)?) => {{
+        const _: () = $crate::__private::check_name($name);
         $crate::__arguments!($kind, $category, Some($name), [], [$($arg)?], $($($rest)*)?)
+    }};
+    ($kind:tt, $category:expr, [$($arg:expr)?], $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "expected the name of the event as a literal, or `dynamic: text` for a name made at run time, found `",
+            ::core::stringify!($($rest)*),
+            "`"
+        ))
     };
 }
 
@@ -295,17 +338,75 @@ macro_rules! __arguments {
             $($($rest)*)?
         )
     };
-    ($kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], $next:ident = $value:expr $(, $($rest:tt)*)?) => {
+    (
+        $kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*],
+        $($next:ident).+ = ? $value:expr $(, $($rest:tt)*)?
+    ) => {
         $crate::__arguments!(
             $kind,
             $category,
             $name,
-            [$($key,)* ::core::stringify!($next)],
+            [$($key,)* ::core::stringify!($($next).+)],
+            [$($arg,)* $crate::__private::arg(&$crate::debug(&$value))],
+            $($($rest)*)?
+        )
+    };
+    (
+        $kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*],
+        $($next:ident).+ = % $value:expr $(, $($rest:tt)*)?
+    ) => {
+        $crate::__arguments!(
+            $kind,
+            $category,
+            $name,
+            [$($key,)* ::core::stringify!($($next).+)],
+            [$($arg,)* $crate::__private::arg(&$crate::display(&$value))],
+            $($($rest)*)?
+        )
+    };
+    (
+        $kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*],
+        $($next:ident).+ = $value:expr $(, $($rest:tt)*)?
+    ) => {
+        $crate::__arguments!(
+            $kind,
+            $category,
+            $name,
+            [$($key,)* ::core::stringify!($($next).+)],
             [$($arg,)* $crate::__private::arg(&$value)],
             $($($rest)*)?
         )
     };
-    ($kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], $next:literal = $value:expr $(, $($rest:tt)*)?) => {
+    (
+        $kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*],
+        $next:literal = ? $value:expr $(, $($rest:tt)*)?
+    ) => {
+        $crate::__arguments!(
+            $kind,
+            $category,
+            $name,
+            [$($key,)* $next],
+            [$($arg,)* $crate::__private::arg(&$crate::debug(&$value))],
+            $($($rest)*)?
+        )
+    };
+    (
+        $kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*],
+        $next:literal = % $value:expr $(, $($rest:tt)*)?
+    ) => {
+        $crate::__arguments!(
+            $kind,
+            $category,
+            $name,
+            [$($key,)* $next],
+            [$($arg,)* $crate::__private::arg(&$crate::display(&$value))],
+            $($($rest)*)?
+        )
+    };
+    (
+        $kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*],
+        $next:literal = $value:expr $(, $($rest:tt)*)?
+    ) => {
         $crate::__arguments!(
             $kind,
             $category,
@@ -315,12 +416,90 @@ macro_rules! __arguments {
             $($($rest)*)?
         )
     };
+    (
+        $kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*],
+        $($next:ident).+ $(, $($rest:tt)*)?
+    ) => {
+        $crate::__arguments!(
+            $kind,
+            $category,
+            $name,
+            [$($key,)* ::core::stringify!($($next).+)],
+            [$($arg,)* $crate::__private::arg(&$($next).+)],
+            $($($rest)*)?
+        )
+    };
+    (
+        $kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*],
+        ? $($next:ident).+ $(, $($rest:tt)*)?
+    ) => {
+        $crate::__arguments!(
+            $kind,
+            $category,
+            $name,
+            [$($key,)* ::core::stringify!($($next).+)],
+            [$($arg,)* $crate::__private::arg(&$crate::debug(&$($next).+))],
+            $($($rest)*)?
+        )
+    };
+    (
+        $kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*],
+        % $($next:ident).+ $(, $($rest:tt)*)?
+    ) => {
+        $crate::__arguments!(
+            $kind,
+            $category,
+            $name,
+            [$($key,)* ::core::stringify!($($next).+)],
+            [$($arg,)* $crate::__private::arg(&$crate::display(&$($next).+))],
+            $($($rest)*)?
+        )
+    };
+    ($kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], track: $($rest:tt)*) => {
+        ::core::compile_error!("`track: &track` must come right after the category")
+    };
+    ($kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "expected `key = value`, `name`, `?name` (by Debug), `%name` (by Display), `flow: flow`, `end_flow: flow`, ",
+            "`at: time`, `counter: &COUNTER => value`, or as the last argument `|event| …`, found `",
+            ::core::stringify!($($rest)*),
+            "`"
+        ))
+    };
 }
 
-/// The trace point itself. Its value is a bit mask of the instances that record the event.
+/// The trace point itself. Its value is a bit mask of the instances that record the event, and for
+/// the kind `(guard)` an [`OpenSlice`](crate::__private::OpenSlice).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __record {
+    ((guard $category:ident), $none:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*]) => {{
+        static NAMES: [$crate::Name; $crate::__private::count(&[$($key),*])] = [$($crate::Name::new($key)),*];
+        static SITE: $crate::Site =
+            $crate::Site::new($crate::Category::of_argument(), $crate::Kind::SliceBegin, $name, &NAMES);
+        if $crate::Category::is_enabled($category) {
+            $crate::__private::begin_enabled_as($category, &SITE, &mut [$crate::Arg::Category($category), $($arg),*])
+        } else {
+            $crate::__private::OpenSlice::NONE
+        }
+    }};
+    ((guard), $category:expr, $name:expr, [], []) => {{
+        static SITE: $crate::Site = $crate::Site::new(&$category, $crate::Kind::SliceBegin, $name, &[]);
+        if $crate::Category::may_be_enabled(&$category) {
+            $crate::__private::begin_plain(&SITE)
+        } else {
+            $crate::__private::OpenSlice::NONE
+        }
+    }};
+    ((guard), $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*]) => {{
+        static NAMES: [$crate::Name; $crate::__private::count(&[$($key),*])] = [$($crate::Name::new($key)),*];
+        static SITE: $crate::Site = $crate::Site::new(&$category, $crate::Kind::SliceBegin, $name, &NAMES);
+        if $crate::Category::is_enabled(&$category) {
+            $crate::__private::begin_enabled(&SITE, &mut [$($arg),*])
+        } else {
+            $crate::__private::OpenSlice::NONE
+        }
+    }};
     (($kind:ident $category:ident), $none:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*]) => {{
         static NAMES: [$crate::Name; $crate::__private::count(&[$($key),*])] = [$($crate::Name::new($key)),*];
         static SITE: $crate::Site =

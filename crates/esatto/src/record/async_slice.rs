@@ -11,9 +11,10 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use super::Begun;
+use super::guard_stack::OpenSlice;
 use super::lanes::{Lane, Lanes};
-use super::slice::{SliceGuard, end_begun};
-use super::trace_point::{record_enabled, record_only};
+use super::slice::{SliceGuard, begin_enabled, end_begun};
+use super::trace_point::record_only;
 use crate::category::Category;
 use crate::event::track::Track;
 use crate::event::{Arg, Event, Flow, Kind, Site};
@@ -112,18 +113,20 @@ impl AsyncSlice {
     /// Use it for futures written by hand. [`drive`](Self::drive) and [`run`](Self::run) call it
     /// for other futures.
     #[inline]
-    pub fn poll(&mut self) -> SliceGuard<'static> {
+    pub fn poll(&mut self) -> SliceGuard {
         let category = self.site.category();
-        let instances = if category.is_enabled() { self.begin_poll() } else { 0 };
-        SliceGuard::new(category, None, instances)
+        SliceGuard::new(category, if category.is_enabled() { self.begin_poll() } else { OpenSlice::NONE })
     }
 
     #[inline(never)]
-    fn begin_poll(&mut self) -> u32 {
+    fn begin_poll(&mut self) -> OpenSlice {
         let Self { site, slices, recorded } = self;
         let recorded = recorded.get_or_insert_with(|| Recorded::new(site, *slices));
         recorded.begin_lifetime(site);
-        if slices.has_polls() { record_enabled(&site.begin, &mut [Arg::Flow(recorded.flow.id())]) } else { 0 }
+        if !slices.has_polls() {
+            return OpenSlice::NONE;
+        }
+        begin_enabled(&site.begin, &mut [Arg::Flow(recorded.flow.id())])
     }
 
     /// Runs a pinned future inside the slices. They end when the slice is dropped, or with
@@ -241,12 +244,20 @@ macro_rules! async_slice {
     ($category:expr, $name:literal $($rest:tt)*) => {
         $crate::__async_slice!($crate::AsyncSlices::Both, $category, $name $($rest)*)
     };
+    ($category:expr, $(slices: $slices:expr,)? $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "expected the name of the slices as a literal, found `",
+            ::core::stringify!($($rest)*),
+            "`"
+        ))
+    };
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __async_slice {
     ($slices:expr, $category:expr, $name:expr $(, $($rest:tt)*)?) => {{
+        const _: () = $crate::__private::check_name($name);
         static SITE: $crate::__private::AsyncSite = $crate::__private::AsyncSite::new(&$category, $name);
         let mut slice = $crate::AsyncSlice::new(&SITE, $slices);
         if $crate::Category::is_enabled(&$category) {

@@ -2,6 +2,7 @@
 
 pub(crate) mod async_slice;
 mod describe_track;
+mod guard_stack;
 mod lanes;
 mod open_slice;
 mod slice;
@@ -9,9 +10,11 @@ mod threads;
 pub(crate) mod trace_point;
 
 pub use async_slice::{AsyncSlice, AsyncSlices, Driven};
+pub use guard_stack::OpenSlice;
+pub(crate) use guard_stack::ignored_ends;
 pub use lanes::{Lane, Lanes};
 pub use open_slice::Begun;
-pub use slice::SliceGuard;
+pub use slice::{SliceGuard, TrackSliceGuard, begin_enabled, begin_enabled_as, begin_plain};
 pub use threads::empty_event;
 pub(crate) use threads::{Threads, flush, flush_all, reclaim};
 pub use trace_point::{record, record_enabled, record_enabled_as, record_only, record_plain};

@@ -1,29 +1,58 @@
 //! Slices that last until a guard is dropped.
 
+use core::marker::PhantomData;
+
 use super::Begun;
-use super::trace_point::{record_begun, record_for, record_without};
+use super::guard_stack::{END, OpenSlice, end_innermost};
+use super::trace_point::{record_begun, record_enabled, record_enabled_as, record_for, record_plain, record_without};
 use crate::category::Category;
 use crate::event::track::Track;
-use crate::event::{Arg, Event, Kind, Site};
+use crate::event::{Arg, Event, Site};
 
-/// Guard that ends its slice when it is dropped; made by [`slice!`](crate::slice!).
+/// Guard of a slice on the track of its thread, which ends when the guard is dropped; made by
+/// [`slice!`](crate::slice!).
+///
+/// The slices of a thread are nested. So the guard stays on its thread, and must be dropped before
+/// the guards that were made before it. Locals are.
+///
+/// The guard is not `Send`. So a future that keeps it across an `.await` cannot be spawned on a
+/// runtime with several threads. Use [`async_slice!`](crate::async_slice!) for futures:
+///
+/// ```compile_fail,E0277
+/// esatto::categories! { static APP = "app"; }
+///
+/// fn spawn(future: impl Future<Output = ()> + Send) {}
+///
+/// spawn(async {
+///     let _slice = esatto::slice!(APP, "wait"); // error: future cannot be sent between threads
+///     std::future::ready(()).await;
+/// });
+/// ```
+///
+/// On a runtime with one thread the compiler accepts this, and the slices of several futures
+/// overlap. If a guard is dropped before the guards that were made after it, their slices end with
+/// its slice. [`losses`](crate::losses) counts the later drops of these guards, and those of guards
+/// that unsafe code has moved to another thread. Both kinds record nothing. The lint
+/// `clippy::await_holding_invalid_type` finds such guards if `clippy.toml` says
+/// `await-holding-invalid-types = ["esatto::SliceGuard"]`.
 #[derive(Debug)]
 #[must_use = "the slice ends when the guard is dropped: bind it to a variable"]
-pub struct SliceGuard<'t> {
+pub struct SliceGuard {
     category: &'static Category,
-    track: Option<&'t Track>,
     /// Instances that recorded the begin; only they get the end. There is one exception: another
     /// instance may since have taken the slot of one of them, record the category, and have events
     /// of this thread. It also gets the end. A [`Begun`] would tell the two apart, but is not worth
     /// its instructions here, because readers ignore an end without a begin.
-    instances: u32,
+    slice: OpenSlice,
+    _not_send: PhantomData<*const ()>,
 }
 
-impl<'t> SliceGuard<'t> {
-    /// Makes the guard of a slice that these instances record.
+impl SliceGuard {
+    /// Makes the guard of a slice.
+    #[doc(hidden)]
     #[inline(always)]
-    pub const fn new(category: &'static Category, track: Option<&'t Track>, instances: u32) -> Self {
-        Self { category, track, instances }
+    pub const fn new(category: &'static Category, slice: OpenSlice) -> Self {
+        Self { category, slice, _not_send: PhantomData }
     }
 
     /// Ends the slice, with arguments and flows that were not known at its begin.
@@ -35,54 +64,120 @@ impl<'t> SliceGuard<'t> {
     /// slice.end_with(|event| event.annotate("ok", number.is_ok()));
     /// ```
     pub fn end_with(mut self, mut write: impl FnMut(&mut Event<'_>)) {
-        let instances = core::mem::take(&mut self.instances);
-        if instances != 0 {
-            end_with(self.category, instances, self.track, &mut write);
+        let slice = core::mem::replace(&mut self.slice, OpenSlice::NONE);
+        if slice.is_recorded() {
+            end_with(self.category, slice, &mut write);
         }
     }
 }
 
-impl Drop for SliceGuard<'_> {
+impl Drop for SliceGuard {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.slice.is_recorded() {
+            end(self.category, self.slice);
+        }
+    }
+}
+
+/// Guard of a slice on a [`Track`], which ends when the guard is dropped; made by
+/// [`slice!`](crate::slice!) with `track:`.
+///
+/// It may be sent to another thread, and kept across an `.await`. The slices of one track are
+/// nested: if futures or threads share a track, give each one its own, such as a
+/// [`Lane`](crate::Lane).
+#[derive(Debug)]
+#[must_use = "the slice ends when the guard is dropped: bind it to a variable"]
+pub struct TrackSliceGuard<'t> {
+    category: &'static Category,
+    track: &'t Track,
+    /// As for [`SliceGuard`].
+    instances: u32,
+}
+
+impl<'t> TrackSliceGuard<'t> {
+    /// Makes the guard of a slice that these instances record.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub const fn new(category: &'static Category, track: &'t Track, instances: u32) -> Self {
+        Self { category, track, instances }
+    }
+
+    /// Ends the slice, with arguments and flows that were not known at its begin.
+    pub fn end_with(mut self, mut write: impl FnMut(&mut Event<'_>)) {
+        let instances = core::mem::take(&mut self.instances);
+        if instances != 0 {
+            end_on(self.category, instances, &mut [Arg::Track(self.track), Arg::With(&mut write)]);
+        }
+    }
+}
+
+impl Drop for TrackSliceGuard<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.instances != 0 {
-            match self.track {
-                None => end(self.category, self.instances),
-                Some(track) => end_on(self.category, self.instances, track),
-            }
+            end_plainly_on(self.category, self.instances, self.track);
         }
     }
 }
 
-/// Site of all ends of slices. The begin has said everything.
-static END: Site = {
-    static ANY: Category = Category::new("");
-    Site::new(&ANY, Kind::SliceEnd, None, &[])
-};
-
-#[cold]
+/// Begins the slice of a [`SliceGuard`] as [`record_plain`] does.
 #[inline(never)]
-fn end(category: &'static Category, instances: u32) {
-    // No session records the category of the site. So if a slot has another instance than this
-    // thread knows, which has the begin, that instance does not get the end.
-    record_without(instances & category.instances(), &END);
+pub fn begin_plain(site: &'static Site) -> OpenSlice {
+    OpenSlice::begun(match site.category().known_instances() {
+        Some(instances) => record_without(instances, site),
+        None => record_plain(site),
+    })
+}
+
+/// Begins the slice of a [`SliceGuard`] as [`record_enabled`] does.
+#[inline(never)]
+pub fn begin_enabled(site: &'static Site, args: &mut [Arg<'_>]) -> OpenSlice {
+    OpenSlice::begun(record_enabled(site, args))
+}
+
+/// Begins the slice of a [`SliceGuard`] as [`record_enabled_as`] does.
+#[inline(never)]
+pub fn begin_enabled_as(category: &'static Category, site: &'static Site, args: &mut [Arg<'_>]) -> OpenSlice {
+    OpenSlice::begun(record_enabled_as(category, site, args))
 }
 
 #[cold]
 #[inline(never)]
-fn end_on(category: &'static Category, instances: u32, track: &Track) {
-    record_for(&|| instances & category.instances(), &END, &mut [Arg::Track(track)]);
+fn end(category: &'static Category, slice: OpenSlice) {
+    if slice.pop() {
+        end_innermost(slice.instances() & category.instances());
+    } else {
+        end_out_of_order(category, slice);
+    }
 }
 
-/// Ends a slice of these instances, with arguments and flows.
 #[cold]
 #[inline(never)]
-fn end_with(category: &'static Category, instances: u32, track: Option<&Track>, write: &mut dyn FnMut(&mut Event<'_>)) {
-    let recording = || instances & category.instances();
-    match track {
-        None => record_for(&recording, &END, &mut [Arg::With(write)]),
-        Some(track) => record_for(&recording, &END, &mut [Arg::Track(track), Arg::With(write)]),
-    };
+fn end_out_of_order(category: &'static Category, slice: OpenSlice) {
+    if slice.pop_out_of_order(category) {
+        end_innermost(slice.instances() & category.instances());
+    }
+}
+
+/// Ends a slice of the thread, with arguments and flows.
+#[cold]
+#[inline(never)]
+fn end_with(category: &'static Category, slice: OpenSlice, write: &mut dyn FnMut(&mut Event<'_>)) {
+    if slice.pop() || slice.pop_out_of_order(category) {
+        end_on(category, slice.instances(), &mut [Arg::With(write)]);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn end_plainly_on(category: &'static Category, instances: u32, track: &Track) {
+    end_on(category, instances, &mut [Arg::Track(track)]);
+}
+
+/// Ends a slice of these instances, with these arguments.
+fn end_on(category: &'static Category, instances: u32, args: &mut [Arg<'_>]) {
+    record_for(&|| instances & category.instances(), &END, args);
 }
 
 /// Ends a slice that may outlive sessions, on any thread.

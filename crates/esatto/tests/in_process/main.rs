@@ -11,6 +11,7 @@ use esatto_trace::Trace;
 mod a_panic_in_a_value_costs_one_event;
 mod a_renamed_thread_shows_its_new_name;
 mod arguments_are_not_evaluated_while_a_category_is_off;
+mod arguments_may_be_variables;
 mod events_can_be_read_again_after_a_loss;
 mod every_event_of_every_thread_is_in_the_trace;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]

@@ -2,6 +2,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::record;
+
 /// Losses since the start of this process that no trace marks. See [`losses`].
 ///
 /// They do not include events that were dropped because shared memory was full: traces mark those.
@@ -16,6 +18,10 @@ pub struct Losses {
     pub chunks: u64,
     /// Triggers that were dropped because too many waited for a connection.
     pub triggers: u64,
+    /// Ends of slices that were not recorded, because the guard was dropped on another thread, or
+    /// after the guard of a slice around it. Such a slice ends with the slice around it. See
+    /// [`SliceGuard`](crate::SliceGuard).
+    pub slice_ends: u64,
 }
 
 static SEQUENCES: AtomicU64 = AtomicU64::new(0);
@@ -30,6 +36,7 @@ pub fn losses() -> Losses {
         sequences: SEQUENCES.load(Ordering::Relaxed),
         chunks: CHUNKS.load(Ordering::Relaxed),
         triggers: TRIGGERS.load(Ordering::Relaxed),
+        slice_ends: record::ignored_ends(),
     }
 }
 
