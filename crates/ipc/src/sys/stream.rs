@@ -266,6 +266,18 @@ impl Stream {
         }
     }
 
+    /// Returns the address of the peer with its port, for log lines.
+    ///
+    /// Returns `None` for unix sockets, and if the peer has closed the connection.
+    pub fn peer_address(&self) -> Option<String> {
+        let any = net::getpeername(self.fd()).ok()??;
+        match self.family {
+            Family::Unix => None,
+            Family::Inet | Family::Inet6 => Some(SocketAddr::try_from(any).ok()?.to_string()),
+            Family::Vsock => vsock::cid_and_port(&any).map(|(cid, port)| format!("vsock://{cid}:{port}")),
+        }
+    }
+
     /// Closes the direction to the peer, which sees the end of the stream after everything that was
     /// sent before.
     pub fn shutdown_write(&self) {
