@@ -18,6 +18,7 @@ use rustix::event::epoll::EventFlags;
 use crate::clocks;
 use crate::closers::Closers;
 use crate::shared_memory;
+use crate::shared_secret::{Gate, Progress, Refusal, SharedSecret};
 use crate::socket_role::Role;
 use crate::stats::Counters;
 use crate::system_facts;
@@ -43,6 +44,8 @@ pub(crate) struct Client {
     pub(crate) role: Role,
     pub(crate) connection: Connection,
     host: Host,
+    /// The peer must prove a shared secret first.
+    gate: Option<Gate>,
     /// Ports on which the service knows this connection. It learns of a connection with its first
     /// call, because the client of a relay tells its identity before.
     introduced: Introduced,
@@ -79,12 +82,24 @@ pub(crate) struct CallContext<'a> {
 }
 
 impl Client {
-    pub(crate) fn new(id: ClientId, role: Role, mut stream: Stream, ports: Arc<[Port]>, closers: &Closers) -> Self {
+    /// Creates the client of a new connection. With a secret, it gets `ports` after its proof.
+    pub(crate) fn new(
+        id: ClientId,
+        role: Role,
+        mut stream: Stream,
+        ports: Arc<[Port]>,
+        secret: Option<SharedSecret>,
+        closers: &Closers,
+    ) -> Self {
         let peer = Peer::of(&stream);
         if let Some(disposal) = closers.disposal(&peer) {
             stream.set_disposal(disposal);
         }
         let owner = Owner::of(&peer);
+        let (gate, ports) = match secret {
+            Some(secret) => (Some(Gate::new(secret, ports)), Gate::ports()),
+            None => (None, ports),
+        };
         let host = Host::new(ports, peer);
         let limits = match role {
             Role::Producer => PRODUCER_LIMITS,
@@ -95,6 +110,7 @@ impl Client {
             role,
             connection: Connection::new(stream, limits),
             host,
+            gate,
             introduced: Introduced::default(),
             pending: HashMap::new(),
             last_call: 0,
@@ -123,13 +139,25 @@ impl Client {
         format!("{role} {id} ({owner}{pid})")
     }
 
-    /// Handles the next frame that has arrived. Returns false if there is none.
+    /// Handles the next frame that has arrived.
     ///
     /// # Errors
     ///
     /// The connection must be closed.
-    pub(crate) fn handle_frame(&mut self, context: &mut CallContext<'_>) -> Result<bool, IpcError> {
-        let Some((frame, io)) = self.connection.next_frame()? else { return Ok(false) };
+    pub(crate) fn handle_frame(&mut self, context: &mut CallContext<'_>) -> Result<Handled, IpcError> {
+        let Some((frame, io)) = self.connection.next_frame()? else { return Ok(Handled::Nothing) };
+        if let Some(gate) = &mut self.gate {
+            return Ok(match gate.handle(&frame, &mut self.host, io.out.buffer()) {
+                Ok(Progress::Waiting) => Handled::Frame,
+                Ok(Progress::Proved(ports)) => {
+                    // The new host keeps the identity that the peer may have told already.
+                    self.host = Host::new(ports, self.host.peer().clone());
+                    self.gate = None;
+                    Handled::Proof
+                }
+                Err(refusal) => Handled::Refused(refusal),
+            });
+        }
         let mut call = Call {
             id: self.id,
             role: self.role,
@@ -146,7 +174,12 @@ impl Client {
         context.counters.frames_received.add_one();
         context.counters.bytes_received.add(consumed - self.consumed);
         self.consumed = consumed;
-        Ok(true)
+        Ok(Handled::Frame)
+    }
+
+    /// Returns whether the peer must still prove a shared secret.
+    pub(crate) fn is_unproved(&self) -> bool {
+        self.gate.is_some()
     }
 
     /// Answers a call. Does nothing if the client does not wait for the answer.
@@ -229,6 +262,18 @@ impl Client {
         wanted.set(EventFlags::OUT, self.connection.wants_write());
         wanted
     }
+}
+
+/// Frame that a client has handled.
+#[derive(Debug)]
+pub(crate) enum Handled {
+    /// None has arrived.
+    Nothing,
+    Frame,
+    /// The peer has proved the shared secret.
+    Proof,
+    /// The peer has not proved the shared secret: the connection must be closed.
+    Refused(Refusal),
 }
 
 /// A descriptor that came with a call, until the call is handled.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use esatto_ipc::{Address, Listener, Port};
+use esatto_ipc::{Address, Family, Listener, Port};
 use esatto_service::Service;
 
 use crate::buffer_memory_limit::max_buffer_bytes;
@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::event_loop::{EventLoop, ListeningSocket};
 use crate::options::Options;
 use crate::sd_notify::ServiceManager;
+use crate::shared_secret::SharedSecret;
 use crate::socket_activation::Inherited;
 use crate::socket_permissions::Access;
 use crate::socket_role::Role;
@@ -59,7 +60,7 @@ impl Daemon {
         let buffer_bytes = max_buffer_bytes(&config.system);
         let mut service = Service::new(config);
         service.limit_buffers(buffer_bytes);
-        let mut sockets = ListeningSockets(Vec::new());
+        let mut sockets = ListeningSockets { all: Vec::new(), secret: options.secret };
         let access = options.permissions;
         let producer_ports = |address: &Address| Role::Producer.ports(options.relay_endpoints.contains(address));
         for listener in inherited.producers {
@@ -74,7 +75,10 @@ impl Daemon {
             Some(listener) => sockets.add(listener, Role::Consumer, ports),
             None => sockets.open(&options.consumer, Role::Consumer, ports, access.map(|all| all.consumer))?,
         }
-        let sockets = core::mem::take(&mut sockets.0);
+        if sockets.secret.is_some() && sockets.all.iter().all(|socket| socket.secret.is_none()) {
+            log::warn!("the shared secret has no effect: no socket is a TCP or vsock socket");
+        }
+        let sockets = core::mem::take(&mut sockets.all);
         let producers = sockets.iter().filter(|socket| socket.role == Role::Producer);
         let producers = producers.map(|socket| socket.listener.address().clone()).collect();
         let shares = UserShares::new(
@@ -194,7 +198,11 @@ impl Drop for DaemonHandle {
 }
 
 /// Listening sockets. Their files are removed if one of the sockets cannot be created.
-struct ListeningSockets(Vec<ListeningSocket>);
+struct ListeningSockets {
+    all: Vec<ListeningSocket>,
+    /// Secret for clients of other machines.
+    secret: Option<SharedSecret>,
+}
 
 impl ListeningSockets {
     fn open(&mut self, address: &Address, role: Role, ports: Arc<[Port]>, access: Option<Access>) -> Result<(), Error> {
@@ -208,13 +216,15 @@ impl ListeningSockets {
     }
 
     fn add(&mut self, listener: Listener, role: Role, ports: Arc<[Port]>) {
-        self.0.push(ListeningSocket { listener, role, ports });
+        // The kernel names the users of unix sockets, and their files have a mode.
+        let secret = self.secret.clone().filter(|_| listener.family() != Family::Unix);
+        self.all.push(ListeningSocket { listener, role, ports, secret });
     }
 }
 
 impl Drop for ListeningSockets {
     fn drop(&mut self) {
-        for socket in &self.0 {
+        for socket in &self.all {
             socket.listener.unlink();
         }
     }

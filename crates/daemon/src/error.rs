@@ -5,6 +5,8 @@ use std::io;
 use esatto_ipc::Address;
 use thiserror::Error;
 
+use crate::shared_secret::SecretError;
+
 /// A failure of the daemon itself. Mistakes of a peer only close the connection of that peer.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -32,6 +34,14 @@ pub enum Error {
     /// A relay would forward to itself.
     #[error("a relay that listens on {0} cannot forward to it")]
     RelayToItself(Address),
+    /// The file of a shared secret cannot be used.
+    #[error("cannot use the secret in {path}: {source}")]
+    Secret {
+        /// The file.
+        path: String,
+        /// The reason.
+        source: SecretError,
+    },
     /// Group or mode of a socket file could not be changed.
     #[error("cannot set group and mode of {path}: {source}")]
     Permissions {

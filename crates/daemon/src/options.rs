@@ -3,6 +3,7 @@
 use esatto_ipc::address::Address;
 
 use crate::error::Error;
+use crate::shared_secret::SharedSecret;
 use crate::socket_permissions::SocketPermissions;
 
 /// Addresses, access rights and limits of a daemon.
@@ -16,6 +17,9 @@ pub struct Options {
     pub permissions: Option<SocketPermissions>,
     /// Producer sockets to which relays of other machines may connect.
     pub relay_endpoints: RelayEndpoints,
+    /// Secret that each client of a TCP or vsock socket must prove to know, as relays can. Without
+    /// it, every client is admitted.
+    pub secret: Option<SharedSecret>,
     /// Bytes that may be held for all clients together: for clients that do not read, or that send
     /// only parts of frames.
     ///
@@ -38,6 +42,7 @@ impl Options {
             consumer,
             permissions: None,
             relay_endpoints: RelayEndpoints::Off,
+            secret: None,
             max_queued_bytes: MAX_QUEUED_BYTES,
             version: default_version(),
         }
@@ -55,6 +60,7 @@ impl Options {
             consumer: Address::consumer_default()?,
             permissions: None,
             relay_endpoints: RelayEndpoints::Off,
+            secret: None,
             max_queued_bytes: MAX_QUEUED_BYTES,
             version: default_version(),
         })

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use rustix::process::{Resource, Rlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::error::Error;
+use crate::shared_secret::SharedSecret;
 use crate::stderr_log;
 
 /// Prints a text that the user asked for.
@@ -59,6 +61,13 @@ pub(crate) fn stop_signal() -> Result<OwnedFd, Error> {
         signal_hook::low_level::pipe::register(signal, pipe).map_err(failed())?;
     }
     Ok(read_end.into())
+}
+
+/// Reads the secret of `--secret-file`.
+pub(crate) fn read_secret(file: Option<&Path>) -> Result<Option<SharedSecret>, Error> {
+    let Some(path) = file else { return Ok(None) };
+    let failed = |source| Error::Secret { path: path.display().to_string(), source };
+    SharedSecret::read(path).map(Some).map_err(failed)
 }
 
 /// Tells the process that started this one that clients can connect.

@@ -1,6 +1,7 @@
 //! The program `traced_relay` (`docs/spec/cli.md` §20): its command line, its start and its end.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use esatto_ipc::Family;
@@ -8,7 +9,9 @@ use esatto_ipc::Family;
 use crate::background;
 use crate::command_line::{self, Known};
 use crate::error::Error;
-use crate::process::{ignore_hangup, notify_readiness, print, raise_descriptor_limit, start_log, stop_signal};
+use crate::process::{
+    ignore_hangup, notify_readiness, print, raise_descriptor_limit, read_secret, start_log, stop_signal,
+};
 use crate::relay::{MACHINE_ID_HINT, Relay, RelayOptions};
 use crate::sd_notify::ServiceManager;
 use crate::socket_activation;
@@ -22,6 +25,9 @@ Usage: PERFETTO_RELAY_SOCK_NAME=ADDRESS traced_relay [OPTIONS]
       --background   Return as soon as producers can connect, and print the pid of the process that serves them
       --set-socket-permissions GROUP:MODE
                      Set group and mode of the producer socket, as in perfetto:0666
+      --secret-file FILE
+                     Forward only to a service with the same secret (traced --secret-file). Both sides prove that they
+                     know it; see traced --help
   -v, --verbose      Log connections too
       --version      Print the version
   -h, --help         Print this help
@@ -65,6 +71,7 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
         return background::start().map_err(|e| format!("cannot start in the background: {e}"));
     }
     options.permissions = settings.permissions;
+    options.secret = read_secret(settings.secret_file.as_deref()).map_err(|e| e.to_string())?;
     serve(options, settings.verbosity).map_err(|e| e.to_string())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -109,6 +116,7 @@ struct Settings {
     verbosity: u8,
     background: bool,
     permissions: Option<Access>,
+    secret_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy)]
@@ -116,6 +124,7 @@ enum Meaning {
     Background,
     Help,
     Permissions,
+    SecretFile,
     Verbose,
     Version,
 }
@@ -123,6 +132,7 @@ enum Meaning {
 const KNOWN: &[Known<Meaning>] = &[
     Known { long: "background", short: None, takes_value: false, meaning: Meaning::Background },
     Known { long: "help", short: Some('h'), takes_value: false, meaning: Meaning::Help },
+    Known { long: "secret-file", short: None, takes_value: true, meaning: Meaning::SecretFile },
     Known { long: "set-socket-permissions", short: None, takes_value: true, meaning: Meaning::Permissions },
     Known { long: "verbose", short: Some('v'), takes_value: false, meaning: Meaning::Verbose },
     Known { long: "version", short: None, takes_value: false, meaning: Meaning::Version },
@@ -137,6 +147,7 @@ impl Invocation {
                 Meaning::Version => return Ok(Self::Version),
                 Meaning::Background => settings.background = true,
                 Meaning::Verbose => settings.verbosity = settings.verbosity.saturating_add(1),
+                Meaning::SecretFile => settings.secret_file = value.map(PathBuf::from),
                 Meaning::Permissions => {
                     let parsed = value.unwrap_or_default().parse();
                     let why = |e: PermissionsError| format!("cannot use --set-socket-permissions: {e}");
@@ -158,7 +169,7 @@ mod tests {
         assert_eq!(parse(&[]), Ok(Invocation::Relay(Settings::default())));
         assert_eq!(parse(&["--version"]), Ok(Invocation::Version));
         let permissions = Some(Access { gid: 0, mode: 0o666 });
-        let want = Settings { verbosity: 1, background: true, permissions };
+        let want = Settings { verbosity: 1, background: true, permissions, secret_file: None };
         assert_eq!(
             parse(&["--background", "-v", "--set-socket-permissions", "root:0666"]),
             Ok(Invocation::Relay(want))

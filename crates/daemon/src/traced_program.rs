@@ -1,6 +1,7 @@
 //! The program `traced` (`docs/spec/cli.md` §17): its command line, its start and its end.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use esatto_ipc::{Address, address};
@@ -10,7 +11,9 @@ use crate::command_line::{self, Known};
 use crate::daemon::Daemon;
 use crate::error::Error;
 use crate::options::{Options, RelayEndpoints};
-use crate::process::{ignore_hangup, notify_readiness, print, raise_descriptor_limit, start_log, stop_signal};
+use crate::process::{
+    ignore_hangup, notify_readiness, print, raise_descriptor_limit, read_secret, start_log, stop_signal,
+};
 use crate::sd_notify::ServiceManager;
 use crate::socket_activation::Inherited;
 use crate::socket_permissions::{PermissionsError, SocketPermissions};
@@ -28,6 +31,9 @@ Usage: traced [OPTIONS]
                      Let relays of other machines connect to all producer sockets
       --enable-relay-endpoint-on ADDRESS
                      Let relays of other machines connect to this producer socket; may be given several times
+      --secret-file FILE
+                     Admit only clients that prove the secret in this file to TCP and vsock sockets: relays with the
+                     same option. The secret is not sent. This does not encrypt anything
   -v, --verbose      Log connections and registrations too; given twice, log every call
       --version      Print the version
   -h, --help         Print this help
@@ -91,6 +97,7 @@ struct Settings {
     background: bool,
     permissions: Option<SocketPermissions>,
     relay_endpoints: RelayEndpoints,
+    secret_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy)]
@@ -100,6 +107,7 @@ enum Meaning {
     Permissions,
     RelayEndpoint,
     RelayEndpointOn,
+    SecretFile,
     Verbose,
     Version,
 }
@@ -109,6 +117,7 @@ const KNOWN: &[Known<Meaning>] = &[
     Known { long: "enable-relay-endpoint", short: None, takes_value: false, meaning: Meaning::RelayEndpoint },
     Known { long: "enable-relay-endpoint-on", short: None, takes_value: true, meaning: Meaning::RelayEndpointOn },
     Known { long: "help", short: Some('h'), takes_value: false, meaning: Meaning::Help },
+    Known { long: "secret-file", short: None, takes_value: true, meaning: Meaning::SecretFile },
     Known { long: "set-socket-permissions", short: None, takes_value: true, meaning: Meaning::Permissions },
     Known { long: "verbose", short: Some('v'), takes_value: false, meaning: Meaning::Verbose },
     Known { long: "version", short: None, takes_value: false, meaning: Meaning::Version },
@@ -129,6 +138,7 @@ impl Invocation {
                     let address = Address::parse(value.unwrap_or_default()).map_err(why)?;
                     settings.relay_endpoints.add(address);
                 }
+                Meaning::SecretFile => settings.secret_file = value.map(PathBuf::from),
                 Meaning::Permissions => {
                     let parsed = value.unwrap_or_default().parse();
                     let why = |e: PermissionsError| format!("cannot use --set-socket-permissions: {e}");
@@ -147,6 +157,7 @@ fn serve(settings: &Settings) -> Result<(), Error> {
     let mut options = Options::from_environment()?;
     options.permissions = settings.permissions;
     options.relay_endpoints = settings.relay_endpoints.clone();
+    options.secret = read_secret(settings.secret_file.as_deref())?;
     let uses_default = [address::PRODUCER_SOCK_NAME, address::CONSUMER_SOCK_NAME].map(std::env::var_os).contains(&None);
     if let (true, Some((folder, why))) = (uses_default, address::unusable_run_dir()) {
         log::warn!("cannot enter {folder}: {why}; programs that can enter it expect the sockets there");

@@ -2,6 +2,7 @@
 
 mod a_producer_over_tcp_loses_nothing;
 mod a_relay_is_a_daemon;
+mod a_shared_secret_is_proved;
 mod clocks_of_two_machines_are_aligned;
 mod guest;
 mod network_namespaces_are_machines;

@@ -14,7 +14,7 @@ fn capture(file: &str) -> PathBuf {
 }
 
 /// The frames of one direction of a conversation, each with its header.
-fn frames(file: &str) -> Vec<Vec<u8>> {
+pub(crate) fn frames(file: &str) -> Vec<Vec<u8>> {
     let bytes = std::fs::read(capture(file)).expect("a capture");
     let mut rest = &bytes[..];
     let mut frames = Vec::new();

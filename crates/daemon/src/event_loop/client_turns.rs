@@ -6,8 +6,10 @@ use esatto_service::{ClientId, Input, Service};
 use esatto_shm::faults;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 
+use super::unproved::MAX_UNPROVED_BYTES;
 use super::{EventLoop, FIRST_CLIENT, MAX_WORK_PER_TURN};
-use crate::client::CallContext;
+use crate::client::{CallContext, Handled};
+use crate::shared_secret::Refusal;
 use crate::user_shares::fullest_first;
 
 /// Calls of one connection that are handled in one turn. A call may be as cheap as a number or move
@@ -147,9 +149,11 @@ impl EventLoop {
             self.carry_out();
             self.attached = None;
             match handled {
-                Ok(true) if self.service.work() - begun > MAX_WORK_PER_TURN => return,
-                Ok(true) => {}
-                Ok(false) => return,
+                Ok(Handled::Frame) if self.service.work() - begun > MAX_WORK_PER_TURN => return,
+                Ok(Handled::Frame) => {}
+                Ok(Handled::Proof) => self.proved(id),
+                Ok(Handled::Refused(refusal)) => return self.refuse(id, &refusal),
+                Ok(Handled::Nothing) => return,
                 Err(e) => return self.close(id, Some(&e)),
             }
         }
@@ -174,6 +178,10 @@ impl EventLoop {
                 continue;
             }
             let held = client.connection.held();
+            if client.is_unproved() && held > MAX_UNPROVED_BYTES {
+                self.refuse(id, &Refusal::TooMuch);
+                continue;
+            }
             self.shares.count_held(client.owner, client.held_counted, held);
             client.held_counted = held;
             if client.is_ready() {
@@ -251,6 +259,9 @@ impl EventLoop {
     /// Closes a connection and tells the service. Without an error, the peer closed it.
     pub(super) fn close(&mut self, id: ClientId, error: Option<&IpcError>) {
         let Some(client) = self.clients.remove(&id) else { return };
+        if client.is_unproved() {
+            self.forget_unproved(id);
+        }
         match error {
             None => log::debug!("{} disconnected", client.name()),
             Some(e) => {

@@ -1,11 +1,13 @@
 //! The event loop: waits for sockets, timers and wake-ups, and handles each in turn.
 //!
 //! [`client_turns`] bounds the work of one client per turn, [`outputs`] carries out what the
-//! service asks for, and [`shutdown`] ends the daemon.
+//! service asks for, [`unproved`] bounds clients that must prove a shared secret, and [`shutdown`]
+//! ends the daemon.
 
 mod client_turns;
 mod outputs;
 mod shutdown;
+mod unproved;
 
 use std::collections::{HashMap, VecDeque};
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,6 +28,7 @@ use crate::closers::{Closers, INTERRUPT_AFTER};
 use crate::error::Error;
 use crate::priority_boost::Priority;
 use crate::sd_notify::ServiceManager;
+use crate::shared_secret::{Refusal, SharedSecret};
 use crate::socket_role::Role;
 use crate::stats::Counters;
 use crate::system_facts;
@@ -34,6 +37,8 @@ use crate::trace_files::TraceFiles;
 use crate::usage_watchdog::Watchdog;
 use crate::user_shares::UserShares;
 use crate::wakeup::Wakeup;
+
+use self::unproved::Unproved;
 
 /// Connections accepted per wake-up of a listener.
 const ACCEPTS_PER_WAKE_UP: usize = 64;
@@ -72,6 +77,8 @@ enum TimerKey {
     Closing,
     /// The time for an end in order is over.
     StopTimeout,
+    /// The client must have proved the shared secret.
+    Proof(ClientId),
 }
 
 /// A listening socket.
@@ -80,6 +87,8 @@ pub(crate) struct ListeningSocket {
     pub(crate) listener: Listener,
     pub(crate) role: Role,
     pub(crate) ports: Arc<[Port]>,
+    /// Secret that clients must prove.
+    pub(crate) secret: Option<SharedSecret>,
 }
 
 /// The service, its connections and everything else that the loop owns.
@@ -98,6 +107,7 @@ pub(crate) struct EventLoop {
     hung_up: VecDeque<ClientId>,
     /// Clients that pass a descriptor and must wait until earlier ones of their user are closed.
     held_up: Vec<ClientId>,
+    unproved: Unproved,
     next_client: u64,
     monotonic: Timers<TimerKey>,
     /// Timers that count suspended time, which the timeout of epoll does not.
@@ -153,6 +163,7 @@ impl EventLoop {
             dirty: VecDeque::new(),
             hung_up: VecDeque::new(),
             held_up: Vec::new(),
+            unproved: Unproved::default(),
             next_client: FIRST_CLIENT,
             monotonic: Timers::new(),
             boottime: Timers::new(),
@@ -318,6 +329,7 @@ impl EventLoop {
                 }
                 TimerKey::StopTimeout => self.stop_timed_out(),
                 TimerKey::Status => self.manager.status(&self.status()),
+                TimerKey::Proof(id) => self.refuse(id, &Refusal::TooSlow),
             }
         }
     }
@@ -342,8 +354,9 @@ impl EventLoop {
             let Some(socket) = self.listening.get(index) else { return };
             match socket.listener.accept() {
                 Ok(Some(stream)) => {
-                    let (id, ports) = (ClientId(self.next_client), Arc::clone(&socket.ports));
-                    let client = Client::new(id, socket.role, stream, ports, &self.closers);
+                    let (id, ports, secret) =
+                        (ClientId(self.next_client), Arc::clone(&socket.ports), socket.secret.clone());
+                    let client = Client::new(id, socket.role, stream, ports, secret, &self.closers);
                     self.next_client += 1;
                     match self.shares.admit(client.owner, self.closers.connections_of(client.owner)) {
                         Ok(()) => self.welcome(client),
@@ -379,7 +392,11 @@ impl EventLoop {
             Role::Consumer => self.counters.consumers_accepted.add_one(),
         }
         log::debug!("{} connected", client.name());
+        let is_unproved = client.is_unproved();
         self.clients.insert(id, client);
+        if is_unproved {
+            self.await_proof(id);
+        }
         self.status_changed();
     }
 

@@ -6,6 +6,8 @@ use esatto_ipc::{ConnectAttempt, Error as IpcError, Stream};
 use rustix::event::epoll::EventFlags;
 
 use super::byte_pipe::Pipe;
+use super::handshake::{Distrust, Handshake};
+use crate::shared_secret::SharedSecret;
 use crate::user_shares::Owner;
 
 /// When one end of a pair has closed, the other end has this time to read the rest and to close.
@@ -32,6 +34,8 @@ pub(crate) struct Pair {
 #[derive(Debug)]
 enum Remote {
     Connecting(ConnectAttempt),
+    /// Both sides prove a shared secret.
+    Proving(Box<Handshake>),
     Connected(Stream),
     /// The connection failed.
     Failed,
@@ -68,20 +72,28 @@ impl Pair {
         }
     }
 
+    /// Returns whether bytes cannot be forwarded yet.
     pub(crate) fn is_connecting(&self) -> bool {
-        matches!(self.remote, Remote::Connecting(_))
+        matches!(self.remote, Remote::Connecting(_) | Remote::Proving(_))
     }
 
-    /// Takes the result of the attempt to connect.
+    /// Takes the result of the attempt to connect, or the next step of the proof of `secret`.
     ///
     /// # Errors
     ///
     /// The reason why it failed. The pair must be closed.
-    pub(crate) fn finish_connecting(&mut self) -> Result<(), IpcError> {
-        match core::mem::replace(&mut self.remote, Remote::Failed) {
-            Remote::Connecting(connecting) => self.remote = Remote::Connected(connecting.finish()?),
-            other => self.remote = other,
-        }
+    pub(crate) fn continue_connecting(&mut self, secret: Option<&SharedSecret>) -> Result<(), Distrust> {
+        self.remote = match (core::mem::replace(&mut self.remote, Remote::Failed), secret) {
+            (Remote::Connecting(connecting), Some(secret)) => {
+                Remote::Proving(Box::new(Handshake::begin(connecting.finish()?, secret.clone())?))
+            }
+            (Remote::Connecting(connecting), None) => Remote::Connected(connecting.finish()?),
+            (Remote::Proving(mut handshake), _) => match handshake.on_socket()? {
+                true => Remote::Connected(handshake.into_stream()),
+                false => Remote::Proving(handshake),
+            },
+            (other, _) => other,
+        };
         Ok(())
     }
 
@@ -123,8 +135,10 @@ impl Pair {
 
     /// Returns the events to wait for.
     pub(crate) fn wanted(&self) -> Ends<EventFlags> {
-        if self.is_connecting() {
-            return Ends { local: EventFlags::empty(), remote: EventFlags::OUT };
+        match &self.remote {
+            Remote::Connecting(_) => return Ends { local: EventFlags::empty(), remote: EventFlags::OUT },
+            Remote::Proving(handshake) => return Ends { local: EventFlags::empty(), remote: handshake.wanted() },
+            Remote::Connected(_) | Remote::Failed => {}
         }
         let flags = |reads: &Pipe, writes: &Pipe| {
             let mut flags = EventFlags::empty();
@@ -138,6 +152,7 @@ impl Pair {
     pub(crate) fn fds(&self) -> Ends<Option<BorrowedFd<'_>>> {
         let remote = match &self.remote {
             Remote::Connecting(connecting) => Some(connecting.as_fd()),
+            Remote::Proving(handshake) => Some(handshake.as_fd()),
             Remote::Connected(stream) => Some(stream.as_fd()),
             Remote::Failed => None,
         };

@@ -7,23 +7,29 @@
 //!    └──────────┴───────────┴───────────┴── on every failure, after a growing delay
 //! ```
 //!
+//! With a shared secret, both sides prove it (`Proving`) between `Connecting` and `Binding`.
+//!
 //! It never waits by itself. The loop asks for its deadline ([`Control::deadline_ns`]) and its
 //! socket ([`Control::socket`]).
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use esatto_ipc::frame::{PeerIdentity, encode};
-use esatto_ipc::{Address, Client, ClientEvent, ConnectAttempt, Connection, Error as IpcError, Limits, RequestId};
+use esatto_ipc::{
+    Address, Client, ClientEvent, ConnectAttempt, Connection, Error as IpcError, Limits, RequestId, Stream,
+};
 use esatto_protozero::Owned as _;
 use esatto_schema::sync_clock_request::{Clock, Phase};
 use esatto_schema::{InitRelayRequest, SyncClockRequest, relay_port};
 use rustix::event::epoll::EventFlags;
 
 use super::connect::begin_to_connect;
+use super::handshake::{Distrust, Handshake};
 use super::machine_identity;
 use super::options::RelayOptions;
 use crate::clocks;
 use crate::closers::Closers;
+use crate::shared_secret::SharedSecret;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Delay before the second attempt to connect. Each further delay is twice as long …
@@ -45,6 +51,7 @@ pub(crate) struct Control {
     greeting: Vec<u8>,
     /// Encoded arguments of InitRelay.
     introduction: Vec<u8>,
+    secret: Option<SharedSecret>,
     state: State,
     closers: Closers,
     deadline_ns: u64,
@@ -59,6 +66,7 @@ pub(crate) struct Control {
 enum State {
     Waiting,
     Connecting(ConnectAttempt),
+    Proving(Box<Handshake>),
     Connected(Box<Link>),
 }
 
@@ -86,7 +94,12 @@ enum Step {
 enum Failure {
     #[error(transparent)]
     Ipc(#[from] IpcError),
-    #[error("the service does not offer the relay port; start it with traced --enable-relay-endpoint")]
+    #[error(transparent)]
+    Distrust(#[from] Distrust),
+    #[error(
+        "the service does not offer the relay port; start it with traced --enable-relay-endpoint, \
+         and if it has --secret-file, give this relay the same secret"
+    )]
     NoRelayPort,
     #[error("the service does not answer")]
     Silent,
@@ -119,6 +132,7 @@ impl Control {
         Ok(Self {
             greeting,
             introduction: request.encode(),
+            secret: options.secret.clone(),
             state: State::Waiting,
             closers,
             deadline_ns: 0,
@@ -138,6 +152,7 @@ impl Control {
         Some(match &self.state {
             State::Waiting => return None,
             State::Connecting(connecting) => (connecting.as_fd(), EventFlags::OUT),
+            State::Proving(handshake) => (handshake.as_fd(), handshake.wanted()),
             State::Connected(link) => {
                 let mut flags = EventFlags::empty();
                 // If the service is delayed, its answer comes late, and the deadline ends the
@@ -162,7 +177,7 @@ impl Control {
                 None => Err(Failure::Unresolved),
             },
             State::Connected(link) if link.step == Step::Resting => link.ping(),
-            State::Connecting(_) | State::Connected(_) => Err(Failure::Silent),
+            State::Connecting(_) | State::Proving(_) | State::Connected(_) => Err(Failure::Silent),
         };
         self.conclude(result, now_ns)
     }
@@ -171,13 +186,8 @@ impl Control {
     pub(crate) fn on_socket(&mut self, now_ns: u64) -> News {
         let result = match core::mem::replace(&mut self.state, State::Waiting) {
             State::Waiting => Ok(()),
-            State::Connecting(connecting) => match Link::begin(connecting, &self.greeting) {
-                Ok(link) => {
-                    self.state = State::Connected(Box::new(link));
-                    Ok(())
-                }
-                Err(e) => Err(e),
-            },
+            State::Connecting(connecting) => self.begin(connecting).map(|state| self.state = state),
+            State::Proving(handshake) => self.prove(handshake).map(|state| self.state = state),
             State::Connected(mut link) => {
                 let result = link.receive(&self.introduction);
                 self.state = State::Connected(link);
@@ -185,6 +195,21 @@ impl Control {
             }
         };
         self.conclude(result, now_ns)
+    }
+
+    fn begin(&self, connecting: ConnectAttempt) -> Result<State, Failure> {
+        let stream = connecting.finish()?;
+        Ok(match &self.secret {
+            Some(secret) => State::Proving(Box::new(Handshake::begin(stream, secret.clone())?)),
+            None => State::Connected(Box::new(Link::begin(stream, &self.greeting)?)),
+        })
+    }
+
+    fn prove(&self, mut handshake: Box<Handshake>) -> Result<State, Failure> {
+        Ok(match handshake.on_socket()? {
+            true => State::Connected(Box::new(Link::begin(handshake.into_stream(), &self.greeting)?)),
+            false => State::Proving(handshake),
+        })
     }
 
     /// Sets the deadline of the next step.
@@ -228,8 +253,8 @@ impl Control {
 }
 
 impl Link {
-    fn begin(connecting: ConnectAttempt, greeting: &[u8]) -> Result<Self, Failure> {
-        let connection = Connection::new(connecting.finish()?, Limits::CLIENT);
+    fn begin(stream: Stream, greeting: &[u8]) -> Result<Self, Failure> {
+        let connection = Connection::new(stream, Limits::CLIENT);
         let mut link = Self { connection, client: Client::new(), step: Step::Binding };
         let out = link.connection.out().buffer();
         out.extend_from_slice(greeting);

@@ -13,6 +13,7 @@ use super::byte_pipe::MAX_WAITING;
 use super::connect::begin_to_connect;
 use super::connection_pair::{DRAIN_TIMEOUT_NS, Ends, Pair, Standing};
 use super::control_connection::{Control, News};
+use super::handshake::Distrust;
 use super::name_resolver::Resolver;
 use super::options::RelayOptions;
 use crate::clocks;
@@ -34,7 +35,7 @@ const EVENTS_PER_WAKE_UP: usize = 128;
 /// Time for which the listener rests when it cannot accept a connection. The usual cause is a lack
 /// of descriptors.
 const ACCEPT_PAUSE_NS: u64 = 500_000_000;
-/// Time that the service may take to accept a connection.
+/// Time that the service may take to accept a connection, and to prove the shared secret.
 const CONNECT_TIMEOUT_NS: u64 = 10_000_000_000;
 
 /// Tokens of epoll events: the wake-up descriptor, the descriptor that requests the end, the
@@ -277,7 +278,7 @@ impl RelayLoop {
         let connecting = match begin_to_connect(service, &self.closers) {
             Ok(connecting) => connecting,
             Err(e) => {
-                self.tell_unreachable(&e);
+                self.tell_unreachable(&e.into());
                 return false;
             }
         };
@@ -316,9 +317,12 @@ impl RelayLoop {
                 let _ = epoll::delete(&self.epoll, fd);
             }
             pair.watched.remote = EventFlags::empty();
-            if let Err(e) = pair.finish_connecting() {
+            if let Err(e) = pair.continue_connecting(self.options.secret.as_ref()) {
                 self.tell_unreachable(&e);
                 return self.close(number, None);
+            }
+            if pair.is_connecting() {
+                return self.watch_pair(number);
             }
             self.deadlines.cancel(Deadline::Pair(number));
             if core::mem::replace(&mut self.is_unreachable, false) {
@@ -381,7 +385,7 @@ impl RelayLoop {
     }
 
     /// Logs a warning once while producers are turned away.
-    fn tell_unreachable(&mut self, error: &IpcError) {
+    fn tell_unreachable(&mut self, error: &Distrust) {
         if core::mem::replace(&mut self.is_unreachable, true) {
             log::debug!("closed the connection of a producer, because the service cannot be reached: {error}");
         } else {

@@ -18,6 +18,7 @@ mod connect;
 mod connection_pair;
 mod control_connection;
 mod event_loop;
+mod handshake;
 mod machine_identity;
 mod name_resolver;
 mod options;

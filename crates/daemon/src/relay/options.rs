@@ -6,6 +6,7 @@ use esatto_ipc::address::{AddressError, RELAY_SOCK_NAME};
 use super::machine_identity;
 use crate::error::Error;
 use crate::options::default_version;
+use crate::shared_secret::SharedSecret;
 use crate::socket_permissions::Access;
 use crate::system_facts;
 
@@ -18,6 +19,9 @@ pub struct RelayOptions {
     pub service: Address,
     /// Group and mode of the socket file; without them the umask decides.
     pub permissions: Option<Access>,
+    /// Secret that the service must prove to know, and that this relay proves to it. Without it,
+    /// neither side proves anything.
+    pub secret: Option<SharedSecret>,
     /// Hint from which the service makes this machine's id; it must differ between machines.
     pub machine_id_hint: Vec<u8>,
     /// Name of this machine in configs.
@@ -33,6 +37,7 @@ impl RelayOptions {
             listen,
             service,
             permissions: None,
+            secret: None,
             machine_id_hint: machine_identity::id_hint(),
             machine_name: system_facts::machine_name().into_bytes(),
             version: default_version(),

@@ -13,6 +13,7 @@ mod a_signal_flushes_producers;
 mod a_slow_reader_gets_the_whole_trace;
 mod an_urgent_byte_is_an_ordinary_byte;
 mod bytes_held_for_all_clients_are_bounded;
+mod only_clients_with_the_secret_are_served;
 mod relays_are_served_only_on_relay_endpoints;
 mod remote_producers_send_chunks_by_value;
 mod stopping_leaves_nothing_behind;
