@@ -1,7 +1,8 @@
 //! Records messages of the `log` facade in Perfetto traces.
 //!
-//! Each message becomes an instant on the track of its thread, named after its text. It is also a
-//! row of the trace's log, with level, file and line.
+//! Each message becomes an instant on the track of its thread. Its name is the place of the call:
+//! the last part of the module and the line, such as `server:42`. The text is the argument
+//! `message`. A message is also a row of the trace's log, with level, file and line.
 //!
 //! ```
 //! let _tracing = esatto::Tracing::builder().in_process().start()?;
@@ -32,8 +33,12 @@
 //! # Ok::<(), log::SetLoggerError>(())
 //! ```
 //!
-//! Messages are in the category `log`. Their target is an argument; their key-value pairs are left
+//! Messages are in the category `log`. Their target is an argument. Their key-value pairs are left
 //! out. While no session records the category, a message costs one load, and is not formatted.
+//!
+//! Messages of the levels `Debug` and `Trace` are in a second category with the name `log`, which
+//! has the tag `debug`. Sessions leave it out, unless they ask for the tag
+//! ([`SessionConfig::tags`](esatto::SessionConfig::tags)) or name `log` in full.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
@@ -46,10 +51,9 @@ use log::{Level, LevelFilter, Log, Metadata, Record, SetLoggerError};
 esatto::categories! {
     /// Messages of the `log` facade.
     pub static LOG = "log", "Messages of the program's log";
+    /// Messages of the levels `Debug` and `Trace`.
+    pub static LOG_DEBUG = "log", "Messages of the program's log", tags: ["debug"];
 }
-
-/// Longest name of an instant. The row of the log has the whole message.
-const MAX_NAME_BYTES: usize = 256;
 
 /// A logger that records messages while a session wants them.
 pub struct Logger {
@@ -96,7 +100,8 @@ impl Logger {
     }
 
     fn records(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.level() <= self.max_level && LOG.is_enabled()
+        let category = if is_debug(metadata.level()) { &LOG_DEBUG } else { &LOG };
+        metadata.level() <= self.max_level && category.is_enabled()
     }
 }
 
@@ -133,16 +138,25 @@ impl Log for Logger {
     }
 }
 
+fn is_debug(level: Level) -> bool {
+    level > Level::Info
+}
+
+/// Returns the name of a message's instant: its place, the same for all messages of one call.
+fn name(record: &Record<'_>) -> String {
+    let module = record.module_path().unwrap_or_else(|| record.target());
+    let last = module.rsplit("::").next().unwrap_or(module);
+    record.line().map_or_else(|| last.to_owned(), |line| format!("{last}:{line}"))
+}
+
 fn write(record: &Record<'_>) {
-    static NAMES: [Name; 1] = [Name::new("target")];
+    static NAMES: [Name; 2] = [Name::new("message"), Name::new("target")];
     static SITE: Site = Site::new(&LOG, Kind::Instant, None, &NAMES);
+    static DEBUG_SITE: Site = Site::new(&LOG_DEBUG, Kind::Instant, None, &NAMES);
     // Format the message before the event is open: its arguments are formatted by code of the
     // program, which may log.
     let text = std::fmt::format(*record.args());
-    let mut end = text.len().min(MAX_NAME_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let name = name(record);
     let priority = match record.level() {
         Level::Error => LogPriority::Error,
         Level::Warn => LogPriority::Warn,
@@ -155,5 +169,7 @@ fn write(record: &Record<'_>) {
         Location::new(file, record.line().unwrap_or(0)).in_function(function)
     });
     let mut log = |event: &mut esatto::Event<'_>| event.log(priority, &text, location);
-    esatto::record(&SITE, &mut [Arg::Name(&text[..end]), Arg::Str(record.target()), Arg::With(&mut log)]);
+    let site = if is_debug(record.level()) { &DEBUG_SITE } else { &SITE };
+    let args = &mut [Arg::Name(&name), Arg::Str(&text), Arg::Str(record.target()), Arg::With(&mut log)];
+    esatto::record(site, args);
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Mutex;
 
-use esatto::{Backend, Session, Tracing};
+use esatto::{Backend, Session, SessionConfig, Tracing};
 use esatto_trace::{AnnotationValue, Trace};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
@@ -34,12 +34,29 @@ impl fmt::Display for Nosy {
     }
 }
 
+/// Returns the annotation `message` of each event.
+fn messages(trace: &Trace) -> Vec<&str> {
+    let annotations = trace.events.iter().map(|event| &event.annotations[0]);
+    let texts = annotations.map(|annotation| match &annotation.value {
+        AnnotationValue::String(text) if annotation.name == "message" => text.as_str(),
+        other => panic!("{}: {other:?}", annotation.name),
+    });
+    texts.collect()
+}
+
 #[test]
 fn messages_are_recorded_and_passed_on() {
     let _tracing = Tracing::builder().in_process().start().expect("connects");
     esatto_log::Logger::new().max_level(LevelFilter::Debug).and(Other).install().expect("is the first");
     log::info!("before");
-    let session = Session::start(Backend::InProcess, esatto::track_events(1024)).expect("starts");
+    let session = Session::start(Backend::InProcess, SessionConfig::new()).expect("starts");
+    log::debug!("not asked for");
+    log::info!("asked for");
+    let trace = Trace::read(&session.stop().expect("stops")[..]);
+    assert_eq!(messages(&trace), ["asked for"], "the level debug has the tag debug");
+
+    let session = Session::start(Backend::InProcess, SessionConfig::new().tags(["debug"])).expect("starts");
+    let line = line!();
     let long = "ä".repeat(1000);
     log::error!(target: "a target", "lost {} things", 3);
     log::debug!("{}", Nosy);
@@ -48,12 +65,13 @@ fn messages_are_recorded_and_passed_on() {
     let trace = Trace::read(&session.stop().expect("stops")[..]);
     assert!(trace.errors.is_empty(), "{:?}", trace.errors);
 
-    let events: Vec<_> = trace.events.iter().map(|event| event.name.as_deref().unwrap_or_default()).collect();
-    assert_eq!(events[..3], ["lost 3 things", "formatting", "nosy"]);
-    assert_eq!((events[3], events.len()), (&long[..256], 4));
-    let target = &trace.events[0].annotations[0];
+    assert_eq!(messages(&trace), ["lost 3 things", "formatting", "nosy", &long]);
+    let name = |event: usize| trace.events[event].name.as_deref().unwrap_or_default();
+    assert_eq!(name(0), format!("messages_are_recorded_and_passed_on:{}", line + 2), "the place of the call");
+    assert_eq!(name(2), format!("messages_are_recorded_and_passed_on:{}", line + 3));
+    let target = &trace.events[0].annotations[1];
     assert_eq!((target.name.as_str(), &target.value), ("target", &AnnotationValue::String("a target".into())));
     let seen = SEEN.lock().expect("is not poisoned");
-    assert_eq!(seen[..3], ["before", "lost 3 things", "formatting"]);
+    assert_eq!(seen[..4], ["before", "asked for", "lost 3 things", "formatting"]);
     assert_eq!(seen.last(), Some(&long));
 }

@@ -12,8 +12,9 @@ use esatto::{Category, Kind, Lanes, Location, LogPriority, Name, Site};
 use tracing_core::callsite::Identifier;
 use tracing_core::{Level, Metadata};
 
+use crate::event_name::{self, EventName};
 use crate::field_values::Values;
-use crate::options::{Options, Slices};
+use crate::options::{EventNames, Options, Slices};
 
 /// A call site of spans or of events.
 #[derive(Debug)]
@@ -28,11 +29,13 @@ pub(crate) struct Callsite {
     pub(crate) end: Site,
     /// Marks a moment, with the name of the call site and without arguments.
     pub(crate) mark: Site,
-    /// Site of an event, whose name is its message.
+    /// Site of an event. It has a name if all events of the call site have the same one.
     pub(crate) event: Site,
     place: &'static Place,
     /// Index of the field `message`.
     pub(crate) message: Option<usize>,
+    /// The message is the name of the event, instead of an argument.
+    is_named_by_message: bool,
     /// Set if this is a call site of all messages of the `log` facade.
     log: Option<LogFields>,
     pub(crate) slices: Slices,
@@ -45,6 +48,7 @@ pub(crate) struct Callsite {
 /// Its events have five call sites in all, and none has a file.
 #[derive(Clone, Copy, Debug)]
 struct LogFields {
+    target: usize,
     module: usize,
     file: usize,
     line: usize,
@@ -56,7 +60,18 @@ impl LogFields {
             return None;
         }
         let index = |name| metadata.fields().field(name).map(|field| field.index());
-        Some(Self { module: index("log.module_path")?, file: index("log.file")?, line: index("log.line")? })
+        Some(Self {
+            target: index("log.target")?,
+            module: index("log.module_path")?,
+            file: index("log.file")?,
+            line: index("log.line")?,
+        })
+    }
+
+    fn name<'v>(&self, values: &'v Values) -> EventName<'v> {
+        let module = values.text_of(self.module).or_else(|| values.text_of(self.target));
+        let module = module.filter(|module| !module.is_empty());
+        EventName::of_place(module.unwrap_or("log"), values.number_of(self.line))
     }
 
     fn location<'v>(&self, values: &'v Values) -> Option<Location<'v>> {
@@ -85,10 +100,14 @@ const ASYNC: u32 = u32::MAX;
 
 impl Callsite {
     fn new(metadata: &'static Metadata<'static>, options: &Options) -> Self {
-        let category = category(options.category_of(metadata));
+        let category = category(options.category_of(metadata), options.is_debug(metadata));
         let names: Vec<Name> = metadata.fields().iter().map(|field| Name::new(field.name())).collect();
         let names: &'static [Name] = names.leak();
         let name = metadata.name();
+        let log = LogFields::of(metadata);
+        let is_named_by_message = options.event_names == EventNames::Message;
+        let has_one_name = metadata.is_event() && log.is_none() && !is_named_by_message;
+        let event_name = has_one_name.then(|| event_name::of(metadata));
         let file = metadata.file().unwrap_or_default();
         let module = metadata.module_path().unwrap_or_default();
         let place: &'static Place = Box::leak(Box::new(Place::new(file, module, metadata.line().unwrap_or(0))));
@@ -100,10 +119,11 @@ impl Callsite {
             begin: located(Site::new(category, Kind::SliceBegin, Some(name), names)),
             end: Site::new(category, Kind::SliceEnd, None, &[]),
             mark: Site::new(category, Kind::Instant, Some(name), &[]),
-            event: Site::new(category, Kind::Instant, None, &[]),
+            event: located(Site::new(category, Kind::Instant, event_name, &[])),
             place,
             message: metadata.fields().field("message").map(|field| field.index()),
-            log: LogFields::of(metadata),
+            is_named_by_message,
+            log,
             slices: options.slices_of(metadata),
             lanes: Lanes::new(name),
             kind: AtomicU32::new(0),
@@ -141,11 +161,20 @@ impl Callsite {
         }
     }
 
+    /// Returns the name of an event whose site has none. `message` is its message.
+    pub(crate) fn name_of<'v>(&self, message: Option<&'v str>, values: &'v Values) -> EventName<'v> {
+        match &self.log {
+            _ if self.is_named_by_message => EventName::Text(message.unwrap_or_else(|| self.metadata.name())),
+            Some(log) => log.name(values),
+            None => EventName::Text(self.metadata.name()),
+        }
+    }
+
     /// Returns whether a field of an event is one of its arguments, and not recorded in another
     /// way.
     pub(crate) fn is_argument(&self, field: usize) -> bool {
-        Some(field) != self.message
-            && self.log.is_none_or(|LogFields { module, file, line }| ![module, file, line].contains(&field))
+        !(self.is_named_by_message && Some(field) == self.message)
+            && self.log.is_none_or(|LogFields { module, file, line, .. }| ![module, file, line].contains(&field))
     }
 
     pub(crate) fn priority(&self) -> LogPriority {
@@ -159,11 +188,13 @@ impl Callsite {
     }
 }
 
-/// Returns the category of a name: the same one for each call. There are as many as a program has
-/// targets.
-fn category(name: Cow<'static, str>) -> &'static Category {
-    static CATEGORIES: LazyLock<Mutex<HashMap<&'static str, &'static Category>>> = LazyLock::new(Mutex::default);
+/// Returns the category of a name, with or without the tag `debug`: the same one for each call.
+/// There are at most twice as many as a program has targets.
+fn category(name: Cow<'static, str>, is_debug: bool) -> &'static Category {
+    type Categories = HashMap<&'static str, &'static Category>;
+    static CATEGORIES: LazyLock<Mutex<[Categories; 2]>> = LazyLock::new(Mutex::default);
     let mut categories = CATEGORIES.lock().unwrap_or_else(PoisonError::into_inner);
+    let categories = &mut categories[usize::from(is_debug)];
     if let Some(category) = categories.get(&*name) {
         return category;
     }
@@ -171,7 +202,8 @@ fn category(name: Cow<'static, str>) -> &'static Category {
         Cow::Borrowed(name) => name,
         Cow::Owned(name) => name.leak(),
     };
-    let category: &'static Category = Box::leak(Box::new(Category::new(name)));
+    let tags: &[&str] = if is_debug { &["debug"] } else { &[] };
+    let category: &'static Category = Box::leak(Box::new(Category::new(name).with_tags(tags)));
     categories.insert(name, category);
     category
 }

@@ -1,12 +1,14 @@
 //! Records spans and events of programs that use `tracing` in Perfetto traces.
 //!
 //! ```
+//! use tracing_subscriber::EnvFilter;
 //! use tracing_subscriber::prelude::*;
 //!
 //! // Connect, as any program with Esatto does: here to a service inside of this process.
 //! let _tracing = esatto::Tracing::builder().in_process().start()?;
-//! // Add the layer like other layers, with their filters.
-//! let subscriber = tracing_subscriber::registry().with(esatto_tracing::layer());
+//! // Add the layer like other layers. Its filter keeps the noise of dependencies out.
+//! let filter = EnvFilter::new("info,my_program=debug,hyper=warn");
+//! let subscriber = tracing_subscriber::registry().with(esatto_tracing::layer().with_filter(filter));
 //! # let _guard = tracing::subscriber::set_default(subscriber);
 //! # #[cfg(any())]
 //! tracing::subscriber::set_global_default(subscriber)?;
@@ -28,14 +30,29 @@
 //! | span of a future | a slice for its lifetime on its own lane, a slice on the thread's track for each time that it is entered, and a flow through them |
 //! | parent of such a span | a flow from the slice in which the span was created, or from a mark on the lane of the parent |
 //! | `follows_from` | a flow between marks on the two lanes |
-//! | event | an instant with the message as its name, and a row of the log with level, file and line |
+//! | event | an instant named after its call site, such as `server:42` (see [`EventNames`]), with the annotation `message`, and a row of the log with level, file and line |
 //! | fields, also those recorded later | debug annotations: integers, floats, `bool` and text; `Debug` and errors, with their causes, as text |
 //! | target | category: `my_crate*` in a session's configuration records a crate with all of its modules |
+//! | levels `DEBUG` and `TRACE` | the category has the tag `debug`: a session records them only if it asks for the tag (see [levels](#levels)) |
 //! | file and line | source location |
 //! | message of `log`, by `tracing-log` | as an event; the target is `log`, the message's own target is the argument `log.target` |
 //!
 //! `tracing` does not tell which spans belong to futures, so the recorder learns it: see
 //! [`Slices::Auto`]. [`options`] changes the mapping.
+//!
+//! # Levels
+//!
+//! Each target has up to two categories of the same name. One is for the levels `ERROR`, `WARN` and
+//! `INFO`. The other one is for `DEBUG` and `TRACE`, and has the tag `debug`. Sessions leave out
+//! this tag by default, because libraries write thousands of such events per second.
+//!
+//! | to record | write |
+//! | --- | --- |
+//! | `DEBUG` and `TRACE` of all targets | `enabled_tags: "debug"` in a config, [`SessionConfig::tags`](esatto::SessionConfig::tags) |
+//! | those of one target | its full name without `*`: `enabled_categories: "my_program::server"` |
+//! | those of your program, always | [`Options::debug_tag`] |
+//!
+//! A filter of `tracing_subscriber` acts before: an event that it leaves out is in no trace.
 //!
 //! # Layer or subscriber
 //!
@@ -55,6 +72,7 @@
 
 mod callsite;
 mod entered_spans;
+mod event_name;
 mod field_values;
 #[cfg(feature = "layer")]
 mod layer;
@@ -65,7 +83,7 @@ mod subscriber;
 
 #[cfg(feature = "layer")]
 pub use layer::Layer;
-pub use options::{Options, Slices};
+pub use options::{EventNames, Options, Slices};
 pub use subscriber::Subscriber;
 
 /// Creates a layer with the default options.

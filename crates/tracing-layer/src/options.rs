@@ -3,7 +3,7 @@
 use core::fmt;
 use std::borrow::Cow;
 
-use tracing_core::{LevelFilter, Metadata};
+use tracing_core::{Level, LevelFilter, Metadata};
 
 /// Slices that a span becomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,22 @@ pub enum Slices {
     Both,
 }
 
+/// Names of the instants that events become.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EventNames {
+    /// The name that the program gives the event (`name: "…"`), or else its place: the last part of
+    /// its module and the line, such as `server:42`.
+    ///
+    /// All events of a call site have the same name. So Perfetto's UI can count them, colour them
+    /// alike and find them. The text of the message is the argument `message`.
+    #[default]
+    CallSite,
+    /// The text of the message. Use it if a program has few messages, and you want to read them
+    /// without a click.
+    Message,
+}
+
 type Closure<T> = Box<dyn Fn(&'static Metadata<'static>) -> T + Send + Sync>;
 
 /// Options for recording spans and events; see [`options`](crate::options).
@@ -39,6 +55,8 @@ pub struct Options {
     category: Option<Closure<Cow<'static, str>>>,
     slices: Option<Closure<Slices>>,
     enabled: Option<Closure<bool>>,
+    debug_tag: Option<Closure<bool>>,
+    pub(crate) event_names: EventNames,
     pub(crate) max_level: Option<LevelFilter>,
 }
 
@@ -57,6 +75,33 @@ impl Options {
         category: impl Fn(&'static Metadata<'static>) -> T + Send + Sync + 'static,
     ) -> Self {
         self.category = Some(Box::new(move |metadata| category(metadata).into()));
+        self
+    }
+
+    /// Sets which call sites have the tag `debug` on their category. The default is those of the
+    /// levels `DEBUG` and `TRACE`.
+    ///
+    /// Sessions leave out categories with this tag, unless they ask for the tag or name the
+    /// category in full.
+    ///
+    /// ```
+    /// use tracing::Level;
+    ///
+    /// // Always record the level DEBUG of this program, but not that of its dependencies.
+    /// let options = esatto_tracing::options()
+    ///     .debug_tag(|metadata| *metadata.level() > Level::INFO && !metadata.target().starts_with("my_program"));
+    /// # drop(options.subscriber());
+    /// ```
+    #[must_use]
+    pub fn debug_tag(mut self, debug_tag: impl Fn(&'static Metadata<'static>) -> bool + Send + Sync + 'static) -> Self {
+        self.debug_tag = Some(Box::new(debug_tag));
+        self
+    }
+
+    /// Sets the names of events. The default is [`EventNames::CallSite`].
+    #[must_use]
+    pub const fn event_names(mut self, names: EventNames) -> Self {
+        self.event_names = names;
         self
     }
 
@@ -91,6 +136,12 @@ impl Options {
 
     pub(crate) fn category_of(&self, metadata: &'static Metadata<'static>) -> Cow<'static, str> {
         self.category.as_ref().map_or_else(|| metadata.target().into(), |category| category(metadata))
+    }
+
+    /// Returns whether the category of a call site has the tag `debug`.
+    pub(crate) fn is_debug(&self, metadata: &'static Metadata<'static>) -> bool {
+        let by_level = || *metadata.level() > Level::INFO;
+        self.debug_tag.as_ref().map_or_else(by_level, |debug_tag| debug_tag(metadata))
     }
 
     pub(crate) fn slices_of(&self, metadata: &'static Metadata<'static>) -> Slices {

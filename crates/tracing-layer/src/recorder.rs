@@ -8,6 +8,7 @@ use tracing_core::{Event, Metadata};
 
 use crate::callsite::{Callsite, Callsites, SpanKind};
 use crate::entered_spans::{self, Entered};
+use crate::event_name::EventName;
 use crate::field_values::{Head, Values};
 use crate::options::{Options, Slices};
 use crate::span_table::{Lifetime, Slot, Span, Spans};
@@ -354,16 +355,19 @@ impl Span {
 
 fn write_event(callsite: &'static Callsite, values: &Values, lifetime: Option<&Lifetime>) {
     let message = callsite.message.and_then(|message| values.text_of(message));
-    let name = message.unwrap_or_else(|| callsite.metadata.name());
+    let own_name = callsite.event.name().is_none().then(|| callsite.name_of(message, values));
+    let name = own_name.as_ref().map(EventName::as_str);
+    let text = message.or(name).or_else(|| callsite.event.name()).unwrap_or_default();
     let mut write = |event: &mut esatto::Event<'_>| {
-        event.log(callsite.priority(), name, callsite.location(values));
+        event.log(callsite.priority(), text, callsite.location(values));
         values.write_if(|field| callsite.is_argument(field), callsite.names, event);
     };
-    match lifetime {
-        None => record(&callsite.event, &mut [Arg::Name(name), Arg::With(&mut write)]),
-        Some(lifetime) => {
-            let track = Arg::Track(lifetime.lane.track());
-            record(&callsite.event, &mut [track, Arg::Name(name), Arg::With(&mut write)])
-        }
+    let with = Arg::With(&mut write);
+    let site = &callsite.event;
+    match (lifetime.map(|lifetime| Arg::Track(lifetime.lane.track())), name.map(Arg::Name)) {
+        (None, None) => record(site, &mut [with]),
+        (None, Some(name)) => record(site, &mut [name, with]),
+        (Some(track), None) => record(site, &mut [track, with]),
+        (Some(track), Some(name)) => record(site, &mut [track, name, with]),
     };
 }

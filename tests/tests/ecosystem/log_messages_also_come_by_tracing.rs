@@ -23,7 +23,8 @@ fn record(recorder: &Recorder) {
 fn check(trace: &Trace) {
     let [rows, instants, places] = trace.query([
         "select prio, tag, msg from android_logs order by ts",
-        "select name, category, extract_arg(arg_set_id, 'debug.log_target') as target from slice where dur = 0 order by ts",
+        "select name, category, extract_arg(arg_set_id, 'debug.message') as message,
+            extract_arg(arg_set_id, 'debug.log_target') as target from slice where dur = 0 order by ts",
         "select count(*) as count from slice join args using (arg_set_id)
             where key in ('debug.log_file', 'debug.log_line', 'debug.log_module_path')",
     ]);
@@ -32,8 +33,9 @@ fn check(trace: &Trace) {
     let place = format!("log_messages_also_come_by_tracing.rs:{}", trace.fact("line"));
     assert!(rows[0].text("tag").ends_with(&place), "{rows:?}");
     assert_eq!(rows[1].text("tag"), "", "not a place without a file");
-    let instants: Vec<_> =
-        instants.iter().map(|row| (row.text("name"), row.text("category"), row.text("target"))).collect();
-    assert_eq!(instants, [("full", "log", "disk"), ("nowhere", "log", "")]);
+    let columns = ["name", "category", "message", "target"];
+    let instants: Vec<_> = instants.iter().map(|row| columns.map(|column| row.text(column))).collect();
+    let name = format!("log_messages_also_come_by_tracing:{}", trace.fact("line"));
+    assert_eq!(instants, [[&name, "log", "full", "disk"], ["log", "log", "nowhere", ""]]);
     assert_eq!(places[0].int("count"), 0, "the place is said once");
 }

@@ -17,13 +17,15 @@ fn record(recorder: &Recorder) {
 fn check(trace: &Trace) {
     let [rows, instants] = trace.query([
         "select prio, tag, msg from android_logs order by ts",
-        "select name, category, extract_arg(arg_set_id, 'debug.target') as target from slice where dur = 0 order by ts",
+        "select name, category, extract_arg(arg_set_id, 'debug.message') as message,
+            extract_arg(arg_set_id, 'debug.target') as target from slice where dur = 0 order by ts",
     ]);
     let rows: Vec<_> = rows.iter().map(|row| (row.int("prio"), row.text("msg"))).collect();
     assert_eq!(rows, [(6, "full"), (2, "step 1")]);
-    let instants: Vec<_> =
-        instants.iter().map(|row| (row.text("name"), row.text("category"), row.text("target"))).collect();
-    assert_eq!(instants, [("full", "log", "disk"), ("step 1", "log", module_path!())]);
+    let columns = ["category", "message", "target"];
+    let found: Vec<_> = instants.iter().map(|row| columns.map(|column| row.text(column))).collect();
+    assert_eq!(found, [["log", "full", "disk"], ["log", "step 1", module_path!()]]);
+    assert_eq!(instants[1].text("name"), format!("log_messages_are_in_the_log:{}", trace.fact("line")));
     let [tags] = trace.query(["select tag from android_logs order by ts desc limit 1"]);
     let place = format!("log_messages_are_in_the_log.rs:{}", trace.fact("line"));
     assert!(tags[0].text("tag").ends_with(&place), "{tags:?}");

@@ -13,10 +13,11 @@ use esatto::TraceConfig;
 use esatto::schema::data_source_config::BufferExhaustedPolicy;
 use esatto_tests::sdk::Trace;
 
-/// All track events, with so much memory that none is dropped.
+/// All track events, those with the tag `debug` included, with so much memory that none is dropped.
 fn everything() -> TraceConfig {
     let mut config = esatto::track_events(64 * 1024);
     let source = config.data_sources[0].config.as_mut().expect("is there");
+    source.track_event_config.as_mut().expect("is there").enabled_tags.push("debug".into());
     source.buffer_exhausted_policy = Some(BufferExhaustedPolicy::BUFFER_EXHAUSTED_STALL_THEN_DROP);
     config
 }

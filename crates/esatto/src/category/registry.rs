@@ -182,11 +182,17 @@ pub(crate) fn version() -> u64 {
 }
 
 /// Calls `f` for each category that services list, in the order of registration. If several have
-/// one name, the first stands for all.
+/// one name, the first one without tags stands for all, because most sessions record it.
 pub(crate) fn for_each(f: impl FnMut(&'static Category)) {
-    let categories = lock().categories.clone();
+    let mut categories = lock().categories.clone();
+    categories.retain(|category| category.is_listed());
+    let mut untagged = Set::new();
+    for category in categories.iter().filter(|category| category.tags().is_empty()) {
+        untagged.insert(category.name());
+    }
     let mut names = Set::new();
-    categories.into_iter().filter(|category| category.is_listed() && names.insert(category.name())).for_each(f);
+    let stands_for_all = |category: &&Category| category.tags().is_empty() || !untagged.contains(&category.name());
+    categories.into_iter().filter(stands_for_all).filter(|category| names.insert(category.name())).for_each(f);
 }
 
 /// Waits until a session records track events. Returns false if the time is over first.
@@ -203,4 +209,25 @@ pub(crate) fn wait_until(timeout: Duration, condition: impl Fn() -> bool, catego
     let Locked { registry, _closed } = lock();
     let waited = CHANGED.wait_timeout_while(registry, timeout, |_| !condition());
     !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_category_without_tags_is_listed() {
+        const NAME: &str = "registry::tests::twice";
+        static DEBUG: Category = Category::new(NAME).with_tags(&["debug"]);
+        static PLAIN: Category = Category::new(NAME);
+        let listed = || {
+            let mut tags = Vec::new();
+            for_each(|category| tags.extend((category.name() == NAME).then(|| category.tags())));
+            tags
+        };
+        register(&[&DEBUG]);
+        assert_eq!(listed(), [["debug"]]);
+        register(&[&PLAIN]);
+        assert_eq!(listed(), [[""; 0]], "one stands for both");
+    }
 }

@@ -154,7 +154,7 @@ fn events_with_an_explicit_parent_are_on_its_lane() {
             let span = tracing::info_span!("lonely");
             span.in_scope(|| ());
             span.in_scope(|| ());
-            tracing::info!(parent: &span, "from afar");
+            tracing::info!(name: "from afar", parent: &span, "hello");
         }
     };
     with_each(work, |front, trace| {

@@ -8,15 +8,17 @@ use std::pin::Pin;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use esatto::{Backend, Session, Tracing};
+use esatto::{Backend, Session, SessionConfig, Tracing};
 use esatto_trace::{AnnotationValue, EventType, Slice, Trace};
 use tracing::Dispatch;
 use tracing::subscriber::NoSubscriber;
 use tracing_subscriber::prelude::*;
 
+mod events_are_named_after_their_call_site;
 mod fields_keep_their_types;
 mod filters_work_unchanged;
 mod futures_have_a_lane_and_linked_polls;
+mod levels_below_info_have_the_tag_debug;
 mod slices_are_always_nested;
 mod spans_without_a_session_are_not_recorded;
 
@@ -54,11 +56,16 @@ fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the trace that `work` records.
+/// Returns the trace that `work` records, with all levels.
 fn record(dispatch: &Dispatch, work: impl FnOnce()) -> Trace {
+    record_with(SessionConfig::new().tags(["debug"]), dispatch, work)
+}
+
+/// Returns the trace that `work` records in a session with this config.
+fn record_with(config: SessionConfig, dispatch: &Dispatch, work: impl FnOnce()) -> Trace {
     let _turn = turn();
     LazyLock::force(&TRACING);
-    let session = Session::start(Backend::InProcess, esatto::track_events(4096)).expect("starts");
+    let session = Session::start(Backend::InProcess, config.buffer_size_kb(4096)).expect("starts");
     tracing::dispatcher::with_default(dispatch, work);
     let trace = Trace::read(&session.stop().expect("stops")[..]);
     assert!(trace.errors.is_empty(), "{:?}", trace.errors);
