@@ -14,10 +14,11 @@ Builds Perfetto's C library and installs, below the prefix:
   lib/v59/libperfetto_c.so, .a           the ABI of v59
   lib/pkgconfig/perfetto_c.pc, perfetto_c_v59.pc
   lib/cmake/perfetto_c/                  find_package(perfetto_c)
-  include/perfetto_c.h                   the ABI, both flavours
-  include/esatto/                        macros for C, classes for C++
+  include/esatto/                        the ABI, macros for C, classes for C++
+  share/perfetto_c/thread-sanitizer.supp
 
-The prefix can be moved afterwards. Perfetto's own headers (include/perfetto) can lie beside.
+The prefix can be moved afterwards. Perfetto's own headers can lie beside, because none has the name of
+one of these.
 
   --prefix DIR    where it will be [default: /usr/local]
   --destdir DIR   put in front of the prefix, to make a package of
@@ -25,9 +26,11 @@ The prefix can be moved afterwards. Perfetto's own headers (include/perfetto) ca
   --profile NAME  of Cargo [default: library, which is small]";
 
 /// The headers, in the workspace.
-const HEADERS: &str = "crates/capi/include";
+const HEADERS: &str = "crates/capi/include/esatto";
 /// Folder of the files that are installed, as they are or with changes.
 const PACKAGING: &str = "packaging/c";
+/// Folder below the prefix for files that do not depend on the machine.
+const SHARE: &str = "share/perfetto_c";
 
 /// Installs, or tells how to.
 ///
@@ -95,7 +98,7 @@ impl Plan {
     fn folders(&self) -> Vec<PathBuf> {
         let lib = self.root.join(&self.libdir);
         let mut folders = vec![lib.join("v59"), lib.join("pkgconfig"), lib.join("cmake/perfetto_c")];
-        folders.extend([self.root.join("include/esatto"), self.root.join("include"), lib]);
+        folders.extend([self.root.join("include/esatto"), self.root.join(SHARE), lib]);
         folders
     }
 
@@ -116,15 +119,15 @@ impl Plan {
             files.push(File::copy(&built.join(format!("{from}.a")), lib.join(format!("{to}.a")), 0o644)?);
         }
         let headers = shell::root().join(HEADERS);
-        for folder in [Path::new(""), Path::new("esatto")] {
-            for name in names(&headers.join(folder))? {
-                let name = folder.join(name);
-                files.push(File::copy(&headers.join(&name), self.root.join("include").join(&name), 0o644)?);
-            }
+        for name in names(&headers)? {
+            files.push(File::copy(&headers.join(&name), self.root.join("include/esatto").join(&name), 0o644)?);
         }
         for name in ["perfetto_c.pc", "perfetto_c_v59.pc"] {
             files.push(self.configured(&format!("{name}.in"), "pkgconfig", name)?);
         }
+        let suppressions = "thread-sanitizer.supp";
+        let to = self.root.join(SHARE).join(suppressions);
+        files.push(File::copy(&shell::root().join(PACKAGING).join(suppressions), to, 0o644)?);
         files.push(self.configured("perfetto_cConfig.cmake.in", "cmake/perfetto_c", "perfetto_cConfig.cmake")?);
         let version = "perfetto_cConfigVersion.cmake";
         files.push(self.configured(version, "cmake/perfetto_c", version)?);

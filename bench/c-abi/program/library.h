@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "perfetto_c.h"
+#include <esatto/abi.h>
 
 #ifdef PERFETTO_C_V59
 typedef struct PerfettoPbMsgWriter library_writer;

@@ -10,10 +10,30 @@
 #error "esatto/trace.h needs gcc or clang: scopes end by __attribute__((cleanup))"
 #endif
 
-#include "../perfetto_c.h"
+#include "abi.h"
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+
+/* ThreadSanitizer does not see how the library, which is not instrumented, orders threads. So the
+ * headers tell it: what happens before ESATTO_ORDER_BEFORE_ is visible after ESATTO_ORDER_AFTER_
+ * with the same address. Without ThreadSanitizer both do nothing. */
+#if defined(__SANITIZE_THREAD__)
+#define ESATTO_THREAD_SANITIZER_ 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ESATTO_THREAD_SANITIZER_ 1
+#endif
+#endif
+#ifdef ESATTO_THREAD_SANITIZER_
+void __tsan_acquire(void* address);
+void __tsan_release(void* address);
+#define ESATTO_ORDER_BEFORE_(address) __tsan_release((void*)(address))
+#define ESATTO_ORDER_AFTER_(address) __tsan_acquire((void*)(address))
+#else
+#define ESATTO_ORDER_BEFORE_(address) ((void)(address))
+#define ESATTO_ORDER_AFTER_(address) ((void)(address))
 #endif
 
 /* Backends: a service in the program itself, or the service of the machine. Bits for

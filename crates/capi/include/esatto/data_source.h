@@ -140,10 +140,13 @@ static inline uint64_t esatto_drop_count(struct esatto_iteration* it) { return P
 /* Locks an instance for this thread until esatto_unlock_instance, and returns the context that
  * on_setup has made. Returns null, and does not lock, if the instance has ended. */
 static inline void* esatto_lock_instance(struct esatto_data_source* source, PerfettoDsInstanceIndex instance) {
-  return source->impl ? PerfettoDsImplGetInstanceLocked(source->impl, instance) : NULL;
+  void* context = source->impl ? PerfettoDsImplGetInstanceLocked(source->impl, instance) : NULL;
+  if (context) ESATTO_ORDER_AFTER_((char*)source->impl + instance);
+  return context;
 }
 
 static inline void esatto_unlock_instance(struct esatto_data_source* source, PerfettoDsInstanceIndex instance) {
+  ESATTO_ORDER_BEFORE_((char*)source->impl + instance);
   PerfettoDsImplReleaseInstanceLocked(source->impl, instance);
 }
 

@@ -92,7 +92,9 @@ static inline void esatto_on_read_(struct PerfettoTracingSessionImpl* session, c
   struct esatto_file_* to = (struct esatto_file_*)user_arg;
   (void)session;
   (void)has_more;
+  ESATTO_ORDER_AFTER_(to);
   if (size && !to->error && fwrite(data, 1, size, to->file) != size) to->error = errno ? errno : EIO;
+  ESATTO_ORDER_BEFORE_(to);
 }
 
 /* Writes the packets that were not read before into a file, which it creates or replaces. Returns
@@ -100,7 +102,9 @@ static inline void esatto_on_read_(struct PerfettoTracingSessionImpl* session, c
 static inline int esatto_session_save(struct PerfettoTracingSessionImpl* session, const char* path) {
   struct esatto_file_ to = {fopen(path, "wb"), 0};
   if (!to.file) return errno;
+  ESATTO_ORDER_BEFORE_(&to);
   PerfettoTracingSessionReadTraceBlocking(session, esatto_on_read_, &to);
+  ESATTO_ORDER_AFTER_(&to);
   if (fclose(to.file) != 0 && !to.error) to.error = errno;
   return to.error;
 }

@@ -107,9 +107,14 @@ class Session {
   void read(Body&& body) {
     using Plain = std::remove_reference_t<Body>;
     auto call = [](PerfettoTracingSessionImpl*, const void* data, size_t size, bool, void* user_arg) noexcept {
+      ESATTO_ORDER_AFTER_(user_arg);
       if (size) (*static_cast<Plain*>(user_arg))(data, size);
+      ESATTO_ORDER_BEFORE_(user_arg);
     };
-    PerfettoTracingSessionReadTraceBlocking(session_, call, const_cast<void*>(static_cast<const void*>(&body)));
+    void* user_arg = const_cast<void*>(static_cast<const void*>(&body));
+    ESATTO_ORDER_BEFORE_(user_arg);
+    PerfettoTracingSessionReadTraceBlocking(session_, call, user_arg);
+    ESATTO_ORDER_AFTER_(user_arg);
   }
   std::string read() {
     std::string trace;
@@ -121,7 +126,7 @@ class Session {
   // Stops the session and saves its trace.
   [[nodiscard]] std::error_code finish(const std::string& path) { return stop(), save(path); }
 
-  // The same session, for the functions of perfetto_c.h.
+  // The same session, for the functions of esatto/abi.h.
   PerfettoTracingSessionImpl* raw() const { return session_; }
 
  private:

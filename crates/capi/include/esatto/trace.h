@@ -1,4 +1,4 @@
-/* Tracing in C11, with gcc or clang, over the C ABI of Perfetto's tracing library (perfetto_c.h).
+/* Tracing in C11, with gcc or clang, over the C ABI of Perfetto's tracing library (esatto/abi.h).
  *
  *   static struct esatto_category net = ESATTO_CATEGORY("net", "What goes over the network");
  *

@@ -1,4 +1,4 @@
-// Tracing in C++17, with gcc or clang, over the C ABI of Perfetto's tracing library (perfetto_c.h).
+// Tracing in C++17, with gcc or clang, over the C ABI of Perfetto's tracing library (esatto/abi.h).
 //
 //   inline esatto::Category net{"net", "What goes over the network"};
 //

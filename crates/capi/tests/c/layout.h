@@ -1,7 +1,7 @@
 /* Offsets in the structs of the ABI (docs/spec/c-abi.md §14). The library asserts the same in
  * src/abi/layout.rs. */
 
-#include "perfetto_c.h"
+#include <esatto/abi.h>
 
 #ifdef PERFETTO_C_V59
 #define WRITER PerfettoPbMsgWriter

@@ -1,6 +1,6 @@
 /* Differences of v59 from v58. */
 
-#include "perfetto_c.h"
+#include <esatto/abi.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef VERSION_H_
 #define VERSION_H_
 
-#include "perfetto_c.h"
+#include <esatto/abi.h>
 
 #ifdef PERFETTO_C_V59
 #define PerfettoStreamWriter PerfettoPbMsgWriter

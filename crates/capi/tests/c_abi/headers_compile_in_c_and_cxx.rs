@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
-use crate::abi_version::AbiVersion;
+use crate::abi_version::{AbiVersion, succeed};
 use crate::build::{compile, file_in_tmp};
 use crate::symbols_are_those_of_the_contract::expected;
 
@@ -24,9 +24,41 @@ fn in_cxx() {
     }
 }
 
+/// Perfetto's own header for programs in C, of which a program has one copy, is `perfetto_c.h`.
+#[test]
+fn beside_perfettos_header_in_either_order() {
+    let (theirs, ours) = (file_in_tmp("perfettos-header"), concat!(env!("CARGO_MANIFEST_DIR"), "/include"));
+    std::fs::create_dir_all(&theirs).expect("the folder is ours");
+    std::fs::write(theirs.join("perfetto_c.h"), "#define PERFETTOS_HEADER 1\n").expect("the folder is ours");
+    let source = file_in_tmp("both_headers.c");
+    let program = "#include <perfetto_c.h>\n#include <esatto/trace.h>\n\
+                   int main(void) { esatto_init(ESATTO_SYSTEM); return PERFETTOS_HEADER; }\n";
+    std::fs::write(&source, program).expect("the folder is ours");
+    let theirs = theirs.to_str().expect("text");
+    for folders in [[theirs, ours], [ours, theirs]] {
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-std=c11", "-Wall", "-Werror", "-fsyntax-only", "-I", folders[0], "-I", folders[1]]);
+        succeed(gcc.arg(&source));
+    }
+}
+
+/// A file with both would declare everything twice.
+#[test]
+fn a_file_with_perfettos_header_and_ours_is_refused_with_a_reason() {
+    let source = file_in_tmp("both_declarations.c");
+    // As Perfetto's header does.
+    let program = "#define PERFETTO_ATOMIC(TYPE) _Atomic(TYPE)\n#include <esatto/trace.h>\n";
+    std::fs::write(&source, program).expect("the folder is ours");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-std=c11", "-fsyntax-only", "-I", concat!(env!("CARGO_MANIFEST_DIR"), "/include")]);
+    let output = gcc.arg(&source).output().expect("gcc runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("include Perfetto's headers or Esatto's, not both"), "{said}");
+}
+
 /// Returns the names that the header of a version declares.
 fn declared(version: AbiVersion) -> BTreeSet<String> {
-    let header = concat!(env!("CARGO_MANIFEST_DIR"), "/include/perfetto_c.h");
+    let header = concat!(env!("CARGO_MANIFEST_DIR"), "/include/esatto/abi.h");
     let output = Command::new("gcc")
         .args(["-E", "-P", "-std=c11"])
         .args(version.options())

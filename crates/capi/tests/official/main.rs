@@ -5,6 +5,7 @@
 
 #[path = "../c_abi/abi_version.rs"]
 mod abi_version;
+mod headers;
 mod items;
 mod messages;
 mod own_tests;
@@ -55,6 +56,11 @@ macro_rules! versions {
 versions! {
     v58 V58,
     v59 V59,
+}
+
+#[test]
+fn perfettos_header_lies_beside_ours_in_either_order() {
+    esatto_tests::skip(|| headers::work_in_either_order(&Project::fetch(AbiVersion::V59)?));
 }
 
 /// Runs the program, and checks its traces with the trace processor.

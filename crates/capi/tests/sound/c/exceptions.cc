@@ -5,7 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "perfetto_c.h"
+#include <esatto/abi.h>
 
 static void on_category(PerfettoTeCategoryImpl*, PerfettoDsInstanceIndex, bool, bool, void*) {
   throw std::runtime_error("of the program");

@@ -12,7 +12,7 @@
 
 #include "../../c/bytes.h"
 #include "../../c/check.h"
-#include "perfetto_c.h"
+#include <esatto/abi.h>
 
 __attribute__((unused)) static struct PerfettoTeHlExtra* no_extras[] = {NULL};
 

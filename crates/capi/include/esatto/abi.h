@@ -4,11 +4,16 @@
  * with v59/libperfetto_c. For C11 and later, and C++11 and later. The macros for trace points are
  * in esatto/trace.h (C) and esatto/trace.hpp (C++).
  *
- * Perfetto's own headers have the same declarations. A file can include those or this one, not
- * both. The contract is docs/spec/c-abi.md. */
+ * Perfetto's own headers, perfetto_c.h and perfetto/public, have the same declarations. A file can
+ * include those or this one, not both. A program can have files of both kinds. The contract is
+ * docs/spec/c-abi.md. */
 
-#ifndef ESATTO_PERFETTO_C_H_
-#define ESATTO_PERFETTO_C_H_
+#ifndef ESATTO_ABI_H_
+#define ESATTO_ABI_H_
+
+#ifdef PERFETTO_ATOMIC
+#error "a file can include Perfetto's headers or Esatto's, not both: they declare the same"
+#endif
 
 #include <stddef.h>
 #include <stdint.h>
@@ -599,4 +604,4 @@ PERFETTO_C_ASSERT(sizeof(PERFETTO_ATOMIC(bool)) == 1);
 }
 #endif
 
-#endif /* ESATTO_PERFETTO_C_H_ */
+#endif /* ESATTO_ABI_H_ */
