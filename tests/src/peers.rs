@@ -18,6 +18,8 @@ pub enum Peer {
     Protoc,
     /// Valgrind, with its memcheck.
     Valgrind,
+    /// The server of openssh, and with it the client.
+    Openssh,
 }
 
 impl Peer {
@@ -39,6 +41,7 @@ impl Peer {
             // Debian's packages install these for everyone.
             Self::Protoc => ("protoc", "/usr/bin/protoc".into()),
             Self::Valgrind => ("valgrind", "/usr/bin/valgrind".into()),
+            Self::Openssh => ("openssh", "/usr/sbin/sshd".into()),
         };
         if witness.exists() {
             return Ok(());

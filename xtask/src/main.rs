@@ -39,7 +39,7 @@ cargo xtask COMMAND
   codegen [--check]     generate crates/schema/src from crates/schema/proto
   install [--prefix DIR]
                         the C library, its headers and what finds them: see `cargo xtask install --help`
-  peers [--force] [official] [ui] [protoc] [valgrind] [systemd] [cmake] [rustc] [platforms] [typos] [browser] [producer]
+  peers [--force] [official] [ui] [protoc] [valgrind] [systemd] [openssh] [cmake] [rustc] [platforms] [typos] [browser] [producer]
                         install the real Perfetto to test against (default: all)
   tp ARGS...            the real trace processor: SQL on a trace
   ui-check ARGS...      open a trace in the real Perfetto UI, take a screenshot

@@ -25,7 +25,7 @@ pub(crate) fn run(script: &str, args: &[String]) -> Result<(), String> {
     command.args(args);
     let no_part = args.iter().all(|arg| arg == "--force");
     if script == "install" && no_part {
-        command.args(["official", "ui", "protoc", "valgrind", "systemd", "cmake", "browser", "producer"]);
+        command.args(["official", "ui", "protoc", "valgrind", "systemd", "openssh", "cmake", "browser", "producer"]);
     }
     if script == "install" {
         return shell::run(&mut command);

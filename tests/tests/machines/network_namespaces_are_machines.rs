@@ -1,54 +1,11 @@
 //! Two guests and a host that share only a network: three network namespaces.
 
 use crate::guest::{Found, Guest, host_inside};
+use crate::network::{Namespace, connect};
 use esatto_tests::workload::{self, CONFIG, Expected, Workload};
-use esatto_tests::{Harness, Implementation, Peer, Skip, skip};
-use std::ffi::OsString;
-use std::process::Command;
+use esatto_tests::{Harness, Implementation, Peer, skip};
 
 const WORKLOAD: Workload = Workload { threads: 2, rounds: 100, pause_us: 200 };
-
-/// A namespace that goes away.
-struct Namespace(String);
-
-impl Namespace {
-    fn new(name: &str) -> Result<Self, Skip> {
-        let this = Self(format!("esatto-{}-{name}", std::process::id()));
-        ip(&["netns", "add", &this.0])?;
-        ip(&["-n", &this.0, "link", "set", "lo", "up"])?;
-        Ok(this)
-    }
-
-    /// Command that starts programs inside.
-    fn wrapper(&self) -> Vec<OsString> {
-        ["ip", "netns", "exec", &self.0].map(OsString::from).to_vec()
-    }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        let _ = ip(&["netns", "del", &self.0]);
-    }
-}
-
-fn ip(args: &[&str]) -> Result<(), Skip> {
-    let output = Command::new("ip").args(args).output().map_err(|e| Skip(format!("no network namespaces: ip: {e}")))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(Skip(format!("no network namespaces: ip {args:?}: {}", String::from_utf8_lossy(&output.stderr).trim())))
-}
-
-/// A cable between two namespaces, with an address at each end.
-fn connect(host: &Namespace, guest: &Namespace, net: u8) -> Result<String, Skip> {
-    let end = format!("guest{net}");
-    ip(&["-n", &host.0, "link", "add", &end, "type", "veth", "peer", "name", "host", "netns", &guest.0])?;
-    for (namespace, link, last) in [(host, end.as_str(), 1), (guest, "host", 2)] {
-        ip(&["-n", &namespace.0, "addr", "add", &format!("10.77.{net}.{last}/24"), "dev", link])?;
-        ip(&["-n", &namespace.0, "link", "set", link, "up"])?;
-    }
-    Ok(format!("10.77.{net}.1:20001"))
-}
 
 #[test]
 fn and_a_config_chooses_among_them() {
@@ -57,7 +14,7 @@ fn and_a_config_chooses_among_them() {
         Peer::Producer.require()?;
         let harness = Harness::new();
         let [here, there1, there2] = [Namespace::new("h")?, Namespace::new("g1")?, Namespace::new("g2")?];
-        let addresses = [connect(&here, &there1, 1)?, connect(&here, &there2, 2)?];
+        let addresses = [connect(&here, &there1, 1)?, connect(&here, &there2, 2)?].map(|host| format!("{host}:20001"));
         let _service = host_inside(&harness, Implementation::Ours, "0.0.0.0:20001", &here.wrapper());
         let guests = [("guest1", there1.wrapper()), ("guest2", there2.wrapper())];
         let guests = guests.map(|(name, wrapper)| Guest::inside(&harness, name, wrapper));
@@ -103,7 +60,7 @@ fn and_programs_come_back_when_the_host_does() {
         Peer::TraceProcessor.require()?;
         let harness = Harness::new();
         let [here, there] = [Namespace::new("ch")?, Namespace::new("cg")?];
-        let address = connect(&here, &there, 1)?;
+        let address = format!("{}:20001", connect(&here, &there, 1)?);
         let guest = Guest::inside(&harness, "guest1", there.wrapper());
         let mut relay = harness.start("relay", &mut guest.relay_command(&address));
         relay.wait_for_log("No control connection");
