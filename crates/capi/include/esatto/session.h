@@ -20,7 +20,8 @@ struct esatto_config {
   uint32_t buffer_kb;                    /* default: 4096 */
   uint32_t duration_ms;                  /* default: until it is stopped */
   bool no_track_events;
-  const char* const* categories;         /* such as net.*; default: all without tags slow, debug */
+  const char* const* categories;         /* such as net.*; default: all. With the tag slow or debug:
+                                            only those that are named in full */
   const char* const* without_categories; /* patterns; `categories` take precedence */
   const char* const* data_sources;
 };
@@ -39,9 +40,9 @@ static inline void esatto_put_data_source_(struct esatto_message* message, const
       esatto_put_strings_(&track_event, 2, events->categories);
     } else {
       esatto_put_string(&track_event, 2, "*");
-      esatto_put_string(&track_event, 3, "slow");
-      esatto_put_string(&track_event, 3, "debug");
     }
+    esatto_put_string(&track_event, 3, "slow");
+    esatto_put_string(&track_event, 3, "debug");
     esatto_message_end(&track_event);
   }
   esatto_message_end(&config);

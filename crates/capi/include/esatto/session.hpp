@@ -31,14 +31,12 @@ class TraceConfig {
   // Ends the session after this time.
   TraceConfig& duration_ms(uint32_t time) { return rest_ += number(3, time), *this; }
   // Records track events of these categories, without those left out. Patterns such as "net.*" are
-  // allowed, and the former list takes precedence. The default is all categories without the tags
-  // slow and debug.
+  // allowed, and the former list takes precedence. The default is all categories. One with the tag
+  // slow or debug is recorded only if it is named in full.
   TraceConfig& categories(std::initializer_list<std::string_view> patterns = {}, std::initializer_list<std::string_view> left_out = {}) {
     std::string events;
-    if (patterns.size() == 0) {
-      put(events, 2, "*");
-      for (std::string_view tag : {"slow", "debug"}) put(events, 3, tag);
-    }
+    if (patterns.size() == 0) put(events, 2, "*");
+    for (std::string_view tag : {"slow", "debug"}) put(events, 3, tag);
     for (std::string_view pattern : left_out) put(events, 1, pattern);
     for (std::string_view pattern : patterns) put(events, 2, pattern);
     std::string config;

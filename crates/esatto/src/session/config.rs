@@ -10,6 +10,7 @@ use esatto_schema::trace_config::{BufferConfig, DataSource, trigger_config};
 use esatto_schema::{DataSourceConfig, TraceConfig, TrackEventConfig};
 
 use super::trace_file::TraceFile;
+use crate::backend::Backend;
 use crate::error::Error;
 use crate::os::OwnedFd;
 
@@ -18,6 +19,9 @@ use crate::os::OwnedFd;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The default buffer: how much the recorded threads may produce before it is read.
 const BUFFER_SIZE_KB: u32 = 16 * 1024;
+
+/// The tags of categories that are not recorded unless they are asked for.
+const TAGS_OFF: [&str; 2] = ["slow", "debug"];
 
 /// The configuration of a session: its data, duration and destination.
 ///
@@ -44,7 +48,8 @@ pub struct SessionConfig {
 }
 
 impl SessionConfig {
-    /// Makes a configuration that records all track events into a ring buffer of 16 MiB.
+    /// Makes a configuration that records all track events, except those of categories tagged
+    /// `slow` or `debug`, into a ring buffer of 16 MiB.
     pub fn new() -> Self {
         Self { config: track_events(BUFFER_SIZE_KB), file: TraceFile::AsConfigured }
     }
@@ -63,12 +68,25 @@ impl SessionConfig {
         self
     }
 
-    /// Also records categories with these tags. Categories tagged [`slow` or
+    /// Also records categories with these tags. Tags may end in `*`. Categories tagged [`slow` or
     /// `debug`](crate::categories) are off otherwise, unless [`categories`](Self::categories) names
     /// them in full.
+    ///
+    /// `tags(["slow"])` leaves categories tagged `debug` off, and `tags(["*"])` records all.
     pub fn tags<S: Into<String>>(mut self, tags: impl IntoIterator<Item = S>) -> Self {
         if let Some(events) = self.track_event_config() {
-            events.enabled_tags.extend(tags.into_iter().map(|tag| tag.into().into()));
+            if events.enabled_tags.is_empty() && events.disabled_tags.is_empty() {
+                events.disabled_tags.extend(TAGS_OFF.map(ProtoString::from));
+            }
+            for tag in tags {
+                let tag = tag.into();
+                let selects = |off: &[u8]| match tag.strip_suffix('*') {
+                    Some(prefix) => off.starts_with(prefix.as_bytes()),
+                    None => off == tag.as_bytes(),
+                };
+                events.disabled_tags.retain(|off| !selects(off.as_bytes()));
+                events.enabled_tags.push(tag.into());
+            }
         }
         self
     }
@@ -140,8 +158,9 @@ impl SessionConfig {
         self
     }
 
-    /// Lets the service write the trace into this file, twice a second, and flush once a second. So
-    /// the buffer need not hold all of it. This process creates the file, which needs the
+    /// Lets the service write the trace into this file, so the buffer need not hold all of it. A
+    /// service inside this process collects and writes all events every 250 ms. Another one writes
+    /// twice a second, and collects once a second. This process creates the file, which needs the
     /// permission to, and replaces a file that exists. This session then has nothing to
     /// [read](crate::Session::read).
     pub fn write_into(mut self, path: impl Into<PathBuf>) -> Self {
@@ -193,10 +212,10 @@ impl SessionConfig {
         Some(self.track_event_source()?.track_event_config.get_or_insert_default())
     }
 
-    /// Returns the message and the file, opened.
-    pub(crate) fn open(self) -> Result<(TraceConfig, Option<OwnedFd>), Error> {
+    /// Returns the message and the file, opened, for a session of this backend.
+    pub(crate) fn open(self, backend: &Backend) -> Result<(TraceConfig, Option<OwnedFd>), Error> {
         let Self { mut config, file } = self;
-        let file = file.open(&mut config)?;
+        let file = file.open(backend, &mut config)?;
         Ok((config, file))
     }
 }
@@ -213,10 +232,17 @@ impl From<TraceConfig> for SessionConfig {
     }
 }
 
-/// Makes a configuration that records all track events into one ring buffer of this many KiB.
+/// Makes a configuration that records all track events, except those of categories tagged `slow` or
+/// `debug`, into one ring buffer of this many KiB.
 #[must_use]
 pub fn track_events(buffer_size_kb: u32) -> TraceConfig {
-    let categories = TrackEventConfig { enabled_categories: vec!["*".into()], ..Default::default() };
+    let categories = TrackEventConfig {
+        enabled_categories: vec!["*".into()],
+        // The default of programs with the C++ library and with this one, but not of programs with
+        // the C library.
+        disabled_tags: TAGS_OFF.map(ProtoString::from).into(),
+        ..Default::default()
+    };
     let source = DataSourceConfig {
         name: Some("track_event".into()),
         track_event_config: Some(Box::new(categories)),

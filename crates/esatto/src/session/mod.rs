@@ -89,7 +89,6 @@ use crate::connection::pending_operation::{Completer, Listener};
 /// Dropping it ends the session and discards the unread data.
 pub struct Session {
     id: SessionId,
-    #[cfg(feature = "in-process")]
     backend: Backend,
 }
 
@@ -159,11 +158,7 @@ impl Session {
                 })
             }),
         });
-        Ok(Self {
-            id,
-            #[cfg(feature = "in-process")]
-            backend,
-        })
+        Ok(Self { id, backend })
     }
 
     /// Sets up and starts. It is complete when all connected data sources have started, or, if the
@@ -171,7 +166,7 @@ impl Session {
     pub fn record(&self, config: impl Into<SessionConfig>) -> Pending<()> {
         let (pending, done) = Pending::new(nothing);
         let (set_up, ready) = Pending::new(nothing);
-        match to_set_up(config.into()) {
+        match to_set_up(&self.backend, config.into()) {
             Ok(config) => {
                 self.send(SessionCommand::SetUp(config, ready));
                 self.send(SessionCommand::Start(done));
@@ -186,7 +181,7 @@ impl Session {
     /// start](SessionConfig::deferred_start), this method sends it.
     pub fn set_up(&self, config: impl Into<SessionConfig>) -> Pending<()> {
         let (pending, done) = Pending::new(nothing);
-        match to_set_up(config.into()) {
+        match to_set_up(&self.backend, config.into()) {
             Ok(config) => self.send(SessionCommand::SetUp(config, done)),
             Err(error) => done.complete(Err(error)),
         }
@@ -379,8 +374,8 @@ fn send(id: SessionId, command: SessionCommand) {
 }
 
 /// Encodes on the caller's thread.
-fn to_set_up(config: SessionConfig) -> Result<Box<SetUp>, Error> {
-    let (config, file) = config.open()?;
+fn to_set_up(backend: &Backend, config: SessionConfig) -> Result<Box<SetUp>, Error> {
+    let (config, file) = config.open(backend)?;
     let (flush_timeout, stop_timeout) = config::timeouts(&config);
     let is_deferred = config.deferred_start.unwrap_or(false);
     let is_armed = config::is_armed(&config);
