@@ -34,7 +34,7 @@
 //!
 //! | goal | API |
 //! | --- | --- |
-//! | record the whole program into a file | [`trace_to_file`], [`trace_from_env`]: `ESATTO_TRACE=out.pftrace ./app` |
+//! | record the whole program into a file | [`trace_to_file`], [`trace_from_env`], [`Builder::file_from_env`]: `ESATTO_TRACE=out.pftrace ./app` |
 //! | record a part of it, controlled by the program | [`Session`] with [`Backend::InProcess`], after [`Builder::in_process`] |
 //! | record it together with the system and other programs | [`Builder::system`], and `esatto record`, Perfetto's own tools, or a [`Session`] with [`Backend::System`] |
 //!
@@ -104,7 +104,8 @@
 //! - check [`losses`] for losses that a trace cannot show;
 //! - keep the [`Tracing`] until the end of `main`. It hands over the last events, and so does
 //!   [`exit`](std::process::exit). Services that share memory with the process find these events
-//!   even after `SIGKILL`, except the one that was being written.
+//!   even after `SIGKILL`, except the one that was being written;
+//! - call [`complete_on_signals`] if Ctrl-C or SIGTERM may end a program that records itself.
 //!
 //! # Threads and processes
 //!
@@ -198,7 +199,7 @@ pub use event::{Arg, Correlation, Event, Flow, Frame, Kind, Location, LogPriorit
 pub use interceptor::Interceptor;
 pub use lifecycle::shutdown;
 pub use name::Name;
-pub use process::{Builder, Tracing, trace_panics};
+pub use process::{Builder, Tracing, complete_on_signals, trace_panics};
 #[cfg(feature = "in-process")]
 pub use process::{FileTrace, trace_from_env, trace_to_file};
 pub use record::{

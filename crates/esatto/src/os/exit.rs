@@ -33,6 +33,11 @@ pub(crate) fn at_exit(function: fn()) {
     }
 }
 
+/// Calls the functions now. They are called again when the process exits.
+pub(crate) fn run_all() {
+    run();
+}
+
 extern "C" fn run() {
     // The thread that exits may hold the lock.
     let functions = FUNCTIONS.try_lock().map(|functions| functions.clone()).unwrap_or_default();

@@ -15,13 +15,15 @@
 //! | `DirectoryWatch` | notices a socket file that appears |
 //! | `ClockId`, `read_clock`, `cpu_counter` | clocks of the system, in nanoseconds, and the processor's counter |
 //! | `tid`, `uid`, `process_info` | ids and names of the process, its threads and its user |
-//! | `to_path`, `read_at`, `reader` | files |
-//! | `fork`, `exit`, `block_signals`, `spawn` | forks, the end of the process, signals, threads |
+//! | `to_path`, `read_at`, `reader`, `file_lock` | files |
+//! | `fork`, `exit`, `signals`, `block_signals`, `spawn` | forks, the end of the process, signals, threads |
 
 #![allow(unsafe_code)]
 
 pub(crate) mod cpu_counter;
 pub(crate) mod exit;
+#[cfg(feature = "in-process")]
+pub(crate) mod file_lock;
 pub(crate) mod fork;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[cfg_attr(
@@ -35,7 +37,8 @@ mod linux;
 #[cfg(any(not(any(target_os = "linux", target_os = "android")), esatto_portable))]
 mod portable;
 pub(crate) mod process_info;
-mod signals;
+#[cfg(unix)]
+pub(crate) mod signals;
 mod threads;
 
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(esatto_portable)))]

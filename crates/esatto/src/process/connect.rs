@@ -1,9 +1,12 @@
 //! Connects this process to tracing services.
 
+use core::any::Any;
 use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use std::env;
 use std::time::{Duration, Instant};
 
+use super::unread_variable;
 use crate::category::{Category, registry};
 use crate::clock::Clock;
 use crate::connection::{self, Command, Identity, Place, SocketFactory, SocketPlace, SocketRequest};
@@ -38,6 +41,9 @@ pub struct Builder {
     policy: Option<session::Policy>,
     listener: Option<diagnostics::Listener>,
     clock: Option<Clock>,
+    /// A function, so that programs without it do not contain the service.
+    #[cfg(feature = "in-process")]
+    pub(super) file: Option<fn() -> Result<Guard, Error>>,
 }
 
 impl Builder {
@@ -193,8 +199,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If an address does not parse, a variable has a value that is not allowed, or no thread can
-    /// be started.
+    /// If an address does not parse, a variable has a value that is not allowed, the file of
+    /// [`file_from_env`](Self::file_from_env) cannot be created, or no thread can be started.
     pub fn start(self) -> Result<Tracing, Error> {
         let identity = Identity {
             name: self.name.unwrap_or_else(process_info::name),
@@ -244,7 +250,13 @@ impl Builder {
         if let Some(patience) = patience.filter(|_| !control_thread::is_current()) {
             registry::wait_for_session(patience);
         }
-        Ok(Tracing { _private: () })
+        // After the wait, which would end with this session.
+        #[cfg(feature = "in-process")]
+        let file = self.file.map(|start| start()).transpose()?;
+        #[cfg(not(feature = "in-process"))]
+        let file = None;
+        unread_variable::watch();
+        Ok(Tracing { _file: file })
     }
 }
 
@@ -280,7 +292,27 @@ fn patience() -> Result<Option<Duration>, Error> {
 #[derive(Debug)]
 #[must_use = "dropping it flushes: keep it until the end of `main`"]
 pub struct Tracing {
-    _private: (),
+    /// The recording of [`Builder::file_from_env`].
+    _file: Option<Guard>,
+}
+
+/// Something that ends when it is dropped. Its type is not known here, because programs without it
+/// must not contain the code that ends it.
+pub(super) struct Guard {
+    _guard: Box<dyn Any + Send + Sync + UnwindSafe + RefUnwindSafe>,
+}
+
+#[cfg(feature = "in-process")]
+impl Guard {
+    pub(super) fn new(guard: impl Any + Send + Sync + UnwindSafe + RefUnwindSafe) -> Self {
+        Self { _guard: Box::new(guard) }
+    }
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Guard")
+    }
 }
 
 impl Tracing {

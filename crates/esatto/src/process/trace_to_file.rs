@@ -1,24 +1,28 @@
 //! Records the whole program into a file.
 
 use core::fmt;
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::Duration;
 
-use super::connect::Tracing;
+use super::connect::{Builder, Guard, Tracing};
+use super::own_file::OwnFile;
+use super::unread_variable::{self, FILE_VARIABLE};
 use crate::error::{Error, ErrorKind};
 use crate::os::fork::StaticMutex;
 use crate::session::{Backend, Session, SessionConfig};
 use crate::{diagnostics, record};
 
-/// Names the file, or switches off the file that the program has chosen.
-const FILE_VARIABLE: &str = "ESATTO_TRACE";
 /// Patterns of categories.
 const CATEGORIES_VARIABLE: &str = "ESATTO_TRACE_CATEGORIES";
 /// The size of the buffer for events that are not written yet.
 const BUFFER_VARIABLE: &str = "ESATTO_TRACE_BUFFER_KB";
+
+/// In front of a tag in a list of patterns.
+const TAG: &str = "tag:";
 
 /// The required form of the value.
 const PATTERNS: &str = "a list of patterns";
@@ -49,16 +53,24 @@ const SHARED_MEMORY_KB: u32 = 4 * 1024;
 /// | variable | |
 /// | --- | --- |
 /// | `ESATTO_TRACE` | another file, or none: `off`. `%p` becomes the process id |
-/// | `ESATTO_TRACE_CATEGORIES` | patterns of categories to record, or, with `-` in front, to leave out: `net,db.*,-db.rows`. Default: all but those tagged `slow` or `debug` |
+/// | `ESATTO_TRACE_CATEGORIES` | patterns of categories to record, or, with `-` in front, to leave out: `net,db.*,-db.rows`. Default: all but those tagged `slow` or `debug`. `tag:slow` also records those with this tag; tags may end in `*` |
 /// | `ESATTO_TRACE_BUFFER_KB` | memory for events that are not written yet; default 65536 |
 ///
-/// [`trace_from_env`] traces only if `ESATTO_TRACE` is set.
+/// [`trace_from_env`] and [`Builder::file_from_env`] trace only if
+/// `ESATTO_TRACE` is set.
 ///
-/// The file is written while the program runs, once or twice a second, and can be read at any time.
-/// A program that is killed or aborts loses the last second. A panic loses nothing, even if the
-/// program is compiled with `panic = "abort"`. Threads that trace faster than the control thread
-/// reads wait for it instead of losing events. For more choices, give a [`Session`] a
-/// [`SessionConfig`] that [writes into a file](SessionConfig::write_into).
+/// The file is written while the program runs, four times a second, and can be read at any time. A
+/// program that is killed or aborts loses the last quarter of a second, and one that a signal ends
+/// too, unless it calls [`complete_on_signals`](crate::complete_on_signals). A panic loses nothing,
+/// even if the program is compiled with `panic = "abort"`. Threads that trace faster than the
+/// control thread reads wait for it instead of losing events. For more choices, give a [`Session`]
+/// a [`SessionConfig`] that [writes into a file](SessionConfig::write_into).
+///
+/// If another process is writing the file, this one writes `FILE.PID`, with its own number, and
+/// says so in a [notice](crate::Builder::notices). So a program and the programs that it starts can
+/// have the same `ESATTO_TRACE`. A forked child records nothing, until it calls this function
+/// again. If this process already writes the file, its recordings become one, which ends with the
+/// last guard.
 ///
 /// # Errors
 ///
@@ -88,7 +100,7 @@ pub fn trace_from_env() -> Result<FileTrace, Error> {
 
 /// A running trace of the whole program; keep it until the end of `main`.
 ///
-/// Dropping it completes the file. A forked process does not touch the file of its parent.
+/// Dropping it completes the file. A forked child does not touch the file of its parent.
 #[must_use = "the trace ends when it is dropped: bind it to a variable"]
 pub struct FileTrace {
     recording: Option<Recording>,
@@ -138,33 +150,72 @@ struct Recording {
 /// A session that the crate stops when the process ends.
 struct Live {
     id: u64,
-    path: PathBuf,
+    /// The name that the program or the environment has given.
+    wanted: PathBuf,
+    file: OwnFile,
     session: Session,
+    /// Guards that the program has.
+    guards: usize,
     /// The process that has the threads.
     pid: u32,
 }
 
 static LIVE: StaticMutex<Vec<Live>> = StaticMutex::new(Vec::new());
 
+impl Builder {
+    /// Also records the whole program into a file, if the environment variable `ESATTO_TRACE` names
+    /// one: `ESATTO_TRACE=app.pftrace ./app`. Programs without this call are smaller, because they
+    /// do not contain a service.
+    ///
+    /// The file is complete when the [`Tracing`] is dropped, or when the process exits.
+    /// [`trace_to_file`](crate::trace_to_file) explains the other variables, and what happens when
+    /// several processes name the same file.
+    pub fn file_from_env(mut self) -> Self {
+        self.file = Some(guard_from_env);
+        self
+    }
+}
+
+/// As [`trace_from_env`], for [`Builder::file_from_env`].
+fn guard_from_env() -> Result<Guard, Error> {
+    trace_from_env().map(Guard::new)
+}
+
 fn start(path: Option<&Path>) -> Result<FileTrace, Error> {
-    let Some(path) = choose(path, env::var_os(FILE_VARIABLE)) else { return Ok(FileTrace { recording: None }) };
+    unread_variable::mark_read();
+    let Some(wanted) = choose(path, env::var_os(FILE_VARIABLE)) else { return Ok(FileTrace { recording: None }) };
+    if let Some(trace) = share(&wanted) {
+        return Ok(trace);
+    }
     let categories = variable(CATEGORIES_VARIABLE, PATTERNS)?;
     let config = configure(categories.as_deref(), variable(BUFFER_VARIABLE, NUMBER)?.as_deref())?;
     let builder = Tracing::builder().in_process().shared_memory(SHARED_MEMORY_KB, 0);
     // Dropping it would hand over the recorded data, but the end of the session also does that.
     core::mem::forget(builder.start()?);
-    let session = Session::start(Backend::InProcess, config.write_into(&path))?;
+    let (own, file) = OwnFile::create(&wanted)?;
+    let session = Session::start(Backend::InProcess, config.write_into_fd(file))?;
     hook_in();
+    let path = own.path.clone();
+    RECORDED.store(std::process::id(), Ordering::Relaxed);
     let mut live = LIVE.lock();
     let id = live.iter().map(|live| live.id).max().unwrap_or(0) + 1;
-    live.push(Live { id, path: path.clone(), session, pid: std::process::id() });
+    live.push(Live { id, wanted, file: own, session, guards: 1, pid: std::process::id() });
     Ok(FileTrace { recording: Some(Recording { id, path }) })
+}
+
+/// Returns another guard of the recording that this process already makes into this file.
+fn share(wanted: &Path) -> Option<FileTrace> {
+    let pid = std::process::id();
+    let mut all = LIVE.lock();
+    let live = all.iter_mut().find(|live| live.pid == pid && live.wanted == wanted)?;
+    live.guards += 1;
+    Some(FileTrace { recording: Some(Recording { id: live.id, path: live.file.path.clone() }) })
 }
 
 /// Returns the file, from the program's choice and the environment's.
 fn choose(path: Option<&Path>, variable: Option<OsString>) -> Option<PathBuf> {
     let chosen = match variable {
-        Some(off) if off.is_empty() || off == "off" || off == "0" => return None,
+        Some(value) if unread_variable::is_off(&value) => return None,
         Some(path) => path.into(),
         None => path?.to_owned(),
     };
@@ -188,11 +239,11 @@ fn configure(categories: Option<&str>, buffer_kb: Option<&str>) -> Result<Sessio
             _ => return Err(Error::variable(BUFFER_VARIABLE, text, NUMBER)),
         },
     };
-    let config = SessionConfig::new().buffer_size_kb(buffer_size_kb).stall();
     let patterns = || categories.unwrap_or_default().split(',').map(str::trim).filter(|pattern| !pattern.is_empty());
     let without = patterns().filter_map(|pattern| pattern.strip_prefix('-'));
-    let config = config.without_categories(without);
-    let mut with = patterns().filter(|pattern| !pattern.starts_with('-')).peekable();
+    let tags = patterns().filter_map(|pattern| pattern.strip_prefix(TAG));
+    let config = SessionConfig::new().buffer_size_kb(buffer_size_kb).stall().without_categories(without).tags(tags);
+    let mut with = patterns().filter(|pattern| !pattern.starts_with('-') && !pattern.starts_with(TAG)).peekable();
     Ok(if with.peek().is_some() { config.categories(with) } else { config })
 }
 
@@ -211,11 +262,15 @@ fn hook_in() {
     });
 }
 
-/// Completes the file of one recording, if that has not happened.
+/// Completes the file of one recording, if that has not happened and no other guard keeps it.
 fn end(id: u64) -> Result<(), Error> {
     let found = {
-        let mut live = LIVE.lock();
-        live.iter().position(|live| live.id == id).map(|at| live.swap_remove(at))
+        let mut all = LIVE.lock();
+        let found = all.iter().position(|live| live.id == id);
+        found.and_then(|at| {
+            all[at].guards -= 1;
+            (all[at].guards == 0).then(|| all.swap_remove(at))
+        })
     };
     found.map_or(Ok(()), stop)
 }
@@ -225,7 +280,7 @@ fn end(id: u64) -> Result<(), Error> {
 fn end_all() {
     let all = LIVE.try_lock().map(|mut live| core::mem::take(&mut *live)).unwrap_or_default();
     for live in all {
-        let path = live.path.clone();
+        let path = live.file.path.clone();
         if let Err(error) = stop(live) {
             notice_incomplete(&path, &error);
         }
@@ -241,10 +296,19 @@ fn notice_incomplete(path: &Path, error: &Error) {
     diagnostics::say_once(format!("{} is incomplete: {error}", path.display()));
 }
 
+/// The number of the last process in a chain of forks that has begun a recording.
+static RECORDED: AtomicU32 = AtomicU32::new(0);
+
 fn stop(live: Live) -> Result<(), Error> {
-    if live.pid != std::process::id() {
-        // The session is the parent's, and so is the connection.
-        core::mem::forget(live.session);
+    let pid = std::process::id();
+    if live.pid != pid {
+        if RECORDED.load(Ordering::Relaxed) != pid {
+            let path = live.file.path.display();
+            let remedy = "call `trace_from_env` or `trace_to_file` after the fork";
+            diagnostics::say_once(format!("{path} contains nothing of the forked process {pid}: {remedy}"));
+        }
+        // The session is the parent's, and so is the connection. The lock is closed already.
+        core::mem::forget(live);
         return Ok(());
     }
     record::flush_all();
@@ -253,6 +317,8 @@ fn stop(live: Live) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use esatto_protozero::ProtoString;
+
     use super::*;
 
     #[test]
@@ -277,6 +343,18 @@ mod tests {
         let events = source.track_event_config.as_ref().expect("track events");
         assert_eq!(events.enabled_categories, ["net", "db.*"]);
         assert_eq!(events.disabled_categories, ["db.rows", "*"]);
+        assert_eq!(events.disabled_tags, ["slow", "debug"]);
+        assert!(events.enabled_tags.is_empty());
+        let tags = |patterns| {
+            let config = configure(Some(patterns), None).expect("it makes sense");
+            let source = config.trace_config().data_sources[0].config.as_ref().expect("a source");
+            let events = source.track_event_config.as_ref().expect("track events");
+            let texts = |texts: &[ProtoString]| texts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+            [texts(&events.enabled_categories), texts(&events.enabled_tags), texts(&events.disabled_tags)]
+        };
+        assert_eq!(tags("tag:slow"), ["*", "slow", "debug"]);
+        assert_eq!(tags("net,tag:slow,tag:debug"), ["net", "slow debug", ""]);
+        assert_eq!(tags("tag:*"), ["*", "*", ""]);
         let error = configure(None, Some("much")).expect_err("no number").to_string();
         assert_eq!(error, "ESATTO_TRACE_BUFFER_KB is 'much', which is not a number of KiB");
         assert!(configure(None, Some("0")).is_err());

@@ -95,6 +95,14 @@ impl OwnedByParent {
     }
 }
 
+#[cfg(feature = "in-process")]
+impl OwnedByParent {
+    /// As [`new`](Self::new), for a file.
+    pub(crate) fn of(file: &std::fs::File) -> Self {
+        Self::new(std::os::fd::AsFd::as_fd(file))
+    }
+}
+
 impl Drop for OwnedByParent {
     fn drop(&mut self) {
         if let Some(slot) = self.0 {
@@ -109,8 +117,8 @@ pub(crate) fn close_descriptors() {
         let fd = slot.swap(-1, Ordering::Relaxed);
         if fd >= 0 {
             // SAFETY: it is open, because its owner takes it off the list before closing it. Its
-            // owner is on the control thread, which does not exist in the child, so no code uses it
-            // or closes it again.
+            // owner is on the control thread, which does not exist in the child, or forgets it
+            // there. So no code uses it or closes it again.
             unsafe { rustix::io::close(fd) };
         }
     }

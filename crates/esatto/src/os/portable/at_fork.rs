@@ -18,3 +18,16 @@ pub(crate) const fn copy_memory() {}
 pub(crate) const fn is_watched() -> bool {
     true
 }
+
+/// A descriptor, which children of a fork keep.
+#[cfg(feature = "in-process")]
+#[derive(Debug)]
+pub(crate) struct OwnedByParent;
+
+#[cfg(feature = "in-process")]
+impl OwnedByParent {
+    /// Does nothing.
+    pub(crate) const fn of(_: &std::fs::File) -> Self {
+        Self
+    }
+}

@@ -1,0 +1,195 @@
+//! Catches the signals that end the process, so that it can hand over first.
+//!
+//! The handler does what a handler may do: it writes the signal's number into a socket. A thread
+//! reads it, hands over, and then lets the signal do what it would have done at once. If the
+//! process has a handler of its own, the thread sends the signal again, and the handler of this
+//! module passes it on.
+
+use core::ffi::{c_int, c_void};
+use core::ptr;
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::io::{self, Read as _};
+use std::os::fd::IntoRawFd as _;
+use std::os::unix::net::UnixStream;
+
+use super::action::Action;
+use super::{SIG_UNBLOCK, Set, pthread_sigmask};
+use crate::os::leaked::Leaked;
+use crate::os::{ClockId, read_clock};
+
+unsafe extern "C" {
+    safe fn raise(signal: c_int) -> c_int;
+    safe fn getpid() -> c_int;
+    fn kill(process: c_int, signal: c_int) -> c_int;
+    fn send(socket: c_int, bytes: *const c_void, size: usize, flags: c_int) -> isize;
+    fn sigemptyset(set: *mut Set) -> c_int;
+    fn sigaddset(set: *mut Set, signal: c_int) -> c_int;
+}
+
+/// The signals: SIGINT and SIGTERM, which have these numbers on all systems.
+const ENDING: [u8; 2] = [2, 15];
+
+/// Signals that come again within this time are the same one: a terminal and the parent process may
+/// both send it.
+const SAME_NS: u64 = 500_000_000;
+
+/// What the signals did before, in the order of [`ENDING`].
+static PREVIOUS: [Leaked<Action>; 2] = [const { Leaked::none() }; 2];
+/// The end of the socket into which the handler writes.
+static SOCKET: AtomicI32 = AtomicI32::new(-1);
+/// The process that has the thread.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+/// Bits of the signals for which the thread hands over.
+static PENDING: AtomicU32 = AtomicU32::new(0);
+/// When the first of them arrived.
+static SINCE_NS: AtomicU64 = AtomicU64::new(0);
+/// Bits of the signals that the handler passes on when they come the next time.
+static PASSED: AtomicU32 = AtomicU32::new(0);
+
+/// What happens after the process has handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// The signal ends the process.
+    End,
+    /// A handler of the program decides.
+    Continue,
+}
+
+/// The signals that have arrived, for the thread that hands over.
+#[derive(Debug)]
+pub(crate) struct Arrivals(UnixStream);
+
+/// Is ready to catch the signals.
+#[derive(Debug)]
+#[must_use = "no signal is caught before `begin`"]
+pub(crate) struct Catch(());
+
+/// Makes the way of the signals from the handler to a thread. To be called once.
+pub(crate) fn prepare() -> io::Result<(Arrivals, Catch)> {
+    let (writer, reader) = UnixStream::pair()?;
+    writer.set_nonblocking(true)?;
+    // Open for ever: a handler may run at any time.
+    SOCKET.store(writer.into_raw_fd(), Ordering::Relaxed);
+    // The portable clock reads something at its first use, which a handler must not do.
+    SINCE_NS.store(read_clock(ClockId::Monotonic), Ordering::Relaxed);
+    PROCESS.store(getpid(), Ordering::Release);
+    Ok((Arrivals(reader), Catch(())))
+}
+
+impl Catch {
+    /// Catches the signals from now on, except those that the program ignores.
+    pub(crate) fn begin(self) {
+        for (signal, previous) in ENDING.into_iter().zip(&PREVIOUS) {
+            let signal = c_int::from(signal);
+            let Some(present) = Action::of(signal).filter(|present| !present.is_ignored()) else { continue };
+            previous.set(Some(Box::leak(Box::new(present))));
+            present.replaced_by(handle).set(signal);
+        }
+    }
+}
+
+impl Arrivals {
+    /// Waits for the next signal.
+    pub(crate) fn next(&mut self) -> Option<u8> {
+        let mut number = [0];
+        loop {
+            match self.0.read(&mut number) {
+                Ok(1) => return Some(number[0]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                _ => return None,
+            }
+        }
+    }
+}
+
+/// Returns what a signal does after the process has handed over.
+pub(crate) fn fate(signal: u8) -> Fate {
+    // The first process of a container cannot end itself by a signal.
+    let is_init = getpid() == 1;
+    match previous(signal.into()) {
+        Some(previous) if previous.is_default() && is_ours(signal.into()) && !is_init => Fate::End,
+        _ => Fate::Continue,
+    }
+}
+
+/// Lets a signal do what it does without this module.
+pub(crate) fn let_act(signal: u8) {
+    let number = c_int::from(signal);
+    let Some(bit) = bit(number) else { return };
+    match fate(signal) {
+        Fate::End => end_by(number),
+        // If a handler was installed since, it has already run.
+        Fate::Continue if is_ours(number) => {
+            PASSED.fetch_or(bit, Ordering::Relaxed);
+            // SAFETY: the number is that of this process, and the signal exists.
+            unsafe { kill(getpid(), number) };
+        }
+        Fate::Continue => {}
+    }
+    PENDING.fetch_and(!bit, Ordering::Relaxed);
+}
+
+/// Ends the process by a signal, whose handler and mask no longer matter.
+fn end_by(signal: c_int) {
+    if let Some(action) = Action::of(signal) {
+        action.to_default().set(signal);
+    }
+    let mut set = Set::uninit();
+    // SAFETY: the set is long enough, and emptied before anything else happens to it.
+    unsafe {
+        sigemptyset(&raw mut set);
+        sigaddset(&raw mut set, signal);
+        pthread_sigmask(SIG_UNBLOCK, &raw const set, ptr::null_mut());
+    }
+    raise(signal);
+}
+
+/// The handler. It allocates nothing and takes no lock.
+unsafe extern "C" fn handle(signal: c_int, info: *mut c_void, context: *mut c_void) {
+    let Some(bit) = bit(signal) else { return };
+    let is_passed = PASSED.fetch_and(!bit, Ordering::Relaxed) & bit != 0;
+    // A forked child has no thread that hands over.
+    let is_here = PROCESS.load(Ordering::Acquire) == getpid();
+    if is_passed || !is_here {
+        return act(signal, info, context);
+    }
+    let now_ns = read_clock(ClockId::Monotonic);
+    if PENDING.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
+        // A user who sends a signal again does not want to wait.
+        if now_ns.saturating_sub(SINCE_NS.load(Ordering::Relaxed)) > SAME_NS {
+            act(signal, info, context);
+        }
+        return;
+    }
+    SINCE_NS.store(now_ns, Ordering::Relaxed);
+    // One of the two numbers.
+    let number = signal as u8;
+    // SAFETY: it is a socket of this module, and the byte is there. This changes `errno` only if the
+    // program has closed the descriptor: the socket takes more bytes than there are signals.
+    unsafe { send(SOCKET.load(Ordering::Relaxed), (&raw const number).cast(), 1, 0) };
+}
+
+/// Does what the signal did before.
+fn act(signal: c_int, info: *mut c_void, context: *mut c_void) {
+    let Some(previous) = previous(signal) else { return };
+    match previous.is_default() {
+        // A handler that was installed since has called this one, and decides.
+        true if is_ours(signal) => end_by(signal),
+        true => {}
+        false => previous.call(signal, info, context),
+    }
+}
+
+fn bit(signal: c_int) -> Option<u32> {
+    ENDING.iter().position(|&ending| c_int::from(ending) == signal).map(|at| 1 << at)
+}
+
+fn previous(signal: c_int) -> Option<&'static Action> {
+    let at = ENDING.iter().position(|&ending| c_int::from(ending) == signal)?;
+    PREVIOUS[at].get()
+}
+
+/// Returns whether no other handler has taken the place of this module's.
+fn is_ours(signal: c_int) -> bool {
+    Action::of(signal).is_some_and(|present| present.is(handle))
+}

@@ -1,0 +1,114 @@
+//! Hands over before a signal ends the process.
+
+use crate::error::Error;
+
+/// From now on, completes the traces when SIGINT (Ctrl-C) or SIGTERM arrives, before the signal
+/// acts.
+///
+/// Without this call, a program that such a signal ends loses the last quarter of a second of a
+/// file that it writes itself. With it,
+///
+/// - the recorded events are handed over, the sessions of the program are stopped and their files
+///   completed, in at most five seconds. Then the signal ends the process, whose status says so.
+///   Meanwhile the program goes on. A signal that comes again after half a second ends it at once;
+/// - if the program had a handler of its own, only the recorded events are handed over. Then the
+///   handler is called, and tracing goes on: the handler decides if and how the program ends. A
+///   program that then returns from `main` or calls `exit` completes its files;
+/// - a handler that is installed later takes the place of this one. If it calls the previous
+///   handler, as that of `tokio` does, the events are handed over at the same time;
+/// - a signal that the program ignores stays ignored.
+///
+/// The handler itself only writes a byte for a thread of this crate. A forked child has the signals
+/// as they were before. Further calls do nothing. On Windows, and on other systems than Linux,
+/// Android and Apple's, this does nothing.
+///
+/// ```no_run
+/// fn main() -> Result<(), esatto::Error> {
+///     let _trace = esatto::trace_to_file("app.pftrace")?;
+///     esatto::complete_on_signals()?;
+///     // …
+///     Ok(())
+/// }
+/// ```
+///
+/// # Errors
+///
+/// If no thread can be started, or there is no descriptor for a pair of sockets.
+pub fn complete_on_signals() -> Result<(), Error> {
+    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+    hand_over::start()?;
+    Ok(())
+}
+
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+mod hand_over {
+    use std::sync::{Mutex, PoisonError};
+    use std::time::Duration;
+
+    use crate::error::Error;
+    use crate::os::signals::ending::{self, Arrivals, Fate};
+    use crate::{connection, diagnostics, lifecycle, os};
+
+    const WATCHING_THREAD_NAME: &str = "esatto-signal";
+    const WORKING_THREAD_NAME: &str = "esatto-end";
+
+    /// How long a signal may be delayed.
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    pub(super) fn start() -> Result<(), Error> {
+        static IS_WATCHED: Mutex<bool> = Mutex::new(false);
+        let mut is_watched = IS_WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        if *is_watched {
+            return Ok(());
+        }
+        let (arrivals, catch) =
+            ending::prepare().map_err(|error| Error::state(&format!("cannot catch signals: {error}")))?;
+        os::spawn(WATCHING_THREAD_NAME, Box::new(|| watch(arrivals))).map_err(Error::thread)?;
+        catch.begin();
+        *is_watched = true;
+        Ok(())
+    }
+
+    fn watch(mut arrivals: Arrivals) {
+        os::block_signals();
+        while let Some(signal) = arrivals.next() {
+            let work = match ending::fate(signal) {
+                Fate::End => complete,
+                Fate::Continue => hand_over,
+            };
+            if !in_time(work) {
+                diagnostics::say_once(format!(
+                    "not everything could be handed over within {PATIENCE:?} of signal {signal}"
+                ));
+            }
+            ending::let_act(signal);
+        }
+    }
+
+    /// Does the work on another thread. Returns false if it is not done in time.
+    fn in_time(work: fn()) -> bool {
+        let (answer, answers) = connection::answers();
+        let run = move || {
+            os::block_signals();
+            work();
+            answer.give();
+        };
+        match os::spawn(WORKING_THREAD_NAME, Box::new(run)) {
+            Ok(_) => answers.wait(PATIENCE).unwrap_or(false),
+            Err(_) => {
+                work();
+                true
+            }
+        }
+    }
+
+    /// Does what the end of the process does, and ends all sessions.
+    fn complete() {
+        os::exit::run_all();
+        lifecycle::shutdown();
+    }
+
+    fn hand_over() {
+        lifecycle::flush(lifecycle::PATIENCE);
+    }
+}
