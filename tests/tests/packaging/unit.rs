@@ -14,7 +14,11 @@ pub(crate) struct Unit(Vec<(String, String)>);
 
 impl Unit {
     pub(crate) fn read(name: &str) -> Self {
-        let text = std::fs::read_to_string(folder().join(name)).expect("the unit is there");
+        Self::parse(name, &std::fs::read_to_string(folder().join(name)).expect("the unit is there"))
+    }
+
+    /// The unit `name` with this text.
+    pub(crate) fn parse(name: &str, text: &str) -> Self {
         let lines = text.lines().filter(|line| !line.starts_with(['#', '[']) && !line.is_empty());
         let assignment = |line: &str| {
             let (key, value) = line.split_once('=').unwrap_or_else(|| panic!("{name}: {line}"));
