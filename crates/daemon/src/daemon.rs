@@ -61,6 +61,7 @@ impl Daemon {
         let mut service = Service::new(config);
         service.limit_buffers(buffer_bytes);
         let mut sockets = ListeningSockets { all: Vec::new(), secret: options.secret };
+        service.remember_departed_producers(options.max_departed_bytes);
         let access = options.permissions;
         let producer_ports = |address: &Address| Role::Producer.ports(options.relay_endpoints.contains(address));
         for listener in inherited.producers {

@@ -27,6 +27,10 @@ pub struct Options {
     /// held, then that user's process for which the most is held, then its fullest connection. One
     /// user alone may have half of the bytes, except root and the user of the service.
     pub max_queued_bytes: usize,
+    /// Bytes of names and descriptors for which QueryServiceState tells also of producers that have
+    /// disconnected; 0 for none. See
+    /// [`remember_departed_producers`](esatto_service::Service::remember_departed_producers).
+    pub max_departed_bytes: usize,
     /// Text of `tracing_service_version` in traces and in the service state.
     pub version: String,
 }
@@ -44,6 +48,7 @@ impl Options {
             relay_endpoints: RelayEndpoints::Off,
             secret: None,
             max_queued_bytes: MAX_QUEUED_BYTES,
+            max_departed_bytes: 0,
             version: default_version(),
         }
     }
@@ -62,6 +67,7 @@ impl Options {
             relay_endpoints: RelayEndpoints::Off,
             secret: None,
             max_queued_bytes: MAX_QUEUED_BYTES,
+            max_departed_bytes: 0,
             version: default_version(),
         })
     }

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::encode::{put, put_message};
 use crate::frame_limits::FULL_BODY_BYTES;
 use crate::ids::ProducerId;
-use crate::producer::data_sources::RegistrationId;
+use crate::producer::data_sources::{Registration, RegistrationId};
 use crate::producer::{Producer, Producers};
 use crate::session::Session;
 use crate::session::state::State;
@@ -28,6 +28,38 @@ pub(crate) struct ServiceState<'a> {
     pub(crate) version: &'a str,
     pub(crate) producers: &'a Producers,
     pub(crate) sessions: &'a Sessions,
+    pub(crate) departed: &'a DepartedProducers,
+}
+
+/// Producers that have disconnected, and that queries still tell of.
+#[derive(Debug, Default)]
+pub(crate) struct DepartedProducers {
+    /// Encoded fields of `TracingServiceState`, one per producer or data source.
+    fields: Vec<Vec<u8>>,
+    bytes: usize,
+    pub(crate) max_bytes: usize,
+}
+
+impl DepartedProducers {
+    /// Notes a producer that disconnects, with its data sources, if there is room for all of them.
+    pub(crate) fn note(&mut self, id: ProducerId, producers: &Producers, cx: &mut Context<'_>) {
+        if self.max_bytes == 0 {
+            return;
+        }
+        let Some(producer) = producers.get(id) else { return };
+        let mut fields = vec![field(1, &told_producer(producer).encode())];
+        for (_, registration) in producers.data_sources.iter_from(RegistrationId(0)) {
+            cx.charge(1);
+            if registration.producer == id {
+                fields.push(field(2, &told_data_source(registration)));
+            }
+        }
+        let bytes: usize = fields.iter().map(Vec::len).sum();
+        if self.bytes.saturating_add(bytes) <= self.max_bytes {
+            self.bytes += bytes;
+            self.fields.append(&mut fields);
+        }
+    }
 }
 
 impl ServiceState<'_> {
@@ -120,11 +152,12 @@ impl Query {
                 return false;
             }
             cx.charge(1);
-            // DataSource { ds_descriptor = 1, producer_id = 2 }
-            let mut entry = Vec::with_capacity(registration.descriptor.len() + 16);
-            put_message(&mut entry, 1, &registration.descriptor);
-            put(&mut entry, 2, registration.producer.0.into());
-            parts.add_message(2, &entry, cx);
+            parts.add_message(2, &told_data_source(registration), cx);
+        }
+        // These are few: `max_bytes` limits them.
+        for field in state.departed.fields.iter().filter(|_| !query.sessions_only) {
+            cx.charge(1);
+            parts.add(field, cx);
         }
         cx.reply(query.call, parts.body());
         true
@@ -159,10 +192,8 @@ impl Parts {
         self.current.extend_from_slice(field);
     }
 
-    fn add_message(&mut self, field: u64, message: &[u8], cx: &mut Context<'_>) {
-        let mut bytes = Vec::with_capacity(message.len() + 8);
-        put_message(&mut bytes, field, message);
-        self.add(&bytes, cx);
+    fn add_message(&mut self, id: u64, message: &[u8], cx: &mut Context<'_>) {
+        self.add(&field(id, message), cx);
     }
 
     /// Takes the state so far as a QueryServiceStateResponse { service_state = 1 }.
@@ -173,6 +204,21 @@ impl Parts {
         self.sent_bytes += body.len();
         body
     }
+}
+
+/// Encodes a message field.
+fn field(id: u64, message: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(message.len() + 8);
+    put_message(&mut bytes, id, message);
+    bytes
+}
+
+/// Encodes a DataSource { ds_descriptor = 1, producer_id = 2 }.
+fn told_data_source(registration: &Registration) -> Vec<u8> {
+    let mut entry = Vec::with_capacity(registration.descriptor.len() + 16);
+    put_message(&mut entry, 1, &registration.descriptor);
+    put(&mut entry, 2, registration.producer.0.into());
+    entry
 }
 
 fn told_producer(producer: &Producer) -> ProducerState {

@@ -72,6 +72,7 @@ impl Service {
                     version: &self.config.version,
                     producers: &self.producers,
                     sessions: &self.sessions,
+                    departed: &self.departed,
                 };
                 consumer.query_service_state(call, request.sessions_only().unwrap_or(false), &state, cx);
             }

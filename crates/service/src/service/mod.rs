@@ -22,7 +22,7 @@ mod trigger_activation;
 use crate::api::{ClientId, ConsumerCall, Input, Now, Outputs, ServiceConfig, TimerId};
 use crate::buffer::table::Buffers;
 use crate::consumer::Consumers;
-use crate::consumer::state_query::ServiceState;
+use crate::consumer::state_query::{DepartedProducers, ServiceState};
 use crate::context::Context;
 use crate::machines::Machines;
 use crate::observer::{Observer, Step};
@@ -46,6 +46,7 @@ pub struct Service {
     priorities: Priorities,
     /// The owner is about to end: longest time that a session waits for its stop.
     stops_within_ms: Option<u32>,
+    departed: DepartedProducers,
     /// See [`Service::work`].
     work: u64,
     pub(crate) observer: Observer,
@@ -64,6 +65,7 @@ impl Service {
             timers: Timers::default(),
             priorities: Priorities::default(),
             stops_within_ms: None,
+            departed: DepartedProducers::default(),
             work: 0,
             observer: Observer::default(),
             config,
@@ -78,6 +80,14 @@ impl Service {
     /// is left.
     pub fn limit_buffers(&mut self, bytes: u64) {
         self.buffers.max_bytes = bytes;
+    }
+
+    /// Lets QueryServiceState tell also of producers that have disconnected, with their data
+    /// sources, up to this many bytes. Later ones are left out. Without this call it tells of none.
+    ///
+    /// A service that records one command can so tell what a short-lived program offered.
+    pub fn remember_departed_producers(&mut self, max_bytes: usize) {
+        self.departed.max_bytes = max_bytes;
     }
 
     /// Returns the bytes of all central buffers that sessions have asked for, filled or not.
@@ -179,8 +189,12 @@ impl Service {
         }
         self.consumers.is_ready(client, cx);
         if let Some(consumer) = self.consumers.get_mut(client) {
-            let state =
-                ServiceState { version: &self.config.version, producers: &self.producers, sessions: &self.sessions };
+            let state = ServiceState {
+                version: &self.config.version,
+                producers: &self.producers,
+                sessions: &self.sessions,
+                departed: &self.departed,
+            };
             consumer.continue_queries(client, &state, cx);
         }
         self.continue_read(client, cx);

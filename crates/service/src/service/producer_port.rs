@@ -171,6 +171,7 @@ impl Service {
 
     pub(crate) fn producer_disconnected(&mut self, client: ClientId, cx: &mut Context<'_>) {
         let Some(id) = self.producers.disconnect(client) else { return };
+        self.departed.note(id, &self.producers, cx);
         self.scrape_producer(id, cx);
         // Upstream lets flushes wait for disconnected producers until they time out, but nothing
         // more can come.

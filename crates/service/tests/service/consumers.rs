@@ -304,3 +304,20 @@ fn a_call_that_waits_for_a_detached_session_is_not_answered_for_another_session(
     let end = wait_for_end(&mut world, consumer);
     assert_eq!((world.ended(end), &world.rejected[..]), (Some(String::new()), &[left][..]));
 }
+
+#[test]
+fn departed_producers_are_told_of_if_the_service_remembers_them() {
+    for (max_bytes, expected) in [(0, vec![]), (8, vec![]), (1 << 20, vec!["ds"])] {
+        let mut world = World::new();
+        world.service.remember_departed_producers(max_bytes);
+        let producer = starting(&mut world);
+        world.feed(Input::ProducerDisconnected(producer.client));
+        let consumer = world.consumer();
+        let call = world.consumer_call(consumer, Method::QueryServiceState, &[]);
+        let response = QueryServiceStateResponse::decode(world.replies[&call][0].body.as_bytes()).unwrap();
+        let state = response.service_state.unwrap();
+        let names = state.data_sources.iter().map(|source| source.ds_descriptor.as_ref().unwrap().name.clone());
+        assert_eq!(names.map(|name| name.unwrap()).collect::<Vec<_>>(), expected, "{max_bytes}");
+        assert_eq!(state.producers.len(), expected.len());
+    }
+}
