@@ -85,6 +85,16 @@ impl Program {
         assert!(status.success(), "{}: {status}\n{}", self.name, self.log());
     }
 
+    /// Waits for the end of `esatto record`, which may have recorded no event.
+    ///
+    /// # Panics
+    ///
+    /// It has failed.
+    pub fn wait_recorded(&mut self) {
+        let status = self.wait();
+        assert!(matches!(status.code(), Some(0 | 3)), "{}: {status}\n{}", self.name, self.log());
+    }
+
     /// Waits until it has printed `text`.
     ///
     /// # Panics

@@ -26,6 +26,8 @@ pub(crate) enum Command {
     /// Connect the producers of this machine to the tracing service of another machine
     #[command(disable_help_flag = true)]
     Relay(Relay),
+    /// List the programs that are connected to the tracing service, and what they offer
+    List(List),
     /// Summarize the content of a trace file
     Info(Info),
     /// Run one process of the demo
@@ -58,7 +60,10 @@ pub(crate) struct DemoStage {
 
 const RECORD_HELP: &str = "\
 With COMMAND, a private tracing service starts, and records the command and the programs that it starts. Without it, the
-running tracing service records all programs that are connected to it; PERFETTO_CONSUMER_SOCK_NAME names its address.";
+running tracing service records all programs that are connected to it; PERFETTO_CONSUMER_SOCK_NAME names its address.
+
+Exit status: 0 recorded, 1 failed, 2 wrong usage, 3 recorded no event, 4 the config's trigger did not come. If COMMAND ends
+with another status than 0, that is the status.";
 
 /// The processes of the pipeline, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -83,18 +88,23 @@ impl Stage {
 #[derive(Debug, Args)]
 #[command(after_help = RECORD_HELP)]
 pub(crate) struct Record {
-    /// Trace file to write; - for stdout
-    #[arg(short, long, value_name = "FILE", required_unless_present = "config")]
+    /// Trace file to write; - for stdout [default: a new file NAME-DATE.pftrace, where NAME is the
+    /// command's name or "trace"]
+    #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// End after this time: 500ms, 10s, 1m, 2h [default: until the command ends or Ctrl-C is
     /// pressed]
     #[arg(short, long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) time: Option<Duration>,
-    /// TraceConfig in protobuf's text format; - for stdin [default: all track events]
+    /// TraceConfig in protobuf's text format, or encoded; - for stdin [default: all track events,
+    /// except those of categories with the tag slow or debug]
     #[arg(short, long, value_name = "CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// Command to record, with its arguments
-    #[arg(last = true, value_name = "COMMAND")]
+    /// Record also the categories with the tag slow or debug
+    #[arg(long, conflicts_with = "config")]
+    pub(crate) all_categories: bool,
+    /// Command to record, with its arguments. Options of record come before it
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<std::ffi::OsString>,
 }
 
@@ -110,6 +120,13 @@ pub(crate) struct Relay {
     /// Options of traced_relay; see `esatto relay --help`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
     pub(crate) args: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -177,6 +194,15 @@ mod tests {
         let cli = Cli::parse_from(["esatto", "record", "-o", "x", "-t", "1s", "--", "ls", "-o", "--time"]);
         let Command::Record(record) = cli.command else { panic!("not a record") };
         assert_eq!(record.command, ["ls", "-o", "--time"]);
-        assert!(Cli::try_parse_from(["esatto", "record", "--", "ls"]).is_err(), "no file named");
+    }
+
+    #[test]
+    fn a_command_takes_all_arguments_after_its_name() {
+        for args in [&["ls", "-o", "--time", "--", "x"][..], &["--", "ls", "-o", "--time", "--", "x"]] {
+            let cli = Cli::parse_from(["esatto", "record", "-t", "1s"].iter().chain(args));
+            let Command::Record(record) = cli.command else { panic!("not a record") };
+            assert_eq!(record.command, ["ls", "-o", "--time", "--", "x"], "{args:?}");
+            assert_eq!(record.out, None);
+        }
     }
 }

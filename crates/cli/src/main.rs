@@ -5,6 +5,7 @@
 //! record ┘         └─ private service          a service on private sockets, for the demo and commands
 //! traced ── esatto-daemon on the standard sockets
 //! relay ─── esatto-daemon's relay to the service of another machine
+//! list ──── programs of a service
 //! info ──── esatto-trace
 //! ```
 
@@ -13,13 +14,20 @@
 
 mod args;
 mod commands;
+mod console;
+mod empty_recording;
 mod failure;
 mod private_service;
 mod program_names;
 mod progress;
 mod recording_session;
+mod service_connection;
+mod service_state;
+mod snapshots;
 mod stop_signal;
+mod suggestion;
 mod trace_config;
+mod trace_content;
 mod trace_output;
 
 use std::process::ExitCode;
@@ -27,7 +35,8 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::args::{Cli, Command};
-use crate::commands::{demo, info, record};
+use crate::commands::{demo, info, list, record};
+use crate::console::say;
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os();
@@ -40,10 +49,11 @@ fn main() -> ExitCode {
         Command::Record(args) => record::run(&args),
         Command::Traced(args) => Ok(esatto_daemon::traced(args.args)),
         Command::Relay(args) => Ok(esatto_daemon::traced_relay(args.args)),
+        Command::List(args) => list::run(&args),
         Command::Info(args) => info::run(&args),
     };
     result.unwrap_or_else(|failure| {
-        eprintln!("esatto: {failure}");
+        say!("esatto: {failure}");
         ExitCode::FAILURE
     })
 }

@@ -7,6 +7,8 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::console::say;
+
 /// Time between two plain lines.
 const PLAIN_PERIOD: Duration = Duration::from_secs(1);
 
@@ -61,7 +63,15 @@ impl Progress {
             bar.tick();
         } else if self.last_plain.elapsed() >= PLAIN_PERIOD {
             self.last_plain = Instant::now();
-            eprintln!("{}", self.line(counts));
+            say!("{}", self.line(counts));
+        }
+    }
+
+    /// Prints a line above the progress.
+    pub(crate) fn note(&self, text: &dyn fmt::Display) {
+        match &self.live {
+            Some(bar) => bar.suspend(|| say!("{text}")),
+            None => say!("{text}"),
         }
     }
 

@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! start   EnableTracing ─ QueryCapabilities ─▶ its reply says that the session runs (or why not)
-//! watch   ReadBuffers, GetTraceStats from time to time ─▶ file, progress
-//! finish  Flush ─▶ DisableTracing ─▶ end of EnableTracing ─▶ ReadBuffers ─▶ GetTraceStats ─▶ FreeBuffers
+//! watch   ReadBuffers, GetTraceStats, QueryServiceState from time to time ─▶ file, progress, programs
+//!         ObserveEvents ─▶ CloneSession on another connection
+//! finish  Flush ─▶ QueryServiceState ─▶ DisableTracing ─▶ end of EnableTracing ─▶ ReadBuffers ─▶ GetTraceStats
+//!         ─▶ FreeBuffers
 //! ```
 //!
 //! The service handles the calls of one connection in order (`docs/spec/wire-protocol.md` §4), so a
@@ -11,25 +13,30 @@
 
 use core::time::Duration;
 use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
 use std::time::Instant;
 
-use esatto_ipc::address::CONSUMER_SOCK_NAME;
 use esatto_ipc::blocking_client::Reply;
-use esatto_ipc::{Address, BlockingClient, Error as IpcError, RequestId, Stream};
+use esatto_ipc::{Address, BlockingClient, Error as IpcError, RequestId};
 use esatto_protozero::Owned as _;
+use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::{
-    EnableTracingRequest, EnableTracingResponseReader, FlushRequest, GetTraceStatsResponseReader,
-    ReadBuffersResponseReader, TraceConfig, consumer_port,
+    EnableTracingRequest, EnableTracingResponseReader, FlushRequest, GetTraceStatsResponseReader, ObserveEventsRequest,
+    ObserveEventsResponse, ReadBuffersResponseReader, TraceConfig, observable_events,
 };
 use esatto_trace::{Reading, TraceStats};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use crate::empty_recording::MissingTrigger;
 use crate::failure::{Attempt as _, Failure};
 use crate::progress::Counts;
+use crate::service_connection::{connect, lost};
+use crate::service_state::Programs;
+use crate::snapshots::{Snapshot, Snapshots};
+use crate::trace_content::Content;
 use crate::trace_output::Output;
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time for an answer that needs only the service.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time that the service gives programs to flush and to stop if the config names none
@@ -57,6 +64,8 @@ pub(crate) enum Transfer {
     AtEnd,
     /// The service writes into our file, or into one that it creates.
     ByService,
+    /// Each trigger saves a snapshot; the session itself cannot be read.
+    Snapshots,
 }
 
 /// A session that this program controls.
@@ -71,7 +80,13 @@ pub(crate) struct RecordingSession {
     reading: Option<RequestId>,
     asked_stats: Option<RequestId>,
     flushing: Option<RequestId>,
+    asked_state: Option<RequestId>,
+    observing: Option<RequestId>,
     timeouts: Timeouts,
+    programs: Programs,
+    content: Content,
+    snapshots: Option<Snapshots>,
+    waits_for_trigger: bool,
     last_drain: Instant,
     last_stats: Instant,
     stats: Stats,
@@ -99,7 +114,19 @@ struct Stats {
 /// Result of a recording.
 #[derive(Debug)]
 pub(crate) struct Recorded {
-    pub(crate) counts: Counts,
+    /// Bytes that are in the file, as far as this program can know.
+    pub(crate) bytes: Option<u64>,
+    pub(crate) losses: u64,
+    /// Name of the file; `None` if the service has created it, or snapshots were taken.
+    pub(crate) file: Option<PathBuf>,
+    /// True if the file has an event of a program, or cannot be read.
+    pub(crate) has_events: bool,
+    /// True if the service keeps the trace back because no trigger has come.
+    pub(crate) lacks_trigger: bool,
+    /// Programs that were connected at any time.
+    pub(crate) programs: Programs,
+    /// Data sources that did not answer the last flush: program and data source.
+    pub(crate) slow: Vec<(String, String)>,
     /// Reason why the service ended the session, unless it was asked to.
     pub(crate) error: Option<String>,
     /// True if all programs have delivered their remaining data.
@@ -118,6 +145,13 @@ impl RecordingSession {
     ) -> Result<Self, Failure> {
         let mut client = connect(address)?;
         let timeouts = Timeouts::of(&config);
+        let waits_for_trigger = MissingTrigger::mode(&config).is_some();
+        let snapshots = match (&output, MissingTrigger::mode(&config)) {
+            (Some(output), Some(TriggerMode::CLONE_SNAPSHOT)) => Some(Snapshots::new(address, output.name())),
+            _ => None,
+        };
+        let transfer = if snapshots.is_some() { Transfer::Snapshots } else { transfer };
+        let observing = snapshots.is_some().then(|| observe_triggers(&mut client)).transpose()?;
         let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
         let file = match (&mut output, transfer) {
             (Some(output), Transfer::ByService) => {
@@ -137,7 +171,13 @@ impl RecordingSession {
             reading: None,
             asked_stats: None,
             flushing: None,
+            asked_state: None,
+            observing,
             timeouts,
+            programs: Programs::default(),
+            content: Content::default(),
+            snapshots,
+            waits_for_trigger,
             last_drain: now,
             last_stats: now,
             stats: Stats::default(),
@@ -150,6 +190,7 @@ impl RecordingSession {
         if let Some(output) = &mut this.output {
             output.started()?;
         }
+        this.ask_for_programs()?;
         Ok(this)
     }
 
@@ -218,27 +259,61 @@ impl RecordingSession {
         }
     }
 
-    /// Ends the session if it still runs, and brings all of the trace into the file.
-    pub(crate) fn finish(mut self) -> Result<Recorded, Failure> {
+    /// Returns the snapshots that were completed since the last call, or why they failed.
+    pub(crate) fn snapshots(&mut self) -> Vec<Result<Snapshot, Failure>> {
+        self.snapshots.as_mut().map(|snapshots| snapshots.results(false)).unwrap_or_default()
+    }
+
+    /// Ends the session if it still runs, and brings all of the trace into the file. Passes the last
+    /// snapshots to `save`.
+    pub(crate) fn finish(mut self, mut save: impl FnMut(Vec<Result<Snapshot, Failure>>)) -> Result<Recorded, Failure> {
         let flushed = self.has_ended() || self.flush()?;
+        self.content.wants_slow = !flushed;
+        self.await_programs()?;
+        if let Some(snapshots) = &mut self.snapshots {
+            // A clone needs the session.
+            save(snapshots.results(true));
+        }
         self.disable()?;
-        if self.transfer != Transfer::ByService {
+        if matches!(self.transfer, Transfer::AtEnd | Transfer::Drain) {
             self.read_all()?;
         }
         self.final_stats()?;
         // The reply has no content. This waits for it so that the buffers are freed before this
         // program ends.
         self.client.call("FreeBuffers", &[], Some(ANSWER_TIMEOUT)).map_err(lost)?;
-        if let Some(output) = &mut self.output {
-            output.finish()?;
-        }
-        let counts = match (&self.output, self.transfer) {
-            (Some(output), Transfer::ByService) => {
-                Counts { bytes: output.file_bytes(), packets: None, losses: self.stats.losses }
+        let (mut bytes, mut file, mut lacks_trigger) = (None, None, false);
+        if let Some(mut output) = self.output.take() {
+            let is_by_service = self.transfer == Transfer::ByService;
+            lacks_trigger = self.waits_for_trigger
+                && if is_by_service { output.final_bytes(true) == Some(0) } else { output.packets() == 0 };
+            if self.snapshots.is_some() || lacks_trigger {
+                output.give_up();
+            } else {
+                output.finish()?;
+                if is_by_service {
+                    // If the file cannot be read, it may have events.
+                    match output.reopen() {
+                        Ok(trace) => self.content.read(trace),
+                        Err(_) => self.content.has_events = true,
+                    }
+                }
+                (bytes, file) = (output.final_bytes(is_by_service), Some(output.name().to_owned()));
             }
-            _ => self.counts(),
-        };
-        Ok(Recorded { counts, error: self.ended.flatten(), flushed })
+        } else {
+            self.content.has_events = true;
+        }
+        Ok(Recorded {
+            bytes,
+            losses: self.stats.losses,
+            file,
+            has_events: self.content.has_events,
+            lacks_trigger,
+            programs: self.programs,
+            slow: self.content.slow.into_iter().collect(),
+            error: self.ended.flatten(),
+            flushed,
+        })
     }
 
     /// Asks all programs for their remaining data. Returns false if some did not answer in time.
@@ -298,6 +373,27 @@ impl RecordingSession {
         Ok(())
     }
 
+    /// Asks the service for its programs, unless it is being asked already.
+    fn ask_for_programs(&mut self) -> Result<(), Failure> {
+        // Services before Android 10 have no such method.
+        if self.asked_state.is_none() && self.client.has_method("QueryServiceState") {
+            self.asked_state = Some(self.client.send("QueryServiceState", &[], None).map_err(lost)?);
+        }
+        Ok(())
+    }
+
+    /// Asks for the programs once more, and waits for the answer.
+    fn await_programs(&mut self) -> Result<(), Failure> {
+        for _ in 0..2 {
+            // The first time this waits for an earlier question.
+            self.ask_for_programs()?;
+            while self.asked_state.is_some() {
+                self.await_reply(Instant::now() + ANSWER_TIMEOUT, "the service did not tell its programs")?;
+            }
+        }
+        Ok(())
+    }
+
     /// Sends the requests that are due.
     fn ask(&mut self) -> Result<(), Failure> {
         let now = Instant::now();
@@ -308,6 +404,10 @@ impl RecordingSession {
         if self.asked_stats.is_none() && now - self.last_stats >= STATS_PERIOD {
             self.last_stats = now;
             self.ask_stats()?;
+            if self.stats.written_bytes == 0 {
+                // If nothing comes, the user wants to know which programs were there.
+                self.ask_for_programs()?;
+            }
         }
         Ok(())
     }
@@ -344,15 +444,30 @@ impl RecordingSession {
             let rejected = || "the service ended the session without a reason".to_owned();
             self.ended = Some(if reply.success { error } else { Some(error.unwrap_or_else(rejected)) });
         } else if request == self.reading {
+            self.on_slices(&reply.body)?;
             if !reply.has_more {
                 self.reading = None;
+                // If this program is killed, the file has everything up to here.
+                if let Some(output) = self.output.as_mut().filter(|_| self.transfer == Transfer::Drain) {
+                    output.flush()?;
+                }
             }
-            self.on_slices(&reply.body)?;
         } else if request == self.asked_stats {
             self.asked_stats = None;
             self.on_stats(reply);
         } else if request == self.flushing {
             self.flushing = None;
+        } else if request == self.asked_state {
+            self.programs.add_part(&reply.body, !reply.has_more);
+            if !reply.has_more {
+                self.asked_state = None;
+            }
+        } else if request == self.observing {
+            let events = ObserveEventsResponse::decode(&reply.body).ok().and_then(|response| response.events);
+            let hit = events.and_then(|events| events.clone_trigger_hit);
+            if let Some((hit, snapshots)) = hit.zip(self.snapshots.as_mut()) {
+                snapshots.begin(*hit)?;
+            }
         }
         Ok(())
     }
@@ -365,6 +480,9 @@ impl RecordingSession {
                 return Err(Failure::new("the service sent too large a packet", "it has more than 256 MiB"));
             }
             if slice.last_slice_for_packet() == Some(true) {
+                if !self.content.is_known() {
+                    self.content.packet(&self.packet);
+                }
                 let written = output.packet(&self.packet);
                 self.packet.clear();
                 written?;
@@ -399,6 +517,15 @@ impl RecordingSession {
     }
 }
 
+/// Asks the service to report each trigger that wants a snapshot.
+fn observe_triggers(client: &mut BlockingClient) -> Result<RequestId, Failure> {
+    let request = ObserveEventsRequest {
+        events_to_observe: vec![observable_events::Type::TYPE_CLONE_TRIGGER_HIT],
+        ..ObserveEventsRequest::default()
+    };
+    client.send("ObserveEvents", &request.encode(), None).map_err(lost)
+}
+
 impl Timeouts {
     /// Adds the margins to the times that programs have with this config.
     fn of(config: &TraceConfig) -> Self {
@@ -414,41 +541,12 @@ impl Timeouts {
 impl Stats {
     /// Adds up the counts. An overwritten buffer is no loss if it is read only at the end.
     fn of(stats: &TraceStats, first: &TraceStats, transfer: Transfer) -> Self {
-        let reading = if transfer == Transfer::AtEnd { Reading::AtEnd } else { Reading::Continuous };
+        let is_at_end = matches!(transfer, Transfer::AtEnd | Transfer::Snapshots);
+        let reading = if is_at_end { Reading::AtEnd } else { Reading::Continuous };
         let losses = stats.losses_since(first, reading);
         Self {
             written_bytes: stats.buffers.iter().filter_map(|buffer| buffer.get("bytes_written")).sum(),
             losses: losses.iter().filter(|loss| !loss.expected).map(|loss| loss.number).sum(),
         }
-    }
-}
-
-/// Connects to a service, but refuses that of another user on an address where every user may
-/// listen.
-fn connect(address: &Address) -> Result<BlockingClient, Failure> {
-    let is_named = std::env::var_os(CONSUMER_SOCK_NAME).is_some();
-    let connected = Stream::connect(address, CONNECT_TIMEOUT).and_then(|stream| {
-        if !is_named && address.is_open_to_all() {
-            stream.refuse_stranger(address)?;
-        }
-        BlockingClient::bind(stream, consumer_port::SERVICE, CONNECT_TIMEOUT)
-    });
-    connected.map_err(|error| {
-        let hint = match error {
-            IpcError::Stranger { .. } => {
-                "run the service as root or as yourself, let it listen in /run/perfetto, or name its socket in \
-                 PERFETTO_CONSUMER_SOCK_NAME to trust it"
-            }
-            _ => "start one with `esatto traced`, or record a single command: `esatto record -o FILE -- COMMAND`",
-        };
-        Failure::new(format!("cannot reach a tracing service at {address}"), &error).hint(hint)
-    })
-}
-
-fn lost(error: IpcError) -> Failure {
-    let failure = Failure::new("lost the connection to the tracing service", &error);
-    match error {
-        IpcError::Disconnected => failure.hint("the service has ended or was restarted"),
-        _ => failure,
     }
 }

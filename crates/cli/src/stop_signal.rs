@@ -1,7 +1,8 @@
-//! Ctrl-C and SIGTERM as a descriptor to poll.
+//! Ctrl-C, SIGTERM and SIGHUP as a descriptor to poll.
 //!
 //! The first signal requests an orderly end. A second one kills the program, as it would any other
-//! (`docs/spec/cli.md` §9).
+//! (`docs/spec/cli.md` §9). SIGHUP comes when the terminal goes away, for instance when an ssh
+//! connection is lost.
 
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// Request of the user, or of the system, to end.
 #[derive(Debug)]
@@ -19,12 +20,14 @@ pub(crate) struct StopSignal {
 }
 
 impl StopSignal {
-    /// Handles SIGINT and SIGTERM for the rest of the process's life.
+    /// Handles SIGINT, SIGTERM and SIGHUP for the rest of the process's life. SIGHUP stays ignored
+    /// if the parent process ignores it, as `nohup` does.
     pub(crate) fn install() -> io::Result<Self> {
         let (pipe, write_end) = UnixStream::pair()?;
         pipe.set_nonblocking(true)?;
         let second = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
+        let hang_up = Some(SIGHUP).filter(|_| !is_ignored(SIGHUP));
+        for signal in [SIGINT, SIGTERM].into_iter().chain(hang_up) {
             // In this order: the first signal finds the flag unset and sets it, so the second one
             // kills.
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&second))?;
@@ -47,4 +50,12 @@ impl AsFd for StopSignal {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.pipe.as_fd()
     }
+}
+
+/// Returns whether this process ignores a signal. It inherits this from its parent.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask & 1 << (signal - 1) != 0
 }

@@ -24,12 +24,15 @@ const FLUSH_PERIOD_MS: u32 = 1000;
 /// Longest time after a loss until names and tracks are known again.
 const CLEAR_PERIOD_MS: u32 = 5000;
 
-/// Returns a config that records all track events of all programs.
-pub(crate) fn all_track_events() -> TraceConfig {
+/// Returns a config that records the track events of all programs, like Perfetto's own default:
+/// without the categories that are tagged `slow` or `debug`, unless all are wanted.
+pub(crate) fn track_events(all_categories: bool) -> TraceConfig {
+    let tags: &[&str] = if all_categories { &["slow", "debug"] } else { &[] };
     let events = TrackEventConfig {
+        // Programs on the C library record only what is enabled by name. The pattern alone leaves
+        // out categories with these tags.
         enabled_categories: vec!["*".into()],
-        // The pattern alone leaves out categories with these tags.
-        enabled_tags: vec!["slow".into(), "debug".into()],
+        enabled_tags: tags.iter().map(|&tag| tag.into()).collect(),
         ..TrackEventConfig::default()
     };
     TraceConfig {
@@ -58,8 +61,9 @@ pub(crate) fn all_track_events() -> TraceConfig {
     }
 }
 
-/// Reads a config in text format; `-` is standard input. Reports every mistake with its place.
-pub(crate) fn from_text_file(path: &Path) -> Result<TraceConfig, Failure> {
+/// Reads a config; `-` is standard input. It is in text format, in which every mistake is reported
+/// with its place, or encoded.
+pub(crate) fn from_file(path: &Path) -> Result<TraceConfig, Failure> {
     let what = || format!("cannot read the config {}", path.display());
     let mut text = Vec::new();
     if path.as_os_str() == "-" {
@@ -68,7 +72,26 @@ pub(crate) fn from_text_file(path: &Path) -> Result<TraceConfig, Failure> {
         let file = std::fs::File::open(path).attempt(what)?;
         file.take(MAX_TEXT_BYTES).read_to_end(&mut text).attempt(what)?;
     }
-    from_text(&Line(path.display()).to_string(), &text)
+    let name = Line(path.display()).to_string();
+    if is_text(&text) { from_text(&name, &text) } else { from_encoding(&name, &text) }
+}
+
+/// Returns whether the content of a file is text. Each encoded config has control characters.
+fn is_text(bytes: &[u8]) -> bool {
+    let is_readable = |c: char| !c.is_control() || matches!(c, '\t' | '\n' | '\r');
+    // Text in a foreign encoding gets the errors of the parser.
+    !bytes.iter().any(|&byte| byte.is_ascii() && !is_readable(byte.into()))
+}
+
+/// Decodes a config, as `perfetto -c` takes it.
+fn from_encoding(name: &str, bytes: &[u8]) -> Result<TraceConfig, Failure> {
+    let failure = || {
+        Failure::new(format!("cannot use the config {name}"), "it is neither text nor an encoded TraceConfig")
+            .hint("write it in protobuf's text format: docs/reference/config.md")
+    };
+    let config = TraceConfig::decode(bytes).map_err(|_| failure())?;
+    // Other files may look like fields that no version has.
+    if config.buffers.is_empty() && config.data_sources.is_empty() { Err(failure()) } else { Ok(config) }
 }
 
 /// The descriptor of `TraceConfig`.
@@ -126,6 +149,19 @@ mod tests {
         complete(&mut config, Some(Duration::from_secs(2))).unwrap();
         assert_eq!(config.duration_ms, Some(2000));
         assert_ne!(config.trace_uuid_msb, None);
+    }
+
+    #[test]
+    fn an_encoded_config_is_read_and_other_files_are_refused_in_one_line() {
+        let config = track_events(false);
+        assert!(!is_text(&config.encode()));
+        assert_eq!(from_encoding("x", &config.encode()).unwrap(), config);
+        for other in [&b"\x7fELF\x02\x01\x01\0\0"[..], b"\0\0\0", b"\x1f\x8b\x08"] {
+            assert!(!is_text(other));
+            let failure = from_encoding("x", other).unwrap_err().to_string();
+            assert!(failure.contains("neither text nor") && !failure.contains('\n'), "{failure}");
+        }
+        assert!(is_text("# Größe\nduration_ms: 7\r\n\t".as_bytes()));
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, IsTerminal as _, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, fchown};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::failure::{Attempt as _, Failure};
 
@@ -21,12 +22,17 @@ const PACKET_TAG: u8 = 0x0a;
 /// owner and its mode stay, no right to write into its folder is needed, and `tail -f` sees the
 /// trace grow.
 ///
+/// A new file appears with its first packet. So a recording that is killed before leaves no empty
+/// file.
+///
 /// A named file ends at a packet boundary at every moment, even after a failed write. So it is
 /// always a readable trace.
 #[derive(Debug)]
 pub(crate) struct Output {
     file: File,
     name: PathBuf,
+    /// This program has chosen the name, so that it never overwrites a file.
+    is_default_name: bool,
     kind: Kind,
     /// Bytes that the file held before, and that stay.
     before_bytes: u64,
@@ -48,6 +54,8 @@ enum Kind {
     Given,
     /// A pipe or a device, which cannot be emptied.
     Stream,
+    /// A file that does not exist yet. It can be created; this was tried.
+    Planned,
     /// A new file. It is removed if it stays empty.
     Created,
     /// An existing file, to be emptied before the first write.
@@ -65,7 +73,14 @@ impl Output {
     ///
     /// The file cannot be opened, or is a terminal.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
-        let (file, kind) = open(path).attempt(|| format!("cannot write {}", path.display()))?;
+        let (file, mut kind) = open(path).attempt(|| format!("cannot write {}", path.display()))?;
+        if kind == Kind::Created {
+            // It can be created. It is created again for its first packet. For a symbolic link, the
+            // file goes to which it leads.
+            let created = path.canonicalize().and_then(std::fs::remove_file);
+            created.attempt(|| format!("cannot write {}", path.display()))?;
+            kind = Kind::Planned;
+        }
         if file.is_terminal() {
             let what = format!("cannot write {}", path.display());
             let hint = "name a file with -o FILE, or redirect the output: `esatto record -o - > FILE`";
@@ -76,6 +91,7 @@ impl Output {
         Ok(Self {
             file,
             name: path.to_owned(),
+            is_default_name: false,
             kind,
             before_bytes,
             batch: Vec::with_capacity(BATCH_BYTES),
@@ -85,6 +101,20 @@ impl Output {
             failed: false,
             finished: false,
         })
+    }
+
+    /// Plans a new file `PROGRAM-DATE.pftrace` in the current folder.
+    pub(crate) fn with_default_name(program: &str) -> Result<Self, Failure> {
+        let name = default_names(program).find(|name| name.symlink_metadata().is_err());
+        let hint = |failure: Failure| failure.hint("choose another file with -o FILE");
+        let mut output = Self::create(&name.unwrap_or_default()).map_err(hint)?;
+        output.is_default_name = true;
+        Ok(output)
+    }
+
+    /// Returns the name of the file.
+    pub(crate) fn name(&self) -> &Path {
+        &self.name
     }
 
     /// Returns whether `path` stands for standard output.
@@ -98,6 +128,7 @@ impl Output {
     /// emptied before the service has accepted the config. Emptying it afterwards is too late,
     /// because the service may already have written.
     pub(crate) fn lend(&mut self) -> Result<BorrowedFd<'_>, Failure> {
+        self.make_planned().attempt(|| format!("cannot write {}", self.name.display()))?;
         let what = || format!("cannot write {}", self.name.display());
         let old = self.file.metadata().attempt(what)?;
         if self.kind == Kind::Existing && old.len() > 0 {
@@ -130,8 +161,29 @@ impl Output {
         Ok(())
     }
 
-    /// Empties an existing file.
+    /// Ends the recording without a trace: there was nothing to write. An existing file keeps its
+    /// content.
+    pub(crate) fn give_up(mut self) {
+        self.failed = true;
+    }
+
+    /// Creates the file if it is only planned.
+    fn make_planned(&mut self) -> io::Result<()> {
+        while self.kind == Kind::Planned {
+            let (file, kind) = open(&self.name)?;
+            if kind == Kind::Existing && self.is_default_name {
+                // Another recording has taken the name in the meantime.
+                self.name = next_name(&self.name);
+                continue;
+            }
+            (self.file, self.kind) = (file, kind);
+        }
+        Ok(())
+    }
+
+    /// Creates a planned file, or empties an existing one.
     fn make_room(&mut self) -> io::Result<()> {
+        self.make_planned()?;
         if self.kind == Kind::Existing {
             self.file.set_len(0)?;
             self.kind = Kind::Emptied;
@@ -144,9 +196,7 @@ impl Output {
         if self.failed {
             return Ok(());
         }
-        self.batch.push(PACKET_TAG);
-        push_varint(&mut self.batch, packet.len());
-        self.batch.extend_from_slice(packet);
+        push_packet(&mut self.batch, packet);
         self.ends.push(self.batch.len());
         self.packets += 1;
         if self.batch.len() >= BATCH_BYTES { self.flush() } else { Ok(()) }
@@ -199,6 +249,26 @@ impl Output {
     /// Returns the number of packets, written or collected.
     pub(crate) fn packets(&self) -> u64 {
         self.packets
+    }
+
+    /// Returns the bytes of the trace that are on the disk, or in the pipe. `None` if another program
+    /// has written them into a pipe.
+    pub(crate) fn final_bytes(&self, by_service: bool) -> Option<u64> {
+        match self.file.metadata() {
+            _ if self.kind == Kind::Planned => Some(0),
+            Ok(meta) if meta.is_file() => Some(self.file_bytes()),
+            _ if by_service => None,
+            _ => Some(self.written_bytes),
+        }
+    }
+
+    /// Opens the trace for reading. Fails if it is not a file, or other content precedes it.
+    pub(crate) fn reopen(&self) -> io::Result<File> {
+        if self.kind == Kind::Given || self.kind == Kind::Planned {
+            return Err(io::Error::from(io::ErrorKind::Unsupported));
+        }
+        // A new description of the same file: the one at hand shares its offset with the service.
+        File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
 
     /// Returns the size of the file, which the service may have written.
@@ -281,6 +351,46 @@ fn create_beside(target: &Path, old: &Metadata) -> io::Result<(PathBuf, File)> {
     Ok((temporary, file))
 }
 
+/// Returns the names of new traces of `program` at this moment, best first.
+fn default_names(program: &str) -> impl Iterator<Item = PathBuf> {
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    // A name may have any characters but these.
+    let program: String = program.chars().map(|c| if c == '/' || c.is_control() { '_' } else { c }).collect();
+    let first = PathBuf::from(format!("{program}-{}.pftrace", utc(since_epoch.as_secs())));
+    std::iter::successors(Some(first), |name| Some(next_name(name)))
+}
+
+/// Returns `x-2.pftrace` after `x.pftrace`, then `x-3.pftrace`.
+fn next_name(name: &Path) -> PathBuf {
+    let stem = name.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    // The date has two dashes of its own.
+    let (base, number) = match stem.rsplit_once('-') {
+        Some((base, number)) if number.len() < 6 => (base, number.parse().unwrap_or(1)),
+        _ => (stem.as_str(), 1),
+    };
+    name.with_file_name(format!("{base}-{}.pftrace", number + 1))
+}
+
+/// Formats a time in UTC as `20261123-092632`.
+fn utc(seconds: u64) -> String {
+    let (days, second) = (seconds / 86400, seconds % 86400);
+    // Years begin in March here, so that a leap day is the last one of its year.
+    let (era, day) = ((days + 719_468) / 146_097, (days + 719_468) % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
+    let year = era * 400 + year + u64::from(month <= 2);
+    format!("{year:04}{month:02}{day:02}-{:02}{:02}{:02}", second / 3600, second / 60 % 60, second % 60)
+}
+
+/// Appends a packet as a field of a `Trace`.
+pub(crate) fn push_packet(trace: &mut Vec<u8>, packet: &[u8]) {
+    trace.push(PACKET_TAG);
+    push_varint(trace, packet.len());
+    trace.extend_from_slice(packet);
+}
+
 fn push_varint(out: &mut Vec<u8>, value: usize) {
     let mut rest = value;
     while rest >= 0x80 {
@@ -348,6 +458,43 @@ mod tests {
         assert!(!new.exists());
         Output::create(&new).unwrap().finish().unwrap();
         assert!(new.exists());
+    }
+
+    #[test]
+    fn a_new_file_appears_with_its_first_packet() {
+        let (dir, _) = folder_with(b"");
+        let (new, link) = (dir.path().join("new"), dir.path().join("link"));
+        std::os::unix::fs::symlink("new", &link).unwrap();
+        let mut output = Output::create(&link).unwrap();
+        output.packet(&[8, 1]).unwrap();
+        assert!(!new.exists() && link.symlink_metadata().is_ok());
+        output.flush().unwrap();
+        assert_eq!(std::fs::read(&new).unwrap(), [0x0a, 2, 8, 1]);
+        assert_eq!(output.final_bytes(false), Some(4));
+    }
+
+    #[test]
+    fn a_default_name_has_program_and_date_and_is_never_taken_twice() {
+        assert_eq!(utc(0), "19700101-000000");
+        assert_eq!(utc(951_782_399), "20000228-235959");
+        assert_eq!(utc(951_782_400), "20000229-000000");
+        assert_eq!(utc(1_795_425_992), "20261123-092632");
+        assert_eq!(next_name(Path::new("a/x-20261123-092632.pftrace")), Path::new("a/x-20261123-092632-2.pftrace"));
+        assert_eq!(next_name(Path::new("x-20261123-092632-9.pftrace")), Path::new("x-20261123-092632-10.pftrace"));
+    }
+
+    #[test]
+    fn a_default_name_that_was_taken_meanwhile_gets_a_number() {
+        let (dir, _) = folder_with(b"");
+        let path = dir.path().join("x-20261123-092632.pftrace");
+        let mut output = Output::create(&path).unwrap();
+        output.is_default_name = true;
+        std::fs::write(&path, "of another recording").unwrap();
+        output.packet(&[8, 1]).unwrap();
+        output.flush().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"of another recording");
+        assert_eq!(std::fs::read(output.name()).unwrap(), [0x0a, 2, 8, 1]);
+        assert_ne!(output.name(), path);
     }
 
     #[test]

@@ -37,6 +37,13 @@ pub fn is_open() -> bool {
     Gate::is_open()
 }
 
+/// Returns whether a config enables a category of this name with these tags, by the rules of
+/// programs in Rust and C++ (`docs/spec/track-event.md` §5).
+#[must_use]
+pub fn enables(config: &esatto_schema::TrackEventConfig, name: &str, tags: &[&str]) -> bool {
+    crate::category::selection::enables_one(config, name, tags, None)
+}
+
 /// Keeps trace points of this thread from recording as long as the result lives. A thread needs it
 /// while it holds locks that trace points take, because a signal handler may trace.
 #[must_use]

@@ -24,8 +24,9 @@ fn refused(harness: &Harness, config: &str) {
     assert!(!output.status.success());
 }
 
+/// Asserts that a recording has not failed. It may have recorded no event.
 fn ok(output: &Output) {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Asserts that these bytes are a trace of some packets.

@@ -2,12 +2,16 @@
 
 mod a_command_is_recorded_until_it_ends;
 mod a_trace_is_summed_up;
+mod an_interrupted_recording_keeps_its_events;
+mod empty_recordings_name_the_reason;
 mod failed_recordings_keep_existing_files;
 mod losses_of_other_sessions_are_not_reported;
 mod mistakes_are_named;
 mod nothing_acts_on_the_terminal;
 mod overwritten_rings_are_no_loss;
 mod programs_that_do_not_answer_are_in_the_report;
+mod record_needs_few_words;
 mod slow_programs_get_the_time_of_the_config;
 mod the_demo_counts_like_the_trace_processor;
 mod traced_is_a_daemon;
+mod triggers_decide_what_is_written;

@@ -2,4 +2,5 @@
 
 pub(crate) mod demo;
 pub(crate) mod info;
+pub(crate) mod list;
 pub(crate) mod record;

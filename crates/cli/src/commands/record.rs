@@ -4,21 +4,26 @@
 use core::time::Duration;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::Instant;
 
-use esatto_ipc::Address;
 use esatto_schema::TraceConfig;
+use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_trace::escape::Line;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use crate::args;
+use crate::console::say;
+use crate::empty_recording::{EmptyRecording, MissingTrigger};
 use crate::failure::{Attempt as _, Failure};
 use crate::private_service::PrivateService;
 use crate::progress::{Progress, Size};
 use crate::recording_session::{Recorded, RecordingSession, Transfer};
+use crate::service_connection::address;
+use crate::snapshots::Snapshot;
 use crate::stop_signal::StopSignal;
 use crate::trace_config;
 use crate::trace_output::Output;
@@ -32,10 +37,15 @@ const TERM_TIMEOUT: Duration = Duration::from_secs(5);
 /// recording would miss the program's first events, or all of them.
 const WAIT: (&str, &str) = ("ESATTO_WAIT_MS", "1000");
 
+/// Exit status of a recording without events.
+const EXIT_EMPTY: u8 = 3;
+/// Exit status of a recording whose trigger did not come.
+const EXIT_NO_TRIGGER: u8 = 4;
+
 pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     let mut config = match &args.config {
-        Some(path) => trace_config::from_text_file(path)?,
-        None => trace_config::all_track_events(),
+        Some(path) => trace_config::from_file(path)?,
+        None => trace_config::track_events(args.all_categories),
     };
     trace_config::complete(&mut config, args.time)?;
     let transfer = transfer(&config, args.config.is_some());
@@ -46,29 +56,83 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     let service = if args.command.is_empty() { None } else { Some(PrivateService::start()?) };
     let address = match &service {
         Some(service) => service.consumer().clone(),
-        None => Address::consumer_default().attempt(|| "cannot find the address of the tracing service".to_owned())?,
+        None => address()?,
     };
     let has_events = has_track_events(&config);
-    let mut recorder = RecordingSession::start(&address, config, transfer, output)?;
+    let mut recorder = RecordingSession::start(&address, config.clone(), transfer, output)?;
     // The session runs, so everything that the command does after it has connected can be recorded.
     let piped = args.out.as_deref().is_some_and(Output::is_stdout);
     let start = |service| Program::start(&args.command, service, has_events, piped);
     let mut child = service.as_ref().map(start).transpose()?;
 
     let mut progress = Progress::start(limit);
-    let watched = watch(&mut recorder, &mut stop, child.as_mut(), &mut progress);
+    let mut saved = Saved::default();
+    let watched = watch(&mut recorder, &mut stop, child.as_mut(), &mut progress, &mut saved);
     // After a failure the session is given up, and the file keeps its content.
-    let recorded = watched.and_then(|()| recorder.finish());
+    let recorded = watched.and_then(|()| recorder.finish(|snapshots| saved.report(snapshots, &progress)));
     drop(progress);
     // Only an end by itself counts, not one that this program causes.
     let by_itself = child.as_mut().is_some_and(Program::has_ended) && !stop.received();
     let status = child.map(Program::end).filter(|_| by_itself);
     let recorded = recorded?;
-    report(&recorded, args.out.as_deref());
+    if recorded.lacks_trigger && saved.number == 0 {
+        say!("Nothing was written: {}.", Line(MissingTrigger::of(&config)));
+    } else {
+        report(&recorded, &config, saved.number);
+    }
     if let Some(error) = recorded.error {
         return Err(Failure::new("the service ended the recording", error));
     }
-    Ok(status.map_or(ExitCode::SUCCESS, |status| exit_code(&status)))
+    let command = args.command.first().map(|name| name.to_string_lossy());
+    let empty = EmptyRecording {
+        config: &config,
+        is_default: args.config.is_none(),
+        programs: &recorded.programs,
+        command: command.as_deref(),
+    };
+    let result = if saved.number == 0 && recorded.lacks_trigger {
+        EXIT_NO_TRIGGER
+    } else if recorded.has_events || saved.has_events {
+        for name in empty.missing_sources() {
+            say!("No program offers the data source {name:?}.");
+        }
+        0
+    } else {
+        say!("No event was recorded: {}.", Line(empty.reason().trim_end_matches('.')));
+        EXIT_EMPTY
+    };
+    if saved.failed {
+        return Ok(ExitCode::FAILURE);
+    }
+    let command_failed = status.filter(|status| !status.as_ref().is_ok_and(ExitStatus::success));
+    Ok(command_failed.map_or_else(|| ExitCode::from(result), |status| exit_code(&status)))
+}
+
+/// Snapshots that were saved.
+#[derive(Debug, Default)]
+struct Saved {
+    number: usize,
+    has_events: bool,
+    failed: bool,
+}
+
+impl Saved {
+    fn report(&mut self, snapshots: Vec<Result<Snapshot, Failure>>, progress: &Progress) {
+        for snapshot in snapshots {
+            match snapshot {
+                Ok(snapshot) => {
+                    self.number += 1;
+                    self.has_events |= snapshot.has_events;
+                    let (bytes, name, trigger) = (snapshot.bytes, snapshot.path.display(), &snapshot.trigger);
+                    progress.note(&Line(format_args!("Wrote {bytes} bytes into {name}: trigger {trigger:?}")));
+                }
+                Err(failure) => {
+                    self.failed = true;
+                    progress.note(&format_args!("esatto: {failure}"));
+                }
+            }
+        }
+    }
 }
 
 /// Records until the command ends, the time is over, or the user stops it.
@@ -77,8 +141,10 @@ fn watch(
     stop: &mut StopSignal,
     mut program: Option<&mut Program>,
     progress: &mut Progress,
+    saved: &mut Saved,
 ) -> Result<(), Failure> {
     while !(recorder.has_ended() || stop.received() || program.as_mut().is_some_and(|program| program.has_ended())) {
+        saved.report(recorder.snapshots(), progress);
         progress.show(&recorder.counts());
         let mut others: Vec<BorrowedFd<'_>> = vec![stop.as_fd()];
         others.extend(program.as_ref().and_then(|program| program.ending()));
@@ -103,12 +169,17 @@ fn transfer(config: &TraceConfig, users_config: bool) -> Transfer {
     }
 }
 
-/// Opens the file of `-o`, unless the service creates the file that the config names
-/// (`docs/spec/cli.md` §7).
+/// Opens the file of `-o`, or plans one with a name of its own, unless the service creates the file
+/// that the config names (`docs/spec/cli.md` §7).
 fn open_output(args: &args::Record, config: &TraceConfig) -> Result<Option<Output>, Failure> {
     let names_file =
         config.write_into_file == Some(true) && config.output_path.as_ref().is_some_and(|path| !path.is_empty());
+    let takes_snapshots = MissingTrigger::mode(config) == Some(TriggerMode::CLONE_SNAPSHOT);
     match (&args.out, names_file) {
+        (Some(path), false) if takes_snapshots && Output::is_stdout(path) => {
+            Err(Failure::new("cannot write snapshots to stdout", "each of them is a file")
+                .hint("name them with -o FILE"))
+        }
         (Some(path), false) => Output::create(path).map(Some),
         (None, true) => Ok(None),
         (Some(_), true) => {
@@ -116,27 +187,42 @@ fn open_output(args: &args::Record, config: &TraceConfig) -> Result<Option<Outpu
                 .hint("leave out one of them"))
         }
         (None, false) => {
-            Err(Failure::new("no output file is given", "neither -o nor output_path in the config names one")
-                .hint("add -o FILE"))
+            let program = args.command.first().and_then(|command| Path::new(command).file_name());
+            let program = program.map_or_else(|| "trace".into(), |name| name.to_string_lossy());
+            Output::with_default_name(&program).map(Some)
         }
     }
 }
 
-fn report(recorded: &Recorded, out: Option<&Path>) {
+/// Says what is in the file, and what is missing.
+fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     if !recorded.flushed {
-        eprintln!("Some programs did not deliver their last events in time. The end of the trace is incomplete.");
+        let slow = recorded.slow.iter().map(|(program, source)| format!("{program} ({source})"));
+        let slow = slow.collect::<Vec<_>>().join(", ");
+        let who = if slow.is_empty() { "Some programs".to_owned() } else { Line(&slow).to_string() };
+        say!("{who} did not deliver the last events in time. The end of the trace is incomplete.");
     }
-    if recorded.counts.losses > 0 {
-        eprintln!("{} chunks or packets were lost. Larger buffers may help.", recorded.counts.losses);
+    if recorded.losses > 0 {
+        say!("{} chunks or packets were lost. Larger buffers may help.", recorded.losses);
     }
-    match out {
-        Some(path) => {
-            let name = if Output::is_stdout(path) { "stdout".into() } else { path.to_string_lossy() };
-            let size = Size(recorded.counts.bytes);
-            let (bytes, name) = (recorded.counts.bytes, Line(name));
-            eprintln!("Wrote {bytes} bytes into {name} ({size}). Open it in https://ui.perfetto.dev");
+    let by_service = || {
+        let path = PathBuf::from(std::ffi::OsStr::from_bytes(config.output_path.as_ref()?.as_bytes()));
+        Some((std::fs::metadata(&path).ok().map(|meta| meta.len()), path))
+    };
+    let written = match &recorded.file {
+        Some(path) => Some((recorded.bytes, path.clone())),
+        None if snapshots > 0 => return,
+        None => by_service(),
+    };
+    let Some((bytes, path)) = written else { return };
+    let name = if Output::is_stdout(&path) { "stdout".into() } else { path.to_string_lossy() };
+    let name = Line(name);
+    match bytes {
+        Some(bytes) if recorded.has_events => {
+            say!("Wrote {bytes} bytes into {name} ({}). Open it in https://ui.perfetto.dev", Size(bytes));
         }
-        None => eprintln!("Trace written into the output file"),
+        Some(bytes) => say!("Wrote {bytes} bytes into {name}."),
+        None => say!("The service wrote the trace into {name}."),
     }
 }
 
@@ -194,7 +280,7 @@ impl Program {
     /// Returns the exit status. If the command still runs because the time is over, asks it to end.
     fn end(mut self) -> io::Result<ExitStatus> {
         if !self.has_ended() {
-            eprintln!("The recording is over. Asking the command to end …");
+            say!("The recording is over. Asking the command to end …");
             // It may have ended this very moment.
             let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
             let deadline = Instant::now() + TERM_TIMEOUT;
@@ -202,7 +288,7 @@ impl Program {
                 std::thread::sleep(TICK / 10);
             }
             if !self.has_ended() {
-                eprintln!("The command does not end. Killing it.");
+                say!("The command does not end. Killing it.");
                 let _ = self.child.kill();
             }
         }
@@ -230,7 +316,7 @@ mod tests {
         let by_service = TraceConfig { write_into_file: Some(true), ..TraceConfig::default() };
         assert_eq!(transfer(&by_service, true), Transfer::ByService);
         assert_eq!(transfer(&TraceConfig::default(), true), Transfer::AtEnd);
-        assert_eq!(transfer(&trace_config::all_track_events(), false), Transfer::Drain);
+        assert_eq!(transfer(&trace_config::track_events(false), false), Transfer::Drain);
     }
 
     #[test]

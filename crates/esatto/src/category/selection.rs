@@ -61,7 +61,7 @@ pub(crate) fn enables_foreign(config: &TrackEventConfig, name: &str, tags: &[&st
 
 /// Applies three passes (exact names, prefixes, `*`). Each checks enabled categories, disabled
 /// categories, disabled tags, enabled tags. A category that no rule matches is on.
-fn enables_one(config: &TrackEventConfig, name: &str, tags: &[&str], implicit: Option<&str>) -> bool {
+pub(crate) fn enables_one(config: &TrackEventConfig, name: &str, tags: &[&str], implicit: Option<&str>) -> bool {
     let tags = || tags.iter().copied().chain(implicit);
     for pass in [Pass::Exact, Pass::Prefix, Pass::Wildcard] {
         let names = |patterns: &[esatto_protozero::ProtoString]| patterns.iter().any(|p| matches(p, name, pass));

@@ -13,6 +13,7 @@ use esatto_trace::escape::Line;
 
 use crate::args::{self, Stage};
 use crate::commands::info;
+use crate::console::say;
 use crate::failure::{Attempt as _, Failure};
 use crate::private_service::PrivateService;
 use crate::progress::{Progress, Size};
@@ -35,14 +36,18 @@ pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
         let hint = "name a file with -o FILE";
         return Err(Failure::new("cannot write the demo to stdout", "the demo reads the file again").hint(hint));
     }
+    for root in &args.roots {
+        // A folder without readable files is no mistake, but one that does not exist is.
+        std::fs::read_dir(root).attempt(|| format!("cannot read the folder {}", root.display()))?;
+    }
     let mut stop = StopSignal::install().attempt(|| "cannot handle signals".to_owned())?;
     let service = PrivateService::start()?;
     let output = Output::create(&args.out)?;
-    let mut config = trace_config::all_track_events();
+    let mut config = trace_config::track_events(true);
     trace_config::complete(&mut config, None)?;
     let mut recorder = RecordingSession::start(service.consumer(), config, Transfer::Drain, Some(output))?;
 
-    eprintln!("Recording three processes that read, hash, compress and index files of this machine.");
+    say!("Recording three processes that read, hash, compress and index files of this machine.");
     let mut pipeline = Pipeline::start(args, &service)?;
     let mut progress = Progress::start(Some(args.time));
     let deadline = Instant::now() + args.time + DRAIN_TIMEOUT;
@@ -55,7 +60,7 @@ pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
             break Err(failure);
         }
     };
-    let recorded = watched.and_then(|()| recorder.finish());
+    let recorded = watched.and_then(|()| recorder.finish(drop));
     drop(progress);
     let recorded = recorded?;
     if let Some(error) = recorded.error {

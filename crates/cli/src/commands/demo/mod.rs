@@ -31,6 +31,7 @@ use self::categories::{CATEGORIES, PIPES, QUEUES};
 use self::parcel::Parcel;
 use self::queue::Queue;
 use crate::args::{self, Stage};
+use crate::console::say;
 use crate::failure::{Attempt as _, Failure};
 
 pub(crate) use self::command::run;
@@ -52,7 +53,7 @@ pub(crate) fn run_stage(args: &args::DemoStage) -> Result<ExitCode, Failure> {
     let builder = Tracing::builder().system().categories(CATEGORIES).producer_name(format!("demo.{name}"));
     let tracing = builder.shared_memory(SHARED_MEMORY_KB, SHARED_PAGE_KB).start().attempt(failed)?;
     if !tracing.wait_until_enabled(&PIPES, SESSION_TIMEOUT) {
-        eprintln!("The {name} is not recorded: no session started within {} s.", SESSION_TIMEOUT.as_secs());
+        say!("The {name} is not recorded: no session started within {} s.", SESSION_TIMEOUT.as_secs());
     }
     let (input, output) = (io::stdin(), io::stdout());
     match args.stage {

@@ -1,0 +1,214 @@
+//! The reason why a recording has no events.
+
+use core::fmt;
+
+use esatto_schema::trace_config::DataSource;
+use esatto_schema::trace_config::trigger_config::TriggerMode;
+use esatto_schema::{TraceConfig, TrackEventConfig};
+
+use crate::service_state::{Category, Program, Programs, Source, sorted};
+use crate::suggestion::closest;
+
+const TRACK_EVENT: &str = "track_event";
+/// Beginnings of the names of data sources that Perfetto's `traced_probes` offers on Linux.
+const PROBES: [&str; 2] = ["linux.", "perf."];
+/// Names that a warning lists.
+const MAX_NAMES: usize = 20;
+
+/// A recording without events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EmptyRecording<'a> {
+    pub(crate) config: &'a TraceConfig,
+    /// The config is the default one, and not of the user.
+    pub(crate) is_default: bool,
+    /// Programs that were connected at any time.
+    pub(crate) programs: &'a Programs,
+    /// The recorded command.
+    pub(crate) command: Option<&'a str>,
+}
+
+impl EmptyRecording<'_> {
+    /// Returns the reason, and advice if there is any.
+    pub(crate) fn reason(&self) -> String {
+        let programs = &self.programs.programs[..];
+        if programs.is_empty() {
+            return match self.command {
+                Some(command) => format!(
+                    "no program connected; {command} must use Esatto's or Perfetto's SDK, and connect to the system's \
+                     service: `Tracing::builder().system()`"
+                ),
+                None => "no program is connected to the service; `esatto list` shows the programs, and `esatto record \
+                         -- COMMAND` starts one with a service of its own"
+                    .to_owned(),
+            };
+        }
+        let sources = || self.config.data_sources.iter();
+        if sources().next().is_none() {
+            return "the config has no data_sources".to_owned();
+        }
+        let mut reasons: Vec<String> = sources().filter_map(|source| self.reason_of(source)).collect();
+        reasons.dedup();
+        if reasons.is_empty() {
+            let names = Names(sorted(programs.iter().map(|program| program.name.as_str())));
+            return format!("the config fits, but the connected programs had no event to record: {names}");
+        }
+        reasons.join("; ")
+    }
+
+    /// Returns the names of the config's data sources that no program offers.
+    pub(crate) fn missing_sources(&self) -> Vec<String> {
+        let known = self.programs.source_names();
+        let names = self.config.data_sources.iter().map(name_of).filter(|name| !known.contains(&name.as_str()));
+        names.collect()
+    }
+
+    fn reason_of(&self, source: &DataSource) -> Option<String> {
+        let name = name_of(source);
+        let offering: Vec<&Program> =
+            self.programs.programs.iter().filter(|program| program.source(&name).is_some()).collect();
+        if offering.is_empty() {
+            let known = self.programs.source_names();
+            let hint = if let Some(close) = closest(&name, known.iter().copied()) {
+                format!("; did you mean {close:?}?")
+            } else if PROBES.iter().any(|probe| name.starts_with(probe)) {
+                "; Perfetto's traced_probes offers such data sources, and is not connected.".to_owned()
+            } else {
+                ".".to_owned()
+            };
+            return Some(format!("no program offers the data source {name:?}{hint} Known are: {}", Names(known)));
+        }
+        let wanted: Vec<&&Program> = offering.iter().filter(|program| fits(source, program)).collect();
+        if wanted.is_empty() {
+            let names = Names(sorted(offering.iter().map(|program| program.name.as_str())));
+            return Some(format!(
+                "producer_name_filter of the data source {name:?} names no connected program. Known are: {names}"
+            ));
+        }
+        if name != TRACK_EVENT {
+            return None;
+        }
+        let default = TrackEventConfig::default();
+        let config = source.config.as_ref().and_then(|config| config.track_event_config.as_deref());
+        let known = wanted.iter().filter_map(|program| program.source(TRACK_EVENT)).flat_map(Source::categories);
+        self.reason_of_categories(config.unwrap_or(&default), &known.collect::<Vec<_>>())
+    }
+
+    fn reason_of_categories(&self, config: &TrackEventConfig, known: &[&Category]) -> Option<String> {
+        let names = sorted(known.iter().map(|category| category.name.as_str()));
+        let patterns = config.enabled_categories.iter().map(|name| String::from_utf8_lossy(name.as_bytes()));
+        // Programs also have categories that they make while they run, and do not announce.
+        let unknown: Vec<String> = patterns
+            .filter(|pattern| !names.iter().any(|name| matches(pattern, name)))
+            .map(|pattern| match closest(pattern.trim_end_matches('*'), names.iter().copied()) {
+                Some(close) => format!("{pattern:?} (did you mean {close:?}?)"),
+                None => format!("{pattern:?}"),
+            })
+            .collect();
+        if !unknown.is_empty() && !names.is_empty() {
+            return Some(format!("no category matches {}. Known are: {}", unknown.join(", "), Names(names)));
+        }
+        let is_enabled = |category: &&&Category| {
+            let tags: Vec<&str> = category.tags.iter().map(String::as_str).collect();
+            esatto::raw::enables(config, &category.name, &tags)
+        };
+        if known.is_empty() || known.iter().any(|category| is_enabled(&category)) {
+            let is_bare = config.enabled_categories.is_empty() && config.enabled_tags.is_empty();
+            return is_bare.then(|| {
+                "the config enables no category by name, and then programs on Perfetto's C library record nothing; \
+                 add `track_event_config { enabled_categories: \"*\" }`"
+                    .to_owned()
+            });
+        }
+        let hint = if self.is_default {
+            "record with --all-categories"
+        } else {
+            "name them in enabled_categories, or their tags in enabled_tags"
+        };
+        let tagged = known.iter().map(|category| match &category.tags[..] {
+            [] => category.name.clone(),
+            tags => format!("{} ({})", category.name, tags.join(", ")),
+        });
+        let tagged: Vec<String> = tagged.collect();
+        let names = Names(sorted(tagged.iter().map(String::as_str)));
+        Some(format!("no category of the programs is enabled; {hint}. Known are: {names}"))
+    }
+}
+
+impl Source {
+    fn categories(&self) -> &[Category] {
+        &self.categories
+    }
+}
+
+fn name_of(source: &DataSource) -> String {
+    let name = source.config.as_ref().and_then(|config| config.name.as_ref());
+    name.map_or_else(String::new, |name| String::from_utf8_lossy(name.as_bytes()).into_owned())
+}
+
+/// Returns whether the filter of a data source accepts a program. Regular expressions count as
+/// accepting, because the service has its own.
+fn fits(source: &DataSource, program: &Program) -> bool {
+    source.producer_name_filter.is_empty()
+        || !source.producer_name_regex_filter.is_empty()
+        || source.producer_name_filter.iter().any(|name| name.as_bytes() == program.name.as_bytes())
+}
+
+/// Returns whether a pattern of categories matches a name.
+fn matches(pattern: &str, name: &str) -> bool {
+    pattern.strip_suffix('*').map_or(pattern == name, |prefix| name.starts_with(prefix))
+}
+
+/// Some names in quotes.
+#[derive(Debug)]
+struct Names<'a>(Vec<&'a str>);
+
+impl fmt::Display for Names<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("none");
+        }
+        for (i, name) in self.0.iter().take(MAX_NAMES).enumerate() {
+            write!(f, "{}{name}", if i == 0 { "" } else { ", " })?;
+        }
+        match self.0.len().checked_sub(MAX_NAMES) {
+            None | Some(0) => Ok(()),
+            Some(more) => write!(f, " and {more} more (see `esatto list`)"),
+        }
+    }
+}
+
+/// A trigger config whose trigger did not come.
+#[derive(Debug)]
+pub(crate) struct MissingTrigger {
+    names: Vec<String>,
+}
+
+impl MissingTrigger {
+    /// Returns the mode of the config's triggers, if it has any (`docs/spec/service.md` §14).
+    pub(crate) fn mode(config: &TraceConfig) -> Option<TriggerMode> {
+        let triggers = config.trigger_config.as_ref()?;
+        if triggers.use_clone_snapshot_if_available == Some(true) {
+            return Some(TriggerMode::CLONE_SNAPSHOT);
+        }
+        triggers.trigger_mode.filter(|mode| *mode != TriggerMode::UNSPECIFIED)
+    }
+
+    pub(crate) fn of(config: &TraceConfig) -> Self {
+        let triggers = config.trigger_config.iter().flat_map(|config| &config.triggers);
+        let names = triggers.map(|trigger| {
+            let name = trigger.name.as_ref();
+            name.map_or_else(String::new, |name| String::from_utf8_lossy(name.as_bytes()).into_owned())
+        });
+        Self { names: names.collect() }
+    }
+}
+
+impl fmt::Display for MissingTrigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.names[..] {
+            [] => f.write_str("the config names no trigger"),
+            [name] => write!(f, "the trigger {name:?} did not come"),
+            names => write!(f, "none of the triggers came: {}", Names(names.iter().map(String::as_str).collect())),
+        }
+    }
+}

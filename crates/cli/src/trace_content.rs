@@ -1,0 +1,127 @@
+//! Looks for events in the packets of a recording.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+
+use esatto_protozero::Fields;
+use esatto_schema::TracingServiceEventReader;
+use esatto_schema::trace_packet::field;
+
+/// Sequence of the packets that the service itself writes (`docs/spec/service.md` §16).
+const SERVICE_SEQUENCE: u64 = 1;
+
+/// Fields that say where and when the events of a packet happened, or that explain them. A packet
+/// with only these has no event.
+const EXPLANATIONS: [u32; 22] = [
+    field::TIMESTAMP,
+    field::TIMESTAMP_CLOCK_ID,
+    field::TRUSTED_UID,
+    field::TRUSTED_PID,
+    field::TRUSTED_PACKET_SEQUENCE_ID,
+    field::MACHINE_ID,
+    field::SEQUENCE_FLAGS,
+    field::INCREMENTAL_STATE_CLEARED,
+    field::PREVIOUS_PACKET_DROPPED,
+    field::FIRST_PACKET_ON_SEQUENCE,
+    field::TRACE_PACKET_DEFAULTS,
+    field::INTERNED_DATA,
+    field::CLOCK_SNAPSHOT,
+    field::SYNCHRONIZATION_MARKER,
+    field::TRACK_DESCRIPTOR,
+    field::PROCESS_DESCRIPTOR,
+    field::THREAD_DESCRIPTOR,
+    field::EXTENSION_DESCRIPTOR,
+    field::CHROME_METADATA,
+    field::CHROME_BENCHMARK_METADATA,
+    field::TRACE_ATTRIBUTES,
+    field::TRACK_EVENT_RANGE_OF_INTEREST,
+];
+
+/// What the packets of a recording contain.
+#[derive(Debug, Default)]
+pub(crate) struct Content {
+    /// Some packet has an event of a program.
+    pub(crate) has_events: bool,
+    /// Data sources that did not answer the last flush: program and data source.
+    pub(crate) slow: BTreeSet<(String, String)>,
+    /// Also look at the packets of the service.
+    pub(crate) wants_slow: bool,
+}
+
+impl Content {
+    /// Reads a trace until everything that is looked for is found.
+    pub(crate) fn read(&mut self, trace: impl Read) {
+        // A torn packet at the end has no event that readers could show.
+        for packet in esatto_trace::PacketReader::new(trace).map_while(Result::ok) {
+            if self.is_known() {
+                return;
+            }
+            self.plain_packet(&packet.bytes);
+        }
+    }
+
+    /// Returns whether further packets cannot tell more.
+    pub(crate) fn is_known(&self) -> bool {
+        self.has_events && !self.wants_slow
+    }
+
+    /// Looks at a packet, which may hold compressed packets.
+    pub(crate) fn packet(&mut self, packet: &[u8]) {
+        let is_compressed = |id: u32| id == field::COMPRESSED_PACKETS || id == field::ZSTD_COMPRESSED_PACKETS;
+        if Fields::new(packet).any(|field| is_compressed(field.id)) {
+            let mut trace = Vec::with_capacity(packet.len() + 8);
+            crate::trace_output::push_packet(&mut trace, packet);
+            self.read(&trace[..]);
+        } else {
+            self.plain_packet(packet);
+        }
+    }
+
+    fn plain_packet(&mut self, packet: &[u8]) {
+        let mut is_of_service = false;
+        let mut has_event = false;
+        for found in Fields::new(packet) {
+            match found.id {
+                field::TRUSTED_PACKET_SEQUENCE_ID => is_of_service = found.as_u64() == SERVICE_SEQUENCE,
+                field::SERVICE_EVENT if self.wants_slow => self.service_event(found.as_bytes()),
+                id => has_event |= !EXPLANATIONS.contains(&id),
+            }
+        }
+        self.has_events |= has_event && !is_of_service;
+    }
+
+    fn service_event(&mut self, event: &[u8]) {
+        let event = TracingServiceEventReader::new(event);
+        let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+        for source in event.last_flush_slow_data_sources().into_iter().flat_map(|slow| slow.data_source()) {
+            self.slow.insert((text(source.producer_name()), text(source.data_source_name())));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use esatto_protozero::HeapBuffer;
+    use esatto_schema::{TracePacketWriter, track_event};
+
+    fn packet(sequence: u32, write: impl FnOnce(&mut TracePacketWriter<'_>)) -> Vec<u8> {
+        let mut buffer = HeapBuffer::new();
+        let mut packet = TracePacketWriter::from(buffer.message());
+        packet.timestamp(7).trusted_packet_sequence_id(sequence);
+        write(&mut packet);
+        drop(packet);
+        buffer.to_vec()
+    }
+
+    #[test]
+    fn descriptions_and_packets_of_the_service_are_no_events() {
+        let mut content = Content::default();
+        content.packet(&packet(2, |packet| _ = packet.track_descriptor().uuid(1)));
+        content.packet(&packet(2, |packet| _ = packet.sequence_flags(1)));
+        content.packet(&packet(1, |packet| _ = packet.service_event().tracing_started(true)));
+        assert!(!content.has_events);
+        content.packet(&packet(2, |packet| _ = packet.track_event().r#type(track_event::Type::TYPE_INSTANT)));
+        assert!(content.has_events);
+    }
+}

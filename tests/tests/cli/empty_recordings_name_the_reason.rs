@@ -1,0 +1,169 @@
+//! A recording without events is no success: a warning names the reason, and the exit status is 3.
+//! `esatto list` shows what there is to record.
+
+use esatto_tests::workload::Workload;
+use esatto_tests::{Harness, Implementation, Program, Signal, esatto_bin};
+use serde_json::Value;
+
+const SHORT: Workload = Workload { threads: 1, rounds: 10, pause_us: 100 };
+/// Exit status of a recording without events.
+const EMPTY: i32 = 3;
+
+/// Records our application, which waits shortly for its category. Returns status and output.
+fn record_application(config: &str) -> (i32, String) {
+    let harness = Harness::new();
+    harness.write("my.cfg", config);
+    let application = harness.application_command(Implementation::Ours, SHORT);
+    let mut command = harness.command(esatto_bin());
+    command.args(["record", "-o", "trace", "-c", "my.cfg"]).arg(application.get_program());
+    command.args(application.get_args().take(3)).arg("0").env("ESATTO_WAIT_MS", "0");
+    let mut record = harness.start("esatto-record", &mut command);
+    let status = record.wait().code().expect("an exit code");
+    // The application fails because it is not recorded. That must not hide the warning.
+    (status, record.log())
+}
+
+fn config(data_source: &str, events: &str) -> String {
+    format!("buffers {{ size_kb: 256 }} data_sources {{ config {{ name: \"{data_source}\" {events} }} }}")
+}
+
+fn categories(enabled: &str) -> String {
+    config(
+        "track_event",
+        &format!("track_event_config {{ disabled_categories: \"*\" enabled_categories: \"{enabled}\" }}"),
+    )
+}
+
+#[track_caller]
+fn assert_says(log: &str, parts: &[&str]) {
+    for part in ["No event was recorded"].iter().chain(parts) {
+        assert!(log.contains(part), "'{part}' is not in\n{log}");
+    }
+    assert!(!log.contains("Open it in"), "there is nothing to open:\n{log}");
+}
+
+#[test]
+fn no_program_connected() {
+    let harness = Harness::new();
+    let mut record = harness.start("record", harness.command(esatto_bin()).args(["record", "-o", "trace", "true"]));
+    assert_eq!(record.wait().code(), Some(EMPTY), "{}", record.log());
+    assert_says(&record.log(), &["no program connected", "true"]);
+    assert!(harness.path("trace").exists(), "what the service knows is still written");
+}
+
+#[test]
+fn no_program_is_connected_to_the_running_service() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let args = ["record", "-o", "trace", "-t", "100ms"];
+    let mut record = harness.start("record", harness.command(esatto_bin()).args(args));
+    assert_eq!(record.wait().code(), Some(EMPTY));
+    assert_says(&record.log(), &["no program is connected", "esatto list"]);
+}
+
+#[test]
+fn a_data_source_that_no_program_offers() {
+    let (_, log) = record_application(&config("track_evnt", ""));
+    assert_says(&log, &["\"track_evnt\"; did you mean \"track_event\"?", "Known are: track_event"]);
+    let (_, log) = record_application(&config("linux.ftrace", ""));
+    assert_says(&log, &["\"linux.ftrace\"", "traced_probes"]);
+}
+
+#[test]
+fn a_category_that_no_program_has() {
+    let (_, log) = record_application(&categories("rendring"));
+    assert_says(&log, &["no category matches \"rendring\" (did you mean \"rendering\"?)", "debug, rendering"]);
+}
+
+#[test]
+fn a_filter_that_names_no_program() {
+    let text = "buffers { size_kb: 256 } data_sources { config { name: \"track_event\" } producer_name_filter: \"x\" }";
+    let (_, log) = record_application(text);
+    assert_says(&log, &["producer_name_filter", "esatto-producer"]);
+}
+
+#[test]
+fn categories_that_are_off_by_their_tags() {
+    let tags = "track_event_config { disabled_tags: \"ui\" disabled_tags: \"slow\" }";
+    let (_, log) = record_application(&config("track_event", tags));
+    assert_says(&log, &["no category of the programs is enabled", "debug (slow), rendering (ui)"]);
+}
+
+#[test]
+fn the_status_of_the_command_comes_first() {
+    let harness = Harness::new();
+    let args = ["record", "-o", "trace", "--", "sh", "-c", "exit 7"];
+    let mut record = harness.start("record", harness.command(esatto_bin()).args(args));
+    assert_eq!(record.wait().code(), Some(7));
+    assert_says(&record.log(), &["no program connected"]);
+}
+
+#[test]
+fn a_recording_with_events_also_names_missing_data_sources() {
+    let harness = Harness::new();
+    let both = "buffers { size_kb: 4096 } data_sources { config { name: \"track_event\" } } \
+                data_sources { config { name: \"no.such.source\" } }";
+    harness.write("my.cfg", both);
+    let application = harness.application_command(Implementation::Ours, SHORT);
+    let mut command = harness.command(esatto_bin());
+    command.args(["record", "-o", "trace", "-c", "my.cfg"]).arg(application.get_program());
+    let mut record = harness.start("record", command.args(application.get_args()));
+    record.wait_ok();
+    let log = record.log();
+    assert!(log.contains("No program offers the data source \"no.such.source\""), "{log}");
+    assert!(!log.contains("No event") && log.contains("Open it in"), "{log}");
+}
+
+#[test]
+fn the_service_writes_the_file() {
+    let harness = Harness::new();
+    harness.write("my.cfg", format!("write_into_file: true {}", config("track_evnt", "")));
+    let args = ["record", "-o", "trace", "-c", "my.cfg", "true"];
+    let mut record = harness.start("record", harness.command(esatto_bin()).args(args));
+    assert_eq!(record.wait().code(), Some(EMPTY), "{}", record.log());
+    let bytes = std::fs::metadata(harness.path("trace")).expect("a file").len();
+    assert_says(&record.log(), &["no program connected", &format!("Wrote {bytes} bytes into trace")]);
+}
+
+fn list(harness: &Harness, args: &[&str]) -> String {
+    let output = harness.command(esatto_bin()).arg("list").args(args).output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// A program that is connected, and waits to be recorded.
+fn waiting_application(harness: &Harness) -> Program {
+    let application = harness.application(Implementation::Ours, SHORT);
+    harness.wait_for_data_source("track_event");
+    application
+}
+
+#[test]
+fn list_shows_programs_data_sources_and_categories() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    assert_eq!(list(&harness, &[]), "No program is connected.\n");
+    let application = waiting_application(&harness);
+    let text = list(&harness, &[]);
+    let pid = application.pid().to_string();
+    for part in ["Programs\n", &pid, "esatto-producer", "track_event", "rendering", "Frames and what they consist of"] {
+        assert!(text.contains(part), "'{part}' is not in\n{text}");
+    }
+    let json: Value = serde_json::from_str(&list(&harness, &["--json"])).expect("JSON");
+    let program = &json["programs"][0];
+    assert_eq!(program["pid"], application.pid());
+    let categories = &program["data_sources"][0]["categories"];
+    assert!(categories.as_array().expect("a list").iter().any(|category| category["name"] == "rendering"), "{json:#}");
+}
+
+#[test]
+fn programs_of_the_running_service_are_named() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let _application = waiting_application(&harness);
+    let mut recording = harness.record(Implementation::Ours, "trace", &categories("rendring"));
+    harness.wait_for_sessions(1);
+    recording.program.signal(Signal::INT);
+    assert_eq!(recording.program.wait().code(), Some(EMPTY));
+    assert_says(&recording.program.log(), &["did you mean \"rendering\"?"]);
+}

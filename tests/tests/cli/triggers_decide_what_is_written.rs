@@ -1,0 +1,66 @@
+//! Configs with triggers: `record` says what is on the disk, and reports a trigger that did not come
+//! with the exit status 4.
+
+use esatto_tests::raw::RawProducer;
+use esatto_tests::wire::Proto;
+use esatto_tests::{Harness, Implementation, Signal, wait_until};
+
+/// Exit status if the trigger did not come.
+const NO_TRIGGER: i32 = 4;
+
+fn config(mode: &str, timeout_ms: u32) -> String {
+    format!(
+        "buffers {{ size_kb: 256 }} data_sources {{ config {{ name: \"source\" }} }} trigger_config {{ \
+         trigger_mode: {mode} trigger_timeout_ms: {timeout_ms} triggers {{ name: \"slow_frame\" }} }}"
+    )
+}
+
+#[test]
+fn nothing_if_no_trigger_comes() {
+    for mode in ["START_TRACING", "STOP_TRACING", "CLONE_SNAPSHOT"] {
+        let harness = Harness::new();
+        let _service = harness.service(Implementation::Ours);
+        let mut recording = harness.record(Implementation::Ours, "trace", &config(mode, 300));
+        let status = recording.program.wait();
+        let log = recording.program.log();
+        assert_eq!(status.code(), Some(NO_TRIGGER), "{mode}: {log}");
+        assert!(log.contains("Nothing was written: the trigger \"slow_frame\" did not come"), "{mode}: {log}");
+        assert!(!log.contains("Wrote"), "{mode}: {log}");
+        assert!(!harness.path("trace").exists(), "{mode}");
+    }
+}
+
+#[test]
+fn an_existing_file_stays_if_no_trigger_comes() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    harness.write("trace", "of yesterday");
+    let mut recording = harness.record(Implementation::Ours, "trace", &config("STOP_TRACING", 60_000));
+    harness.wait_for_sessions(1);
+    recording.program.signal(Signal::INT);
+    assert_eq!(recording.program.wait().code(), Some(NO_TRIGGER), "{}", recording.program.log());
+    assert_eq!(std::fs::read_to_string(harness.path("trace")).expect("it is there"), "of yesterday");
+}
+
+#[test]
+fn snapshots_are_written_as_they_happen() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let mut recording = harness.record(Implementation::Ours, "trace", &config("CLONE_SNAPSHOT", 60_000));
+    harness.wait_for_sessions(1);
+    let mut producer = RawProducer::connect(&harness, "trigger");
+    for number in 0..2 {
+        assert!(producer.call("ActivateTriggers", &Proto::new().bytes(1, "slow_frame")).success);
+        let path = harness.path(format!("trace.{number}"));
+        let text = format!("bytes into {}: trigger \"slow_frame\"", path.display());
+        recording.program.wait_for_log(&text);
+        let bytes = wait_until("the snapshot", || std::fs::read(&path).ok());
+        assert!(recording.program.log().contains(&format!("Wrote {} {text}", bytes.len())));
+        let packets: Result<Vec<_>, _> = esatto_trace::packets(&bytes).collect();
+        assert!(packets.expect("a trace").len() > 2);
+    }
+    recording.program.signal(Signal::INT);
+    // The data source has no program, so the snapshots have no events.
+    assert_eq!(recording.program.wait().code(), Some(3), "{}", recording.program.log());
+    assert!(!harness.path("trace").exists() && !harness.path("trace.2").exists());
+}
