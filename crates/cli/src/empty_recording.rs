@@ -42,6 +42,13 @@ impl EmptyRecording<'_> {
                     .to_owned(),
             };
         }
+        if self.programs.source_names().is_empty() {
+            let names = Names(sorted(programs.iter().map(|program| program.name.as_str())));
+            return format!(
+                "{names} connected, but offered no data source; a program that ends within milliseconds can wait for \
+                 the recording: `Tracing::wait_until_enabled`"
+            );
+        }
         let sources = || self.config.data_sources.iter();
         if sources().next().is_none() {
             return "the config has no data_sources".to_owned();

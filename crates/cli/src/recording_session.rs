@@ -34,7 +34,7 @@ use crate::progress::Counts;
 use crate::service_connection::{connect, lost};
 use crate::service_state::Programs;
 use crate::snapshots::{Snapshot, Snapshots};
-use crate::trace_content::Content;
+use crate::trace_content::{Content, Silent};
 use crate::trace_output::Output;
 
 /// Longest time for an answer that needs only the service.
@@ -125,8 +125,7 @@ pub(crate) struct Recorded {
     pub(crate) lacks_trigger: bool,
     /// Programs that were connected at any time.
     pub(crate) programs: Programs,
-    /// Data sources that did not answer the last flush: program and data source.
-    pub(crate) slow: Vec<(String, String)>,
+    pub(crate) silent: Silent,
     /// Reason why the service ended the session, unless it was asked to.
     pub(crate) error: Option<String>,
     /// True if all programs have delivered their remaining data.
@@ -264,11 +263,11 @@ impl RecordingSession {
         self.snapshots.as_mut().map(|snapshots| snapshots.results(false)).unwrap_or_default()
     }
 
-    /// Ends the session if it still runs, and brings all of the trace into the file. Passes the last
-    /// snapshots to `save`.
+    /// Ends the session if it still runs, and brings all of the trace into the file. Passes the
+    /// last snapshots to `save`.
     pub(crate) fn finish(mut self, mut save: impl FnMut(Vec<Result<Snapshot, Failure>>)) -> Result<Recorded, Failure> {
         let flushed = self.has_ended() || self.flush()?;
-        self.content.wants_slow = !flushed;
+        self.content.wants_silent = !flushed;
         self.await_programs()?;
         if let Some(snapshots) = &mut self.snapshots {
             // A clone needs the session.
@@ -310,7 +309,7 @@ impl RecordingSession {
             has_events: self.content.has_events,
             lacks_trigger,
             programs: self.programs,
-            slow: self.content.slow.into_iter().collect(),
+            silent: self.content.silent,
             error: self.ended.flatten(),
             flushed,
         })
@@ -340,10 +339,12 @@ impl RecordingSession {
             return Ok(());
         }
         self.client.send("DisableTracing", &[], None).map_err(lost)?;
-        let deadline = Instant::now() + self.timeouts.stop;
+        let begun = Instant::now();
         while !self.has_ended() {
-            self.await_reply(deadline, "the service did not end the session")?;
+            self.await_reply(begun + self.timeouts.stop, "the service did not end the session")?;
         }
+        // The session names those that let the service wait until the end.
+        self.content.wants_silent |= begun.elapsed() + STOP_MARGIN >= self.timeouts.stop;
         Ok(())
     }
 

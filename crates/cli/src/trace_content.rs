@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::io::Read;
 
 use esatto_protozero::Fields;
-use esatto_schema::TracingServiceEventReader;
+use esatto_schema::SLOW_STOPPING_DATA_SOURCES_FIELD;
 use esatto_schema::trace_packet::field;
+use esatto_schema::tracing_service_event::DataSourcesReader;
+use esatto_schema::tracing_service_event::field::LAST_FLUSH_SLOW_DATA_SOURCES;
 
 /// Sequence of the packets that the service itself writes (`docs/spec/service.md` §16).
 const SERVICE_SEQUENCE: u64 = 1;
@@ -37,15 +39,21 @@ const EXPLANATIONS: [u32; 22] = [
     field::TRACK_EVENT_RANGE_OF_INTEREST,
 ];
 
-/// What the packets of a recording contain.
+/// Content of the packets of a recording.
 #[derive(Debug, Default)]
 pub(crate) struct Content {
     /// Some packet has an event of a program.
     pub(crate) has_events: bool,
-    /// Data sources that did not answer the last flush: program and data source.
-    pub(crate) slow: BTreeSet<(String, String)>,
-    /// Also look at the packets of the service.
-    pub(crate) wants_slow: bool,
+    pub(crate) silent: Silent,
+    /// Look also for data sources that did not answer.
+    pub(crate) wants_silent: bool,
+}
+
+/// Data sources that did not answer the service in time, as `program (data source)`.
+#[derive(Debug, Default)]
+pub(crate) struct Silent {
+    pub(crate) at_flush: BTreeSet<String>,
+    pub(crate) at_stop: BTreeSet<String>,
 }
 
 impl Content {
@@ -62,7 +70,7 @@ impl Content {
 
     /// Returns whether further packets cannot tell more.
     pub(crate) fn is_known(&self) -> bool {
-        self.has_events && !self.wants_slow
+        self.has_events && !self.wants_silent
     }
 
     /// Looks at a packet, which may hold compressed packets.
@@ -83,7 +91,7 @@ impl Content {
         for found in Fields::new(packet) {
             match found.id {
                 field::TRUSTED_PACKET_SEQUENCE_ID => is_of_service = found.as_u64() == SERVICE_SEQUENCE,
-                field::SERVICE_EVENT if self.wants_slow => self.service_event(found.as_bytes()),
+                field::SERVICE_EVENT if self.wants_silent => self.service_event(found.as_bytes()),
                 id => has_event |= !EXPLANATIONS.contains(&id),
             }
         }
@@ -91,10 +99,16 @@ impl Content {
     }
 
     fn service_event(&mut self, event: &[u8]) {
-        let event = TracingServiceEventReader::new(event);
-        let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
-        for source in event.last_flush_slow_data_sources().into_iter().flat_map(|slow| slow.data_source()) {
-            self.slow.insert((text(source.producer_name()), text(source.data_source_name())));
+        for found in Fields::new(event) {
+            let silent = match found.id {
+                LAST_FLUSH_SLOW_DATA_SOURCES => &mut self.silent.at_flush,
+                SLOW_STOPPING_DATA_SOURCES_FIELD => &mut self.silent.at_stop,
+                _ => continue,
+            };
+            let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+            for source in DataSourcesReader::new(found.as_bytes()).data_source() {
+                silent.insert(format!("{} ({})", text(source.producer_name()), text(source.data_source_name())));
+            }
         }
     }
 }

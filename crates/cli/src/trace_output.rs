@@ -251,8 +251,8 @@ impl Output {
         self.packets
     }
 
-    /// Returns the bytes of the trace that are on the disk, or in the pipe. `None` if another program
-    /// has written them into a pipe.
+    /// Returns the bytes of the trace that are on the disk, or in the pipe. `None` if another
+    /// program has written them into a pipe.
     pub(crate) fn final_bytes(&self, by_service: bool) -> Option<u64> {
         match self.file.metadata() {
             _ if self.kind == Kind::Planned => Some(0),

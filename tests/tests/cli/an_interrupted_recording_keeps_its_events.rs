@@ -1,5 +1,5 @@
-//! A recording that is killed, or whose terminal goes away, leaves what was recorded so far. It never
-//! leaves an empty file.
+//! A recording that is killed, or whose terminal goes away, leaves what was recorded so far. It
+//! never leaves an empty file.
 
 use esatto_tests::workload::Workload;
 use esatto_tests::{Harness, Implementation, Program, Signal, esatto_bin, wait_until};

@@ -16,7 +16,7 @@ fn record_application(config: &str) -> (i32, String) {
     let application = harness.application_command(Implementation::Ours, SHORT);
     let mut command = harness.command(esatto_bin());
     command.args(["record", "-o", "trace", "-c", "my.cfg"]).arg(application.get_program());
-    command.args(application.get_args().take(3)).arg("0").env("ESATTO_WAIT_MS", "0");
+    command.args(application.get_args().take(3)).arg("1").env("ESATTO_WAIT_MS", "0");
     let mut record = harness.start("esatto-record", &mut command);
     let status = record.wait().code().expect("an exit code");
     // The application fails because it is not recorded. That must not hide the warning.

@@ -1,4 +1,5 @@
-//! A program that does not answer the last flush or its stop is named in the report of `info`.
+//! A program that does not answer the last flush or its stop is named by `record`, and in the
+//! report of `info`.
 
 use esatto_tests::raw::RawProducer;
 use esatto_tests::wire::Proto;
@@ -24,6 +25,10 @@ fn for_a_flush_and_a_stop() {
     harness.wait_for_sessions(1);
     recording.program.signal(Signal::INT);
     let _ = recording.program.wait();
+    let log = recording.program.log();
+    for said in ["did not deliver the last events in time", "did not stop in time"] {
+        assert!(log.contains(&format!("hangs (silent) {said}")), "'{said}' is not in\n{log}");
+    }
     let info = Command::new(esatto_bin()).arg("info").arg(recording.trace()).output().expect("it runs");
     let info = String::from_utf8(info.stdout).expect("text");
     for event in ["last_flush_slow_data_sources", "slow_stopping_data_sources"] {

@@ -1,5 +1,5 @@
-//! Configs with triggers: `record` says what is on the disk, and reports a trigger that did not come
-//! with the exit status 4.
+//! Configs with triggers: `record` says what is on the disk, and reports a trigger that did not
+//! come with the exit status 4.
 
 use esatto_tests::raw::RawProducer;
 use esatto_tests::wire::Proto;

@@ -2,6 +2,7 @@
 //! file.
 
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -197,10 +198,11 @@ fn open_output(args: &args::Record, config: &TraceConfig) -> Result<Option<Outpu
 /// Says what is in the file, and what is missing.
 fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     if !recorded.flushed {
-        let slow = recorded.slow.iter().map(|(program, source)| format!("{program} ({source})"));
-        let slow = slow.collect::<Vec<_>>().join(", ");
-        let who = if slow.is_empty() { "Some programs".to_owned() } else { Line(&slow).to_string() };
+        let who = names(&recorded.silent.at_flush).unwrap_or_else(|| "Some programs".to_owned());
         say!("{who} did not deliver the last events in time. The end of the trace is incomplete.");
+    }
+    if let Some(who) = names(&recorded.silent.at_stop) {
+        say!("{who} did not stop in time. It delays the end of every recording.");
     }
     if recorded.losses > 0 {
         say!("{} chunks or packets were lost. Larger buffers may help.", recorded.losses);
@@ -224,6 +226,11 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
         Some(bytes) => say!("Wrote {bytes} bytes into {name}."),
         None => say!("The service wrote the trace into {name}."),
     }
+}
+
+fn names(silent: &BTreeSet<String>) -> Option<String> {
+    let names = silent.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+    Some(Line(names).to_string()).filter(|names| !names.is_empty())
 }
 
 /// The recorded command.
