@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use esatto::{Backend, Session, SessionConfig, Tracing};
-use esatto_trace::Trace;
+use esatto_trace::{Summary, Trace};
 
 esatto::categories! {
     static APP = "app";
@@ -132,6 +132,13 @@ fn names(path: &Path) -> Vec<String> {
     names.sort();
     names.dedup();
     names
+}
+
+/// Returns what `esatto info` says if the end of the trace is missing.
+fn missing_end(path: &Path) -> Option<String> {
+    let bytes = std::fs::read(path).expect("a trace");
+    let summary = Summary::read(&bytes[..]).to_string();
+    summary.lines().find(|line| line.starts_with("End ")).map(str::to_owned)
 }
 
 extern "C" fn exit_in_handler(_: i32) {
@@ -343,6 +350,7 @@ fn a_signal_completes_the_file_and_ends_the_program() {
         let (status, said) = program.end();
         assert_eq!((status.signal(), &*said), (Some(number), ""));
         assert_eq!(names(&folder.path("t")), ["early", "last"]);
+        assert_eq!(missing_end(&folder.path("t")), None);
     }
 }
 
@@ -401,6 +409,9 @@ fn a_killed_program_loses_a_quarter_of_a_second() {
     let (status, _) = program.end();
     assert_eq!(status.signal(), Some(SIGKILL));
     assert_eq!(names(&folder.path("t")), ["early", "last"]);
+    let expected = "End       missing: the program or the service that wrote the file was killed, or the file was \
+                    full; the last events may be lost";
+    assert_eq!(missing_end(&folder.path("t")).as_deref(), Some(expected));
 }
 
 #[test]

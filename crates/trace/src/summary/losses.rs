@@ -94,7 +94,16 @@ impl Summary {
             }
         }
         add("kernel", "lost_events", self.ftrace_losses, false);
+        add("trace", "end_missing", u64::from(self.lacks_end()), false);
         losses
+    }
+
+    /// Returns whether this is the file of a service that ended without completing it, for instance
+    /// because it was killed. The service notes the start and the end of the recording.
+    pub fn lacks_end(&self) -> bool {
+        let has = |name| self.service_events.iter().any(|event| event.name == name);
+        let config = TraceConfigReader::new(self.config.as_deref().unwrap_or_default());
+        config.write_into_file() == Some(true) && has("tracing_started") && !has("tracing_disabled")
     }
 
     /// Returns when the buffers were read. The service marks the end of each reading, and the

@@ -67,6 +67,10 @@ impl Summary {
             self.flows,
             self.annotations,
         )?;
+        if self.lacks_end() {
+            let why = "the program or the service that wrote the file was killed, or the file was full";
+            writeln!(f, "End       missing: {why}; the last events may be lost")?;
+        }
         if self.ftrace_events > 0 {
             writeln!(f, "Kernel    {} events", self.ftrace_events)?;
         }

@@ -164,8 +164,8 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut c_void, context: *mut c_vo
     SINCE_NS.store(now_ns, Ordering::Relaxed);
     // One of the two numbers.
     let number = signal as u8;
-    // SAFETY: it is a socket of this module, and the byte is there. This changes `errno` only if the
-    // program has closed the descriptor: the socket takes more bytes than there are signals.
+    // SAFETY: it is a socket of this module, and the byte is there. This changes `errno` only if
+    // the program has closed the descriptor: the socket takes more bytes than there are signals.
     unsafe { send(SOCKET.load(Ordering::Relaxed), (&raw const number).cast(), 1, 0) };
 }
 
