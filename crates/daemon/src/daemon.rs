@@ -12,6 +12,7 @@ use crate::buffer_memory_limit::max_buffer_bytes;
 use crate::closers::Closers;
 use crate::error::Error;
 use crate::event_loop::{EventLoop, ListeningSocket};
+use crate::metrics_file::MetricsFile;
 use crate::options::Options;
 use crate::sd_notify::ServiceManager;
 use crate::shared_secret::SharedSecret;
@@ -100,6 +101,11 @@ impl Daemon {
     /// Reports the state of the daemon to the service manager.
     pub(crate) fn report_to(&mut self, manager: ServiceManager) {
         self.event_loop.report_to(manager);
+    }
+
+    /// Writes counts into this file from now on, in the text format of Prometheus.
+    pub(crate) fn write_metrics(&mut self, file: MetricsFile) {
+        self.event_loop.write_metrics(file);
     }
 
     /// Stops all sessions when this descriptor is readable, and then ends the daemon.

@@ -50,6 +50,14 @@ pub enum Error {
         /// The reason.
         source: io::Error,
     },
+    /// The file for metrics could not be written.
+    #[error("cannot write the metrics file {path}: {source}")]
+    MetricsFile {
+        /// The file.
+        path: String,
+        /// The reason.
+        source: io::Error,
+    },
     /// The operating system refused something that the event loop needs.
     #[error("cannot {action}: {source}")]
     System {

@@ -60,6 +60,7 @@ mod command_line;
 mod daemon;
 mod error;
 mod event_loop;
+mod metrics_file;
 mod options;
 mod packet_file;
 mod patient_write;

@@ -25,13 +25,42 @@ pub(crate) fn print(text: &str) -> Result<ExitCode, String> {
     }
 }
 
-/// Starts to log to stderr. A higher verbosity logs more.
-pub(crate) fn start_log(verbosity: u8) {
-    stderr_log::init(match verbosity {
-        0 => LevelFilter::Info,
-        1 => LevelFilter::Debug,
-        _ => LevelFilter::Trace,
-    });
+/// Level of the log, as the command line chooses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Verbosity(pub(crate) LevelFilter);
+
+impl Default for Verbosity {
+    fn default() -> Self {
+        Self(LevelFilter::Info)
+    }
+}
+
+impl Verbosity {
+    /// Logs more: the meaning of `-v`.
+    pub(crate) fn raise(&mut self) {
+        self.0 = if self.0 < LevelFilter::Debug { LevelFilter::Debug } else { LevelFilter::Trace };
+    }
+
+    /// Parses the value of `--log-level`.
+    ///
+    /// # Errors
+    ///
+    /// A line that names the value and the possible ones.
+    pub(crate) fn parse(level: &str) -> Result<Self, String> {
+        let level = match level {
+            "error" => LevelFilter::Error,
+            "warn" => LevelFilter::Warn,
+            "info" => LevelFilter::Info,
+            "debug" => LevelFilter::Debug,
+            other => return Err(format!("cannot use --log-level {other:?}: it must be error, warn, info or debug")),
+        };
+        Ok(Self(level))
+    }
+
+    /// Starts to log to stderr.
+    pub(crate) fn start_log(self) {
+        stderr_log::init(self.0);
+    }
 }
 
 /// Raises the limit of descriptors as far as allowed. A connection takes two or three. The usual

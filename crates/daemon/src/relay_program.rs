@@ -10,7 +10,7 @@ use crate::background;
 use crate::command_line::{self, Known};
 use crate::error::Error;
 use crate::process::{
-    ignore_hangup, notify_readiness, print, raise_descriptor_limit, read_secret, start_log, stop_signal,
+    Verbosity, ignore_hangup, notify_readiness, print, raise_descriptor_limit, read_secret, stop_signal,
 };
 use crate::relay::{MACHINE_ID_HINT, Relay, RelayOptions};
 use crate::sd_notify::ServiceManager;
@@ -28,7 +28,10 @@ Usage: PERFETTO_RELAY_SOCK_NAME=ADDRESS traced_relay [OPTIONS]
       --secret-file FILE
                      Forward only to a service with the same secret (traced --secret-file). Both sides prove that they
                      know it; see traced --help
-  -v, --verbose      Log connections too
+      --log-level LEVEL
+                     error, warn, info (the default: also the start and the end of the relay) or debug (also
+                     connections)
+  -v, --verbose      As --log-level debug
       --version      Print the version
   -h, --help         Print this help
 
@@ -76,8 +79,8 @@ fn run(args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn serve(options: RelayOptions, verbosity: u8) -> Result<(), Error> {
-    start_log(verbosity);
+fn serve(options: RelayOptions, verbosity: Verbosity) -> Result<(), Error> {
+    verbosity.start_log();
     let manager = ServiceManager::from_environment();
     raise_descriptor_limit();
     if options.machine_id_hint.is_empty() {
@@ -113,7 +116,7 @@ enum Invocation {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Settings {
-    verbosity: u8,
+    verbosity: Verbosity,
     background: bool,
     permissions: Option<Access>,
     secret_file: Option<PathBuf>,
@@ -123,6 +126,7 @@ struct Settings {
 enum Meaning {
     Background,
     Help,
+    LogLevel,
     Permissions,
     SecretFile,
     Verbose,
@@ -133,6 +137,7 @@ const KNOWN: &[Known<Meaning>] = &[
     Known { long: "background", short: None, takes_value: false, meaning: Meaning::Background },
     Known { long: "help", short: Some('h'), takes_value: false, meaning: Meaning::Help },
     Known { long: "secret-file", short: None, takes_value: true, meaning: Meaning::SecretFile },
+    Known { long: "log-level", short: None, takes_value: true, meaning: Meaning::LogLevel },
     Known { long: "set-socket-permissions", short: None, takes_value: true, meaning: Meaning::Permissions },
     Known { long: "verbose", short: Some('v'), takes_value: false, meaning: Meaning::Verbose },
     Known { long: "version", short: None, takes_value: false, meaning: Meaning::Version },
@@ -146,8 +151,9 @@ impl Invocation {
                 Meaning::Help => return Ok(Self::Help),
                 Meaning::Version => return Ok(Self::Version),
                 Meaning::Background => settings.background = true,
-                Meaning::Verbose => settings.verbosity = settings.verbosity.saturating_add(1),
                 Meaning::SecretFile => settings.secret_file = value.map(PathBuf::from),
+                Meaning::Verbose => settings.verbosity.raise(),
+                Meaning::LogLevel => settings.verbosity = Verbosity::parse(&value.unwrap_or_default())?,
                 Meaning::Permissions => {
                     let parsed = value.unwrap_or_default().parse();
                     let why = |e: PermissionsError| format!("cannot use --set-socket-permissions: {e}");
@@ -162,6 +168,7 @@ impl Invocation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use log::LevelFilter;
 
     #[test]
     fn the_options_are_those_of_perfettos_traced_relay() {
@@ -169,7 +176,8 @@ mod tests {
         assert_eq!(parse(&[]), Ok(Invocation::Relay(Settings::default())));
         assert_eq!(parse(&["--version"]), Ok(Invocation::Version));
         let permissions = Some(Access { gid: 0, mode: 0o666 });
-        let want = Settings { verbosity: 1, background: true, permissions, secret_file: None };
+        let verbosity = Verbosity(LevelFilter::Debug);
+        let want = Settings { verbosity, background: true, permissions, secret_file: None };
         assert_eq!(
             parse(&["--background", "-v", "--set-socket-permissions", "root:0666"]),
             Ok(Invocation::Relay(want))

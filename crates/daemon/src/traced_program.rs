@@ -10,9 +10,10 @@ use crate::background;
 use crate::command_line::{self, Known};
 use crate::daemon::Daemon;
 use crate::error::Error;
+use crate::metrics_file::MetricsFile;
 use crate::options::{Options, RelayEndpoints};
 use crate::process::{
-    ignore_hangup, notify_readiness, print, raise_descriptor_limit, read_secret, start_log, stop_signal,
+    Verbosity, ignore_hangup, notify_readiness, print, raise_descriptor_limit, read_secret, stop_signal,
 };
 use crate::sd_notify::ServiceManager;
 use crate::socket_activation::Inherited;
@@ -34,7 +35,12 @@ Usage: traced [OPTIONS]
       --secret-file FILE
                      Admit only clients that prove the secret in this file to TCP and vsock sockets: relays with the
                      same option. The secret is not sent. This does not encrypt anything
-  -v, --verbose      Log connections and registrations too; given twice, log every call
+      --log-level LEVEL
+                     error, warn, info (the default: also the start and the end of sessions) or debug (also
+                     connections)
+  -v, --verbose      As --log-level debug; given twice, log every call
+      --metrics-file PATH
+                     Write counts into this file every 10 s, in the text format of Prometheus; the folder must exist
       --version      Print the version
   -h, --help         Print this help
 
@@ -92,18 +98,20 @@ enum Invocation {
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Settings {
-    /// 0 logs the life of sessions and errors, 1 also connections, 2 also every call.
-    verbosity: u8,
+    verbosity: Verbosity,
     background: bool,
     permissions: Option<SocketPermissions>,
     relay_endpoints: RelayEndpoints,
     secret_file: Option<PathBuf>,
+    metrics_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy)]
 enum Meaning {
     Background,
     Help,
+    LogLevel,
+    MetricsFile,
     Permissions,
     RelayEndpoint,
     RelayEndpointOn,
@@ -118,6 +126,8 @@ const KNOWN: &[Known<Meaning>] = &[
     Known { long: "enable-relay-endpoint-on", short: None, takes_value: true, meaning: Meaning::RelayEndpointOn },
     Known { long: "help", short: Some('h'), takes_value: false, meaning: Meaning::Help },
     Known { long: "secret-file", short: None, takes_value: true, meaning: Meaning::SecretFile },
+    Known { long: "log-level", short: None, takes_value: true, meaning: Meaning::LogLevel },
+    Known { long: "metrics-file", short: None, takes_value: true, meaning: Meaning::MetricsFile },
     Known { long: "set-socket-permissions", short: None, takes_value: true, meaning: Meaning::Permissions },
     Known { long: "verbose", short: Some('v'), takes_value: false, meaning: Meaning::Verbose },
     Known { long: "version", short: None, takes_value: false, meaning: Meaning::Version },
@@ -131,7 +141,9 @@ impl Invocation {
                 Meaning::Help => return Ok(Self::Help),
                 Meaning::Version => return Ok(Self::Version),
                 Meaning::Background => settings.background = true,
-                Meaning::Verbose => settings.verbosity = settings.verbosity.saturating_add(1),
+                Meaning::Verbose => settings.verbosity.raise(),
+                Meaning::LogLevel => settings.verbosity = Verbosity::parse(&value.unwrap_or_default())?,
+                Meaning::MetricsFile => settings.metrics_file = value.map(PathBuf::from),
                 Meaning::RelayEndpoint => settings.relay_endpoints = RelayEndpoints::All,
                 Meaning::RelayEndpointOn => {
                     let why = |e| format!("cannot use --enable-relay-endpoint-on: {e}");
@@ -151,7 +163,7 @@ impl Invocation {
 }
 
 fn serve(settings: &Settings) -> Result<(), Error> {
-    start_log(settings.verbosity);
+    settings.verbosity.start_log();
     let manager = ServiceManager::from_environment();
     raise_descriptor_limit();
     let mut options = Options::from_environment()?;
@@ -162,8 +174,12 @@ fn serve(settings: &Settings) -> Result<(), Error> {
     if let (true, Some((folder, why))) = (uses_default, address::unusable_run_dir()) {
         log::warn!("cannot enter {folder}: {why}; programs that can enter it expect the sockets there");
     }
+    let metrics = settings.metrics_file.clone().map(MetricsFile::create).transpose()?;
     let inherited = Inherited::from_environment(&mut options)?;
     let mut daemon = Daemon::open(options, inherited)?;
+    if let Some(metrics) = metrics {
+        daemon.write_metrics(metrics);
+    }
     ignore_hangup()?;
     daemon.stop_when_readable(stop_signal()?)?;
     let addresses = daemon.addresses().map(ToString::to_string).collect::<Vec<_>>().join(" ");
@@ -180,6 +196,7 @@ fn serve(settings: &Settings) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use log::LevelFilter;
 
     fn parse(args: &[&str]) -> Result<Invocation, String> {
         Invocation::parse(args.iter().map(OsString::from))
@@ -191,7 +208,8 @@ mod tests {
         assert_eq!(parse(&["--version"]), Ok(Invocation::Version));
         assert_eq!(parse(&["-h"]), Ok(Invocation::Help));
         let permissions = "root:0666:0:0660".parse().ok();
-        let want = Settings { verbosity: 2, background: true, permissions, ..Settings::default() };
+        let want =
+            Settings { verbosity: Verbosity(LevelFilter::Trace), background: true, permissions, ..Settings::default() };
         assert_eq!(
             parse(&["-vv", "--background", "--set-socket-permissions=root:0666:0:0660"]),
             Ok(Invocation::Serve(want))

@@ -70,6 +70,11 @@ impl Context<'_> {
     }
 
     #[inline(never)]
+    pub(crate) fn debug(&mut self, text: String) {
+        self.push(Output::Log { level: LogLevel::Debug, text });
+    }
+
+    #[inline(never)]
     pub(crate) fn info(&mut self, text: String) {
         self.push(Output::Log { level: LogLevel::Info, text });
     }

@@ -37,5 +37,6 @@ pub use api::{
     PriorityBoost, ProducerCall, RelayCall, Reply, ServiceConfig, SystemFacts, TimerClock, TimerId,
 };
 pub use observer::{PassEnd, Step};
-pub use service::Service;
+pub use service::{Metrics, Service};
+pub use session::activity::Recorded;
 pub use shared_buffer::{ChunkHeader, Payload, ScrapedChunk, SharedBuffer, granted_sizes};

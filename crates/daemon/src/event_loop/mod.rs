@@ -26,6 +26,8 @@ use crate::client::{AttachedFile, Client};
 use crate::clocks;
 use crate::closers::{Closers, INTERRUPT_AFTER};
 use crate::error::Error;
+use crate::metrics_file;
+use crate::metrics_file::{METRICS_PERIOD_NS, MetricsFile};
 use crate::priority_boost::Priority;
 use crate::sd_notify::ServiceManager;
 use crate::shared_secret::{Refusal, SharedSecret};
@@ -79,6 +81,8 @@ enum TimerKey {
     StopTimeout,
     /// The client must have proved the shared secret.
     Proof(ClientId),
+    /// The file for metrics gets new numbers.
+    Metrics,
 }
 
 /// A listening socket.
@@ -123,6 +127,7 @@ pub(crate) struct EventLoop {
     watchdog: Watchdog,
     /// Number of handled faults in the memory of clients.
     faults: u32,
+    metrics: Option<MetricsFile>,
     /// Each byte that it holds is a request to end.
     stop: Option<OwnedFd>,
     /// The sessions are being stopped; the loop ends when they are over.
@@ -177,6 +182,7 @@ impl EventLoop {
             manager: ServiceManager::default(),
             watchdog: Watchdog::default(),
             faults: faults::survived(),
+            metrics: None,
             stop: None,
             is_stopping: false,
         })
@@ -194,6 +200,29 @@ impl EventLoop {
     pub(crate) fn report_to(&mut self, manager: ServiceManager) {
         self.manager = manager;
         self.say_alive();
+    }
+
+    /// Writes counts into a file from now on.
+    pub(crate) fn write_metrics(&mut self, file: MetricsFile) {
+        self.metrics = Some(file);
+        self.set_metrics_timer();
+    }
+
+    fn publish_metrics(&mut self) {
+        let text = self.metrics_text();
+        if let Some(metrics) = &self.metrics {
+            metrics.publish(text);
+        }
+        self.set_metrics_timer();
+    }
+
+    fn set_metrics_timer(&mut self) {
+        self.monotonic.set(TimerKey::Metrics, clocks::monotonic_ns().saturating_add(METRICS_PERIOD_NS));
+    }
+
+    fn metrics_text(&self) -> String {
+        let consumers = self.clients.values().filter(|client| client.role == Role::Consumer).count();
+        metrics_file::text(&self.service.metrics(), &self.counters.snapshot(), consumers)
     }
 
     /// Runs until the end is requested, then ends all sessions in order.
@@ -327,6 +356,7 @@ impl EventLoop {
                     self.closers.interrupt_and_replace();
                     self.resume_reading();
                 }
+                TimerKey::Metrics => self.publish_metrics(),
                 TimerKey::StopTimeout => self.stop_timed_out(),
                 TimerKey::Status => self.manager.status(&self.status()),
                 TimerKey::Proof(id) => self.refuse(id, &Refusal::TooSlow),

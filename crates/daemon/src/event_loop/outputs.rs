@@ -79,6 +79,7 @@ impl EventLoop {
             Output::CloseFile(file) => self.files.close(file),
             Output::Log { level, text } => {
                 let level = match level {
+                    LogLevel::Debug => log::Level::Debug,
                     LogLevel::Info => log::Level::Info,
                     LogLevel::Warning => log::Level::Warn,
                     LogLevel::Error => log::Level::Error,

@@ -2,11 +2,13 @@
 
 mod harness;
 
+mod a_session_is_two_lines_in_the_log;
 mod a_signal_completes_trace_files;
 mod an_error_is_one_line_and_status_1;
 mod an_idle_daemon_has_one_thread;
 mod background_mode_leaves_the_terminal;
 mod connected_clients_are_served_without_free_descriptors;
+mod metrics_are_written_for_prometheus;
 mod silent_producers_are_named;
 #[path = "../../../../tests/src/skip.rs"]
 #[allow(unreachable_pub, reason = "shared with the tests of the whole system")]

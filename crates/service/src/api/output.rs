@@ -152,7 +152,9 @@ pub enum PriorityBoost {
 /// Importance of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogLevel {
-    /// A session or a producer began or ended.
+    /// A step in the life of a session, or a producer came or went.
+    Debug,
+    /// A session began or ended.
     Info,
     /// A peer did something wrong, or a config has no effect.
     Warning,

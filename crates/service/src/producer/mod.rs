@@ -135,11 +135,11 @@ impl Producers {
                 buffer.retire_producer(id);
             }
         }
-        let refused = match producer.writers.refused {
-            0 => String::new(),
-            refused => format!("; {refused} writers did not fit into its share"),
-        };
-        cx.info(format!("producer {} disconnected{refused}", producer.display_name()));
+        let name = producer.display_name();
+        match producer.writers.refused {
+            0 => cx.debug(format!("producer {name} disconnected")),
+            refused => cx.warn(format!("producer {name} disconnected; {refused} writers did not fit into its share")),
+        }
     }
 
     /// Takes from a producer the right to write to the buffers of a session that ends.

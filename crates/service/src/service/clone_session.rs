@@ -310,7 +310,8 @@ impl Service {
         self.observer.report(Step::CloneMade { clone: clone.0, session: id.0 });
         let (uid, source) = (pending.uid, pending.source.0);
         let unfiltered = if pending.skips_filter { ", not filtered" } else { "" };
-        cx.info(format!("session {} of uid {uid} is a clone of session {source}{unfiltered}", id.0));
+        let label = self.sessions.get(id).map(Session::label).unwrap_or_default();
+        cx.info(format!("{label} of uid {uid} is a clone of session {source}{unfiltered}"));
         self.sessions.announce(id, cx);
         self.sessions.get_mut(id)?.record(Event::TracingDisabled, true, cx.now);
         self.consumers.get_mut(pending.call.client)?.session = Some(id);

@@ -15,6 +15,7 @@ use crate::read::Reading;
 use crate::read::compression::Codec;
 use crate::read::trace_filter::TraceFilter;
 use crate::service::Service;
+use crate::session::activity::refusal_in_words;
 use crate::session::config_check;
 use crate::session::flush::Flushes;
 use crate::session::flush_strategy::FlushStrategy;
@@ -47,14 +48,17 @@ impl Service {
         cx.charge_bytes(4 * bytes.len());
         let source_configs = raw_source_configs(esatto_schema::TraceConfigReader::new(bytes));
         let request = Request { call, config, config_bytes: bytes.to_vec(), source_configs, file_attached };
+        let name = request.config.unique_session_name.clone().unwrap_or_default();
         if let Err(error) = self.enable(request, cx) {
-            self.refuse(call, error, cx);
+            self.refuse(call, &name, error, cx);
         }
     }
 
-    fn refuse(&mut self, call: CallId, error: String, cx: &mut Context<'_>) {
+    fn refuse(&mut self, call: CallId, name: &[u8], error: String, cx: &mut Context<'_>) {
         let error = cut_text(error);
-        cx.warn(format!("config refused: {error}"));
+        let uid = self.consumers.get(call.client).map_or(-1, |consumer| consumer.uid);
+        cx.warn(refusal_in_words(name, uid, &error));
+        self.activity.sessions_refused += 1;
         if let Some(consumer) = self.consumers.get_mut(call.client) {
             consumer.enable_call = None;
         }

@@ -126,6 +126,7 @@ impl Service {
             session.flushes.succeeded += 1;
         } else {
             session.flushes.failed += 1;
+            self.activity.flushes_failed += 1;
             cx.warn(format!("{}: flush {id} was not acknowledged in time by {named}", session.label()));
         }
         self.after_flush(session_id, flush.then, succeeded, cx);

@@ -34,7 +34,7 @@ impl Service {
     /// Keeps a freed session until its file is complete.
     pub(crate) fn begin_drain(&mut self, mut session: Session, notice: Option<CallId>, cx: &mut Context<'_>) {
         session.link = ConsumerLink::Absent;
-        cx.info(format!("session {} is freed, its file is being completed", session.id.0));
+        cx.debug(format!("{} is freed, its file is being completed", session.label()));
         self.arm_drain_stall(session.id, cx);
         self.sessions.freed.insert(session.id, FreedSession { session, notice });
     }

@@ -9,6 +9,7 @@ mod file_writing;
 mod flush_requests;
 mod freed_sessions;
 mod incremental_state;
+mod metrics;
 mod open_session;
 mod producer_port;
 mod read_buffers;
@@ -18,6 +19,8 @@ mod snapshots;
 mod start_stop;
 mod stop_sessions;
 mod trigger_activation;
+
+pub use metrics::Metrics;
 
 use crate::api::{ClientId, ConsumerCall, Input, Now, Outputs, ServiceConfig, TimerId};
 use crate::buffer::table::Buffers;
@@ -29,6 +32,7 @@ use crate::observer::{Observer, Step};
 use crate::priority_boost::Priorities;
 use crate::producer::Producers;
 use crate::random::Random;
+use crate::session::activity::Activity;
 use crate::session::table::Sessions;
 use crate::timers::{Purpose, Timer, Timers};
 
@@ -44,6 +48,7 @@ pub struct Service {
     pub(crate) buffers: Buffers,
     pub(crate) timers: Timers,
     priorities: Priorities,
+    activity: Activity,
     /// The owner is about to end: longest time that a session waits for its stop.
     stops_within_ms: Option<u32>,
     departed: DepartedProducers,
@@ -64,6 +69,7 @@ impl Service {
             buffers: Buffers::default(),
             timers: Timers::default(),
             priorities: Priorities::default(),
+            activity: Activity::default(),
             stops_within_ms: None,
             departed: DepartedProducers::default(),
             work: 0,

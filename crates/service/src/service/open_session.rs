@@ -16,6 +16,7 @@ use crate::ids::SessionId;
 use crate::priority_boost::ChangeId;
 use crate::service::Service;
 use crate::session::ConsumerLink;
+use crate::session::activity::refusal_in_words;
 use crate::session::config_check;
 use crate::session::flush_strategy::FlushStrategy;
 use crate::session::phase::Phase;
@@ -60,8 +61,9 @@ impl Service {
 
     /// Refuses a config whose resources are not available.
     pub(crate) fn give_up(&mut self, id: SessionId, error: String, cx: &mut Context<'_>) {
-        cx.warn(format!("config refused: {error}"));
         if let Some(session) = self.sessions.get_mut(id) {
+            cx.warn(refusal_in_words(session.unique_name(), session.consumer_uid, &error));
+            self.activity.sessions_refused += 1;
             session.end_error = Some(error);
         }
         self.free(id, None, cx);
@@ -150,17 +152,21 @@ impl Service {
         self.sessions.enter(id, Phase::Configured, cx);
         self.sessions.tell_of_others(id);
         let Some(session) = self.sessions.get(id) else { return };
-        let (uid, buffers) = (session.consumer_uid, session.buffers.len());
-        cx.info(format!("session {} of uid {uid} configured, {buffers} buffers", id.0));
         let flush_period_ms = session.config.flush_period_ms.unwrap_or(0);
         let ignores_flush_period = flush_period_ms != 0
             && session.flushes.strategy != (FlushStrategy::Periodic { period_ms: flush_period_ms });
         let is_deferred = session.config.deferred_start.unwrap_or(false)
             || triggers::mode_of(&session.config) == Some(TriggerMode::START_TRACING);
         if ignores_flush_period {
-            cx.warn("flush_period_ms has no effect with write_into_file and this write_flush_mode".to_owned());
+            cx.warn(format!(
+                "{}: flush_period_ms has no effect, because with write_into_file the service flushes every 5 s or \
+                 before each write; to use flush_period_ms, set write_flush_mode: WRITE_FLUSH_DISABLED",
+                session.label()
+            ));
         }
-        if !is_deferred {
+        if is_deferred {
+            cx.info(format!("{} of uid {} waits for its start", session.label(), session.consumer_uid));
+        } else {
             self.start(id, cx);
         }
     }

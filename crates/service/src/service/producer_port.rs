@@ -133,7 +133,7 @@ impl Service {
             ..InitializeConnectionResponse::default()
         };
         let pid = producer.peer.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
-        cx.info(format!("producer {} connected, uid {}{pid}", producer.display_name(), producer.peer.uid));
+        cx.debug(format!("producer {} connected, uid {}{pid}", producer.display_name(), producer.peer.uid));
         cx.reply(call, with_peer_pid(response.encode(), producer.peer.pid));
         if let Some(buffer) = adopted {
             producer.memory = Memory::Shared(buffer);

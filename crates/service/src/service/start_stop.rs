@@ -32,6 +32,8 @@ impl Service {
         self.sessions.enter(session_id, Phase::Started, cx);
         let Some(session) = self.sessions.get_mut(session_id) else { return };
         session.started_realtime_ns = Some(cx.now.realtime_ns);
+        session.started_boottime_ns = Some(cx.now.boottime_ns);
+        self.activity.sessions_started += 1;
         if session.takes_snapshots() {
             session.unread.initial_snapshot = Some(*cx.now);
         }
@@ -44,6 +46,7 @@ impl Service {
         let file_period_ms = session.file.is_used().then(|| session.file_write_period_ms());
         let flush_strategy = session.flushes.strategy;
         let instances = session.instances.ids();
+        let started = session.start_in_words();
 
         self.periodic_snapshot(session_id, cx);
         if duration_ms > 0 {
@@ -56,7 +59,7 @@ impl Service {
             self.timers.set_periodic(session_id, Purpose::PeriodicFlush, TimerClock::Monotonic, period_ms, cx);
         }
         self.arm_incremental_state_clear(session_id, cx);
-        cx.info(format!("session {} started, {} data source instances", session_id.0, instances.len()));
+        cx.info(started);
         for instance in instances {
             self.send_start(session_id, instance, cx);
         }
@@ -183,6 +186,7 @@ impl Service {
         let max_ms = self.stops_within_ms.unwrap_or(u32::MAX);
         if let Some(session) = self.sessions.get_mut(session_id) {
             let (label, timeout_ms) = (session.label(), session.stop_timeout_ms().min(max_ms));
+            self.activity.stops_failed += 1;
             session.record(Event::SlowStoppingDataSources(slow), false, cx.now);
             cx.warn(format!("{label}: its stop was not acknowledged within {timeout_ms} ms by {named}"));
         }
@@ -215,8 +219,7 @@ impl Service {
         // The last statistics of a trace are those of the end, also if a consumer has read it
         // before.
         session.unread.stats |= session.started_realtime_ns.is_some();
-        let reason = session.end_error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
-        cx.info(format!("session {} is disabled{reason}", session_id.0));
+        cx.info(session.end_in_words(&self.buffers, cx.now));
         if session.file.open().is_some() {
             // The service tells the consumer when the file is complete.
             self.write_file(session_id, true, cx);
@@ -264,21 +267,18 @@ impl Service {
 
     /// Removes the buffers of a session that are no longer used.
     pub(crate) fn drop_content(&mut self, session: Session, cx: &mut Context<'_>) {
-        let (mut recorded, mut overwritten) = (0, 0);
         for buffer in &session.buffers {
             if let Some(buffer) = self.buffers.remove(*buffer) {
-                recorded += buffer.stats().bytes_written;
-                overwritten += buffer.stats().bytes_overwritten;
+                if !session.is_clone {
+                    self.activity.recorded.add(buffer.stats());
+                }
             }
         }
         if let Some(file) = session.file.open() {
             self.sessions.files.remove(&file.id);
             cx.push(Output::CloseFile(file.id));
         }
-        cx.info(format!(
-            "session {} is freed: {recorded} bytes were recorded, {overwritten} of them overwritten unread",
-            session.id.0
-        ));
+        cx.debug(format!("{} is freed", session.label()));
     }
 
     /// Takes from the producers of an ended session the right to write to its buffers.

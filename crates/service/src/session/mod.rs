@@ -1,5 +1,6 @@
 //! Sessions: each executes one TraceConfig (`docs/spec/service.md §4`).
 
+pub(crate) mod activity;
 pub(crate) mod admission;
 mod buffer_memory;
 pub(crate) mod clock_snapshots;
@@ -65,6 +66,10 @@ pub(crate) struct Session {
     pub(crate) state_since_ns: u64,
     /// REALTIME of the start.
     pub(crate) started_realtime_ns: Option<u64>,
+    /// BOOTTIME of the start.
+    pub(crate) started_boottime_ns: Option<u64>,
+    /// The session is a copy of another one.
+    pub(crate) is_clone: bool,
     pub(crate) buffers: Vec<BufferId>,
     /// Bytes that are charged for the buffers: their capacity, or the bytes that a clone has taken,
     /// with its sequence ids.
@@ -113,6 +118,7 @@ pub(crate) struct NewSession {
 impl Session {
     /// Creates a session that has recorded nothing.
     pub(crate) fn new(new: NewSession) -> Self {
+        let is_clone = matches!(new.phase, Phase::Cloned(_));
         Self {
             id: new.id,
             link: ConsumerLink::Attached(new.consumer),
@@ -124,6 +130,8 @@ impl Session {
             phase: new.phase,
             state_since_ns: 0,
             started_realtime_ns: None,
+            started_boottime_ns: None,
+            is_clone,
             buffers: new.buffers,
             buffer_bytes: new.buffer_bytes,
             instances: Instances::default(),

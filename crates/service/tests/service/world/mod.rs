@@ -50,6 +50,8 @@ pub(crate) struct World {
     pub(crate) file_error: Option<String>,
     pub(crate) closed_clients: Vec<ClientId>,
     pub(crate) warnings: Vec<String>,
+    /// Lines about the life of sessions.
+    pub(crate) log: Vec<String>,
     pub(crate) memory_is_available: bool,
     /// Clients are never ready for more.
     pub(crate) is_slow: bool,
@@ -107,6 +109,7 @@ impl World {
             file_error: None,
             closed_clients: Vec::new(),
             warnings: Vec::new(),
+            log: Vec::new(),
             memory_is_available: true,
             is_slow: false,
             prepared: None,
@@ -215,11 +218,11 @@ impl World {
                 assert!(self.files.contains_key(&file) && !self.closed_files.contains(&file));
                 self.closed_files.push(file);
             }
-            Output::Log { level, text } => {
-                if level != LogLevel::Info {
-                    self.warnings.push(text);
-                }
-            }
+            Output::Log { level, text } => match level {
+                LogLevel::Debug => {}
+                LogLevel::Info => self.log.push(text),
+                LogLevel::Warning | LogLevel::Error => self.warnings.push(text),
+            },
             other => panic!("what is {other:?}?"),
         }
         None
