@@ -27,12 +27,15 @@ const CLEAR_PERIOD_MS: u32 = 5000;
 /// Returns a config that records the track events of all programs, like Perfetto's own default:
 /// without the categories that are tagged `slow` or `debug`, unless all are wanted.
 pub(crate) fn track_events(all_categories: bool) -> TraceConfig {
-    let tags: &[&str] = if all_categories { &["slow", "debug"] } else { &[] };
+    let tags = vec!["slow".into(), "debug".into()];
+    let (enabled_tags, disabled_tags) = if all_categories { (tags, Vec::new()) } else { (Vec::new(), tags) };
     let events = TrackEventConfig {
-        // Programs on the C library record only what is enabled by name. The pattern alone leaves
-        // out categories with these tags.
+        // Programs on the C library record only what is enabled by name, and have no disabled tags
+        // of their own. `esatto::track_events` makes the same lists: startup tracing with its config
+        // is for this session.
         enabled_categories: vec!["*".into()],
-        enabled_tags: tags.iter().map(|&tag| tag.into()).collect(),
+        enabled_tags,
+        disabled_tags,
         ..TrackEventConfig::default()
     };
     TraceConfig {

@@ -142,7 +142,7 @@ fn missing_end(path: &Path) -> Option<String> {
 }
 
 extern "C" fn exit_in_handler(_: i32) {
-    // What has been handed over counts: nothing else of the program runs.
+    // Only the events that were handed over count: nothing else of the program runs.
     std::fs::write("handled", "").expect("a file");
     _exit(3);
 }
@@ -239,7 +239,7 @@ fn act(role: &str) {
                 esatto::instant!(APP, "early");
                 thread::sleep(Duration::from_millis(1));
             }
-            // What a server does when it ends.
+            // As a server that ends by itself.
             thread::sleep(Duration::from_millis(1000));
             esatto::instant!(APP, "last");
             file.finish().expect("complete");

@@ -1,5 +1,7 @@
 //! `esatto record ./app`: without `-o` and `--`, and with advice where it cannot work.
 
+use esatto::schema::{TraceConfig, TraceReader};
+use esatto_protozero::Owned as _;
 use esatto_tests::workload::Workload;
 use esatto_tests::{Harness, Implementation, Skip, esatto_bin, skip};
 use std::path::PathBuf;
@@ -46,6 +48,19 @@ fn without_a_file_name_each_recording_gets_a_new_file() {
     run(command.args(["record", "-t", "100ms"]));
     let is_trace = |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().starts_with("trace-2");
     assert!(traces(&harness).iter().any(is_trace));
+}
+
+/// Startup tracing with the config of `esatto::track_events` belongs to such a session.
+#[test]
+fn without_a_config_it_records_what_programs_record_by_default() {
+    let harness = Harness::new();
+    assert!(record(&harness, &["-o", "trace"]).status.success());
+    let bytes = std::fs::read(harness.path("trace")).expect("a trace");
+    let config = TraceReader::new(&bytes).packet().find_map(|packet| packet.trace_config()).expect("a config");
+    let config = TraceConfig::decode(config.as_bytes()).expect("a config");
+    let of =
+        |config: &TraceConfig| config.data_sources[0].config.as_ref().expect("a source").track_event_config.clone();
+    assert_eq!(of(&config), of(&esatto::track_events(1024)));
 }
 
 #[test]

@@ -26,7 +26,8 @@ const TAGS_OFF: [&str; 2] = ["slow", "debug"];
 /// The configuration of a session: its data, duration and destination.
 ///
 /// By default it records all track events, except those of categories tagged `slow` or `debug`,
-/// into one ring buffer of 16 MiB.
+/// into one ring buffer of 16 MiB. The same rule holds for all ways to record:
+/// `docs/reference/config.md` in the repository has a table of them.
 ///
 /// ```
 /// use std::time::Duration;

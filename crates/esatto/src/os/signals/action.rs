@@ -25,7 +25,7 @@ type Set = core::ffi::c_ulong;
 #[cfg(target_os = "linux")]
 type Set = [core::ffi::c_ulong; 128 / size_of::<core::ffi::c_ulong>()];
 
-/// What happens at a signal: `struct sigaction`.
+/// Action of a process at a signal: `struct sigaction`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Action {

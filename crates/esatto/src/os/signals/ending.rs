@@ -33,7 +33,7 @@ const ENDING: [u8; 2] = [2, 15];
 /// both send it.
 const SAME_NS: u64 = 500_000_000;
 
-/// What the signals did before, in the order of [`ENDING`].
+/// Actions of the signals before, in the order of [`ENDING`].
 static PREVIOUS: [Leaked<Action>; 2] = [const { Leaked::none() }; 2];
 /// The end of the socket into which the handler writes.
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
@@ -46,7 +46,7 @@ static SINCE_NS: AtomicU64 = AtomicU64::new(0);
 /// Bits of the signals that the handler passes on when they come the next time.
 static PASSED: AtomicU32 = AtomicU32::new(0);
 
-/// What happens after the process has handed over.
+/// The end of a hand-over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// The signal ends the process.
