@@ -224,6 +224,9 @@ impl RecordingSession {
     /// Serves the session until `timeout`, or until one of `others` is readable.
     pub(crate) fn watch(&mut self, timeout: Duration, others: &[BorrowedFd<'_>]) -> Result<(), Failure> {
         let deadline = Instant::now() + timeout;
+        if let Some(output) = &mut self.output {
+            output.show_content()?;
+        }
         loop {
             self.ask()?;
             while let Some(reply) = self.client.try_reply().map_err(lost)? {

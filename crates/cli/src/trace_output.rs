@@ -7,6 +7,9 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
+use rustix::io::Errno;
+
 use crate::failure::{Attempt as _, Failure};
 
 /// Packets are collected up to this size before they are written.
@@ -56,6 +59,9 @@ enum Kind {
     Stream,
     /// A file that does not exist yet. It can be created; this was tried.
     Planned,
+    /// A new file that gets its name with its first bytes. Until then it vanishes if this program
+    /// is killed.
+    Nameless,
     /// A new file. It is removed if it stays empty.
     Created,
     /// An existing file, to be emptied before the first write.
@@ -128,7 +134,10 @@ impl Output {
     /// emptied before the service has accepted the config. Emptying it afterwards is too late,
     /// because the service may already have written.
     pub(crate) fn lend(&mut self) -> Result<BorrowedFd<'_>, Failure> {
-        self.make_planned().attempt(|| format!("cannot write {}", self.name.display()))?;
+        match nameless(&self.name).filter(|_| self.kind == Kind::Planned) {
+            Some(file) => (self.file, self.kind) = (file, Kind::Nameless),
+            None => self.make_planned().attempt(|| format!("cannot write {}", self.name.display()))?,
+        }
         let what = || format!("cannot write {}", self.name.display());
         let old = self.file.metadata().attempt(what)?;
         if self.kind == Kind::Existing && old.len() > 0 {
@@ -167,6 +176,39 @@ impl Output {
         self.failed = true;
     }
 
+    /// Gives a file that the service writes its name, as soon as it has content.
+    pub(crate) fn show_content(&mut self) -> Result<(), Failure> {
+        if self.kind == Kind::Nameless && self.file_bytes() > 0 {
+            self.make_named().attempt(|| format!("cannot create {}", self.name.display()))?;
+        }
+        Ok(())
+    }
+
+    fn make_named(&mut self) -> io::Result<()> {
+        let own = self.proc_path();
+        let link = |to: &Path| linkat(CWD, &*own, CWD, to, AtFlags::SYMLINK_FOLLOW);
+        while self.kind == Kind::Nameless {
+            match link(&self.name) {
+                Ok(()) => self.kind = Kind::Created,
+                // Another program has taken the name in the meantime.
+                Err(Errno::EXIST) if self.is_default_name => self.name = next_name(&self.name),
+                Err(Errno::EXIST) => {
+                    let temporary = name_beside(&self.name)?;
+                    link(&temporary)?;
+                    std::fs::rename(temporary, &self.name)?;
+                    self.kind = Kind::Created;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a path of the file that does not depend on its name.
+    fn proc_path(&self) -> String {
+        proc_path(&self.file)
+    }
+
     /// Creates the file if it is only planned.
     fn make_planned(&mut self) -> io::Result<()> {
         while self.kind == Kind::Planned {
@@ -184,6 +226,7 @@ impl Output {
     /// Creates a planned file, or empties an existing one.
     fn make_room(&mut self) -> io::Result<()> {
         self.make_planned()?;
+        self.make_named()?;
         if self.kind == Kind::Existing {
             self.file.set_len(0)?;
             self.kind = Kind::Emptied;
@@ -268,7 +311,7 @@ impl Output {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
         // A new description of the same file: the one at hand shares its offset with the service.
-        File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+        File::open(self.proc_path())
     }
 
     /// Returns the size of the file, which the service may have written.
@@ -282,6 +325,7 @@ impl Drop for Output {
     fn drop(&mut self) {
         // An error here would not be the first one.
         let _ = self.flush();
+        let _ = self.show_content();
         if let Kind::Beside { temporary, .. } = &self.kind {
             // Best effort: no other program uses the name of the file.
             let _ = std::fs::remove_file(temporary);
@@ -333,15 +377,37 @@ fn open(path: &Path) -> io::Result<(File, Kind)> {
     }
 }
 
-/// Creates a file in the folder of `target`, with the mode and, if allowed, the owner of the old
-/// one.
-fn create_beside(target: &Path, old: &Metadata) -> io::Result<(PathBuf, File)> {
+/// Opens a new file without a name, in the folder where `name` belongs. Returns `None` if the file
+/// system has no such files, or `name` is a link.
+fn nameless(name: &Path) -> Option<File> {
+    if name.symlink_metadata().is_ok() {
+        return None;
+    }
+    let folder = name.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR).ok()?);
+    // It gets its name through /proc.
+    Path::new(&proc_path(&file)).exists().then_some(file)
+}
+
+fn proc_path(file: &File) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+/// Returns a hidden name, in the folder of `target`, that no file has.
+fn name_beside(target: &Path) -> io::Result<PathBuf> {
     let mut random = [0; 8];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
     let mut name = std::ffi::OsString::from(".");
     name.push(target.file_name().unwrap_or_default());
     name.push(format!(".{:016x}", u64::from_ne_bytes(random)));
-    let temporary = target.with_file_name(name);
+    Ok(target.with_file_name(name))
+}
+
+/// Creates a file in the folder of `target`, with the mode and, if allowed, the owner of the old
+/// one.
+fn create_beside(target: &Path, old: &Metadata) -> io::Result<(PathBuf, File)> {
+    let temporary = name_beside(target)?;
     let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&temporary)?;
     // If the owner cannot be kept, record anyway. But without the owner, the mode could let other
     // users read the trace.
@@ -471,6 +537,22 @@ mod tests {
         output.flush().unwrap();
         assert_eq!(std::fs::read(&new).unwrap(), [0x0a, 2, 8, 1]);
         assert_eq!(output.final_bytes(false), Some(4));
+    }
+
+    #[test]
+    fn a_new_file_for_the_service_appears_with_its_content() {
+        let (dir, _) = folder_with(b"");
+        let new = dir.path().join("new");
+        let mut output = Output::create(&new).unwrap();
+        output.lend().unwrap();
+        output.started().unwrap();
+        output.show_content().unwrap();
+        assert!(!new.exists());
+        (&output.file).write_all(&[0x0a, 0]).unwrap();
+        output.show_content().unwrap();
+        assert_eq!(std::fs::read(&new).unwrap(), [0x0a, 0]);
+        output.finish().unwrap();
+        assert_eq!(output.final_bytes(true), Some(2));
     }
 
     #[test]

@@ -47,6 +47,22 @@ fn when_it_is_killed_before_a_ring_is_read() {
 }
 
 #[test]
+fn when_it_is_killed_while_the_service_writes() {
+    let harness = Harness::new();
+    let config = "buffers { size_kb: 4096 } data_sources { config { name: \"track_event\" } } flush_period_ms: 200";
+    harness.write("file.cfg", format!("{config} write_into_file: true"));
+    let mut record = record(&harness, &["-c", "file.cfg"]);
+    let path = harness.path("trace");
+    wait_until("events are in the file", || {
+        // A file that is there is never empty.
+        assert!(std::fs::metadata(&path).map_or(1, |meta| meta.len()) > 0);
+        (events(&path) > 500).then_some(())
+    });
+    record.kill();
+    assert!(events(&path) > 500);
+}
+
+#[test]
 fn when_the_terminal_goes_away() {
     let harness = Harness::new();
     let application = harness.application_command(Implementation::Ours, ENDLESS);

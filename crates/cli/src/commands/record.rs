@@ -38,6 +38,8 @@ const TERM_TIMEOUT: Duration = Duration::from_secs(5);
 /// recording would miss the program's first events, or all of them.
 const WAIT: (&str, &str) = ("ESATTO_WAIT_MS", "1000");
 
+/// Time between two writes of a private service into its file.
+const WRITE_PERIOD_MS: u32 = 500;
 /// Exit status of a recording without events.
 const EXIT_EMPTY: u8 = 3;
 /// Exit status of a recording whose trigger did not come.
@@ -49,6 +51,11 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
         None => trace_config::track_events(args.all_categories),
     };
     trace_config::complete(&mut config, args.time)?;
+    if !args.command.is_empty() && config.write_into_file == Some(true) {
+        // The service ends with this program, so what it has not written is lost if both are
+        // killed. By default it writes every 5 s.
+        config.file_write_period_ms.get_or_insert(WRITE_PERIOD_MS);
+    }
     let transfer = transfer(&config, args.config.is_some());
     let output = open_output(args, &config)?;
     let limit = config.duration_ms.filter(|ms| *ms > 0).map(|ms| Duration::from_millis(ms.into()));
