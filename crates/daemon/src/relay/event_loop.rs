@@ -326,7 +326,7 @@ impl RelayLoop {
             }
             self.deadlines.cancel(Deadline::Pair(number));
             if core::mem::replace(&mut self.is_unreachable, false) {
-                log::info!("The service can be reached again");
+                log::info!("The service can be used again");
             }
         }
         let Some(pair) = self.pairs.get_mut(&number) else { return };
@@ -387,9 +387,9 @@ impl RelayLoop {
     /// Logs a warning once while producers are turned away.
     fn tell_unreachable(&mut self, error: &Distrust) {
         if core::mem::replace(&mut self.is_unreachable, true) {
-            log::debug!("closed the connection of a producer, because the service cannot be reached: {error}");
+            log::debug!("closed the connection of a producer, because the service cannot be used: {error}");
         } else {
-            log::warn!("closing connections of producers, because the service cannot be reached: {error}");
+            log::warn!("closing connections of producers, because the service cannot be used: {error}");
         }
     }
 }
