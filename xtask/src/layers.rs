@@ -43,6 +43,7 @@ const INSIDE: &[(&str, &[&str])] = &[
     (
         "esatto",
         &[
+            "guide",
             "macros",
             "process",
             "producer",

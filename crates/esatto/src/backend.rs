@@ -12,7 +12,7 @@ pub enum Backend {
     System,
     /// The service with this consumer socket: a path, `@name` or `host:port`.
     Socket(String),
-    /// A service inside this process.
+    /// A service inside this process (feature `in-process`).
     #[cfg(feature = "in-process")]
     InProcess,
 }

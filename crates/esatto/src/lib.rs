@@ -1,8 +1,10 @@
 //! Perfetto tracing for Rust programs: slices, instants, counters and flows. The system's tracing
 //! service records them, or a service inside the process. No C++ toolchain is needed.
 //!
-//! ```
-//! use esatto::{CounterTrack, Flow, Session, Tracing};
+//! This program records itself into a file. Open the file in <https://ui.perfetto.dev>:
+//!
+//! ```no_run
+//! use esatto::{CounterTrack, Flow};
 //!
 //! esatto::categories! {
 //!     static RENDER = "render", "Frames and what is drawn in them";
@@ -10,25 +12,28 @@
 //!
 //! static QUEUE: CounterTrack = CounterTrack::new("queue length");
 //!
-//! // Connect: here to a service inside this process; `.system()` connects to the one of the machine.
-//! let tracing = Tracing::builder().in_process().categories(CATEGORIES).start()?;
-//! # let session = Session::start(esatto::Backend::InProcess, esatto::track_events(1024))?;
-//!
-//! for frame in 0..3_u64 {
-//!     let _frame = esatto::slice!(RENDER, "frame", number = frame);
-//!     esatto::counter!(RENDER, &QUEUE, 3 - frame);
-//!     {
-//!         let _draw = esatto::slice!(RENDER, "draw", flow: Flow::process(frame));
+//! fn main() -> Result<(), esatto::Error> {
+//!     // Keep it until the end of `main`: its drop completes the file.
+//!     let _trace = esatto::trace_to_file("app.pftrace")?;
+//!     for number in 0..3_u64 {
+//!         let _frame = esatto::slice!(RENDER, "frame", number);
+//!         esatto::counter!(RENDER, &QUEUE, 3 - number);
+//!         {
+//!             let _draw = esatto::slice!(RENDER, "draw", flow: Flow::process(number));
+//!         } // the slice ends here
+//!         esatto::instant!(RENDER, "vsync", end_flow: Flow::process(number));
 //!     }
-//!     esatto::instant!(RENDER, "vsync", end_flow: Flow::process(frame));
+//!     Ok(())
 //! }
-//! # let trace = session.stop()?;
-//! # assert!(trace.len() > 500);
-//! # Ok::<(), esatto::Error>(())
 //! ```
 //!
-//! Open traces in <https://ui.perfetto.dev>. `esatto record -o FILE -- PROGRAM` records a program,
-//! and so do Perfetto's own tools: the sockets, the shared memory and the bytes are the same.
+//! A tracing service can also record the program, alone or with others. Then `main` begins with
+//! `let _tracing = esatto::Tracing::builder().system().categories(CATEGORIES).start()?;`, and the
+//! command `esatto record -o FILE -- PROGRAM` records it. So do Perfetto's own tools: the sockets,
+//! the shared memory and the bytes are the same.
+//!
+//! Three pages help to begin: [Which way fits my program?](guide::which_way), [Async
+//! programs](guide::async_programs) and [Common mistakes](guide::common_mistakes).
 //!
 //! # How a program is recorded
 //!
@@ -50,7 +55,31 @@
 //!
 //! Programs that use `tracing` or `log` keep it: `esatto-tracing` turns spans into slices. To see
 //! events in the terminal while they happen, use `esatto-console`. If you come from another tracing
-//! library, `docs/migrating.md` in the repository maps its terms to these.
+//! library, `docs/migrating.md` in the repository maps its terms to these. The search also finds
+//! items by the words of other libraries: span, zone, gauge, histogram, arrow and more.
+//!
+//! # Async programs
+//!
+//! The guard of [`slice!`] stays on its thread, and its slice contains all work of the thread until
+//! the guard is dropped. Futures share threads, so they need slices of their own. Put
+//! `#[esatto::trace]` on an `async fn`, and use [`async_slice!`] for other futures. Both record one
+//! slice for the lifetime and one per poll. See [Async programs](guide::async_programs).
+//!
+//! ```
+//! esatto::categories! {
+//!     static NET = "net", "Requests and connections";
+//! }
+//!
+//! # #[cfg(feature = "macros")]
+//! #[esatto::trace(NET, args(id))]
+//! async fn answer(id: u64) -> u64 {
+//!     esatto::async_slice!(NET, "look up", id).run(look_up(id)).await + 1
+//! }
+//!
+//! async fn look_up(id: u64) -> u64 {
+//!     id * 2
+//! }
+//! ```
 //!
 //! # What an event can record
 //!
@@ -139,8 +168,11 @@
 //! | --- | --- | --- |
 //! | `in-process` | yes | a service inside the process. Programs that do not ask for it do not contain its code |
 //! | `compact` | yes | code that writes protobuf by hand is small instead of fast; slices, instants and counters with ordinary arguments use another path |
-//! | `macros` | no | `#[esatto::trace]` and `#[derive(TraceArgs)]` |
-//! | `full-schema`, `ftrace-schema` | no | every message in [`schema`] |
+//! | `macros` | yes | `#[esatto::trace]` and `#[derive(TraceArgs)]` |
+//! | `full-schema` | no | every message in [`schema`], except those of kernel events |
+//! | `ftrace-schema` | no | the messages of kernel events in [`schema`] |
+//!
+//! Items that need a feature name it in the first line of their description.
 
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
@@ -160,6 +192,8 @@ mod destination;
 mod diagnostics;
 mod error;
 mod event;
+#[cfg(doc)]
+pub mod guide;
 mod hash;
 pub mod interceptor;
 mod lifecycle;
@@ -186,6 +220,7 @@ pub use data_source::session_observer::{Observation, SessionObserver, Started, o
 pub use data_source::{BufferExhausted, Context, DataSource, Field, Flush, Setup, Source, SourceConfig, Stop};
 pub use error::{Error, ErrorKind};
 #[cfg(feature = "macros")]
+#[doc(inline)]
 pub use esatto_macros::{TraceArgs, trace};
 pub use esatto_schema::TraceConfig;
 pub use esatto_shm::Packet;
@@ -213,7 +248,7 @@ pub use session::{
 /// own.
 ///
 /// Messages of data sources other than track events need the feature `full-schema`, those of kernel
-/// events `ftrace-schema`.
+/// events the feature `ftrace-schema`.
 pub use esatto_schema as schema;
 
 /// Items for the macros; not part of the interface.

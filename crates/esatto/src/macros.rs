@@ -77,6 +77,17 @@
 ///
 /// Numbers, texts, flows and tracks take the fast path ([what it
 /// costs](crate#what-a-trace-point-costs)). Other arguments take two to three times as long.
+#[doc(
+    alias = "span",
+    alias = "scope",
+    alias = "scoped",
+    alias = "zone",
+    alias = "measure",
+    alias = "profile",
+    alias = "timer",
+    alias = "duration",
+    alias = "TRACE_EVENT"
+)]
 #[macro_export]
 macro_rules! slice {
     (category: $category:expr, track: $track:expr, $($rest:tt)*) => {{
@@ -106,6 +117,7 @@ macro_rules! slice {
 ///
 /// `begin!(CATEGORY, [track: &track,] "name" [, argument]… [, |event| …])`; see
 /// [`slice!`](crate::slice!).
+#[doc(alias = "enter", alias = "TRACE_EVENT_BEGIN")]
 #[macro_export]
 macro_rules! begin {
     ($($rest:tt)*) => {{
@@ -115,6 +127,7 @@ macro_rules! begin {
 
 /// Ends the innermost slice of the track: `end!(CATEGORY [, track: &track] [, argument]… [, |event|
 /// …])`. The arguments are those of [`slice!`](crate::slice!) and are added to the slice.
+#[doc(alias = "exit", alias = "close", alias = "TRACE_EVENT_END")]
 #[macro_export]
 macro_rules! end {
     (category: $category:expr, track: $track:expr $(, $($rest:tt)*)?) => {{
@@ -140,6 +153,7 @@ macro_rules! end {
 /// # esatto::categories! { static APP = "app"; }
 /// esatto::instant!(APP, "cache miss", key = 17_u32);
 /// ```
+#[doc(alias = "event", alias = "mark", alias = "marker", alias = "message", alias = "TRACE_EVENT_INSTANT")]
 #[macro_export]
 macro_rules! instant {
     ($($rest:tt)*) => {{
@@ -157,6 +171,7 @@ macro_rules! instant {
 /// esatto::counter!(APP, &QUEUE, 12);
 /// esatto::counter!(APP, &QUEUE, 0.5, at: Timestamp::now());
 /// ```
+#[doc(alias = "gauge", alias = "histogram", alias = "metric", alias = "plot", alias = "value", alias = "TRACE_COUNTER")]
 #[macro_export]
 macro_rules! counter {
     (category: $category:expr, $counter:expr, $value:expr $(, $($rest:tt)*)?) => {{
@@ -200,6 +215,7 @@ macro_rules! counter {
 /// esatto::state!(NET, &LINK, dynamic: format!("up at {} Mbit/s", 100));
 /// esatto::state!(NET, &LINK);
 /// ```
+#[doc(alias = "status")]
 #[macro_export]
 macro_rules! state {
     (category: $category:expr, $state:expr $(,)?) => {{

@@ -2,21 +2,9 @@
 
 #![allow(missing_docs, reason = "tests")]
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-/// Returns the newest build of the library, beside this test.
-fn library() -> PathBuf {
-    let test = std::env::current_exe().expect("has a path");
-    let folder = test.parent().expect("is in a folder");
-    let files = std::fs::read_dir(folder).expect("is a folder").filter_map(Result::ok);
-    let built = files.filter(|file| {
-        let name = file.file_name().to_string_lossy().into_owned();
-        name.starts_with("libesatto-") && name.ends_with(".rlib")
-    });
-    let newest = built.max_by_key(|file| file.metadata().and_then(|data| data.modified()).ok());
-    newest.expect("was built for this test").path()
-}
+mod rustc;
 
 /// Compiles a program whose `main` has these statements. Returns the compiler's errors, or `None`
 /// if there are none.
@@ -32,16 +20,11 @@ fn compile(statements: &str) -> Option<String> {
         fn main() {
             let name = 1;
     ";
-    let library = library();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let number = statements.bytes().fold(0_u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
     let source = folder.join(format!("mistake_{number:x}.rs"));
     std::fs::write(&source, format!("{BEFORE}{statements}\n}}")).expect("writes");
-    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    rustc.args(["--edition", "2024", "--emit", "metadata", "--cap-lints", "allow", "--out-dir"]).arg(folder);
-    rustc.arg("--extern").arg(format!("esatto={}", library.display()));
-    rustc.arg("-L").arg(format!("dependency={}", library.parent().expect("is in a folder").display()));
-    let output = rustc.arg(&source).output().expect("rustc runs");
+    let output = rustc::compile(&source, &["--emit", "metadata"]);
     std::fs::remove_file(&source).expect("was written");
     (!output.status.success()).then(|| String::from_utf8_lossy(&output.stderr).into_owned())
 }

@@ -10,7 +10,7 @@ mod parameters;
 
 use proc_macro::TokenStream;
 
-/// Records each call of a function as a slice.
+/// Records each call of a function as a slice (feature `macros`).
 ///
 /// ```
 /// # mod main { use esatto;
@@ -58,13 +58,14 @@ use proc_macro::TokenStream;
 ///
 /// By default no argument is recorded, because formatting costs time and arguments may be secret.
 /// Values are evaluated only while the category is recorded.
+#[doc(alias = "instrument", alias = "function", alias = "tracefn", alias = "profile")]
 #[proc_macro_attribute]
 pub fn trace(attribute: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(attribute.into(), item.into()).into()
 }
 
-/// Implements `TraceArgs` and `Value` for a struct or an enum: a set of arguments of events, and
-/// one argument, which is a dictionary.
+/// Implements `TraceArgs` and `Value` for a struct or an enum (feature `macros`): a set of
+/// arguments of events, and one argument, which is a dictionary.
 ///
 /// | | |
 /// | --- | --- |

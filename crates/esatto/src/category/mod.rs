@@ -30,6 +30,7 @@ const MAX_GROUP: usize = 4;
 /// Usually declared by [`categories!`](crate::categories). Names are matched against
 /// `TrackEventConfig` by `docs/spec/track-event.md` §5. The tags `slow` and `debug` keep a category
 /// out of traces that do not ask for it.
+#[doc(alias = "target", alias = "module", alias = "tag", alias = "group")]
 #[derive(Debug)]
 pub struct Category {
     state: Recording,
@@ -279,6 +280,7 @@ const fn unlikely() {}
 /// assert_eq!(RENDER.name(), "render");
 /// assert_eq!(CATEGORIES.len(), 3);
 /// ```
+#[doc(alias = "target", alias = "PERFETTO_DEFINE_CATEGORIES")]
 #[macro_export]
 macro_rules! categories {
     ($($(#[$meta:meta])* $vis:vis static $ident:ident = $name:tt $(, $description:literal)? $(, tags: [$($tag:literal),* $(,)?])?;)*) => {

@@ -62,6 +62,7 @@ pub(crate) fn trace_clock_id() -> u32 {
 
 /// Returns the current time as in the timestamps of events: nanoseconds of `CLOCK_BOOTTIME`, or of
 /// the clock that [`Builder::clock`](crate::Builder::clock) has chosen.
+#[doc(alias = "timestamp", alias = "clock")]
 #[must_use]
 #[inline(always)]
 pub fn now_ns() -> u64 {

@@ -17,6 +17,7 @@ use crate::track_uuid;
 /// esatto::instant!(NET, "sent", |event| event.flow(flow));
 /// esatto::instant!(NET, "received", |event| event.end_flow(flow));
 /// ```
+#[doc(alias = "arrow", alias = "link", alias = "follows_from", alias = "causality")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow(u64);
 

@@ -72,7 +72,7 @@ impl Builder {
     }
 
     /// Makes events available to sessions of this process ([`Session`](crate::Session)), without a
-    /// daemon.
+    /// daemon (feature `in-process`).
     #[cfg(feature = "in-process")]
     pub fn in_process(mut self) -> Self {
         self.in_process = Some(Place::here());
@@ -201,6 +201,7 @@ impl Builder {
     ///
     /// If an address does not parse, a variable has a value that is not allowed, the file of
     /// [`file_from_env`](Self::file_from_env) cannot be created, or no thread can be started.
+    #[doc(alias = "init", alias = "initialize", alias = "install", alias = "connect")]
     pub fn start(self) -> Result<Tracing, Error> {
         let identity = Identity {
             name: self.name.unwrap_or_else(process_info::name),

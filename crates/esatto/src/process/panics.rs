@@ -26,6 +26,7 @@ thread_local! {
 /// ```
 /// esatto::trace_panics();
 /// ```
+#[doc(alias = "panic", alias = "hook")]
 pub fn trace_panics() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {

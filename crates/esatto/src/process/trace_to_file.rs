@@ -35,8 +35,9 @@ const BUFFER_SIZE_KB: u32 = 64 * 1024;
 /// Enough that threads seldom wait for the control thread.
 const SHARED_MEMORY_KB: u32 = 4 * 1024;
 
-/// Records everything that this program traces into a file, from now until the guard is dropped,
-/// `std::process::exit` is called, or the main thread panics. No service is needed.
+/// Records everything that this program traces into a file (feature `in-process`), from now until
+/// the guard is dropped, `std::process::exit` is called, or the main thread panics. No service is
+/// needed.
 ///
 /// ```no_run
 /// esatto::categories! { static APP = "app"; }
@@ -76,12 +77,13 @@ const SHARED_MEMORY_KB: u32 = 4 * 1024;
 ///
 /// If the file cannot be created, a variable has a value that is not allowed, or no thread can be
 /// started.
+#[doc(alias = "record", alias = "profile", alias = "dump", alias = "capture")]
 pub fn trace_to_file(path: impl AsRef<Path>) -> Result<FileTrace, Error> {
     start(Some(path.as_ref()))
 }
 
-/// As [`trace_to_file`], if the environment variable `ESATTO_TRACE` names a file:
-/// `ESATTO_TRACE=app.pftrace ./app`. Otherwise this does nothing.
+/// As [`trace_to_file`], if the environment variable `ESATTO_TRACE` names a file (feature
+/// `in-process`): `ESATTO_TRACE=app.pftrace ./app`. Otherwise this does nothing.
 ///
 /// ```
 /// fn main() -> Result<(), esatto::Error> {
@@ -94,11 +96,12 @@ pub fn trace_to_file(path: impl AsRef<Path>) -> Result<FileTrace, Error> {
 /// # Errors
 ///
 /// As for [`trace_to_file`].
+#[doc(alias = "ESATTO_TRACE", alias = "environment")]
 pub fn trace_from_env() -> Result<FileTrace, Error> {
     start(None)
 }
 
-/// A running trace of the whole program; keep it until the end of `main`.
+/// A running trace of the whole program (feature `in-process`); keep it until the end of `main`.
 ///
 /// Dropping it completes the file. A forked child does not touch the file of its parent.
 #[must_use = "the trace ends when it is dropped: bind it to a variable"]
@@ -164,7 +167,7 @@ static LIVE: StaticMutex<Vec<Live>> = StaticMutex::new(Vec::new());
 
 impl Builder {
     /// Also records the whole program into a file, if the environment variable `ESATTO_TRACE` names
-    /// one: `ESATTO_TRACE=app.pftrace ./app`. Programs without this call are smaller, because they
+    /// one (feature `in-process`): `ESATTO_TRACE=app.pftrace ./app`. Programs without this call are smaller, because they
     /// do not contain a service.
     ///
     /// The file is complete when the [`Tracing`] is dropped, or when the process exits.

@@ -236,6 +236,7 @@ pub fn call<R>(function: impl FnOnce() -> R) -> R {
 ///     esatto::async_slice!(NET, "download", url = url).run(get(url)).await
 /// }
 /// ```
+#[doc(alias = "future", alias = "await", alias = "span", alias = "instrument")]
 #[macro_export]
 macro_rules! async_slice {
     ($category:expr, slices: $slices:expr, $name:literal $($rest:tt)*) => {

@@ -26,6 +26,7 @@ use crate::os::fork::StaticMutex;
 /// esatto::end!(NET, track: one.track());
 /// esatto::end!(NET, track: other.track());
 /// ```
+#[doc(alias = "overlap", alias = "request", alias = "pool")]
 #[derive(Debug)]
 pub struct Lanes {
     name: &'static str,

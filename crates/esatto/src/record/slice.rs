@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use super::Begun;
 use super::guard_stack::{END, OpenSlice, end_innermost};
-use super::trace_point::{record_begun, record_enabled, record_enabled_as, record_for, record_plain, record_without};
+use super::trace_point::{record_begun, record_for, record_plain, record_with, record_without};
 use crate::category::Category;
 use crate::event::track::Track;
 use crate::event::{Arg, Event, Site};
@@ -35,6 +35,7 @@ use crate::event::{Arg, Event, Site};
 /// that unsafe code has moved to another thread. Both kinds record nothing. The lint
 /// `clippy::await_holding_invalid_type` finds such guards if `clippy.toml` says
 /// `await-holding-invalid-types = ["esatto::SliceGuard"]`.
+#[doc(alias = "Entered", alias = "ScopedSpan")]
 #[derive(Debug)]
 #[must_use = "the slice ends when the guard is dropped: bind it to a variable"]
 pub struct SliceGuard {
@@ -130,16 +131,16 @@ pub fn begin_plain(site: &'static Site) -> OpenSlice {
     })
 }
 
-/// Begins the slice of a [`SliceGuard`] as [`record_enabled`] does.
+/// Begins the slice of a [`SliceGuard`] as [`record_enabled`](super::record_enabled) does.
 #[inline(never)]
 pub fn begin_enabled(site: &'static Site, args: &mut [Arg<'_>]) -> OpenSlice {
-    OpenSlice::begun(record_enabled(site, args))
+    OpenSlice::begun(record_with(site.category().instances(), site, args))
 }
 
-/// Begins the slice of a [`SliceGuard`] as [`record_enabled_as`] does.
+/// Begins the slice of a [`SliceGuard`] as [`record_enabled_as`](super::record_enabled_as) does.
 #[inline(never)]
 pub fn begin_enabled_as(category: &'static Category, site: &'static Site, args: &mut [Arg<'_>]) -> OpenSlice {
-    OpenSlice::begun(record_enabled_as(category, site, args))
+    OpenSlice::begun(record_with(category.instances(), site, args))
 }
 
 #[cold]

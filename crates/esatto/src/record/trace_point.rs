@@ -67,7 +67,7 @@ fn record_first(site: &'static Site) -> u32 {
 
 /// Records an event with arguments.
 #[inline(never)]
-fn record_with(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
+pub(super) fn record_with(instances: u32, site: &'static Site, args: &mut [Arg<'_>]) -> u32 {
     record_event(instances, site, args)
 }
 

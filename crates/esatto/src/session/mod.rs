@@ -87,6 +87,7 @@ use crate::connection::pending_operation::{Completer, Listener};
 ///
 /// A session has its own connection. After it has stopped it can be set up and started again.
 /// Dropping it ends the session and discards the unread data.
+#[doc(alias = "record", alias = "recording", alias = "capture", alias = "consumer")]
 pub struct Session {
     id: SessionId,
     backend: Backend,

@@ -51,6 +51,7 @@ use crate::track_uuid::{self, NAMED_TRACK_MAGIC};
 /// Slices of one track must be nested in time. Give things that overlap separate tracks with one
 /// name and one parent: [`unique`](Track::unique) for each. Readers draw them in as few rows as
 /// possible, unless [`merge`](Track::merge) says otherwise.
+#[doc(alias = "timeline", alias = "row", alias = "NamedTrack")]
 #[derive(Clone, Debug)]
 pub struct Track {
     /// The identity, without the parent's.

@@ -10,6 +10,7 @@ use crate::track_uuid::STATE_MAGIC;
 ///
 /// A new state ends the previous one, so nothing has to be closed or nested. Readers draw states
 /// since Perfetto v57; older ones skip them.
+#[doc(alias = "status")]
 #[derive(Clone, Debug)]
 pub struct StateTrack {
     track: Track,

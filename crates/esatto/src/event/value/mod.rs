@@ -52,9 +52,10 @@ pub use annotation_writer::{AnnotationWriter, DictWriter, ListWriter};
 ///     }
 /// }
 /// ```
+#[doc(alias = "argument", alias = "annotation", alias = "field", alias = "attribute", alias = "TracedValue")]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be attached to a trace event",
-    note = "implement `esatto::Value` (or derive `TraceArgs`), or write it as text by `esatto::debug(&value)` or `esatto::display(&value)`"
+    note = "implement `esatto::Value` (or derive `TraceArgs`), or write it as text: `key = ?value` (by Debug) or `key = %value` (by Display)"
 )]
 pub trait Value {
     /// Writes the value. The name has already been written.
