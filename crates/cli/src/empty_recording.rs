@@ -219,3 +219,55 @@ impl fmt::Display for MissingTrigger {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace_config::track_events;
+
+    fn programs(categories: &[(&str, &[&str])]) -> Programs {
+        let category = |(name, tags): &(&str, &[&str])| Category {
+            name: (*name).to_owned(),
+            tags: tags.iter().map(|&tag| tag.to_owned()).collect(),
+            ..Category::default()
+        };
+        let source = Source { name: TRACK_EVENT.to_owned(), categories: categories.iter().map(category).collect() };
+        let program = Program { name: "app".to_owned(), sources: vec![source], ..Program::default() };
+        Programs { programs: vec![program], ..Programs::default() }
+    }
+
+    fn reason(config: &TraceConfig, is_default: bool, programs: &Programs) -> String {
+        EmptyRecording { config, is_default, programs, command: None }.reason()
+    }
+
+    #[test]
+    fn categories_that_are_off_by_default_need_an_option() {
+        let only_debug = programs(&[("details", &["debug"])]);
+        let said = reason(&track_events(false), true, &only_debug);
+        assert!(said.contains("--all-categories") && said.contains("details (debug)"), "{said}");
+        let said = reason(&track_events(true), true, &only_debug);
+        assert!(said.contains("had no event to record: app"), "{said}");
+    }
+
+    #[test]
+    fn a_config_without_categories_records_nothing_from_the_c_library() {
+        let mut config = track_events(false);
+        config.data_sources[0].config.as_mut().unwrap().track_event_config = None;
+        let said = reason(&config, false, &programs(&[("net", &[])]));
+        assert!(said.contains("C library") && said.contains("enabled_categories: \"*\""), "{said}");
+    }
+
+    #[test]
+    fn a_program_that_ended_too_early_is_named() {
+        let program = Program { name: "app".to_owned(), ..Program::default() };
+        let said = reason(&track_events(false), true, &Programs { programs: vec![program], ..Programs::default() });
+        assert!(said.contains("app connected, but offered no data source"), "{said}");
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        let names: Vec<String> = (0..25).map(|i| i.to_string()).collect();
+        let shown = Names(names.iter().map(String::as_str).collect()).to_string();
+        assert!(shown.ends_with("18, 19 and 5 more (see `esatto list`)"), "{shown}");
+    }
+}

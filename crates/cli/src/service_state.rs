@@ -10,13 +10,13 @@ use esatto_schema::{QueryServiceStateResponseReader, TracingServiceState};
 pub(crate) struct Programs {
     pub(crate) programs: Vec<Program>,
     /// The last answer, as far as it has arrived.
-    answer: Vec<u8>,
+    pub(crate) answer: Vec<u8>,
 }
 
 /// A producer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Program {
-    id: i32,
+    pub(crate) id: i32,
     pub(crate) name: String,
     pub(crate) pid: i32,
     pub(crate) uid: i32,

@@ -31,8 +31,8 @@ pub(crate) fn track_events(all_categories: bool) -> TraceConfig {
     let (enabled_tags, disabled_tags) = if all_categories { (tags, Vec::new()) } else { (Vec::new(), tags) };
     let events = TrackEventConfig {
         // Programs on the C library record only what is enabled by name, and have no disabled tags
-        // of their own. `esatto::track_events` makes the same lists: startup tracing with its config
-        // is for this session.
+        // of their own. `esatto::track_events` makes the same lists: startup tracing with its
+        // config is for this session.
         enabled_categories: vec!["*".into()],
         enabled_tags,
         disabled_tags,
