@@ -107,6 +107,18 @@ pub fn protoc_plugin() -> PathBuf {
     path
 }
 
+/// The command of our filter compiler.
+///
+/// # Panics
+///
+/// It is not built.
+#[must_use]
+pub fn filter_bin() -> PathBuf {
+    let path = beside_this_test("esatto-filter");
+    assert!(path.exists(), "{} is missing: cargo build --workspace --bins", path.display());
+    path
+}
+
 /// `target/debug/NAME` for a test program in `target/debug/deps`.
 ///
 /// # Panics

@@ -26,7 +26,8 @@
 //! **Compile.** Bytecode is seldom written by hand. An `AllowList` is made from a `.proto` file:
 //! the schema is the list, and options exclude fields. The command does the same: `esatto-filter
 //! compile shop.proto -r shop.Order --exclude shop.Card -o shop.filter`. Both need the feature
-//! `compiler`.
+//! `compiler`, which is off by default: `cargo install esatto-filter --features compiler`, or with
+//! `--path crates/filter` in a clone.
 //!
 //! **Load.** [`Program::load`] checks bytecode and makes a compact table from it that threads can
 //! share. Bytecode comes from strangers, so its size is bounded, and so is the size of the table.
