@@ -14,6 +14,9 @@ macro_rules! pages {
 pages! {
     Readme "README.md",
     SdkReadme "crates/esatto/README.md",
+    WhichWay "crates/esatto/docs/which-way.md",
+    Async "crates/esatto/docs/async.md",
+    CommonMistakes "crates/esatto/docs/common-mistakes.md",
     ProtozeroReadme "crates/protozero/README.md",
     CodegenReadme "crates/protozero-codegen/README.md",
     Tutorial "docs/tutorial.md",

@@ -8,7 +8,8 @@
 //! let _tracing = esatto::Tracing::builder().in_process().start()?;
 //! // Add the layer like other layers. Its filter keeps the noise of dependencies out.
 //! let filter = EnvFilter::new("info,my_program=debug,hyper=warn");
-//! let subscriber = tracing_subscriber::registry().with(esatto_tracing::layer().with_filter(filter));
+//! let layer = esatto_tracing::layer().with_filter(filter);
+//! let subscriber = tracing_subscriber::registry().with(layer);
 //! # let _guard = tracing::subscriber::set_default(subscriber);
 //! # #[cfg(any())]
 //! tracing::subscriber::set_global_default(subscriber)?;

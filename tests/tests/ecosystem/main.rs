@@ -6,6 +6,7 @@ mod a_tokio_application_reads_right;
 mod log_messages_also_come_by_tracing;
 mod log_messages_are_in_the_log;
 mod panics_are_instants;
+mod printed_programs_run_as_printed;
 mod threads_have_their_latest_names;
 mod traced_functions_of_a_tokio_application_read_right;
 

@@ -1,6 +1,6 @@
 use crate::c_library::{cmake, make, prefix, root};
-use crate::unit::output;
-use esatto_tests::{Harness, Implementation, Peer, Skip, skip, tp};
+use crate::unit::{output, tool};
+use esatto_tests::{Harness, Implementation, Peer, Skip, esatto_bin, skip, tp};
 use std::path::Path;
 use std::process::Command;
 
@@ -114,18 +114,45 @@ fn as_the_readme_has_them() {
     }
 }
 
-/// The programs of the guide and of the project's README compile.
+/// The programs of the guide and of the project's README, run by the printed commands.
 #[test]
-fn programs_of_the_guide_compile() {
-    for page in ["docs/how-to/c-and-cxx-program.md", "README.md"] {
-        let text = std::fs::read_to_string(root().join(page)).expect("it is there");
-        let (_, rest) = text.split_once("```c\n").expect("a program in C");
-        let harness = Harness::new();
-        let source = harness.write("first.c", rest.split_once("```").expect("its end").0);
-        let mut check = Command::new("gcc");
-        check.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I"]);
-        output(check.arg(root().join("crates/capi/include")).arg(source));
-    }
+fn as_the_pages_print_them() {
+    skip(|| {
+        tool("pkg-config", "cmake")?;
+        for (page, name, events) in [
+            ("docs/how-to/c-and-cxx-program.md", "first", ["answer", "sent"].as_slice()),
+            ("README.md", "app", ["read"].as_slice()),
+        ] {
+            let text = std::fs::read_to_string(root().join(page)).expect("it is there");
+            let (_, rest) = text.split_once("```c\n").expect("a program in C");
+            let (program, rest) = rest.split_once("```").expect("its end");
+            let (_, rest) = rest.split_once("```sh\n").expect("the commands that run it");
+            let commands = rest.split_once("```").expect("their end").0;
+            // The library is installed, elsewhere.
+            let commands =
+                commands.lines().filter(|line| !line.starts_with("cargo xtask") && !line.starts_with("export"));
+            let commands: Vec<_> = commands.collect();
+            assert_eq!(commands.len(), 2, "{page}: {commands:?}");
+
+            let harness = Harness::new();
+            harness.write(&format!("{name}.c"), program);
+            std::os::unix::fs::symlink(esatto_bin(), harness.path("esatto")).expect("the folder is ours");
+            let path = std::env::var("PATH").unwrap_or_default();
+            let mut shell = harness.command("sh");
+            shell.args(["-e", "-c", &commands.join("\n")]);
+            shell.env("PATH", format!("{}:{path}", harness.folder().display()));
+            shell.env("LD_LIBRARY_PATH", prefix().join("lib"));
+            output(shell.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig")));
+
+            let trace = std::fs::read(harness.path(format!("{name}.pftrace"))).expect("it is recorded");
+            let trace = esatto_trace::Trace::read(&trace[..]);
+            let mut found: Vec<_> = trace.events.iter().filter_map(|event| event.name.as_deref()).collect();
+            found.sort_unstable();
+            found.dedup();
+            assert_eq!(found, events, "{page}");
+        }
+        Ok(())
+    });
 }
 
 /// A program that a service records, for another program's session or for its own: `system`.
