@@ -19,6 +19,13 @@ pub enum Error {
     AddressInUse(Address),
     /// The path exists and is not a socket. It is not replaced.
     NotASocket(Address),
+    /// The path is a socket of another user, which this process may neither use nor replace.
+    SocketOfOthers {
+        /// The address.
+        address: Address,
+        /// The owner of the socket file.
+        uid: u32,
+    },
     /// A system call for this address failed.
     Socket {
         /// Failed action: `bind`, `connect`, …
@@ -94,6 +101,13 @@ impl fmt::Display for Error {
             Self::Address(e) => e.fmt(f),
             Self::AddressInUse(a) => write!(f, "another service is already listening on {a}"),
             Self::NotASocket(a) => write!(f, "{a} exists and is not a socket; remove it or choose another address"),
+            Self::SocketOfOthers { address, uid } => {
+                write!(
+                    f,
+                    "cannot use {address}: this socket belongs to another user, uid {uid}; stop the service of that \
+                     user and remove the socket, or choose another address"
+                )
+            }
             Self::Socket { action, address, source } => write!(f, "cannot {action} {address}: {source}"),
             Self::Stranger { address, uid: Some(uid) } => {
                 write!(f, "refused {address}: uid {uid} listens there, and any user may")

@@ -1,6 +1,7 @@
 //! A mistake in the command line or an address leads to one line that names it.
 
 use crate::harness::{Harness, Running, assert_serves, output};
+use crate::skip::{Skip, skip};
 use std::process::Command;
 
 fn complaint(command: &mut Command) -> String {
@@ -59,4 +60,29 @@ fn if_another_service_has_one_of_the_sockets() {
     }
     assert_serves(&harness.producer(), &harness.consumer());
     first.stop();
+}
+
+#[test]
+fn if_a_socket_belongs_to_another_user() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    const NOBODY: u32 = 65534;
+    skip(|| {
+        if !rustix::process::geteuid().is_root() {
+            return Err(Skip("only root can be two users".to_owned()));
+        }
+        let harness = Harness::new();
+        std::fs::set_permissions(harness.path(""), std::fs::Permissions::from_mode(0o1777)).unwrap();
+        // A service of root is running, and then one has left its socket.
+        let listener = std::os::unix::net::UnixListener::bind(harness.path("p")).unwrap();
+        std::fs::set_permissions(harness.path("p"), std::fs::Permissions::from_mode(0o600)).unwrap();
+        let want = format!("traced: cannot use {}: this socket belongs to another user, uid 0;", harness.producer());
+        let line = complaint(harness.traced().uid(NOBODY).gid(NOBODY));
+        assert!(line.starts_with(&want), "{line}");
+        drop(listener);
+        std::fs::set_permissions(harness.path("p"), std::fs::Permissions::from_mode(0o666)).unwrap();
+        let line = complaint(harness.traced().uid(NOBODY).gid(NOBODY));
+        assert!(line.starts_with(&want), "{line}");
+        Ok(())
+    });
 }

@@ -213,26 +213,33 @@ fn lock_folder_of(path: &Path) -> Option<File> {
 /// Removes a socket file without a listener. Returns an error for all other files.
 fn remove_stale(path: &Path, address: &Address, target: &SockAddr) -> Result<(), Error> {
     let err = |action, source| Error::Socket { action, address: address.clone(), source };
-    match std::fs::symlink_metadata(path) {
+    let owner = match std::fs::symlink_metadata(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(e) => return Err(err("examine", e)),
-        Ok(meta) if meta.file_type().is_socket() => {}
+        Ok(meta) if meta.file_type().is_socket() => meta.uid(),
         // A link to a socket: the check of its listener decides. Any other file must not be
         // deleted.
         Ok(meta)
-            if meta.file_type().is_symlink() && std::fs::metadata(path).map_or(true, |m| m.file_type().is_socket()) => {
+            if meta.file_type().is_symlink() && std::fs::metadata(path).map_or(true, |m| m.file_type().is_socket()) =>
+        {
+            meta.uid()
         }
         Ok(_) => return Err(Error::NotASocket(address.clone())),
-    }
+    };
+    let of_others = || Error::SocketOfOthers { address: address.clone(), uid: owner };
+    let is_forbidden = |e: &io::Error| e.kind() == io::ErrorKind::PermissionDenied;
+    let is_own = owner == rustix::process::geteuid().as_raw();
     let probe =
         open(AddressFamily::UNIX, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map_err(|e| err("probe", e.into()))?;
     match retry(|| target.apply_connect(&probe)) {
         // EAGAIN: a process listens and is too busy to accept.
         Ok(()) | Err(Errno::AGAIN) => Err(Error::AddressInUse(address.clone())),
         Err(Errno::CONNREFUSED | Errno::NOENT) => match std::fs::remove_file(path) {
+            Err(e) if is_forbidden(&e) && !is_own => Err(of_others()),
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(err("replace", e)),
             _ => Ok(()),
         },
+        Err(Errno::ACCESS | Errno::PERM) if !is_own => Err(of_others()),
         // A socket of another type, or one that may not be opened: it may have a listener.
         Err(e) => Err(err("probe", e.into())),
     }
