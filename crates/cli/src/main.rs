@@ -47,8 +47,8 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::DemoStage(args) => demo::run_stage(&args),
         Command::Record(args) => record::run(&args),
-        Command::Traced(args) => Ok(esatto_daemon::traced(args.args)),
-        Command::Relay(args) => Ok(esatto_daemon::traced_relay(args.args)),
+        Command::Traced(args) => Ok(esatto_daemon::traced_as("esatto traced", args.args)),
+        Command::Relay(args) => Ok(esatto_daemon::traced_relay_as("esatto relay", args.args)),
         Command::List(args) => list::run(&args),
         Command::Info(args) => info::run(&args),
     };

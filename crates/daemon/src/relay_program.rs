@@ -50,24 +50,31 @@ Environment:
 /// When producers can connect, it writes one byte `1` to the descriptor that
 /// `TRACED_RELAY_NOTIFY_FD` names, and closes it. It notifies the service manager as
 /// [`traced`](crate::traced) does. An error is one line on stderr.
-#[expect(clippy::print_stderr, reason = "all that `main` does")]
 pub fn traced_relay(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    run(args).unwrap_or_else(|line| {
-        eprintln!("traced_relay: {line}");
+    traced_relay_as("traced_relay", args)
+}
+
+/// As [`traced_relay`], for a program that users start by another command, such as `esatto relay`.
+/// The help and the errors name this command.
+#[expect(clippy::print_stderr, reason = "all that `main` does")]
+pub fn traced_relay_as(command: &str, args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    run(command, args).unwrap_or_else(|line| {
+        eprintln!("{command}: {line}");
         ExitCode::FAILURE
     })
 }
 
 #[expect(clippy::print_stderr, reason = "all that `main` does")]
-fn run(args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
-    let invocation = Invocation::parse(args).map_err(|line| format!("{line} (see traced_relay --help)"))?;
+fn run(command: &str, args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
+    let invocation = Invocation::parse(args).map_err(|line| format!("{line} (see {command} --help)"))?;
+    let help = HELP.replace("ADDRESS traced_relay ", &format!("ADDRESS {command} "));
     let settings = match invocation {
-        Invocation::Help => return print(HELP),
+        Invocation::Help => return print(&help),
         Invocation::Version => return print(concat!("Esatto v", env!("CARGO_PKG_VERSION"), "\n")),
         Invocation::Relay(settings) => settings,
     };
     let Some(mut options) = RelayOptions::from_environment().map_err(|e| e.to_string())? else {
-        eprint!("traced_relay: PERFETTO_RELAY_SOCK_NAME must name the address of the service\n\n{HELP}");
+        eprint!("{command}: PERFETTO_RELAY_SOCK_NAME must name the address of the service\n\n{help}");
         return Ok(ExitCode::FAILURE);
     };
     if settings.background && !background::is_child() {

@@ -156,6 +156,12 @@ fn announced_by_systemd(variable: impl Fn(&str) -> Option<String>, pid: u32) -> 
     Ok(found)
 }
 
+/// Tells whether a service manager passes sockets to this process.
+pub(crate) fn is_announced() -> bool {
+    let found = announced(|name| env::var(name).ok(), std::process::id());
+    found.is_ok_and(|found| found.iter().any(|one| one.role.is_none()))
+}
+
 /// Returns the descriptors that the environment of the relay `pid` announces to it.
 fn announced_to_relay(variable: impl Fn(&str) -> Option<String>, pid: u32) -> Result<Vec<Announced>, Error> {
     let mut found = announced_by_systemd(&variable, pid)?;

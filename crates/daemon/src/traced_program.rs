@@ -16,7 +16,7 @@ use crate::process::{
     Verbosity, ignore_hangup, notify_readiness, print, raise_descriptor_limit, read_secret, stop_signal,
 };
 use crate::sd_notify::ServiceManager;
-use crate::socket_activation::Inherited;
+use crate::socket_activation::{self, Inherited};
 use crate::socket_permissions::{PermissionsError, SocketPermissions};
 
 const HELP: &str = "\
@@ -50,8 +50,12 @@ Environment:
 
 An address is the path of a unix socket, an abstract unix socket (@NAME), HOST:PORT, [IPV6]:PORT or vsock://CID:PORT.
 The default sockets are traced-producer.sock and traced-consumer.sock in /run/perfetto if that folder exists, else
-perfetto-producer and perfetto-consumer in /tmp. If a service manager passes sockets (LISTEN_FDS), they replace the
-default ones.
+perfetto-producer and perfetto-consumer in /tmp.
+
+A service manager can pass sockets (LISTEN_FDS, with LISTEN_PID). Their names in LISTEN_FDNAMES decide what they are for:
+producer or consumer, also as traced-producer.socket or traced-consumer.socket. Without such a name, their addresses
+must be those that this program would use. A passed socket replaces the default one of its kind. Sockets in
+PERFETTO_PRODUCER_SOCK_NAME are made in addition; PERFETTO_CONSUMER_SOCK_NAME must not name another one.
 ";
 
 /// Runs `traced` with these arguments, without the program name, until SIGTERM or SIGINT. The first
@@ -65,20 +69,31 @@ default ones.
 ///
 /// An error is one line on stderr. This is meant to be all that `main` does: it sets up the logger,
 /// the signal handlers and the limits of the process.
-#[expect(clippy::print_stderr, reason = "all that `main` does")]
 pub fn traced(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    run(args).unwrap_or_else(|line| {
-        eprintln!("traced: {line}");
+    traced_as("traced", args)
+}
+
+/// As [`traced`], for a program that users start by another command, such as `esatto traced`. The
+/// help and the errors name this command.
+#[expect(clippy::print_stderr, reason = "all that `main` does")]
+pub fn traced_as(command: &str, args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    run(command, args).unwrap_or_else(|line| {
+        eprintln!("{command}: {line}");
         ExitCode::FAILURE
     })
 }
 
-fn run(args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
-    let invocation = Invocation::parse(args).map_err(|line| format!("{line} (see traced --help)"))?;
+fn run(command: &str, args: impl IntoIterator<Item = OsString>) -> Result<ExitCode, String> {
+    let invocation = Invocation::parse(args).map_err(|line| format!("{line} (see {command} --help)"))?;
     match invocation {
-        Invocation::Help => print(HELP),
+        Invocation::Help => print(&HELP.replace("Usage: traced ", &format!("Usage: {command} "))),
         Invocation::Version => print(concat!("Esatto v", env!("CARGO_PKG_VERSION"), "\n")),
         Invocation::Serve(settings) if settings.background && !background::is_child() => {
+            if socket_activation::is_announced() {
+                return Err("cannot start in the background: the sockets of the service manager (LISTEN_FDS) are for \
+                            this process only; leave out --background"
+                    .to_owned());
+            }
             background::start().map_err(|e| format!("cannot start in the background: {e}"))
         }
         Invocation::Serve(settings) => {

@@ -7,16 +7,39 @@ use std::os::unix::net::UnixStream;
 const SHORT: Workload = Workload { threads: 1, rounds: 50, pause_us: 100 };
 
 #[test]
-fn a_signal_ends_it_in_good_order() {
-    for signal in [Signal::TERM, Signal::INT] {
+fn a_signal_ends_it_after_the_recordings() {
+    skip(|| {
+        Peer::TraceProcessor.require()?;
+        Peer::Official.require()?;
+        for (signal, recorder) in [(Signal::TERM, Implementation::Ours), (Signal::INT, Implementation::Theirs)] {
+            let harness = Harness::new();
+            let mut service = harness.service(Implementation::Ours);
+            let mut recording = harness.record(recorder, "trace", CONFIG_WITHOUT_DEBUG);
+            harness.wait_for_sessions(1);
+            let mut application = harness.application(Implementation::Ours, SHORT);
+            application.wait_ok();
+            service.signal(signal);
+            // The service ends the session and lets the recorder read it.
+            let expected = Expected { pid: application.pid(), workload: SHORT, details: false };
+            workload::assert_whole(&recording.finish(), &[expected]);
+            service.wait_ok();
+            assert!(!service.log().contains("panicked"));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn its_help_and_errors_name_the_command_that_was_used() {
+    for command in ["traced", "relay"] {
         let harness = Harness::new();
-        let mut service = harness.service(Implementation::Ours);
-        let mut recording = harness.record(Implementation::Ours, "trace", CONFIG_WITHOUT_DEBUG);
-        harness.wait_for_sessions(1);
-        service.signal(signal);
-        service.wait_ok();
-        assert!(!service.log().contains("panicked"));
-        assert!(!recording.program.wait().success(), "the recording has lost its service");
+        let mut help = harness.start("help", harness.command(esatto_bin()).args([command, "--help"]));
+        help.wait_ok();
+        assert!(help.log().contains(&format!("esatto {command} [OPTIONS]")), "{}", help.log());
+        let mut wrong = harness.start("wrong", harness.command(esatto_bin()).args([command, "--nothing"]));
+        assert!(!wrong.wait().success());
+        let want = format!("esatto {command}: unknown option --nothing (see esatto {command} --help)\n");
+        assert_eq!(wrong.log(), want);
     }
 }
 

@@ -18,7 +18,7 @@ fn socket(address: &Address) -> OwnedFd {
 /// Returns a command that starts `traced` with these descriptors from 3 on, as systemd does.
 fn activated(harness: &Harness, sockets: &[&OwnedFd]) -> Command {
     let moves = (3..).zip(sockets).map(|(to, from)| format!(" {to}<&{0} {0}<&-", from.as_raw_fd())).collect::<String>();
-    let script = format!("exec{moves}; LISTEN_PID=$$ exec \"$0\"");
+    let script = format!("exec{moves}; LISTEN_PID=$$ exec \"$0\" \"$@\"");
     let mut command = harness.command("bash");
     command.args(["-c", &script, env!("CARGO_BIN_EXE_traced")]).env("LISTEN_FDS", sockets.len().to_string());
     command
@@ -73,6 +73,14 @@ fn by_address_beside_configured_ones() {
     assert_serves(&other, &harness.consumer());
     traced.stop();
     assert!(harness.path("p").exists() && harness.path("c").exists() && !harness.path("q").exists());
+}
+
+#[test]
+fn but_not_in_the_background() {
+    let harness = Harness::new();
+    let (producer, consumer) = (socket(&harness.producer()), socket(&harness.consumer()));
+    let (status, _, stderr) = output(activated(&harness, &[&producer, &consumer]).arg("--background"));
+    assert!(status.code() == Some(1) && stderr.contains("leave out --background"), "{stderr}");
 }
 
 #[test]
