@@ -60,6 +60,7 @@ const INSIDE: &[(&str, &[&str])] = &[
             "category",
             "control_thread",
             "interceptor",
+            "start_times",
             "clock",
             "name",
             "os",

@@ -209,6 +209,7 @@ pub mod raw;
 mod record;
 mod sequence;
 mod session;
+mod start_times;
 mod trace_point_gate;
 mod track_uuid;
 

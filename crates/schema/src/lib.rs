@@ -98,6 +98,20 @@ pub const REFUSED_DATA_SOURCES_FIELD: u32 = 4001;
 /// that did not acknowledge their stop in time.
 pub const SLOW_STOPPING_DATA_SOURCES_FIELD: u32 = 4002;
 
+/// A field of `TrackDescriptor` that Perfetto does not have, a message with the fields of
+/// [`start_times`]: on the track of a process, when it connected and began to be recorded.
+pub const START_TIMES_FIELD: u32 = 4001;
+
+/// Fields of the message in [`START_TIMES_FIELD`], all varints: nanoseconds of `CLOCK_BOOTTIME`.
+pub mod start_times {
+    /// When the program first connected to the service.
+    pub const CONNECTED_NS: u32 = 1;
+    /// When the program could begin to record: it had waited for a session if it wanted to.
+    pub const READY_NS: u32 = 2;
+    /// When this session, or startup tracing for it, began to record the program.
+    pub const ENABLED_NS: u32 = 3;
+}
+
 /// A field of `ObservableEvents` that Perfetto does not have, a varint: events that were lost
 /// because the observer did not take them in time.
 pub const EVENTS_LOST_FIELD: u32 = 4001;

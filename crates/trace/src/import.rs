@@ -189,6 +189,8 @@ impl Import {
         let ts = absolute.filter(|&ns| ns >= 0).and_then(|ns| self.clocks.trace_time(clock, ns));
         if let Some(ts) = ts {
             widen(&mut self.packet_times, ts);
+            let first = &mut self.sequences[sequence].first_ns;
+            *first = Some(first.map_or(ts, |first| first.min(ts)));
         }
         let Some((id, payload)) = envelope.payload else { return };
         let machine = envelope.machine;

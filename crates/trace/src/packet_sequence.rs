@@ -26,6 +26,8 @@ pub(crate) struct Sequence {
     pub(crate) pid: Option<i32>,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
+    /// The earliest time of its packets.
+    pub(crate) first_ns: Option<i64>,
     /// True if the first packet in the file is the first one that was written.
     pub(crate) begins: bool,
     pub(crate) cleared: u64,
@@ -60,6 +62,7 @@ impl Sequence {
             pid: None,
             packets: 0,
             bytes: 0,
+            first_ns: None,
             begins: false,
             cleared: 0,
             skipped: 0,

@@ -15,6 +15,16 @@ pub(crate) struct Process {
     pub(crate) uid: Option<i32>,
     /// The uuid of the track that describes it.
     pub(crate) uuid: Option<u64>,
+    pub(crate) start: StartTimes,
+}
+
+/// When a program connected and began to be recorded, in nanoseconds of `CLOCK_BOOTTIME`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct StartTimes {
+    pub(crate) connected: Option<u64>,
+    /// When the program could begin to record.
+    pub(crate) ready: Option<u64>,
+    pub(crate) enabled: Option<u64>,
 }
 
 /// A thread.
@@ -55,7 +65,8 @@ impl Processes {
             }
         }
         let index = self.processes.len();
-        let process = Process { machine, pid, name: None, cmdline: Vec::new(), parent: None, uid: None, uuid };
+        let start = StartTimes::default();
+        let process = Process { machine, pid, name: None, cmdline: Vec::new(), parent: None, uid: None, uuid, start };
         self.processes.push(process);
         self.processes_by_uuid.extend(uuid.map(|uuid| (uuid, index)));
         self.by_pid.insert((machine, pid), index);

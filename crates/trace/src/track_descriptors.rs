@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use esatto_protozero::Fields;
-use esatto_schema::{counter_descriptor, process_descriptor, thread_descriptor, track_descriptor};
+use esatto_schema::{
+    START_TIMES_FIELD, counter_descriptor, process_descriptor, start_times, thread_descriptor, track_descriptor,
+};
 
-use crate::processes::Processes;
+use crate::processes::{Processes, StartTimes};
 use crate::string_table::{Strings, Symbol};
 
 /// Largest number of ancestors; tracks with more count as having a missing ancestor.
@@ -76,7 +78,7 @@ impl Tracks {
         use track_descriptor::field;
         let (mut uuid, mut parent, mut name) = (None, None, None);
         let (mut process, mut thread, mut counter, mut state) = (None, None, None, false);
-        let (mut behavior, mut key) = (0, None);
+        let (mut behavior, mut key, mut start) = (0, None, None);
         for f in Fields::new(bytes) {
             match f.id {
                 field::UUID => uuid = Some(f.as_u64()),
@@ -86,6 +88,7 @@ impl Tracks {
                 field::THREAD => thread = Some(f.as_bytes()),
                 field::COUNTER => counter = Some(f.as_bytes()),
                 field::STATE => state = true,
+                START_TIMES_FIELD => start = Some(f.as_bytes()),
                 field::SIBLING_MERGE_BEHAVIOR => behavior = f.as_i32(),
                 field::SIBLING_MERGE_KEY => key = Some(Merge::ByKey(strings.add(f.as_bytes()))),
                 field::SIBLING_MERGE_KEY_INT => key = Some(Merge::ByNumber(f.as_u64())),
@@ -107,6 +110,9 @@ impl Tracks {
             _ if state => TrackKind::State,
             _ => TrackKind::Plain,
         };
+        if let (TrackKind::Process(index), Some(bytes)) = (kind, start) {
+            add_start_times(bytes, &mut processes.processes[index].start);
+        }
         let merge = match (behavior, key) {
             (2, _) => Merge::Never,
             (3, Some(key)) => key,
@@ -200,6 +206,22 @@ pub(crate) fn add_thread(
     let thread = &mut processes.threads[index];
     thread.name = name.or(thread.name);
     Some(index)
+}
+
+/// Reads when a program connected and began to be recorded. The first values count.
+fn add_start_times(bytes: &[u8], times: &mut StartTimes) {
+    let mut read = StartTimes::default();
+    for f in Fields::new(bytes) {
+        match f.id {
+            start_times::CONNECTED_NS => read.connected = Some(f.as_u64()),
+            start_times::READY_NS => read.ready = Some(f.as_u64()),
+            start_times::ENABLED_NS => read.enabled = Some(f.as_u64()),
+            _ => {}
+        }
+    }
+    if *times == StartTimes::default() {
+        *times = read;
+    }
 }
 
 fn read_counter(bytes: &[u8], strings: &mut Strings) -> Counter {

@@ -2,8 +2,9 @@
 //!
 //! The counterpart of `official-producer` (`xtask/peers/producer`) on our SDK. It connects to the
 //! tracing service (`PERFETTO_PRODUCER_SOCK_NAME`), and waits up to WAIT_S seconds (default 10)
-//! until its category "rendering" is recorded (by so many RECORDINGS, default 1). Then it lets
-//! THREADS threads emit ROUNDS rounds each, and exits. `esatto_tests::workload` defines a round.
+//! until its category "rendering" is recorded (by so many RECORDINGS, default 1; with 0 it does not
+//! wait). Then it lets THREADS threads emit ROUNDS rounds each, and exits.
+//! `esatto_tests::workload` defines a round.
 
 #![forbid(unsafe_code)]
 
@@ -61,12 +62,13 @@ fn main() -> ExitCode {
         }
     };
     let start = Instant::now();
-    if !tracing.wait_until_enabled(&RENDERING, wait) {
+    let recordings = rest.get(1).copied().unwrap_or(1);
+    if recordings > 0 && !tracing.wait_until_enabled(&RENDERING, wait) {
         eprintln!("esatto-producer: not recorded within {wait:?}");
         return ExitCode::FAILURE;
     }
     // Sessions start one after the other.
-    while u64::from(RENDERING.recordings()) < rest.get(1).copied().unwrap_or(1) && start.elapsed() < wait {
+    while u64::from(RENDERING.recordings()) < recordings && start.elapsed() < wait {
         std::thread::sleep(Duration::from_millis(1));
     }
     std::thread::scope(|scope| {

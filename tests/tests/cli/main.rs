@@ -6,6 +6,7 @@ mod an_interrupted_recording_keeps_its_events;
 mod empty_recordings_name_the_reason;
 mod failed_recordings_keep_existing_files;
 mod losses_of_other_sessions_are_not_reported;
+mod missing_starts_are_in_the_report;
 mod mistakes_are_named;
 mod nothing_acts_on_the_terminal;
 mod overwritten_rings_are_no_loss;

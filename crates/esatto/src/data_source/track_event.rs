@@ -1,5 +1,6 @@
 //! The data source of track events.
 
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use esatto_instances::{HeldSlots, Ticket};
@@ -14,6 +15,7 @@ use super::{AnySource, Assignment, BufferExhausted, Done, Flush, HeldInstances, 
 use crate::category::registry;
 use crate::random::random;
 use crate::sequence::{Instance, Options, TRACK_EVENTS};
+use crate::start_times;
 
 /// The name of the data source.
 const NAME: &str = "track_event";
@@ -88,7 +90,12 @@ impl AnySource for TrackEvents {
         let config = track_event_config(&assignment.config);
         let intercepted = assignment.destination.is_intercepted();
         let options = Options { intercepted, ..Options::new(&config) };
-        let instance = Instance { destination: assignment.destination, config: Arc::new(config), options };
+        let instance = Instance {
+            destination: assignment.destination,
+            config: Arc::new(config),
+            options,
+            enabled_ns: AtomicU64::new(0),
+        };
         let config = Arc::clone(&instance.config);
         let ticket = TRACK_EVENTS.occupy(slot, Arc::new(instance));
         session_observer::set_up(ticket.slot, &config);
@@ -98,6 +105,7 @@ impl AnySource for TrackEvents {
     fn start(&self, ticket: Ticket) {
         if let Some(instance) = TRACK_EVENTS.redeem(ticket) {
             instance.destination.begin();
+            instance.enabled_ns.store(start_times::now(), Ordering::Relaxed);
             registry::enable(ticket.slot, Arc::clone(&instance.config));
             session_observer::started(ticket.slot, &instance.config);
         }

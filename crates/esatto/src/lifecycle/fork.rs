@@ -30,7 +30,7 @@ use crate::os::fork::{Generation, Locked};
 use crate::os::{self, process_info};
 use crate::record::Threads;
 use crate::trace_point_gate::{Closed, Gate};
-use crate::{clock, diagnostics, interceptor, name, track_uuid};
+use crate::{clock, diagnostics, interceptor, name, start_times, track_uuid};
 
 /// All locks that are held while the process forks. Dropped from top to bottom.
 struct Held {
@@ -113,6 +113,7 @@ fn after_in_child() {
     held.sources.forget_instances();
     track_uuid::forget_process();
     process_info::forget_tid();
+    start_times::forget();
     drop(held);
     os::fork::tell_child();
 }

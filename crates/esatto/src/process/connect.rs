@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::event::track::announcement;
 use crate::os::process_info;
 use crate::session::{self, Backend};
-use crate::{control_thread, diagnostics, lifecycle, track_uuid};
+use crate::{control_thread, diagnostics, lifecycle, start_times, track_uuid};
 
 /// How long to wait for a session of the system's service, in milliseconds.
 const WAIT_VARIABLE: &str = "ESATTO_WAIT_MS";
@@ -211,6 +211,10 @@ impl Builder {
             direct_patching: self.direct_patching,
         };
         let patience = if self.system { patience()? } else { None };
+        let is_of_system = self.system || self.socket_factory.is_some();
+        if is_of_system {
+            start_times::connecting();
+        }
         let mut places = Vec::new();
         if let Some(listener) = self.listener {
             diagnostics::listen(listener);
@@ -257,6 +261,9 @@ impl Builder {
         #[cfg(not(feature = "in-process"))]
         let file = None;
         unread_variable::watch();
+        if is_of_system {
+            start_times::ready();
+        }
         Ok(Tracing { _file: file })
     }
 }
@@ -347,7 +354,9 @@ impl Tracing {
     /// Waits until a session records `category`, for programs that must not miss the beginning.
     /// Returns false if the time is over first.
     pub fn wait_until_enabled(&self, category: &'static Category, timeout: Duration) -> bool {
-        registry::wait_until(timeout, || category.instances() != 0, category)
+        let is_enabled = registry::wait_until(timeout, || category.instances() != 0, category);
+        start_times::waited();
+        is_enabled
     }
 }
 

@@ -9,6 +9,7 @@ mod thread_name;
 mod track_event_instance;
 
 use core::hash::{BuildHasherDefault, Hasher};
+use core::sync::atomic::Ordering;
 use std::collections::HashSet;
 
 use esatto_instances::{InstanceWriter, Slots};
@@ -24,7 +25,7 @@ use crate::event::{AnnotationNames, Arg, Site};
 use crate::hash::fnv;
 use crate::name::Announced;
 use crate::os::process_info::{self, Pid};
-use crate::{clock, track_uuid};
+use crate::{clock, start_times, track_uuid};
 use incremental_counters::{Counters, THREAD_TIME, THREAD_TIME_NAME};
 pub(crate) use track_event_instance::TRACK_EVENTS;
 pub(crate) use track_event_instance::{Instance, Options};
@@ -54,6 +55,8 @@ pub struct Sequence {
     thread: process_info::Thread,
     /// The number of this process for the service.
     pid: Pid,
+    /// When the instance began to record.
+    enabled_ns: u64,
     /// When the name of the thread was last read.
     named_ns: u64,
     /// Sites whose names are all announced and whose events qualify for the fast path.
@@ -82,6 +85,7 @@ impl Sequence {
             last_ns: 0,
             thread: process_info::Thread::current(),
             pid: instance.destination.pid().clone(),
+            enabled_ns: instance.enabled_ns.load(Ordering::Relaxed),
             named_ns: 0,
             sites: Announced::default(),
             categories: Announced::default(),
@@ -264,12 +268,16 @@ impl Sequence {
         self.describe_thread(now);
         let announced = announcement::get(process_uuid);
         let pid = self.pid.clone();
-        self.write_descriptor(now, |descriptor| match &announced {
-            Some(track) => track.describe(&pid, descriptor),
-            None => {
-                descriptor.uuid(process_uuid);
-                process_info::describe("", &pid, &mut descriptor.process());
+        let enabled = self.enabled_ns;
+        self.write_descriptor(now, |descriptor| {
+            match &announced {
+                Some(track) => track.describe(&pid, descriptor),
+                None => {
+                    descriptor.uuid(process_uuid);
+                    process_info::describe("", &pid, &mut descriptor.process());
+                }
             }
+            start_times::write(enabled, descriptor.message());
         });
         if self.options.thread_time {
             self.write_descriptor(now, |descriptor| {
@@ -432,6 +440,7 @@ impl Hasher for IdentityHasher {
 
 #[cfg(test)]
 mod tests {
+    use core::sync::atomic::AtomicU64;
     use std::sync::Arc;
 
     use esatto_schema::TrackEventConfig;
@@ -446,7 +455,7 @@ mod tests {
         let config = TrackEventConfig::default();
         let options = Options::new(&config);
         let destination = Destination::buffer(arbiter, 1, ExhaustedPolicy::Drop);
-        let instance = Instance { destination, config: Arc::new(config), options };
+        let instance = Instance { destination, config: Arc::new(config), options, enabled_ns: AtomicU64::new(0) };
         let mut sequence = Sequence::new(&instance);
         assert!(sequence.start(1000));
         for _ in 0..2 {

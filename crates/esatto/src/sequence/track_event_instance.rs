@@ -1,5 +1,6 @@
 //! Instances of the data source of track events.
 
+use core::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
 use esatto_instances::Slots;
@@ -17,6 +18,8 @@ pub struct Instance {
     pub(crate) destination: Destination,
     pub(crate) config: Arc<TrackEventConfig>,
     pub(crate) options: Options,
+    /// When it began to record; 0 before.
+    pub(crate) enabled_ns: AtomicU64,
 }
 
 /// Options of a `TrackEventConfig` that change how events are written.

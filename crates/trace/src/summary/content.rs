@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{
-    ClockSummary, CounterSummary, NameSummary, ProcessSummary, SequenceSummary, SliceSummary, Summary, ThreadSummary,
-    TrackSummary, TypeSummary,
+    ClockSummary, CounterSummary, NameSummary, ProcessSummary, SequenceSummary, SliceSummary, Summary, TRACING_STARTED,
+    ThreadSummary, TrackSummary, TypeSummary,
 };
-use crate::clock_conversion::clock_name;
+use crate::clock_conversion::{BOOTTIME, ClockKey, clock_name};
 use crate::counters::Scope;
 use crate::error::Error;
 use crate::import::Import;
+use crate::processes::{Process, StartTimes};
 use crate::string_table::Symbol;
 use crate::timeline::Timeline;
 use crate::trace::TrackType;
@@ -18,7 +19,8 @@ use crate::trace::TrackType;
 const MAX_TRACK_NAME_CHARS: usize = 1000;
 
 impl Summary {
-    pub(super) fn new(import: Import, timeline: &Timeline, errors: Vec<Error>, counts: (u64, u64, bool)) -> Self {
+    pub(super) fn new(mut import: Import, timeline: &Timeline, errors: Vec<Error>, counts: (u64, u64, bool)) -> Self {
+        let starts = starts(&mut import);
         let (slices, categories) = slices(&import, timeline);
         let counters = counters(&import, timeline);
         let bounds_ns =
@@ -41,7 +43,7 @@ impl Summary {
                 .collect(),
             sequences: sequences(&import),
             skipped_packets: import.sequences.iter().map(|sequence| sequence.skipped).sum(),
-            processes: processes(&import, timeline),
+            processes: processes(&import, timeline, &starts),
             tracks: timeline
                 .groups
                 .iter()
@@ -136,19 +138,65 @@ fn sequences(import: &Import) -> Vec<SequenceSummary> {
     import.sequences.iter().map(sequence).collect()
 }
 
-fn processes(import: &Import, timeline: &Timeline) -> Vec<ProcessSummary> {
+/// When a process began, in the time of the trace.
+#[derive(Clone, Copy, Default)]
+struct Start {
+    connected: Option<i64>,
+    enabled: Option<i64>,
+    first_packet: Option<i64>,
+    missing: Option<i64>,
+}
+
+/// Returns when each process began.
+fn starts(import: &mut Import) -> Vec<Start> {
+    let mut first_packets: HashMap<(u32, i64), i64> = HashMap::new();
+    for sequence in &import.sequences {
+        if let (Some(pid), Some(ns)) = (sequence.pid, sequence.first_ns) {
+            let first = first_packets.entry((sequence.machine, pid.into())).or_insert(ns);
+            *first = ns.min(*first);
+        }
+    }
+    let began = import.meta.events.iter().find(|event| event.name == TRACING_STARTED).and_then(|event| event.ts_ns);
+    let boottime = Some(ClockKey::new(BOOTTIME, 0));
+    let start = |process: &Process| {
+        // Clocks of other machines are not related to those of this one.
+        let mut in_trace = |ns: Option<u64>| {
+            let ns = ns.filter(|_| process.machine == 0).and_then(|ns| i64::try_from(ns).ok());
+            ns.and_then(|ns| import.clocks.trace_time(boottime, ns))
+        };
+        let StartTimes { connected, ready, enabled } = process.start;
+        let [connected, ready, enabled] = [connected, ready, enabled].map(&mut in_trace);
+        let missing = match (began, connected, enabled) {
+            // A program that was there before begins with the session.
+            (Some(began), Some(connected), Some(enabled)) if connected >= began => {
+                Some(ready.map_or(0, |ready| enabled.saturating_sub(ready).max(0)))
+            }
+            _ => None,
+        };
+        let first_packet = first_packets.get(&(process.machine, process.pid)).copied();
+        Start { connected, enabled, first_packet, missing }
+    };
+    import.processes.processes.iter().map(start).collect()
+}
+
+fn processes(import: &Import, timeline: &Timeline, starts: &[Start]) -> Vec<ProcessSummary> {
     let text = |symbol: Symbol| import.strings.owned(symbol);
     let all = &import.processes;
     let mut list: Vec<ProcessSummary> = all
         .processes
         .iter()
-        .map(|process| ProcessSummary {
+        .zip(starts)
+        .map(|(process, start)| ProcessSummary {
             machine_id: process.machine,
             pid: process.pid,
             name: process.name.map(text),
             cmdline: process.cmdline.iter().copied().map(text).collect(),
             parent_pid: process.parent,
             uid: process.uid,
+            connected_ns: start.connected,
+            enabled_ns: start.enabled,
+            first_packet_ns: start.first_packet,
+            missing_ns: start.missing,
             slices: 0,
             threads: Vec::new(),
         })

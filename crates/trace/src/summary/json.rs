@@ -17,7 +17,7 @@ impl Summary {
     /// | `packets`, `packet_bytes`, `compressed_packets`, `inflated_bytes`, `gzipped`, `skipped_packets` | numbers and a bool |
     /// | `packets_by_type` | `{TYPE: {packets, bytes}}`, types named as in the schema |
     /// | `sequences` | `[{id, machine_id, uid, pid, packets, bytes, begins, state_clears, skipped_packets, losses, loss_causes: {CAUSE: n}}]` |
-    /// | `processes` | `[{machine_id, pid, name, cmdline: [], parent_pid, uid, slices, threads: [{tid, name, slices}]}]` |
+    /// | `processes` | `[{machine_id, pid, name, cmdline: [], parent_pid, uid, connected_ns, enabled_ns, first_packet_ns, missing_ns, slices, threads: [{tid, name, slices}]}]` |
     /// | `process_count`, `thread_count`, `track_count`, `tracks_with_slices` | numbers |
     /// | `tracks` | `[{type, uuid, name, pid, process_name, tid, thread_name, lanes, lanes_with_slices, slices, counter_values}]`, `uuid` as a decimal string |
     /// | `slices` | `{count, instants, unfinished, max_depth, by_name: [{name, track_type, count, instants, total_ns, min_ns, max_ns}]}` |
@@ -64,6 +64,10 @@ impl Summary {
                 "cmdline": process.cmdline,
                 "parent_pid": process.parent_pid,
                 "uid": process.uid,
+                "connected_ns": process.connected_ns,
+                "enabled_ns": process.enabled_ns,
+                "first_packet_ns": process.first_packet_ns,
+                "missing_ns": process.missing_ns,
                 "slices": process.slices,
                 "threads": threads.collect::<Vec<_>>(),
             })

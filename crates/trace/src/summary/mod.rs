@@ -22,6 +22,9 @@ pub use losses::{Loss, Reading};
 /// be one.
 const MAX_ERRORS: usize = 1000;
 
+/// The event of the service at the start of a session.
+const TRACING_STARTED: &str = "tracing_started";
+
 /// Counts of the content of a trace.
 ///
 /// [`Display`](core::fmt::Display) shows it as text, [`to_json`](Self::to_json) returns it for
@@ -163,6 +166,16 @@ pub struct ProcessSummary {
     pub parent_pid: Option<i64>,
     /// Its user.
     pub uid: Option<i32>,
+    /// When it connected to the service, in nanoseconds of the trace clock. Programs with Esatto's
+    /// SDK tell it.
+    pub connected_ns: Option<i64>,
+    /// When the recording of its events began. Programs with Esatto's SDK tell it.
+    pub enabled_ns: Option<i64>,
+    /// The time of its first packet.
+    pub first_packet_ns: Option<i64>,
+    /// For how long the program ran without being recorded after it had connected during the
+    /// session. Its events of this time are missing. 0 if it waited until it was recorded.
+    pub missing_ns: Option<i64>,
     /// Slices and instants on its tracks and those of its threads.
     pub slices: u64,
     /// Its threads, with the main thread.
@@ -333,6 +346,13 @@ impl Summary {
     /// nanoseconds.
     pub fn duration_ns(&self) -> Option<i64> {
         self.bounds_ns.map(|(from, to)| to.saturating_sub(from))
+    }
+
+    /// Returns the time of the trace's start: when the service began to record.
+    fn trace_start_ns(&self) -> Option<i64> {
+        let started = self.service_events.iter().find(|event| event.name == TRACING_STARTED);
+        let first = || self.bounds_ns.or(self.packet_times_ns).map(|(from, _)| from);
+        started.and_then(|event| event.ts_ns).or_else(first)
     }
 
     /// Returns the number of threads, with the main threads.

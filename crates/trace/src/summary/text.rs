@@ -7,12 +7,20 @@ use super::table::Table;
 use crate::clock_conversion::clock_name;
 use crate::escape::Line;
 
+/// Advice for programs whose first events are missing.
+const HOW_TO_RECORD_THE_START: &str = "
+  Programs run until the service enables them, and their events of this time are missing. To record
+  them, set ESATTO_WAIT_MS=1000 for the program, or call `Tracing::wait_until_enabled` or
+  `StartupTracing` in it. `esatto record -- COMMAND` sets the variable.
+";
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.overview(f)?;
         write!(f, "{}", self.packet_table())?;
         write!(f, "{}", self.sequence_table())?;
         write!(f, "{}", self.process_table())?;
+        self.start_table(f)?;
         write!(f, "{}", self.slice_table())?;
         write!(f, "{}", self.track_table())?;
         write!(f, "{}", self.counter_table())?;
@@ -143,6 +151,41 @@ impl Summary {
         table
     }
 
+    /// Shows when each program connected and began to be recorded, from the trace's start on.
+    fn start_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers = ["pid#", "name", "connected#", "enabled#", "first packet#", ""];
+        let mut table = Table::new("Starts of programs", &headers);
+        let known = self.processes.iter().filter(|process| process.first_packet_ns.is_some());
+        for process in known {
+            let connected = match (process.connected_ns, self.trace_start_ns()) {
+                (Some(connected), Some(start)) if connected < start => "before".to_owned(),
+                (connected, _) => self.since_start(connected),
+            };
+            let missing = process.missing_ns.filter(|&ns| ns > 0);
+            table.row([
+                process.pid.to_string(),
+                without_folder(process.name.as_deref().unwrap_or_default()).to_owned(),
+                connected,
+                self.since_start(process.enabled_ns),
+                self.since_start(process.first_packet_ns),
+                missing.map_or_else(String::new, |ns| format!("its first {} are missing", time(ns))),
+            ]);
+        }
+        write!(f, "{table}")?;
+        if self.processes.iter().any(|process| process.missing_ns.is_some_and(|ns| ns > 0)) {
+            f.write_str(HOW_TO_RECORD_THE_START)?;
+        }
+        Ok(())
+    }
+
+    /// Formats the time since the trace's start.
+    fn since_start(&self, ts: Option<i64>) -> String {
+        match (ts, self.trace_start_ns()) {
+            (Some(ts), Some(start)) => time(ts.saturating_sub(start)),
+            _ => String::new(),
+        }
+    }
+
     fn slice_table(&self) -> Table {
         let slices = &self.slices;
         let unfinished = match slices.unfinished {
@@ -226,11 +269,7 @@ impl Summary {
 
     fn event_table(&self) -> Table {
         let mut table = Table::new("Recording", &["at#", "event"]);
-        let start = self.bounds_ns.or(self.packet_times_ns).map(|(from, _)| from);
-        let at = |ts: Option<i64>| match (ts, start) {
-            (Some(ts), Some(start)) => time(ts.saturating_sub(start)),
-            _ => String::new(),
-        };
+        let at = |ts: Option<i64>| self.since_start(ts);
         for event in &self.service_events {
             table.row([at(event.ts_ns), event.name.clone()]);
             for source in &event.data_sources {
@@ -281,10 +320,18 @@ impl Summary {
     }
 }
 
+/// Returns the file name of a program that is named by its path.
+fn without_folder(name: &str) -> &str {
+    match name.rsplit_once('/') {
+        Some((_, file)) if name.starts_with('/') && !file.is_empty() => file,
+        _ => name,
+    }
+}
+
 /// Formats the number and the name of a process or thread.
 fn numbered(number: Option<i64>, name: Option<&str>) -> String {
     match (number, name) {
-        (Some(number), Some(name)) => format!("{number} {name}"),
+        (Some(number), Some(name)) => format!("{number} {}", without_folder(name)),
         (Some(number), None) => number.to_string(),
         (None, _) => String::new(),
     }

@@ -126,6 +126,50 @@ const LAST_FLUSH_SLOW_DATA_SOURCES: u32 = 8;
 const TRACE_STATS: u32 = 35;
 const FINAL_FLUSH_OUTCOME: u32 = 15;
 
+const TRACING_STARTED: u32 = 2;
+const START_TIMES: u32 = 4001;
+
+#[test]
+fn the_missing_start_of_a_program_is_shown() {
+    let started = |maker: Maker, ns: u64| {
+        maker.packet(|packet| {
+            packet.varint(8, ns);
+            // The sequence of the service.
+            packet.varint(10, 1);
+            packet.begin(SERVICE_EVENT).varint(TRACING_STARTED, 1);
+        })
+    };
+    let program = |maker: Maker, times: [u64; 3]| {
+        maker.packet(|packet| {
+            packet.varint(8, 40_000_000);
+            packet.varint(79, 7);
+            let mut track = packet.begin(60);
+            track.varint(1, 1);
+            track.begin(3).int(1, 7);
+            let mut start = track.begin(START_TIMES);
+            for (field, ns) in (1..).zip(times) {
+                start.varint(field, ns);
+            }
+        })
+    };
+    let trace = |times| program(started(Maker::default(), 10_000_000), times).summary();
+
+    let late = trace([12_000_000, 13_000_000, 31_000_000]);
+    assert_eq!(late.processes[0].missing_ns, Some(18_000_000));
+    let row = "7         2.000 ms  21.000 ms     30.000 ms  its first 18.000 ms are missing\n";
+    assert!(late.to_string().contains(row), "{late}");
+    assert_eq!(late.to_json()["processes"][0]["enabled_ns"], 31_000_000);
+
+    let waited = trace([12_000_000, 32_000_000, 31_000_000]);
+    assert_eq!(waited.processes[0].missing_ns, Some(0));
+    assert!(!waited.to_string().contains("are missing"), "{waited}");
+    let earlier = trace([1_000_000, 2_000_000, 11_000_000]);
+    assert_eq!(earlier.processes[0].missing_ns, None);
+    assert!(earlier.to_string().contains("7           before  1.000 ms     30.000 ms\n"), "{earlier}");
+    let absurd = trace([u64::MAX, u64::MAX, u64::MAX]);
+    assert_eq!((absurd.processes[0].connected_ns, absurd.processes[0].missing_ns), (None, None));
+}
+
 #[test]
 fn programs_that_did_not_answer_are_named() {
     let summary = silent_program().summary();
