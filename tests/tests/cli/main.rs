@@ -4,6 +4,7 @@ mod a_command_is_recorded_until_it_ends;
 mod a_trace_is_summed_up;
 mod an_interrupted_recording_keeps_its_events;
 mod empty_recordings_name_the_reason;
+mod examples_of_configs_name_categories;
 mod failed_recordings_keep_existing_files;
 mod losses_of_other_sessions_are_not_reported;
 mod missing_starts_are_in_the_report;
