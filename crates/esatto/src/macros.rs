@@ -11,16 +11,19 @@
 /// variable (`let _slice = …`), or the slice ends at once: `let _ = …` drops the guard. A guard
 /// borrows its track, which must therefore be a `static` or a variable.
 ///
-/// ```
+/// ```no_run
 /// esatto::categories! {
 ///     static APP = "app", "What my program does";
 /// }
 ///
-/// fn read(path: &str) -> usize {
-///     let _slice = esatto::slice!(APP, "read", path, attempt = 1);
-///     std::fs::read(path).map_or(0, |bytes| bytes.len())
-/// } // the slice ends here
-/// # read("/etc/hosts");
+/// fn main() -> Result<(), esatto::Error> {
+///     let _trace = esatto::trace_to_file("app.pftrace")?;
+///     for path in ["Cargo.toml", "README.md"] {
+///         let _slice = esatto::slice!(APP, "read", path, attempt = 1);
+///         let _ = std::fs::read(path);
+///     } // the slice ends here
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Futures
@@ -149,9 +152,16 @@ macro_rules! end {
 /// Records a moment: `instant!(CATEGORY, [track: &track,] "name" [, argument]… [, |event| …])`; see
 /// [`slice!`](crate::slice!).
 ///
-/// ```
-/// # esatto::categories! { static APP = "app"; }
-/// esatto::instant!(APP, "cache miss", key = 17_u32);
+/// ```no_run
+/// esatto::categories! {
+///     static APP = "app", "What my program does";
+/// }
+///
+/// fn main() -> Result<(), esatto::Error> {
+///     let _trace = esatto::trace_to_file("app.pftrace")?;
+///     esatto::instant!(APP, "cache miss", key = 17_u32);
+///     Ok(())
+/// }
 /// ```
 #[doc(alias = "event", alias = "mark", alias = "marker", alias = "message", alias = "TRACE_EVENT_INSTANT")]
 #[macro_export]
@@ -163,14 +173,25 @@ macro_rules! instant {
 
 /// Records a value of a counter: `counter!(CATEGORY, &COUNTER, value [, argument]…)`.
 ///
-/// ```
-/// # esatto::categories! { static APP = "app"; }
+/// ```no_run
 /// use esatto::{CounterTrack, Timestamp};
 ///
+/// esatto::categories! {
+///     static APP = "app", "What my program does";
+/// }
+///
 /// static QUEUE: CounterTrack = CounterTrack::new("queue length");
-/// esatto::counter!(APP, &QUEUE, 12);
-/// esatto::counter!(APP, &QUEUE, 0.5, at: Timestamp::now());
+///
+/// fn main() -> Result<(), esatto::Error> {
+///     let _trace = esatto::trace_to_file("app.pftrace")?;
+///     esatto::counter!(APP, &QUEUE, 12);
+///     esatto::counter!(APP, &QUEUE, 0.5, at: Timestamp::now());
+///     Ok(())
+/// }
 /// ```
+///
+/// Each value holds until the next one, so a counter is a gauge. For a histogram, record the single
+/// values as arguments, and group them with SQL.
 #[doc(alias = "gauge", alias = "histogram", alias = "metric", alias = "plot", alias = "value", alias = "TRACE_COUNTER")]
 #[macro_export]
 macro_rules! counter {
@@ -206,14 +227,22 @@ macro_rules! counter {
 /// Sets the state of a track: `state!(CATEGORY, &STATE, "name" [, argument]… [, |event| …])`.
 /// Without a name, the track then has no state.
 ///
-/// ```
-/// # esatto::categories! { static NET = "net"; }
+/// ```no_run
 /// use esatto::StateTrack;
 ///
+/// esatto::categories! {
+///     static NET = "net", "Requests and connections";
+/// }
+///
 /// static LINK: StateTrack = StateTrack::new("link");
-/// esatto::state!(NET, &LINK, "connecting", attempt = 1);
-/// esatto::state!(NET, &LINK, dynamic: format!("up at {} Mbit/s", 100));
-/// esatto::state!(NET, &LINK);
+///
+/// fn main() -> Result<(), esatto::Error> {
+///     let _trace = esatto::trace_to_file("app.pftrace")?;
+///     esatto::state!(NET, &LINK, "connecting", attempt = 1);
+///     esatto::state!(NET, &LINK, dynamic: format!("up at {} Mbit/s", 100));
+///     esatto::state!(NET, &LINK);
+///     Ok(())
+/// }
 /// ```
 #[doc(alias = "status")]
 #[macro_export]

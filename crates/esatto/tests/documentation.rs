@@ -62,6 +62,24 @@ fn the_program_of_the_front_page_records_what_it_shows() {
 }
 
 #[test]
+fn the_programs_of_the_macros_record_something() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (file, expected) in
+        [("src/macros.rs", &["slice", "instant", "counter", "state"][..]), ("../macros/src/lib.rs", &["trace"])]
+    {
+        let source = fs::read_to_string(root.join(file)).expect("is text");
+        let documentation: Vec<&str> = source.lines().filter_map(|line| line.strip_prefix("///")).collect();
+        let documentation = documentation.iter().map(|line| line.strip_prefix(' ').unwrap_or(line));
+        let programs = programs(&documentation.collect::<Vec<_>>().join("\n"));
+        assert_eq!(programs.len(), expected.len(), "{file}");
+        for (program, item) in programs.iter().zip(expected) {
+            assert!(program.contains(item));
+            assert!(!trace_of(&format!("macro_{item}"), program).events.is_empty(), "{item}");
+        }
+    }
+}
+
+#[test]
 fn the_programs_of_the_guide_record_something() {
     let which_way = programs(include_str!("../docs/which-way.md"));
     assert_eq!(which_way.len(), 3);
@@ -138,7 +156,10 @@ fn items_name_the_feature_that_they_need() {
     for name in ["trace", "TraceArgs", "trace_to_file", "in_process", "InProcess"] {
         assert!(found.iter().any(|(_, found)| *found == name), "{name} is not in {found:?}");
     }
+    let manifest = include_str!("../Cargo.toml");
+    let default = manifest.lines().find(|line| line.starts_with("default = ")).expect("has default features");
     for (feature, name) in found {
+        assert!(default.contains(&format!("\"{feature}\"")), "plain `cargo doc` leaves out {name}");
         let summaries = summaries(&sources, name);
         let label = format!("(feature `{feature}`)");
         assert!(summaries.iter().any(|summary| summary.contains(&label)), "no {label} for {name}: {summaries:?}");

@@ -12,9 +12,10 @@ use proc_macro::TokenStream;
 
 /// Records each call of a function as a slice (feature `macros`).
 ///
-/// ```
-/// # mod main { use esatto;
-/// esatto::categories! { static SHOP = "shop"; }
+/// ```no_run
+/// esatto::categories! {
+///     static SHOP = "shop", "Orders and payments";
+/// }
 ///
 /// #[esatto::trace(SHOP, args(order, ?items), err)]
 /// fn pay(order: u64, items: &[&str], card: &str) -> Result<(), std::num::ParseIntError> {
@@ -24,7 +25,12 @@ use proc_macro::TokenStream;
 ///
 /// #[esatto::trace(SHOP)]
 /// async fn ship(order: u64) {}
-/// # }
+///
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let _trace = esatto::trace_to_file("app.pftrace")?;
+///     pay(17, &["tea", "milk"], "4111")?;
+///     Ok(())
+/// }
 /// ```
 ///
 /// Put it on a function, a method or a method of a trait. They may be generic, `unsafe` or

@@ -167,8 +167,8 @@ static LIVE: StaticMutex<Vec<Live>> = StaticMutex::new(Vec::new());
 
 impl Builder {
     /// Also records the whole program into a file, if the environment variable `ESATTO_TRACE` names
-    /// one (feature `in-process`): `ESATTO_TRACE=app.pftrace ./app`. Programs without this call are smaller, because they
-    /// do not contain a service.
+    /// one (feature `in-process`): `ESATTO_TRACE=app.pftrace ./app`. Programs without this call are
+    /// smaller, because they do not contain a service.
     ///
     /// The file is complete when the [`Tracing`] is dropped, or when the process exits.
     /// [`trace_to_file`](crate::trace_to_file) explains the other variables, and what happens when

@@ -230,12 +230,20 @@ pub fn call<R>(function: impl FnOnce() -> R) -> R {
 /// slice of the lifetime, if there is one.
 ///
 /// ```
-/// # esatto::categories! { static NET = "net"; }
-/// # async fn get(url: &str) -> usize { url.len() }
+/// esatto::categories! {
+///     static NET = "net", "Requests and connections";
+/// }
+///
+/// async fn get(url: &str) -> usize {
+///     url.len()
+/// }
+///
 /// async fn download(url: &str) -> usize {
-///     esatto::async_slice!(NET, "download", url = url).run(get(url)).await
+///     esatto::async_slice!(NET, "download", url).run(get(url)).await
 /// }
 /// ```
+///
+/// The page [Async programs](crate::guide::async_programs) has a whole program.
 #[doc(alias = "future", alias = "await", alias = "span", alias = "instrument")]
 #[macro_export]
 macro_rules! async_slice {

@@ -53,11 +53,12 @@ use crate::connection::pending_operation::{Completer, Listener};
 /// awaits it in any runtime or none, or passes a function:
 ///
 /// ```
-/// # esatto::categories! { static APP = "app"; }
-/// # async fn record() -> Result<(), esatto::Error> {
-/// use esatto::{Backend, Session, SessionConfig};
+/// use esatto::{Backend, Session, SessionConfig, Tracing};
 ///
-/// # let _tracing = esatto::Tracing::builder().in_process().start()?;
+/// esatto::categories! { static APP = "app"; }
+///
+/// # async fn record() -> Result<(), esatto::Error> {
+/// let _tracing = Tracing::builder().in_process().categories(CATEGORIES).start()?;
 /// let session = Session::open(Backend::InProcess)?;
 /// session.on_stop(|result| println!("stopped: {result:?}"));
 /// session.record(SessionConfig::new().categories(["app"])).await?;

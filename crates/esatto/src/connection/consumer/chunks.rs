@@ -25,10 +25,11 @@ const MAX_WAITING_BYTES: usize = 16 << 20;
 /// the request for the first chunk. Dropping it after that discards the rest.
 ///
 /// ```
-/// # esatto::categories! { static APP = "app"; }
-/// # let _tracing = esatto::Tracing::builder().in_process().start()?;
-/// # let session = esatto::Session::start(esatto::Backend::InProcess, esatto::track_events(1024))?;
-/// # esatto::instant!(APP, "hello");
+/// esatto::categories! { static APP = "app"; }
+///
+/// let _tracing = esatto::Tracing::builder().in_process().categories(CATEGORIES).start()?;
+/// let session = esatto::Session::start(esatto::Backend::InProcess, esatto::track_events(1024))?;
+/// esatto::instant!(APP, "hello");
 /// session.stop_recording().wait()?;
 /// let mut bytes = 0;
 /// for chunk in session.chunks() {
