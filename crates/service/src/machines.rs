@@ -17,6 +17,7 @@ use esatto_schema::sync_clock_request::Phase;
 use esatto_schema::{InitRelayRequestReader, SyncClockRequestReader, SystemInfo};
 
 use crate::api::{CallId, ClientId, Now, Peer, RelayCall};
+use crate::client_text::quoted;
 use crate::context::Context;
 use crate::encode::put_varint;
 
@@ -61,6 +62,8 @@ pub(crate) struct Machine {
     /// Oldest first.
     rounds: VecDeque<Round>,
     relays: usize,
+    /// Two relays had the id of this machine at the same time.
+    is_shared: bool,
     last_use: u64,
 }
 
@@ -69,6 +72,7 @@ pub(crate) struct Machine {
 pub(crate) struct Told {
     system_infos: Set<u32>,
     clocks: Set<u32>,
+    shared: Set<u32>,
 }
 
 /// A connection to the relay port.
@@ -147,10 +151,18 @@ impl Machines {
         machines.filter_map(|(&id, machine)| told.clocks.insert(id).then_some((id, machine)))
     }
 
+    /// Returns the machines with two relays that the trace has not told yet, and marks them as told.
+    pub(crate) fn shared_ids_for(&self, told: &mut Told) -> impl Iterator<Item = u32> {
+        self.forget_the_forgotten(told);
+        let machines = self.by_id.iter().filter(|(_, machine)| machine.is_shared);
+        machines.filter_map(|(&id, _)| told.shared.insert(id).then_some(id))
+    }
+
     /// Forgets the machines in `told` that the service has forgotten.
     fn forget_the_forgotten(&self, told: &mut Told) {
         told.system_infos.retain(|id| self.by_id.contains_key(id));
         told.clocks.retain(|id| self.by_id.contains_key(id));
+        told.shared.retain(|id| self.by_id.contains_key(id));
     }
 
     pub(crate) fn connect(&mut self, client: ClientId, peer: Peer) {
@@ -213,6 +225,11 @@ impl Machines {
             }
             return cx.reply_empty(call);
         }
+        let other = self
+            .relays
+            .iter()
+            .find(|(client, relay)| **client != call.client && relay.machine_id == machine_id && relay.is_counted);
+        let other = other.map(|(_, relay)| in_quotes(relay));
         let Some((relay, machine)) = self.caller(call.client) else {
             cx.warn(format!("a relay is refused: {MAX_MACHINES} machines are connected already"));
             return cx.reject(call);
@@ -225,6 +242,14 @@ impl Machines {
                 Some(info) => {
                     cx.info(format!("a relay of machine {machine_id:#010x} {} connected", in_quotes(relay)));
                     machine.system_info = Some(info);
+                    machine.is_shared = other.is_some();
+                    if let Some(other) = other {
+                        cx.warn(format!(
+                            "relays {other} and {} have one machine id, {machine_id:#010x}: traces show their machines \
+                             as one; if they are two, start each relay with another ESATTO_MACHINE_ID_HINT",
+                            in_quotes(relay)
+                        ));
+                    }
                 }
                 None => cx.warn(format!(
                     "the system information of machine {machine_id:#010x} is missing, malformed or too large"
@@ -266,7 +291,7 @@ fn clocks(request: SyncClockRequestReader<'_>) -> Vec<(u32, u64)> {
 }
 
 fn in_quotes(relay: &Relay) -> String {
-    format!("{:?}", String::from_utf8_lossy(&relay.machine_name))
+    quoted(&relay.machine_name)
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use esatto_protozero::Fields;
 use esatto_schema::{
-    REFUSED_DATA_SOURCES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, system_info, trace_packet::field as packet_field,
-    trace_stats, trace_uuid, tracing_service_event, trigger, utsname,
+    REFUSED_DATA_SOURCES_FIELD, SHARED_MACHINE_ID_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, system_info,
+    trace_packet::field as packet_field, trace_stats, trace_uuid, tracing_service_event, trigger, utsname,
 };
 
 use crate::field_names;
@@ -166,6 +166,7 @@ impl Meta {
 fn event_name(id: u32) -> String {
     match id {
         REFUSED_DATA_SOURCES_FIELD => "refused_data_sources".to_owned(),
+        SHARED_MACHINE_ID_FIELD => "shared_machine_id".to_owned(),
         SLOW_STOPPING_DATA_SOURCES_FIELD => "slow_stopping_data_sources".to_owned(),
         id => field_names::name(field_names::service_event(), id),
     }

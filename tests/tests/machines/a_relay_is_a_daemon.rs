@@ -110,3 +110,18 @@ fn it_does_not_steal_the_socket_of_a_service() {
     assert!(relay.log().contains(harness.producer_socket().to_str().expect("a path")), "{}", relay.log());
     assert_eq!(harness.state().sessions, 0, "the service is still there");
 }
+
+#[test]
+fn a_machine_id_of_two_guests_is_noticed() {
+    let harness = Harness::new();
+    let address = loopback_address();
+    let mut service = host(&harness, Implementation::Ours, &address);
+    let guests = ["guest1", "guest2"].map(|name| Guest::new(&harness, name));
+    let _first = guests[0].relay(&address);
+    assert!(!service.log().contains("machine id"), "{}", service.log());
+    // As two containers, which share the boot id of their kernel.
+    let mut command = guests[1].relay_command(&address);
+    let _second = harness.start("relay-guest2", command.env("ESATTO_MACHINE_ID_HINT", "guest1"));
+    service.wait_for_log("relays \"guest1\" and \"guest2\" have one machine id");
+    assert!(service.log().contains("ESATTO_MACHINE_ID_HINT"), "{}", service.log());
+}

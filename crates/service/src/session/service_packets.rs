@@ -2,8 +2,8 @@
 
 use esatto_protozero::{HeapBuffer, Owned};
 use esatto_schema::{
-    BuiltinClock, ClockSnapshotWriter, REFUSED_DATA_SOURCES_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, SystemInfo,
-    TracePacketWriter, Utsname,
+    BuiltinClock, ClockSnapshotWriter, REFUSED_DATA_SOURCES_FIELD, SHARED_MACHINE_ID_FIELD,
+    SLOW_STOPPING_DATA_SOURCES_FIELD, SystemInfo, TracePacketWriter, Utsname,
 };
 
 use super::read::ReadContext;
@@ -122,6 +122,14 @@ impl Session {
             }
         }
         put_events(session, &mut emitter);
+        if !session.builtin(|builtin| builtin.disable_service_events) {
+            for machine in machines.shared_ids_for(&mut session.unread.told) {
+                emitter.put(|packet| {
+                    let mut event = packet.timestamp(now.boottime_ns).service_event();
+                    event.message().varint(SHARED_MACHINE_ID_FIELD, machine.into());
+                });
+            }
+        }
         let mut concurrent = core::mem::take(&mut session.unread.concurrent);
         sort_by_time(&mut concurrent);
         for (boottime_ns, event) in concurrent {

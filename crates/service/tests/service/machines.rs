@@ -1,13 +1,13 @@
 //! Several machines: the reports of relays, the machines whose producers take part, and the packets
 //! about them in the trace.
 
-use esatto_protozero::Owned;
+use esatto_protozero::{Fields, Owned};
 use esatto_schema::sync_clock_request::{Clock, Phase};
 use esatto_schema::trace_config::BuiltinDataSource;
 use esatto_schema::{
     ClockSnapshotReader, CloneSessionRequest, CommitDataRequest, InitRelayRequest, InitializeConnectionRequest,
-    QueryServiceStateResponse, SyncClockRequest, SystemInfo, TraceConfig, TracePacketReader, commit_data_request,
-    consumer_port, producer_port, relay_port,
+    QueryServiceStateResponse, SHARED_MACHINE_ID_FIELD, SyncClockRequest, SystemInfo, TraceConfig, TracePacketReader,
+    commit_data_request, consumer_port, producer_port, relay_port,
 };
 use esatto_service::{CallId, ClientId, Input, MemoryKind, Peer, RelayCall};
 
@@ -270,9 +270,16 @@ fn two_relays_of_one_machine_are_one_machine() {
         init(&mut world, relay, cpus);
         round(&mut world, relay);
     }
+    let line = "relays \"guest1\" and \"guest1\" have one machine id, 0x";
+    assert!(world.warnings.len() == 1 && world.warnings[0].starts_with(line), "{:?}", world.warnings);
+    assert!(world.warnings[0].ends_with("start each relay with another ESATTO_MACHINE_ID_HINT"));
     let consumer = world.consumer();
     world.enable(consumer, &everywhere(&["ds"]));
     let trace = read(&mut world, consumer);
+    let events = trace.packets().filter_map(|packet| packet.service_event());
+    let shared =
+        events.flat_map(|event| Fields::new(event.as_bytes()).find(|field| field.id == SHARED_MACHINE_ID_FIELD));
+    assert_eq!(shared.map(|field| field.as_u64()).collect::<Vec<_>>(), [u64::from(GUEST)]);
     let remote = trace.remote();
     assert_eq!(remote.len(), 2);
     assert_eq!(remote[0].system_info().unwrap().num_cpus(), Some(2), "the newest");
