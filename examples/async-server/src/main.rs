@@ -9,7 +9,8 @@
 //!
 //! Open `server.pftrace` in <https://ui.perfetto.dev>. Each request has a lane, from the accepted
 //! connection to the last byte, and slices on the threads that worked for it, with arrows between
-//! them. `RUST_LOG` selects the messages on standard error; the trace has all of them.
+//! them. `RUST_LOG` selects the messages on standard error. The trace has those of the level INFO
+//! and above.
 
 #![forbid(unsafe_code)]
 
@@ -40,7 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // Two layers, each with its own filter: one writes text, the other one traces.
     let text = fmt::layer().with_writer(std::io::stderr).with_filter(EnvFilter::from_default_env());
-    tracing_subscriber::registry().with(text).with(esatto_tracing::layer()).init();
+    let traced = esatto_tracing::layer().with_filter(EnvFilter::new("info"));
+    tracing_subscriber::registry().with(text).with(traced).init();
 
     let session = match &file {
         Some(_) => Some(Session::start(Backend::InProcess, esatto::track_events(16 * 1024))?),
