@@ -151,7 +151,7 @@ impl Machines {
         machines.filter_map(|(&id, machine)| told.clocks.insert(id).then_some((id, machine)))
     }
 
-    /// Returns the machines with two relays that the trace has not told yet, and marks them as told.
+    /// Returns the machines with two relays that the trace has not told yet. Marks them as told.
     pub(crate) fn shared_ids_for(&self, told: &mut Told) -> impl Iterator<Item = u32> {
         self.forget_the_forgotten(told);
         let machines = self.by_id.iter().filter(|(_, machine)| machine.is_shared);

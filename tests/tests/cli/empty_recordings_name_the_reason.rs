@@ -71,8 +71,8 @@ fn a_data_source_that_no_program_offers() {
 
 #[test]
 fn a_category_that_no_program_has() {
-    let (_, log) = record_application(&categories("rendring"));
-    assert_says(&log, &["no category matches \"rendring\" (did you mean \"rendering\"?)", "debug, rendering"]);
+    let (_, log) = record_application(&categories("renderings"));
+    assert_says(&log, &["no category matches \"renderings\" (did you mean \"rendering\"?)", "debug, rendering"]);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn programs_of_the_running_service_are_named() {
     let harness = Harness::new();
     let _service = harness.service(Implementation::Ours);
     let _application = waiting_application(&harness);
-    let mut recording = harness.record(Implementation::Ours, "trace", &categories("rendring"));
+    let mut recording = harness.record(Implementation::Ours, "trace", &categories("renderings"));
     harness.wait_for_sessions(1);
     recording.program.signal(Signal::INT);
     assert_eq!(recording.program.wait().code(), Some(EMPTY));
