@@ -34,6 +34,7 @@ pub struct Config {
     pub(crate) oneofs: OneofStyle,
     pub(crate) deprecated: bool,
     pub(crate) imports: bool,
+    pub(crate) rust_values: bool,
     /// Paths are relative if this is empty.
     pub(crate) root: String,
     pub(crate) runtime: String,
@@ -59,6 +60,7 @@ impl Config {
             oneofs: OneofStyle::Enum,
             deprecated: true,
             imports: true,
+            rust_values: true,
             root: String::new(),
             runtime: "::esatto_protozero".to_owned(),
             strip: String::new(),
@@ -88,6 +90,14 @@ impl Config {
     #[must_use]
     pub fn deprecated(mut self, attribute: bool) -> Self {
         self.deprecated = attribute;
+        self
+    }
+
+    /// Selects whether the values of enumerations also get names in the style of Rust: `Driving`
+    /// beside `STATE_DRIVING` of `enum State`. This is the default.
+    #[must_use]
+    pub fn rust_values(mut self, generate: bool) -> Self {
+        self.rust_values = generate;
         self
     }
 

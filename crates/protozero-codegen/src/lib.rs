@@ -17,7 +17,9 @@
 //!   repeated Item items = 2;
 //!   map<string, string> notes = 3;
 //!   oneof payment { string voucher = 4; Card card = 5; }
+//!   State state = 6;
 //! }
+//! enum State { STATE_OPEN = 0; STATE_PAID = 1; }
 //! message Item { string name = 1; repeated sint32 sizes = 2; }
 //! message Card { bytes token = 1; }
 //! ```
@@ -39,19 +41,19 @@
 //!     include!(concat!(env!("OUT_DIR"), "/protos.rs"));
 //! }
 //! use esatto_protozero::{HeapBuffer, Owned};
-//! use protos::shop::{Order, OrderReader, OrderWriter, order};
+//! use protos::shop::{Order, OrderReader, OrderWriter, State, order};
 //!
 //! // A writer appends in place: it encodes fields at their final place, in the order of the calls.
 //! let mut buffer = HeapBuffer::new();
 //! let mut order = OrderWriter::from(buffer.message());
-//! order.number(17).notes_entry("door", "left");
+//! order.number(17).state(State::Paid).notes_entry("door", "left");
 //! order.items().name("shirt").sizes([38, 40]); // a nested message ends when its writer is dropped
 //! order.card().token(b"\x01\x02");
 //! drop(order);
 //!
 //! // A reader is a view: it copies nothing, and skips fields that the program does not ask for.
 //! let order = OrderReader::parse(buffer.as_slice())?;
-//! assert_eq!(order.number(), Some(17));
+//! assert_eq!((order.number(), order.state()), (Some(17), Some(State::Paid))); // or STATE_PAID
 //! assert_eq!(order.items().next().unwrap().name(), Some(&b"shirt"[..]));
 //! assert_eq!(order.payment().map(|field| field.id), Some(order::field::CARD)); // order.card() counts
 //!
@@ -78,7 +80,7 @@
 //! | message with `[lazy = true]` | also `x_raw(bytes)`, which takes the encoded message | | |
 //! | map | `x()` begins an entry; `x_entry(key, value)` unless values are messages | entries | `BTreeMap` |
 //! | oneof | as its members; the last one written counts | as its members; `x()`: the field that counts | enumeration in an `Option`, see [`OneofStyle`] |
-//! | enumeration | newtype around the number, so that unknown numbers pass through | | |
+//! | enumeration | newtype around the number, so that unknown numbers pass through; a constant for each value, see [below](#enumerations) | | |
 //! | extension | traits `FooWriterExt`, `FooReaderExt` in the module of its declaration | | unknown field |
 //! | service | module with its name and an enumeration of its methods | | |
 //! | `[deprecated = true]` | `#[deprecated]`, see [`Config::deprecated`] | | |
@@ -89,6 +91,22 @@
 //! and no code applies them. `required` is not enforced. Groups, weak imports and editions are
 //! refused. Text that is not UTF-8 is passed on. A nested writer borrows its parent, so code that
 //! writes to the outer message while the inner one is open does not compile.
+//!
+//! # Enumerations
+//!
+//! Each value of `enum State { STATE_PARKED = 0; STATE_DRIVING = 1; }` has two names:
+//! `State::STATE_DRIVING`, as in the schema, and `State::Driving`, in the style of Rust. Both are
+//! the same constant, and can be patterns of a `match`. The second name leaves out the name of the
+//! enumeration, if the value begins with it and what follows can be a name. A value has only the
+//! name of the schema
+//!
+//! - if the name in the style of Rust is also that of another value in the schema,
+//! - if an earlier value has got it, or
+//! - if it is the word `Self`.
+//!
+//! [`Config::rust_values`] switches the second names off.
+//!
+//! # Names
 //!
 //! Names are those of the schema. If two would be equal, or if one means something to Rust, the
 //! later one gets an underscore, or is a raw identifier (`r#type`). The format is that of rustfmt

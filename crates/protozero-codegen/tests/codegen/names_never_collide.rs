@@ -70,5 +70,22 @@ fn deprecation_is_an_attribute() {
     let code = &crate::checked_in_code_is_what_is_generated::output().files()["names.rs"].clone();
     assert!(code.contains("#[deprecated]\n    pub old: "), "the field of the value");
     assert!(code.contains("/// Deprecated as a whole.\n    #[deprecated]\n    writer OldWriter;"));
-    assert_eq!(code.matches("#[deprecated]").count(), 7);
+    assert_eq!(code.matches("#[deprecated]").count(), 8);
+}
+
+#[test]
+fn values_have_a_rust_name_unless_another_value_has_it() {
+    // `name` has got the name that `name_` would have, and `Self` is no name.
+    let rust = [Option_::Name, Option_::From, Option_::Type, Option_::Negative];
+    assert_eq!(rust, [Option_::name_, Option_::from_, Option_::r#type, Option_::NEGATIVE]);
+    let is_first = |value| matches!(value, Option_::Name);
+    assert!(is_first(Option_::name_) && !is_first(Option_::name__));
+    assert_eq!(format!("{:?}", Option_::Negative), "NEGATIVE", "the name of the schema is shown");
+}
+
+#[test]
+fn rust_names_of_values_can_be_switched_off() {
+    let config = esatto_protozero_codegen::Config::new().rust_values(false);
+    let output = config.compile(&crate::FIXTURES, &[crate::protos()]).unwrap();
+    assert!(output.files()["shop.rs"].contains("STATE_PAID = 1") && !output.files()["shop.rs"].contains(" Paid = 1"));
 }

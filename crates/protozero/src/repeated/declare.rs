@@ -131,7 +131,7 @@ macro_rules! message {
 }
 
 /// Declares an open enumeration: a newtype around the number, with a constant for each value of the
-/// schema.
+/// schema, and perhaps one with another name.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! open_enum {
@@ -140,6 +140,9 @@ macro_rules! open_enum {
         enum $name:ident, default $default:literal {
             $($(#[$value_doc:meta])* $value:ident = $number:literal, $text:literal;)*
         }
+        $(names {
+            $($(#[$alias_doc:meta])* $alias:ident = $alias_number:literal;)*
+        })?
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -148,6 +151,7 @@ macro_rules! open_enum {
         #[allow(missing_docs, non_upper_case_globals)]
         impl $name {
             $($(#[$value_doc])* pub const $value: Self = Self($number);)*
+            $($($(#[$alias_doc])* pub const $alias: Self = Self($alias_number);)*)?
         }
 
         impl $name {

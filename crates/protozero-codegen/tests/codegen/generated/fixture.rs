@@ -10,6 +10,14 @@ pz::open_enum! {
         GREEN = -1, "GREEN";
         CRIMSON = 3, "CRIMSON";
     }
+    names {
+        /// Is [`RED`](Self::RED).
+        Red = 3;
+        /// Is [`GREEN`](Self::GREEN).
+        Green = -1;
+        /// Is [`CRIMSON`](Self::CRIMSON).
+        Crimson = 3;
+    }
 }
 
 pz::message! {
@@ -1130,6 +1138,12 @@ pub mod everything {
         enum Kind, default 0 {
             UNKNOWN = 0, "UNKNOWN";
             KNOWN = 1, "KNOWN";
+        }
+        names {
+            /// Is [`UNKNOWN`](Self::UNKNOWN).
+            Unknown = 0;
+            /// Is [`KNOWN`](Self::KNOWN).
+            Known = 1;
         }
     }
 

@@ -8,6 +8,12 @@ pz::open_enum! {
         NONE = 0, "NONE";
         SOME = 1, "SOME";
     }
+    names {
+        /// Is [`NONE`](Self::NONE).
+        None = 0;
+        /// Is [`SOME`](Self::SOME).
+        Some = 1;
+    }
 }
 
 pz::message! {

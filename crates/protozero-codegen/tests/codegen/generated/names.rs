@@ -14,6 +14,19 @@ pz::open_enum! {
         #[deprecated]
         LARGEST = 2147483647, "LARGEST";
     }
+    names {
+        /// Is [`name_`](Self::name_).
+        Name = 0;
+        /// Is [`from_`](Self::from_).
+        From = 2;
+        /// Is [`r#type`](Self::r#type).
+        Type = 3;
+        /// Is [`NEGATIVE`](Self::NEGATIVE).
+        Negative = -2147483648;
+        /// Is [`LARGEST`](Self::LARGEST).
+        #[deprecated]
+        Largest = 2147483647;
+    }
 }
 
 pz::message! {

@@ -2,13 +2,27 @@
 
 use ::esatto_protozero as pz;
 
+pz::open_enum! {
+    /// Enumeration `shop.State`; numbers without a name are values too.
+    enum State, default 0 {
+        STATE_OPEN = 0, "STATE_OPEN";
+        STATE_PAID = 1, "STATE_PAID";
+    }
+    names {
+        /// Is [`STATE_OPEN`](Self::STATE_OPEN).
+        Open = 0;
+        /// Is [`STATE_PAID`](Self::STATE_PAID).
+        Paid = 1;
+    }
+}
+
 pz::message! {
     /// Appends the fields of a `shop.Order`.
     writer OrderWriter;
     /// The fields of an encoded `shop.Order`.
     reader OrderReader;
     decoder OrderDecoder;
-    fields 1, 2, 3, 4, 5;
+    fields 1, 2, 3, 4, 5, 6;
 }
 
 impl OrderWriter<'_> {
@@ -55,6 +69,13 @@ impl OrderWriter<'_> {
     pub fn card(&mut self) -> CardWriter<'_> {
         self.0.begin(5).into()
     }
+
+    /// `State state = 6`
+    #[inline]
+    pub fn state(&mut self, value: State) -> &mut Self {
+        self.0.int(6, i64::from(value.0));
+        self
+    }
 }
 
 impl<'a, I: pz::Lookup> OrderReader<'a, I> {
@@ -88,6 +109,12 @@ impl<'a, I: pz::Lookup> OrderReader<'a, I> {
         self.0.message(5)
     }
 
+    /// `State state = 6`
+    #[inline]
+    pub fn state(&self) -> Option<State> {
+        self.0.last::<pz::kind::Enum<_>>(6)
+    }
+
     /// The member of `oneof payment` that counts, which is the one that comes last.
     #[inline]
     pub fn payment(&self) -> Option<pz::Field<'a>> {
@@ -106,6 +133,8 @@ pub struct Order {
     pub notes: pz::rt::BTreeMap<pz::ProtoString, pz::ProtoString>,
     /// `oneof payment`
     pub payment: Option<order::Payment>,
+    /// `State state = 6`
+    pub state: Option<State>,
     /// Fields that the schema does not know, encoded.
     pub unknown_fields: pz::rt::Vec<u8>,
 }
@@ -117,6 +146,7 @@ impl pz::DecodeFields for Order {
             2 => pz::take::messages(&mut self.items, field, depth),
             3 => pz::take::map::<pz::element::Text, pz::element::Text>(&mut self.notes, field, depth),
             4 | 5 => pz::take::oneof(&mut self.payment, field, depth),
+            6 => pz::take::scalar::<pz::kind::Enum<_>>(&mut self.state, field),
             _ => Ok(false),
         }
     }
@@ -132,6 +162,7 @@ impl pz::EncodeFields for Order {
         pz::put::messages(message, 2, &self.items);
         pz::put::map::<pz::element::Text, pz::element::Text>(message, 3, &self.notes);
         pz::put::oneof(message, &self.payment);
+        pz::put::scalar::<pz::kind::Enum<_>>(message, 6, self.state);
         message.raw(&self.unknown_fields);
     }
 }
@@ -148,6 +179,7 @@ pub mod order {
         pub const NOTES: u32 = 3;
         pub const VOUCHER: u32 = 4;
         pub const CARD: u32 = 5;
+        pub const STATE: u32 = 6;
     }
 
     /// The `oneof payment` of a `shop.Order`.

@@ -8,6 +8,12 @@ pz::open_enum! {
         NONE = 0, "NONE";
         RED = 1, "RED";
     }
+    names {
+        /// Is [`NONE`](Self::NONE).
+        None = 0;
+        /// Is [`RED`](Self::RED).
+        Red = 1;
+    }
 }
 
 pz::message! {
