@@ -51,24 +51,26 @@ const REMEMBERED: usize = 32;
 /// Depth of a thread without a guard so far.
 const NEW: u32 = u32::MAX;
 
-/// Slice of a guard: the instances that recorded its begin, and its number on the thread. Zero if
-/// no instance recorded the begin.
+/// Slice of a guard. Zero if no instance recorded its begin. Otherwise, from the lowest bit:
+///
+/// - 8 bits: the instances that recorded the begin,
+/// - 32 bits: the number of the slice among those of this depth on the thread, from 1; 0 if the
+///   slice is deeper than [`REMEMBERED`],
+/// - 5 bits: the depth,
+/// - 19 bits: the number of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenSlice(u64);
 
-/// Mark of a slice that is deeper than [`REMEMBERED`]. Its number is that of the thread.
-const DEEP: u32 = 1 << 31;
+const INSTANCES: u64 = 0xff;
+const NUMBER: u64 = 0xffff_ffff << 8;
+const DEPTH_SHIFT: u32 = 40;
+const THREAD_SHIFT: u32 = 45;
 
-const _: () = assert!(MAX_INSTANCES < 31, "the mark is no instance");
+const _: () = assert!(MAX_INSTANCES <= 8 && REMEMBERED == 1 << (THREAD_SHIFT - DEPTH_SHIFT), "they fit");
 
 impl OpenSlice {
     /// Slice that no instance records.
     pub const NONE: Self = Self(0);
-
-    #[inline(always)]
-    const fn new(number: u32, instances: u32) -> Self {
-        Self((number as u64) << 32 | instances as u64)
-    }
 
     /// Puts a slice whose begin these instances have recorded on the stack of the thread.
     #[inline(always)]
@@ -85,11 +87,11 @@ impl OpenSlice {
     /// Returns the instances that recorded the begin.
     #[inline(always)]
     pub(super) const fn instances(self) -> u32 {
-        self.0 as u32 & !DEEP
+        (self.0 & INSTANCES) as u32
     }
 
     const fn is_deep(self) -> bool {
-        self.0 as u32 & DEEP != 0
+        self.0 & NUMBER == 0
     }
 
     /// Takes the slice from the stack, if it is the innermost one.
@@ -134,33 +136,26 @@ thread_local! {
 struct Stack {
     /// Number of open slices, or [`NEW`].
     depth: Cell<u32>,
-    /// Number of the last slice. Threads begin with numbers that are far apart.
-    last: Cell<u32>,
-    /// Number of the thread.
-    thread: Cell<u32>,
+    /// Number of the thread, in its place of an [`OpenSlice`].
+    thread: Cell<u64>,
+    /// The open slices, and above them the last ones of their depths.
     slices: [Cell<OpenSlice>; REMEMBERED],
 }
 
 impl Stack {
     const fn new() -> Self {
-        Self {
-            depth: Cell::new(NEW),
-            last: Cell::new(0),
-            thread: Cell::new(0),
-            slices: [const { Cell::new(OpenSlice::NONE) }; REMEMBERED],
-        }
+        Self { depth: Cell::new(NEW), thread: Cell::new(0), slices: [const { Cell::new(OpenSlice::NONE) }; REMEMBERED] }
     }
 
     #[inline(always)]
     fn push(&self, instances: u32) -> OpenSlice {
         let depth = self.depth.get();
         let Some(entry) = self.slices.get(depth as usize) else { return self.push_slowly(instances) };
-        let number = self.last.get().wrapping_add(1);
-        self.last.set(number);
-        let slice = OpenSlice::new(number, instances);
         self.depth.set(depth + 1);
         // The slices of a signal handler that interrupts this thread from now on are deeper.
         compiler_fence(Ordering::SeqCst);
+        let next = (entry.get().0 | INSTANCES).wrapping_add(1);
+        let slice = OpenSlice(next | u64::from(instances));
         entry.set(slice);
         slice
     }
@@ -168,28 +163,29 @@ impl Stack {
     #[cold]
     #[inline(never)]
     fn push_slowly(&self, instances: u32) -> OpenSlice {
-        /// Multiples of the golden ratio are far from each other.
-        const APART: u32 = 0x9e37_79b9;
         static THREADS: AtomicU32 = AtomicU32::new(0);
         let depth = self.depth.get();
         if depth == NEW {
-            let thread = THREADS.fetch_add(1, Ordering::Relaxed);
+            let thread = u64::from(THREADS.fetch_add(1, Ordering::Relaxed)) << THREAD_SHIFT;
             self.thread.set(thread);
-            self.last.set(thread.wrapping_mul(APART));
+            for (depth, slice) in (0_u64..).zip(&self.slices) {
+                slice.set(OpenSlice(thread | depth << DEPTH_SHIFT));
+            }
             self.depth.set(0);
             return self.push(instances);
         }
         self.depth.set(depth + 1);
-        OpenSlice::new(self.thread.get(), instances | DEEP)
+        OpenSlice(self.thread.get() | u64::from(instances))
     }
 
     /// Takes the innermost slice from the stack, if it is this one.
     #[inline(always)]
     fn pop(&self, slice: OpenSlice) -> bool {
-        let depth = self.depth.get().wrapping_sub(1);
-        let is_innermost = self.slices.get(depth as usize).is_some_and(|entry| entry.get() == slice);
+        // Both loads need only the slice, so neither waits for the other.
+        let place = (slice.0 >> DEPTH_SHIFT) as usize % REMEMBERED;
+        let is_innermost = (self.slices[place].get() == slice) & (self.depth.get() == place as u32 + 1);
         if is_innermost {
-            self.depth.set(depth);
+            self.depth.set(place as u32);
         }
         is_innermost
     }
@@ -202,7 +198,7 @@ impl Stack {
         };
         if slice.is_deep() {
             // The guards of deep slices are expected to be dropped in the right order.
-            let is_here = depth > REMEMBERED && slice == OpenSlice::new(self.thread.get(), slice.0 as u32);
+            let is_here = depth > REMEMBERED && slice.0 & !INSTANCES == self.thread.get();
             self.depth.set(if is_here { depth as u32 - 1 } else { depth as u32 });
             return is_here;
         }
