@@ -15,6 +15,7 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, sockopt};
 
+use super::credentials::own_users;
 use super::socket::{SockAddr, adopt, configure, family_of, open, retry};
 use super::stream::Stream;
 use super::vsock;
@@ -228,7 +229,7 @@ fn remove_stale(path: &Path, address: &Address, target: &SockAddr) -> Result<(),
     };
     let of_others = || Error::SocketOfOthers { address: address.clone(), uid: owner };
     let is_forbidden = |e: &io::Error| e.kind() == io::ErrorKind::PermissionDenied;
-    let is_own = owner == rustix::process::geteuid().as_raw();
+    let is_own = own_users().contains(&owner);
     let probe =
         open(AddressFamily::UNIX, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map_err(|e| err("probe", e.into()))?;
     match retry(|| target.apply_connect(&probe)) {
