@@ -22,7 +22,12 @@ data_sources { config {
 fn processes(service: Implementation) -> Result<(Vec<(i64, i64)>, String), Skip> {
     Peer::TraceProcessor.require()?;
     let harness = Harness::new();
-    let daemon = harness.service(service);
+    let daemon = harness.service_with(service, |command| {
+        if service == Implementation::Ours {
+            // Connections are in the log at this level.
+            command.args(["--log-level", "debug"]);
+        }
+    });
     let application = harness.application_command(Implementation::Ours, SHORT);
     let mut command = Command::new("unshare");
     command.args(["--pid", "--fork", "--kill-child"]).arg(application.get_program()).args(application.get_args());
@@ -41,7 +46,8 @@ fn processes(service: Implementation) -> Result<(Vec<(i64, i64)>, String), Skip>
 
 fn ours() -> Result<(), Skip> {
     let (processes, log) = processes(Implementation::Ours)?;
-    let pid: i64 = log.split(", pid ").nth(1).and_then(|rest| rest.lines().next()?.parse().ok()).expect("it is logged");
+    let connected = log.lines().find(|line| line.contains(") connected, uid ")).expect("it is logged");
+    let pid: i64 = connected.split(", pid ").nth(1).and_then(|pid| pid.parse().ok()).expect("with its pid");
     assert!(pid > 1, "{log}");
     assert_eq!(processes, [(pid, pid)]);
     Ok(())
