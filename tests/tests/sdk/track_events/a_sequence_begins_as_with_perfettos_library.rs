@@ -54,10 +54,12 @@ fn shape(packet: &[u8]) -> BTreeSet<Vec<u32>> {
     ];
     /// Uid, sequence, mark of a loss, pid; and the fields above 100 of our own service.
     const OF_THE_SERVICE: &[u32] = &[3, 10, 42, 79];
+    /// An addition of ours, on the track of the process (`docs/spec/track-event.md` §7).
+    const START_TIMES: [u32; 2] = [60, 4001];
     fn add(found: &mut BTreeSet<Vec<u32>>, above: &[u32], message: &[u8]) {
         for field in Fields::new(message) {
             let path = [above, &[field.id]].concat();
-            if above.is_empty() && (OF_THE_SERVICE.contains(&field.id) || field.id > 100) {
+            if above.is_empty() && (OF_THE_SERVICE.contains(&field.id) || field.id > 100) || path == START_TIMES {
                 continue;
             }
             if MESSAGES.contains(&&path[..]) {
