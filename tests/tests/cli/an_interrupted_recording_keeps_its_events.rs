@@ -66,8 +66,10 @@ fn when_it_is_killed_while_the_service_writes() {
 fn when_the_terminal_goes_away() {
     let harness = Harness::new();
     let application = harness.application_command(Implementation::Ours, ENDLESS);
-    let mut command = harness.command(esatto_bin());
-    command.args(["record", "-o", "trace"]).arg(application.get_program()).args(application.get_args());
+    // The test itself may run under nohup.
+    let mut command = harness.command("env");
+    command.arg("--default-signal=HUP").arg(esatto_bin()).args(["record", "-o", "trace"]);
+    command.arg(application.get_program()).args(application.get_args());
     let mut record = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
     wait_until("events are in the file", || (events(&harness.path("trace")) > 500).then_some(()));
     // From now on, output fails, as on a terminal that has hung up.

@@ -167,3 +167,15 @@ fn programs_of_the_running_service_are_named() {
     assert_eq!(recording.program.wait().code(), Some(EMPTY));
     assert_says(&recording.program.log(), &["did you mean \"rendering\"?"]);
 }
+
+#[test]
+fn a_program_that_waited_in_vain_says_so() {
+    let harness = Harness::new();
+    let command = harness.application_command(Implementation::Ours, SHORT);
+    let mut lonely = harness.command(command.get_program());
+    lonely.args(command.get_args().take(3)).arg("1").env("ESATTO_WAIT_MS", "50");
+    let mut lonely = harness.start("lonely", &mut lonely);
+    lonely.wait();
+    let want = "no session recorded this program within the 50 ms of ESATTO_WAIT_MS";
+    assert!(lonely.log().contains(want), "{}", lonely.log());
+}

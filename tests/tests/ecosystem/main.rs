@@ -18,7 +18,9 @@ use esatto_tests::sdk::Trace;
 fn everything() -> TraceConfig {
     let mut config = esatto::track_events(64 * 1024);
     let source = config.data_sources[0].config.as_mut().expect("is there");
-    source.track_event_config.as_mut().expect("is there").enabled_tags.push("debug".into());
+    let events = source.track_event_config.as_mut().expect("is there");
+    events.disabled_tags.clear();
+    events.enabled_tags.push("debug".into());
     source.buffer_exhausted_policy = Some(BufferExhaustedPolicy::BUFFER_EXHAUSTED_STALL_THEN_DROP);
     config
 }

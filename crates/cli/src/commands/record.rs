@@ -35,8 +35,9 @@ const TICK: Duration = Duration::from_millis(100);
 /// Time that a command may take to end after SIGTERM.
 const TERM_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time in milliseconds for which a program waits until the session has found it. Without it, the
-/// recording would miss the program's first events, or all of them.
-const WAIT: (&str, &str) = ("ESATTO_WAIT_MS", "1000");
+/// recording would miss the program's first events, or all of them. On an idle machine this takes
+/// some milliseconds.
+const WAIT: (&str, &str) = ("ESATTO_WAIT_MS", "5000");
 
 /// Time between two writes of a private service into its file.
 const WRITE_PERIOD_MS: u32 = 500;

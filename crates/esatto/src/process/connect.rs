@@ -63,9 +63,9 @@ impl Builder {
     /// A program is recorded only some milliseconds after it has connected. A short-lived program
     /// may end before that. If the environment variable `ESATTO_WAIT_MS` is set,
     /// [`start`](Self::start) waits until a session records track events, at most this many
-    /// milliseconds. `esatto record` sets it for the program that it runs. The program itself can
-    /// call [`Tracing::wait_until_enabled`], or record from the beginning with
-    /// [`StartupTracing`](crate::StartupTracing).
+    /// milliseconds, and says on stderr if none did. `esatto record` sets it for the program that it
+    /// runs. The program itself can call [`Tracing::wait_until_enabled`], or record from the
+    /// beginning with [`StartupTracing`](crate::StartupTracing).
     pub fn system(mut self) -> Self {
         self.system = true;
         self
@@ -253,7 +253,12 @@ impl Builder {
             control.send(Command::Produce { place, identity: identity.clone() });
         }
         if let Some(patience) = patience.filter(|_| !control_thread::is_current()) {
-            registry::wait_for_session(patience);
+            if !registry::wait_for_session(patience) && !patience.is_zero() {
+                diagnostics::say_once(format!(
+                    "no session recorded this program within the {} ms of {WAIT_VARIABLE}; it continues without",
+                    patience.as_millis()
+                ));
+            }
         }
         // After the wait, which would end with this session.
         #[cfg(feature = "in-process")]

@@ -235,6 +235,9 @@ impl From<TraceConfig> for SessionConfig {
 
 /// Makes a configuration that records all track events, except those of categories tagged `slow` or
 /// `debug`, into one ring buffer of this many KiB.
+///
+/// To record those too, clear the list `disabled_tags` and name the tags in `enabled_tags`, or use
+/// [`SessionConfig::tags`].
 #[must_use]
 pub fn track_events(buffer_size_kb: u32) -> TraceConfig {
     let categories = TrackEventConfig {
