@@ -51,7 +51,7 @@ fn programs(page: &str) -> Vec<Printed> {
     let (mut manifest, mut files) = (None, Vec::new());
     for Block { language, title, text } in blocks(&text) {
         let path = match language.split(',').next() {
-            Some("toml") => {
+            Some("toml") if text.contains("[dependencies]") => {
                 manifest = Some(text);
                 continue;
             }

@@ -63,8 +63,8 @@ impl Builder {
     /// A program is recorded only some milliseconds after it has connected. A short-lived program
     /// may end before that. If the environment variable `ESATTO_WAIT_MS` is set,
     /// [`start`](Self::start) waits until a session records track events, at most this many
-    /// milliseconds, and says on stderr if none did. `esatto record` sets it for the program that it
-    /// runs. The program itself can call [`Tracing::wait_until_enabled`], or record from the
+    /// milliseconds, and says on stderr if none did. `esatto record` sets it for the program that
+    /// it runs. The program itself can call [`Tracing::wait_until_enabled`], or record from the
     /// beginning with [`StartupTracing`](crate::StartupTracing).
     pub fn system(mut self) -> Self {
         self.system = true;
