@@ -192,6 +192,10 @@ fn act(role: &str) {
             esatto::instant!(SLOW, "two");
             esatto::instant!(DEBUG, "three");
         }
+        "forgotten" => {
+            let _ = builder().file_from_env().start().expect("starts");
+            esatto::instant!(APP, "too late");
+        }
         "builder-that-does-not-read" => drop(builder().start().expect("starts")),
         "builder-that-runs-on" => {
             let _tracing = builder().start().expect("starts");
@@ -479,4 +483,15 @@ fn a_forked_child_does_not_keep_the_file_in_use() {
     assert_eq!(folder.run("builder", &[]), "");
     assert_eq!(folder.files(), ["t"]);
     assert_eq!(names(&folder.path("t")), ["one"]);
+}
+
+#[test]
+fn a_file_without_events_is_explained() {
+    let folder = Folder::new("empty");
+    let said = folder.run("forgotten", &[]);
+    assert!(said.contains("t has no event: no trace point ran while the file was written"), "{said}");
+    let said = folder.run("builder", &[("ESATTO_TRACE_CATEGORIES", "ap")]);
+    let want = "t has no event: ESATTO_TRACE_CATEGORIES \"ap\" leaves out all categories; known are: ";
+    assert!(said.contains(want) && said.contains("app.slow"), "{said}");
+    assert_eq!(folder.run("builder", &[]), "");
 }

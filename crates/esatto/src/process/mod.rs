@@ -1,6 +1,8 @@
 //! Tracing in this process as a whole: connecting, recording everything into a file, panics.
 
 mod connect;
+#[cfg(feature = "in-process")]
+mod empty_file;
 mod ending_signals;
 #[cfg(feature = "in-process")]
 mod own_file;

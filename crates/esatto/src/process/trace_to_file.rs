@@ -9,6 +9,7 @@ use std::sync::Once;
 use std::time::Duration;
 
 use super::connect::{Builder, Guard, Tracing};
+use super::empty_file;
 use super::own_file::OwnFile;
 use super::unread_variable::{self, FILE_VARIABLE};
 use crate::error::{Error, ErrorKind};
@@ -17,7 +18,7 @@ use crate::session::{Backend, Session, SessionConfig};
 use crate::{diagnostics, record};
 
 /// Patterns of categories.
-const CATEGORIES_VARIABLE: &str = "ESATTO_TRACE_CATEGORIES";
+pub(super) const CATEGORIES_VARIABLE: &str = "ESATTO_TRACE_CATEGORIES";
 /// The size of the buffer for events that are not written yet.
 const BUFFER_VARIABLE: &str = "ESATTO_TRACE_BUFFER_KB";
 
@@ -314,6 +315,7 @@ fn stop(live: Live) -> Result<(), Error> {
         core::mem::forget(live);
         return Ok(());
     }
+    empty_file::explain(&live.file.path);
     record::flush_all();
     live.session.stop_recording().wait_timeout(PATIENCE)
 }

@@ -9,7 +9,7 @@ mod thread_name;
 mod track_event_instance;
 
 use core::hash::{BuildHasherDefault, Hasher};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::HashSet;
 
 use esatto_instances::{InstanceWriter, Slots};
@@ -74,8 +74,18 @@ pub struct Sequence {
     written_before_empty: Option<u64>,
 }
 
+/// Set when a thread of this process records its first event.
+static HAS_ANY_BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether a thread of this process has recorded an event.
+#[cfg(feature = "in-process")]
+pub(crate) fn has_any_begun() -> bool {
+    HAS_ANY_BEGUN.load(Ordering::Relaxed)
+}
+
 impl Sequence {
     fn new(instance: &Instance) -> Self {
+        HAS_ANY_BEGUN.store(true, Ordering::Relaxed);
         Self {
             writer: instance.destination.create_writer(),
             options: instance.options,

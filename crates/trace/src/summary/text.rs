@@ -21,6 +21,7 @@ impl fmt::Display for Summary {
         write!(f, "{}", self.sequence_table())?;
         write!(f, "{}", self.process_table())?;
         self.start_table(f)?;
+        write!(f, "{}", self.category_table())?;
         write!(f, "{}", self.slice_table())?;
         write!(f, "{}", self.track_table())?;
         write!(f, "{}", self.counter_table())?;
@@ -184,6 +185,16 @@ impl Summary {
             (Some(ts), Some(start)) => time(ts.saturating_sub(start)),
             _ => String::new(),
         }
+    }
+
+    fn category_table(&self) -> Table {
+        let mut table = Table::new("Categories", &["name", "slices#"]);
+        let mut categories: Vec<_> = self.categories.iter().collect();
+        categories.sort_by_key(|(_, count)| core::cmp::Reverse(**count));
+        for (name, count) in categories {
+            table.row([name.clone(), count.to_string()]);
+        }
+        table
     }
 
     fn slice_table(&self) -> Table {
