@@ -1,9 +1,14 @@
 //! Configs with triggers: `record` says what is on the disk, and reports a trigger that did not
 //! come with the exit status 4.
 
+use std::time::Duration;
+
 use esatto_tests::raw::RawProducer;
 use esatto_tests::wire::Proto;
 use esatto_tests::{Harness, Implementation, Signal, wait_until};
+
+/// Makes this test program tell a trigger and exit.
+const TELL: &str = "TEST_TELL_TRIGGER";
 
 /// Exit status if the trigger did not come.
 const NO_TRIGGER: i32 = 4;
@@ -63,4 +68,29 @@ fn snapshots_are_written_as_they_happen() {
     // The data source has no program, so the snapshots have no events.
     assert_eq!(recording.program.wait().code(), Some(3), "{}", recording.program.log());
     assert!(!harness.path("trace").exists() && !harness.path("trace.2").exists());
+}
+
+#[test]
+fn a_program_that_ends_at_once_still_tells_its_trigger() {
+    if std::env::var_os(TELL).is_some() {
+        let tracing = esatto::Tracing::builder().system().start().expect("starts");
+        tracing.activate_triggers(&["slow_frame"], Duration::from_secs(10));
+        drop(tracing);
+        std::process::exit(0);
+    }
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let mut recording = harness.record(Implementation::Ours, "trace", &config("CLONE_SNAPSHOT", 60_000));
+    harness.wait_for_sessions(1);
+    let this = std::env::current_exe().expect("a program");
+    let test = concat!(module_path!(), "::a_program_that_ends_at_once_still_tells_its_trigger");
+    let test = test.split_once("::").expect("a module of a crate").1;
+    for number in 0..5 {
+        let mut command = harness.command(&this);
+        let mut program = harness.start("tell", command.args(["--exact", test]).env(TELL, "1"));
+        program.wait_ok();
+        wait_until("the snapshot", || harness.path(format!("trace.{number}")).exists().then_some(()));
+    }
+    recording.program.signal(Signal::INT);
+    recording.program.wait();
 }

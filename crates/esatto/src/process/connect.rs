@@ -347,7 +347,8 @@ impl Tracing {
     /// be cloned.
     ///
     /// A service that connects later learns of them then, unless `patience` is over. Returns at
-    /// once.
+    /// once. A [flush](Self::flush) waits until the service knows the triggers, and so does the drop
+    /// of this value.
     pub fn activate_triggers(&self, names: &[&str], patience: Duration) {
         if let Some(control) = connection::handle() {
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();

@@ -40,6 +40,10 @@ pub(crate) struct Producer {
     instances: Map<u64, Active>,
     flushes: PendingFlushes,
     triggers: PendingTriggers,
+    /// The service has been told of triggers on this connection.
+    has_told_triggers: bool,
+    /// Flushes that wait until the service has been told of triggers.
+    trigger_flushes: Vec<FlushCallback>,
     /// `None` before the first request for startup tracing.
     startups: Option<Box<dyn Startups>>,
 }
@@ -72,6 +76,8 @@ impl Producer {
             instances: Map::new(),
             flushes: PendingFlushes::new(),
             triggers: PendingTriggers::new(),
+            has_told_triggers: false,
+            trigger_flushes: Vec::new(),
             startups: None,
         }
     }
@@ -108,6 +114,7 @@ impl Producer {
         self.flushes.clear();
         self.announced.clear();
         self.accepted = false;
+        self.has_told_triggers = false;
         self.sets_up = false;
         self.connection = next_connection();
         self.endpoint.disconnected();
@@ -159,14 +166,24 @@ impl Producer {
         }
     }
 
-    /// See [`Endpoint::flush`].
+    /// Commits everything that is complete, and runs `done` when the service has it, and has the
+    /// triggers that were activated before. Without either, or if the connection breaks, `done` is
+    /// dropped.
     pub(crate) fn flush(&mut self, done: FlushCallback) {
-        self.endpoint.flush(done);
+        if !self.accepted && self.triggers.wait_for_service(Instant::now()) {
+            self.trigger_flushes.push(done);
+        } else if self.has_told_triggers && self.endpoint.arbiter().is_none() {
+            // There is nothing to commit, but the process may end before the calls are sent.
+            self.endpoint.sync(done);
+        } else {
+            self.endpoint.flush(done);
+        }
     }
 
     /// Activates triggers at once, or when the service is connected, unless that is after `until`.
     pub(crate) fn activate_triggers(&mut self, names: Vec<String>, until: Instant) {
         if self.accepted {
+            self.has_told_triggers = true;
             self.endpoint.activate_triggers(&names);
             return;
         }
@@ -211,7 +228,11 @@ impl Producer {
                 self.accepted = true;
                 self.announce();
                 for names in self.triggers.take(Instant::now()) {
+                    self.has_told_triggers = true;
                     self.endpoint.activate_triggers(&names);
+                }
+                for done in mem::take(&mut self.trigger_flushes) {
+                    self.flush(done);
                 }
             }
             Event::Setup { id, config } => {

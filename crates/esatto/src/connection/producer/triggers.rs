@@ -30,6 +30,11 @@ impl PendingTriggers {
         self.0.push(Trigger { names, until });
     }
 
+    /// Returns whether a request waits whose time is not over.
+    pub(super) fn wait_for_service(&self, now: Instant) -> bool {
+        self.0.iter().any(|trigger| trigger.until > now)
+    }
+
     /// Takes all requests. Returns the names of those whose time is not over.
     pub(super) fn take(&mut self, now: Instant) -> impl Iterator<Item = Vec<String>> {
         mem::take(&mut self.0).into_iter().filter(move |trigger| trigger.until > now).map(|trigger| trigger.names)
