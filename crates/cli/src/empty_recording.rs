@@ -37,9 +37,11 @@ impl EmptyRecording<'_> {
                     "no program connected; {command} must use Esatto's or Perfetto's SDK, and connect to the system's \
                      service: `Tracing::builder().system()`"
                 ),
-                None => "no program is connected to the service; `esatto list` shows the programs, and `esatto record \
-                         -- COMMAND` starts one with a service of its own"
-                    .to_owned(),
+                None => format!(
+                    "no program is connected to the service, so none offers {}; `esatto list` shows the programs, and \
+                     `esatto record -- COMMAND` starts one with a service of its own",
+                    Names(self.missing_sources().iter().map(String::as_str).collect())
+                ),
             };
         }
         if self.programs.source_names().is_empty() {

@@ -109,6 +109,8 @@ struct Timeouts {
 struct Stats {
     written_bytes: u64,
     losses: u64,
+    /// Chunks of ring buffers that newer ones replaced, as intended.
+    overwritten: u64,
 }
 
 /// Result of a recording.
@@ -117,6 +119,8 @@ pub(crate) struct Recorded {
     /// Bytes that are in the file, as far as this program can know.
     pub(crate) bytes: Option<u64>,
     pub(crate) losses: u64,
+    /// Chunks of ring buffers that newer ones replaced, as intended.
+    pub(crate) overwritten: u64,
     /// Name of the file; `None` if the service has created it, or snapshots were taken.
     pub(crate) file: Option<PathBuf>,
     /// True if the file has an event of a program, or cannot be read.
@@ -308,6 +312,7 @@ impl RecordingSession {
         Ok(Recorded {
             bytes,
             losses: self.stats.losses,
+            overwritten: self.stats.overwritten,
             file,
             has_events: self.content.has_events,
             lacks_trigger,
@@ -548,9 +553,11 @@ impl Stats {
         let is_at_end = matches!(transfer, Transfer::AtEnd | Transfer::Snapshots);
         let reading = if is_at_end { Reading::AtEnd } else { Reading::Continuous };
         let losses = stats.losses_since(first, reading);
+        let number = |expected| losses.iter().filter(|loss| loss.expected == expected).map(|loss| loss.number).sum();
         Self {
             written_bytes: stats.buffers.iter().filter_map(|buffer| buffer.get("bytes_written")).sum(),
-            losses: losses.iter().filter(|loss| !loss.expected).map(|loss| loss.number).sum(),
+            losses: number(false),
+            overwritten: number(true),
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::process::Command;
 
 /// The advice below the table.
-const ADVICE: &str = "set ESATTO_WAIT_MS=1000 for the program";
+const ADVICE: &str = "set ESATTO_WAIT_MS=5000 for the program";
 
 /// Records a program that does not wait by itself. Returns the report as text, and what it has in
 /// JSON about the program.

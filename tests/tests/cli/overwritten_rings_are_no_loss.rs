@@ -16,6 +16,7 @@ data_sources { config { name: "track_event" track_event_config { enabled_categor
 const FILE: &str = "write_into_file: true\nfile_write_period_ms: 60000\n";
 
 const WARNING: &str = "chunks or packets were lost";
+const ADVICE: &str = "add `incremental_state_config { clear_period_ms: 1000 }`";
 const REMARK: &str = "normal for a ring buffer";
 
 /// Records with this config. Returns the output of `esatto record`, and that of `esatto info`.
@@ -37,7 +38,7 @@ fn record(config: &str) -> (String, String) {
 #[test]
 fn if_they_are_read_at_the_end() {
     let (log, info) = record(RING);
-    assert!(!log.contains(WARNING), "{log}");
+    assert!(!log.contains(WARNING) && log.contains(ADVICE), "{log}");
     let (_, losses) = info.split_once("\nLosses\n").expect("a table");
     let rows: Vec<&str> = losses.lines().skip(1).filter(|row| row.contains("overwrit")).collect();
     assert!(!rows.is_empty() && rows.iter().all(|row| row.contains(REMARK)), "{info}");
@@ -48,4 +49,10 @@ fn unless_a_file_shall_have_everything() {
     let (log, info) = record(&format!("{RING}{FILE}"));
     assert!(log.contains(WARNING), "{log}");
     assert!(!info.contains(REMARK), "{info}");
+}
+
+#[test]
+fn and_need_no_advice_if_names_come_again() {
+    let (log, _) = record(&format!("{RING}incremental_state_config {{ clear_period_ms: 100 }}\n"));
+    assert!(!log.contains(ADVICE), "{log}");
 }

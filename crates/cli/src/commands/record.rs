@@ -215,6 +215,13 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     if recorded.losses > 0 {
         say!("{} chunks or packets were lost. Larger buffers may help.", recorded.losses);
     }
+    let clears = config.incremental_state_config.as_ref().and_then(|clears| clears.clear_period_ms);
+    if recorded.overwritten > 0 && clears.unwrap_or(0) == 0 {
+        say!(
+            "The ring was overwritten, and with it names that later events need. To keep all events readable, add \
+             `incremental_state_config {{ clear_period_ms: 1000 }}` to the config."
+        );
+    }
     let by_service = || {
         let path = PathBuf::from(std::ffi::OsStr::from_bytes(config.output_path.as_ref()?.as_bytes()));
         Some((std::fs::metadata(&path).ok().map(|meta| meta.len()), path))

@@ -10,7 +10,7 @@ use crate::escape::Line;
 /// Advice for programs whose first events are missing.
 const HOW_TO_RECORD_THE_START: &str = "
   Programs run until the service enables them, and their events of this time are missing. To record
-  them, set ESATTO_WAIT_MS=1000 for the program, or call `Tracing::wait_until_enabled` or
+  them, set ESATTO_WAIT_MS=5000 for the program, or call `Tracing::wait_until_enabled` or
   `StartupTracing` in it. `esatto record -- COMMAND` sets the variable.
 ";
 
