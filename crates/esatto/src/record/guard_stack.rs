@@ -55,7 +55,7 @@ const NEW: u32 = u32::MAX;
 ///
 /// - 8 bits: the instances that recorded the begin,
 /// - 32 bits: the number of the slice among those of this depth on the thread, from 1; 0 if the
-///   slice is deeper than [`REMEMBERED`],
+///   slice is deeper than `REMEMBERED`,
 /// - 5 bits: the depth,
 /// - 19 bits: the number of the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
