@@ -3,7 +3,6 @@
 use std::env;
 use std::path::Path;
 
-use super::trace_to_file::CATEGORIES_VARIABLE;
 use crate::category::registry;
 use crate::{diagnostics, sequence};
 
@@ -11,7 +10,8 @@ use crate::{diagnostics, sequence};
 const MAX_NAMES: usize = 20;
 
 /// Reports the reason if this process has recorded no event. Call it before the recording ends.
-pub(super) fn explain(path: &Path) {
+/// `variable` is the environment variable that chooses the categories.
+pub(super) fn explain(path: &Path, variable: &str) {
     if sequence::has_any_begun() {
         return;
     }
@@ -27,9 +27,9 @@ pub(super) fn explain(path: &Path) {
     } else {
         let more = known.len().saturating_sub(MAX_NAMES);
         known.truncate(MAX_NAMES);
-        let patterns = env::var(CATEGORIES_VARIABLE).map_or_else(|_| String::new(), |value| format!(" {value:?}"));
+        let patterns = env::var(variable).map_or_else(|_| String::new(), |value| format!(" {value:?}"));
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{CATEGORIES_VARIABLE}{patterns} leaves out all categories; known are: {}{more}", known.join(", "))
+        format!("{variable}{patterns} leaves out all categories; known are: {}{more}", known.join(", "))
     };
     diagnostics::say_once(format!("{} has no event: {reason}", path.display()));
 }

@@ -18,7 +18,7 @@ use crate::session::{Backend, Session, SessionConfig};
 use crate::{diagnostics, record};
 
 /// Patterns of categories.
-pub(super) const CATEGORIES_VARIABLE: &str = "ESATTO_TRACE_CATEGORIES";
+const CATEGORIES_VARIABLE: &str = "ESATTO_TRACE_CATEGORIES";
 /// The size of the buffer for events that are not written yet.
 const BUFFER_VARIABLE: &str = "ESATTO_TRACE_BUFFER_KB";
 
@@ -315,7 +315,7 @@ fn stop(live: Live) -> Result<(), Error> {
         core::mem::forget(live);
         return Ok(());
     }
-    empty_file::explain(&live.file.path);
+    empty_file::explain(&live.file.path, CATEGORIES_VARIABLE);
     record::flush_all();
     live.session.stop_recording().wait_timeout(PATIENCE)
 }
