@@ -93,6 +93,9 @@
 )]
 #[macro_export]
 macro_rules! slice {
+    ($category:literal $($rest:tt)*) => {
+        $crate::__literal_category!($category)
+    };
     (category: $category:expr, track: $track:expr, $($rest:tt)*) => {{
         let category: &'static $crate::Category = $category;
         let track: &$crate::Track = $track;
@@ -133,6 +136,9 @@ macro_rules! begin {
 #[doc(alias = "exit", alias = "close", alias = "TRACE_EVENT_END")]
 #[macro_export]
 macro_rules! end {
+    ($category:literal $($rest:tt)*) => {
+        $crate::__literal_category!($category)
+    };
     (category: $category:expr, track: $track:expr $(, $($rest:tt)*)?) => {{
         let category: &'static $crate::Category = $category;
         $crate::__arguments!((SliceEnd category), (), None, [], [$crate::Arg::Track($track)], $($($rest)*)?);
@@ -195,6 +201,9 @@ macro_rules! instant {
 #[doc(alias = "gauge", alias = "histogram", alias = "metric", alias = "plot", alias = "value", alias = "TRACE_COUNTER")]
 #[macro_export]
 macro_rules! counter {
+    ($category:literal $($rest:tt)*) => {
+        $crate::__literal_category!($category)
+    };
     (category: $category:expr, $counter:expr, $value:expr $(, $($rest:tt)*)?) => {{
         let category: &'static $crate::Category = $category;
         $crate::__arguments!(
@@ -247,6 +256,9 @@ macro_rules! counter {
 #[doc(alias = "status")]
 #[macro_export]
 macro_rules! state {
+    ($category:literal $($rest:tt)*) => {
+        $crate::__literal_category!($category)
+    };
     (category: $category:expr, $state:expr $(,)?) => {{
         let category: &'static $crate::Category = $category;
         $crate::__arguments!((State category), (), None, [], [$crate::Arg::Track($crate::StateTrack::track($state))],);
@@ -285,6 +297,9 @@ macro_rules! legacy {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __event {
+    ($kind:ident, $category:literal $($rest:tt)*) => {
+        $crate::__literal_category!($category)
+    };
     ($kind:ident, category: $category:expr, track: $track:expr, $($rest:tt)*) => {{
         let category: &'static $crate::Category = $category;
         $crate::__named!(($kind category), (), [$crate::Arg::Track($track)], $($rest)*)
@@ -298,6 +313,19 @@ macro_rules! __event {
     };
     ($kind:ident, $category:expr, $($rest:tt)*) => {
         $crate::__named!($kind, $category, [], $($rest)*)
+    };
+}
+
+/// Refuses a text in the place of a category.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __literal_category {
+    ($category:literal) => {
+        ::core::compile_error!(::core::concat!(
+            "expected a category, found the literal `",
+            ::core::stringify!($category),
+            "`: declare one with `esatto::categories! { static NET = \"net\"; }` and pass its name, `NET`"
+        ))
     };
 }
 

@@ -69,6 +69,25 @@ fn a_guard_of_a_slice_on_a_track_may_leave_its_thread() {
 }
 
 #[test]
+fn a_text_is_not_a_category() {
+    for macro_call in [
+        "let _guard = slice!(\"net\", \"work\");",
+        "let _guard = slice!(\"net\", track: &TRACK, \"work\");",
+        "begin!(\"net\", \"work\", name);",
+        "end!(\"net\");",
+        "instant!(\"net\", \"work\");",
+        "counter!(\"net\", &COUNTER, 1);",
+        "state!(\"net\", &STATE, \"work\");",
+        "spawn(async { async_slice!(\"net\", \"work\").run(ready(())).await; });",
+    ] {
+        refused(
+            macro_call,
+            &["expected a category, found the literal `\"net\"`: declare one with", "aborting due to 1 previous error"],
+        );
+    }
+}
+
+#[test]
 fn names_are_not_format_strings() {
     let hints = ["names are not format strings", "dynamic: format!"];
     for macro_call in [

@@ -247,6 +247,9 @@ pub fn call<R>(function: impl FnOnce() -> R) -> R {
 #[doc(alias = "future", alias = "await", alias = "span", alias = "instrument")]
 #[macro_export]
 macro_rules! async_slice {
+    ($category:literal $($rest:tt)*) => {
+        $crate::__literal_category!($category)
+    };
     ($category:expr, slices: $slices:expr, $name:literal $($rest:tt)*) => {
         $crate::__async_slice!($slices, $category, $name $($rest)*)
     };

@@ -122,9 +122,9 @@ fn report(category: &'static Category) {
     // A signal handler that traces must not wait for the lock of the lines.
     let _closed = Gate::close();
     diagnostics::say_once(format!(
-        "a slice in the category `{}` has a wrong end, because its guard was dropped on another thread, or after the \
-         guard of a slice around it: do not keep guards of `slice!` across `.await`, use `async_slice!` or \
-         `#[esatto::trace]`",
+        "a slice in the category `{}` has a wrong end, because its guard was dropped after the guard of a slice around \
+         it, or on another thread: drop the guards of `slice!` in reverse order, and do not keep them across `.await` \
+         (use `async_slice!` or `#[esatto::trace]` there)",
         category.name()
     ));
 }
