@@ -26,7 +26,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 cargo xtask COMMAND
 
-  test                  install what is missing, run every test, print a summary
+  test [ARGS...]        install what is missing, run every test, print a summary; with ARGS:
+                        only `cargo test ARGS`
   soak [NAME...]        what takes too long for `test`: see `cargo xtask soak --list`
   sim [OPTIONS]         the service in a simulated world: see `cargo xtask sim --help`
   lint                  rustfmt, clippy, docs, layers and bounds, warnings as errors
@@ -50,7 +51,15 @@ fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let command = args.next().unwrap_or_default();
     let args: Vec<String> = args.collect();
+    // `bench`, `install` and `sim` have a help of their own.
+    let asks_help = args.iter().any(|arg| arg == "--help" || arg == "-h");
     let done = match command.as_str() {
+        "test" | "soak" | "lint" | "layers" | "api" | "package" | "prose" | "book" | "bounds" | "codegen" | "peers"
+            if asks_help =>
+        {
+            println!("{USAGE}");
+            Ok(())
+        }
         "test" => test::run(&args),
         "soak" => soak::run(&args),
         "lint" => lint::run(),
