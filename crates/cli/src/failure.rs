@@ -9,7 +9,7 @@ use esatto_trace::escape::{Line, Lines};
 pub(crate) struct Failure {
     what: String,
     why: String,
-    /// `why` has several lines.
+    /// `why` has several lines. They begin on a line of their own.
     is_list: bool,
     hint: Option<String>,
 }
@@ -35,11 +35,10 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Any part may contain text from a service, a file or a file name.
-        write!(f, "{}: ", Line(&self.what))?;
         if self.is_list {
-            Lines(&self.why).fmt(f)?
+            write!(f, "{}:\n{}", Line(&self.what), Lines(&self.why))?;
         } else {
-            Line(&self.why).fmt(f)?
+            write!(f, "{}: {}", Line(&self.what), Line(&self.why))?;
         }
         match &self.hint {
             Some(hint) => write!(f, "; {}", Line(hint)),
@@ -76,6 +75,6 @@ mod tests {
         let failure = Failure::new("cannot\u{1b}[2J", "no\nesatto: all is well\u{202e}").hint("\u{9b}31m");
         let shown = r"cannot\u{1b}[2J: no\nesatto: all is well\u{202e}; \u{9b}31m";
         assert_eq!(failure.to_string(), shown);
-        assert_eq!(Failure::list("x", "\n1\r\n2").to_string(), "x: \n1\\r\n2");
+        assert_eq!(Failure::list("x", "1\r\n2").to_string(), "x:\n1\\r\n2");
     }
 }

@@ -109,7 +109,7 @@ fn from_text(name: &str, text: &[u8]) -> Result<TraceConfig, Failure> {
     let parser = esatto_text_format::Parser::new(message()?).file_name(name);
     let encoded = parser.parse(text).map_err(|errors| {
         let noun = if errors.len() == 1 { "mistake" } else { "mistakes" };
-        Failure::list(format!("the config has {} {noun}", errors.len()), format!("\n{errors}"))
+        Failure::list(format!("the config has {} {noun}", errors.len()), errors)
     })?;
     if encoded.is_empty() {
         return Err(Failure::new("the config is empty", "it would record nothing")

@@ -15,8 +15,8 @@
 //!
 //! It accepts the whole text format: lists, `<…>`, single quotes, hexadecimal numbers, exponents,
 //! enum numbers, extensions, `Any`. It also accepts extensions of the reference client: no colon
-//! before a scalar, negative numbers for unsigned fields, a decimal point in an integer. The text
-//! may be hostile: nesting and the number of reported errors are bounded, and no input panics.
+//! before a scalar, and a decimal point in an integer. The text may be hostile: nesting and the
+//! number of reported errors are bounded, and no input panics.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -21,9 +21,9 @@ pub(crate) enum NoValue {
 
 /// Encodes a number for an integer or floating point field, without a tag.
 ///
-/// As in the reference, digits are decimal even after a leading zero, a decimal point cuts off the
-/// fraction of an integer, and negative numbers wrap in unsigned fields. A number that does not fit
-/// is an error here; the reference silently takes the low bits.
+/// As in the reference, digits are decimal even after a leading zero, and a decimal point cuts off
+/// the fraction of an integer. A number that the type cannot hold is an error here, as in `protoc`;
+/// the reference silently takes the low bits.
 pub(crate) fn number(kind: &Kind, number: Number<'_>, out: &mut Vec<u8>) -> Result<(), NoValue> {
     match kind {
         Kind::Double => out.extend(float(number)?.to_le_bytes()),
@@ -32,28 +32,13 @@ pub(crate) fn number(kind: &Kind, number: Number<'_>, out: &mut Vec<u8>) -> Resu
             let value = float(number)? as f32;
             out.extend(value.to_le_bytes());
         }
-        Kind::Int32 | Kind::Uint32 => {
-            let value = integer(number, i64::from(i32::MIN), u64::from(u32::MAX))?;
-            // An int32 is encoded sign-extended.
-            let signed = matches!(kind, Kind::Int32);
-            let value = low32(value);
-            if signed { sign_extended(value as i32, out) } else { encode_varint(value.into(), out) }
-        }
-        Kind::Sint32 => {
-            let value = low32(integer(number, i64::from(i32::MIN), u64::from(u32::MAX))?) as i32;
-            encode_varint(zigzag(value.into()), out);
-        }
-        Kind::Fixed32 | Kind::Sfixed32 => {
-            out.extend(low32(integer(number, i64::from(i32::MIN), u64::from(u32::MAX))?).to_le_bytes());
-        }
-        Kind::Int64 | Kind::Uint64 => encode_varint(integer(number, i64::MIN, u64::MAX)?, out),
-        Kind::Sint64 => {
-            let value = integer(number, i64::MIN, u64::MAX)? as i64;
-            encode_varint(zigzag(value), out);
-        }
-        Kind::Fixed64 | Kind::Sfixed64 => out.extend(integer(number, i64::MIN, u64::MAX)?.to_le_bytes()),
+        // Sign-extended if it is signed.
+        Kind::Int32 | Kind::Uint32 | Kind::Int64 | Kind::Uint64 => encode_varint(integer(kind, number)?, out),
+        Kind::Sint32 | Kind::Sint64 => encode_varint(zigzag(integer(kind, number)? as i64), out),
+        Kind::Fixed32 | Kind::Sfixed32 => out.extend(low32(integer(kind, number)?).to_le_bytes()),
+        Kind::Fixed64 | Kind::Sfixed64 => out.extend(integer(kind, number)?.to_le_bytes()),
         Kind::Bool => {
-            let value = integer(number, 0, 1).map_err(|_| NoValue::Mismatch)?;
+            let value = integer(kind, number).map_err(|_| NoValue::Mismatch)?;
             encode_varint(value, out);
         }
         Kind::Enum(_) | Kind::String | Kind::Bytes | Kind::Message(_) => return Err(NoValue::Mismatch),
@@ -77,7 +62,7 @@ pub(crate) fn enum_number(number: Number<'_>) -> Option<i32> {
     if number.text.contains('.') {
         return None;
     }
-    let value = integer(number, i64::from(i32::MIN), i32::MAX as u64).ok()?;
+    let value = integer(&Kind::Int32, number).ok()?;
     i32::try_from(value as i64).ok()
 }
 
@@ -118,9 +103,21 @@ pub(crate) fn low32(value: u64) -> u32 {
     (value & 0xffff_ffff) as u32
 }
 
-/// Returns the two's complement of the number, if it lies in `least..=most`.
-fn integer(number: Number<'_>, least: i64, most: u64) -> Result<u64, NoValue> {
+/// Returns the least and the largest value of an integer type.
+fn range(kind: &Kind) -> (i64, u64) {
+    match kind {
+        Kind::Bool => (0, 1),
+        Kind::Uint32 | Kind::Fixed32 => (0, u32::MAX.into()),
+        Kind::Uint64 | Kind::Fixed64 => (0, u64::MAX),
+        Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => (i64::MIN, i64::MAX.unsigned_abs()),
+        _ => (i32::MIN.into(), i32::MAX.unsigned_abs().into()),
+    }
+}
+
+/// Returns the two's complement of the number, if the type can hold it.
+fn integer(kind: &Kind, number: Number<'_>) -> Result<u64, NoValue> {
     let magnitude = magnitude(number.text)?;
+    let (least, most) = range(kind);
     let out_of_range = || {
         let sign = if number.negative { "-" } else { "" };
         NoValue::OutOfRange(format!("{sign}{} is out of range, allowed is {least} to {most}", number.text))

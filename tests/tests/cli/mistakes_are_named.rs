@@ -43,6 +43,21 @@ fn all_mistakes_of_a_config_at_once() {
     for line in ["my.cfg:1:", "my.cfg:2:1 ", "my.cfg:3:", "my.cfg:4:"] {
         assert!(stderr.contains(line), "{line} is not in\n{stderr}");
     }
+    assert!(stderr.starts_with("esatto: the config has 4 mistakes:\nmy.cfg:1:"), "{stderr}");
+}
+
+#[test]
+fn a_negative_number_of_a_field_without_a_sign() {
+    let stderr = refused("buffers { size_kb: -64 }\nflush_period_ms: -1\n");
+    assert!(stderr.contains("my.cfg:1:20 error: ") && stderr.contains("my.cfg:2:18 error: "), "{stderr}");
+    assert!(stderr.contains("-1 is out of range, allowed is 0 to 4294967295"), "{stderr}");
+}
+
+#[test]
+fn a_buffer_that_the_config_does_not_have() {
+    let config = "buffers { size_kb: 64 } data_sources { config { name: \"track_event\" target_buffer: 1 } }";
+    let stderr = refused(config);
+    assert!(stderr.ends_with("target_buffer is 1, the config has 1 buffer\n"), "{stderr}");
 }
 
 #[test]

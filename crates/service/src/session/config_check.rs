@@ -189,10 +189,11 @@ fn check_targets(config: &TraceConfig) -> Result<(), String> {
             }
         }
         if target as usize >= config.buffers.len() {
-            return Err(format!(
-                "data source {source_name}: target_buffer is {target}, the config has {} buffers",
-                config.buffers.len()
-            ));
+            let buffers = match config.buffers.len() {
+                1 => "1 buffer".to_owned(),
+                count => format!("{count} buffers"),
+            };
+            return Err(format!("data source {source_name}: target_buffer is {target}, the config has {buffers}"));
         }
     }
     // An entry without a config has no name and matches nothing, but needs a buffer like any other.

@@ -97,11 +97,20 @@ fn wrong_types() {
 fn numbers_that_do_not_fit() {
     one(
         "duration_ms: 4294967296",
-        "1:14 Value for field duration_ms in proto Config does not fit: 4294967296 is out of range, allowed is -2147483648 to 4294967295",
+        "1:14 Value for field duration_ms in proto Config does not fit: 4294967296 is out of range, allowed is 0 to 4294967295",
     );
     assert_eq!(
         errors("max_bytes: 18446744073709551616 i32: -2147483649 i64: -9223372036854775809 s32: 0x1ffffffff").len(),
         4
+    );
+    // `protoc` refuses the same ones.
+    one(
+        "duration_ms: -1",
+        "1:14 Value for field duration_ms in proto Config does not fit: -1 is out of range, allowed is 0 to 4294967295",
+    );
+    assert_eq!(
+        errors("max_bytes: -1 f32: -3 i32: 2147483648 i64: 9223372036854775808 s32: 0xffffffff sf64: 1e3").len(),
+        6
     );
 }
 

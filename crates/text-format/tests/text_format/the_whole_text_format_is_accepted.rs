@@ -34,13 +34,12 @@ fn separators_and_missing_colons() {
 #[test]
 fn numbers() {
     same(&["duration_ms: 16", "duration_ms: 0x10", "duration_ms: 016", "duration_ms: 16.9", "duration_ms: 16."]);
-    same(&["duration_ms: -1", "duration_ms: 4294967295", "duration_ms: - 1"]);
-    same(&["max_bytes: -1", "max_bytes: 18446744073709551615", "max_bytes: 0xffffffffffffffff"]);
+    same(&["i32: -1", "i32: - 1"]);
+    same(&["max_bytes: 18446744073709551615", "max_bytes: 0xffffffffffffffff"]);
     assert_eq!(
         canonical("i32: -1 i64: -5 s32: -7 s64: -9 f32: 3 sf64: -4"),
         "i32: -1\ni64: -5\ns32: -7\ns64: -9\nf32: 3\nsf64: -4\n"
     );
-    assert_eq!(canonical("i32: 4294967295"), "i32: -1\n");
     assert_eq!(canonical("i32: -2147483648 s32: -2147483648"), "i32: -2147483648\ns32: -2147483648\n");
 }
 
