@@ -1,7 +1,7 @@
 //! `esatto info FILE` prints the content of a trace, also of one that breaks off. It says so if a
 //! file is not a trace.
 
-use esatto_tests::{Harness, esatto_bin};
+use esatto_tests::{Harness, beside_this_test, esatto_bin};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -34,6 +34,16 @@ fn of_a_whole_trace() {
         assert!(stdout.contains(part) || stdout.contains(&part.replace(',', "")), "'{part}' is not in\n{stdout}");
     }
     assert!(json(&file).is_object());
+}
+
+/// A service inside a program tells its version, but nothing of the system.
+#[test]
+fn of_a_program_that_records_itself() {
+    let harness = Harness::new();
+    harness.start("whole", harness.command(beside_this_test("esatto-whole")).args(["return", "trace"])).wait_ok();
+    let stdout = text(&info(&harness.path("trace"), &[]).stdout);
+    assert!(stdout.contains("\nService "), "{stdout}");
+    assert!(!stdout.lines().any(|line| line.trim() == "System"), "{stdout}");
 }
 
 #[test]

@@ -88,10 +88,16 @@ impl Summary {
         }
         if let Some(system) = &self.system {
             writeln!(f, "Service   {}", Line(&system.service_version))?;
-            let cpus = system.num_cpus.map_or_else(String::new, |n| format!(", {n} CPUs"));
-            let ram = system.ram_bytes.map_or_else(String::new, |n| format!(", {} RAM", bytes(n)));
-            let [name, release, machine] = [&system.sysname, &system.release, &system.machine].map(Line);
-            writeln!(f, "System    {name} {release} {machine}{cpus}{ram}")?;
+            // A service inside a program tells nothing of the system.
+            let names = [&system.sysname, &system.release, &system.machine].map(String::as_str);
+            let cpus = system.num_cpus.map(|n| format!("{n} CPUs"));
+            let ram = system.ram_bytes.map(|n| format!("{} RAM", bytes(n)));
+            let mut facts: Vec<String> = vec![names.join(" ").trim().to_owned()];
+            facts.extend(cpus.into_iter().chain(ram));
+            facts.retain(|fact| !fact.is_empty());
+            if !facts.is_empty() {
+                writeln!(f, "System    {}", Line(facts.join(", ")))?;
+            }
         }
         Ok(())
     }
