@@ -36,3 +36,27 @@ fn for_a_flush_and_a_stop() {
         assert_eq!(rows.get(1), Some(&"silent of hangs"), "{event} in\n{info}");
     }
 }
+
+/// As a program does that was suspended during the recording. Its answers are no mistake.
+#[test]
+fn unless_it_answers_after_the_end() {
+    let harness = Harness::new();
+    let mut service = harness.service(Implementation::Ours);
+    let mut producer = RawProducer::connect(&harness, "suspended");
+    // It acknowledges its start and its stop.
+    producer.register(&Proto::new().bytes(1, "silent").int(2, 1).int(3, 1));
+    let mut recording = harness.record(Implementation::Ours, "trace", CONFIG);
+    let instance = producer.await_start().instance;
+    harness.wait_for_sessions(1);
+    recording.program.signal(Signal::INT);
+    let _ = recording.program.wait();
+    let mut notify = |method, instance| assert!(producer.call(method, &Proto::new().int(1, instance)).success);
+    notify("NotifyDataSourceStarted", instance);
+    notify("NotifyDataSourceStopped", instance);
+    // A number that the service has never given is one.
+    notify("NotifyDataSourceStopped", instance + 1);
+    let mistake = format!("stopped unknown data source instance {}", instance + 1);
+    service.wait_for_log(&mistake);
+    let log = service.log();
+    assert_eq!(log.matches(" W producer ").count(), 1, "{log}");
+}

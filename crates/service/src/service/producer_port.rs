@@ -254,40 +254,65 @@ impl Service {
     }
 
     fn data_source_started(&mut self, producer: ProducerId, id: InstanceId, cx: &mut Context<'_>) {
-        let Some((session, state)) = self.find_instance(producer, id, cx) else {
-            return cx.warn(format!("producer {} started unknown data source instance {}", producer.0, id.0));
-        };
-        let Some(found) = self.sessions.get(session) else { return };
-        if found.state() != State::Started || state != InstanceState::Starting {
-            return cx.warn(format!("producer {} started data source instance {} unasked", producer.0, id.0));
+        match self.find_instance(producer, id, cx) {
+            Found::At(session, InstanceState::Starting) => {
+                if self.sessions.get(session).is_some_and(|session| session.state() == State::Started) {
+                    self.set_instance_state(session, id, InstanceState::Started);
+                    self.report_all_started(session, cx);
+                }
+            }
+            // A program that was suspended starts what has been stopped in the meantime.
+            Found::At(_, InstanceState::Stopping | InstanceState::Stopped) | Found::Ended => {
+                cx.debug(format!("producer {} started data source instance {} too late", producer.0, id.0));
+            }
+            Found::At(..) => {
+                cx.warn(format!("producer {} started data source instance {} unasked", producer.0, id.0));
+            }
+            Found::Unknown => {
+                cx.warn(format!("producer {} started unknown data source instance {}", producer.0, id.0));
+            }
         }
-        self.set_instance_state(session, id, InstanceState::Started);
-        self.report_all_started(session, cx);
     }
 
     fn data_source_stopped(&mut self, producer: ProducerId, id: InstanceId, cx: &mut Context<'_>) {
-        let Some((session, state)) = self.find_instance(producer, id, cx) else {
-            return cx.warn(format!("producer {} stopped unknown data source instance {}", producer.0, id.0));
-        };
-        if state != InstanceState::Stopping {
-            return cx.warn(format!("producer {} stopped data source instance {} unasked", producer.0, id.0));
+        match self.find_instance(producer, id, cx) {
+            Found::At(session, InstanceState::Stopping) => {
+                self.set_instance_state(session, id, InstanceState::Stopped);
+                self.finish_if_all_stopped(session, cx);
+            }
+            // The service has waited for it in vain. The log has named the producer.
+            Found::At(_, InstanceState::Stopped) | Found::Ended => {
+                cx.debug(format!("producer {} stopped data source instance {} too late", producer.0, id.0));
+            }
+            Found::At(..) => {
+                cx.warn(format!("producer {} stopped data source instance {} unasked", producer.0, id.0));
+            }
+            Found::Unknown => {
+                cx.warn(format!("producer {} stopped unknown data source instance {}", producer.0, id.0));
+            }
         }
-        self.set_instance_state(session, id, InstanceState::Stopped);
-        self.finish_if_all_stopped(session, cx);
     }
 
-    /// Returns the session of a producer's instance, and its state.
-    fn find_instance(
-        &self,
-        producer: ProducerId,
-        id: InstanceId,
-        cx: &mut Context<'_>,
-    ) -> Option<(SessionId, InstanceState)> {
+    fn find_instance(&self, producer: ProducerId, id: InstanceId, cx: &mut Context<'_>) -> Found {
         cx.charge(self.sessions.len());
         let mut found = self.sessions.values().filter_map(|session| Some((session.id, session.instances.get(id)?)));
-        let (session, instance) = found.next()?;
-        (instance.producer == producer).then_some((session, instance.state))
+        match found.next() {
+            Some((session, instance)) if instance.producer == producer => Found::At(session, instance.state),
+            None if (1..=self.sessions.last.instance).contains(&id.0) => Found::Ended,
+            _ => Found::Unknown,
+        }
     }
+}
+
+/// The instance of a number that a producer names.
+#[derive(Clone, Copy, Debug)]
+enum Found {
+    /// It belongs to this session, and has this state.
+    At(SessionId, InstanceState),
+    /// It existed, and its session is over.
+    Ended,
+    /// It never existed, or belongs to another producer.
+    Unknown,
 }
 
 /// Adds the process id by which the system of this service knows a producer. In a container it
