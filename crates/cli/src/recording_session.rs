@@ -78,6 +78,8 @@ pub(crate) struct RecordingSession {
     packet: Vec<u8>,
     enabled: RequestId,
     reading: Option<RequestId>,
+    /// A reading has ended.
+    has_read: bool,
     asked_stats: Option<RequestId>,
     flushing: Option<RequestId>,
     asked_state: Option<RequestId>,
@@ -172,6 +174,7 @@ impl RecordingSession {
             packet: Vec::new(),
             enabled,
             reading: None,
+            has_read: false,
             asked_stats: None,
             flushing: None,
             asked_state: None,
@@ -456,8 +459,13 @@ impl RecordingSession {
             self.on_slices(&reply.body)?;
             if !reply.has_more {
                 self.reading = None;
-                // If this program is killed, the file has everything up to here.
-                if let Some(output) = self.output.as_mut().filter(|_| self.transfer == Transfer::Drain) {
+                let is_first = !core::mem::replace(&mut self.has_read, true);
+                if self.transfer == Transfer::Drain && is_first && !self.has_ended() {
+                    // If this program is killed, two readings without the session's end show that
+                    // the end is missing. So the file never has only one.
+                    self.read()?;
+                } else if let Some(output) = self.output.as_mut().filter(|_| self.transfer == Transfer::Drain) {
+                    // If this program is killed, the file has everything up to here.
                     output.flush()?;
                 }
             }

@@ -140,6 +140,11 @@ impl Error {
         }
     }
 
+    /// Returns whether the file ends within a packet.
+    pub(crate) fn is_end_of_file(&self) -> bool {
+        matches!(self, Self::Torn { place, .. } | Self::TornHeader { place } if place.inside.is_none())
+    }
+
     /// Returns a word for the kind of error, for programs.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -19,6 +19,9 @@ use crate::string_table::Strings;
 use crate::track_descriptors::{self, Refused, Tracks};
 use crate::track_event::{self, Events};
 
+/// The sequence of the service's own packets. Programs have higher numbers.
+const SERVICE_SEQUENCE: u32 = 1;
+
 /// Number and size of packets of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
@@ -148,6 +151,9 @@ impl Import {
         let entry = &mut self.sequences[sequence];
         entry.uid = envelope.uid.or(entry.uid);
         entry.pid = envelope.pid.or(entry.pid);
+        if envelope.uid.is_some() && envelope.sequence > SERVICE_SEQUENCE {
+            self.meta.progress.add_packet();
+        }
         let admitted = entry.admit(packet.bytes.len() as u64, envelope.flags, envelope.dropped, envelope.first);
         if envelope.flags & NEEDS_STATE != 0 && envelope.sequence == 0 {
             self.problems.count(Problem::FlagsWithoutSequence);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use esatto_tests::workload::Workload;
-use esatto_tests::{Harness, Implementation, Peer, Skip, skip, wait_until, wire};
+use esatto_tests::{Harness, Implementation, Peer, Skip, esatto_bin, skip, wait_until, wire};
 
 /// About a megabyte.
 const WORKLOAD: Workload = Workload { threads: 2, rounds: 2000, pause_us: 100 };
@@ -93,6 +93,27 @@ fn of_a_descriptor_that_theirs_brought() {
         assert!(log.contains("the trace file cannot be written: No space left on device"), "{log}");
         assert_whole(&disk.0.join("trace"));
         application.wait_ok();
+        Ok(())
+    });
+}
+
+#[test]
+fn that_reads_the_buffers() {
+    skip(|| {
+        let harness = Harness::new();
+        let disk = TinyDisk::mount(harness.path("disk"))?;
+        let _service = harness.service(Implementation::Ours);
+        let application = harness.application_command(Implementation::Ours, WORKLOAD);
+        let mut command = harness.command(esatto_bin());
+        command.args(["record", "-o", "disk/trace"]).arg(application.get_program()).args(application.get_args());
+        let mut record = harness.start("esatto-record", &mut command);
+        assert!(!record.wait().success());
+        assert!(record.log().contains("No space left on device"), "{}", record.log());
+        let trace = disk.0.join("trace");
+        assert_whole(&trace);
+        let info = Command::new(esatto_bin()).arg("info").arg(trace).output().expect("it runs");
+        let info = String::from_utf8_lossy(&info.stdout);
+        assert!(info.contains("\nEnd       missing: ") && info.contains("end_missing"), "{info}");
         Ok(())
     });
 }

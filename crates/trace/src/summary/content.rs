@@ -31,6 +31,7 @@ impl Summary {
             more_errors: 0,
             work: 0,
             malformed_packets: 0,
+            is_torn: false,
             packets: import.by_type.values().map(|tally| tally.packets).sum(),
             packet_bytes: import.by_type.values().map(|tally| tally.bytes).sum(),
             compressed_packets: counts.0,
@@ -102,6 +103,7 @@ impl Summary {
             system: import.meta.system,
             stats: import.meta.stats,
             first_stats: import.meta.first_stats,
+            progress: import.meta.progress,
             service_events: import.meta.events,
             triggers: import.meta.triggers,
         }

@@ -3,6 +3,7 @@
 use esatto_schema::TraceConfigReader;
 
 use super::Summary;
+use crate::error::Error;
 use crate::loss_causes::OVERWRITE;
 use crate::service_report::TraceStats;
 
@@ -98,20 +99,27 @@ impl Summary {
         losses
     }
 
-    /// Returns whether this is the file of a service that ended without completing it, for instance
-    /// because it was killed. The service notes the start and the end of the recording.
+    /// Returns whether the end of the recording is missing, because the program or the service that
+    /// wrote the file did not complete it: it was killed, or the disk was full.
+    ///
+    /// The service notes the start and the end of the recording, and the end of each reading of its
+    /// buffers. A trace without these notes lacks its end only if it ends within a packet.
     pub fn lacks_end(&self) -> bool {
-        let has = |name| self.service_events.iter().any(|event| event.name == name);
+        // After other errors the rest of the file may be there, but this reader did not see it.
+        let is_read_through = self.errors.iter().all(|error| matches!(error, Error::Malformed { .. }));
+        self.is_torn || is_read_through && self.progress.lacks_end(self.is_written_by_service())
+    }
+
+    /// Returns whether the config asks the service to write the file.
+    fn is_written_by_service(&self) -> bool {
         let config = TraceConfigReader::new(self.config.as_deref().unwrap_or_default());
-        config.write_into_file() == Some(true) && has("tracing_started") && !has("tracing_disabled")
+        config.write_into_file() == Some(true)
     }
 
     /// Returns when the buffers were read. The service marks the end of each reading, and the
     /// config asks for a file or not.
     fn reading(&self) -> Reading {
-        let completed = self.service_events.iter().filter(|event| event.name == "read_tracing_buffers_completed");
-        let config = TraceConfigReader::new(self.config.as_deref().unwrap_or_default());
-        let is_continuous = completed.count() > 1 || config.write_into_file() == Some(true);
+        let is_continuous = self.progress.is_read_again() || self.is_written_by_service();
         if is_continuous { Reading::Continuous } else { Reading::AtEnd }
     }
 }

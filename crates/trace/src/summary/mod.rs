@@ -12,7 +12,7 @@ use std::io::Read;
 use crate::error::Error;
 use crate::import::Import;
 use crate::packet_reader::PacketReader;
-use crate::service_report::{ServiceEvent, SystemInfo, TraceStats};
+use crate::service_report::{Progress, ServiceEvent, SystemInfo, TraceStats};
 use crate::timeline::Timeline;
 use crate::trace::TrackType;
 
@@ -108,6 +108,9 @@ pub struct Summary {
     pub interning_errors: u64,
     /// The first counts that the service reported.
     first_stats: Option<TraceStats>,
+    progress: Progress,
+    /// The file ends within a packet.
+    is_torn: bool,
     malformed_packets: u64,
     work: u64,
 }
@@ -303,11 +306,12 @@ impl Summary {
     /// Reads a trace to its end.
     pub fn read(file: impl Read) -> Self {
         let mut import = Import::new(false);
-        let (mut errors, mut more_errors, mut malformed_packets) = (Vec::new(), 0, 0);
+        let (mut errors, mut more_errors, mut malformed_packets, mut is_torn) = (Vec::new(), 0, 0, false);
         let mut reader = PacketReader::new(file);
         for packet in reader.by_ref() {
             let read = packet.and_then(|packet| import.add(&packet));
             malformed_packets += u64::from(matches!(read, Err(Error::Malformed { .. })));
+            is_torn |= read.as_ref().is_err_and(Error::is_end_of_file);
             match read {
                 Ok(()) => {}
                 // An error that ends the reading is always kept.
@@ -320,7 +324,7 @@ impl Summary {
         let timeline = Timeline::new(&mut import);
         let counts = (reader.compressed_packets(), reader.inflated_bytes(), reader.is_gzipped());
         let work = reader.work() + import.clocks.work() + timeline.work;
-        Self { more_errors, malformed_packets, work, ..Self::new(import, &timeline, errors, counts) }
+        Self { more_errors, malformed_packets, is_torn, work, ..Self::new(import, &timeline, errors, counts) }
     }
 
     /// Returns the cost of reading beyond a constant for each byte of the file: inflated bytes, and

@@ -77,7 +77,7 @@ impl Summary {
             self.annotations,
         )?;
         if self.lacks_end() {
-            let why = "the program or the service that wrote the file was killed, or the file was full";
+            let why = "the program or the service that wrote the file was killed, or the disk or the file was full";
             writeln!(f, "End       missing: {why}; the last events may be lost")?;
         }
         if self.ftrace_events > 0 {

@@ -179,3 +179,88 @@ fn programs_that_did_not_answer_are_named() {
     let json = summary.to_json();
     assert_eq!(json["service_events"][0]["data_sources"][0]["producer"], "sleeper");
 }
+
+const TRACING_DISABLED: u32 = 5;
+const READ_COMPLETED: u32 = 4;
+
+/// Adds an event of the service.
+fn service_event(maker: Maker, event: u32) -> Maker {
+    maker.packet(|packet| {
+        packet.varint(10, 1);
+        packet.begin(SERVICE_EVENT).varint(event, 1);
+    })
+}
+
+/// Adds an event of a program, as a service stores it.
+fn program_event(maker: Maker) -> Maker {
+    maker.packet(|packet| {
+        packet.varint(3, 1000);
+        packet.varint(8, 5);
+    })
+}
+
+#[test]
+fn a_missing_end_is_told_if_it_can_be_known() {
+    const START: u32 = TRACING_STARTED;
+    const END: u32 = TRACING_DISABLED;
+    const READ: u32 = READ_COMPLETED;
+    /// Stands for a packet of a program.
+    const DATA: u32 = 0;
+    let trace = |steps: &[u32]| {
+        let add = |maker, &step| if step == DATA { program_event(maker) } else { service_event(maker, step) };
+        steps.iter().fold(Maker::default(), add)
+    };
+    let whole: [&[u32]; 6] = [
+        &[START, END, DATA, READ],
+        &[START, DATA, READ, DATA, READ, END, DATA, READ],
+        // Symbols may be appended.
+        &[START, END, DATA, READ, DATA],
+        // A program has read the running session once.
+        &[START, DATA, READ],
+        // A clone of a session that was read before.
+        &[END, DATA, READ],
+        // The service writes no events, or its version knows none of these.
+        &[DATA, DATA],
+    ];
+    for steps in whole {
+        let trace = trace(steps);
+        let summary = trace.summary();
+        assert!(!summary.lacks_end() && summary.losses().is_empty(), "{steps:?}\n{summary}");
+        let torn = Summary::read(&trace.0[..trace.0.len() - 1]);
+        assert!(torn.lacks_end() && torn.to_string().contains("\nEnd       missing: "), "{torn}");
+    }
+    let cut: [&[u32]; 4] =
+        [&[START, DATA], &[START, DATA, READ, DATA], &[START, DATA, READ, DATA, READ], &[START, DATA, READ, END, DATA]];
+    for steps in cut {
+        let summary = trace(steps).summary();
+        let text = summary.to_string();
+        assert!(text.contains("\nEnd       missing: ") && !text.contains("Losses    none"), "{steps:?}\n{text}");
+        assert_eq!(summary.to_json()["losses"][0]["what"], "end_missing");
+    }
+    // After this error, the rest of the file is unknown.
+    let mut garbage = trace(&[START, DATA]);
+    garbage.0.push(0xff);
+    assert!(!garbage.summary().lacks_end());
+}
+
+#[test]
+fn whole_traces_of_official_services_have_their_end() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
+    let captures = std::fs::read_dir(folder.join("captures")).unwrap().map(|entry| entry.unwrap().path());
+    let captures = captures.map(|folder| folder.join("trace.pftrace")).filter(|file| file.exists());
+    let traces = std::fs::read_dir(folder.join("traces")).unwrap().map(|entry| entry.unwrap().path());
+    let traces = traces.filter(|file| file.extension().is_some_and(|extension| extension == "pftrace"));
+    let mut seen = 0;
+    for file in captures.chain(traces) {
+        let bytes = std::fs::read(&file).unwrap();
+        let summary = Summary::read(&bytes[..]);
+        assert!(!summary.lacks_end(), "{}", file.display());
+        seen += 1;
+        // Cut within the last reading.
+        let offsets: Vec<u64> = esatto_trace::packets(&bytes).flatten().map(|packet| packet.place.offset).collect();
+        let cut = &bytes[..usize::try_from(offsets[offsets.len() - 3]).unwrap()];
+        let tells = summary.service_events.iter().any(|event| event.name == "read_tracing_buffers_completed");
+        assert_eq!(Summary::read(cut).lacks_end(), tells, "{}", file.display());
+    }
+    assert!(seen > 30, "{seen} traces");
+}
