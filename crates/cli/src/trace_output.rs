@@ -26,7 +26,8 @@ const PACKET_TAG: u8 = 0x0a;
 /// trace grow.
 ///
 /// A new file appears with its first packet. So a recording that is killed before leaves no empty
-/// file.
+/// file. If another file has its name by then, that one stays, whoever made it: the trace gets the
+/// next free name.
 ///
 /// A named file ends at a packet boundary at every moment, even after a failed write. So it is
 /// always a readable trace.
@@ -34,7 +35,9 @@ const PACKET_TAG: u8 = 0x0a;
 pub(crate) struct Output {
     file: File,
     name: PathBuf,
-    /// This program has chosen the name, so that it never overwrites a file.
+    /// The user's name for the file, if another program has taken it during the recording.
+    wanted_name: Option<PathBuf>,
+    /// This program has chosen the name, so that any other one serves.
     is_default_name: bool,
     kind: Kind,
     /// Bytes that the file held before, and that stay.
@@ -79,14 +82,7 @@ impl Output {
     ///
     /// The file cannot be opened, or is a terminal.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
-        let (file, mut kind) = open(path).attempt(|| format!("cannot write {}", path.display()))?;
-        if kind == Kind::Created {
-            // It can be created. It is created again for its first packet. For a symbolic link, the
-            // file goes to which it leads.
-            let created = path.canonicalize().and_then(std::fs::remove_file);
-            created.attempt(|| format!("cannot write {}", path.display()))?;
-            kind = Kind::Planned;
-        }
+        let (file, kind, name) = open(path).attempt(|| format!("cannot write {}", path.display()))?;
         if file.is_terminal() {
             let what = format!("cannot write {}", path.display());
             let hint = "name a file with -o FILE, or redirect the output: `esatto record -o - > FILE`";
@@ -94,28 +90,50 @@ impl Output {
         }
         let meta = file.metadata().attempt(|| format!("cannot write {}", path.display()))?;
         let before_bytes = if kind == Kind::Given && meta.is_file() { meta.len() } else { 0 };
-        Ok(Self {
+        let mut output = Self::of(file, kind, name);
+        output.before_bytes = before_bytes;
+        Ok(output)
+    }
+
+    /// Plans a new file of exactly this name. Returns `None` if the name is taken.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be created.
+    pub(crate) fn create_new(path: &Path) -> Result<Option<Self>, Failure> {
+        let planned = plan(path).attempt(|| format!("cannot write {}", path.display()))?;
+        Ok(planned.map(|file| Self::of(file, Kind::Planned, path.to_owned())))
+    }
+
+    /// Plans a new file `PROGRAM-DATE.pftrace` in the current folder.
+    pub(crate) fn with_default_name(program: &str) -> Result<Self, Failure> {
+        let mut names = default_names(program);
+        loop {
+            // The names never end.
+            let name = names.next().unwrap_or_default();
+            let planned = Self::create_new(&name);
+            if let Some(mut output) = planned.map_err(|failure| failure.hint("choose another file with -o FILE"))? {
+                output.is_default_name = true;
+                return Ok(output);
+            }
+        }
+    }
+
+    fn of(file: File, kind: Kind, name: PathBuf) -> Self {
+        Self {
             file,
-            name: path.to_owned(),
+            name,
+            wanted_name: None,
             is_default_name: false,
             kind,
-            before_bytes,
+            before_bytes: 0,
             batch: Vec::with_capacity(BATCH_BYTES),
             ends: Vec::new(),
             written_bytes: 0,
             packets: 0,
             failed: false,
             finished: false,
-        })
-    }
-
-    /// Plans a new file `PROGRAM-DATE.pftrace` in the current folder.
-    pub(crate) fn with_default_name(program: &str) -> Result<Self, Failure> {
-        let name = default_names(program).find(|name| name.symlink_metadata().is_err());
-        let hint = |failure: Failure| failure.hint("choose another file with -o FILE");
-        let mut output = Self::create(&name.unwrap_or_default()).map_err(hint)?;
-        output.is_default_name = true;
-        Ok(output)
+        }
     }
 
     /// Returns the name of the file.
@@ -167,7 +185,14 @@ impl Output {
         self.flush()?;
         self.make_room().attempt(|| format!("cannot write {}", self.name.display()))?;
         self.finished = true;
-        Ok(())
+        match &self.wanted_name {
+            None => Ok(()),
+            Some(wanted) => {
+                let what = format!("cannot write {}", wanted.display());
+                let hint = format!("the trace is in {}", self.name.display());
+                Err(Failure::new(what, "another program has created it during the recording").hint(hint))
+            }
+        }
     }
 
     /// Ends the recording without a trace: there was nothing to write. An existing file keeps its
@@ -190,18 +215,20 @@ impl Output {
         while self.kind == Kind::Nameless {
             match link(&self.name) {
                 Ok(()) => self.kind = Kind::Created,
-                // Another program has taken the name in the meantime.
-                Err(Errno::EXIST) if self.is_default_name => self.name = next_name(&self.name),
-                Err(Errno::EXIST) => {
-                    let temporary = name_beside(&self.name)?;
-                    link(&temporary)?;
-                    std::fs::rename(temporary, &self.name)?;
-                    self.kind = Kind::Created;
-                }
+                Err(Errno::EXIST) => self.choose_next_name(),
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(())
+    }
+
+    /// Gives way to another program, which has taken the name in the meantime.
+    fn choose_next_name(&mut self) {
+        let next = next_name(&self.name);
+        let taken = core::mem::replace(&mut self.name, next);
+        if !self.is_default_name {
+            self.wanted_name.get_or_insert(taken);
+        }
     }
 
     /// Returns a path of the file that does not depend on its name.
@@ -212,13 +239,11 @@ impl Output {
     /// Creates the file if it is only planned.
     fn make_planned(&mut self) -> io::Result<()> {
         while self.kind == Kind::Planned {
-            let (file, kind) = open(&self.name)?;
-            if kind == Kind::Existing && self.is_default_name {
-                // Another recording has taken the name in the meantime.
-                self.name = next_name(&self.name);
-                continue;
+            match create_new(&self.name) {
+                Ok(file) => (self.file, self.kind) = (file, Kind::Created),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.choose_next_name(),
+                Err(error) => return Err(error),
             }
-            (self.file, self.kind) = (file, kind);
         }
         Ok(())
     }
@@ -331,11 +356,10 @@ impl Drop for Output {
             let _ = std::fs::remove_file(temporary);
         }
         if self.kind == Kind::Created && !self.finished {
-            // No trace was written. If the name now belongs to another file, that file stays.
-            let own = self.file.metadata().ok().filter(|own| own.len() == 0);
-            let named = std::fs::metadata(&self.name).ok();
-            if own.zip(named).is_some_and(|(own, named)| (own.dev(), own.ino()) == (named.dev(), named.ino())) {
-                let _ = self.name.canonicalize().and_then(std::fs::remove_file);
+            // No trace was written.
+            if self.file.metadata().is_ok_and(|own| own.len() == 0) {
+                // Best effort: an empty file does no harm.
+                let _ = remove(&self.name, &self.file);
             }
         }
     }
@@ -347,34 +371,83 @@ impl AsFd for Output {
     }
 }
 
-/// Opens the file at `path`, or creates it.
-fn open(path: &Path) -> io::Result<(File, Kind)> {
+/// Opens the file at `path`, or plans it. Returns the name of the file that this leads to.
+fn open(path: &Path) -> io::Result<(File, Kind, PathBuf)> {
+    let opened = |file, kind| Ok((file, kind, path.to_owned()));
     if Output::is_stdout(path) {
-        return Ok((io::stdout().as_fd().try_clone_to_owned()?.into(), Kind::Given));
+        return opened(io::stdout().as_fd().try_clone_to_owned()?.into(), Kind::Given);
     }
     if path == Path::new("/dev/stderr") || path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd") {
         // Opening it again would start at its first byte: append, so that nothing is overwritten.
-        return Ok((OpenOptions::new().append(true).open(path)?, Kind::Given));
+        return opened(OpenOptions::new().append(true).open(path)?, Kind::Given);
     }
+    if let Some(file) = plan(path)? {
+        return opened(file, Kind::Planned);
+    }
+    // With O_CREAT, the kernel refuses files that other users have placed in a folder like /tmp
+    // (fs.protected_regular, fs.protected_fifos).
     let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(0o600);
-    match options.clone().create_new(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        created => return Ok((created?, Kind::Created)),
-    }
+    options.write(true).create(true).mode(0o600);
     match std::fs::metadata(path) {
-        // A symbolic link to a missing file.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((options.create(true).open(path)?, Kind::Created)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // A symbolic link to a missing file. The kernel follows it, because it knows which
+            // links are safe. Later the file is created where it was now.
+            let file = options.read(true).open(path)?;
+            let target = std::fs::read_link(proc_path(&file)).or_else(|_| path.canonicalize())?;
+            remove(&target, &file)?;
+            Ok((file, Kind::Planned, target))
+        }
         Err(error) => Err(error),
         Ok(meta) if meta.is_file() => {
-            let opened = options.open(path).or_else(|_| OpenOptions::new().write(true).open(path));
-            Ok((opened?, Kind::Existing))
+            let file = options.clone().read(true).open(path).or_else(|_| options.open(path))?;
+            if !file.metadata()?.is_file() {
+                return Err(io::Error::other("another program has replaced it"));
+            }
+            opened(file, Kind::Existing)
         }
         Ok(meta) if meta.file_type().is_socket() => Err(io::Error::other("it is a socket")),
         // Open only the write end of a pipe: this waits for a reader, and notices when it closes
         // the pipe.
-        Ok(_) => Ok((OpenOptions::new().write(true).open(path)?, Kind::Stream)),
+        Ok(_) => opened(options.open(path)?, Kind::Stream),
     }
+}
+
+/// Creates a file, readable only for its owner. Fails if the name is taken, also by a link.
+fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Tries whether a file of this name can be created. It is created again for its first packet.
+/// Returns the file of the trial, or `None` if the name is taken.
+fn plan(path: &Path) -> io::Result<Option<File>> {
+    match create_new(path) {
+        Ok(file) => {
+            remove(path, &file)?;
+            Ok(Some(file))
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes the name `path` if it is still that of `file`.
+fn remove(path: &Path, file: &File) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default();
+    // Through a descriptor, so that no link takes the place of the folder between the two steps.
+    let folder = rustix::fs::open(folder_of(path), OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let named = match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => return Ok(()),
+        named => named?,
+    };
+    let own = rustix::fs::fstat(file)?;
+    if (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino) {
+        rustix::fs::unlinkat(&folder, name, AtFlags::empty())?;
+    }
+    Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
 
 /// Opens a new file without a name, in the folder where `name` belongs. Returns `None` if the file
@@ -383,9 +456,8 @@ fn nameless(name: &Path) -> Option<File> {
     if name.symlink_metadata().is_ok() {
         return None;
     }
-    let folder = name.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR).ok()?);
+    let file = File::from(rustix::fs::open(folder_of(name), flags, Mode::RUSR | Mode::WUSR).ok()?);
     // It gets its name through /proc.
     Path::new(&proc_path(&file)).exists().then_some(file)
 }
@@ -428,13 +500,14 @@ fn default_names(program: &str) -> impl Iterator<Item = PathBuf> {
 
 /// Returns `x-2.pftrace` after `x.pftrace`, then `x-3.pftrace`.
 fn next_name(name: &Path) -> PathBuf {
+    let extension = name.extension().map_or_else(String::new, |extension| format!(".{}", extension.to_string_lossy()));
     let stem = name.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     // The date has two dashes of its own.
     let (base, number) = match stem.rsplit_once('-') {
         Some((base, number)) if number.len() < 6 => (base, number.parse().unwrap_or(1)),
         _ => (stem.as_str(), 1),
     };
-    name.with_file_name(format!("{base}-{}.pftrace", number + 1))
+    name.with_file_name(format!("{base}-{}{extension}", number + 1))
 }
 
 /// Formats a time in UTC as `20261123-092632`.
@@ -569,7 +642,7 @@ mod tests {
     fn a_default_name_that_was_taken_meanwhile_gets_a_number() {
         let (dir, _) = folder_with(b"");
         let path = dir.path().join("x-20261123-092632.pftrace");
-        let mut output = Output::create(&path).unwrap();
+        let mut output = Output::create_new(&path).unwrap().unwrap();
         output.is_default_name = true;
         std::fs::write(&path, "of another recording").unwrap();
         output.packet(&[8, 1]).unwrap();
@@ -577,6 +650,45 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"of another recording");
         assert_eq!(std::fs::read(output.name()).unwrap(), [0x0a, 2, 8, 1]);
         assert_ne!(output.name(), path);
+    }
+
+    #[test]
+    fn nothing_that_appears_under_the_name_is_opened() {
+        type Place = fn(&Path);
+        let places: [Place; 4] = [
+            |path| std::fs::write(path, "of another user").unwrap(),
+            |path| std::os::unix::fs::symlink("victim", path).unwrap(),
+            |path| std::os::unix::fs::symlink("missing", path).unwrap(),
+            // To open it would wait for a reader.
+            |path| rustix::fs::mknodat(CWD, path, rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap(),
+        ];
+        for (place, is_lent) in places.into_iter().flat_map(|place| [(place, false), (place, true)]) {
+            let (dir, _) = folder_with(b"");
+            let (path, victim) = (dir.path().join("new.trace"), dir.path().join("victim"));
+            std::fs::write(&victim, "content").unwrap();
+            let mut output = Output::create(&path).unwrap();
+            place(&path);
+            if is_lent {
+                output.lend().unwrap();
+                (&output.file).write_all(&[0x0a, 2, 8, 1]).unwrap();
+            } else {
+                output.packet(&[8, 1]).unwrap();
+            }
+            let failure = output.finish().unwrap_err().to_string();
+            assert!(failure.contains("another program has created it") && failure.contains("new-2.trace"), "{failure}");
+            drop(output);
+            assert_eq!(std::fs::read(dir.path().join("new-2.trace")).unwrap(), [0x0a, 2, 8, 1]);
+            assert_eq!(std::fs::read_to_string(&victim).unwrap(), "content");
+            assert!(path.symlink_metadata().is_ok() && !dir.path().join("missing").exists());
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_not_for_a_new_file() {
+        let (dir, path) = folder_with(b"old");
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("missing", &link).unwrap();
+        assert!(Output::create_new(&path).unwrap().is_none() && Output::create_new(&link).unwrap().is_none());
     }
 
     #[test]
