@@ -233,9 +233,9 @@ mod tests {
             tags: tags.iter().map(|&tag| tag.to_owned()).collect(),
             ..Category::default()
         };
-        let source = Source { name: TRACK_EVENT.to_owned(), categories: categories.iter().map(category).collect() };
-        let program = Program { name: "app".to_owned(), sources: vec![source], ..Program::default() };
-        Programs { programs: vec![program], ..Programs::default() }
+        let source = Source::named(TRACK_EVENT, categories.iter().map(category).collect());
+        let program = Program::named("app", vec![source]);
+        Programs::of(vec![program])
     }
 
     fn reason(config: &TraceConfig, is_default: bool, programs: &Programs) -> String {
@@ -261,8 +261,8 @@ mod tests {
 
     #[test]
     fn a_program_that_ended_too_early_is_named() {
-        let program = Program { name: "app".to_owned(), ..Program::default() };
-        let said = reason(&track_events(false), true, &Programs { programs: vec![program], ..Programs::default() });
+        let programs = Programs::of(vec![Program::named("app", Vec::new())]);
+        let said = reason(&track_events(false), true, &programs);
         assert!(said.contains("app connected, but offered no data source"), "{said}");
     }
 

@@ -475,7 +475,7 @@ impl RecordingSession {
         } else if request == self.flushing {
             self.flushing = None;
         } else if request == self.asked_state {
-            self.programs.add_part(&reply.body, !reply.has_more);
+            self.programs.add_part(reply)?;
             if !reply.has_more {
                 self.asked_state = None;
             }

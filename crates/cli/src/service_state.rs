@@ -1,22 +1,45 @@
 //! Programs that are connected to a service, and what they offer (`docs/spec/service.md` §24).
 
-use esatto_protozero::{Owned as _, ProtoString};
-use esatto_schema::tracing_service_state::DataSource;
-use esatto_schema::{QueryServiceStateResponseReader, TracingServiceState};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+
+use esatto_ipc::blocking_client::Reply;
+use esatto_protozero::Fields;
+use esatto_schema::tracing_service_state::DataSourceReader;
+use esatto_schema::{QueryServiceStateResponseReader, TracingServiceStateReader};
+
+use crate::failure::Failure;
+
+/// Bytes of programs, data sources and categories that are kept.
+const MAX_KEPT_BYTES: usize = 64 << 20;
+/// Bytes that a program may always take, so that another one cannot hide it.
+const KEPT_BYTES_PER_PROGRAM: usize = 16 << 10;
+/// Programs that are kept. A service of ours has fewer connections.
+const MAX_PROGRAMS: usize = 10_000;
+/// Bytes of one answer. A service of ours sends at most 200 MiB.
+const MAX_ANSWER_BYTES: usize = 256 << 20;
+/// Bytes of memory that each kept entry needs beside its texts.
+const ENTRY_BYTES: usize = 128;
 
 /// Programs of a service. It collects the answers to several queries, so it also holds programs
 /// that have disconnected between them.
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
     pub(crate) programs: Vec<Program>,
+    /// Number of programs, data sources and categories of the last answer that are not kept.
+    pub(crate) omitted: usize,
+    /// The service has answered.
+    pub(crate) is_known: bool,
+    /// Index of each program by its number, its pid and its name.
+    indexes: HashMap<(i32, i32, String), usize>,
+    kept_bytes: usize,
     /// The last answer, as far as it has arrived.
-    pub(crate) answer: Vec<u8>,
+    answer: Vec<u8>,
 }
 
 /// A producer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Program {
-    pub(crate) id: i32,
     pub(crate) name: String,
     pub(crate) pid: i32,
     pub(crate) uid: i32,
@@ -24,6 +47,9 @@ pub(crate) struct Program {
     /// Name of its machine; empty if it is that of the service.
     pub(crate) machine: String,
     pub(crate) sources: Vec<Source>,
+    /// Index of each data source by its name.
+    indexes: HashMap<String, usize>,
+    kept_bytes: usize,
 }
 
 /// A data source.
@@ -31,6 +57,8 @@ pub(crate) struct Program {
 pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) categories: Vec<Category>,
+    /// Names of the categories.
+    names: HashSet<String>,
 }
 
 /// A category of track events.
@@ -43,45 +71,78 @@ pub(crate) struct Category {
 
 impl Programs {
     /// Takes a part of an answer to QueryServiceState.
-    pub(crate) fn add_part(&mut self, body: &[u8], is_last: bool) {
-        if let Some(state) = QueryServiceStateResponseReader::new(body).service_state() {
+    ///
+    /// # Errors
+    ///
+    /// The service rejected the query, or its answer is too long or malformed.
+    pub(crate) fn add_part(&mut self, reply: &Reply) -> Result<(), Failure> {
+        let failed = |why: &str| Failure::new("cannot list the programs of the service", why);
+        if !reply.success {
+            return Err(failed("the service refused the query"));
+        }
+        if let Some(state) = QueryServiceStateResponseReader::new(&reply.body).service_state() {
             self.answer.extend_from_slice(state.as_bytes());
         }
-        if is_last {
-            let answer = core::mem::take(&mut self.answer);
-            if let Ok(state) = TracingServiceState::decode(&answer) {
-                self.add(state);
+        if self.answer.len() > MAX_ANSWER_BYTES {
+            self.answer = Vec::new();
+            return Err(failed("its answer has more than 256 MiB"));
+        }
+        if reply.has_more {
+            return Ok(());
+        }
+        let answer = core::mem::take(&mut self.answer);
+        Fields::new(&answer).check().map_err(|_| failed("its answer is malformed"))?;
+        self.add(&answer);
+        Ok(())
+    }
+
+    fn add(&mut self, state: &[u8]) {
+        let state = TracingServiceStateReader::new(state);
+        (self.is_known, self.omitted) = (true, 0);
+        // A service may use the number of a producer again, so its entries follow it.
+        let mut at = HashMap::new();
+        for producer in state.producers() {
+            let program = Program {
+                name: text(producer.name()),
+                pid: producer.pid().unwrap_or(0),
+                uid: producer.uid().unwrap_or(0),
+                sdk: text(producer.sdk_version()),
+                machine: text(producer.machine_name()),
+                ..Program::default()
+            };
+            let id = producer.id().unwrap_or(0);
+            if let Some(index) = self.place(id, program) {
+                at.entry(id).or_insert(index);
+            }
+        }
+        for source in state.data_sources() {
+            let index = at.get(&source.producer_id().unwrap_or(0));
+            if let Some(program) = index.and_then(|&index| self.programs.get_mut(index)) {
+                self.omitted += program.offer(&source, &mut self.kept_bytes);
             }
         }
     }
 
-    fn add(&mut self, state: TracingServiceState) {
-        // A service may use the number of a producer again, so its entries follow it.
-        let mut at = Vec::new();
-        for producer in state.producers {
-            let program = Program {
-                id: producer.id.unwrap_or(0),
-                name: text(producer.name.as_ref()),
-                pid: producer.pid.unwrap_or(0),
-                uid: producer.uid.unwrap_or(0),
-                sdk: text(producer.sdk_version.as_ref()),
-                machine: text(producer.machine_name.as_ref()),
-                sources: Vec::new(),
-            };
-            let is_same =
-                |known: &Program| (known.id, known.pid, &known.name) == (program.id, program.pid, &program.name);
-            let known = self.programs.iter().position(is_same);
-            at.push((program.id, known.unwrap_or(self.programs.len())));
-            if known.is_none() {
+    /// Returns the index of a program, or `None` if there is no room for it.
+    fn place(&mut self, id: i32, mut program: Program) -> Option<usize> {
+        match self.indexes.entry((id, program.pid, program.name.clone())) {
+            Entry::Occupied(known) => Some(*known.get()),
+            Entry::Vacant(vacant) => {
+                let bytes = 2 * program.name.len() + program.sdk.len() + program.machine.len();
+                if self.programs.len() == MAX_PROGRAMS || !program.keep(bytes, &mut self.kept_bytes) {
+                    self.omitted += 1;
+                    return None;
+                }
                 self.programs.push(program);
+                Some(*vacant.insert(self.programs.len() - 1))
             }
         }
-        for source in state.data_sources {
-            let id = source.producer_id.unwrap_or(0);
-            if let Some(&(_, at)) = at.iter().find(|(producer, _)| *producer == id) {
-                self.programs[at].offer(source);
-            }
-        }
+    }
+
+    /// Makes an answer for tests.
+    #[cfg(test)]
+    pub(crate) fn of(programs: Vec<Program>) -> Self {
+        Self { programs, is_known: true, ..Self::default() }
     }
 
     /// Returns the names of all data sources, sorted.
@@ -91,34 +152,69 @@ impl Programs {
 }
 
 impl Program {
-    fn offer(&mut self, source: DataSource) {
-        let Some(descriptor) = source.ds_descriptor else { return };
-        let events = descriptor.track_event_descriptor.as_ref();
-        let categories = events.into_iter().flat_map(|events| &events.available_categories).map(|category| Category {
-            name: text(category.name.as_ref()),
-            description: text(category.description.as_ref()),
-            tags: category.tags.iter().map(|tag| text(Some(tag))).collect(),
-        });
-        let source = Source { name: text(descriptor.name.as_ref()), categories: categories.collect() };
-        match self.sources.iter_mut().find(|known| known.name == source.name) {
-            Some(known) => known.merge(source),
-            None => self.sources.push(source),
+    /// Adds a data source. Returns the number of entries for which there is no room.
+    fn offer(&mut self, source: &DataSourceReader<'_>, kept_bytes: &mut usize) -> usize {
+        let Some(descriptor) = source.ds_descriptor() else { return 0 };
+        let name = text(descriptor.name());
+        let index = match self.indexes.get(&name).copied() {
+            Some(index) => index,
+            None if !self.keep(2 * name.len(), kept_bytes) => return 1,
+            None => {
+                self.indexes.insert(name.clone(), self.sources.len());
+                self.sources.push(Source { name, ..Source::default() });
+                self.sources.len() - 1
+            }
+        };
+        let categories = descriptor.track_event_descriptor();
+        let mut omitted = 0;
+        for category in categories.iter().flat_map(|categories| categories.available_categories()) {
+            let name = text(category.name());
+            if self.sources[index].names.contains(&name) {
+                continue;
+            }
+            let description = category.description().unwrap_or_default();
+            let tags = category.tags().map(|tag| tag.len() + ENTRY_BYTES / 4).sum::<usize>();
+            if !self.keep(2 * name.len() + description.len() + tags, kept_bytes) {
+                omitted += 1;
+                continue;
+            }
+            let source = &mut self.sources[index];
+            source.names.insert(name.clone());
+            let tags = category.tags().map(|tag| text(Some(tag))).collect();
+            source.categories.push(Category { name, description: text(Some(description)), tags });
         }
+        omitted
+    }
+
+    /// Charges an entry of this program. Returns false if there is no room for it.
+    fn keep(&mut self, text_bytes: usize, all: &mut usize) -> bool {
+        let bytes = text_bytes + ENTRY_BYTES;
+        if *all + bytes > MAX_KEPT_BYTES && self.kept_bytes + bytes > KEPT_BYTES_PER_PROGRAM {
+            return false;
+        }
+        *all += bytes;
+        self.kept_bytes += bytes;
+        true
     }
 
     /// Returns the data source of this name.
     pub(crate) fn source(&self, name: &str) -> Option<&Source> {
-        self.sources.iter().find(|source| source.name == name)
+        self.indexes.get(name).map(|&index| &self.sources[index])
+    }
+
+    /// Makes a program for tests.
+    #[cfg(test)]
+    pub(crate) fn named(name: &str, sources: Vec<Source>) -> Self {
+        let indexes = sources.iter().enumerate().map(|(index, source)| (source.name.clone(), index)).collect();
+        Self { name: name.to_owned(), sources, indexes, ..Self::default() }
     }
 }
 
 impl Source {
-    fn merge(&mut self, other: Self) {
-        for category in other.categories {
-            if !self.categories.iter().any(|known| known.name == category.name) {
-                self.categories.push(category);
-            }
-        }
+    /// Makes a data source for tests.
+    #[cfg(test)]
+    pub(crate) fn named(name: &str, categories: Vec<Category>) -> Self {
+        Self { name: name.to_owned(), categories, ..Self::default() }
     }
 }
 
@@ -130,17 +226,18 @@ pub(crate) fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     names
 }
 
-fn text(text: Option<&ProtoString>) -> String {
-    text.map_or_else(String::new, |text| String::from_utf8_lossy(text.as_bytes()).into_owned())
+fn text(text: Option<&[u8]>) -> String {
+    text.map_or_else(String::new, |text| String::from_utf8_lossy(text).into_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use esatto_schema::tracing_service_state::Producer;
-    use esatto_schema::{DataSourceDescriptor, TrackEventCategory, TrackEventDescriptor};
+    use esatto_protozero::Owned as _;
+    use esatto_schema::tracing_service_state::{DataSource, Producer};
+    use esatto_schema::{DataSourceDescriptor, TracingServiceState, TrackEventCategory, TrackEventDescriptor};
 
-    pub(crate) fn state(program: &str, id: i32, categories: &[&str]) -> TracingServiceState {
+    fn state(program: &str, id: i32, categories: &[&str]) -> Vec<u8> {
         let category = |name: &&str| TrackEventCategory { name: Some((*name).into()), ..TrackEventCategory::default() };
         let events = TrackEventDescriptor {
             available_categories: categories.iter().map(category).collect(),
@@ -160,14 +257,15 @@ mod tests {
             }],
             ..TracingServiceState::default()
         }
+        .encode()
     }
 
     #[test]
     fn programs_of_several_answers_are_collected() {
         let mut programs = Programs::default();
-        programs.add(state("a", 1, &["x"]));
-        programs.add(state("a", 1, &["x", "y"]));
-        programs.add(state("b", 2, &["z"]));
+        programs.add(&state("a", 1, &["x"]));
+        programs.add(&state("a", 1, &["x", "y"]));
+        programs.add(&state("b", 2, &["z"]));
         assert_eq!(programs.programs.len(), 2);
         let names = |at: usize| {
             let categories = &programs.programs[at].source("track_event").unwrap().categories;
@@ -175,5 +273,45 @@ mod tests {
         };
         assert_eq!((names(0), names(1)), (vec!["x".to_owned(), "y".to_owned()], vec!["z".to_owned()]));
         assert_eq!(programs.source_names(), ["track_event"]);
+    }
+
+    #[test]
+    fn very_many_categories_are_counted_and_hide_no_other_program() {
+        let names: Vec<String> = (0..600_000).map(|number| format!("c{number}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let states = [state("greedy", 1, &names), state("other", 2, &["x"])];
+        let mut programs = Programs::default();
+        // To compare each name with all others would take hours.
+        for _ in 0..2 {
+            programs.add(&states.concat());
+            let kept: Vec<usize> =
+                programs.programs.iter().map(|program| program.sources[0].categories.len()).collect();
+            assert!(kept[0] > 100_000 && kept[0] * ENTRY_BYTES < MAX_KEPT_BYTES && kept[1] == 1, "{kept:?}");
+            assert_eq!(programs.omitted, names.len() - kept[0]);
+        }
+    }
+
+    #[test]
+    fn programs_that_come_and_go_do_not_pile_up() {
+        let mut programs = Programs::default();
+        for id in 0..MAX_PROGRAMS + 10 {
+            programs.add(&state("a", i32::try_from(id).unwrap(), &[]));
+        }
+        assert_eq!((programs.programs.len(), programs.omitted), (MAX_PROGRAMS, 1));
+    }
+
+    #[test]
+    fn a_service_that_refuses_or_stammers_is_named() {
+        let mut programs = Programs::default();
+        let request_id = esatto_ipc::RequestId(1);
+        let reply = |success, has_more, body| Reply { request_id, method: "x", success, has_more, body };
+        let why = |result: Result<(), Failure>| result.unwrap_err().to_string();
+        assert!(why(programs.add_part(&reply(false, false, Vec::new()))).contains("refused"));
+        // Field 1 of the answer is a state that ends within a field.
+        assert!(why(programs.add_part(&reply(true, false, vec![0x0a, 2, 0x0a, 9]))).contains("malformed"));
+        assert!(!programs.is_known);
+        let part = [&[0x0a, 0x80, 0x80, 0x80, 0x08][..], &vec![0; 16 << 20]].concat();
+        let error = (0..17).find_map(|_| programs.add_part(&reply(true, true, part.clone())).err());
+        assert!(error.unwrap().to_string().contains("256 MiB"));
     }
 }

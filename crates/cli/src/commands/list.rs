@@ -5,7 +5,9 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
+use std::time::Instant;
 
+use esatto_ipc::Error as IpcError;
 use esatto_trace::escape::{Line, is_unsafe};
 use serde_json::json;
 
@@ -14,21 +16,32 @@ use crate::failure::{Attempt as _, Failure};
 use crate::service_connection::{address, connect, lost};
 use crate::service_state::{Category, Program, Programs, sorted};
 
-/// Longest time until the service answers.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest time until the service has sent its answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest cell of a table in characters. Longer ones are cut, because all cells of a column are as
+/// wide as the longest one.
+const MAX_CELL_CHARS: usize = 120;
 
 pub(crate) fn run(args: &args::List) -> Result<ExitCode, Failure> {
     let mut client = connect(&address()?)?;
     let mut programs = Programs::default();
-    let request = client.send("QueryServiceState", &[], None).map_err(lost)?;
-    loop {
-        let reply = client.wait_reply(request, Some(ANSWER_TIMEOUT)).map_err(lost)?;
-        programs.add_part(&reply.body, !reply.has_more);
-        if !reply.has_more {
-            break;
-        }
+    let request = client.send("QueryServiceState", &[], None).map_err(|error| match error {
+        IpcError::NoSuchMethod(_) => Failure::new("cannot list the programs of the service", "it is too old for that"),
+        error => lost(error),
+    })?;
+    let deadline = Instant::now() + ANSWER_TIMEOUT;
+    while !programs.is_known {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let reply = match client.wait_reply(request, Some(left)) {
+            Ok(reply) if !left.is_zero() => reply,
+            Ok(_) | Err(IpcError::Timeout) => {
+                let why = format!("it did not answer within {} s", ANSWER_TIMEOUT.as_secs());
+                return Err(Failure::new("cannot list the programs of the service", why));
+            }
+            Err(error) => return Err(lost(error)),
+        };
+        programs.add_part(&reply)?;
     }
-    let programs = programs.programs;
     let text = if args.json { json(&programs) } else { text(&programs) };
     match io::stdout().write_all(text.as_bytes()) {
         // A closed pipe, as in `esatto list … | head`, is no error.
@@ -39,13 +52,14 @@ pub(crate) fn run(args: &args::List) -> Result<ExitCode, Failure> {
 }
 
 /// Formats tables for people.
-fn text(programs: &[Program]) -> String {
+fn text(all: &Programs) -> String {
+    let programs = &all.programs[..];
     if programs.is_empty() {
         return "No program is connected.\n".to_owned();
     }
     let rows = programs.iter().map(|program| {
         let Program { pid, uid, name, machine, sdk, .. } = program;
-        vec![pid.to_string(), uid.to_string(), name.clone(), machine.clone(), sdk.clone()]
+        [pid.to_string(), uid.to_string(), cell(name), cell(machine), cell(sdk)]
     });
     let mut text = String::from("Programs\n");
     text += &table(&["pid", "uid", "name", "machine", "SDK"], rows.collect());
@@ -56,19 +70,23 @@ fn text(programs: &[Program]) -> String {
             sources.entry(&source.name).or_default().push(&program.name);
         }
     }
-    let rows = sources.into_iter().map(|(source, names)| vec![source.to_owned(), joined(names)]);
+    let rows = sources.into_iter().map(|(source, names)| [cell(source), joined(names)]);
     text += "\nData sources\n";
     text += &table(&["name", "programs"], rows.collect());
 
-    let rows: Vec<Vec<String>> = categories(programs)
+    let rows: Vec<[String; 4]> = categories(programs)
         .into_iter()
         .map(|(name, (category, names))| {
-            vec![name.to_owned(), category.tags.join(", "), joined(names), category.description.clone()]
+            let tags = category.tags.iter().map(String::as_str).collect();
+            [cell(name), list(tags), joined(names), cell(&category.description)]
         })
         .collect();
     if !rows.is_empty() {
         text += "\nCategories\n";
         text += &table(&["name", "tags", "programs", "description"], rows);
+    }
+    if all.omitted > 0 {
+        let _ = writeln!(text, "\n… and {} more programs, data sources and categories", all.omitted);
     }
     text
 }
@@ -85,22 +103,46 @@ fn categories(programs: &[Program]) -> BTreeMap<&str, (&Category, Vec<&str>)> {
     categories
 }
 
+/// Formats different names in order as one cell.
 fn joined(names: Vec<&str>) -> String {
-    sorted(names.into_iter()).join(", ")
+    list(sorted(names.into_iter()))
 }
 
-/// Formats a table. A column without any content is left out.
-fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
-    let rows: Vec<Vec<String>> =
-        rows.into_iter().map(|row| row.iter().map(|cell| Line(cell).to_string()).collect()).collect();
+fn list(names: Vec<&str>) -> String {
+    let mut text = String::new();
+    for name in names {
+        if !text.is_empty() {
+            text += ", ";
+        }
+        text.extend(name.chars().take(MAX_CELL_CHARS + 1));
+        if text.len() > MAX_CELL_CHARS * char::MAX.len_utf8() {
+            break;
+        }
+    }
+    cell(&text)
+}
+
+/// Formats a text for one line, cut and escaped.
+fn cell(text: &str) -> String {
+    // Cut first: each character can take up to ten columns.
+    let start: String = text.chars().take(MAX_CELL_CHARS + 1).collect();
+    let safe = Line(start).to_string();
+    if safe.chars().count() <= MAX_CELL_CHARS {
+        return safe;
+    }
+    safe.chars().take(MAX_CELL_CHARS - 1).chain(['…']).collect()
+}
+
+/// Formats a table of cells. A column without any content is left out.
+fn table<const COLUMNS: usize>(head: &[&str; COLUMNS], rows: Vec<[String; COLUMNS]>) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let columns: Vec<(usize, usize)> = (0..head.len())
+    let columns: Vec<(usize, usize)> = (0..COLUMNS)
         .map(|column| (column, width(column)))
         .filter(|(_, width)| *width > 0)
         .map(|(column, width)| (column, width.max(head[column].len())))
         .collect();
     let mut text = String::new();
-    let head: Vec<String> = head.iter().map(|&name| name.to_owned()).collect();
+    let head = head.map(str::to_owned);
     for row in core::iter::once(&head).chain(&rows) {
         let mut line = String::new();
         for &(column, width) in &columns {
@@ -114,12 +156,12 @@ fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
 }
 
 /// Formats the list for programs.
-fn json(programs: &[Program]) -> String {
+fn json(all: &Programs) -> String {
     let category = |category: &Category| {
         let Category { name, description, tags } = category;
         json!({ "name": name, "description": description, "tags": tags })
     };
-    let programs = programs.iter().map(|program| {
+    let programs = all.programs.iter().map(|program| {
         let sources = program.sources.iter().map(|source| {
             let categories: Vec<_> = source.categories.iter().map(category).collect();
             json!({ "name": source.name, "categories": categories })
@@ -129,13 +171,18 @@ fn json(programs: &[Program]) -> String {
         json!({ "name": name, "pid": pid, "uid": uid, "sdk": sdk, "machine": machine, "data_sources": sources })
     });
     let programs: Vec<_> = programs.collect();
-    let encoded = format!("{:#}\n", json!({ "programs": programs }));
-    // Outside of strings, JSON contains no unsafe characters but newlines.
-    let escape = |c: char| match c {
-        c if c != '\n' && is_unsafe(c) => format!("\\u{:04x}", u32::from(c)),
-        c => c.to_string(),
-    };
-    encoded.chars().map(escape).collect()
+    let encoded = format!("{:#}\n", json!({ "programs": programs, "omitted": all.omitted }));
+    let mut safe = String::with_capacity(encoded.len());
+    for c in encoded.chars() {
+        // Outside of strings, JSON contains no unsafe characters but newlines.
+        if is_unsafe(c) && c != '\n' {
+            // Writing to a string never fails.
+            let _ = write!(safe, "\\u{:04x}", u32::from(c));
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
 }
 
 #[cfg(test)]
@@ -144,8 +191,17 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_and_empty_ones_left_out() {
-        let rows =
-            vec![vec!["1".to_owned(), String::new(), "a\u{1b}".to_owned()], vec!["20".into(), "".into(), "b".into()]];
+        let row = |cells: [&str; 3]| cells.map(cell);
+        let rows = vec![row(["1", "", "a\u{1b}"]), row(["20", "", "b"])];
         assert_eq!(table(&["pid", "tags", "name"], rows), "  pid  name\n  1    a\\u{1b}\n  20   b\n");
+    }
+
+    #[test]
+    fn one_long_name_makes_no_wide_table() {
+        for long in ["x".repeat(100_000), "\u{202e}".repeat(100_000)] {
+            assert_eq!(cell(&long).chars().count(), MAX_CELL_CHARS);
+            assert_eq!(list(vec![&long[..]; 1000]).chars().count(), MAX_CELL_CHARS);
+        }
+        assert_eq!(joined(vec!["b", "a", "b"]), "a, b");
     }
 }
