@@ -11,6 +11,11 @@ use esatto_schema::{
 
 use crate::field_names;
 
+/// Buffers whose counts are read. A session of the service has at most 128.
+const MAX_BUFFERS: usize = 1024;
+/// Counts of a buffer that are read. The schema names fewer.
+const MAX_COUNTS_PER_BUFFER: usize = 128;
+
 /// Counts of the service for one buffer, by their names in the schema. See `docs/spec/service.md`
 /// §17.
 pub type BufferStats = BTreeMap<String, u64>;
@@ -46,8 +51,8 @@ impl TraceStats {
         let mut stats = Self::default();
         for f in Fields::new(message) {
             match f.id {
-                field::BUFFER_STATS => {
-                    let fields = Fields::new(f.as_bytes());
+                field::BUFFER_STATS if stats.buffers.len() < MAX_BUFFERS => {
+                    let fields = Fields::new(f.as_bytes()).take(MAX_COUNTS_PER_BUFFER);
                     let named = fields.map(|f| (field_names::name(field_names::buffer_stats(), f.id), f.as_u64()));
                     stats.buffers.push(named.collect());
                 }

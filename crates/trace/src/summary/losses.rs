@@ -53,8 +53,8 @@ impl TraceStats {
     pub fn losses_since(&self, earlier: &Self, reading: Reading) -> Vec<Loss> {
         let mut losses = Vec::new();
         for (index, buffer) in self.buffers.iter().enumerate() {
-            for what in BUFFER_COUNTS {
-                let number = buffer.get(what).copied().unwrap_or(0);
+            let counts = BUFFER_COUNTS.map(|what| (what, buffer.get(what).copied().unwrap_or(0)));
+            for (what, number) in counts.into_iter().filter(|(_, number)| *number > 0) {
                 let expected = what == OVERWRITTEN && reading.expects_overwriting();
                 losses.push(Loss { place: format!("buffer {index}"), what: what.to_owned(), number, expected });
             }
@@ -64,9 +64,10 @@ impl TraceStats {
             ("patches_discarded", self.patches_discarded.saturating_sub(earlier.patches_discarded)),
             ("invalid_packets", self.invalid_packets),
         ] {
-            losses.push(Loss { place: "service".to_owned(), what: what.to_owned(), number, expected: false });
+            if number > 0 {
+                losses.push(Loss { place: "service".to_owned(), what: what.to_owned(), number, expected: false });
+            }
         }
-        losses.retain(|loss| loss.number > 0);
         losses
     }
 }
@@ -89,8 +90,8 @@ impl Summary {
             add("service", "final_flush_failed", u64::from(stats.final_flush_succeeded == Some(false)), false);
         }
         for sequence in &self.sequences {
-            let place = format!("sequence {}", sequence.id);
             for (cause, &number) in &sequence.loss_causes {
+                let place = format!("sequence {}", sequence.id);
                 add(&place, cause, number, *cause == OVERWRITE && reading.expects_overwriting());
             }
         }

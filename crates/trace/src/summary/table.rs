@@ -23,12 +23,13 @@ impl Table {
         Self { title: title.into(), headers: headers.to_vec(), rows: Vec::new(), others: 0 }
     }
 
-    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+    /// Adds a row. Its cells are only made if it is shown.
+    pub(super) fn row<C: IntoIterator<Item = String>>(&mut self, cells: impl FnOnce() -> C) {
         if self.rows.len() == MAX_ROWS {
             self.others += 1;
             return;
         }
-        self.rows.push(cells.into_iter().map(|cell| shorten(&cell)).collect());
+        self.rows.push(cells().into_iter().map(|cell| shorten(&cell)).collect());
     }
 }
 

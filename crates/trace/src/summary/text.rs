@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use super::Summary;
 use super::table::Table;
+use super::{SequenceSummary, Summary, ThreadSummary};
 use crate::clock_conversion::clock_name;
 use crate::escape::Line;
 
@@ -107,7 +107,7 @@ impl Summary {
         let mut types: Vec<_> = self.packets_by_type.iter().collect();
         types.sort_by_key(|(_, entry)| core::cmp::Reverse(entry.bytes));
         for (name, entry) in types {
-            table.row([name.clone(), entry.packets.to_string(), entry.bytes.to_string()]);
+            table.row(|| [name.clone(), entry.packets.to_string(), entry.bytes.to_string()]);
         }
         table
     }
@@ -116,29 +116,20 @@ impl Summary {
         let headers = ["id#", "pid#", "uid#", "packets#", "bytes#", "clears#", "skipped#", "losses#", "remarks"];
         let mut table = Table::new("Sequences", &headers);
         for sequence in &self.sequences {
-            let mut remarks: Vec<String> = Vec::new();
-            match sequence.id {
-                0 => remarks.push("packets without sequence".to_owned()),
-                1 => remarks.push("the service".to_owned()),
-                _ if !sequence.begins => remarks.push("beginning missing".to_owned()),
-                _ => {}
-            }
-            if sequence.machine_id != 0 {
-                remarks.push(format!("machine {}", sequence.machine_id));
-            }
-            remarks.extend(sequence.loss_causes.iter().map(|(cause, number)| format!("{cause} {number}")));
             let optional = |value: Option<i32>| value.map_or_else(String::new, |value| value.to_string());
-            table.row([
-                sequence.id.to_string(),
-                optional(sequence.pid),
-                optional(sequence.uid),
-                sequence.packets.to_string(),
-                sequence.bytes.to_string(),
-                sequence.state_clears.to_string(),
-                sequence.skipped_packets.to_string(),
-                sequence.losses.to_string(),
-                remarks.join(", "),
-            ]);
+            table.row(|| {
+                [
+                    sequence.id.to_string(),
+                    optional(sequence.pid),
+                    optional(sequence.uid),
+                    sequence.packets.to_string(),
+                    sequence.bytes.to_string(),
+                    sequence.state_clears.to_string(),
+                    sequence.skipped_packets.to_string(),
+                    sequence.losses.to_string(),
+                    remarks(sequence),
+                ]
+            });
         }
         table
     }
@@ -146,13 +137,13 @@ impl Summary {
     fn process_table(&self) -> Table {
         let mut table = Table::new("Processes and threads", &["pid#", "tid#", "name", "slices#"]);
         for process in &self.processes {
-            let name = process.name.clone().unwrap_or_default();
-            table.row([process.pid.to_string(), String::new(), name, process.slices.to_string()]);
+            let name = || process.name.clone().unwrap_or_default();
+            table.row(|| [process.pid.to_string(), String::new(), name(), process.slices.to_string()]);
             // A main thread without a name and without slices is left out.
-            let telling = |t: &&super::ThreadSummary| t.tid != process.pid || t.name.is_some() || t.slices > 0;
+            let telling = |t: &&ThreadSummary| t.tid != process.pid || t.name.is_some() || t.slices > 0;
             for thread in process.threads.iter().filter(telling) {
-                let name = format!("  {}", thread.name.as_deref().unwrap_or_default());
-                table.row([String::new(), thread.tid.to_string(), name, thread.slices.to_string()]);
+                let name = || format!("  {}", thread.name.as_deref().unwrap_or_default());
+                table.row(|| [String::new(), thread.tid.to_string(), name(), thread.slices.to_string()]);
             }
         }
         table
@@ -163,20 +154,23 @@ impl Summary {
         let headers = ["pid#", "name", "connected#", "enabled#", "first packet#", ""];
         let mut table = Table::new("Starts of programs", &headers);
         let known = self.processes.iter().filter(|process| process.first_packet_ns.is_some());
+        let start = self.trace_start_ns();
         for process in known {
-            let connected = match (process.connected_ns, self.trace_start_ns()) {
+            let connected = || match (process.connected_ns, start) {
                 (Some(connected), Some(start)) if connected < start => "before".to_owned(),
-                (connected, _) => self.since_start(connected),
+                (connected, _) => since(start, connected),
             };
             let missing = process.missing_ns.filter(|&ns| ns > 0);
-            table.row([
-                process.pid.to_string(),
-                without_folder(process.name.as_deref().unwrap_or_default()).to_owned(),
-                connected,
-                self.since_start(process.enabled_ns),
-                self.since_start(process.first_packet_ns),
-                missing.map_or_else(String::new, |ns| format!("its first {} are missing", time(ns))),
-            ]);
+            table.row(|| {
+                [
+                    process.pid.to_string(),
+                    without_folder(process.name.as_deref().unwrap_or_default()).to_owned(),
+                    connected(),
+                    since(start, process.enabled_ns),
+                    since(start, process.first_packet_ns),
+                    missing.map_or_else(String::new, |ns| format!("its first {} are missing", time(ns))),
+                ]
+            });
         }
         write!(f, "{table}")?;
         if self.processes.iter().any(|process| process.missing_ns.is_some_and(|ns| ns > 0)) {
@@ -185,20 +179,12 @@ impl Summary {
         Ok(())
     }
 
-    /// Formats the time since the trace's start.
-    fn since_start(&self, ts: Option<i64>) -> String {
-        match (ts, self.trace_start_ns()) {
-            (Some(ts), Some(start)) => time(ts.saturating_sub(start)),
-            _ => String::new(),
-        }
-    }
-
     fn category_table(&self) -> Table {
         let mut table = Table::new("Categories", &["name", "slices#"]);
         let mut categories: Vec<_> = self.categories.iter().collect();
         categories.sort_by_key(|(_, count)| core::cmp::Reverse(**count));
         for (name, count) in categories {
-            table.row([name.clone(), count.to_string()]);
+            table.row(|| [name.clone(), count.to_string()]);
         }
         table
     }
@@ -213,12 +199,14 @@ impl Summary {
         let headers = ["name", "track", "count#", "instants#", "total#", "shortest#", "longest#"];
         let mut table = Table::new(title, &headers);
         for entry in &slices.by_name {
-            let durations = [entry.total_ns, entry.min_ns, entry.max_ns];
-            let durations = durations.map(|ns| if entry.count == entry.instants { String::new() } else { time(ns) });
-            let [total, min, max] = durations;
-            let name = entry.name.clone().unwrap_or_else(|| "(no name)".to_owned());
-            let track = entry.track_type.name().to_owned();
-            table.row([name, track, entry.count.to_string(), entry.instants.to_string(), total, min, max]);
+            table.row(|| {
+                let durations = [entry.total_ns, entry.min_ns, entry.max_ns];
+                let has_durations = entry.count != entry.instants;
+                let [total, min, max] = durations.map(|ns| if has_durations { time(ns) } else { String::new() });
+                let name = entry.name.clone().unwrap_or_else(|| "(no name)".to_owned());
+                let track = entry.track_type.name().to_owned();
+                [name, track, entry.count.to_string(), entry.instants.to_string(), total, min, max]
+            });
         }
         table
     }
@@ -228,15 +216,17 @@ impl Summary {
         let headers = ["kind", "name", "process", "thread", "lanes#", "slices#", "values#"];
         let mut table = Table::new(title, &headers);
         for track in &self.tracks {
-            table.row([
-                track.track_type.name().to_owned(),
-                track.name.clone().unwrap_or_default(),
-                numbered(track.pid, track.process_name.as_deref()),
-                numbered(track.tid, track.thread_name.as_deref()),
-                track.lanes.to_string(),
-                track.slices.to_string(),
-                track.counter_values.to_string(),
-            ]);
+            table.row(|| {
+                [
+                    track.track_type.name().to_owned(),
+                    track.name.clone().unwrap_or_default(),
+                    numbered(track.pid, track.process_name.as_deref()),
+                    numbered(track.tid, track.thread_name.as_deref()),
+                    track.lanes.to_string(),
+                    track.slices.to_string(),
+                    track.counter_values.to_string(),
+                ]
+            });
         }
         table
     }
@@ -245,8 +235,10 @@ impl Summary {
         let title = format!("Counters ({}, {} values)", self.counters.len(), self.counter_values());
         let mut table = Table::new(title, &["name", "of", "values#", "min#", "max#", "last#"]);
         for counter in &self.counters {
-            let [min, max, last] = [counter.min, counter.max, counter.last].map(number);
-            table.row([counter.name.clone(), counter.scope.clone(), counter.values.to_string(), min, max, last]);
+            table.row(|| {
+                let [min, max, last] = [counter.min, counter.max, counter.last].map(number);
+                [counter.name.clone(), counter.scope.clone(), counter.values.to_string(), min, max, last]
+            });
         }
         table
     }
@@ -256,16 +248,18 @@ impl Summary {
         let mut table = Table::new("Buffers", &headers);
         for (index, buffer) in self.stats.iter().flat_map(|stats| &stats.buffers).enumerate() {
             let get = |field: &str| buffer.get(field).copied().unwrap_or(0);
-            table.row([
-                index.to_string(),
-                bytes(get("buffer_size")),
-                bytes(get("bytes_written")),
-                bytes(get("bytes_overwritten")),
-                bytes(get("bytes_read")),
-                get("chunks_written").to_string(),
-                get("patches_succeeded").to_string(),
-                get("write_wrap_count").to_string(),
-            ]);
+            table.row(|| {
+                [
+                    index.to_string(),
+                    bytes(get("buffer_size")),
+                    bytes(get("bytes_written")),
+                    bytes(get("bytes_overwritten")),
+                    bytes(get("bytes_read")),
+                    get("chunks_written").to_string(),
+                    get("patches_succeeded").to_string(),
+                    get("write_wrap_count").to_string(),
+                ]
+            });
         }
         table
     }
@@ -275,26 +269,29 @@ impl Summary {
             format!("Clocks ({} snapshots, {} clocks of sequences)", self.clock_snapshots, self.sequence_clocks);
         let mut table = Table::new(title, &["id#", "name", "snapshots#", "first#", "last#", ""]);
         for clock in &self.clocks {
-            let name = clock_name(clock.id).unwrap_or("custom").to_owned();
-            let remark = if clock.id == self.trace_clock { "trace clock" } else { "" };
-            let snapshots = clock.snapshots.to_string();
-            let (first, last) = (clock.first.to_string(), clock.last.to_string());
-            table.row([clock.id.to_string(), name, snapshots, first, last, remark.to_owned()]);
+            table.row(|| {
+                let name = clock_name(clock.id).unwrap_or("custom").to_owned();
+                let remark = if clock.id == self.trace_clock { "trace clock" } else { "" };
+                let snapshots = clock.snapshots.to_string();
+                let (first, last) = (clock.first.to_string(), clock.last.to_string());
+                [clock.id.to_string(), name, snapshots, first, last, remark.to_owned()]
+            });
         }
         table
     }
 
     fn event_table(&self) -> Table {
         let mut table = Table::new("Recording", &["at#", "event"]);
-        let at = |ts: Option<i64>| self.since_start(ts);
+        let start = self.trace_start_ns();
+        let at = |ts: Option<i64>| since(start, ts);
         for event in &self.service_events {
-            table.row([at(event.ts_ns), event.name.clone()]);
+            table.row(|| [at(event.ts_ns), event.name.clone()]);
             for source in &event.data_sources {
-                table.row([String::new(), format!("  {} of {}", source.name, source.producer)]);
+                table.row(|| [String::new(), format!("  {} of {}", source.name, source.producer)]);
             }
         }
         for trigger in &self.triggers {
-            table.row([at(trigger.ts_ns), format!("trigger {}", trigger.name)]);
+            table.row(|| [at(trigger.ts_ns), format!("trigger {}", trigger.name)]);
         }
         table
     }
@@ -302,7 +299,7 @@ impl Summary {
     fn problem_table(&self) -> Table {
         let mut table = Table::new("Rules of the format that this trace breaks", &["rule", "times#"]);
         for (rule, number) in &self.problems {
-            table.row([(*rule).to_owned(), number.to_string()]);
+            table.row(|| [(*rule).to_owned(), number.to_string()]);
         }
         table
     }
@@ -321,20 +318,35 @@ impl Summary {
     fn loss_lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table = Table::new("Losses", &["where", "what", "number#", ""]);
         for loss in self.losses() {
-            let remark = match loss.what.as_str() {
+            let remark = || match loss.what.as_str() {
                 _ if loss.expected => "normal for a ring buffer".to_owned(),
                 "final_flush_failed" => self.silent_at_the_end(),
                 _ => String::new(),
             };
-            table.row([loss.place, loss.what, loss.number.to_string(), remark]);
+            table.row(|| [loss.place.clone(), loss.what.clone(), loss.number.to_string(), remark()]);
         }
         if self.skipped_packets > 0 {
             let remark = "the state that they need was lost".to_owned();
-            table.row(["trace".to_owned(), "packets skipped".to_owned(), self.skipped_packets.to_string(), remark]);
+            table.row(|| ["trace".to_owned(), "packets skipped".to_owned(), self.skipped_packets.to_string(), remark]);
         }
         let shown = table.to_string();
         if shown.is_empty() { writeln!(f, "\nLosses    none") } else { f.write_str(&shown) }
     }
+}
+
+fn remarks(sequence: &SequenceSummary) -> String {
+    let mut remarks: Vec<String> = Vec::new();
+    match sequence.id {
+        0 => remarks.push("packets without sequence".to_owned()),
+        1 => remarks.push("the service".to_owned()),
+        _ if !sequence.begins => remarks.push("beginning missing".to_owned()),
+        _ => {}
+    }
+    if sequence.machine_id != 0 {
+        remarks.push(format!("machine {}", sequence.machine_id));
+    }
+    remarks.extend(sequence.loss_causes.iter().map(|(cause, number)| format!("{cause} {number}")));
+    remarks.join(", ")
 }
 
 /// Returns the file name of a program that is named by its path.
@@ -352,6 +364,11 @@ fn numbered(number: Option<i64>, name: Option<&str>) -> String {
         (Some(number), None) => number.to_string(),
         (None, _) => String::new(),
     }
+}
+
+/// Formats the time since the trace's start.
+fn since(start: Option<i64>, ts: Option<i64>) -> String {
+    ts.zip(start).map_or_else(String::new, |(ts, start)| time(ts.saturating_sub(start)))
 }
 
 /// Formats a duration with a suitable unit.

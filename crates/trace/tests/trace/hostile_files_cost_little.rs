@@ -162,3 +162,43 @@ fn errors_without_end() {
     assert_eq!((summary.errors.len(), summary.more_errors), (1000, 4000));
     assert!(summary.to_string().contains("… and 4000 more errors"));
 }
+
+#[test]
+fn the_report_of_very_many_events_of_the_service() {
+    const EVENTS: usize = 300_000;
+    const SERVICE_EVENT: u32 = 69;
+    let maker = Maker::default().packet(|packet| {
+        packet.varint(8, 5);
+        // Events of a kind that the schema does not know, and no start.
+        let mut events = packet.begin(SERVICE_EVENT);
+        for _ in 0..EVENTS {
+            events.varint(15, 0);
+        }
+    });
+    let summary = Summary::read(&maker.0[..]);
+    assert_eq!(summary.service_events.len(), EVENTS);
+    // To look for the start for each event would compare 90 billion names.
+    let text = summary.to_string();
+    assert!(text.contains(&format!("… and {} more", EVENTS - 24)), "{text}");
+    assert!(summary.to_json_text().len() < 200 * EVENTS);
+}
+
+#[test]
+fn statistics_of_very_many_buffers() {
+    const BUFFERS: usize = 1_000_000;
+    const TRACE_STATS: u32 = 35;
+    let maker = |overwritten: u64| {
+        Maker::default().packet(|packet| {
+            let mut stats = packet.begin(TRACE_STATS);
+            for _ in 0..BUFFERS {
+                stats.begin(1).varint(3, overwritten);
+            }
+        })
+    };
+    let summary = Summary::read(&maker(0).0[..]);
+    assert_eq!((summary.losses().len(), summary.losses().capacity()), (0, 0));
+    let summary = Summary::read(&maker(1).0[..]);
+    let buffers = summary.stats.as_ref().expect("there are some").buffers.len();
+    assert!((128..BUFFERS / 100).contains(&buffers) && summary.losses().len() == buffers, "{buffers}");
+    assert!(summary.to_string().contains("Losses") && summary.to_json_text().len() < 1 << 20);
+}
