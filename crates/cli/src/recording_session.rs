@@ -50,7 +50,7 @@ const DRAIN_PERIOD: Duration = Duration::from_millis(250);
 /// Time between two queries of the service's counts.
 const STATS_PERIOD: Duration = Duration::from_millis(500);
 /// Larger packets cannot be encoded (`docs/spec/protozero.md` §2).
-const MAX_PACKET_BYTES: usize = 1 << 28;
+pub(crate) const MAX_PACKET_BYTES: usize = 1 << 28;
 /// Flush flags: reason "trace stop", initiator "command line tool" (`docs/spec/wire-protocol.md`
 /// §9).
 const FLUSH_FLAGS: u64 = 0x22;
@@ -129,6 +129,8 @@ pub(crate) struct Recorded {
     pub(crate) has_events: bool,
     /// True if the service keeps the trace back because no trigger has come.
     pub(crate) lacks_trigger: bool,
+    /// Triggers that got no snapshot, because too many came.
+    pub(crate) missed_snapshots: u64,
     /// Programs that were connected at any time.
     pub(crate) programs: Programs,
     pub(crate) silent: Silent,
@@ -152,7 +154,7 @@ impl RecordingSession {
         let timeouts = Timeouts::of(&config);
         let waits_for_trigger = MissingTrigger::mode(&config).is_some();
         let snapshots = match (&output, MissingTrigger::mode(&config)) {
-            (Some(output), Some(TriggerMode::CLONE_SNAPSHOT)) => Some(Snapshots::new(address, output.name())),
+            (Some(output), Some(TriggerMode::CLONE_SNAPSHOT)) => Some(Snapshots::new(address, output.name())?),
             _ => None,
         };
         let transfer = if snapshots.is_some() { Transfer::Snapshots } else { transfer };
@@ -270,7 +272,7 @@ impl RecordingSession {
 
     /// Returns the snapshots that were completed since the last call, or why they failed.
     pub(crate) fn snapshots(&mut self) -> Vec<Result<Snapshot, Failure>> {
-        self.snapshots.as_mut().map(|snapshots| snapshots.results(false)).unwrap_or_default()
+        self.snapshots.as_mut().map(Snapshots::results).unwrap_or_default()
     }
 
     /// Ends the session if it still runs, and brings all of the trace into the file. Passes the
@@ -281,7 +283,7 @@ impl RecordingSession {
         self.await_programs()?;
         if let Some(snapshots) = &mut self.snapshots {
             // A clone needs the session.
-            save(snapshots.results(true));
+            save(snapshots.finish());
         }
         self.disable()?;
         if matches!(self.transfer, Transfer::AtEnd | Transfer::Drain) {
@@ -319,6 +321,7 @@ impl RecordingSession {
             file,
             has_events: self.content.has_events,
             lacks_trigger,
+            missed_snapshots: self.snapshots.map_or(0, |snapshots| snapshots.missed),
             programs: self.programs,
             silent: self.content.silent,
             error: self.ended.flatten(),
@@ -483,7 +486,7 @@ impl RecordingSession {
             let events = ObserveEventsResponse::decode(&reply.body).ok().and_then(|response| response.events);
             let hit = events.and_then(|events| events.clone_trigger_hit);
             if let Some((hit, snapshots)) = hit.zip(self.snapshots.as_mut()) {
-                snapshots.begin(*hit)?;
+                snapshots.request(*hit);
             }
         }
         Ok(())

@@ -3,6 +3,7 @@
 
 use core::time::Duration;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 
 use esatto_ipc::Address;
@@ -10,7 +11,8 @@ use esatto_protozero::Owned as _;
 use esatto_schema::observable_events::CloneTriggerHit;
 use esatto_schema::{CloneSessionRequest, CloneSessionResponseReader, ReadBuffersResponseReader};
 
-use crate::failure::Failure;
+use crate::failure::{Attempt as _, Failure};
+use crate::recording_session::MAX_PACKET_BYTES;
 use crate::service_connection::{connect, lost};
 use crate::trace_content::Content;
 use crate::trace_output::Output;
@@ -20,15 +22,19 @@ const CLONE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest time for a part of the clone's trace.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Saves snapshots. Each has a connection and a thread of its own, because a connection has one
-/// session.
+/// Triggers that wait for their snapshot. Any program may tell triggers at any rate.
+const MAX_WAITING: usize = 16;
+
+/// Saves snapshots, one after the other. Each has a connection of its own, because a connection has
+/// one session.
 #[derive(Debug)]
 pub(crate) struct Snapshots {
-    address: Address,
-    /// Name of the files, without their numbers.
-    base: PathBuf,
-    begun: usize,
-    running: Vec<JoinHandle<Result<Snapshot, Failure>>>,
+    /// `None` after the last snapshot.
+    hits: Option<SyncSender<CloneTriggerHit>>,
+    results: Receiver<Result<Snapshot, Failure>>,
+    worker: Option<JoinHandle<()>>,
+    /// Triggers without a snapshot, because too many came.
+    pub(crate) missed: u64,
 }
 
 /// A saved snapshot.
@@ -41,39 +47,73 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshots {
-    pub(crate) fn new(address: &Address, base: &Path) -> Self {
-        Self { address: address.clone(), base: base.to_owned(), begun: 0, running: Vec::new() }
+    /// Prepares for snapshots in the files `BASE.0`, `BASE.1` and so on.
+    pub(crate) fn new(address: &Address, base: &Path) -> Result<Self, Failure> {
+        let (hits, waiting) = mpsc::sync_channel(MAX_WAITING);
+        let (sender, results) = mpsc::channel();
+        let mut files = Files { base: base.to_owned(), next: 0 };
+        let address = address.clone();
+        let body = move || {
+            for hit in waiting {
+                // The receiver goes only if nobody wants the result.
+                let _ = sender.send(save(&address, hit, &mut files));
+            }
+        };
+        let worker = thread::Builder::new().name("snapshots".to_owned()).spawn(body);
+        let worker = worker.attempt(|| "cannot start the thread for snapshots".to_owned())?;
+        Ok(Self { hits: Some(hits), results, worker: Some(worker), missed: 0 })
     }
 
-    /// Begins to save a snapshot because of this trigger.
-    pub(crate) fn begin(&mut self, hit: CloneTriggerHit) -> Result<(), Failure> {
-        let mut name = self.base.clone().into_os_string();
-        name.push(format!(".{}", self.begun));
-        self.begun += 1;
-        let address = self.address.clone();
-        let body = move || save(&address, hit, PathBuf::from(name));
-        let thread = thread::Builder::new().name("snapshot".to_owned()).spawn(body);
-        self.running.push(thread.map_err(|e| Failure::new("cannot save a snapshot", e))?);
-        Ok(())
+    /// Requests a snapshot because of this trigger.
+    pub(crate) fn request(&mut self, hit: CloneTriggerHit) {
+        // After the end of the recording, triggers need no snapshot.
+        if self.hits.as_ref().is_some_and(|hits| hits.try_send(hit).is_err()) {
+            self.missed += 1;
+        }
     }
 
-    /// Returns the results since the last call. If `wait`, waits for all snapshots.
-    pub(crate) fn results(&mut self, wait: bool) -> Vec<Result<Snapshot, Failure>> {
-        let is_done = |thread: &JoinHandle<_>| wait || thread.is_finished();
-        let (done, running) = core::mem::take(&mut self.running).into_iter().partition(is_done);
-        self.running = running;
-        let done: Vec<JoinHandle<_>> = done;
-        let join = |thread: JoinHandle<_>| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        done.into_iter().map(join).collect()
+    /// Returns the results since the last call.
+    pub(crate) fn results(&mut self) -> Vec<Result<Snapshot, Failure>> {
+        self.results.try_iter().collect()
+    }
+
+    /// Waits for all requested snapshots, and returns the results since the last call.
+    pub(crate) fn finish(&mut self) -> Vec<Result<Snapshot, Failure>> {
+        self.hits = None;
+        if let Some(Err(panic)) = self.worker.take().map(JoinHandle::join) {
+            std::panic::resume_unwind(panic);
+        }
+        self.results()
     }
 }
 
-fn save(address: &Address, hit: CloneTriggerHit, path: PathBuf) -> Result<Snapshot, Failure> {
+/// Files of snapshots.
+#[derive(Debug)]
+struct Files {
+    base: PathBuf,
+    next: u64,
+}
+
+impl Files {
+    /// Creates the next file whose name is free.
+    fn create(&mut self) -> Result<Output, Failure> {
+        loop {
+            let mut name = self.base.clone().into_os_string();
+            name.push(format!(".{}", self.next));
+            self.next += 1;
+            if let Some(output) = Output::create_new(Path::new(&name))? {
+                return Ok(output);
+            }
+        }
+    }
+}
+
+fn save(address: &Address, hit: CloneTriggerHit, files: &mut Files) -> Result<Snapshot, Failure> {
     let trigger = hit
         .trigger_name
         .as_ref()
         .map_or_else(String::new, |name| String::from_utf8_lossy(name.as_bytes()).into_owned());
-    let failed = |why: String| Failure::new(format!("cannot save the snapshot {}", path.display()), why);
+    let failed = |why: String| Failure::new(format!("cannot save a snapshot for the trigger {trigger:?}"), why);
     let mut client = connect(address)?;
     let request = CloneSessionRequest {
         session_id: hit.tracing_session_id.map(|id| u64::from_ne_bytes(id.to_ne_bytes())),
@@ -90,12 +130,15 @@ fn save(address: &Address, hit: CloneTriggerHit, path: PathBuf) -> Result<Snapsh
         let why = response.error().map(|why| String::from_utf8_lossy(why).into_owned());
         return Err(failed(why.unwrap_or_else(|| "the service gives no reason".to_owned())));
     }
-    let mut output = Output::create(&path)?;
+    let mut output = files.create()?;
     let mut content = Content::default();
     let mut packet = Vec::new();
     let reading = client.call_stream("ReadBuffers", &[], Some(READ_TIMEOUT), |body| {
         for slice in ReadBuffersResponseReader::new(body).slices() {
             packet.extend_from_slice(slice.data().unwrap_or_default());
+            if packet.len() > MAX_PACKET_BYTES {
+                return Err(failed("the service sent a packet of more than 256 MiB".to_owned()).into());
+            }
             if slice.last_slice_for_packet() == Some(true) {
                 if !content.is_known() {
                     content.packet(&packet);
@@ -114,7 +157,7 @@ fn save(address: &Address, hit: CloneTriggerHit, path: PathBuf) -> Result<Snapsh
     }
     output.finish()?;
     let bytes = output.final_bytes(false).unwrap_or(0);
-    Ok(Snapshot { path, bytes, trigger, has_events: content.has_events })
+    Ok(Snapshot { path: output.name().to_owned(), bytes, trigger, has_events: content.has_events })
 }
 
 /// Reason why reading failed.

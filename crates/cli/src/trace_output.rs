@@ -95,14 +95,17 @@ impl Output {
         Ok(output)
     }
 
-    /// Plans a new file of exactly this name. Returns `None` if the name is taken.
+    /// Creates a new file of exactly this name. Returns `None` if the name is taken.
     ///
     /// # Errors
     ///
     /// The file cannot be created.
     pub(crate) fn create_new(path: &Path) -> Result<Option<Self>, Failure> {
-        let planned = plan(path).attempt(|| format!("cannot write {}", path.display()))?;
-        Ok(planned.map(|file| Self::of(file, Kind::Planned, path.to_owned())))
+        match create_new(path) {
+            Ok(file) => Ok(Some(Self::of(file, Kind::Created, path.to_owned()))),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+            Err(error) => Err(Failure::new(format!("cannot write {}", path.display()), error)),
+        }
     }
 
     /// Plans a new file `PROGRAM-DATE.pftrace` in the current folder.
@@ -111,8 +114,9 @@ impl Output {
         loop {
             // The names never end.
             let name = names.next().unwrap_or_default();
-            let planned = Self::create_new(&name);
-            if let Some(mut output) = planned.map_err(|failure| failure.hint("choose another file with -o FILE"))? {
+            let planned = plan(&name).attempt(|| format!("cannot write {}", name.display()));
+            if let Some(file) = planned.map_err(|failure| failure.hint("choose another file with -o FILE"))? {
+                let mut output = Self::of(file, Kind::Planned, name);
                 output.is_default_name = true;
                 return Ok(output);
             }
@@ -642,7 +646,7 @@ mod tests {
     fn a_default_name_that_was_taken_meanwhile_gets_a_number() {
         let (dir, _) = folder_with(b"");
         let path = dir.path().join("x-20261123-092632.pftrace");
-        let mut output = Output::create_new(&path).unwrap().unwrap();
+        let mut output = Output::create(&path).unwrap();
         output.is_default_name = true;
         std::fs::write(&path, "of another recording").unwrap();
         output.packet(&[8, 1]).unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use esatto_tests::raw::RawProducer;
 use esatto_tests::wire::Proto;
-use esatto_tests::{Harness, Implementation, Signal, wait_until};
+use esatto_tests::{Harness, Implementation, Signal, esatto_bin, wait_until};
 
 /// Makes this test program tell a trigger and exit.
 const TELL: &str = "TEST_TELL_TRIGGER";
@@ -68,6 +68,60 @@ fn snapshots_are_written_as_they_happen() {
     // The data source has no program, so the snapshots have no events.
     assert_eq!(recording.program.wait().code(), Some(3), "{}", recording.program.log());
     assert!(!harness.path("trace").exists() && !harness.path("trace.2").exists());
+}
+
+#[test]
+fn snapshots_overwrite_no_file() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    harness.write("trace.0", "of yesterday");
+    std::os::unix::fs::symlink("victim", harness.path("trace.1")).expect("a link");
+    let mut recording = harness.record(Implementation::Ours, "trace", &config("CLONE_SNAPSHOT", 60_000));
+    harness.wait_for_sessions(1);
+    let mut producer = RawProducer::connect(&harness, "trigger");
+    assert!(producer.call("ActivateTriggers", &Proto::new().bytes(1, "slow_frame")).success);
+    recording.program.wait_for_log(&format!("bytes into {}", harness.path("trace.2").display()));
+    recording.program.signal(Signal::INT);
+    recording.program.wait();
+    assert_eq!(std::fs::read_to_string(harness.path("trace.0")).expect("it is there"), "of yesterday");
+    assert!(!harness.path("victim").exists());
+}
+
+#[test]
+fn snapshots_are_regular_files() {
+    let harness = Harness::new();
+    harness.write("my.cfg", config("CLONE_SNAPSHOT", 60_000));
+    for name in ["-", "/dev/null", "/dev/stderr"] {
+        let mut command = harness.command(esatto_bin());
+        let output = command.args(["record", "-o", name, "-c", "my.cfg", "--", "true"]).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains("cannot write snapshots to"), "{said}");
+    }
+    assert!(!std::path::Path::new("/dev/null.0").exists());
+}
+
+#[test]
+fn triggers_without_end_start_no_threads_without_end() {
+    const HITS: usize = 500;
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let mut recording = harness.record(Implementation::Ours, "trace", &config("CLONE_SNAPSHOT", 60_000));
+    harness.wait_for_sessions(1);
+    let mut producer = RawProducer::connect(&harness, "trigger");
+    let mut most = 0;
+    for _ in 0..HITS {
+        assert!(producer.call("ActivateTriggers", &Proto::new().bytes(1, "slow_frame")).success);
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", recording.program.pid())).expect("it runs");
+        most = most.max(tasks.count());
+    }
+    assert!(most <= 4, "{most} threads");
+    recording.program.signal(Signal::INT);
+    assert_eq!(recording.program.wait().code(), Some(3), "{}", recording.program.log());
+    let log = recording.program.log();
+    let written = log.matches("trigger \"slow_frame\"").count();
+    let missed = log.lines().find_map(|line| line.strip_suffix("limits a trigger.")?.split_once(" triggers got no"));
+    let missed: usize = missed.map_or(0, |(number, _)| number.parse().expect("a number"));
+    assert_eq!(written + missed, HITS, "{log}");
 }
 
 #[test]

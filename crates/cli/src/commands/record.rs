@@ -41,6 +41,8 @@ const WAIT: (&str, &str) = ("ESATTO_WAIT_MS", "5000");
 
 /// Time between two writes of a private service into its file.
 const WRITE_PERIOD_MS: u32 = 500;
+/// Advice for a config whose triggers come too often.
+const LIMIT_TRIGGERS: &str = "`max_per_24_h` in the config limits a trigger.";
 /// Exit status of a recording without events.
 const EXIT_EMPTY: u8 = 3;
 /// Exit status of a recording whose trigger did not come.
@@ -185,8 +187,9 @@ fn open_output(args: &args::Record, config: &TraceConfig) -> Result<Option<Outpu
         config.write_into_file == Some(true) && config.output_path.as_ref().is_some_and(|path| !path.is_empty());
     let takes_snapshots = MissingTrigger::mode(config) == Some(TriggerMode::CLONE_SNAPSHOT);
     match (&args.out, names_file) {
-        (Some(path), false) if takes_snapshots && Output::is_stdout(path) => {
-            Err(Failure::new("cannot write snapshots to stdout", "each of them is a file")
+        (Some(path), false) if takes_snapshots && !may_name_file(path) => {
+            let name = if Output::is_stdout(path) { "stdout".into() } else { path.to_string_lossy() };
+            Err(Failure::new(format!("cannot write snapshots to {name}"), "each of them is a file")
                 .hint("name them with -o FILE"))
         }
         (Some(path), false) => Output::create(path).map(Some),
@@ -203,6 +206,11 @@ fn open_output(args: &args::Record, config: &TraceConfig) -> Result<Option<Outpu
     }
 }
 
+/// Returns whether a path is or may become that of a regular file.
+fn may_name_file(path: &Path) -> bool {
+    !Output::is_stdout(path) && std::fs::metadata(path).map_or(true, |meta| meta.is_file())
+}
+
 /// Says what is in the file, and what is missing.
 fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     if !recorded.flushed {
@@ -214,6 +222,9 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     }
     if recorded.losses > 0 {
         say!("{} chunks or packets were lost. Larger buffers may help.", recorded.losses);
+    }
+    if recorded.missed_snapshots > 0 {
+        say!("{} triggers got no snapshot: they came too fast. {LIMIT_TRIGGERS}", recorded.missed_snapshots);
     }
     let clears = config.incremental_state_config.as_ref().and_then(|clears| clears.clear_period_ms);
     if recorded.overwritten > 0 && clears.unwrap_or(0) == 0 {
