@@ -27,6 +27,14 @@
 
 pub mod address;
 pub mod blocking_client;
+#[cfg(feature = "rpc")]
+mod call_error;
+#[cfg(feature = "server")]
+pub mod callee;
+#[cfg(feature = "channel")]
+pub mod caller;
+#[cfg(feature = "channel")]
+pub mod channel;
 pub mod client;
 pub mod connection;
 mod error;
@@ -36,14 +44,30 @@ mod frame_size;
 pub mod hooks;
 #[cfg(feature = "host")]
 pub mod host;
+#[cfg(feature = "rpc")]
+mod passed_fds;
 pub mod peer;
 #[cfg(feature = "host")]
 pub mod ports;
+#[cfg(feature = "rpc")]
+pub mod readiness;
+#[cfg(feature = "server")]
+pub mod server;
+#[cfg(feature = "rpc")]
+pub mod service;
+#[cfg(feature = "rpc")]
+mod status;
 pub mod sys;
+#[cfg(feature = "rpc")]
+mod trace;
 mod trusted_peer;
 
 pub use address::{Address, AddressError, Family};
 pub use blocking_client::BlockingClient;
+#[cfg(feature = "rpc")]
+pub use call_error::CallError;
+#[cfg(feature = "channel")]
+pub use channel::{Call, Channel, ChannelLimits, OneWayCall, StreamCall};
 pub use client::{Client, ClientEvent, RequestId};
 pub use connection::{Connection, Limits};
 pub use error::Error;
@@ -52,6 +76,12 @@ pub use frame::{Frame, FrameBody, FrameDecoder};
 #[cfg(feature = "host")]
 pub use host::{Host, HostEvent, Invoke, Port};
 pub use peer::Peer;
+#[cfg(feature = "rpc")]
+pub use readiness::{Interest, Readiness};
+#[cfg(feature = "server")]
+pub use server::{Server, ServerConnection, ServerLimits};
+#[cfg(feature = "rpc")]
+pub use status::{Code, Status};
 #[cfg(feature = "host")]
 pub use sys::Listener;
 pub use sys::{ConnectAttempt, Stream};

@@ -1,6 +1,8 @@
 //! [`FrameDecoder`]: cuts a stream of bytes into frames.
 
 use super::Frame;
+#[cfg(feature = "rpc")]
+use super::rpc::RpcFrame;
 use crate::error::Error;
 use crate::frame_size::{HEADER_LEN, MAX_FRAME, MAX_PAYLOAD};
 
@@ -85,6 +87,22 @@ impl FrameDecoder {
     /// [`Error::FrameTooLarge`] as soon as the header of such a frame has arrived. The connection
     /// must be closed.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Error> {
+        self.next_parsed(Frame::parse)
+    }
+
+    /// As [`next_frame`](Self::next_frame), with the extensions of the RPC library. Also returns the
+    /// size of the whole frame in bytes, header included.
+    ///
+    /// # Errors
+    ///
+    /// As [`next_frame`](Self::next_frame).
+    #[cfg(feature = "rpc")]
+    pub fn next_rpc_frame(&mut self) -> Result<Option<(RpcFrame<'_>, usize)>, Error> {
+        self.next_parsed(|payload| RpcFrame::parse(payload).map(|frame| (frame, HEADER_LEN + payload.len())))
+    }
+
+    #[inline]
+    fn next_parsed<'a, F>(&'a mut self, parse: impl Fn(&'a [u8]) -> Option<F>) -> Result<Option<F>, Error> {
         // The frame borrows the buffer, but not the counters.
         let Self { buf, start, end, consumed, skipped, announced } = self;
         let buf = buf.as_slice();
@@ -103,7 +121,7 @@ impl FrameDecoder {
             let Some(payload) = rest.get(..len) else { return Ok(None) };
             *start += HEADER_LEN + len;
             *consumed += (HEADER_LEN + len) as u64;
-            match Frame::parse(payload) {
+            match parse(payload) {
                 Some(frame) if len > 0 => return Ok(Some(frame)),
                 _ => *skipped += 1,
             }

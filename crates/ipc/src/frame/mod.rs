@@ -13,6 +13,8 @@
 mod decoder;
 pub mod encode;
 mod parse;
+#[cfg(feature = "rpc")]
+pub mod rpc;
 
 pub use self::decoder::FrameDecoder;
 pub use self::parse::Methods;

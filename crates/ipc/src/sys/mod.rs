@@ -22,6 +22,8 @@ mod stream;
 #[cfg(feature = "host")]
 mod thread_interrupt;
 mod vsock;
+#[cfg(feature = "rpc")]
+mod wake_fd;
 
 pub use self::connect_attempt::ConnectAttempt;
 pub use self::credentials::Credentials;
@@ -35,3 +37,5 @@ pub use self::poll::{PollFd, poll};
 pub use self::stream::{Received, Stream};
 #[cfg(feature = "host")]
 pub use self::thread_interrupt::{ThreadId, current_thread, interrupt};
+#[cfg(feature = "rpc")]
+pub use self::wake_fd::WakeFd;

@@ -1,0 +1,297 @@
+//! [`Channel`]: the calling side of a connection, shared by all clients of its services.
+//!
+//! A call can be made in three ways, in any mixture on one channel:
+//!
+//! - **blocking**: [`Call::wait`]. Any number of threads may wait. One of them reads the socket for
+//!   all; the others sleep.
+//! - **callbacks on your own event loop**: [`Call::then`]. The loop waits for [`Channel::as_fd`] as
+//!   [`Channel::interest`] says, and calls [`Channel::pump`], which runs the callbacks.
+//! - **futures**: `.await` the call. Something must drive the channel: [`Channel::drive`], or a
+//!   thread that waits for another call.
+
+mod call;
+mod callback;
+mod drive;
+mod events;
+mod one_way_call;
+mod reading;
+mod slot;
+mod stream_call;
+mod thread_waker;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+pub use self::call::{Call, CallFuture};
+use self::events::Done;
+pub use self::one_way_call::OneWayCall;
+use self::reading::Reader;
+use self::slot::Slots;
+pub use self::stream_call::StreamCall;
+use crate::address::{Address, Family};
+use crate::call_error::CallError;
+use crate::caller::{Caller, NewCall};
+use crate::connection::WriteQueue;
+use crate::error::Error;
+use crate::readiness::Interest;
+use crate::sys::Stream;
+
+/// Bounds of a [`Channel`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChannelLimits {
+    /// Bytes that may wait to be sent. A call that comes then waits, or fails with
+    /// [`CallError::QueueFull`] if it cannot wait.
+    pub max_queued: usize,
+    /// Bytes of replies of one stream that may wait for the program. The service pauses the stream
+    /// beyond it.
+    pub window: u32,
+}
+
+impl Default for ChannelLimits {
+    fn default() -> Self {
+        Self { max_queued: 4 << 20, window: 1 << 20 }
+    }
+}
+
+/// Calling side of a connection. Clones are the same channel.
+///
+/// The connection ends when the last clone, and the last client and call with one, is dropped.
+#[derive(Clone)]
+pub struct Channel {
+    shared: Arc<Shared>,
+}
+
+/// Lock order: `reader` before `state`. No lock is held while foreign code runs.
+struct Shared {
+    stream: Stream,
+    limits: ChannelLimits,
+    /// The receiving side, held by the thread that reads.
+    reader: Mutex<Reader>,
+    state: Mutex<State>,
+}
+
+struct State {
+    caller: Caller,
+    out: WriteQueue,
+    slots: Slots,
+    /// Threads that sleep until a call ends, one of which reads next.
+    sleepers: VecDeque<(u64, Waker)>,
+    /// Callers that wait until fewer bytes wait to be sent.
+    waiting_for_room: Vec<Waker>,
+    /// The thread that waits for the socket.
+    poller: Option<Waker>,
+    /// The event loop or the future that drives the channel.
+    driver: Option<Waker>,
+    /// The driver could not read because a thread did.
+    driver_missed: bool,
+    end: Option<Arc<Error>>,
+}
+
+impl Channel {
+    /// Connects to a service. Waits at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the connection failed.
+    pub fn connect(address: &Address, timeout: Duration) -> Result<Self, Error> {
+        Ok(Self::new(Stream::connect(address, timeout)?))
+    }
+
+    /// Makes a channel of a connected stream, with the default limits.
+    #[must_use]
+    pub fn new(stream: Stream) -> Self {
+        Self::with_limits(stream, ChannelLimits::default())
+    }
+
+    /// Makes a channel of a connected stream.
+    #[must_use]
+    pub fn with_limits(stream: Stream, limits: ChannelLimits) -> Self {
+        let state = State {
+            caller: Caller::new(crate::trace::new_seed()),
+            out: WriteQueue::default(),
+            slots: Slots::default(),
+            sleepers: VecDeque::new(),
+            waiting_for_room: Vec::new(),
+            poller: None,
+            driver: None,
+            driver_missed: false,
+            end: None,
+        };
+        let reader = Mutex::new(Reader::default());
+        Self { shared: Arc::new(Shared { stream, limits, reader, state: Mutex::new(state) }) }
+    }
+
+    /// Reads, writes, and runs callbacks, without waiting. Returns true if there is more to do at
+    /// once.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the connection has ended. All calls have failed then.
+    pub fn pump(&self) -> Result<bool, Arc<Error>> {
+        self.shared.pump()
+    }
+
+    /// Returns the events of [`as_fd`](Self::as_fd) to wait for before [`pump`](Self::pump).
+    #[must_use]
+    pub fn interest(&self) -> Interest {
+        Interest { read: true, write: !self.shared.lock().out.is_empty() }
+    }
+
+    /// Returns the time at which [`pump`](Self::pump) must be called even if the socket is not
+    /// ready, because a deadline passes.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.shared.lock().caller.next_deadline()
+    }
+
+    /// Sets the function that tells the event loop to look at [`interest`](Self::interest) and
+    /// [`next_deadline`](Self::next_deadline) again, after a call of another thread.
+    pub fn set_waker(&self, waker: &Waker) {
+        let mut state = self.shared.lock();
+        if !state.driver.as_ref().is_some_and(|driver| driver.will_wake(waker)) {
+            state.driver = Some(waker.clone());
+        }
+    }
+
+    /// Ends the connection. All calls fail with [`CallError::Disconnected`].
+    pub fn close(&self) {
+        let mut done = Done::default();
+        self.shared.end(Error::Disconnected, &mut done);
+        done.run(&self.shared);
+    }
+
+    /// Returns true if the connection has ended.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.shared.lock().end.is_some()
+    }
+
+    /// Returns the number of calls that have not ended.
+    #[must_use]
+    pub fn open_calls(&self) -> usize {
+        self.shared.lock().caller.open_calls()
+    }
+
+    /// Returns the number of frames that answered no call.
+    #[must_use]
+    pub fn unexpected(&self) -> u64 {
+        self.shared.lock().caller.unexpected()
+    }
+
+    /// Returns the socket.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.shared.stream
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a call unless too many bytes wait to be sent.
+    fn start(&self, call: NewCall<'_>, timeout: Option<Duration>, done: &mut Done) -> Result<u64, CallError> {
+        let method = call.service.method(call.method_id).expect("generated code names an existing method");
+        if call.fd.is_some() && self.stream.family() != Family::Unix {
+            return Err(CallError::DescriptorsUnsupported(method.full_name));
+        }
+        let now = Instant::now();
+        let deadline = timeout.map(|timeout| now.checked_add(timeout));
+        let call = NewCall { deadline: deadline.flatten(), window: self.limits.window, ..call };
+        let mut state = self.lock();
+        if state.end.is_some() {
+            return Err(CallError::Disconnected(method.full_name));
+        }
+        if !state.has_room(&self.limits) {
+            return Err(CallError::QueueFull(method.full_name));
+        }
+        let has_deadline = call.deadline.is_some();
+        let State { caller, out, .. } = &mut *state;
+        let id = caller.start(call, now, out)?;
+        if method.kind != crate::service::Kind::OneWay {
+            state.slots.insert(id);
+        }
+        self.flush(&mut state, done);
+        if has_deadline {
+            state.wake_drivers(done);
+        }
+        Ok(id)
+    }
+
+    /// Writes what the socket takes now.
+    fn flush(&self, state: &mut State, done: &mut Done) {
+        if state.end.is_some() {
+            return;
+        }
+        if let Err(error) = state.out.write_to(&self.stream) {
+            state.end(error, done);
+            self.stream.shutdown();
+        } else if !state.out.is_empty() {
+            state.wake_drivers(done);
+        }
+        if !state.waiting_for_room.is_empty() && state.has_room(&self.limits) {
+            done.wakers.append(&mut state.waiting_for_room);
+        }
+    }
+
+    /// Ends the connection. All calls fail.
+    fn end(&self, error: Error, done: &mut Done) {
+        let mut state = self.lock();
+        state.end(error, done);
+        self.stream.shutdown();
+    }
+}
+
+impl State {
+    fn has_room(&self, limits: &ChannelLimits) -> bool {
+        self.out.queued() + self.caller.unsent_bytes() < limits.max_queued
+    }
+
+    /// Tells those who wait for the socket that they must wait for something else.
+    fn wake_drivers(&mut self, done: &mut Done) {
+        done.wakers.extend(self.poller.take());
+        done.wakers.extend(self.driver.clone());
+    }
+
+    fn end(&mut self, error: Error, done: &mut Done) {
+        if self.end.is_some() {
+            return;
+        }
+        self.end = Some(Arc::new(error));
+        self.out = WriteQueue::default();
+        self.caller.disconnect();
+        self.settle(done);
+        self.wake_drivers(done);
+        done.wakers.append(&mut self.waiting_for_room);
+        done.wakers.extend(self.sleepers.drain(..).map(|(_, waker)| waker));
+    }
+
+    /// Passes on the calls that failed without a frame of their own.
+    fn settle(&mut self, done: &mut Done) {
+        while let Some((id, error)) = self.caller.next_failed() {
+            self.slots.fail(id, error, done);
+        }
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.stream.as_fd()
+    }
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.shared.lock();
+        f.debug_struct("Channel")
+            .field("stream", &self.shared.stream)
+            .field("open_calls", &state.caller.open_calls())
+            .field("end", &state.end)
+            .finish_non_exhaustive()
+    }
+}

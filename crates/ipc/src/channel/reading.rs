@@ -1,0 +1,299 @@
+//! Reading of a channel: one thread or task at a time, for all calls.
+
+use std::os::fd::AsFd;
+use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
+use std::task::Waker;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::events::Done;
+use super::events::{Arrived, Next};
+use super::thread_waker::{parked, polling};
+use super::{Shared, State};
+use crate::call_error::CallError;
+use crate::caller::CallerEvent;
+use crate::error::Error;
+use crate::foreign_fd::ForeignFd;
+use crate::frame::FrameDecoder;
+use crate::frame::rpc::Features;
+use crate::passed_fds::PassedFds;
+use crate::sys::{PollFd, poll};
+
+/// Frames that one turn handles, so that callbacks and other work run in between.
+const FRAMES_PER_TURN: usize = 64;
+
+/// Wait of a thread that cannot be woken up because the process has no descriptors left.
+const WAIT_WITHOUT_WAKER: Duration = Duration::from_millis(10);
+
+/// Receiving side of a channel.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    decoder: FrameDecoder,
+    fds: PassedFds,
+}
+
+/// Call for which the reading thread waits. Its reply is not copied.
+pub(super) struct Wanted<'w> {
+    pub(super) id: u64,
+    pub(super) decode: &'w mut dyn FnMut(&[u8]),
+    pub(super) fd: Option<ForeignFd>,
+    pub(super) result: Option<Result<(), CallError>>,
+}
+
+impl Shared {
+    /// Reads, writes and runs callbacks without waiting. Returns true if there is more to do.
+    pub(super) fn pump(&self) -> Result<bool, Arc<Error>> {
+        let mut done = Done::default();
+        let mut has_more = false;
+        let is_reading = match self.try_reader() {
+            Some(mut reader) => {
+                has_more = self.receive(&mut reader, &mut None, &mut done);
+                true
+            }
+            None => false,
+        };
+        let mut state = self.lock();
+        state.driver_missed |= !is_reading;
+        self.expire(&mut state, &mut done);
+        self.flush(&mut state, &mut done);
+        let end = state.end.clone();
+        let sleeper = if is_reading { state.sleepers.pop_front() } else { None };
+        drop(state);
+        done.wakers.extend(sleeper.map(|(_, waker)| waker));
+        done.run(self);
+        end.map_or(Ok(has_more), Err)
+    }
+
+    /// Waits for the reply to a unary call.
+    pub(super) fn wait_unary(&self, id: u64, decode: &mut dyn FnMut(&[u8])) -> Result<Option<ForeignFd>, CallError> {
+        let mut wanted = Wanted { id, decode, fd: None, result: None };
+        loop {
+            if let Some(result) = wanted.result.take() {
+                self.lock().slots.remove(id);
+                return result.map(|()| wanted.fd);
+            }
+            match self.next(id) {
+                Next::Reply(arrived) => {
+                    (wanted.decode)(&arrived.body);
+                    self.lock().slots.remove(id);
+                    return Ok(arrived.fd);
+                }
+                Next::End(result) => return result.map(|()| None),
+                Next::Pending => self.wait_for_event(id, &mut Some(&mut wanted)),
+            }
+        }
+    }
+
+    /// Waits until something happens to a call, or for no reason.
+    pub(super) fn wait_for_event(&self, id: u64, wanted: &mut Option<&mut Wanted<'_>>) {
+        if self.read_blocking(wanted) {
+            return;
+        }
+        let waker = parked();
+        let mut state = self.lock();
+        if !state.slots.is_waiting(id) || state.end.is_some() {
+            return;
+        }
+        state.slots.watch(id, &waker);
+        state.sleepers.push_back((id, waker));
+        drop(state);
+        // The reader may have finished before it could see this sleeper.
+        if !self.read_blocking(wanted) {
+            thread::park();
+        }
+        self.lock().sleepers.retain(|(sleeper, _)| *sleeper != id);
+    }
+
+    /// Waits until fewer bytes wait to be sent.
+    pub(super) fn wait_for_room(&self) {
+        if self.read_blocking(&mut None) {
+            return;
+        }
+        let mut state = self.lock();
+        if state.end.is_some() || state.has_room(&self.limits) {
+            return;
+        }
+        state.waiting_for_room.push(parked());
+        state.sleepers.push_back((0, parked()));
+        drop(state);
+        if !self.read_blocking(&mut None) {
+            thread::park();
+        }
+        self.lock().sleepers.retain(|(sleeper, _)| *sleeper != 0);
+    }
+
+    /// Waits for the socket and handles what arrives, until the wanted call ends or other code must
+    /// run. Returns false if another thread reads.
+    fn read_blocking(&self, wanted: &mut Option<&mut Wanted<'_>>) -> bool {
+        let Some(mut reader) = self.try_reader() else { return false };
+        let mut done = Done::default();
+        loop {
+            self.wait_for_socket(&mut reader, wanted, &mut done);
+            let Some(wanted) = wanted.as_ref().filter(|wanted| wanted.result.is_none()) else { break };
+            if !done.callbacks.is_empty() || !self.lock().slots.is_waiting(wanted.id) {
+                break;
+            }
+            if !done.is_empty() {
+                std::mem::take(&mut done).run(self);
+            }
+        }
+        drop(reader);
+        done.run(self);
+        self.wake_sleeper();
+        true
+    }
+
+    fn wait_for_socket(&self, reader: &mut Reader, wanted: &mut Option<&mut Wanted<'_>>, done: &mut Done) {
+        // Frames may be left of an earlier turn.
+        if reader.decoder.has_frame() {
+            self.handle_frames(reader, wanted, done);
+            return;
+        }
+        let wake = polling();
+        let mut state = self.lock();
+        self.expire(&mut state, done);
+        if state.end.is_some() || !done.is_empty() {
+            return;
+        }
+        state.poller = wake.as_ref().map(|(_, waker)| waker.clone());
+        let wants_write = !state.out.is_empty();
+        let deadline = state.caller.next_deadline();
+        drop(state);
+        let timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let socket = PollFd::new(self.stream.as_fd(), wants_write);
+        let (is_readable, is_writable) = match &wake {
+            Some((fd, _)) => {
+                let mut fds = [socket, PollFd::new(fd.as_fd(), false)];
+                // A signal ends the wait early, which does no harm.
+                let _ = poll(&mut fds, timeout);
+                if fds[1].is_readable() {
+                    fd.reset();
+                }
+                (fds[0].is_readable(), fds[0].is_writable())
+            }
+            None => {
+                let mut fds = [socket];
+                let _ = poll(&mut fds, Some(timeout.unwrap_or(WAIT_WITHOUT_WAKER).min(WAIT_WITHOUT_WAKER)));
+                (fds[0].is_readable(), fds[0].is_writable())
+            }
+        };
+        if is_writable || deadline.is_some() {
+            let mut state = self.lock();
+            state.poller = None;
+            self.expire(&mut state, done);
+            self.flush(&mut state, done);
+        }
+        if is_readable {
+            self.receive(reader, wanted, done);
+        }
+    }
+
+    /// Reads what has arrived, and handles it. Returns true if there may be more.
+    fn receive(&self, reader: &mut Reader, wanted: &mut Option<&mut Wanted<'_>>, done: &mut Done) -> bool {
+        let is_full = !reader.decoder.has_frame() && self.read(reader, done);
+        self.handle_frames(reader, wanted, done);
+        is_full || reader.decoder.has_frame()
+    }
+
+    /// Reads once. Returns true if more may have arrived.
+    fn read(&self, reader: &mut Reader, done: &mut Done) -> bool {
+        let room = reader.decoder.spare();
+        let len = room.len();
+        match self.stream.recv(room) {
+            Ok(None) => false,
+            Ok(Some(received)) if received.len == 0 => {
+                self.end(Error::Disconnected, done);
+                false
+            }
+            Ok(Some(received)) => {
+                reader.decoder.advance(received.len);
+                let has_fd = received.fd.is_some();
+                if let Some(fd) = received.fd {
+                    let end = reader.decoder.consumed() + reader.decoder.buffered() as u64;
+                    let is_exact = self.lock().caller.features().has(Features::DESCRIPTORS);
+                    reader.fds.arrived(fd, end, is_exact);
+                }
+                received.len == len || has_fd
+            }
+            Err(error) => {
+                self.end(error, done);
+                false
+            }
+        }
+    }
+
+    fn handle_frames(&self, reader: &mut Reader, wanted: &mut Option<&mut Wanted<'_>>, done: &mut Done) {
+        let mut now = None;
+        for _ in 0..FRAMES_PER_TURN {
+            let Reader { decoder, fds } = &mut *reader;
+            let (frame, len) = match decoder.next_rpc_frame() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(error) => return self.end(error, done),
+            };
+            let now = *now.get_or_insert_with(Instant::now);
+            let mut state = self.lock();
+            if state.end.is_some() {
+                return;
+            }
+            let is_exact = state.caller.features().has(Features::DESCRIPTORS);
+            let State { caller, out, slots, .. } = &mut *state;
+            match caller.handle(&frame, len, now, out) {
+                CallerEvent::None => {}
+                CallerEvent::Reply { id, body, has_more } => {
+                    let fd = fds.take(frame.has_fd, is_exact);
+                    match wanted.as_mut().filter(|wanted| wanted.id == id) {
+                        Some(wanted) => {
+                            drop(state);
+                            (wanted.decode)(body.unwrap_or_default());
+                            wanted.fd = fd;
+                            wanted.result = Some(Ok(()));
+                            let consumed = reader.decoder.consumed();
+                            reader.fds.handled(consumed, is_exact);
+                            return;
+                        }
+                        None => {
+                            let arrived = body.map(|body| Arrived { body: body.to_vec(), fd, len });
+                            slots.arrived(id, arrived, has_more, done);
+                        }
+                    }
+                }
+                CallerEvent::Failed { id, error } => match wanted.as_mut().filter(|wanted| wanted.id == id) {
+                    Some(wanted) => wanted.result = Some(Err(error)),
+                    None => slots.fail(id, error, done),
+                },
+            }
+            state.settle(done);
+            self.flush(&mut state, done);
+            drop(state);
+            let consumed = reader.decoder.consumed();
+            reader.fds.handled(consumed, is_exact);
+        }
+    }
+
+    fn expire(&self, state: &mut State, done: &mut Done) {
+        if state.caller.next_deadline().is_some() {
+            let State { caller, out, .. } = &mut *state;
+            caller.expire(Instant::now(), out);
+            state.settle(done);
+        }
+    }
+
+    fn try_reader(&self) -> Option<MutexGuard<'_, Reader>> {
+        match self.reader.try_lock() {
+            Ok(reader) => Some(reader),
+            Err(TryLockError::Poisoned(reader)) => Some(PoisonError::into_inner(reader)),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Lets another thread read, and tells the driver that nobody reads for it now.
+    fn wake_sleeper(&self) {
+        let mut state = self.lock();
+        state.poller = None;
+        let sleeper = state.sleepers.pop_front().map(|(_, waker)| waker);
+        let driver = if std::mem::take(&mut state.driver_missed) { state.driver.clone() } else { None };
+        drop(state);
+        sleeper.into_iter().chain(driver).for_each(Waker::wake);
+    }
+}

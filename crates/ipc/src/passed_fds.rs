@@ -1,0 +1,63 @@
+//! [`PassedFds`]: descriptors that arrived, until the frame that carried them is handled.
+
+use std::collections::VecDeque;
+
+use crate::foreign_fd::ForeignFd;
+
+/// Largest number of descriptors that wait for their frames. Reading pauses at each one, so an
+/// honest peer never reaches it.
+const MAX_WAITING_FDS: usize = 4;
+
+/// Descriptors in the order of their arrival.
+///
+/// A peer that knows the extension says in each frame if it carries a descriptor. Of other peers,
+/// the newest descriptor belongs to the call that takes it (wire-protocol.md §6).
+#[derive(Debug, Default)]
+pub(crate) struct PassedFds {
+    /// Each with the number of bytes that had been received then. Its frame began before.
+    waiting: VecDeque<(u64, ForeignFd)>,
+    unexpected: u64,
+}
+
+impl PassedFds {
+    /// Adds a descriptor. `received` is the number of bytes that have been received, those that
+    /// came with it included. `is_exact` tells if the peer marks its frames.
+    pub(crate) fn arrived(&mut self, fd: ForeignFd, received: u64, is_exact: bool) {
+        if !is_exact {
+            self.unexpected += self.waiting.drain(..).count() as u64;
+        } else if self.waiting.len() >= MAX_WAITING_FDS {
+            self.unexpected += 1;
+            return;
+        }
+        self.waiting.push_back((received, fd));
+    }
+
+    /// Takes the descriptor for a frame.
+    pub(crate) fn take(&mut self, has_fd: bool, is_exact: bool) -> Option<ForeignFd> {
+        if has_fd || !is_exact { self.waiting.pop_front().map(|(_, fd)| fd) } else { None }
+    }
+
+    /// Puts a descriptor back that the call did not take, for the next one; closes it if the peer
+    /// marks its frames.
+    pub(crate) fn put_back(&mut self, fd: Option<ForeignFd>, received: u64, is_exact: bool) {
+        match fd {
+            Some(_) if is_exact => self.unexpected += 1,
+            Some(fd) => self.waiting.push_back((received, fd)),
+            None => {}
+        }
+    }
+
+    /// Closes descriptors of frames that were handled up to this byte, if the peer marks its
+    /// frames.
+    pub(crate) fn handled(&mut self, consumed: u64, is_exact: bool) {
+        while is_exact && self.waiting.front().is_some_and(|&(received, _)| received <= consumed) {
+            self.waiting.pop_front();
+            self.unexpected += 1;
+        }
+    }
+
+    /// Returns the number of descriptors that no frame announced or no call took.
+    pub(crate) fn unexpected(&self) -> u64 {
+        self.unexpected
+    }
+}

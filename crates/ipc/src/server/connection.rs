@@ -1,0 +1,342 @@
+//! [`ServerConnection`]: one accepted connection.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::Instant;
+
+use super::ServerLimits;
+use super::dispatch::{Dispatch, Invocation};
+use super::open_call::OpenCall;
+use super::shared::{Shared, State};
+use super::tasks::Tasks;
+use crate::callee::CalleeEvent;
+use crate::error::Error;
+use crate::frame::FrameDecoder;
+use crate::frame::rpc::Features;
+use crate::passed_fds::PassedFds;
+use crate::peer::Peer;
+use crate::readiness::{Interest, Readiness};
+use crate::sys::{PollFd, Stream, WakeFd, poll};
+
+/// Frames that one turn handles, so that other connections have their turn.
+const FRAMES_PER_TURN: usize = 64;
+
+/// Accepted connection, and the services that it offers.
+pub struct ServerConnection<D> {
+    dispatch: D,
+    receiving: Receiving,
+    shared: Arc<Shared>,
+}
+
+/// Parts that only the driver uses.
+#[derive(Default)]
+struct Receiving {
+    decoder: FrameDecoder,
+    fds: PassedFds,
+    tasks: Tasks,
+    is_at_end: bool,
+}
+
+impl<D: Dispatch> ServerConnection<D> {
+    /// Makes the serving end of a connected stream.
+    #[must_use]
+    pub fn new(stream: Stream, dispatch: D, limits: ServerLimits) -> Self {
+        Self { dispatch, receiving: Receiving::default(), shared: Arc::new(Shared::new(stream, limits)) }
+    }
+
+    /// Reads requests, runs them, and writes replies, without waiting. Returns true if there is more
+    /// to do at once.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the connection has ended: [`Error::Disconnected`] if the client closed it.
+    pub fn pump(&mut self) -> Result<bool, Arc<Error>> {
+        self.receiving.turn(&self.shared, &mut self.dispatch, true)
+    }
+
+    /// As [`pump`](Self::pump), with services that several connections share.
+    ///
+    /// # Errors
+    ///
+    /// As [`pump`](Self::pump).
+    pub fn pump_with(&mut self, dispatch: &mut dyn Dispatch) -> Result<bool, Arc<Error>> {
+        self.receiving.turn(&self.shared, dispatch, true)
+    }
+
+    /// Serves the connection on this thread until it ends, and returns the reason.
+    pub fn block(&mut self) -> Arc<Error> {
+        let wake = match WakeFd::new() {
+            Ok(fd) => Arc::new(fd),
+            Err(error) => return Arc::new(error.into()),
+        };
+        self.set_waker(&Waker::from(Arc::clone(&wake)));
+        let mut is_readable = true;
+        loop {
+            let has_more = match self.receiving.turn(&self.shared, &mut self.dispatch, is_readable) {
+                Ok(has_more) => has_more,
+                Err(error) => return error,
+            };
+            if has_more {
+                is_readable = true;
+                continue;
+            }
+            let interest = self.interest();
+            let timeout = self.next_deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let mut fds = [PollFd::new(wake.as_fd(), false), PollFd::new(self.shared.stream.as_fd(), interest.write)];
+            let waiting = if interest.read || interest.write { &mut fds[..] } else { &mut fds[..1] };
+            // A signal ends the wait early, which does no harm.
+            let _ = poll(waiting, timeout);
+            if fds[0].is_readable() {
+                wake.reset();
+            }
+            is_readable = fds[1].is_readable();
+        }
+    }
+
+    /// Serves the connection until it ends, and returns the reason. Dropping the future ends the
+    /// connection.
+    pub async fn drive(&mut self, mut io: impl Readiness) -> Arc<Error> {
+        poll_fn(|cx| self.poll_drive(cx, &mut io)).await
+    }
+
+    /// As [`drive`](Self::drive), for futures that are written by hand.
+    pub fn poll_drive(&mut self, cx: &mut Context<'_>, io: &mut impl Readiness) -> Poll<Arc<Error>> {
+        self.set_waker(cx.waker());
+        loop {
+            match self.pump() {
+                Ok(false) => {}
+                Ok(true) => {
+                    // Other tasks of the runtime have their turn first.
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Err(error) => return Poll::Ready(error),
+            }
+            let interest = self.interest();
+            let mut is_ready = false;
+            for poll in [interest.read.then(|| io.poll_readable(cx)), interest.write.then(|| io.poll_writable(cx))] {
+                match poll {
+                    Some(Poll::Ready(Err(error))) => return Poll::Ready(Arc::new(error.into())),
+                    poll => is_ready |= poll.is_some_and(|poll| poll.is_ready()),
+                }
+            }
+            if let Some(deadline) = self.next_deadline() {
+                is_ready |= io.poll_sleep_until(cx, deadline).is_ready();
+            }
+            if !is_ready {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Returns the events of [`as_fd`](AsFd::as_fd) to wait for before [`pump`](Self::pump).
+    #[must_use]
+    pub fn interest(&self) -> Interest {
+        let queued = self.shared.lock().out.queued();
+        Interest { read: queued < self.shared.limits.pause_at && !self.receiving.is_at_end, write: queued > 0 }
+    }
+
+    /// Returns the time at which [`pump`](Self::pump) must be called even if the socket is not
+    /// ready, because a deadline passes.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.shared.lock().callee.next_deadline()
+    }
+
+    /// Sets the function that tells the event loop to call [`pump`](Self::pump) although the socket
+    /// is not ready: a future can continue, or a reply of another thread must be written.
+    pub fn set_waker(&self, waker: &Waker) {
+        let mut state = self.shared.lock();
+        if !state.driver.as_ref().is_some_and(|driver| driver.will_wake(waker)) {
+            state.driver = Some(waker.clone());
+        }
+    }
+
+    /// Returns the services.
+    pub fn dispatch_mut(&mut self) -> &mut D {
+        &mut self.dispatch
+    }
+
+    /// Returns the identity of the client.
+    #[must_use]
+    pub fn peer(&self) -> Arc<Peer> {
+        Arc::clone(&self.shared.lock().peer)
+    }
+
+    /// Returns the number of calls that have not ended.
+    #[must_use]
+    pub fn open_calls(&self) -> usize {
+        self.shared.lock().callee.open_calls()
+    }
+
+    /// Returns the number of bytes that wait to be written.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.shared.lock().out.queued()
+    }
+
+    /// Returns the number of requests that were answered with an error because they were not valid.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.shared.lock().callee.refused()
+    }
+
+    /// Returns the number of descriptors that no frame announced or no call took.
+    #[must_use]
+    pub fn unexpected_fds(&self) -> u64 {
+        self.receiving.fds.unexpected()
+    }
+}
+
+impl Receiving {
+    fn turn(&mut self, shared: &Arc<Shared>, dispatch: &mut dyn Dispatch, read: bool) -> Result<bool, Arc<Error>> {
+        let mut state = shared.lock();
+        state.pumping = Some(thread::current().id());
+        let ready = std::mem::take(&mut state.ready);
+        let is_paused = state.out.queued() >= shared.limits.pause_at;
+        drop(state);
+        let mut is_full = false;
+        if !is_paused {
+            is_full = read && !self.decoder.has_frame() && self.read(shared);
+            self.handle_frames(shared, dispatch);
+        }
+        for serial in ready {
+            self.tasks.resume(serial);
+        }
+        let mut state = shared.lock();
+        if state.callee.next_deadline().is_some() {
+            let State { callee, out, .. } = &mut *state;
+            callee.expire(Instant::now(), out);
+        }
+        state.pumping = None;
+        let wakers = shared.flush(&mut state);
+        if self.is_at_end && !self.decoder.has_frame() && state.end.is_none() {
+            shared.end(&mut state, Error::Disconnected);
+        }
+        let mut ended = Vec::new();
+        ended.extend(std::iter::from_fn(|| state.callee.next_ended()));
+        let end = state.end.clone();
+        let is_paused = state.out.queued() >= shared.limits.pause_at;
+        let has_more = !state.ready.is_empty() || !is_paused && (is_full || self.decoder.has_frame());
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+        for key in ended {
+            self.tasks.cancel(key.serial);
+        }
+        match end {
+            Some(error) => {
+                self.tasks.clear();
+                Err(error)
+            }
+            None => Ok(has_more),
+        }
+    }
+
+    /// Reads once. Returns true if more may have arrived.
+    fn read(&mut self, shared: &Shared) -> bool {
+        let room = self.decoder.spare();
+        let len = room.len();
+        match shared.stream.recv(room) {
+            Ok(None) => false,
+            Ok(Some(received)) if received.len == 0 => {
+                self.is_at_end = true;
+                false
+            }
+            Ok(Some(received)) => {
+                self.decoder.advance(received.len);
+                let has_fd = received.fd.is_some();
+                if let Some(fd) = received.fd {
+                    let end = self.decoder.consumed() + self.decoder.buffered() as u64;
+                    let is_exact = shared.lock().callee.features().has(Features::DESCRIPTORS);
+                    self.fds.arrived(fd, end, is_exact);
+                }
+                received.len == len || has_fd
+            }
+            Err(error) => {
+                shared.end(&mut shared.lock(), error);
+                false
+            }
+        }
+    }
+
+    fn handle_frames(&mut self, shared: &Arc<Shared>, dispatch: &mut dyn Dispatch) {
+        let mut now = None;
+        for _ in 0..FRAMES_PER_TURN {
+            let frame = match self.decoder.next_rpc_frame() {
+                Ok(Some((frame, _))) => frame,
+                Ok(None) => break,
+                Err(error) => return shared.end(&mut shared.lock(), error),
+            };
+            let now = *now.get_or_insert_with(Instant::now);
+            let mut state = shared.lock();
+            if state.end.is_some() {
+                return;
+            }
+            let State { callee, out, .. } = &mut *state;
+            let event = callee.handle(&frame, &|index| dispatch.service(index), now, out);
+            let wakers = callee.take_wakers();
+            let is_exact = callee.features().has(Features::DESCRIPTORS);
+            if let CalleeEvent::PeerIdentity(claim) = &event {
+                Arc::make_mut(&mut state.peer).identify(claim);
+            }
+            let peer = Arc::clone(&state.peer);
+            let is_paused = state.out.queued() >= shared.limits.pause_at;
+            while let Some(key) = state.callee.next_ended() {
+                self.tasks.cancel(key.serial);
+            }
+            drop(state);
+            wakers.into_iter().for_each(Waker::wake);
+            if let CalleeEvent::Invoke(invoked) = event {
+                let mut fd = self.fds.take(frame.has_fd, is_exact);
+                dispatch.dispatch(Invocation {
+                    service: invoked.service,
+                    method_id: invoked.method_id,
+                    call: OpenCall::new(Arc::clone(shared), invoked.key, invoked.method),
+                    args: invoked.args,
+                    deadline: invoked.deadline,
+                    peer: &peer,
+                    fd: &mut fd,
+                    tasks: &mut self.tasks,
+                });
+                self.fds.put_back(fd, self.decoder.consumed(), is_exact);
+                self.tasks.start(shared);
+            }
+            self.fds.handled(self.decoder.consumed(), is_exact);
+            if is_paused {
+                break;
+            }
+        }
+    }
+}
+
+impl<D> AsFd for ServerConnection<D> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.stream.as_fd()
+    }
+}
+
+impl<D> Drop for ServerConnection<D> {
+    /// Ends the connection: handles of its calls find it closed.
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        self.shared.end(&mut state, Error::Disconnected);
+        let wakers = state.callee.take_wakers();
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl<D> fmt::Debug for ServerConnection<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.shared.lock();
+        f.debug_struct("ServerConnection")
+            .field("stream", &self.shared.stream)
+            .field("open_calls", &state.callee.open_calls())
+            .field("end", &state.end)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,76 @@
+//! [`Context`]: what an `async fn` of a service knows about its call.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::open_call::OpenCall;
+use crate::foreign_fd::ForeignFd;
+use crate::peer::Peer;
+use crate::service::Method;
+
+/// Circumstances of a call.
+pub struct Context {
+    call: OpenCall,
+    peer: Arc<Peer>,
+    deadline: Option<Instant>,
+    fd: Mutex<Option<ForeignFd>>,
+}
+
+impl Context {
+    pub(super) fn new(call: &OpenCall, peer: &Arc<Peer>, deadline: Option<Instant>, fd: Option<ForeignFd>) -> Self {
+        Self { call: call.without_duty(), peer: Arc::clone(peer), deadline, fd: Mutex::new(fd) }
+    }
+
+    /// Returns the method.
+    #[must_use]
+    pub fn method(&self) -> &'static Method {
+        self.call.method
+    }
+
+    /// Returns the number that the client gave the call.
+    #[must_use]
+    pub fn request_id(&self) -> u64 {
+        self.call.key.request_id
+    }
+
+    /// Returns the identity of the client.
+    #[must_use]
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// Returns the time at which the client gives up.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Takes the descriptor that came with the request.
+    pub fn take_fd(&self) -> Option<ForeignFd> {
+        self.fd.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Returns true if nobody waits for the reply any more. The future of the call is dropped soon
+    /// then; a function that computes for long may ask.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.call.is_cancelled()
+    }
+
+    /// Waits until nobody waits for the reply any more.
+    pub async fn cancelled(&self) {
+        poll_fn(|cx| self.call.poll_cancelled(cx)).await;
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("method", &self.call.method.full_name)
+            .field("peer", &self.peer)
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
+}
