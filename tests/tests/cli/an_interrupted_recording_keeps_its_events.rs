@@ -86,11 +86,13 @@ fn when_the_terminal_goes_away() {
 fn unless_hang_ups_are_ignored() {
     let harness = Harness::new();
     let mut command = harness.command("nohup");
-    command.arg(esatto_bin()).args(["record", "-o", "trace", "-t", "500ms", "sleep", "30"]);
+    command.arg(esatto_bin()).args(["record", "-o", "trace", "sh", "-c", "touch runs; exec sleep 600"]);
     let mut record = harness.start("nohup", &mut command);
-    // Its time is not over yet.
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    wait_until("the command runs", || harness.path("runs").exists().then_some(()));
     record.signal(Signal::HUP);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert!(record.is_running(), "{}", record.log());
+    record.signal(Signal::TERM);
     record.wait();
     assert!(record.log().contains("The recording is over"), "{}", record.log());
     let service = events(&harness.path("trace"));

@@ -16,8 +16,8 @@ fn record(service: Implementation, is_first: bool, wait_ms: Option<&str>) -> (St
     let _service = harness.service(service);
     let start = || {
         let mut command = harness.command(esatto_tests::beside_this_test("esatto-producer"));
-        // Rounds of 5 ms; it does not wait for a recording.
-        let rounds = if is_first { "600" } else { "100" };
+        // Rounds of 5 ms; it does not wait for a recording. The first one runs until it is killed.
+        let rounds = if is_first { "1000000" } else { "100" };
         command.args(["1", rounds, "5000", "60", "0"]).envs(wait_ms.map(|ms| ("ESATTO_WAIT_MS", ms)));
         harness.start("producer", &mut command)
     };
@@ -28,8 +28,14 @@ fn record(service: Implementation, is_first: bool, wait_ms: Option<&str>) -> (St
     let mut recording = harness.record(Implementation::Ours, "trace", CONFIG_WITHOUT_DEBUG);
     harness.wait_for_sessions(1);
     let mut program = first.unwrap_or_else(start);
-    program.wait_ok();
-    let trace = harness.stop(&mut recording);
+    let trace = if is_first {
+        let trace = recording.stop();
+        program.kill();
+        trace
+    } else {
+        program.wait_ok();
+        harness.stop(&mut recording)
+    };
     let info = |options: &[&str]| {
         let info = Command::new(esatto_bin()).arg("info").arg(&trace).args(options).output().expect("it runs");
         String::from_utf8(info.stdout).expect("text")
