@@ -138,6 +138,10 @@ pub(crate) struct Info {
     pub(crate) json: bool,
 }
 
+/// Longest time of a recording in milliseconds. Services refuse a longer one
+/// (`docs/spec/service.md` §5).
+const MAX_TIME_MS: u64 = 7 * 24 * 3600 * 1000;
+
 /// Parses `N` followed by `ms`, `s`, `m` or `h` (`docs/spec/cli.md` §6).
 fn parse_time(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -150,11 +154,10 @@ fn parse_time(text: &str) -> Result<Duration, String> {
         _ => return Err("expected a whole number and a unit: 500ms, 10s, 1m or 2h".to_owned()),
     };
     let number: u64 = number.parse().map_err(|_| "expected a whole number before the unit, as in 10s".to_owned())?;
-    // A config holds the time in milliseconds as 32 bits (TraceConfig.duration_ms).
     match number.checked_mul(factor_ms) {
         Some(0) => Err("the time must be more than 0, as in 500ms, 10s or 1m".to_owned()),
-        Some(ms) if ms <= u64::from(u32::MAX) => Ok(Duration::from_millis(ms)),
-        _ => Err("the time is more than 49 days, the longest recording".to_owned()),
+        Some(ms) if ms <= MAX_TIME_MS => Ok(Duration::from_millis(ms)),
+        _ => Err("the time is more than 7 days, the longest recording".to_owned()),
     }
 }
 
@@ -173,6 +176,8 @@ mod tests {
         assert_eq!(parse_time("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(parse_time("10s"), Ok(Duration::from_secs(10)));
         assert_eq!(parse_time("2h"), Ok(Duration::from_secs(7200)));
+        assert_eq!(parse_time("168h"), Ok(Duration::from_secs(7 * 24 * 3600)));
+        assert_eq!(parse_time("169h"), Err("the time is more than 7 days, the longest recording".to_owned()));
         for bad in ["", "10", "s", "-1s", "1 s", "1d", "0s", "99999999999s", "18446744073709551615h"] {
             assert!(parse_time(bad).is_err(), "{bad}");
         }

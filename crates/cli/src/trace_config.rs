@@ -70,10 +70,13 @@ pub(crate) fn from_file(path: &Path) -> Result<TraceConfig, Failure> {
     let what = || format!("cannot read the config {}", path.display());
     let mut text = Vec::new();
     if path.as_os_str() == "-" {
-        std::io::stdin().take(MAX_TEXT_BYTES).read_to_end(&mut text).attempt(what)?;
+        std::io::stdin().take(MAX_TEXT_BYTES + 1).read_to_end(&mut text).attempt(what)?;
     } else {
         let file = std::fs::File::open(path).attempt(what)?;
-        file.take(MAX_TEXT_BYTES).read_to_end(&mut text).attempt(what)?;
+        file.take(MAX_TEXT_BYTES + 1).read_to_end(&mut text).attempt(what)?;
+    }
+    if text.len() as u64 > MAX_TEXT_BYTES {
+        return Err(Failure::new(what(), "it has more than 16 MiB"));
     }
     let name = Line(path.display()).to_string();
     if is_text(&text) { from_text(&name, &text) } else { from_encoding(&name, &text) }
@@ -142,6 +145,16 @@ fn random() -> Result<i64, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_config_that_is_too_long_is_refused() {
+        let dir = crate::private_service::Folder::create().unwrap();
+        let path = dir.path().join("long.cfg");
+        // The end would be cut without a word.
+        let text = ["duration_ms: 1\n", &" ".repeat(16 << 20), "no_such_field: 1"].concat();
+        std::fs::write(&path, text).unwrap();
+        assert!(from_file(&path).unwrap_err().to_string().contains("more than 16 MiB"));
+    }
 
     #[test]
     fn a_config_in_text_format_is_read() {
