@@ -5,7 +5,7 @@ use esatto_protozero::Owned as _;
 use esatto_tests::workload::Workload;
 use esatto_tests::{Harness, Implementation, Skip, esatto_bin, skip};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 const SHORT: Workload = Workload { threads: 1, rounds: 10, pause_us: 100 };
 
@@ -93,7 +93,7 @@ fn an_encoded_config_is_as_good_as_text() {
     harness.write("my.pb", config);
     let output = record(&harness, &["-o", "trace", "-c", "my.pb"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    let output = record(&harness, &["-o", "trace", "-c", esatto_bin().to_str().expect("a path")]);
+    let output = record(&harness, &["-o", "trace", "-c", "/bin/sh"]);
     let said = stderr(&output);
     assert!(!output.status.success() && said.lines().count() == 1, "{said}");
     assert!(said.contains("neither text nor an encoded TraceConfig"), "{said}");
@@ -139,4 +139,26 @@ fn a_user_outside_the_group_learns_how_to_join_it() {
         }
         Ok(())
     });
+}
+
+#[test]
+fn a_parent_that_ignores_the_end_of_children_is_no_problem() {
+    let harness = Harness::new();
+    let mut command = harness.command("env");
+    command.arg("--ignore-signal=CHLD").arg(esatto_bin()).args(["record", "-o", "trace", "--", "true"]);
+    let mut record = harness.start("record", &mut command);
+    assert_eq!(record.wait().code(), Some(1), "{}", record.log());
+    assert!(record.log().contains("The exit status of the command is unknown"), "{}", record.log());
+    assert!(harness.path("trace").exists());
+}
+
+#[test]
+fn the_reader_of_a_demo_may_go_early() {
+    let harness = Harness::new();
+    let mut command: Command = harness.command(esatto_bin());
+    command.args(["demo", "-o", "trace", "-t", "300ms"]).arg(harness.folder());
+    let mut demo = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+    drop(demo.stdout.take());
+    let status = demo.wait().expect("it ends");
+    assert!(status.success(), "{status}");
 }

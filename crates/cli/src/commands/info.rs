@@ -1,13 +1,14 @@
 //! The command `esatto info`: summarizes the content of a trace.
 
 use std::fs::File;
-use std::io::{self, BufReader, Write as _};
+use std::io::BufReader;
 use std::path::Path;
 use std::process::ExitCode;
 
 use esatto_trace::{Error, Summary};
 
 use crate::args;
+use crate::console;
 use crate::failure::{Attempt as _, Failure};
 use crate::trace_config;
 
@@ -21,11 +22,7 @@ pub(crate) fn run(args: &args::Info) -> Result<ExitCode, Failure> {
         summary = summary.with_config_text(|config| esatto_text_format::to_text(&message, config));
     }
     let text = if args.json { summary.to_json_text() } else { summary.to_string() };
-    match io::stdout().write_all(text.as_bytes()) {
-        // A closed pipe, as in `esatto info … | head`, is no error.
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
-        result => result.attempt(|| "cannot show the summary".to_owned())?,
-    }
+    console::print(&text).attempt(|| "cannot show the summary".to_owned())?;
     match summary.errors.last() {
         None => Ok(ExitCode::SUCCESS),
         Some(_) if is_foreign => Err(foreign(&args.file, &summary)),

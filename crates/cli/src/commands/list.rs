@@ -3,7 +3,6 @@
 use core::fmt::Write as _;
 use core::time::Duration;
 use std::collections::BTreeMap;
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -12,6 +11,7 @@ use esatto_trace::escape::{Line, is_unsafe};
 use serde_json::json;
 
 use crate::args;
+use crate::console;
 use crate::failure::{Attempt as _, Failure};
 use crate::service_connection::{address, connect, lost};
 use crate::service_state::{Category, Program, Programs, sorted};
@@ -43,11 +43,7 @@ pub(crate) fn run(args: &args::List) -> Result<ExitCode, Failure> {
         programs.add_part(&reply)?;
     }
     let text = if args.json { json(&programs) } else { text(&programs) };
-    match io::stdout().write_all(text.as_bytes()) {
-        // A closed pipe, as in `esatto list … | head`, is no error.
-        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {}
-        result => result.attempt(|| "cannot show the list".to_owned())?,
-    }
+    console::print(&text).attempt(|| "cannot show the list".to_owned())?;
     Ok(ExitCode::SUCCESS)
 }
 

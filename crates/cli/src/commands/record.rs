@@ -265,7 +265,9 @@ struct Program {
     child: Child,
     /// Readable when the command has ended; `None` on kernels without such descriptors.
     ending: Option<OwnedFd>,
-    status: Option<ExitStatus>,
+    /// The status of a command that has ended. It is unknown if the parent of this process ignores
+    /// SIGCHLD.
+    status: Option<io::Result<ExitStatus>>,
 }
 
 impl Program {
@@ -301,7 +303,7 @@ impl Program {
 
     fn has_ended(&mut self) -> bool {
         if self.status.is_none() {
-            self.status = self.child.try_wait().ok().flatten();
+            self.status = self.child.try_wait().transpose();
         }
         self.status.is_some()
     }
@@ -325,10 +327,8 @@ impl Program {
                 let _ = self.child.kill();
             }
         }
-        match self.status {
-            Some(status) => Ok(status),
-            None => self.child.wait(),
-        }
+        let status = self.status.unwrap_or_else(|| self.child.wait());
+        status.inspect_err(|why| say!("The exit status of the command is unknown: {why}"))
     }
 }
 

@@ -13,7 +13,7 @@ use esatto_trace::escape::Line;
 
 use crate::args::{self, Stage};
 use crate::commands::info;
-use crate::console::say;
+use crate::console::{self, say};
 use crate::failure::{Attempt as _, Failure};
 use crate::private_service::PrivateService;
 use crate::progress::{Progress, Size};
@@ -66,15 +66,14 @@ pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
     if let Some(error) = recorded.error {
         return Err(Failure::new("the service ended the recording", error));
     }
-    if let Some(result) = pipeline.result() {
-        println!("{}", Line(result));
-    }
-    println!("{}", table(&info::read(&args.out)?));
-    println!(
-        "To see the trace, open https://ui.perfetto.dev and drop {} on the page. The file stays in your browser.",
-        Line(args.out.display())
+    let result = pipeline.result().map_or_else(String::new, |result| format!("{}\n", Line(result)));
+    let table = table(&info::read(&args.out)?);
+    let name = Line(args.out.display());
+    let text = format!(
+        "{result}{table}\nTo see the trace, open https://ui.perfetto.dev and drop {name} on the page. The file stays in \
+         your browser.\nTo summarize it, run `esatto info {name}`.\n"
     );
-    println!("To summarize it, run `esatto info {}`.", Line(args.out.display()));
+    console::print(&text).attempt(|| "cannot show the result".to_owned())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -86,7 +85,7 @@ fn table(summary: &Summary) -> String {
         let counters = summary.counters.iter().filter(|counter| counter.pid == Some(process.pid)).count();
         text += &format!("  {name:<16}{:>9}{:>9}{counters:>10}\n", process.threads.len(), process.slices);
     }
-    let losses: u64 = summary.losses().iter().map(|loss| loss.number).sum();
+    let losses = summary.losses().iter().fold(0_u64, |all, loss| all.saturating_add(loss.number));
     let facts = [
         ("slices", format!("{}, {} of them instants", summary.slices.count, summary.slices.instants)),
         ("nested", format!("{} levels deep", summary.slices.max_depth)),
