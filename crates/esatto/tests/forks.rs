@@ -180,6 +180,23 @@ fn in_child(child: impl FnOnce() -> bool) -> i32 {
 }
 
 #[test]
+fn random_flows_of_a_child_are_not_those_of_its_parent() {
+    let _tracing = Tracing::builder().in_process().start().expect("connects");
+    let before = esatto::Flow::random();
+    let file = std::env::temp_dir().join(format!("esatto-random-flows-{}", std::process::id()));
+    let flows = || [(); 3].map(|()| esatto::Flow::random().id());
+    let child = || std::fs::write(&file, flows().map(u64::to_le_bytes).concat()).is_ok();
+    assert_eq!(in_child(child), 0);
+    let of_child = std::fs::read(&file).expect("was written");
+    let _ = std::fs::remove_file(&file);
+    let of_parent = flows().map(u64::to_le_bytes);
+    assert_eq!(of_child.len(), 24);
+    for id in of_child.chunks(8) {
+        assert!(!of_parent.iter().any(|own| own == id) && id != before.id().to_le_bytes());
+    }
+}
+
+#[test]
 fn a_child_finds_all_locks_free() {
     let tracing = Tracing::builder().in_process().categories(CATEGORIES).start().expect("connects");
     // Has read its number.

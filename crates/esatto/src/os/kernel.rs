@@ -57,6 +57,16 @@ pub(crate) fn tid() -> u32 {
     unsafe { syscall(raw::__NR_gettid as c_long) as u32 }
 }
 
+/// Returns a random number; `None` before the kernel has gathered enough noise.
+pub(crate) fn random() -> Option<u64> {
+    let mut bytes = [0_u8; 8];
+    // SAFETY: the kernel writes at most the 8 bytes of `bytes`.
+    let got = unsafe {
+        syscall(raw::__NR_getrandom as c_long, bytes.as_mut_ptr(), bytes.len(), c_long::from(raw::GRND_NONBLOCK as i32))
+    };
+    (got == bytes.len() as c_long).then(|| u64::from_ne_bytes(bytes))
+}
+
 /// Returns the real user id.
 pub(crate) fn uid() -> u32 {
     getuid()

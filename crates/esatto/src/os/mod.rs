@@ -14,6 +14,7 @@
 //! | `Waker`, `Interest`, `wait` | what the control thread sleeps on |
 //! | `DirectoryWatch` | notices a socket file that appears |
 //! | `ClockId`, `read_clock`, `cpu_counter` | clocks of the system, in nanoseconds, and the processor's counter |
+//! | `random` | numbers that children of a fork do not repeat |
 //! | `tid`, `uid`, `process_info` | ids and names of the process, its threads and its user |
 //! | `to_path`, `read_at`, `reader`, `file_lock` | files |
 //! | `fork`, `exit`, `signals`, `block_signals`, `spawn` | forks, the end of the process, signals, threads |
@@ -46,3 +47,12 @@ pub(crate) use linux::*;
 #[cfg(any(not(any(target_os = "linux", target_os = "android")), esatto_portable))]
 pub(crate) use portable::*;
 pub(crate) use threads::{block_signals, spawn};
+
+/// Returns a number of the system's random source. If that has none, the number is made of the
+/// process, the time and [`random`](crate::random::random), which the child of a fork repeats.
+pub(crate) fn random() -> u64 {
+    system_random().unwrap_or_else(|| {
+        let time = read_clock(ClockId::Realtime);
+        crate::random::random() ^ time.rotate_left(32) ^ u64::from(std::process::id())
+    })
+}

@@ -11,6 +11,9 @@ static GENERATION: AtomicU32 = AtomicU32::new(0);
 pub(crate) struct Generation(u32);
 
 impl Generation {
+    /// The process that was not forked.
+    pub(crate) const FIRST: Self = Self(0);
+
     pub(crate) fn current() -> Self {
         Self(GENERATION.load(Ordering::Relaxed))
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use esatto_shm::{MappedRegion, Memory};
 
-pub(crate) use crate::os::kernel::{ClockId, read_clock, tid};
+pub(crate) use crate::os::kernel::{ClockId, random as system_random, read_clock, tid};
 pub(crate) use directory_watch::DirectoryWatch;
 pub(crate) use esatto_ipc::address::{CONSUMER_SOCK_NAME, PRODUCER_SOCK_NAME};
 pub(crate) use esatto_ipc::{Address, Error as TransportError, ForeignFd};

@@ -77,6 +77,11 @@ fn since_epoch_ns() -> u64 {
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// Returns nothing: only the standard library's source of random numbers is known here.
+pub(crate) const fn system_random() -> Option<u64> {
+    None
+}
+
 /// Returns a number of the calling thread that no other thread of this process has or had.
 pub(crate) fn tid() -> u32 {
     static LAST: AtomicU32 = AtomicU32::new(0);
