@@ -61,7 +61,8 @@ pub(crate) struct Machine {
     pub(crate) system_info: Option<Vec<u8>>,
     /// Oldest first.
     rounds: VecDeque<Round>,
-    relays: usize,
+    /// Its relays, from their first call on.
+    relays: Set<ClientId>,
     /// Two relays had the id of this machine at the same time.
     is_shared: bool,
     last_use: u64,
@@ -82,8 +83,6 @@ struct Relay {
     machine_name: Vec<u8>,
     /// The first half of a round.
     ping: Option<Exchange>,
-    /// The relay counts among those of its machine.
-    is_counted: bool,
 }
 
 /// Two exchanges of clock readings.
@@ -166,14 +165,14 @@ impl Machines {
     }
 
     pub(crate) fn connect(&mut self, client: ClientId, peer: Peer) {
-        let relay = Relay { machine_id: peer.machine_id, machine_name: Vec::new(), ping: None, is_counted: false };
+        let relay = Relay { machine_id: peer.machine_id, machine_name: Vec::new(), ping: None };
         self.relays.insert(client, relay);
     }
 
     pub(crate) fn disconnect(&mut self, client: ClientId) {
-        let Some(relay) = self.relays.remove(&client).filter(|relay| relay.is_counted) else { return };
+        let Some(relay) = self.relays.remove(&client) else { return };
         if let Some(machine) = self.by_id.get_mut(&relay.machine_id) {
-            machine.relays -= 1;
+            machine.relays.remove(&client);
         }
     }
 
@@ -183,14 +182,12 @@ impl Machines {
         let relay = self.relays.get_mut(&client)?;
         let id = relay.machine_id;
         if !self.by_id.contains_key(&id) && self.by_id.len() >= MAX_MACHINES {
-            let silent = self.by_id.iter().filter(|(_, machine)| machine.relays == 0);
+            let silent = self.by_id.iter().filter(|(_, machine)| machine.relays.is_empty());
             let oldest = silent.min_by_key(|(_, machine)| machine.last_use).map(|(&id, _)| id)?;
             self.by_id.remove(&oldest);
         }
         let machine = self.by_id.get_or_default(id);
-        if !core::mem::replace(&mut relay.is_counted, true) {
-            machine.relays += 1;
-        }
+        machine.relays.insert(client);
         self.last_use += 1;
         machine.last_use = self.last_use;
         Some((relay, machine))
@@ -225,12 +222,9 @@ impl Machines {
             }
             return cx.reply_empty(call);
         }
-        let other = self
-            .relays
-            .iter()
-            .find(|(client, relay)| **client != call.client && relay.machine_id == machine_id && relay.is_counted);
-        let other = other.map(|(_, relay)| in_quotes(relay));
         let Some((relay, machine)) = self.caller(call.client) else {
+            // It has looked for a machine without a relay.
+            cx.charge(MAX_MACHINES);
             cx.warn(format!("a relay is refused: {MAX_MACHINES} machines are connected already"));
             return cx.reject(call);
         };
@@ -242,13 +236,10 @@ impl Machines {
                 Some(info) => {
                     cx.info(format!("a relay of machine {machine_id:#010x} {} connected", in_quotes(relay)));
                     machine.system_info = Some(info);
+                    let other = machine.relays.iter().copied().find(|&client| client != call.client);
                     machine.is_shared = other.is_some();
                     if let Some(other) = other {
-                        cx.warn(format!(
-                            "relays {other} and {} have one machine id, {machine_id:#010x}: traces show their machines \
-                             as one; if they are two, start each relay with another ESATTO_MACHINE_ID_HINT",
-                            in_quotes(relay)
-                        ));
+                        self.warn_of_shared_id(machine_id, [other, call.client], cx);
                     }
                 }
                 None => cx.warn(format!(
@@ -265,6 +256,14 @@ impl Machines {
                 }
             }
         }
+    }
+
+    fn warn_of_shared_id(&self, machine_id: u32, relays: [ClientId; 2], cx: &mut Context<'_>) {
+        let [one, other] = relays.map(|client| self.relays.get(&client).map(in_quotes).unwrap_or_default());
+        cx.warn(format!(
+            "relays {one} and {other} have one machine id, {machine_id:#010x}: traces show their machines as one; if \
+             they are two, start each relay with another ESATTO_MACHINE_ID_HINT"
+        ));
     }
 }
 

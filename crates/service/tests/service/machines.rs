@@ -1,6 +1,8 @@
 //! Several machines: the reports of relays, the machines whose producers take part, and the packets
 //! about them in the trace.
 
+use std::time::Instant;
+
 use esatto_protozero::{Fields, Owned};
 use esatto_schema::sync_clock_request::{Clock, Phase};
 use esatto_schema::trace_config::BuiltinDataSource;
@@ -285,6 +287,30 @@ fn two_relays_of_one_machine_are_one_machine() {
     assert_eq!(remote[0].system_info().unwrap().num_cpus(), Some(2), "the newest");
     // Readings of two relays that follow each other closely would be taken for a round.
     assert_eq!(remote[1].remote_clock_sync().unwrap().synced_clocks().count(), 2);
+}
+
+/// Looking for the other relays of a machine is no work that the service counts, so this measures
+/// time. A search through all relays would take a thousand times as long.
+#[test]
+fn a_call_of_a_relay_costs_the_same_among_many_relays() {
+    let time_of_calls = |others: u32| {
+        let mut world = World::new();
+        for id in 0..others {
+            relay(&mut world, 100_000 + id, "other");
+        }
+        let relays = [1, 2].map(|_| relay(&mut world, GUEST, "guest"));
+        let calls = (0..7).map(|_| {
+            let begin = Instant::now();
+            for _ in 0..20 {
+                round(&mut world, relays[0]);
+                init(&mut world, relays[1], 1);
+            }
+            begin.elapsed()
+        });
+        calls.min().unwrap()
+    };
+    let (alone, crowded) = (time_of_calls(0), time_of_calls(30_000));
+    assert!(crowded < alone * 10, "{alone:?} alone, {crowded:?} among 30000 relays");
 }
 
 #[test]
