@@ -63,7 +63,7 @@ pub(crate) struct Machine {
     rounds: VecDeque<Round>,
     /// Its relays, from their first call on.
     relays: Set<ClientId>,
-    /// Two relays had the id of this machine at the same time.
+    /// Two connected relays have the id of this machine.
     is_shared: bool,
     last_use: u64,
 }
@@ -173,6 +173,8 @@ impl Machines {
         let Some(relay) = self.relays.remove(&client) else { return };
         if let Some(machine) = self.by_id.get_mut(&relay.machine_id) {
             machine.relays.remove(&client);
+            // A relay that connects again may do so before its old connection is found dead.
+            machine.is_shared &= machine.relays.len() > 1;
         }
     }
 

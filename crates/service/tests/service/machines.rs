@@ -278,15 +278,33 @@ fn two_relays_of_one_machine_are_one_machine() {
     let consumer = world.consumer();
     world.enable(consumer, &everywhere(&["ds"]));
     let trace = read(&mut world, consumer);
-    let events = trace.packets().filter_map(|packet| packet.service_event());
-    let shared =
-        events.flat_map(|event| Fields::new(event.as_bytes()).find(|field| field.id == SHARED_MACHINE_ID_FIELD));
-    assert_eq!(shared.map(|field| field.as_u64()).collect::<Vec<_>>(), [u64::from(GUEST)]);
+    assert_eq!(shared_ids(&trace), [u64::from(GUEST)]);
     let remote = trace.remote();
     assert_eq!(remote.len(), 2);
     assert_eq!(remote[0].system_info().unwrap().num_cpus(), Some(2), "the newest");
     // Readings of two relays that follow each other closely would be taken for a round.
     assert_eq!(remote[1].remote_clock_sync().unwrap().synced_clocks().count(), 2);
+}
+
+/// Returns the ids that two machines have, as the trace says.
+fn shared_ids(trace: &Trace) -> Vec<u64> {
+    let events = trace.packets().filter_map(|packet| packet.service_event());
+    let ids = events.flat_map(|event| Fields::new(event.as_bytes()).find(|field| field.id == SHARED_MACHINE_ID_FIELD));
+    ids.map(|field| field.as_u64()).collect()
+}
+
+#[test]
+fn a_relay_that_connects_again_is_no_second_machine() {
+    let mut world = World::new();
+    let old = relay(&mut world, GUEST, "guest1");
+    init(&mut world, old, 1);
+    // The service has not noticed the end of the old connection yet.
+    let new = relay(&mut world, GUEST, "guest1");
+    init(&mut world, new, 1);
+    world.feed(Input::RelayDisconnected(old));
+    let consumer = world.consumer();
+    world.enable(consumer, &everywhere(&["ds"]));
+    assert_eq!(shared_ids(&read(&mut world, consumer)), [0; 0]);
 }
 
 /// Looking for the other relays of a machine is no work that the service counts, so this measures
