@@ -16,13 +16,17 @@ const LINES_PER_SECOND: f64 = 5.0;
 /// Longer lines are cut: names in them come from peers.
 const MAX_LINE_BYTES: usize = 1000;
 
+/// Target of lines that machines without the shared secret cause. They have a budget of their own,
+/// so that these machines cannot make the service leave out other warnings.
+pub(crate) const STRANGERS: &str = "esatto_daemon::strangers";
+
 #[derive(Debug)]
 struct StderrLog {
-    /// Budgets of errors, of warnings, and of the rest.
-    budgets: Mutex<[Budget; 3]>,
+    /// Budgets of errors, of warnings, of the rest, and of lines about strangers.
+    budgets: Mutex<[Budget; 4]>,
 }
 
-static LOG: StderrLog = StderrLog { budgets: Mutex::new([Budget::FULL; 3]) };
+static LOG: StderrLog = StderrLog { budgets: Mutex::new([Budget::FULL; 4]) };
 
 /// The systemd journal reads stderr: it knows the time of each line, and expects a priority.
 static TO_JOURNAL: OnceLock<bool> = OnceLock::new();
@@ -76,13 +80,7 @@ impl Log for StderrLog {
         }
         let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let level = record.level();
-        let budget = match level {
-            Level::Error => Some(0),
-            Level::Warn => Some(1),
-            Level::Info => Some(2),
-            Level::Debug | Level::Trace => None,
-        };
-        if let Some(index) = budget {
+        if let Some(index) = budget_of(level, record.target()) {
             let spent = self.budgets.lock().unwrap_or_else(PoisonError::into_inner)[index].spend(since_epoch);
             match spent {
                 None => return,
@@ -94,6 +92,17 @@ impl Log for StderrLog {
     }
 
     fn flush(&self) {}
+}
+
+/// Returns the index of the budget for such lines.
+fn budget_of(level: Level, target: &str) -> Option<usize> {
+    match level {
+        Level::Error | Level::Warn | Level::Info if target == STRANGERS => Some(3),
+        Level::Error => Some(0),
+        Level::Warn => Some(1),
+        Level::Info => Some(2),
+        Level::Debug | Level::Trace => None,
+    }
 }
 
 /// Writes each line in one call, so that lines of several threads do not mix. A closed stderr is
@@ -167,6 +176,13 @@ mod tests {
         // After a rest the budget is full again, and not larger.
         let written = (0..1000).filter(|_| budget.spend(at(10_000_000)).is_some()).count();
         assert_eq!(written, 200);
+    }
+
+    #[test]
+    fn strangers_cannot_use_up_the_budget_of_other_lines() {
+        let budgets = [Level::Error, Level::Warn, Level::Info].map(|level| budget_of(level, "esatto_daemon"));
+        assert!(!budgets.contains(&budget_of(Level::Warn, STRANGERS)));
+        assert_eq!(budget_of(Level::Debug, STRANGERS), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A shared secret on TCP sockets: relays prove it, and nobody else gets a port.
 
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -204,4 +204,26 @@ fn a_flood_of_strangers_does_not_keep_relays_out() {
     await_refused(&harness, before + 2);
     // A relay that has proved the secret is not affected by the time.
     producer.client.call("Sync", &[], Some(DEADLINE)).unwrap();
+}
+
+/// Connects to a service on 127.0.0.1 from another address of this machine.
+fn connect_from(from: [u8; 4], service: &Address) -> TcpStream {
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&socket, &SocketAddr::from((from, 0))).unwrap();
+    rustix::net::connect(&socket, &service.to_string().parse::<SocketAddr>().unwrap()).unwrap();
+    socket.into()
+}
+
+#[test]
+fn strangers_cannot_end_the_proof_of_a_relay() {
+    let (harness, address) = service(Some(secret(1)));
+    // A relay with a slow network: it has connected, and then the strangers come.
+    let mut slow = TcpStream::connect(address.to_string()).unwrap();
+    slow.set_read_timeout(Some(DEADLINE)).unwrap();
+    let _strangers: Vec<TcpStream> = (0..300).map(|_| connect_from([127, 0, 0, 2], &address)).collect();
+    await_refused(&harness, 300 + 1 - 256);
+    let mut bind = Vec::new();
+    encode::bind_service(&mut bind, 1, "EsattoSecretPort").unwrap();
+    slow.write_all(&bind).unwrap();
+    assert!(slow.read(&mut [0; 64]).unwrap() > 0, "it is still connected");
 }
