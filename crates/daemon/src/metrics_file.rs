@@ -5,9 +5,9 @@
 //! command line asks for the file.
 
 use core::fmt::Write as _;
-use std::fs;
-use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
@@ -23,6 +23,8 @@ pub(crate) const METRICS_PERIOD_NS: u64 = 10_000_000_000;
 
 /// Time for which the end of the daemon waits until the file is removed.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
+
+const MODE: u32 = 0o644;
 
 /// The thread that writes the file. The file is removed when this is dropped, so that nobody takes
 /// old numbers for those of a running daemon.
@@ -90,13 +92,30 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     // The collector reads only files whose names end in .prom.
     new.push(".new");
     let new = PathBuf::from(new);
-    let written = fs::write(&new, text)
-        .and_then(|()| fs::set_permissions(&new, fs::Permissions::from_mode(0o644)))
+    let written = create_new(&new)
+        .and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            // The umask may have taken bits.
+            file.set_permissions(fs::Permissions::from_mode(MODE))
+        })
         .and_then(|()| fs::rename(&new, path));
     if written.is_err() {
         let _ = fs::remove_file(&new);
     }
     written
+}
+
+/// Creates a file in place of one that is there.
+///
+/// Another user may be able to write into the folder, while this service is root. So it writes only
+/// into a file that it has created, and never follows a symbolic link or waits for the reader of a
+/// FIFO.
+fn create_new(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    OpenOptions::new().write(true).create_new(true).mode(MODE).open(path)
 }
 
 /// Formats all numbers. The names and units are in `docs/how-to/fleet-service.md`.

@@ -78,3 +78,27 @@ fn or_the_program_does_not_start() {
     assert!(stderr.starts_with(&want) && stderr.lines().count() == 1, "{stderr}");
     assert!(!harness.path("p").exists(), "nothing is left behind");
 }
+
+/// The folder may belong to the user of the collector, while the daemon is root.
+#[test]
+fn into_no_other_file() {
+    let harness = Harness::new();
+    let (path, new, target) = (harness.path("traced.prom"), harness.path("traced.prom.new"), harness.path("passwd"));
+    std::fs::write(&target, "precious").unwrap();
+    std::fs::set_permissions(&target, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let links: [&dyn Fn(); 3] = [
+        &|| std::os::unix::fs::symlink(&target, &new).unwrap(),
+        &|| std::fs::hard_link(&target, &new).unwrap(),
+        // A writer would wait for a reader.
+        &|| rustix::fs::mknodat(rustix::fs::CWD, &new, rustix::fs::FileType::Fifo, 0o666.into(), 0).unwrap(),
+    ];
+    for plant in links {
+        plant();
+        let mut traced = Running::start(&harness, harness.traced().arg("--metrics-file").arg(&path));
+        wait_until("the start", || traced.log().contains("Started traced").then_some(()));
+        assert_eq!(numbers(&path)["esatto_producers"], 0);
+        traced.stop();
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
+        assert_eq!(std::fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
