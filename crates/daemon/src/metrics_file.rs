@@ -7,7 +7,7 @@
 use core::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
@@ -27,7 +27,8 @@ const END_TIMEOUT: Duration = Duration::from_secs(1);
 const MODE: u32 = 0o644;
 
 /// The thread that writes the file. The file is removed when this is dropped, so that nobody takes
-/// old numbers for those of a running daemon.
+/// old numbers for those of a running daemon. A file that another daemon has put in its place
+/// stays.
 #[derive(Debug)]
 pub(crate) struct MetricsFile {
     /// `None` while this is dropped: then the thread ends.
@@ -45,13 +46,15 @@ impl MetricsFile {
     /// The file cannot be written, or no thread can be started.
     pub(crate) fn create(path: PathBuf) -> Result<Self, Error> {
         let failed = |source| Error::MetricsFile { path: path.display().to_string(), source };
-        replace(&path, &text(&Metrics::default(), &Stats::default(), 0)).map_err(failed)?;
+        let mut written = replace(&path, &text(&Metrics::default(), &Stats::default(), 0)).map_err(failed)?;
         // A disk that takes nothing holds up one text. Later ones are left out.
         let (texts, received) = mpsc::sync_channel(1);
         let (ends, end) = mpsc::channel();
         let body = move || {
-            write_all(&path, &received);
-            let _ = fs::remove_file(&path);
+            write_all(&path, &mut written, &received);
+            if fs::symlink_metadata(&path).is_ok_and(|meta| FileId::of(&meta) == written) {
+                let _ = fs::remove_file(&path);
+            }
             drop(ends);
         };
         let thread = thread::Builder::new().name("metrics".to_owned()).spawn(body);
@@ -74,10 +77,21 @@ impl Drop for MetricsFile {
     }
 }
 
-fn write_all(path: &Path, texts: &Receiver<String>) {
+/// Device and inode of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileId(u64, u64);
+
+impl FileId {
+    fn of(meta: &fs::Metadata) -> Self {
+        Self(meta.dev(), meta.ino())
+    }
+}
+
+/// Writes the file for each text. `written` is the file that was written last.
+fn write_all(path: &Path, written: &mut FileId, texts: &Receiver<String>) {
     let mut has_failed = false;
     for text in texts {
-        let result = replace(path, &text);
+        let result = replace(path, &text).map(|id| *written = id);
         // One line for a disk that stays full.
         if let (Err(e), false) = (&result, has_failed) {
             log::warn!("cannot write the metrics file {}: {e}", path.display());
@@ -87,18 +101,19 @@ fn write_all(path: &Path, texts: &Receiver<String>) {
 }
 
 /// Replaces the file as a whole, so that no reader sees half of it. Everybody may read it.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+fn replace(path: &Path, text: &str) -> io::Result<FileId> {
     let mut new = path.as_os_str().to_owned();
     // The collector reads only files whose names end in .prom.
     new.push(".new");
     let new = PathBuf::from(new);
-    let written = create_new(&new)
-        .and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            // The umask may have taken bits.
-            file.set_permissions(fs::Permissions::from_mode(MODE))
-        })
-        .and_then(|()| fs::rename(&new, path));
+    let written = create_new(&new).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        // The umask may have taken bits.
+        file.set_permissions(fs::Permissions::from_mode(MODE))?;
+        let id = FileId::of(&file.metadata()?);
+        fs::rename(&new, path)?;
+        Ok(id)
+    });
     if written.is_err() {
         let _ = fs::remove_file(&new);
     }

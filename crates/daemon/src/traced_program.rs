@@ -189,11 +189,11 @@ fn serve(settings: &Settings) -> Result<(), Error> {
     if let (true, Some((folder, why))) = (uses_default, address::unusable_run_dir()) {
         log::warn!("cannot enter {folder}: {why}; programs that can enter it expect the sockets there");
     }
-    let metrics = settings.metrics_file.clone().map(MetricsFile::create).transpose()?;
     let inherited = Inherited::from_environment(&mut options)?;
     let mut daemon = Daemon::open(options, inherited)?;
-    if let Some(metrics) = metrics {
-        daemon.write_metrics(metrics);
+    // A daemon that cannot start, because another one has the sockets, must not replace its file.
+    if let Some(path) = settings.metrics_file.clone() {
+        daemon.write_metrics(MetricsFile::create(path)?);
     }
     ignore_hangup()?;
     daemon.stop_when_readable(stop_signal()?)?;

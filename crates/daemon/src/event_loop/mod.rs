@@ -460,6 +460,16 @@ impl EventLoop {
     }
 }
 
+/// Removes the files of sockets that an earlier end has not closed: the daemon could not start, or
+/// could not wait for events.
+impl Drop for EventLoop {
+    fn drop(&mut self) {
+        for socket in &self.listening {
+            socket.listener.unlink();
+        }
+    }
+}
+
 fn monotonic() -> Duration {
     Duration::from_nanos(clocks::monotonic_ns())
 }

@@ -5,7 +5,7 @@ use crate::harness::{DEADLINE, Harness, Running, client, enable, offer, output, 
 use esatto_schema::trace_config::{BufferConfig, DataSource};
 use esatto_schema::{DataSourceConfig, DataSourceDescriptor, TraceConfig};
 use std::collections::HashMap;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 /// Reads the numbers of a file, by their names. Every line is whole and is explained.
@@ -28,6 +28,7 @@ fn while_it_runs() {
     let path = harness.path("traced.prom");
     let mut traced = Running::start(&harness, harness.traced().arg("--metrics-file").arg(&path));
     let mut producer = client(&harness.producer(), "ProducerPort");
+    wait_until("the file", || path.exists().then_some(()));
     let before = numbers(&path);
     assert_eq!((before["esatto_producers"], before["esatto_sessions_started_total"]), (0, 0));
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
@@ -68,6 +69,30 @@ fn while_it_runs() {
     assert!(!path.exists(), "nobody takes the numbers for those of a running daemon");
 }
 
+fn started(harness: &Harness, path: &Path) -> Running {
+    let traced = Running::start(harness, harness.traced().arg("--metrics-file").arg(path));
+    wait_until("the start", || traced.log().contains("Started traced").then_some(()));
+    traced
+}
+
+#[test]
+fn for_the_daemon_that_has_the_sockets() {
+    let harness = Harness::new();
+    let path = harness.path("traced.prom");
+    let mut traced = started(&harness, &path);
+    let inode = || std::fs::metadata(&path).unwrap().ino();
+    let before = inode();
+    let (status, _, stderr) = output(harness.traced().arg("--metrics-file").arg(&path));
+    assert_eq!(status.code(), Some(1), "{stderr}");
+    assert_eq!(inode(), before, "a second daemon that cannot start leaves the file alone");
+    // Another daemon writes the same file.
+    let new = harness.path("new");
+    std::fs::write(&new, "numbers of another daemon").unwrap();
+    std::fs::rename(&new, &path).unwrap();
+    traced.stop();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "numbers of another daemon");
+}
+
 #[test]
 fn or_the_program_does_not_start() {
     let harness = Harness::new();
@@ -94,8 +119,7 @@ fn into_no_other_file() {
     ];
     for plant in links {
         plant();
-        let mut traced = Running::start(&harness, harness.traced().arg("--metrics-file").arg(&path));
-        wait_until("the start", || traced.log().contains("Started traced").then_some(()));
+        let mut traced = started(&harness, &path);
         assert_eq!(numbers(&path)["esatto_producers"], 0);
         traced.stop();
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
