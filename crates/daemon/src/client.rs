@@ -69,6 +69,8 @@ pub(crate) struct Client {
     /// The peer has closed the connection, which is on the loop's list of connections to end.
     pub(crate) has_hung_up: bool,
     consumed: u64,
+    /// Bytes of replies so far.
+    replied: u64,
 }
 
 /// The service and its surroundings while a call is handled.
@@ -124,6 +126,7 @@ impl Client {
             is_dirty: false,
             has_hung_up: false,
             consumed: 0,
+            replied: 0,
         }
     }
 
@@ -218,8 +221,16 @@ impl Client {
                 host.reply_rejected(request_id, out.buffer());
             }
         }
-        counters.bytes_sent.add((out.queued() - before) as u64);
+        let replied = (out.queued() - before) as u64;
+        self.replied += replied;
+        counters.bytes_sent.add(replied);
         Ok(())
+    }
+
+    /// Returns the bytes of replies that have left the queue. Other frames make it less exact, but
+    /// it changes whenever the peer takes bytes.
+    pub(crate) fn bytes_taken(&self) -> u64 {
+        self.replied.wrapping_sub(self.connection.queued() as u64)
     }
 
     /// Answers that a call was rejected.

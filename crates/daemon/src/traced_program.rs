@@ -59,8 +59,8 @@ PERFETTO_PRODUCER_SOCK_NAME are made in addition; PERFETTO_CONSUMER_SOCK_NAME mu
 ";
 
 /// Runs `traced` with these arguments, without the program name, until SIGTERM or SIGINT. The first
-/// of them flushes and stops all sessions, for at most 3 s; a second one ends them at once. SIGHUP
-/// is ignored.
+/// of them flushes and stops all sessions, for at most 3 s, or 7 s while consumers read; a second
+/// one ends them at once. SIGHUP is ignored.
 ///
 /// It serves on the standard sockets, those of the environment, or those that a service manager has
 /// created, and logs to stderr. When clients can connect, it notifies the service manager

@@ -91,6 +91,16 @@ impl Timers {
         self.set_at(session, purpose, clock, at_ns, cx);
     }
 
+    /// Makes an armed timer fire after this many milliseconds at the latest. The step that it runs
+    /// must disarm all timers with this purpose.
+    pub(crate) fn bring_forward(&mut self, session: SessionId, purpose: Purpose, delay_ms: u32, cx: &mut Context<'_>) {
+        let timer = Timer { session, purpose };
+        // Both remain, and the first one counts.
+        if self.by_session.range((timer, TimerId(0))..=(timer, TimerId(u64::MAX))).next().is_some() {
+            self.set(session, purpose, TimerClock::Monotonic, delay_ms, cx);
+        }
+    }
+
     /// Arms a timer that fires at the next multiple of the period, at least a millisecond from now.
     pub(crate) fn set_periodic(
         &mut self,

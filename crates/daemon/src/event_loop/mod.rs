@@ -40,6 +40,7 @@ use crate::usage_watchdog::Watchdog;
 use crate::user_shares::UserShares;
 use crate::wakeup::Wakeup;
 
+use self::shutdown::Stopping;
 use self::unproved::Unproved;
 
 /// Connections accepted per wake-up of a listener.
@@ -77,8 +78,8 @@ enum TimerKey {
     Status,
     /// Descriptors wait to be closed, and closing may block.
     Closing,
-    /// The time for an end in order is over.
-    StopTimeout,
+    /// An end in order may have taken too long.
+    StopCheck,
     /// The client must have proved the shared secret.
     Proof(ClientId),
     /// The file for metrics gets new numbers.
@@ -131,7 +132,7 @@ pub(crate) struct EventLoop {
     /// Each byte that it holds is a request to end.
     stop: Option<OwnedFd>,
     /// The sessions are being stopped; the loop ends when they are over.
-    is_stopping: bool,
+    stopping: Option<Stopping>,
 }
 
 impl EventLoop {
@@ -184,7 +185,7 @@ impl EventLoop {
             faults: faults::survived(),
             metrics: None,
             stop: None,
-            is_stopping: false,
+            stopping: None,
         })
     }
 
@@ -357,7 +358,7 @@ impl EventLoop {
                     self.resume_reading();
                 }
                 TimerKey::Metrics => self.publish_metrics(),
-                TimerKey::StopTimeout => self.stop_timed_out(),
+                TimerKey::StopCheck => self.check_stop(),
                 TimerKey::Status => self.manager.status(&self.status()),
                 TimerKey::Proof(id) => self.refuse(id, &Refusal::TooSlow),
             }

@@ -2,7 +2,7 @@
 //! producers are in the traces, and consumers that wait get an answer. A second signal does not
 //! wait. SIGHUP changes nothing.
 
-use crate::harness::{DEADLINE, Folder, Producer, barrier, config, enable, packet, read};
+use crate::harness::{DEADLINE, Folder, Producer, barrier, config, enable, packet, read, slices};
 use esatto_ipc::{Address, BlockingClient, RequestId};
 use esatto_protozero::Owned as _;
 use esatto_schema::{CommitDataRequest, EnableTracingResponseReader, TraceConfig};
@@ -155,6 +155,33 @@ fn a_consumer_that_does_not_read_is_not_waited_for_longer() {
     traced.signal(Signal::TERM);
     traced.assert_ends();
     assert!(traced.log().contains("stopping took longer than 3 s"), "{}", traced.log());
+}
+
+#[test]
+fn a_silent_producer_takes_no_time_from_a_consumer_that_reads() {
+    const PACKETS: usize = 400;
+    let mut traced = Traced::start();
+    let (mut consumer, end, mut producer) = traced.record(config());
+    for _ in 0..PACKETS {
+        producer.commit(&packet(20_000));
+    }
+    traced.signal(Signal::TERM);
+    // The producer answers neither the flush nor the stop, so the session ends late.
+    assert_eq!(error_of(&mut consumer, end), "");
+    let reading = consumer.send("ReadBuffers", &[], None).unwrap();
+    let mut bytes = 0;
+    loop {
+        let reply = consumer.wait_reply(reading, Some(DEADLINE)).unwrap();
+        bytes += slices(&reply.body).iter().map(Vec::len).sum::<usize>();
+        if !reply.has_more {
+            break;
+        }
+        // Three seconds for all.
+        std::thread::sleep(std::time::Duration::from_millis(3000 * 128 / 1024 / 8));
+    }
+    assert!(bytes > PACKETS * 20_000, "{bytes} bytes");
+    consumer.call("FreeBuffers", &[], Some(DEADLINE)).unwrap();
+    traced.assert_ends();
 }
 
 #[test]

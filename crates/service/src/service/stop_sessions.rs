@@ -7,6 +7,7 @@ use crate::service::Service;
 use crate::session::Session;
 use crate::session::flush::{AfterFlush, FlushReason};
 use crate::session::state::State;
+use crate::timers::Purpose;
 
 impl Service {
     /// Tells whether all sessions are over, their files complete, and their data read by consumers
@@ -24,11 +25,13 @@ impl Service {
         for id in ids {
             cx.charge(1);
             let Some(session) = self.sessions.get(id) else { continue };
-            if session.state() == State::Started {
-                let timeout_ms = timeout_ms.min(session.flush_timeout_ms());
-                self.flush(id, timeout_ms, FlushReason::TraceStop, AfterFlush::StopSession, cx);
-            } else {
-                self.disable(id, false, None, cx);
+            match session.state() {
+                State::Started => {
+                    let timeout_ms = timeout_ms.min(session.flush_timeout_ms());
+                    self.flush(id, timeout_ms, FlushReason::TraceStop, AfterFlush::StopSession, cx);
+                }
+                State::WaitingForStop => self.timers.bring_forward(id, Purpose::StopTimeout, timeout_ms, cx),
+                _ => self.disable(id, false, None, cx),
             }
         }
     }

@@ -205,6 +205,25 @@ fn acknowledgements_of_start_and_stop_are_awaited() {
 }
 
 #[test]
+fn a_session_that_stops_already_ends_in_the_time_of_a_service_that_ends() {
+    for (session_ms, ends_ms) in [(5000, 1250), (100, 100)] {
+        let mut world = World::new();
+        let producer = world.producer("mute");
+        world.register_as(&producer, notifying("ds"));
+        let consumer = world.consumer();
+        let config = TraceConfig { data_source_stop_timeout_ms: Some(session_ms), ..config(&["ds"]) };
+        let call = world.enable(consumer, &config);
+        world.consumer_call(consumer, Method::DisableTracing, &[]);
+        world.feed(Input::StopSessions { timeout_ms: 1250 });
+        world.advance_ms(ends_ms - 1);
+        assert_eq!(world.ended(call), None);
+        world.advance_ms(1);
+        assert_eq!(world.ended(call).as_deref(), Some(""));
+        assert_eq!((world.timers(), world.warnings.len()), (0, 1));
+    }
+}
+
+#[test]
 fn a_producer_that_does_not_acknowledge_its_stop_is_named_and_not_waited_for_longer() {
     let mut world = World::new();
     let producer = world.producer("mute\n");
