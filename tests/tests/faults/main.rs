@@ -6,3 +6,4 @@ mod a_full_disk_ends_a_recording_with_its_reason;
 mod a_producer_killed_in_a_write_loses_only_its_last_events;
 mod a_producer_outlives_its_service;
 mod a_producer_that_dies_does_not_hold_up_a_flush;
+mod losses_are_told_in_the_log;

@@ -136,6 +136,9 @@ impl EventLoop {
         while let Some(event) = self.files.wait_event(deadline) {
             self.feed_file_event(event);
         }
+        if self.service.is_draining() {
+            self.feed(Input::FilesGivenUp);
+        }
     }
 }
 

@@ -118,6 +118,9 @@ pub enum Input<'a> {
         /// The result.
         result: Result<(), String>,
     },
+    /// The owner is about to end and waits for trace files no longer. Their sessions are told to be
+    /// incomplete.
+    FilesGivenUp,
     /// The answer to [`Output::WriteFile`](crate::Output::WriteFile); the text says why it failed.
     /// The owner repeats short writes until all bytes are written.
     FileWritten {

@@ -110,7 +110,9 @@ impl CentralBuffer {
         if let Some(broken) = parsed.broken {
             flags = flags & !(LAST_CONTINUES | NEEDS_PATCHING) | broken.flag();
         }
-        self.count_broken(parsed.broken);
+        let told = fragment::told_loss(&self.data[payload_at..payload_at + parsed.valid_bytes]);
+        self.count_gap(slot, flags, told);
+        self.count_broken(slot, parsed.broken);
         let available = u16::try_from(parsed.valid_bytes).expect("no more than the payload");
         let record = ChunkRecord { slot, chunk_id: header.chunk_id, reserved: available, available, read: 0, flags };
         let end = begin + record.size();

@@ -86,6 +86,21 @@ pub(super) fn parse_all(payload: &[u8], count: u16) -> Parsed {
     Parsed { valid_bytes, visited: count, broken: None }
 }
 
+/// Tag of `TracePacket.previous_packet_dropped`.
+const PREVIOUS_PACKET_DROPPED_TAG: [u8; 2] = [0xd0, 0x02];
+
+/// Returns the loss that the first packet of a chunk tells, 0 if it tells none. Writers put it
+/// before all other fields (`docs/spec/shared-memory.md §9`).
+#[inline]
+pub(super) fn told_loss(fragments: &[u8]) -> u32 {
+    let Ok(first) = parse(fragments, 0) else { return 0 };
+    match fragments[first.start..first.end()].strip_prefix(&PREVIOUS_PACKET_DROPPED_TAG) {
+        Some(&[value @ ..0x80, ..]) => value.into(),
+        Some(&[low, high @ ..0x80, ..]) => u32::from(low & 0x7f) | u32::from(high) << 7,
+        _ => 0,
+    }
+}
+
 /// Returns the first end of a fragment that is not before `at`, in bytes that were parsed.
 pub(super) fn end_from(fragments: &[u8], at: usize) -> usize {
     let mut end = 0;
@@ -98,6 +113,15 @@ pub(super) fn end_from(fragments: &[u8], at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_packet_tells_a_loss_in_its_first_field() {
+        assert_eq!(told_loss(b"\x05\xd0\x02\x81\x02xyz"), 257);
+        assert_eq!(told_loss(b"\x03\xd0\x02\x01\xd0\x02\x81\x02"), 1);
+        for other in [&b""[..], b"\x00", b"\x02\xd0\x02\x01", b"\x05\x40\x01\xd0\x02\x01", b"\x04\xd0\x02\x81\x81"] {
+            assert_eq!(told_loss(other), 0, "{other:x?}");
+        }
+    }
 
     #[test]
     fn a_size_field_may_be_redundant_but_not_longer_than_ten_bytes() {

@@ -78,6 +78,8 @@ pub mod loss {
     pub const OVERWRITE: u32 = 64;
     /// The writer abandoned a packet.
     pub const WRITER_ABORT: u32 = 128;
+    /// The writer found the shared memory full. Only writers tell this.
+    pub const SHARED_MEMORY_FULL: u32 = 256;
 }
 
 /// Costs in units of [`CentralBuffer::work`].
@@ -187,6 +189,9 @@ pub struct Stats {
     pub abi_violations: u64,
     pub chunks_discarded: u64,
     pub trace_writer_packet_loss: u64,
+    /// Not in the protocol: gaps between two packets of a writer that found the shared memory full.
+    /// `trace_writer_packet_loss` counts the gaps that begin within a packet.
+    pub gaps_between_packets: u64,
 }
 
 /// Statistics of one writer's chunks.

@@ -65,6 +65,8 @@ pub(super) struct Sequence {
     pub(super) consumed: Option<Consumed>,
     /// Loss bits for the next packet.
     pub(super) loss: u32,
+    /// Its last packet was broken off. The writer tells the loss again in its next packet.
+    pub(super) is_broken_off: bool,
     /// The packet that begins in the oldest chunk, if a search has not found its end.
     pub(super) begun: Option<Begun>,
     pub(super) histogram: Histogram,

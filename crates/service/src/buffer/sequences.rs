@@ -139,6 +139,7 @@ impl Sequences {
             chunks: ChunkList::default(),
             consumed: None,
             loss: 0,
+            is_broken_off: false,
             begun: None,
             histogram: Histogram::default(),
             readiness: Readiness::Empty,

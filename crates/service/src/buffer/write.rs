@@ -2,7 +2,8 @@
 
 use super::chunk_list::{Stored, is_before};
 use super::fragment::{self, Broken};
-use super::record::{self, ChunkRecord, HEADER, INCOMPLETE, LAST_CONTINUES, NEEDS_PATCHING, Record, WIRE_FLAGS};
+use super::record::{self, ChunkRecord, FIRST_CONTINUES, HEADER, INCOMPLETE, LAST_CONTINUES, NEEDS_PATCHING};
+use super::record::{Record, WIRE_FLAGS};
 use super::sequence::Consumed;
 use super::sequences::MIN_CROWDED_RECORD;
 use super::{CentralBuffer, Chunk, FillPolicy, Patch, ProducerId, WriterId, loss, work};
@@ -83,7 +84,10 @@ impl CentralBuffer {
         } else if !chunks.is_within_span(checked.chunk_id) {
             self.stats.abi_violations += 1;
         } else {
-            self.count_broken(checked.broken);
+            if already_consumed == 0 {
+                self.count_gap(slot, checked.flags, fragment::told_loss(checked.fragments));
+            }
+            self.count_broken(slot, checked.broken);
             let read = self.read_position(slot, &checked, already_consumed);
             self.store(slot, &checked, read);
         }
@@ -218,7 +222,7 @@ impl CentralBuffer {
         }
         if let Some(broken) = checked.broken {
             sequence.loss |= loss::PRESENT | broken.loss();
-            self.count_broken(checked.broken);
+            self.count_broken(slot, checked.broken);
         }
     }
 
@@ -248,7 +252,10 @@ impl CentralBuffer {
             && is_complete
             && stored.is_read()
             && self.sequences.get(slot).chunks().front().is_some_and(|first| first.id == id);
-        self.count_broken(checked.broken);
+        if stored.available == 0 {
+            self.count_gap(slot, checked.flags, fragment::told_loss(checked.fragments));
+        }
+        self.count_broken(slot, checked.broken);
         if is_larger || was_patched {
             stored.read = self.read_position(slot, checked, stored.read);
         }
@@ -300,9 +307,24 @@ impl CentralBuffer {
         self.data[offset + HEADER..][..fragments.len()].copy_from_slice(fragments);
     }
 
-    pub(super) fn count_broken(&mut self, broken: Option<Broken>) {
+    /// Counts the loss that the first packet of a chunk tells, if its writer found the shared
+    /// memory full and dropped packets. Such a writer continues in a new chunk.
+    #[inline]
+    pub(super) fn count_gap(&mut self, slot: u32, flags: u8, told: u32) {
+        if told != 0 && flags & FIRST_CONTINUES == 0 {
+            // Writers before v57 tell every loss as 1.
+            let is_full = told == loss::PRESENT || told & loss::SHARED_MEMORY_FULL != 0;
+            let is_counted = core::mem::take(&mut self.sequences.get_mut(slot).is_broken_off);
+            self.stats.gaps_between_packets += u64::from(is_full && !is_counted);
+        }
+    }
+
+    pub(super) fn count_broken(&mut self, slot: u32, broken: Option<Broken>) {
         match broken {
-            Some(Broken::DropMarker) => self.stats.trace_writer_packet_loss += 1,
+            Some(Broken::DropMarker) => {
+                self.stats.trace_writer_packet_loss += 1;
+                self.sequences.get_mut(slot).is_broken_off = true;
+            }
             Some(Broken::Malformed) => self.stats.abi_violations += 1,
             None => {}
         }

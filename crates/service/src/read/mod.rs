@@ -24,4 +24,6 @@ pub(crate) struct Reading {
     pub(crate) sequence_ids: SequenceIds,
     /// Packets that the check refused.
     pub(crate) invalid_packets: u64,
+    /// A consumer has read the session while it recorded.
+    pub(crate) is_done_while_recording: bool,
 }

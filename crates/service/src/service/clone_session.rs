@@ -20,6 +20,7 @@ use crate::ids::{BufferId, SessionId};
 use crate::observer::Step;
 use crate::read::Reading;
 use crate::service::Service;
+use crate::session::activity::Recorded;
 use crate::session::clone::{BufferGroup, CloneFacts, CloneId, PendingClone, Taken};
 use crate::session::flush::{AfterFlush, FlushReason, Flushes};
 use crate::session::flush_strategy::FlushStrategy;
@@ -162,7 +163,10 @@ impl Service {
                 }
             }
         }
-        for (index, ..) in old {
+        for (index, _, full) in old {
+            if let Some(source) = self.sessions.get_mut(source) {
+                source.moved.add(full.stats());
+            }
             self.follow(source, index, None);
         }
         Ok(())
@@ -190,7 +194,7 @@ impl Service {
         let Self { sessions, buffers, observer, .. } = self;
         let Some((pending, source)) = sessions.pending_clone(id) else { return true };
         let source_id = source.id;
-        let mut moved = Vec::new();
+        let (mut moved, mut amounts, mut is_complete) = (Vec::new(), Recorded::default(), true);
         for (index, (buffer, slot)) in source.buffers.iter().zip(&mut pending.buffers).enumerate() {
             let group = BufferGroup::of(source, index);
             let Some(buffer) = buffers.get_mut(*buffer).filter(|_| is_wanted(group)) else { continue };
@@ -198,9 +202,14 @@ impl Service {
                 BufferGroup::Copied => buffer.try_clone(),
                 _ => buffer.try_take(),
             };
-            let Some(buffer) = taken else { return false };
+            let Some(buffer) = taken else {
+                is_complete = false;
+                break;
+            };
             if group == BufferGroup::Copied {
                 cx.charge_bytes(buffer.clone_bytes());
+            } else {
+                amounts.add(buffer.stats());
             }
             observer.report(Step::CloneTakes { clone: id.0, index });
             if group == BufferGroup::Moved && !buffer.is_empty() {
@@ -208,10 +217,15 @@ impl Service {
             }
             *slot = Some(Taken { buffer, at_ns: cx.now.boottime_ns, is_followed: false });
         }
-        for index in moved {
-            self.follow(source_id, index, Some(id));
+        if let Some(source) = sessions.get_mut(source_id) {
+            source.moved = source.moved.plus(amounts);
         }
-        true
+        if is_complete {
+            for index in moved {
+                self.follow(source_id, index, Some(id));
+            }
+        }
+        is_complete
     }
 
     /// Notes that the content of a buffer was taken out. It follows the content that earlier clones
@@ -291,6 +305,7 @@ impl Service {
                 codec: source.reading.codec,
                 sequence_ids,
                 invalid_packets: source.reading.invalid_packets,
+                is_done_while_recording: false,
             },
         });
         session.started_realtime_ns = source.started_realtime_ns;
@@ -392,7 +407,7 @@ impl Service {
     fn abandon_clone(&mut self, id: CloneId, error: Option<&str>, cx: &mut Context<'_>) {
         let Some(pending) = self.sessions.clones.remove(&id) else { return };
         self.observer.report(Step::CloneAbandoned(id.0));
-        if let Some(source) = self.sessions.get(pending.source) {
+        if let Some(source) = self.sessions.get_mut(pending.source) {
             for (index, (buffer, taken)) in source.buffers.iter().zip(pending.buffers).enumerate() {
                 let (Some(taken), BufferGroup::Moved) = (taken, BufferGroup::of(source, index)) else { continue };
                 let Some(buffer) = self.buffers.get_mut(*buffer) else { continue };
@@ -400,11 +415,14 @@ impl Service {
                 let mut gone = taken.buffer;
                 if buffer.is_empty() && !taken.is_followed {
                     core::mem::swap(buffer, &mut gone);
+                    source.moved.add(gone.stats());
+                    source.moved.remove(buffer.stats());
                 }
                 let before = buffer.work();
                 buffer.inherit_loss(&gone);
                 cx.work += buffer.work() - before;
                 if !gone.is_empty() {
+                    source.moved.clone_losses += 1;
                     cx.error(format!(
                         "session {}: the content that a failed clone took from buffer {index} is lost",
                         source.id.0

@@ -14,7 +14,7 @@ use crate::service::Service;
 use crate::session::flush::{AfterFlush, FlushReason};
 use crate::session::flush_strategy::FlushStrategy;
 use crate::session::state::State;
-use crate::session::trace_file::{FilePass, FileState};
+use crate::session::trace_file::{FileEnd, FilePass, FileState};
 use crate::timers::Purpose;
 
 /// Bytes of a batch.
@@ -71,11 +71,15 @@ impl Service {
         let session_id = session.id;
         if let Some(file) = session.file.open_mut() {
             file.writes = file.writes.saturating_sub(1);
+            if result.is_err() {
+                file.end = FileEnd::Failed;
+            }
         }
         if let Err(error) = result {
             let path = session.config.output_path.as_ref().map(|path| format!(" {path}")).unwrap_or_default();
             let error = format!("the trace file{path} cannot be written: {error}");
-            cx.error(format!("session {}: {error}", session_id.0));
+            cx.error(format!("{}: {error}", session.label()));
+            self.activity.files_failed += 1;
             session.end_error = Some(error);
             return self.end_file(session_id, cx);
         }
@@ -113,6 +117,9 @@ impl Service {
         file.bytes_written += bytes.len() as u64;
         if let FileState::Writing(pass) = &mut file.state {
             pass.has_more = has_more && !is_full;
+        }
+        if is_full {
+            file.end = FileEnd::Full;
         }
         // A batch that used up the work of its turn is written even if it is empty, so that the
         // next batch gets its own turn.
@@ -154,6 +161,7 @@ impl Service {
     /// Closes a complete file, and tells the consumer that the session has ended.
     fn close_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) {
         self.sync_and_forget_file(session_id, cx);
+        self.log_end(session_id, cx);
         self.notify_disabled(session_id, cx);
     }
 
@@ -165,7 +173,7 @@ impl Service {
     }
 
     /// Gives the rest of a session that ends to the owner, as far as it can take it. Returns true
-    /// if that was all and the file is closed.
+    /// if the owner has written all and the file is closed.
     pub(crate) fn complete_file(&mut self, session_id: SessionId, cx: &mut Context<'_>) -> bool {
         loop {
             let Some(session) = self.sessions.get_mut(session_id) else { return true };
@@ -182,6 +190,8 @@ impl Service {
             match file.pass() {
                 Some(pass) if pass.has_more && file.writes >= MAX_WRITES => return false,
                 Some(pass) if pass.has_more => self.write_batch(session_id, cx),
+                // The owner may still fail to write them.
+                Some(pass) if pass.is_final && file.writes > 0 => return false,
                 Some(pass) if pass.is_final => self.close_file(session_id, cx),
                 _ => self.write_file(session_id, true, cx),
             }

@@ -1,9 +1,10 @@
 //! Freed sessions whose trace file is not complete yet (`docs/spec/service.md §18`).
 //!
 //! A session may have recorded as much as its buffers hold, and a step of the service must be
-//! short. So a freed session that streams into a file, and has much in its buffers, continues
-//! without a consumer. The service makes a batch whenever the owner has written one, until all data
-//! are written. Clients do not see the session any more, and no producer can write chunks to it.
+//! short. So a freed session that streams into a file continues without a consumer. The service
+//! makes a batch whenever the owner has written one, until the owner has written all data. Then the
+//! log gets the session's end. Clients do not see the session any more, and no producer can write
+//! chunks to it.
 //!
 //! This drain still counts as a session of its user, and it holds its buffers. The service gives it
 //! up if its file accepts nothing for [`MAX_DRAIN_STALL_MS`] (an unread pipe, a dead disk). It also
@@ -16,6 +17,7 @@ use crate::context::Context;
 use crate::ids::SessionId;
 use crate::service::Service;
 use crate::session::freed::FreedSession;
+use crate::session::trace_file::FileEnd;
 use crate::session::{ConsumerLink, Session};
 use crate::timers::Purpose;
 
@@ -50,13 +52,24 @@ impl Service {
         self.abandon_drain(id, &format!("nothing could be written for {} s", MAX_DRAIN_STALL_MS / 1000), cx);
     }
 
+    /// Gives up all drains, because the owner ends.
+    pub(crate) fn give_up_drains(&mut self, cx: &mut Context<'_>) {
+        let drains: Vec<SessionId> = self.sessions.freed.keys().copied().collect();
+        for id in drains {
+            self.abandon_drain(id, "the service ended before all of it was written", cx);
+        }
+    }
+
     /// Gives up a drain: removes its buffers, closes its file as it is, and tells the reason to its
     /// consumer, if it still waits.
     pub(crate) fn abandon_drain(&mut self, id: SessionId, reason: &str, cx: &mut Context<'_>) {
         let Some(FreedSession { mut session, notice }) = self.sessions.freed.remove(&id) else { return };
         let error = format!("the trace file is incomplete: {reason}");
-        cx.error(format!("session {}: {error}", id.0));
+        cx.error(format!("{}: {error}", session.label()));
         session.end_error = Some(error);
+        if let Some(file) = session.file.open_mut() {
+            file.end = FileEnd::Failed;
+        }
         self.end_drain(session, notice, cx);
     }
 
@@ -65,10 +78,13 @@ impl Service {
         let Some(FreedSession { mut session, notice }) = self.sessions.freed.remove(&id) else { return };
         if let Some(file) = session.file.open_mut() {
             file.writes = file.writes.saturating_sub(1);
+            if result.is_err() {
+                file.end = FileEnd::Failed;
+            }
         }
         if let Err(error) = &result {
             let error = format!("the end of the trace file cannot be written: {error}");
-            cx.error(format!("session {}: {error}", id.0));
+            cx.error(format!("{}: {error}", session.label()));
             session.end_error = Some(error);
         }
         // During this step the functions that read sessions find it in the table.
@@ -87,6 +103,13 @@ impl Service {
         self.timers.cancel(session.id, Purpose::DrainStall, cx);
         let is_there = |call: &CallId| self.consumers.get(call.client).is_some();
         let (notice, error) = (notice.filter(is_there), session.end_error.clone());
+        if session.file.open().is_some() {
+            // The file is given up, so no function has told the end before.
+            self.activity.files_failed += 1;
+            if !session.is_clone {
+                cx.info(session.end_in_words(&self.buffers));
+            }
+        }
         self.drop_content(session, cx);
         if let Some(call) = notice {
             reply_disabled(call, error, cx);

@@ -26,6 +26,8 @@ pub struct Metrics {
     pub flushes_failed: u64,
     /// Stops of sessions that a producer did not acknowledge in time.
     pub stops_failed: u64,
+    /// Trace files that could not be written to their end.
+    pub files_failed: u64,
     /// Amounts that all sessions recorded and lost, without clones.
     pub recorded: Recorded,
 }
@@ -36,9 +38,7 @@ impl Service {
         let mut recorded = self.activity.recorded;
         let drains = self.sessions.freed.values().map(|drain| &drain.session);
         for session in self.sessions.values().chain(drains).filter(|session| !session.is_clone) {
-            for buffer in session.buffers.iter().filter_map(|&buffer| self.buffers.get(buffer)) {
-                recorded.add(buffer.stats());
-            }
+            recorded = recorded.plus(session.recorded(&self.buffers));
         }
         let sessions_running = self.sessions.values().filter(|session| session.state() == State::Started).count();
         Metrics {
@@ -51,6 +51,7 @@ impl Service {
             sessions_refused: self.activity.sessions_refused,
             flushes_failed: self.activity.flushes_failed,
             stops_failed: self.activity.stops_failed,
+            files_failed: self.activity.files_failed,
             recorded,
         }
     }

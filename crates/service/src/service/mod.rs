@@ -159,6 +159,7 @@ impl Service {
             Input::TimerExpired(timer) => self.timer_expired(timer, cx),
             Input::FileOpened { file, result } => self.file_opened(file, result, cx),
             Input::FileWritten { file, result } => self.file_written(file, result, cx),
+            Input::FilesGivenUp => self.give_up_drains(cx),
             Input::PrioritySet { change, result } => self.priority_set(change, result, cx),
             Input::FileCopied { file, result } => self.file_copied(file, result, cx),
         }

@@ -219,12 +219,19 @@ impl Service {
         // The last statistics of a trace are those of the end, also if a consumer has read it
         // before.
         session.unread.stats |= session.started_realtime_ns.is_some();
-        cx.info(session.end_in_words(&self.buffers, cx.now));
         if session.file.open().is_some() {
-            // The service tells the consumer when the file is complete.
+            // The service tells the log and the consumer when the file is complete.
             self.write_file(session_id, true, cx);
         } else {
+            self.log_end(session_id, cx);
             self.notify_disabled(session_id, cx);
+        }
+    }
+
+    /// Tells the log what became of a session, unless it is a clone.
+    pub(crate) fn log_end(&self, session_id: SessionId, cx: &mut Context<'_>) {
+        if let Some(session) = self.sessions.get(session_id).filter(|session| !session.is_clone) {
+            cx.info(session.end_in_words(&self.buffers));
         }
     }
 
@@ -267,12 +274,11 @@ impl Service {
 
     /// Removes the buffers of a session that are no longer used.
     pub(crate) fn drop_content(&mut self, session: Session, cx: &mut Context<'_>) {
+        if !session.is_clone {
+            self.activity.recorded = self.activity.recorded.plus(session.recorded(&self.buffers));
+        }
         for buffer in &session.buffers {
-            if let Some(buffer) = self.buffers.remove(*buffer) {
-                if !session.is_clone {
-                    self.activity.recorded.add(buffer.stats());
-                }
-            }
+            self.buffers.remove(*buffer);
         }
         if let Some(file) = session.file.open() {
             self.sessions.files.remove(&file.id);

@@ -4,7 +4,7 @@ use core::fmt::Write as _;
 use core::time::Duration;
 
 use super::Session;
-use crate::api::Now;
+use super::trace_file::FileEnd;
 use crate::buffer::Stats;
 use crate::buffer::table::Buffers;
 use crate::client_text::quoted;
@@ -17,14 +17,25 @@ const NAMED_SIZES: usize = 4;
 pub struct Recorded {
     /// Bytes that producers wrote into the buffers.
     pub bytes: u64,
-    /// Bytes that a ring overwrote before they were read.
+    /// Bytes that rings overwrote before they were read. This is normal if a session is read only
+    /// at its end.
     pub overwritten_bytes: u64,
+    /// The part of them that is lost, because the session was read while it recorded: its reader
+    /// wants all data, and the ring was too small.
+    pub overwritten_lost_bytes: u64,
     /// Chunks that a full buffer discarded.
     pub discarded_chunks: u64,
-    /// Gaps because the shared memory of a producer was full.
+    /// Gaps where producers dropped packets, usually because their shared memory was full.
     pub shared_memory_losses: u64,
-    /// Chunks and patches that break the rules of the shared memory.
+    /// Chunks and packets that break the rules of the shared memory.
     pub violations: u64,
+    /// Patches for chunks that were not there any more, or never.
+    pub late_patches: u64,
+    /// Packets that are malformed, or have fields that only the service may write. They are found
+    /// when they are read.
+    pub invalid_packets: u64,
+    /// Contents of buffers that a failed clone had taken and that could not go back.
+    pub clone_losses: u64,
 }
 
 impl Recorded {
@@ -32,8 +43,36 @@ impl Recorded {
         self.bytes += buffer.bytes_written;
         self.overwritten_bytes += buffer.bytes_overwritten;
         self.discarded_chunks += buffer.chunks_discarded;
-        self.shared_memory_losses += buffer.trace_writer_packet_loss;
-        self.violations += buffer.abi_violations + buffer.patches_failed;
+        self.shared_memory_losses += buffer.trace_writer_packet_loss + buffer.gaps_between_packets;
+        self.violations += buffer.abi_violations;
+        self.late_patches += buffer.patches_failed;
+    }
+
+    /// Returns the sums of both.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes + other.bytes,
+            overwritten_bytes: self.overwritten_bytes + other.overwritten_bytes,
+            overwritten_lost_bytes: self.overwritten_lost_bytes + other.overwritten_lost_bytes,
+            discarded_chunks: self.discarded_chunks + other.discarded_chunks,
+            shared_memory_losses: self.shared_memory_losses + other.shared_memory_losses,
+            violations: self.violations + other.violations,
+            late_patches: self.late_patches + other.late_patches,
+            invalid_packets: self.invalid_packets + other.invalid_packets,
+            clone_losses: self.clone_losses + other.clone_losses,
+        }
+    }
+
+    /// Takes back the counts of a buffer that were added.
+    pub(crate) fn remove(&mut self, buffer: &Stats) {
+        let mut removed = Self::default();
+        removed.add(buffer);
+        self.bytes -= removed.bytes;
+        self.overwritten_bytes -= removed.overwritten_bytes;
+        self.discarded_chunks -= removed.discarded_chunks;
+        self.shared_memory_losses -= removed.shared_memory_losses;
+        self.violations -= removed.violations;
+        self.late_patches -= removed.late_patches;
     }
 }
 
@@ -44,6 +83,7 @@ pub(crate) struct Activity {
     pub(crate) sessions_refused: u64,
     pub(crate) flushes_failed: u64,
     pub(crate) stops_failed: u64,
+    pub(crate) files_failed: u64,
     /// Of sessions that are freed, without clones.
     pub(crate) recorded: Recorded,
 }
@@ -51,10 +91,14 @@ pub(crate) struct Activity {
 impl Session {
     /// Returns what the session recorded and lost so far.
     pub(crate) fn recorded(&self, buffers: &Buffers) -> Recorded {
-        let mut recorded = Recorded::default();
+        let mut recorded = self.moved;
         for buffer in self.buffers.iter().filter_map(|&buffer| buffers.get(buffer)) {
             recorded.add(buffer.stats());
         }
+        if self.file.is_used() || self.reading.is_done_while_recording {
+            recorded.overwritten_lost_bytes = recorded.overwritten_bytes;
+        }
+        recorded.invalid_packets = self.reading.invalid_packets;
         recorded
     }
 
@@ -83,23 +127,39 @@ impl Session {
         format!("{label} of uid {uid} started {lasts}: {sizes}, {instances} data source instances{file}")
     }
 
-    /// Describes a session that has ended for the log: what it recorded, and what was lost.
-    pub(crate) fn end_in_words(&self, buffers: &Buffers, now: &Now) -> String {
+    /// Describes a session that has ended for the log: what it recorded, what was lost, and what
+    /// became of its file.
+    pub(crate) fn end_in_words(&self, buffers: &Buffers) -> String {
         let mut words = format!("{} of uid {} ended", self.label(), self.consumer_uid);
         let Some(started_ns) = self.started_boottime_ns else { return words + " without a start" };
-        let lasted = Duration::from_millis(now.boottime_ns.saturating_sub(started_ns) / 1_000_000);
+        let lasted = Duration::from_millis(self.state_since_ns.saturating_sub(started_ns) / 1_000_000);
         let recorded = self.recorded(buffers);
         // Writing to a string cannot fail.
         let _ = write!(words, " after {lasted:?}: {} bytes recorded, ", recorded.bytes);
+        if self.lacks_trigger() {
+            return words + "discarded because no trigger came";
+        }
+        let overwritten = recorded.overwritten_bytes - recorded.overwritten_lost_bytes;
+        if overwritten > 0 {
+            let _ = write!(words, "{overwritten} bytes overwritten as a ring buffer does, ");
+        }
         let losses = [
-            (recorded.overwritten_bytes, "bytes overwritten unread"),
+            (recorded.overwritten_lost_bytes, "bytes overwritten unread"),
             (recorded.discarded_chunks, "chunks discarded by full buffers"),
-            (recorded.shared_memory_losses, "gaps by full shared memory"),
+            (recorded.shared_memory_losses, "gaps where producers dropped packets"),
             (recorded.violations, "malformed chunks"),
+            (recorded.late_patches, "late patches"),
+            (recorded.invalid_packets, "invalid packets"),
+            (recorded.clone_losses, "contents of buffers lost with failed clones"),
             (self.flushes.failed, "flushes not acknowledged"),
         ];
-        let losses: Vec<String> =
+        let mut losses: Vec<String> =
             losses.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+        match self.file.end() {
+            Some(FileEnd::Failed) => losses.push("the end of the trace file".to_owned()),
+            Some(FileEnd::Full) => losses.push("the end of the trace, beyond max_file_size_bytes".to_owned()),
+            Some(FileEnd::Complete) | None => {}
+        }
         words += if losses.is_empty() { "nothing lost" } else { "lost: " };
         words += &losses.join(", ");
         if let Some(error) = &self.end_error {

@@ -36,6 +36,7 @@ use crate::api::{ClientId, Now, PriorityBoost};
 use crate::client_text::{Name, quoted};
 use crate::ids::{BufferId, SessionId};
 use crate::read::Reading;
+use activity::Recorded;
 use clone::CloneFacts;
 use flush::Flushes;
 use flush_strategy::FlushStrategy;
@@ -71,6 +72,8 @@ pub(crate) struct Session {
     /// The session is a copy of another one.
     pub(crate) is_clone: bool,
     pub(crate) buffers: Vec<BufferId>,
+    /// Amounts of content that was moved out of the buffers.
+    pub(crate) moved: Recorded,
     /// Bytes that are charged for the buffers: their capacity, or the bytes that a clone has taken,
     /// with its sequence ids.
     pub(crate) buffer_bytes: u64,
@@ -133,6 +136,7 @@ impl Session {
             started_boottime_ns: None,
             is_clone,
             buffers: new.buffers,
+            moved: Recorded::default(),
             buffer_bytes: new.buffer_bytes,
             instances: Instances::default(),
             members: Members::default(),

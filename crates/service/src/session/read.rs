@@ -2,6 +2,7 @@
 //! (`docs/spec/service.md §15`).
 
 use super::Session;
+use super::state::State;
 use super::statistics::Totals;
 use crate::api::{Now, ServiceConfig};
 use crate::buffer::Next;
@@ -58,6 +59,7 @@ impl Session {
         if self.is_hidden() {
             return false;
         }
+        self.reading.is_done_while_recording |= self.state() == State::Started;
         let threshold_bytes =
             self.reading.codec.map_or(threshold_bytes, |codec| codec.batch_bytes().min(threshold_bytes));
         let mut pass = ReadPass::new(self.reading.filter.take(), self.reading.codec, sink);

@@ -16,8 +16,20 @@ pub(crate) enum TraceFile {
     Unused,
     /// The session streams into this file.
     Open(OutputFile),
-    /// The file is complete, or cannot be written any more.
-    Closed,
+    /// The session writes nothing more into its file.
+    Closed(FileEnd),
+}
+
+/// Result of writing a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FileEnd {
+    /// All data of the session are in it.
+    #[default]
+    Complete,
+    /// It has reached `max_file_size_bytes`.
+    Full,
+    /// It could not be written to its end. The session has the error.
+    Failed,
 }
 
 impl TraceFile {
@@ -30,7 +42,7 @@ impl TraceFile {
     pub(crate) fn open(&self) -> Option<&OutputFile> {
         match self {
             Self::Open(file) => Some(file),
-            Self::Unused | Self::Closed => None,
+            Self::Unused | Self::Closed(_) => None,
         }
     }
 
@@ -38,16 +50,25 @@ impl TraceFile {
     pub(crate) fn open_mut(&mut self) -> Option<&mut OutputFile> {
         match self {
             Self::Open(file) => Some(file),
-            Self::Unused | Self::Closed => None,
+            Self::Unused | Self::Closed(_) => None,
         }
     }
 
     /// Ends the stream, and returns the file.
     pub(crate) fn close(&mut self) -> Option<OutputFile> {
-        self.open()?;
-        match core::mem::replace(self, Self::Closed) {
+        let end = self.open()?.end;
+        match core::mem::replace(self, Self::Closed(end)) {
             Self::Open(file) => Some(file),
-            Self::Unused | Self::Closed => None,
+            Self::Unused | Self::Closed(_) => None,
+        }
+    }
+
+    /// Returns the result of writing the file, as far as it is known.
+    pub(crate) fn end(&self) -> Option<FileEnd> {
+        match self {
+            Self::Unused => None,
+            Self::Open(file) => Some(file.end),
+            Self::Closed(end) => Some(*end),
         }
     }
 }
@@ -60,6 +81,7 @@ pub(crate) struct OutputFile {
     pub(crate) bytes_written: u64,
     /// Batches that the owner has not confirmed yet.
     pub(crate) writes: usize,
+    pub(crate) end: FileEnd,
 }
 
 /// State of a file that a session streams into.
@@ -84,7 +106,7 @@ pub(crate) struct FilePass {
 impl OutputFile {
     /// Creates a file that the owner has yet to open, after this many bytes.
     pub(crate) fn opening(id: FileId, bytes_written: u64) -> Self {
-        Self { id, state: FileState::Opening, bytes_written, writes: 0 }
+        Self { id, state: FileState::Opening, bytes_written, writes: 0, end: FileEnd::Complete }
     }
 
     /// Returns the write pass under way.

@@ -159,8 +159,16 @@ impl Session {
     /// Tells whether the session cannot be read: not until a trigger is accepted, and never if its
     /// triggers make clones.
     pub(crate) fn is_hidden(&self) -> bool {
+        self.state() != State::Cloned && (self.is_for_clones() || self.lacks_trigger())
+    }
+
+    fn is_for_clones(&self) -> bool {
+        mode_of(&self.config) == Some(TriggerMode::CLONE_SNAPSHOT)
+    }
+
+    /// Tells whether no trigger has come that allows to read the session itself.
+    pub(crate) fn lacks_trigger(&self) -> bool {
         let has_triggers = || self.config.trigger_config.as_ref().is_some_and(|config| !config.triggers.is_empty());
-        let is_for_clones = || mode_of(&self.config) == Some(TriggerMode::CLONE_SNAPSHOT);
-        self.state() != State::Cloned && (is_for_clones() || has_triggers() && !self.triggers.is_hit)
+        !self.is_for_clones() && has_triggers() && !self.triggers.is_hit
     }
 }

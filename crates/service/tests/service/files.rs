@@ -100,7 +100,7 @@ fn a_write_error_of_a_freed_session_is_logged() {
     world.enable_with(consumer, &streaming(&[]), true);
     world.file_error = Some("no space left".to_owned());
     world.feed(Input::ConsumerDisconnected(consumer));
-    assert_eq!(world.warnings, ["the end of a trace file could not be written: no space left"]);
+    assert_eq!(world.warnings, ["session 1: the end of the trace file cannot be written: no space left"]);
     assert_eq!(world.closed_files, [FileId(1)]);
 }
 

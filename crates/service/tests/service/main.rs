@@ -26,6 +26,7 @@ mod opening;
 mod reading;
 mod replies;
 mod scraping;
+mod session_ends;
 mod sessions;
 mod shared_memory;
 mod shares;

@@ -27,6 +27,7 @@ fn difference(bench: &mut Bench, action: impl FnOnce(&mut Bench)) -> Stats {
         abi_violations: after.abi_violations - before.abi_violations,
         chunks_discarded: after.chunks_discarded - before.chunks_discarded,
         trace_writer_packet_loss: after.trace_writer_packet_loss - before.trace_writer_packet_loss,
+        gaps_between_packets: after.gaps_between_packets - before.gaps_between_packets,
     }
 }
 

@@ -14,7 +14,7 @@ use super::World;
 pub(crate) struct FakeProducer {
     pub(crate) client: ClientId,
     pub(crate) commands: CallId,
-    next_page: u32,
+    pub(crate) next_page: u32,
 }
 
 impl FakeProducer {
