@@ -2,31 +2,25 @@
 //! sizes, duration and losses. Connections are not logged. A refusal is logged as such, with its
 //! reason. Names cannot break lines.
 
-use crate::harness::{DEADLINE, Harness, Running, client, enable, offer, wait_until};
+use crate::harness::{
+    DEADLINE, Harness, Running, buffer, client, enable, enable_with, offer_silent, record_silent, silent_in_words,
+    wait_until,
+};
 use esatto_protozero::Owned as _;
-use esatto_schema::trace_config::{BufferConfig, DataSource};
-use esatto_schema::{DataSourceConfig, DataSourceDescriptor, EnableTracingResponseReader, FlushRequest, TraceConfig};
-
-fn buffer(size_kb: u32) -> BufferConfig {
-    BufferConfig { size_kb: Some(size_kb), ..BufferConfig::default() }
-}
+use esatto_schema::{EnableTracingResponseReader, FlushRequest, TraceConfig};
 
 /// Runs a session that lasts 200 ms, and one that is refused. Returns the log without the times.
 fn log_of(args: &[&str]) -> Vec<String> {
     let harness = Harness::new();
     let mut traced = Running::start(&harness, harness.traced().args(args));
-    let mut producer = client(&harness.producer(), "ProducerPort");
-    let descriptor = DataSourceDescriptor { name: Some("test.silent".into()), ..DataSourceDescriptor::default() };
-    offer(&mut producer, "hangs", descriptor);
+    let producer = offer_silent(&harness);
     let mut consumer = client(&harness.consumer(), "ConsumerPort");
-    let source = DataSourceConfig { name: Some("test.silent".into()), ..DataSourceConfig::default() };
     let config = TraceConfig {
         buffers: vec![buffer(64), buffer(4)],
-        data_sources: vec![DataSource { config: Some(source.into()), ..DataSource::default() }],
         duration_ms: Some(200),
         flush_timeout_ms: Some(20),
         unique_session_name: Some("night\nly".into()),
-        ..TraceConfig::default()
+        ..record_silent()
     };
     let end = enable(&mut consumer, config.clone());
     assert!(consumer.wait_reply(end, Some(DEADLINE)).unwrap().success);
@@ -46,22 +40,23 @@ fn by_default() {
     let log = log_of(&[]);
     let uid = rustix::process::getuid().as_raw();
     let session = format!("session 1 \"night\\nly\" of uid {uid}");
-    let named = format!("by producer \"hangs\" (uid {uid}, pid {}): \"test.silent\"", std::process::id());
+    let named = silent_in_words();
     assert!(log[0].starts_with("I Started traced"), "{log:?}");
     assert_eq!(log[1], format!("I {session} started for 200ms: buffers of 64 + 4 KiB, 1 data source instances"));
     assert_eq!(log[2], format!("W session 1 \"night\\nly\": flush 1 was not acknowledged in time {named}"));
-    assert!(log[3].starts_with(&format!("I {session} ended after ")), "{log:?}");
-    assert!(log[3].ends_with(": 0 bytes recorded, lost: 1 flushes not acknowledged"), "{log:?}");
+    assert_eq!(log[3], format!("W session 1 \"night\\nly\": its stop was not acknowledged within 100 ms {named}"));
+    assert!(log[4].starts_with(&format!("I {session} ended after ")), "{log:?}");
+    assert!(log[4].ends_with(": 0 bytes recorded, lost: 1 flushes not acknowledged"), "{log:?}");
     let reason = "refused: buffers[0].size_kb is 0, it must be between 1 and 4194300";
-    assert_eq!(log[4], format!("W session \"night\\nly\" of uid {uid} {reason}"));
-    assert!(log[5].starts_with("I Stopping"), "{log:?}");
-    assert_eq!(log[6..], ["I Stopped"], "{log:?}");
+    assert_eq!(log[5], format!("W session \"night\\nly\" of uid {uid} {reason}"));
+    assert!(log[6].starts_with("I Stopping"), "{log:?}");
+    assert_eq!(log[7..], ["I Stopped"], "{log:?}");
 }
 
 #[test]
 fn and_less_or_more_on_request() {
     let log = log_of(&["--log-level", "warn"]);
-    assert!(log.len() == 2 && log.iter().all(|line| line.starts_with("W ")), "{log:?}");
+    assert!(log.len() == 3 && log.iter().all(|line| line.starts_with("W ")), "{log:?}");
     assert_eq!(log_of(&["--log-level=error"]), [""; 0]);
     let log = log_of(&["--log-level=debug"]);
     assert!(log.iter().any(|line| line.starts_with("D producer \"hangs\" (1) connected, uid ")), "{log:?}");
@@ -90,4 +85,40 @@ fn with_the_remedy_if_a_field_has_no_effect() {
     assert!(consumer.call("Flush", &flush, Some(DEADLINE)).unwrap().success);
     traced.stop();
     assert!(traced.log().contains("bytes recorded, nothing lost\n"), "{}", traced.log());
+}
+
+/// A session whose file takes nothing. Returns the line at its end.
+fn end_with_full_disk(end: impl FnOnce(esatto_ipc::BlockingClient)) -> String {
+    let harness = Harness::new();
+    let mut traced = Running::start(&harness, &mut harness.traced());
+    let mut consumer = client(&harness.consumer(), "ConsumerPort");
+    let config = TraceConfig {
+        buffers: vec![buffer(64)],
+        write_into_file: Some(true),
+        file_write_period_ms: Some(200),
+        ..TraceConfig::default()
+    };
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    enable_with(&mut consumer, config, Some(full.into()));
+    wait_until("the session", || traced.log().contains("started").then_some(()));
+    end(consumer);
+    let is_end = |line: &&str| line.contains(" ended after ");
+    let line = wait_until("its end", || traced.log().lines().find(is_end).map(str::to_owned));
+    traced.stop();
+    assert_eq!(traced.log().lines().filter(is_end).count(), 1, "{}", traced.log());
+    assert!(!traced.log().contains("nothing lost"), "{}", traced.log());
+    line
+}
+
+#[test]
+fn which_tells_that_the_file_failed() {
+    let lost = "0 bytes recorded, lost: the end of the trace file; the";
+    let line = end_with_full_disk(|mut consumer| {
+        // The service ends the session at its first write.
+        drop(consumer.next_reply(Some(DEADLINE)).unwrap());
+    });
+    assert!(line.contains(&format!("{lost} trace file cannot be written: No space left on device")), "{line}");
+    let line = end_with_full_disk(drop);
+    let expected = format!("{lost} end of the trace file cannot be written: No space left on device");
+    assert!(line.contains(&expected), "{line}");
 }

@@ -1,6 +1,7 @@
 //! `traced` as a child process, with sockets in a temporary folder.
 
 use std::io::Read as _;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,8 +10,10 @@ use std::time::{Duration, Instant};
 
 use esatto_ipc::{Address, BlockingClient, RequestId};
 use esatto_protozero::Owned as _;
+use esatto_schema::trace_config::{BufferConfig, DataSource};
 use esatto_schema::{
-    DataSourceDescriptor, EnableTracingRequest, InitializeConnectionRequest, RegisterDataSourceRequest, TraceConfig,
+    DataSourceConfig, DataSourceDescriptor, EnableTracingRequest, InitializeConnectionRequest,
+    RegisterDataSourceRequest, TraceConfig,
 };
 use rustix::process::{Pid, Signal};
 
@@ -144,10 +147,51 @@ pub(crate) fn offer(producer: &mut BlockingClient, name: &str, descriptor: DataS
     assert!(producer.call("RegisterDataSource", &request.encode(), Some(DEADLINE)).unwrap().success);
 }
 
+/// Name of the data source that [`offer_silent`] registers.
+const SILENT: &str = "test.silent";
+
+/// Connects a producer whose data source acknowledges neither a flush nor its stop.
+pub(crate) fn offer_silent(harness: &Harness) -> BlockingClient {
+    let mut producer = client(&harness.producer(), "ProducerPort");
+    let descriptor = DataSourceDescriptor {
+        name: Some(SILENT.into()),
+        will_notify_on_stop: Some(true),
+        ..DataSourceDescriptor::default()
+    };
+    offer(&mut producer, "hangs", descriptor);
+    producer
+}
+
+/// Returns a config that records this data source into one small buffer.
+pub(crate) fn record_silent() -> TraceConfig {
+    let source = DataSourceConfig { name: Some(SILENT.into()), ..DataSourceConfig::default() };
+    TraceConfig {
+        buffers: vec![buffer(64)],
+        data_sources: vec![DataSource { config: Some(source.into()), ..DataSource::default() }],
+        data_source_stop_timeout_ms: Some(100),
+        ..TraceConfig::default()
+    }
+}
+
+/// Returns how the log names the data source.
+pub(crate) fn silent_in_words() -> String {
+    let uid = rustix::process::getuid().as_raw();
+    format!("by producer \"hangs\" (uid {uid}, pid {}): \"{SILENT}\"", std::process::id())
+}
+
+pub(crate) fn buffer(size_kb: u32) -> BufferConfig {
+    BufferConfig { size_kb: Some(size_kb), ..BufferConfig::default() }
+}
+
 /// Begins a session. The reply tells its end.
 pub(crate) fn enable(consumer: &mut BlockingClient, config: TraceConfig) -> RequestId {
+    enable_with(consumer, config, None)
+}
+
+/// Begins a session that may stream into this file.
+pub(crate) fn enable_with(consumer: &mut BlockingClient, config: TraceConfig, file: Option<OwnedFd>) -> RequestId {
     let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
-    consumer.send("EnableTracing", &request.encode(), None).unwrap()
+    consumer.send("EnableTracing", &request.encode(), file).unwrap()
 }
 
 /// Checks that producers and consumers are served.

@@ -1,14 +1,10 @@
 //! The last statistics of a trace are those of its end, after the final flush. So a reader of the
 //! trace sees losses that came after the first statistics.
 
-use crate::harness::{DEADLINE, Harness, Running, client, enable, offer, wait_until};
+use crate::harness::{DEADLINE, Harness, Running, client, enable, offer_silent, record_silent, wait_until};
 use esatto_ipc::{BlockingClient, RequestId};
 use esatto_protozero::Owned as _;
-use esatto_schema::trace_config::{BufferConfig, DataSource};
-use esatto_schema::{
-    DataSourceConfig, DataSourceDescriptor, FlushRequest, ReadBuffersResponse, TraceConfig, TraceReader,
-    TraceStatsReader,
-};
+use esatto_schema::{FlushRequest, ReadBuffersResponse, TraceConfig, TraceReader, TraceStatsReader};
 use rustix::process::Signal;
 use std::path::Path;
 
@@ -24,21 +20,16 @@ struct Recording {
 fn record(file: Option<&str>) -> Recording {
     let harness = Harness::new();
     let traced = Running::start(&harness, &mut harness.traced());
-    let mut producer = client(&harness.producer(), "ProducerPort");
-    let descriptor = DataSourceDescriptor { name: Some("test.silent".into()), ..DataSourceDescriptor::default() };
-    offer(&mut producer, "hangs", descriptor);
+    let producer = offer_silent(&harness);
     let mut consumer = client(&harness.consumer(), "ConsumerPort");
-    let source = DataSourceConfig { name: Some("test.silent".into()), ..DataSourceConfig::default() };
     let config = TraceConfig {
-        buffers: vec![BufferConfig { size_kb: Some(64), ..BufferConfig::default() }],
-        data_sources: vec![DataSource { config: Some(source.into()), ..DataSource::default() }],
         flush_timeout_ms: Some(100),
         write_into_file: file.map(|_| true),
         // No flush before the writes: only the last flush fails.
         write_flush_mode: file.map(|_| esatto_schema::trace_config::WriteFlushMode(2)),
         file_write_period_ms: Some(100),
         output_path: file.map(|file| harness.path(file).to_str().unwrap().into()),
-        ..TraceConfig::default()
+        ..record_silent()
     };
     let end = enable(&mut consumer, config);
     wait_until("the session", || traced.log().contains("started").then_some(()));
