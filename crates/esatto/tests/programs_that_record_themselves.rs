@@ -238,6 +238,8 @@ fn act(role: &str) {
             let file = esatto::trace_from_env().expect("starts");
             esatto::complete_on_signals().expect("starts");
             PREVIOUS.store(signal(SIGTERM, note_and_pass_on), Ordering::Relaxed);
+            // The signal may come before the loop begins.
+            esatto::instant!(APP, "early");
             std::fs::write("ready", "").expect("a file");
             while !IS_NOTED.load(Ordering::Relaxed) {
                 esatto::instant!(APP, "early");
@@ -413,8 +415,8 @@ fn a_killed_program_loses_a_quarter_of_a_second() {
     let (status, _) = program.end();
     assert_eq!(status.signal(), Some(SIGKILL));
     assert_eq!(names(&folder.path("t")), ["early", "last"]);
-    let expected = "End       missing: the program or the service that wrote the file was killed, or the file was \
-                    full; the last events may be lost";
+    let expected = "End       missing: the program or the service that wrote the file was killed, or the disk or the \
+                    file was full; the last events may be lost";
     assert_eq!(missing_end(&folder.path("t")).as_deref(), Some(expected));
 }
 
