@@ -2,8 +2,8 @@
 
 use prost_reflect::{DescriptorPool, EnumDescriptor, FileDescriptor, MessageDescriptor};
 
-use crate::config::Config;
-use crate::descriptors::{Reference, messages, references};
+use crate::config::{Config, Services};
+use crate::descriptors::{Reference, messages, references, service_references};
 use crate::error::Error;
 use crate::{identifiers, unused_patterns};
 
@@ -33,8 +33,10 @@ pub(crate) fn files(config: &Config, files: &[FileDescriptor]) -> Result<(), Err
         if let Some(name) = all_names(file).into_iter().find(|name| !identifiers::is_identifier(name)) {
             return Err(Error::Name(name));
         }
-        for Reference { user, target, file } in references(file) {
-            if !files.contains(&file) && config.external_of(&file).is_none() {
+        let types = if config.messages { references(file) } else { Vec::new() };
+        let methods = if config.services != Services::Names { service_references(file) } else { Vec::new() };
+        for Reference { user, target, file } in types.into_iter().chain(methods) {
+            if !(config.messages && files.contains(&file)) && config.external_of(&file).is_none() {
                 return Err(Error::Imported { user, target, file: file.name().to_owned() });
             }
         }

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::names::{MODULE_FILE, output_path};
 use crate::output::Output;
 use crate::schema::Schema;
-use crate::{check, file, module_tree};
+use crate::{check, file, module_tree, options_proto};
 
 impl Config {
     /// Compiles `.proto` files. Their paths are relative to one of the folders `includes`.
@@ -21,7 +21,7 @@ impl Config {
     /// If the files do not compile, if they use a feature that is not supported, or if a pattern of
     /// this configuration selects nothing.
     pub fn compile(&self, files: &[impl AsRef<Path>], includes: &[impl AsRef<Path>]) -> Result<Output, Error> {
-        let mut compiler = protox::Compiler::new(includes)?;
+        let mut compiler = protox::Compiler::with_file_resolver(options_proto::resolver(includes));
         compiler.include_imports(true).include_source_info(true);
         for path in files.iter().map(AsRef::as_ref) {
             compiler.open_file(path).map_err(|error| match error.file() {

@@ -27,6 +27,21 @@ pub enum OneofStyle {
     Fields,
 }
 
+/// Items that are generated for a `service`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Services {
+    /// Its name and an enumeration of its methods.
+    #[default]
+    Names,
+    /// Bindings for the RPC library `esatto-ipc`: a description, a client, and traits for servers.
+    Ipc,
+    /// As [`Ipc`](Self::Ipc), without what only servers need.
+    IpcClient,
+    /// As [`Ipc`](Self::Ipc), without the client.
+    IpcServer,
+}
+
 /// The configuration of the generator: the items to generate, and their place.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -35,9 +50,13 @@ pub struct Config {
     pub(crate) deprecated: bool,
     pub(crate) imports: bool,
     pub(crate) rust_values: bool,
+    pub(crate) messages: bool,
+    pub(crate) services: Services,
+    pub(crate) rpc_trace: bool,
     /// Paths are relative if this is empty.
     pub(crate) root: String,
     pub(crate) runtime: String,
+    pub(crate) rpc_runtime: String,
     pub(crate) strip: String,
     pub(crate) owned: Vec<String>,
     pub(crate) features: Vec<(String, String)>,
@@ -61,8 +80,12 @@ impl Config {
             deprecated: true,
             imports: true,
             rust_values: true,
+            messages: true,
+            services: Services::Names,
+            rpc_trace: true,
             root: String::new(),
             runtime: "::esatto_protozero".to_owned(),
+            rpc_runtime: "::esatto_ipc".to_owned(),
             strip: String::new(),
             owned: Vec::new(),
             features: Vec::new(),
@@ -126,6 +149,42 @@ impl Config {
     #[must_use]
     pub fn runtime(mut self, path: impl Into<String>) -> Self {
         self.runtime = path.into();
+        self
+    }
+
+    /// Selects what is generated for services. The default is [`Services::Names`].
+    ///
+    /// With bindings, the messages of the methods also get value types, as if
+    /// [`owned`](Self::owned) named them. The generated code needs `esatto-ipc` with the features
+    /// `channel` (for the client) and `server`.
+    #[must_use]
+    pub fn services(mut self, services: Services) -> Self {
+        self.services = services;
+        self
+    }
+
+    /// Selects whether bindings contain the categories of traced methods, which is the default. If
+    /// this is off, the schema's options have no effect, and no call is traced.
+    #[must_use]
+    pub fn rpc_trace(mut self, generate: bool) -> Self {
+        self.rpc_trace = generate;
+        self
+    }
+
+    /// Sets the path at which generated bindings find `esatto-ipc`. The default is `::esatto_ipc`.
+    #[must_use]
+    pub fn rpc_runtime(mut self, path: impl Into<String>) -> Self {
+        self.rpc_runtime = path.into();
+        self
+    }
+
+    /// Selects whether code is generated for messages and enumerations. This is the default.
+    ///
+    /// If it is off, only services are generated. The types of their messages must be elsewhere: see
+    /// [`external`](Self::external).
+    #[must_use]
+    pub fn messages(mut self, generate: bool) -> Self {
+        self.messages = generate;
         self
     }
 

@@ -59,7 +59,7 @@ impl<'s> Context<'s> {
         if let Some(below) = here.and_then(|here| modules.strip_prefix(here.as_slice())) {
             return [below, &[name.to_owned()]].concat().join("::");
         }
-        let is_generated = self.schema.files().iter().any(|own| own.name() == file.name());
+        let is_generated = config.messages && self.schema.files().iter().any(|own| own.name() == file.name());
         let elsewhere = config.external_of(file).filter(|_| !is_generated);
         let package = || package_path(file, config.layout).into_iter().map(|part| identifiers::ident(&part));
         let up = |levels| vec!["super".to_owned(); levels];

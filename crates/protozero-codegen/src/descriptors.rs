@@ -34,6 +34,19 @@ pub(crate) fn references(file: &FileDescriptor) -> Vec<Reference> {
     found
 }
 
+/// Returns the messages that the services of `file` refer to.
+pub(crate) fn service_references(file: &FileDescriptor) -> Vec<Reference> {
+    let methods = file.services().flat_map(|service| service.methods().collect::<Vec<_>>());
+    let reference = |user: &str, message: MessageDescriptor| Reference {
+        user: user.to_owned(),
+        target: message.full_name().to_owned(),
+        file: message.parent_file(),
+    };
+    methods
+        .flat_map(|method| [method.input(), method.output()].map(|message| reference(method.full_name(), message)))
+        .collect()
+}
+
 /// Returns true for an extension that is an option of the schema language. No program sends one.
 pub(crate) fn is_option(extension: &ExtensionDescriptor) -> bool {
     let extended = extension.containing_message();

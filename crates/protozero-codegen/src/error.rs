@@ -33,6 +33,18 @@ pub enum Error {
         /// The full proto name.
         proto: String,
     },
+    /// A method or a field that bindings of services cannot have.
+    #[error("{place}: {what} `{name}` {why}")]
+    Refused {
+        /// The file, and where known line and column.
+        place: String,
+        /// `method` or `field`.
+        what: &'static str,
+        /// The full proto name.
+        name: String,
+        /// The reason.
+        why: &'static str,
+    },
     /// Two files would be written to one path.
     #[error("`{path}` would be generated twice, the second time for `{proto}`")]
     SamePath {

@@ -1,8 +1,9 @@
-//! Generates Rust from `.proto` files: zero-copy writers and readers, value types, service stubs.
+//! Generates Rust from `.proto` files: zero-copy writers and readers, value types, services.
 //!
 //! `protox` compiles the files, so no `protoc` is needed. Generated code depends on
-//! `esatto-protozero` only. It works without `std`, and without `alloc` if there are no value
-//! types. Parts that a program does not use take no room in it.
+//! `esatto-protozero` only, and on `esatto-ipc` if it has bindings of [services](#services). It
+//! works without `std`, and without `alloc` if there are no value types. Parts that a program does
+//! not use take no room in it.
 //!
 //! # Five minutes
 //!
@@ -82,7 +83,7 @@
 //! | oneof | as its members; the last one written counts | as its members; `x()`: the field that counts | enumeration in an `Option`, see [`OneofStyle`] |
 //! | enumeration | newtype around the number, so that unknown numbers pass through; a constant for each value, see [below](#enumerations) | | |
 //! | extension | traits `FooWriterExt`, `FooReaderExt` in the module of its declaration | | unknown field |
-//! | service | module with its name and an enumeration of its methods | | |
+//! | service | module with its name and an enumeration of its methods, or bindings, see [below](#services) | | |
 //! | `[deprecated = true]` | `#[deprecated]`, see [`Config::deprecated`] | | |
 //! | comment before or after | documentation | | |
 //!
@@ -105,6 +106,52 @@
 //! - if it is the word `Self`.
 //!
 //! [`Config::rust_values`] switches the second names off.
+//!
+//! # Services
+//!
+//! With [`Config::services`], `service Store` becomes a module `store` with bindings for the RPC
+//! library `esatto-ipc`:
+//!
+//! | item | what it is |
+//! |---|---|
+//! | `SERVICE` | description of the service and its methods |
+//! | `method::Get` | type that stands for `rpc Get`, with the types of its messages |
+//! | `Client` | a function for each method, which returns a call to wait for, to await, or to give a callback |
+//! | `Server`, `ServeAsync` | trait with an `async fn` for each method, and what a connection needs to call it |
+//! | `Handler`, `Serve`, `dispatch` | trait for event loops: its functions borrow the encoded request, and may answer later |
+//!
+//! ```text
+//! // build.rs
+//! let config = Config::new().services(Services::Ipc);
+//! // the client
+//! let store = store::Client::new(&Channel::connect(&address, timeout)?);
+//! let reply = store.get(&GetRequest { key: Some("a".into()), ..Default::default() }).wait()?;
+//! // the server
+//! impl store::Server for Shelf {
+//!     async fn get(&self, _: &Context, request: GetRequest) -> Result<GetReply, Status> { … }
+//! }
+//! Server::new(store::ServeAsync::new(Shelf)).serve_blocking(&listener)?;
+//! ```
+//!
+//! Methods may return a stream. They may not take one. Options of methods and services:
+//!
+//! ```text
+//! import "esatto/options.proto"; // built in, see [`options_proto`]
+//!
+//! service Store {
+//!   option (esatto.service_trace_category) = "store";            // trace all calls
+//!   rpc Get(GetRequest) returns (GetReply);
+//!   rpc Note(Text) returns (Empty) {
+//!     option (esatto.rpc_one_way) = true;                         // no reply
+//!     option (esatto.rpc_trace_category) = "";                    // except these
+//!   }
+//! }
+//! message GetRequest { string key = 1 [(esatto.rpc_trace_value) = true]; } // record the key
+//! ```
+//!
+//! Traced calls are slices on both sides, with arrows between them, once the program installs an
+//! adapter for tracing. Without one, the options cost nothing. [`Config::rpc_trace`] leaves them
+//! out.
 //!
 //! # Names
 //!
@@ -141,18 +188,23 @@ mod module_tree;
 mod names;
 mod oneofs;
 mod options;
+mod options_proto;
 mod output;
 mod plugin;
+mod position;
 mod printer;
+mod rpc_bindings;
+mod rpc_methods;
 mod schema;
 mod services;
 mod sync;
 mod unused_patterns;
 mod values;
 
-pub use config::{Config, Layout, OneofStyle};
+pub use config::{Config, Layout, OneofStyle, Services};
 pub use error::Error;
 pub use options::option_help;
+pub use options_proto::options_proto;
 pub use output::Output;
 pub use plugin::run_plugin;
 pub use sync::sync;

@@ -20,7 +20,7 @@ pub(crate) const MODULE_FILE: &str = "mod.rs";
 pub(crate) const FIELD_MODULE: &str = "field";
 
 /// Names of the prelude and the language that generated code uses. No type may shadow them.
-const RESERVED_TYPES: &[&str] = &[
+pub(crate) const RESERVED_TYPES: &[&str] = &[
     "AsRef",
     "Clone",
     "Copy",

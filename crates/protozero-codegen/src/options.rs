@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::config::{Config, Layout, OneofStyle};
+use crate::config::{Config, Layout, OneofStyle, Services};
 use crate::error::Error;
 
 /// An option: its name, its value, its effect.
@@ -13,6 +13,10 @@ const OPTIONS: &[Row] = &[
     ("layout", "packages|flat", "modules: one for each package (default), or one for everything"),
     ("root", "PATH", "module of the generated items, like crate::protos (default: paths are relative)"),
     ("runtime", "PATH", "path of esatto-protozero (default: ::esatto_protozero)"),
+    ("services", "names|ipc|ipc-client|ipc-server", "services: names of methods (default), or bindings for esatto-ipc"),
+    ("rpc-trace", "on|off", "bindings: trace the methods that name a category (default: on)"),
+    ("rpc-runtime", "PATH", "bindings: path of esatto-ipc (default: ::esatto_ipc)"),
+    ("messages", "on|off", "off: only services, whose messages are in an external module (default: on)"),
     ("strip", "PREFIX", "leading part of .proto paths that generated paths leave out"),
     ("owned", "PATTERN", "also generate value types, for files (shop/*.proto) or messages (.shop.Order); all: **"),
     ("oneof", "enum|fields", "a oneof of a value type: an enumeration (default), or a field for each member"),
@@ -61,6 +65,16 @@ impl Config {
                 "fields" => self.oneofs(OneofStyle::Fields),
                 _ => return Err(wrong()),
             },
+            "services" => match value {
+                "names" => self.services(Services::Names),
+                "ipc" => self.services(Services::Ipc),
+                "ipc-client" => self.services(Services::IpcClient),
+                "ipc-server" => self.services(Services::IpcServer),
+                _ => return Err(wrong()),
+            },
+            "rpc-trace" => self.rpc_trace(on()?),
+            "rpc-runtime" => self.rpc_runtime(value),
+            "messages" => self.messages(on()?),
             "root" => self.root(value),
             "runtime" => self.runtime(value),
             "strip" => self.strip_prefix(value),

@@ -1,10 +1,11 @@
 //! The plugin of protoc.
 
-use prost::Message as _;
+use prost::encoding::{DecodeContext, WireType, bytes, decode_key, skip_field};
+use prost::{DecodeError, Message as _};
 use prost_reflect::DescriptorPool;
+use prost_types::FileDescriptorProto;
 use prost_types::compiler::code_generator_response::{Feature, File};
 use prost_types::compiler::{CodeGeneratorRequest, CodeGeneratorResponse};
-use prost_types::{FileDescriptorProto, FileDescriptorSet};
 
 use crate::config::Config;
 use crate::error::Error;
@@ -19,24 +20,24 @@ use crate::error::Error;
 ///
 /// If the request cannot be decoded.
 pub fn run_plugin(request: &[u8]) -> Result<Vec<u8>, Error> {
+    let set = descriptor_set(request)?;
     let request = CodeGeneratorRequest::decode(request)?;
     let supported_features = Some(Feature::Proto3Optional as u64);
-    let response = match answer(request) {
+    let response = match answer(&request, &set) {
         Ok(file) => CodeGeneratorResponse { file, supported_features, ..CodeGeneratorResponse::default() },
         Err(error) => CodeGeneratorResponse { error: Some(error), ..CodeGeneratorResponse::default() },
     };
     Ok(response.encode_to_vec())
 }
 
-fn answer(request: CodeGeneratorRequest) -> Result<Vec<File>, String> {
+fn answer(request: &CodeGeneratorRequest, set: &[u8]) -> Result<Vec<File>, String> {
     let config = parameters(request.parameter())?;
     // `DescriptorPool` panics on any other syntax.
     let known = |file: &&FileDescriptorProto| matches!(file.syntax(), "" | "proto2" | "proto3");
     if let Some(file) = request.proto_file.iter().find(|file| !known(file)) {
         return Err(format!("{}: syntax `{}` is not supported, only proto2 and proto3", file.name(), file.syntax()));
     }
-    let pool = DescriptorPool::from_file_descriptor_set(FileDescriptorSet { file: request.proto_file })
-        .map_err(|error| error.to_string())?;
+    let pool = DescriptorPool::decode(set).map_err(|error| error.to_string())?;
     let output = config.generate(&pool, &request.file_to_generate).map_err(|error| error.to_string())?;
     let file = |(name, content): (&String, &String)| File {
         name: Some(name.clone()),
@@ -44,6 +45,25 @@ fn answer(request: CodeGeneratorRequest) -> Result<Vec<File>, String> {
         ..File::default()
     };
     Ok(output.files().iter().map(file).collect())
+}
+
+/// Returns the files of a request as an encoded `FileDescriptorSet`. The bytes of the files stay as
+/// they are, because `prost_types` drops the options that extensions add.
+fn descriptor_set(mut request: &[u8]) -> Result<Vec<u8>, DecodeError> {
+    const PROTO_FILE: u32 = 15;
+    const FILE: u32 = 1;
+    let mut set = Vec::new();
+    while !request.is_empty() {
+        let (number, kind) = decode_key(&mut request)?;
+        if (number, kind) == (PROTO_FILE, WireType::LengthDelimited) {
+            let mut file: Vec<u8> = Vec::new();
+            bytes::merge(kind, &mut file, &mut request, DecodeContext::default())?;
+            bytes::encode(FILE, &file, &mut set);
+        } else {
+            skip_field(kind, number, &mut request, DecodeContext::default())?;
+        }
+    }
+    Ok(set)
 }
 
 fn parameters(text: &str) -> Result<Config, String> {

@@ -48,6 +48,20 @@ impl Printer {
         self.line(end);
     }
 
+    /// As [`block`](Self::block), but `head {}` if it is empty.
+    pub(crate) fn block_or_empty(&mut self, head: &str, is_empty: bool, body: impl FnOnce(&mut Self)) {
+        if is_empty { self.line(format!("{head} {{}}")) } else { self.block(head, body) }
+    }
+
+    /// Appends `{head} { body }{end}`, on three lines if it is too long.
+    pub(crate) fn short_block(&mut self, head: &str, body: &str, end: &str) {
+        let one_line = format!("{head} {{ {body} }}{end}");
+        if self.fits(&one_line) {
+            return self.line(one_line);
+        }
+        self.block_with_end(head, |p| p.line(body), &format!("}}{end}"));
+    }
+
     /// Calls `body` one level deeper.
     fn nested(&mut self, body: impl FnOnce(&mut Self)) {
         self.depth += 1;
@@ -191,6 +205,64 @@ impl Printer {
         self.line(format!("{head}["));
         self.nested(|p| elements.iter().for_each(|element| p.line(format!("{element},"))));
         self.line(format!("]{tail}"));
+    }
+
+    /// Appends `head[name { a: 1, b: 2 }, …]tail`, where each element is `a: 1, b: 2`. If an
+    /// element is too long, each of its fields gets a line.
+    pub(crate) fn structs(&mut self, head: &str, name: &str, elements: &[String], tail: &str) {
+        let fields = |p: &mut Self, fields: &str| fields.split(", ").for_each(|field| p.line(format!("{field},")));
+        if let [element] = elements {
+            let one_line = format!("{head}[{name} {{ {element} }}]{tail}");
+            if self.fits(&one_line) {
+                return self.line(one_line);
+            }
+            return self.block_with_end(format!("{head}[{name}"), |p| fields(p, element), &format!("}}]{tail}"));
+        }
+        self.line(format!("{head}["));
+        self.nested(|p| {
+            for element in elements {
+                let one_line = format!("{name} {{ {element} }},");
+                if p.fits(&one_line) {
+                    p.line(one_line);
+                } else {
+                    p.block_with_end(name, |p| fields(p, element), "},");
+                }
+            }
+        });
+        self.line(format!("]{tail}"));
+    }
+
+    /// Appends `{head} {function}(first, &[a], &[b]);`. If it is too long, each argument gets a
+    /// line.
+    pub(crate) fn call_with_lists(&mut self, head: &str, function: &str, first: &str, lists: &[Vec<String>]) {
+        let joined: Vec<_> = lists.iter().map(|list| format!(", &[{}]", list.join(", "))).collect();
+        let one_line = format!("{head} {function}({first}{});", joined.concat());
+        if self.fits(&one_line) {
+            return self.line(one_line);
+        }
+        let broken = |p: &mut Self, start: String| {
+            p.line(format!("{start}("));
+            p.nested(|p| {
+                p.line(format!("{first},"));
+                lists.iter().for_each(|list| p.list("&", list, ","));
+            });
+            p.line(");");
+        };
+        if self.fits(&format!("{head} {function}(")) {
+            return broken(self, format!("{head} {function}"));
+        }
+        self.line(head);
+        self.nested(|p| broken(p, function.to_owned()));
+    }
+
+    /// Appends `{head} {value}`. If it is too long, the value gets a line.
+    pub(crate) fn value(&mut self, head: &str, value: &str) {
+        let one_line = format!("{head} {value}");
+        if self.fits(&one_line) {
+            return self.line(one_line);
+        }
+        self.line(head);
+        self.nested(|p| p.line(value));
     }
 
     /// Appends `head[1, 2, 3]tail` with short elements, which fill several lines if needed, as

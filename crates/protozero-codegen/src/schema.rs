@@ -6,12 +6,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use prost_reflect::{DescriptorPool, FileDescriptor, Kind, MessageDescriptor, OneofDescriptor};
 
 use crate::comments::Comments;
-use crate::config::{Config, OneofStyle};
+use crate::config::{Config, OneofStyle, Services};
 use crate::descriptors::{self, references};
 use crate::error::Error;
 use crate::field::Field;
 use crate::names::Names;
-use crate::{check, glob, identifiers, method_names};
+use crate::{check, glob, identifiers, method_names, options_proto};
 
 /// A set of files, prepared for the printers.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ impl<'c> Schema<'c> {
             || message.child_messages().len() > 0
             || message.child_enums().len() > 0
             || message.child_extensions().len() > 0;
-        has_module.then(|| (message.parent_file(), self.modules(Some(message)).join("::")))
+        (has_module && self.config.messages).then(|| (message.parent_file(), self.modules(Some(message)).join("::")))
     }
 
     /// Returns the cargo feature that a file needs.
@@ -123,6 +123,8 @@ fn chosen(config: &Config, all: &[FileDescriptor], wanted: &[String]) -> HashSet
         let uses_descriptors = || references(&file).iter().any(|reference| reference.file.name() == DESCRIPTOR_FILE);
         for import in file.dependencies() {
             let skipped = import.name() == DESCRIPTOR_FILE && !uses_descriptors();
+            // It declares nothing but options of the schema language.
+            let skipped = skipped || import.name() == options_proto::NAME;
             if !skipped && config.external_of(&import).is_none() && chosen.insert(import.name().to_owned()) {
                 todo.push(import);
             }
@@ -134,14 +136,16 @@ fn chosen(config: &Config, all: &[FileDescriptor], wanted: &[String]) -> HashSet
 /// Returns the full names of the messages that the configuration selects as owned, and of all that
 /// they refer to.
 fn owned_messages(config: &Config, files: &[FileDescriptor]) -> BTreeSet<String> {
+    let is_selected = |message: &MessageDescriptor| config.owned.iter().any(|pattern| glob::selects(pattern, message));
+    let mut todo: Vec<MessageDescriptor> = files.iter().flat_map(descriptors::messages).filter(is_selected).collect();
+    if config.services != Services::Names {
+        let methods =
+            files.iter().flat_map(FileDescriptor::services).flat_map(|service| service.methods().collect::<Vec<_>>());
+        todo.extend(methods.flat_map(|method| [method.input(), method.output()]));
+    }
     let mut closed = BTreeSet::new();
-    for pattern in &config.owned {
-        let mut todo: Vec<MessageDescriptor> = files.iter().flat_map(descriptors::messages).collect();
-        todo.retain(|message| glob::selects(pattern, message));
-        while let Some(message) = todo.pop() {
-            if !closed.insert(message.full_name().to_owned()) {
-                continue;
-            }
+    while let Some(message) = todo.pop() {
+        if closed.insert(message.full_name().to_owned()) {
             todo.extend(message.fields().filter_map(|field| message_of(&field.kind())));
         }
     }

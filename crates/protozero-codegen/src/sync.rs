@@ -23,6 +23,7 @@ const CONFIG_FILE: &str = "codegen.conf";
 /// |---|---|
 /// | `proto DIR` | folder of the `.proto` files; their paths and imports are relative to it |
 /// | `out DIR` | folder of the generated files |
+/// | `file PATH` | generates this file below `proto` only; may be repeated; without it, all files |
 /// | `descriptor FILE` | file for the serialized descriptors |
 /// | `NAME VALUE`, `feature NAME PATTERN`, … | see [`Config::option`]; a pair is two words |
 ///
@@ -32,7 +33,10 @@ const CONFIG_FILE: &str = "codegen.conf";
 pub fn sync(root: &Path, check: bool) -> Result<Vec<PathBuf>, Error> {
     let job = Job::read(&root.join(CONFIG_FILE))?;
     let include = root.join(&job.proto);
-    let protos = list(&include, &|path| path.extension().is_some_and(|extension| extension == "proto"))?;
+    let protos = match &job.files[..] {
+        [] => list(&include, &|path| path.extension().is_some_and(|extension| extension == "proto"))?,
+        files => files.iter().map(PathBuf::from).collect(),
+    };
     let output = job.config.compile(&protos.iter().map(|path| include.join(path)).collect::<Vec<_>>(), &[&include])?;
 
     let out = root.join(&job.out);
@@ -70,13 +74,20 @@ struct Job {
     proto: String,
     out: String,
     descriptor: Option<String>,
+    /// The `.proto` files; all if it is empty.
+    files: Vec<String>,
 }
 
 impl Job {
     fn read(path: &Path) -> Result<Self, Error> {
         let text = fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
-        let mut job =
-            Self { config: Config::new(), proto: "proto".to_owned(), out: "src/gen".to_owned(), descriptor: None };
+        let mut job = Self {
+            config: Config::new(),
+            proto: "proto".to_owned(),
+            out: "src/gen".to_owned(),
+            descriptor: None,
+            files: Vec::new(),
+        };
         for (index, text) in text.lines().enumerate() {
             let words: Vec<&str> = text.split('#').next().unwrap_or_default().split_whitespace().collect();
             let config = job.config.clone();
@@ -89,6 +100,7 @@ impl Job {
                 ["proto", folder] => job.proto = folder.to_owned(),
                 ["out", folder] => job.out = folder.to_owned(),
                 ["descriptor", file] => job.descriptor = Some(file.to_owned()),
+                ["file", file] => job.files.push(file.to_owned()),
                 [name, value] => job.config = set(name, value)?,
                 [name, first, second] => job.config = set(name, &format!("{first}:{second}"))?,
                 _ => {

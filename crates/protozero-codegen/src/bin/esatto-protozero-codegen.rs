@@ -5,11 +5,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use esatto_protozero_codegen::{Config, option_help};
+use esatto_protozero_codegen::{Config, option_help, options_proto};
 use lexopt::prelude::*;
 
 const USAGE: &str = "\
-Generates Rust from .proto files: zero-copy writers and readers, value types, service stubs.
+Generates Rust from .proto files: zero-copy writers and readers, value types, services.
 
 Usage: esatto-protozero-codegen [OPTIONS] -o FOLDER FILE.proto...
 
@@ -21,6 +21,8 @@ each .proto file, and mod.rs, which declares them: put it where `mod NAME;` find
       --bundle FILE           write all code into one file, for include!
       --descriptor-set FILE   also write a serialized FileDescriptorSet
       --check                 write nothing, and fail if a file is not up to date
+      --write-options FOLDER  write FOLDER/esatto/options.proto, for protoc and editors: this
+                              program has the file built in
   -h, --help                  print this
   -V, --version               print the version
 ";
@@ -59,6 +61,7 @@ struct Job {
     bundle: Option<PathBuf>,
     descriptor_set: Option<PathBuf>,
     check: bool,
+    options: Option<PathBuf>,
 }
 
 impl Job {
@@ -81,6 +84,7 @@ impl Job {
                 Long("bundle") => job.bundle = Some(args.value()?.into()),
                 Long("descriptor-set") => job.descriptor_set = Some(args.value()?.into()),
                 Long("check") => job.check = true,
+                Long("write-options") => job.options = Some(args.value()?.into()),
                 Long(name) => {
                     let name = name.to_owned();
                     // The name is checked first, so that a mistake in it is not reported as a
@@ -96,7 +100,7 @@ impl Job {
             }
         }
         if job.files.is_empty() {
-            return Err("no .proto file".into());
+            return if job.options.is_some() { Ok(Some(job)) } else { Err("no .proto file".into()) };
         }
         if job.out.is_none() && job.bundle.is_none() {
             return Err("no output: add -o FOLDER or --bundle FILE".into());
@@ -109,8 +113,14 @@ impl Job {
 
     /// Returns false if a file is not up to date.
     fn run(&self) -> Result<bool, Box<dyn std::error::Error>> {
-        let output = self.config.compile(&self.files, &self.includes)?;
         let mut wanted: Vec<(PathBuf, &[u8])> = Vec::new();
+        if let Some(folder) = &self.options {
+            wanted.push((folder.join("esatto/options.proto"), options_proto().as_bytes()));
+        }
+        if self.files.is_empty() {
+            return self.write(wanted);
+        }
+        let output = self.config.compile(&self.files, &self.includes)?;
         if let Some(out) = &self.out {
             if !self.check {
                 output.write_to(out)?;
@@ -119,7 +129,11 @@ impl Job {
         }
         wanted.extend(self.bundle.iter().map(|path| (path.clone(), output.bundle().as_bytes())));
         wanted.extend(self.descriptor_set.iter().map(|path| (path.clone(), output.descriptor_set())));
+        self.write(wanted)
+    }
 
+    /// Writes the files that differ, or with `--check` only tells them.
+    fn write(&self, wanted: Vec<(PathBuf, &[u8])>) -> Result<bool, Box<dyn std::error::Error>> {
         let mut good = true;
         for (path, content) in wanted {
             if std::fs::read(&path).is_ok_and(|present| present == content) {

@@ -57,6 +57,13 @@ fn sync_regenerates_the_code_of_a_crate() {
     assert_eq!(sync(false), all);
     assert!(sync(true).is_empty());
 
+    std::fs::write(root.join("proto/broken.proto"), "nonsense").unwrap();
+    assert!(esatto_protozero_codegen::sync(root, true).is_err());
+    conf(
+        "out gen\nfile fixture3.proto\ndescriptor all.bin\nowned .fixture.Modern\nexternal perfetto.protos ::esatto_schema",
+    );
+    assert!(sync(true).is_empty(), "only this file counts");
+
     std::fs::write(root.join("gen/old.rs"), "").unwrap();
     std::fs::write(root.join("gen/mod.rs"), "edited").unwrap();
     assert_eq!(sync(true), [root.join("gen/mod.rs"), root.join("gen/old.rs")]);

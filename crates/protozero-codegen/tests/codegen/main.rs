@@ -6,6 +6,8 @@
 #[rustfmt::skip]
 mod generated;
 
+mod bindings_are_generated;
+mod bindings_refuse_unsupported_services;
 mod both_directions_agree_with_prost_reflect;
 mod cases_of_the_specification;
 mod checked_in_code_is_what_is_generated;
@@ -15,6 +17,7 @@ mod features_gate_types_and_their_fields;
 mod generated_code_is_formatted;
 mod maps_and_oneofs_are_maps_and_enumerations;
 mod names_never_collide;
+mod options_of_services_are_built_in;
 mod owned_values_keep_unknown_fields;
 mod packages_are_modules;
 mod services_number_their_methods;

@@ -1,5 +1,6 @@
 use esatto_protozero_codegen::Config;
 use prost::Message as _;
+use prost::encoding::{DecodeContext, bytes, decode_key};
 use prost_types::compiler::{CodeGeneratorRequest, CodeGeneratorResponse};
 
 use crate::{pool, protos};
@@ -45,6 +46,35 @@ fn the_plugin_answers_with_an_error_that_protoc_prints() {
     assert!(error("rot=crate").starts_with("unknown option `rot`; known are layout,"));
     assert!(error("layout").starts_with("option `layout` takes packages|flat"));
     assert!(esatto_protozero_codegen::run_plugin(b"\xff").is_err());
+}
+
+/// protoc hands options over as extensions, which `prost_types` does not know.
+#[test]
+fn options_of_services_reach_the_plugin() {
+    let copy = crate::Folder::new("protoc");
+    std::fs::create_dir(copy.0.join("esatto")).unwrap();
+    std::fs::write(copy.0.join("esatto/options.proto"), esatto_protozero_codegen::options_proto()).unwrap();
+    let mut compiler = protox::Compiler::new([crate::here().join("rpc"), copy.0.clone()]).unwrap();
+    compiler.include_imports(true).open_file("names.proto").unwrap();
+    let request = CodeGeneratorRequest {
+        file_to_generate: vec!["names.proto".to_owned()],
+        parameter: Some("services=ipc".to_owned()),
+        ..Default::default()
+    };
+    let mut request = request.encode_to_vec();
+    let set = compiler.encode_file_descriptor_set();
+    let mut set = set.as_slice();
+    while !set.is_empty() {
+        let (_, kind) = decode_key(&mut set).unwrap();
+        let mut file: Vec<u8> = Vec::new();
+        bytes::merge(kind, &mut file, &mut set, DecodeContext::default()).unwrap();
+        bytes::encode(15, &file, &mut request);
+    }
+    let response = esatto_protozero_codegen::run_plugin(&request).unwrap();
+    let response = CodeGeneratorResponse::decode(&response[..]).unwrap();
+    assert_eq!(response.error, None);
+    let code = response.file.iter().find(|file| file.name() == "names.rs").unwrap().content();
+    assert!(code.contains("TraceSite::new(\"other\")") && code.contains("rpc::service::Kind::OneWay"));
 }
 
 #[test]

@@ -1,0 +1,40 @@
+use esatto_protozero_codegen::{Config, Services};
+
+use crate::here;
+
+/// Run with `ESATTO_BLESS=1` to accept the current output of the generator.
+#[test]
+fn the_bindings_are_up_to_date_and_formatted() {
+    let output = Config::new().services(Services::Ipc).compile(&["names.proto"], &[here().join("rpc")]).unwrap();
+    let path = here().join("rpc/names.rs");
+    if std::env::var_os("ESATTO_BLESS").is_some() {
+        std::fs::write(&path, &output.files()["names.rs"]).unwrap();
+    }
+    let present = std::fs::read_to_string(&path).unwrap();
+    assert!(present == output.files()["names.rs"], "run with ESATTO_BLESS=1 and look at the diff");
+    crate::generated_code_is_formatted::check(&[path]);
+}
+
+#[test]
+fn without_tracing_no_category_is_in_the_code() {
+    let code = |config: Config| {
+        let output = config.services(Services::Ipc).compile(&["names.proto"], &[here().join("rpc")]);
+        output.unwrap().files()["names.rs"].clone()
+    };
+    assert!(code(Config::new()).contains("TraceSite"));
+    let plain = code(Config::new().rpc_trace(false));
+    assert!(!plain.contains("TraceSite") && !plain.contains("Some(&trace") && plain.contains("Kind::OneWay"));
+}
+
+#[test]
+fn one_side_can_be_left_out() {
+    let code = |services| {
+        let output = Config::new().services(services).compile(&["names.proto"], &[here().join("rpc")]);
+        output.unwrap().files()["names.rs"].clone()
+    };
+    let client = code(Services::IpcClient);
+    assert!(client.contains("pub struct Client {") && !client.contains("rpc::server::"));
+    let server = code(Services::IpcServer);
+    assert!(server.contains("pub trait Server:") && server.contains("pub trait Handler {"));
+    assert!(!server.contains("rpc::Channel"));
+}
