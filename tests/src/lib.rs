@@ -22,6 +22,7 @@ mod program;
 pub mod raw;
 pub mod sdk;
 mod skip;
+pub mod tiny_disk;
 pub mod tp;
 mod tracefs;
 pub mod ui;

@@ -63,7 +63,7 @@ With COMMAND, a private tracing service starts, and records the command and the 
 running tracing service records all programs that are connected to it; PERFETTO_CONSUMER_SOCK_NAME names its address.
 
 Exit status: 0 recorded, 1 failed, 2 wrong usage, 3 recorded no event, 4 the config's trigger did not come. If COMMAND ends
-with another status than 0, that is the status.";
+with another status than 0, that is the status, unless the recording failed. Then COMMAND goes on to its end.";
 
 /// The processes of the pipeline, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

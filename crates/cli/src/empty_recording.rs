@@ -149,14 +149,14 @@ impl Source {
     }
 }
 
-fn name_of(source: &DataSource) -> String {
+pub(crate) fn name_of(source: &DataSource) -> String {
     let name = source.config.as_ref().and_then(|config| config.name.as_ref());
     name.map_or_else(String::new, |name| String::from_utf8_lossy(name.as_bytes()).into_owned())
 }
 
 /// Returns whether the filter of a data source accepts a program. Regular expressions count as
 /// accepting, because the service has its own.
-fn fits(source: &DataSource, program: &Program) -> bool {
+pub(crate) fn fits(source: &DataSource, program: &Program) -> bool {
     source.producer_name_filter.is_empty()
         || !source.producer_name_regex_filter.is_empty()
         || source.producer_name_filter.iter().any(|name| name.as_bytes() == program.name.as_bytes())

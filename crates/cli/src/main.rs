@@ -13,6 +13,7 @@
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
 
 mod args;
+mod awaited_programs;
 mod commands;
 mod console;
 mod empty_recording;

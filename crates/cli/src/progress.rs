@@ -1,4 +1,4 @@
-//! Progress of a recording: a live line on a terminal, or one plain line per second.
+//! Progress of a recording: a live line on a terminal. In a log there is none.
 
 use core::fmt;
 use core::time::Duration;
@@ -8,9 +8,6 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::console::say;
-
-/// Time between two plain lines.
-const PLAIN_PERIOD: Duration = Duration::from_secs(1);
 
 /// Amounts recorded so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,8 +35,8 @@ impl fmt::Display for Counts {
 pub(crate) struct Progress {
     started: Instant,
     limit: Option<Duration>,
+    /// `None` if standard error is no terminal.
     live: Option<ProgressBar>,
-    last_plain: Instant,
 }
 
 impl Progress {
@@ -52,19 +49,20 @@ impl Progress {
             );
             bar
         });
-        let now = Instant::now();
-        Self { started: now, limit, live, last_plain: now }
+        Self { started: Instant::now(), limit, live }
     }
 
-    /// Shows the progress, as often as is useful.
-    pub(crate) fn show(&mut self, counts: &Counts) {
+    /// Shows the progress.
+    pub(crate) fn show(&self, counts: &Counts) {
         if let Some(bar) = &self.live {
             bar.set_message(self.line(counts));
             bar.tick();
-        } else if self.last_plain.elapsed() >= PLAIN_PERIOD {
-            self.last_plain = Instant::now();
-            say!("{}", self.line(counts));
         }
+    }
+
+    /// Returns the time for which the recording may go on; `None` if it has no limit.
+    pub(crate) fn rest(&self) -> Option<Duration> {
+        Some(self.limit?.saturating_sub(self.started.elapsed()))
     }
 
     /// Prints a line above the progress.

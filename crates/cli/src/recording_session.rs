@@ -3,7 +3,7 @@
 //! ```text
 //! start   EnableTracing ─ QueryCapabilities ─▶ its reply says that the session runs (or why not)
 //! watch   ReadBuffers, GetTraceStats, QueryServiceState from time to time ─▶ file, progress, programs
-//!         ObserveEvents ─▶ CloneSession on another connection
+//!         ObserveEvents ─▶ CloneSession on another connection; at the end, programs that do not answer
 //! finish  Flush ─▶ QueryServiceState ─▶ DisableTracing ─▶ end of EnableTracing ─▶ ReadBuffers ─▶ GetTraceStats
 //!         ─▶ FreeBuffers
 //! ```
@@ -12,29 +12,35 @@
 //! program that starts after `start` finds the session.
 
 use core::time::Duration;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
 use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use esatto_ipc::blocking_client::Reply;
 use esatto_ipc::{Address, BlockingClient, Error as IpcError, RequestId};
 use esatto_protozero::Owned as _;
+use esatto_schema::observable_events::Type;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::{
     EnableTracingRequest, EnableTracingResponseReader, FlushRequest, GetTraceStatsResponseReader, ObserveEventsRequest,
-    ObserveEventsResponse, ReadBuffersResponseReader, TraceConfig, observable_events,
+    ObserveEventsResponse, ReadBuffersResponseReader, TraceConfig,
 };
 use esatto_trace::{Reading, TraceStats};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use crate::awaited_programs::{AwaitedPrograms, Patience};
 use crate::empty_recording::MissingTrigger;
 use crate::failure::{Attempt as _, Failure};
-use crate::progress::Counts;
+use crate::progress::{Counts, Progress};
 use crate::service_connection::{connect, lost};
 use crate::service_state::Programs;
 use crate::snapshots::{Snapshot, Snapshots};
-use crate::trace_content::{Content, Silent};
+use crate::trace_content::{Content, End, Silent};
 use crate::trace_output::Output;
 
 /// Longest time for an answer that needs only the service.
@@ -49,6 +55,10 @@ const STOP_MARGIN: Duration = Duration::from_secs(10);
 const DRAIN_PERIOD: Duration = Duration::from_millis(250);
 /// Time between two queries of the service's counts.
 const STATS_PERIOD: Duration = Duration::from_millis(500);
+/// Time before the end of the recording from which the service tells which programs run.
+const OBSERVED: Duration = Duration::from_secs(1);
+/// Time between two looks at the clock while the service does not answer.
+const TICK: Duration = Duration::from_millis(100);
 /// Larger packets cannot be encoded (`docs/spec/protozero.md` §2).
 pub(crate) const MAX_PACKET_BYTES: usize = 1 << 28;
 /// Flush flags: reason "trace stop", initiator "command line tool" (`docs/spec/wire-protocol.md`
@@ -74,6 +84,8 @@ pub(crate) struct RecordingSession {
     client: BlockingClient,
     transfer: Transfer,
     output: Option<Output>,
+    /// The file that the service creates, if it does.
+    service_file: Option<PathBuf>,
     /// Slices of a packet whose last slice has not come yet.
     packet: Vec<u8>,
     enabled: RequestId,
@@ -84,6 +96,9 @@ pub(crate) struct RecordingSession {
     flushing: Option<RequestId>,
     asked_state: Option<RequestId>,
     observing: Option<RequestId>,
+    /// Time when the service begins to end the session by itself.
+    due: Option<Instant>,
+    awaited: AwaitedPrograms,
     timeouts: Timeouts,
     programs: Programs,
     content: Content,
@@ -97,6 +112,8 @@ pub(crate) struct RecordingSession {
     first_stats: Option<TraceStats>,
     /// The end of the session as the service reported it, with its error text.
     ended: Option<Option<String>>,
+    /// The service has closed the connection.
+    is_service_gone: bool,
 }
 
 /// Longest times until the service answers.
@@ -138,6 +155,9 @@ pub(crate) struct Recorded {
     pub(crate) error: Option<String>,
     /// True if all programs have delivered their remaining data.
     pub(crate) flushed: bool,
+    /// The service has ended before this program had its answers. True if it has completed the
+    /// file.
+    pub(crate) completed_by_service: Option<bool>,
 }
 
 impl RecordingSession {
@@ -151,14 +171,21 @@ impl RecordingSession {
         mut output: Option<Output>,
     ) -> Result<Self, Failure> {
         let mut client = connect(address)?;
-        let timeouts = Timeouts::of(&config);
+        let patience = patience(&config);
+        let timeouts = Timeouts::of(patience);
+        let awaited = AwaitedPrograms::new(patience, &config.data_sources);
         let waits_for_trigger = MissingTrigger::mode(&config).is_some();
+        // Triggers have times of their own.
+        let limit_ms = config.duration_ms.filter(|&ms| ms > 0 && !waits_for_trigger);
+        let service_file = config.output_path.as_ref().filter(|_| output.is_none());
+        let service_file = service_file.map(|path| PathBuf::from(OsStr::from_bytes(path.as_bytes())));
         let snapshots = match (&output, MissingTrigger::mode(&config)) {
             (Some(output), Some(TriggerMode::CLONE_SNAPSHOT)) => Some(Snapshots::new(address, output.name())?),
             _ => None,
         };
         let transfer = if snapshots.is_some() { Transfer::Snapshots } else { transfer };
-        let observing = snapshots.is_some().then(|| observe_triggers(&mut client)).transpose()?;
+        let observing = snapshots.is_some().then(|| observe(&mut client, &[Type::TYPE_CLONE_TRIGGER_HIT]));
+        let observing = observing.transpose().map_err(lost)?;
         let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
         let file = match (&mut output, transfer) {
             (Some(output), Transfer::ByService) => {
@@ -173,6 +200,7 @@ impl RecordingSession {
             client,
             transfer,
             output,
+            service_file,
             packet: Vec::new(),
             enabled,
             reading: None,
@@ -181,6 +209,8 @@ impl RecordingSession {
             flushing: None,
             asked_state: None,
             observing,
+            due: limit_ms.map(|ms| now + Duration::from_millis(ms.into())),
+            awaited,
             timeouts,
             programs: Programs::default(),
             content: Content::default(),
@@ -191,6 +221,7 @@ impl RecordingSession {
             stats: Stats::default(),
             first_stats: None,
             ended: None,
+            is_service_gone: false,
         };
         // Without delay, so that losses of this session are not among the first counts.
         this.ask_stats()?;
@@ -232,13 +263,18 @@ impl RecordingSession {
 
     /// Serves the session until `timeout`, or until one of `others` is readable.
     pub(crate) fn watch(&mut self, timeout: Duration, others: &[BorrowedFd<'_>]) -> Result<(), Failure> {
+        let served = self.serve(timeout, others);
+        if self.is_left_alone() { Ok(()) } else { served }
+    }
+
+    fn serve(&mut self, timeout: Duration, others: &[BorrowedFd<'_>]) -> Result<(), Failure> {
         let deadline = Instant::now() + timeout;
         if let Some(output) = &mut self.output {
             output.show_content()?;
         }
         loop {
             self.ask()?;
-            while let Some(reply) = self.client.try_reply().map_err(lost)? {
+            while let Some(reply) = self.client.try_reply().map_err(|e| self.lost(e))? {
                 self.on_reply(&reply)?;
             }
             if self.has_ended() {
@@ -253,7 +289,24 @@ impl RecordingSession {
 
     /// Returns whether the service has ended the session: its time is over, or it failed.
     pub(crate) fn has_ended(&self) -> bool {
-        self.ended.is_some()
+        self.ended.is_some() || self.is_left_alone()
+    }
+
+    /// Returns whether the service has ended, and the trace is in its file as far as it goes.
+    fn is_left_alone(&self) -> bool {
+        self.is_service_gone && self.transfer == Transfer::ByService
+    }
+
+    /// Returns the line about programs that do not answer, once it is due.
+    pub(crate) fn awaited(&mut self) -> Option<String> {
+        let now = Instant::now();
+        if self.due.is_some_and(|due| now >= due) {
+            self.awaited.on_flush(now);
+        }
+        let line = self.awaited.line(now, &self.programs)?;
+        // The trace will name them.
+        self.content.wants_silent = true;
+        Some(line)
     }
 
     /// Returns the amounts recorded so far.
@@ -277,28 +330,29 @@ impl RecordingSession {
 
     /// Ends the session if it still runs, and brings all of the trace into the file. Passes the
     /// last snapshots to `save`.
-    pub(crate) fn finish(mut self, mut save: impl FnMut(Vec<Result<Snapshot, Failure>>)) -> Result<Recorded, Failure> {
-        let flushed = self.has_ended() || self.flush()?;
-        self.content.wants_silent = !flushed;
-        self.await_programs()?;
-        if let Some(snapshots) = &mut self.snapshots {
-            // A clone needs the session.
-            save(snapshots.finish());
+    pub(crate) fn finish(
+        mut self,
+        progress: &Progress,
+        save: impl FnMut(Vec<Result<Snapshot, Failure>>),
+    ) -> Result<Recorded, Failure> {
+        let ended = self.end(progress, save);
+        let flushed = if self.is_left_alone() { true } else { ended? };
+        if self.is_left_alone() {
+            self.content.wants_silent = true;
+            // The service may have told the end of the session before its own.
+            while let Ok(Some(reply)) = self.client.try_reply() {
+                self.on_reply(&reply)?;
+            }
         }
-        self.disable()?;
-        if matches!(self.transfer, Transfer::AtEnd | Transfer::Drain) {
-            self.read_all()?;
-        }
-        self.final_stats()?;
-        // The reply has no content. This waits for it so that the buffers are freed before this
-        // program ends.
-        self.client.call("FreeBuffers", &[], Some(ANSWER_TIMEOUT)).map_err(lost)?;
+        let completed_by_service = self.is_left_alone().then(|| self.has_completed_file());
         let (mut bytes, mut file, mut lacks_trigger) = (None, None, false);
         if let Some(mut output) = self.output.take() {
             let is_by_service = self.transfer == Transfer::ByService;
             lacks_trigger = self.waits_for_trigger
                 && if is_by_service { output.final_bytes(true) == Some(0) } else { output.packets() == 0 };
-            if self.snapshots.is_some() || lacks_trigger {
+            let is_missing = completed_by_service == Some(false) && output.final_bytes(true) == Some(0);
+            if self.snapshots.is_some() || lacks_trigger || is_missing {
+                bytes = is_missing.then_some(0);
                 output.give_up();
             } else {
                 output.finish()?;
@@ -315,6 +369,8 @@ impl RecordingSession {
             self.content.has_events = true;
         }
         Ok(Recorded {
+            // If the service has asked for the last events, only the trace tells.
+            flushed: flushed && self.content.silent.at_flush.is_empty(),
             bytes,
             losses: self.stats.losses,
             overwritten: self.stats.overwritten,
@@ -325,37 +381,83 @@ impl RecordingSession {
             programs: self.programs,
             silent: self.content.silent,
             error: self.ended.flatten(),
-            flushed,
+            completed_by_service,
         })
     }
 
+    /// Ends the session if it still runs, and reads what the service has. Returns whether all
+    /// programs have delivered their remaining data.
+    fn end(
+        &mut self,
+        progress: &Progress,
+        mut save: impl FnMut(Vec<Result<Snapshot, Failure>>),
+    ) -> Result<bool, Failure> {
+        let flushed = self.has_ended() || self.flush(progress)?;
+        self.content.wants_silent |= !flushed;
+        self.await_programs()?;
+        if let Some(snapshots) = &mut self.snapshots {
+            // A clone needs the session.
+            save(snapshots.finish());
+        }
+        self.disable(progress)?;
+        if matches!(self.transfer, Transfer::AtEnd | Transfer::Drain) {
+            self.read_all()?;
+        }
+        self.final_stats()?;
+        // The reply has no content. This waits for it so that the buffers are freed before this
+        // program ends.
+        self.client.call("FreeBuffers", &[], Some(ANSWER_TIMEOUT)).map_err(|e| self.lost(e))?;
+        Ok(flushed)
+    }
+
+    /// Returns whether the file has all that the service recorded. The service ends the session
+    /// only after it has completed the file, and the file usually says so itself.
+    fn has_completed_file(&self) -> bool {
+        let file = match (&self.output, &self.service_file) {
+            (Some(output), _) => output.reopen(),
+            (None, Some(path)) => File::open(path),
+            (None, None) => return false,
+        };
+        let has_ended = self.ended == Some(None);
+        let end = file.map(End::of);
+        end.map_or(has_ended, |end| end.is_whole && (has_ended || end.is_noted))
+    }
+
     /// Asks all programs for their remaining data. Returns false if some did not answer in time.
-    fn flush(&mut self) -> Result<bool, Failure> {
+    fn flush(&mut self, progress: &Progress) -> Result<bool, Failure> {
+        self.observe_programs()?;
         let request = FlushRequest { flags: Some(FLUSH_FLAGS), ..FlushRequest::default() };
-        self.flushing = Some(self.client.send("Flush", &request.encode(), None).map_err(lost)?);
+        let flushing = self.client.send("Flush", &request.encode(), None);
+        self.flushing = Some(flushing.map_err(|e| self.lost(e))?);
+        self.awaited.on_flush(Instant::now());
         let deadline = Instant::now() + self.timeouts.flush;
         while self.flushing.is_some() && !self.has_ended() {
-            match self.client.next_reply(Some(deadline.saturating_duration_since(Instant::now()))) {
+            match self.next_reply(deadline, progress) {
                 Ok(reply) if Some(reply.request_id) == self.flushing => {
                     self.flushing = None;
                     return Ok(reply.success);
                 }
                 Ok(reply) => self.on_reply(&reply)?,
                 Err(IpcError::Timeout) => return Ok(false),
-                Err(e) => return Err(lost(e)),
+                Err(e) => return Err(self.lost(e)),
             }
         }
         Ok(true)
     }
 
-    fn disable(&mut self) -> Result<(), Failure> {
+    fn disable(&mut self, progress: &Progress) -> Result<(), Failure> {
         if self.has_ended() {
             return Ok(());
         }
-        self.client.send("DisableTracing", &[], None).map_err(lost)?;
+        self.client.send("DisableTracing", &[], None).map_err(|e| self.lost(e))?;
         let begun = Instant::now();
+        self.awaited.on_stop(begun);
         while !self.has_ended() {
-            self.await_reply(begun + self.timeouts.stop, "the service did not end the session")?;
+            match self.next_reply(begun + self.timeouts.stop, progress) {
+                Ok(reply) => self.on_reply(&reply)?,
+                Err(e @ IpcError::Timeout) => return Err(Failure::new("the service did not end the session", e)),
+                Err(e) => return Err(self.lost(e)),
+            }
         }
         // The session names those that let the service wait until the end.
         self.content.wants_silent |= begun.elapsed() + STOP_MARGIN >= self.timeouts.stop;
@@ -383,16 +485,45 @@ impl RecordingSession {
             Ok(reply) => self.on_stats(&reply),
             // Services before Android 10 have no stats.
             Err(IpcError::NoSuchMethod(_)) => {}
-            Err(e) => return Err(lost(e)),
+            Err(e) => return Err(self.lost(e)),
         }
         Ok(())
+    }
+
+    /// Waits for the next reply. Tells the user for whom, if it takes long.
+    fn next_reply(&mut self, deadline: Instant, progress: &Progress) -> Result<Reply, IpcError> {
+        loop {
+            if let Some(line) = self.awaited() {
+                progress.note(&line);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.client.next_reply(Some(left.min(TICK))) {
+                Err(IpcError::Timeout) if left > TICK => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Asks the service to tell which programs run, and which have stopped.
+    fn observe_programs(&mut self) -> Result<(), Failure> {
+        // Services before Android 10 have no such method.
+        if self.awaited.is_told() || !self.client.has_method("ObserveEvents") {
+            return Ok(());
+        }
+        let clones = self.snapshots.is_some().then_some(Type::TYPE_CLONE_TRIGGER_HIT);
+        let types: Vec<Type> = [Type::TYPE_DATA_SOURCES_INSTANCES].into_iter().chain(clones).collect();
+        let observing = observe(&mut self.client, &types);
+        self.observing = Some(observing.map_err(|e| self.lost(e))?);
+        self.awaited.are_told();
+        // Their process ids.
+        self.ask_for_programs()
     }
 
     /// Asks the service for its programs, unless it is being asked already.
     fn ask_for_programs(&mut self) -> Result<(), Failure> {
         // Services before Android 10 have no such method.
         if self.asked_state.is_none() && self.client.has_method("QueryServiceState") {
-            self.asked_state = Some(self.client.send("QueryServiceState", &[], None).map_err(lost)?);
+            self.asked_state = Some(self.client.send("QueryServiceState", &[], None).map_err(|e| self.lost(e))?);
         }
         Ok(())
     }
@@ -412,6 +543,9 @@ impl RecordingSession {
     /// Sends the requests that are due.
     fn ask(&mut self) -> Result<(), Failure> {
         let now = Instant::now();
+        if self.due.is_some_and(|due| now + OBSERVED >= due) {
+            self.observe_programs()?;
+        }
         if self.transfer == Transfer::Drain && self.reading.is_none() && now - self.last_drain >= DRAIN_PERIOD {
             self.last_drain = now;
             self.read()?;
@@ -430,13 +564,13 @@ impl RecordingSession {
     fn ask_stats(&mut self) -> Result<(), Failure> {
         // Services before Android 10 have no stats.
         if self.client.has_method("GetTraceStats") {
-            self.asked_stats = Some(self.client.send("GetTraceStats", &[], None).map_err(lost)?);
+            self.asked_stats = Some(self.client.send("GetTraceStats", &[], None).map_err(|e| self.lost(e))?);
         }
         Ok(())
     }
 
     fn read(&mut self) -> Result<(), Failure> {
-        self.reading = Some(self.client.send("ReadBuffers", &[], None).map_err(lost)?);
+        self.reading = Some(self.client.send("ReadBuffers", &[], None).map_err(|e| self.lost(e))?);
         Ok(())
     }
 
@@ -446,7 +580,7 @@ impl RecordingSession {
         match self.client.next_reply(Some(left)) {
             Ok(reply) => self.on_reply(&reply),
             Err(e @ IpcError::Timeout) => Err(Failure::new(what, e)),
-            Err(e) => Err(lost(e)),
+            Err(e) => Err(self.lost(e)),
         }
     }
 
@@ -481,15 +615,30 @@ impl RecordingSession {
             self.programs.add_part(reply)?;
             if !reply.has_more {
                 self.asked_state = None;
+                self.awaited.on_list(&self.programs);
             }
         } else if request == self.observing {
             let events = ObserveEventsResponse::decode(&reply.body).ok().and_then(|response| response.events);
-            let hit = events.and_then(|events| events.clone_trigger_hit);
-            if let Some((hit, snapshots)) = hit.zip(self.snapshots.as_mut()) {
+            let events = events.unwrap_or_default();
+            for change in &events.instance_state_changes {
+                self.awaited.on_change(change);
+            }
+            if let Some((hit, snapshots)) = events.clone_trigger_hit.zip(self.snapshots.as_mut()) {
                 snapshots.request(*hit);
             }
         }
         Ok(())
+    }
+
+    /// The failure of a call.
+    fn lost(&mut self, error: IpcError) -> Failure {
+        let is_gone = match &error {
+            IpcError::Disconnected => true,
+            IpcError::Io(error) => matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset),
+            _ => false,
+        };
+        self.is_service_gone |= is_gone;
+        lost(error)
     }
 
     fn on_slices(&mut self, body: &[u8]) -> Result<(), Failure> {
@@ -532,29 +681,27 @@ impl RecordingSession {
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) => Ok(fds[1..].iter().any(|fd| !fd.revents().is_empty())),
             Err(Errno::INTR) => Ok(true),
-            Err(e) => Err(Failure::new("cannot wait for the service", std::io::Error::from(e))),
+            Err(e) => Err(Failure::new("cannot wait for the service", io::Error::from(e))),
         }
     }
 }
 
-/// Asks the service to report each trigger that wants a snapshot.
-fn observe_triggers(client: &mut BlockingClient) -> Result<RequestId, Failure> {
-    let request = ObserveEventsRequest {
-        events_to_observe: vec![observable_events::Type::TYPE_CLONE_TRIGGER_HIT],
-        ..ObserveEventsRequest::default()
-    };
-    client.send("ObserveEvents", &request.encode(), None).map_err(lost)
+/// Asks the service to report events of these types, and no others.
+fn observe(client: &mut BlockingClient, types: &[Type]) -> Result<RequestId, IpcError> {
+    let request = ObserveEventsRequest { events_to_observe: types.to_vec(), ..ObserveEventsRequest::default() };
+    client.send("ObserveEvents", &request.encode(), None)
+}
+
+/// Returns the times that programs have with this config.
+fn patience(config: &TraceConfig) -> Patience {
+    let of = |ms: Option<u32>| ms.filter(|&ms| ms != 0).map_or(DEFAULT_TIMEOUT, |ms| Duration::from_millis(ms.into()));
+    Patience { flush: of(config.flush_timeout_ms), stop: of(config.data_source_stop_timeout_ms) }
 }
 
 impl Timeouts {
-    /// Adds the margins to the times that programs have with this config.
-    fn of(config: &TraceConfig) -> Self {
-        let of =
-            |ms: Option<u32>| ms.filter(|&ms| ms != 0).map_or(DEFAULT_TIMEOUT, |ms| Duration::from_millis(ms.into()));
-        Self {
-            flush: of(config.flush_timeout_ms) + FLUSH_MARGIN,
-            stop: of(config.data_source_stop_timeout_ms) + STOP_MARGIN,
-        }
+    /// Adds the margins to the times that programs have.
+    fn of(patience: Patience) -> Self {
+        Self { flush: patience.flush + FLUSH_MARGIN, stop: patience.stop + STOP_MARGIN }
     }
 }
 

@@ -26,6 +26,8 @@ const ENTRY_BYTES: usize = 128;
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
     pub(crate) programs: Vec<Program>,
+    /// Indexes of those in the last answer.
+    connected: Vec<usize>,
     /// Number of programs, data sources and categories of the last answer that are not kept.
     pub(crate) omitted: usize,
     /// The service has answered.
@@ -115,6 +117,7 @@ impl Programs {
                 at.entry(id).or_insert(index);
             }
         }
+        self.connected = at.values().copied().collect();
         for source in state.data_sources() {
             let index = at.get(&source.producer_id().unwrap_or(0));
             if let Some(program) = index.and_then(|&index| self.programs.get_mut(index)) {
@@ -142,7 +145,12 @@ impl Programs {
     /// Makes an answer for tests.
     #[cfg(test)]
     pub(crate) fn of(programs: Vec<Program>) -> Self {
-        Self { programs, is_known: true, ..Self::default() }
+        Self { connected: (0..programs.len()).collect(), programs, is_known: true, ..Self::default() }
+    }
+
+    /// Returns the programs of the last answer.
+    pub(crate) fn connected(&self) -> impl Iterator<Item = &Program> {
+        self.connected.iter().filter_map(|&index| self.programs.get(index))
     }
 
     /// Returns the names of all data sources, sorted.
@@ -226,7 +234,7 @@ pub(crate) fn sorted<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     names
 }
 
-fn text(text: Option<&[u8]>) -> String {
+pub(crate) fn text(text: Option<&[u8]>) -> String {
     text.map_or_else(String::new, |text| String::from_utf8_lossy(text).into_owned())
 }
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 
-use esatto_protozero::Fields;
+use esatto_protozero::{Field, Fields};
 use esatto_schema::SLOW_STOPPING_DATA_SOURCES_FIELD;
 use esatto_schema::trace_packet::field;
 use esatto_schema::tracing_service_event::DataSourcesReader;
-use esatto_schema::tracing_service_event::field::LAST_FLUSH_SLOW_DATA_SOURCES;
+use esatto_schema::tracing_service_event::field::{LAST_FLUSH_SLOW_DATA_SOURCES, TRACING_DISABLED};
 
 /// Sequence of the packets that the service itself writes (`docs/spec/service.md` §16).
 const SERVICE_SEQUENCE: u64 = 1;
@@ -111,6 +111,37 @@ impl Content {
             }
         }
     }
+}
+
+/// End of a file that a service wrote.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    /// No packet is torn.
+    pub(crate) is_whole: bool,
+    /// The service has noted that the session ended. It does so after all data of programs.
+    pub(crate) is_noted: bool,
+}
+
+impl End {
+    pub(crate) fn of(trace: impl Read) -> Self {
+        let mut end = Self { is_whole: true, is_noted: false };
+        for packet in esatto_trace::PacketReader::new(trace) {
+            match packet {
+                Ok(packet) => end.is_noted |= notes_end(&packet.bytes),
+                Err(_) => end.is_whole = false,
+            }
+        }
+        end
+    }
+}
+
+fn notes_end(packet: &[u8]) -> bool {
+    let of_service =
+        |found: &Field<'_>| found.id == field::TRUSTED_PACKET_SEQUENCE_ID && found.as_u64() == SERVICE_SEQUENCE;
+    let is_end = |found: &Field<'_>| {
+        found.id == field::SERVICE_EVENT && Fields::new(found.as_bytes()).any(|event| event.id == TRACING_DISABLED)
+    };
+    Fields::new(packet).any(|found| is_end(&found)) && Fields::new(packet).any(|found| of_service(&found))
 }
 
 #[cfg(test)]

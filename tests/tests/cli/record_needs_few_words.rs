@@ -85,6 +85,20 @@ fn categories_that_are_slow_or_debug_only_on_request() {
     }
 }
 
+/// A live line is for terminals. A log gets what is worth reading later.
+#[test]
+fn the_progress_is_shown_on_a_terminal_only() {
+    let harness = Harness::new();
+    let mut command: Command = harness.command(esatto_bin());
+    let said = stderr(&run(command.args(["record", "-o", "trace", "sleep", "1.5"])));
+    assert!(said.starts_with("Wrote ") && said.lines().count() == 2, "{said}");
+    let mut command: Command = harness.command("script");
+    command.env("ESATTO", esatto_bin());
+    let output = run(command.args(["-qec", "$ESATTO record -o trace sleep 1.5", "/dev/null"]));
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("recording 1."), "{shown}");
+}
+
 #[test]
 fn an_encoded_config_is_as_good_as_text() {
     let harness = Harness::new();

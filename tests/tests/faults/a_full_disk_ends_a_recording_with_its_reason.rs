@@ -2,38 +2,15 @@
 //! are whole. Perfetto's own service ends the session in silence, with half a packet at the end of
 //! the file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
+use esatto_tests::tiny_disk::{DISK_BYTES, TinyDisk};
 use esatto_tests::workload::Workload;
-use esatto_tests::{Harness, Implementation, Peer, Skip, esatto_bin, skip, wait_until, wire};
+use esatto_tests::{Harness, Implementation, Peer, esatto_bin, skip, wait_until, wire};
 
 /// About a megabyte.
 const WORKLOAD: Workload = Workload { threads: 2, rounds: 2000, pause_us: 100 };
-const DISK_BYTES: u64 = 128 * 1024;
-
-/// A separate file system, until the end of the test.
-struct TinyDisk(PathBuf);
-
-impl TinyDisk {
-    fn mount(at: PathBuf) -> Result<Self, Skip> {
-        std::fs::create_dir(&at).expect("a new folder");
-        let options = format!("size={DISK_BYTES}");
-        let mut mount = Command::new("mount");
-        let output = mount.args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&at).output();
-        match output {
-            Ok(output) if output.status.success() => Ok(Self(at)),
-            Ok(output) => Err(Skip(format!("no mount: {}", String::from_utf8_lossy(&output.stderr).trim()))),
-            Err(error) => Err(Skip(format!("no mount: {error}"))),
-        }
-    }
-}
-
-impl Drop for TinyDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
-    }
-}
 
 fn config(path: &str) -> String {
     format!(
@@ -56,7 +33,7 @@ fn of_a_path() {
     skip(|| {
         let harness = Harness::new();
         let disk = TinyDisk::mount(harness.path("disk"))?;
-        let trace = disk.0.join("trace");
+        let trace = disk.path().join("trace");
         let service = harness.service(Implementation::Ours);
         // A consumer that only waits for the end.
         let mut consumer = wire::Peer::consumer(&harness);
@@ -91,7 +68,7 @@ fn of_a_descriptor_that_theirs_brought() {
         wait_until("the recording ends", || (!recording.program.is_running()).then_some(()));
         let log = recording.program.log();
         assert!(log.contains("the trace file cannot be written: No space left on device"), "{log}");
-        assert_whole(&disk.0.join("trace"));
+        assert_whole(&disk.path().join("trace"));
         application.wait_ok();
         Ok(())
     });
@@ -109,7 +86,7 @@ fn that_reads_the_buffers() {
         let mut record = harness.start("esatto-record", &mut command);
         assert!(!record.wait().success());
         assert!(record.log().contains("No space left on device"), "{}", record.log());
-        let trace = disk.0.join("trace");
+        let trace = disk.path().join("trace");
         assert_whole(&trace);
         let info = Command::new(esatto_bin()).arg("info").arg(trace).output().expect("it runs");
         let info = String::from_utf8_lossy(&info.stdout);

@@ -32,6 +32,8 @@ use crate::trace_output::Output;
 /// Time between two updates of the progress. The child is polled at the same interval if the kernel
 /// does not report its end.
 const TICK: Duration = Duration::from_millis(100);
+/// Time before the end of a recording at which its end is no surprise.
+const EARLY: Duration = Duration::from_secs(1);
 /// Time that a command may take to end after SIGTERM.
 const TERM_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time in milliseconds for which a program waits until the session has found it. Without it, the
@@ -76,23 +78,40 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     let start = |service| Program::start(&args.command, service, has_events, piped);
     let mut child = service.as_ref().map(start).transpose()?;
 
-    let mut progress = Progress::start(limit);
+    let progress = Progress::start(limit);
     let mut saved = Saved::default();
-    let watched = watch(&mut recorder, &mut stop, child.as_mut(), &mut progress, &mut saved);
+    let watched = watch(&mut recorder, &mut stop, child.as_mut(), &progress, &mut saved);
+    let is_early = recorder.has_ended() && progress.rest().is_none_or(|rest| rest > EARLY);
     // After a failure the session is given up, and the file keeps its content.
-    let recorded = watched.and_then(|()| recorder.finish(|snapshots| saved.report(snapshots, &progress)));
+    let recorded = watched.and_then(|()| recorder.finish(&progress, |snapshots| saved.report(snapshots, &progress)));
+    let rest = progress.rest();
     drop(progress);
+    let recorded = recorded.and_then(|recorded| {
+        if recorded.lacks_trigger && saved.number == 0 {
+            say!("Nothing was written: {}.", Line(MissingTrigger::of(&config)));
+        } else {
+            report(&recorded, &config, saved.number);
+        }
+        recorded.check()
+    });
+    if let (Err(failure), Some(program)) = (&recorded, &mut child) {
+        if !program.has_ended() && !stop.received() {
+            // The command belongs to the user.
+            say!("esatto: {failure}");
+            say!("Nothing more is recorded. The command goes on.");
+            program.wait(&mut stop, rest);
+            let _ = child.map(Program::end);
+            return Ok(ExitCode::FAILURE);
+        }
+    }
     // Only an end by itself counts, not one that this program causes.
     let by_itself = child.as_mut().is_some_and(Program::has_ended) && !stop.received();
     let status = child.map(Program::end).filter(|_| by_itself);
     let recorded = recorded?;
-    if recorded.lacks_trigger && saved.number == 0 {
-        say!("Nothing was written: {}.", Line(MissingTrigger::of(&config)));
-    } else {
-        report(&recorded, &config, saved.number);
-    }
-    if let Some(error) = recorded.error {
-        return Err(Failure::new("the service ended the recording", error));
+    if recorded.completed_by_service == Some(true) {
+        say!("The tracing service has stopped. The trace is complete up to then.");
+    } else if is_early && !ends_by_itself(&config) {
+        say!("The tracing service has ended the recording. The trace is complete up to then.");
     }
     let command = args.command.first().map(|name| name.to_string_lossy());
     let empty = EmptyRecording {
@@ -104,7 +123,9 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     let result = if saved.number == 0 && recorded.lacks_trigger {
         EXIT_NO_TRIGGER
     } else if recorded.has_events || saved.has_events {
-        for name in empty.missing_sources() {
+        // A service that has stopped has not told which programs came last.
+        let missing = if recorded.completed_by_service.is_none() { empty.missing_sources() } else { Vec::new() };
+        for name in missing {
             say!("No program offers the data source {name:?}.");
         }
         0
@@ -117,6 +138,21 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     }
     let command_failed = status.filter(|status| !status.as_ref().is_ok_and(ExitStatus::success));
     Ok(command_failed.map_or_else(|| ExitCode::from(result), |status| exit_code(&status)))
+}
+
+impl Recorded {
+    /// Fails if the service has not recorded until the end that the user wants.
+    fn check(self) -> Result<Self, Failure> {
+        if let Some(error) = self.error {
+            return Err(Failure::new("the service ended the recording", error));
+        }
+        if self.completed_by_service == Some(false) {
+            let is_empty = self.file.is_none() && self.bytes == Some(0);
+            let hint = if is_empty { "nothing was written" } else { "the end of the trace is missing" };
+            return Err(Failure::new("lost the connection to the tracing service", "it has ended").hint(hint));
+        }
+        Ok(self)
+    }
 }
 
 /// Snapshots that were saved.
@@ -151,11 +187,14 @@ fn watch(
     recorder: &mut RecordingSession,
     stop: &mut StopSignal,
     mut program: Option<&mut Program>,
-    progress: &mut Progress,
+    progress: &Progress,
     saved: &mut Saved,
 ) -> Result<(), Failure> {
     while !(recorder.has_ended() || stop.received() || program.as_mut().is_some_and(|program| program.has_ended())) {
         saved.report(recorder.snapshots(), progress);
+        if let Some(line) = recorder.awaited() {
+            progress.note(&line);
+        }
         progress.show(&recorder.counts());
         let mut others: Vec<BorrowedFd<'_>> = vec![stop.as_fd()];
         others.extend(program.as_ref().and_then(|program| program.ending()));
@@ -168,6 +207,12 @@ fn watch(
 fn has_track_events(config: &TraceConfig) -> bool {
     let names = config.data_sources.iter().filter_map(|source| source.config.as_ref()?.name.as_ref());
     names.into_iter().any(|name| name.as_bytes() == b"track_event")
+}
+
+/// Returns whether the config has conditions, beside its time, under which the service ends the
+/// session.
+fn ends_by_itself(config: &TraceConfig) -> bool {
+    MissingTrigger::mode(config).is_some() || config.max_file_size_bytes.unwrap_or(0) > 0
 }
 
 fn transfer(config: &TraceConfig, users_config: bool) -> Transfer {
@@ -310,6 +355,14 @@ impl Program {
 
     fn ending(&self) -> Option<BorrowedFd<'_>> {
         self.ending.as_ref().map(|fd| fd.as_fd())
+    }
+
+    /// Waits until the command has ended, the user stops it, or the time is over.
+    fn wait(&mut self, stop: &mut StopSignal, time: Option<Duration>) {
+        let deadline = time.map(|time| Instant::now() + time);
+        while !(self.has_ended() || stop.received() || deadline.is_some_and(|deadline| Instant::now() >= deadline)) {
+            std::thread::sleep(TICK);
+        }
     }
 
     /// Returns the exit status. If the command still runs because the time is over, asks it to end.

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
 
     say!("Recording three processes that read, hash, compress and index files of this machine.");
     let mut pipeline = Pipeline::start(args, &service)?;
-    let mut progress = Progress::start(Some(args.time));
+    let progress = Progress::start(Some(args.time));
     let deadline = Instant::now() + args.time + DRAIN_TIMEOUT;
     let watched = loop {
         if recorder.has_ended() || stop.received() || pipeline.has_ended() || Instant::now() > deadline {
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &args::Demo) -> Result<ExitCode, Failure> {
             break Err(failure);
         }
     };
-    let recorded = watched.and_then(|()| recorder.finish(drop));
+    let recorded = watched.and_then(|()| recorder.finish(&progress, drop));
     drop(progress);
     let recorded = recorded?;
     if let Some(error) = recorded.error {

@@ -1,0 +1,74 @@
+//! `record COMMAND` on a disk that is full: the recording stops and says so at once. The command
+//! runs to its end.
+
+use esatto_tests::tiny_disk::{DISK_BYTES, TinyDisk};
+use esatto_tests::workload::Workload;
+use esatto_tests::{Harness, Implementation, Program, Signal, esatto_bin, skip};
+
+const ENDLESS: Workload = Workload { threads: 1, rounds: 1 << 40, pause_us: 100 };
+/// The service writes the file.
+const INTO_FILE: &str = "buffers { size_kb: 4096 } data_sources { config { name: \"track_event\" } }
+write_into_file: true file_write_period_ms: 100 flush_period_ms: 100";
+
+/// Records a command that goes on until there is a file `enough`, and then makes a file `ended`.
+fn record(harness: &Harness, options: &[&str]) -> Program {
+    let application = harness.application_command(Implementation::Ours, ENDLESS);
+    let arguments: Vec<_> = application.get_args().map(|argument| argument.to_string_lossy()).collect();
+    let application = format!("{} {}", application.get_program().to_string_lossy(), arguments.join(" "));
+    let script = "while test -d . && ! test -e enough; do sleep 0.1; done; kill $!; touch ended";
+    harness.write("go.sh", format!("trap 'kill $!; exit 1' TERM\n{application} &\n{script}"));
+    let mut command = harness.command(esatto_bin());
+    harness.start("esatto-record", command.arg("record").args(options).args(["sh", "go.sh"]))
+}
+
+fn to_its_end(harness: &Harness, options: &[&str], reason: &str) {
+    harness.write("file.cfg", INTO_FILE);
+    let mut record = record(harness, options);
+    record.wait_for_log(reason);
+    record.wait_for_log("Nothing more is recorded. The command goes on.");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(record.is_running() && !harness.path("ended").exists());
+    harness.write("enough", "");
+    let status = record.wait();
+    assert_eq!(status.code(), Some(1), "{}", record.log());
+    assert!(harness.path("ended").exists(), "{}", record.log());
+    assert_eq!(record.log().matches("esatto: ").count(), 1, "{}", record.log());
+}
+
+#[test]
+fn to_its_end_with_a_file_of_ours() {
+    skip(|| {
+        let harness = Harness::new();
+        let disk = TinyDisk::mount(harness.path("disk"))?;
+        to_its_end(&harness, &["-o", "disk/trace"], "cannot write all of disk/trace: No space left on device");
+        let bytes = std::fs::read(disk.path().join("trace")).expect("it is there");
+        assert!(bytes.len() as u64 > DISK_BYTES / 4 && esatto_trace::packets(&bytes).all(|packet| packet.is_ok()));
+        Ok(())
+    });
+}
+
+#[test]
+fn to_its_end_with_a_file_of_the_service() {
+    let reason = "the service ended the recording: the trace file cannot be written: No space left on device";
+    to_its_end(&Harness::new(), &["-c", "file.cfg", "-o", "/dev/full"], reason);
+}
+
+#[test]
+fn until_the_time_is_over() {
+    let harness = Harness::new();
+    let mut record = record(&harness, &["-o", "/dev/full", "-t", "4s"]);
+    record.wait_for_log("The command goes on.");
+    assert_eq!(record.wait().code(), Some(1), "{}", record.log());
+    assert!(record.log().contains("Asking the command to end"), "{}", record.log());
+    assert!(!harness.path("ended").exists());
+}
+
+#[test]
+fn until_the_user_stops_it() {
+    let harness = Harness::new();
+    let mut record = record(&harness, &["-o", "/dev/full"]);
+    record.wait_for_log("The command goes on.");
+    record.signal(Signal::INT);
+    assert_eq!(record.wait().code(), Some(1), "{}", record.log());
+    assert!(!harness.path("ended").exists());
+}
