@@ -53,6 +53,8 @@ pub struct Config {
     pub(crate) messages: bool,
     pub(crate) services: Services,
     pub(crate) rpc_trace: bool,
+    pub(crate) client_feature: Option<String>,
+    pub(crate) server_feature: Option<String>,
     /// Paths are relative if this is empty.
     pub(crate) root: String,
     pub(crate) runtime: String,
@@ -83,6 +85,8 @@ impl Config {
             messages: true,
             services: Services::Names,
             rpc_trace: true,
+            client_feature: None,
+            server_feature: None,
             root: String::new(),
             runtime: "::esatto_protozero".to_owned(),
             rpc_runtime: "::esatto_ipc".to_owned(),
@@ -171,6 +175,21 @@ impl Config {
         self
     }
 
+    /// Makes the clients of bindings depend on a cargo feature. For crates that others use: one that
+    /// only calls a service then builds nothing of the serving side.
+    #[must_use]
+    pub fn client_feature(mut self, feature: impl Into<String>) -> Self {
+        self.client_feature = Some(feature.into());
+        self
+    }
+
+    /// As [`client_feature`](Self::client_feature), for the items that servers need.
+    #[must_use]
+    pub fn server_feature(mut self, feature: impl Into<String>) -> Self {
+        self.server_feature = Some(feature.into());
+        self
+    }
+
     /// Sets the path at which generated bindings find `esatto-ipc`. The default is `::esatto_ipc`.
     #[must_use]
     pub fn rpc_runtime(mut self, path: impl Into<String>) -> Self {
@@ -180,8 +199,8 @@ impl Config {
 
     /// Selects whether code is generated for messages and enumerations. This is the default.
     ///
-    /// If it is off, only services are generated. The types of their messages must be elsewhere: see
-    /// [`external`](Self::external).
+    /// If it is off, only services are generated. The types of their messages must then be in an
+    /// [`external`](Self::external) module.
     #[must_use]
     pub fn messages(mut self, generate: bool) -> Self {
         self.messages = generate;

@@ -128,9 +128,11 @@ impl Binding<'_> {
     fn client(&self, p: &mut Printer) {
         let name = self.service.full_name();
         p.doc(&format!("Client of a `{name}`."));
+        self.client_cfg(p);
         p.line("#[derive(Clone, Debug)]");
         p.block("pub struct Client", |p| p.line("channel: rpc::Channel,"));
         p.gap();
+        self.client_cfg(p);
         p.block("impl Client", |p| {
             p.doc("Makes a client that calls over `channel`. The first call binds the service.");
             p.line("#[must_use]");
@@ -161,6 +163,7 @@ impl Binding<'_> {
     fn server(&self, p: &mut Printer) {
         p.doc(&format!("A `{}` that answers each call by an `async fn`.", self.service.full_name()));
         p.remark("Functions that never await are plain code. Pass it to [`ServeAsync`].");
+        self.server_cfg(p);
         p.block_or_empty("pub trait Server: Send + Sync + 'static", self.methods.is_empty(), |p| {
             for method in self.methods {
                 p.gap();
@@ -186,15 +189,18 @@ impl Binding<'_> {
 
     fn serve_async(&self, p: &mut Printer) {
         p.doc("Serves calls by a [`Server`], which all clones share.");
+        self.server_cfg(p);
         p.line("#[derive(Debug)]");
         p.line("pub struct ServeAsync<S>(::std::sync::Arc<S>);");
         p.gap();
+        self.server_cfg(p);
         p.block("impl<S: Server> ServeAsync<S>", |p| {
             p.doc("Serves calls by `server`.");
             p.line("#[must_use]");
             p.block("pub fn new(server: S) -> Self", |p| p.line("Self(::std::sync::Arc::new(server))"));
         });
         p.gap();
+        self.server_cfg(p);
         p.block("impl<S> Clone for ServeAsync<S>", |p| {
             p.block("fn clone(&self) -> Self", |p| p.line("Self(::std::sync::Arc::clone(&self.0))"));
         });
@@ -226,6 +232,7 @@ impl Binding<'_> {
     fn handler(&self, p: &mut Printer) {
         p.doc(&format!("A `{}` that answers calls later, or from the bytes of the request.", self.service.full_name()));
         p.remark("It is for event loops. Pass it to [`Serve`], or calls to [`dispatch`].");
+        self.server_cfg(p);
         p.block_or_empty("pub trait Handler", self.methods.is_empty(), |p| {
             for method in self.methods {
                 p.gap();
@@ -236,6 +243,7 @@ impl Binding<'_> {
         });
         p.gap();
         p.doc("Hands a call to the function of its method.");
+        self.server_cfg(p);
         let unused = if self.methods.is_empty() { "_" } else { "" };
         let args = [format!("{unused}handler: &mut H"), "call: rpc::server::Invocation<'_>".to_owned()];
         p.function_with("pub fn dispatch<H: Handler + ?Sized>", &args, "", |p| {
@@ -254,6 +262,7 @@ impl Binding<'_> {
 
     fn serve(&self, p: &mut Printer) {
         p.doc("Serves calls by a [`Handler`].");
+        self.server_cfg(p);
         p.line("#[derive(Clone, Debug)]");
         p.line("pub struct Serve<H>(pub H);");
         p.gap();
@@ -264,6 +273,7 @@ impl Binding<'_> {
 
     /// Prints the implementation of `Dispatch` for one service, whose calls `body` runs.
     fn dispatch_head(&self, p: &mut Printer, head: &str, body: impl FnOnce(&mut Printer)) {
+        self.server_cfg(p);
         p.block(head, |p| {
             p.block("fn service(&self, index: usize) -> Option<&'static rpc::service::Service>", |p| {
                 p.line("(index == 0).then_some(&SERVICE)");
@@ -272,6 +282,14 @@ impl Binding<'_> {
             p.block("fn dispatch(&mut self, call: rpc::server::Invocation<'_>)", body);
         });
         p.gap();
+    }
+
+    fn client_cfg(&self, p: &mut Printer) {
+        p.cfg(self.cx.schema.config.client_feature.as_deref());
+    }
+
+    fn server_cfg(&self, p: &mut Printer) {
+        p.cfg(self.cx.schema.config.server_feature.as_deref());
     }
 
     /// Prints the documentation and the attributes of a function for a method.

@@ -27,6 +27,16 @@ fn without_tracing_no_category_is_in_the_code() {
 }
 
 #[test]
+fn each_side_can_depend_on_a_feature() {
+    let config = Config::new().services(Services::Ipc).client_feature("call").server_feature("serve");
+    let output = config.compile(&["names.proto"], &[here().join("rpc")]).unwrap();
+    let code = &output.files()["names.rs"];
+    // Three services, each with two items for clients and nine for servers.
+    assert_eq!(code.matches("#[cfg(feature = \"call\")]\n").count(), 3 * 2);
+    assert_eq!(code.matches("#[cfg(feature = \"serve\")]\n").count(), 3 * 9);
+}
+
+#[test]
 fn one_side_can_be_left_out() {
     let code = |services| {
         let output = Config::new().services(services).compile(&["names.proto"], &[here().join("rpc")]);
