@@ -1,4 +1,7 @@
-//! Conversion of clocks into the trace clock.
+//! Conversion of clocks into the trace clock of their machine.
+//!
+//! Each machine has clocks of its own. [`Machines`](crate::machines::Machines) knows by how much
+//! the trace clock of another machine is ahead of that of the host.
 //!
 //! A snapshot holds the values of several clocks at one moment (`docs/spec/track-event.md` §11).
 //! Snapshots that list the same clocks form a series. A value is carried from clock to clock along
@@ -20,15 +23,22 @@ const OF_SEQUENCE: core::ops::RangeInclusive<u32> = 64..=127;
 /// A clock of the trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ClockKey {
-    /// The sequence that owns the clock, by its index in the importer's list; `None` for other
-    /// clocks.
+    pub(crate) machine: u32,
+    /// The sequence that owns the clock, by its index in the importer's list; `None` for clocks of
+    /// the whole machine.
     pub(crate) sequence: Option<usize>,
     pub(crate) id: u32,
 }
 
 impl ClockKey {
-    pub(crate) fn new(id: u32, sequence: usize) -> Self {
-        Self { sequence: OF_SEQUENCE.contains(&id).then_some(sequence), id }
+    /// Returns the clock that packets of a sequence mean. The sequence belongs to the machine.
+    pub(crate) fn new(id: u32, machine: u32, sequence: usize) -> Self {
+        Self { machine, sequence: OF_SEQUENCE.contains(&id).then_some(sequence), id }
+    }
+
+    /// Returns a clock of a whole machine; `None` if the id is that of a clock of a sequence.
+    pub(crate) fn of_machine(id: u32, machine: u32) -> Option<Self> {
+        (!OF_SEQUENCE.contains(&id)).then_some(Self { machine, sequence: None, id })
     }
 }
 
@@ -57,12 +67,12 @@ pub(crate) struct Clocks {
     routes: HashMap<ClockKey, Route>,
     /// Clocks and series that were visited in search of routes.
     work: u64,
-    /// Facts about each clock that belongs to no sequence.
-    seen: BTreeMap<u32, Seen>,
+    /// Facts about each clock that belongs to no sequence, by machine and id.
+    seen: BTreeMap<(u32, u32), Seen>,
     snapshots: u64,
 }
 
-/// Facts about a clock of the whole trace, from the snapshots.
+/// Facts about a clock of a whole machine, from the snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) snapshots: u64,
@@ -87,7 +97,7 @@ struct Known {
     broken: bool,
 }
 
-/// Route of a clock to the trace clock.
+/// Route of a clock to the trace clock of its machine.
 #[derive(Debug)]
 enum Route {
     Found(Vec<Hop>),
@@ -131,7 +141,7 @@ impl Clocks {
         self.snapshots
     }
 
-    pub(crate) fn seen(&self) -> &BTreeMap<u32, Seen> {
+    pub(crate) fn seen(&self) -> &BTreeMap<(u32, u32), Seen> {
         &self.seen
     }
 
@@ -140,9 +150,16 @@ impl Clocks {
         self.known.keys().filter(|key| key.sequence.is_some()).count()
     }
 
+    /// Adds a snapshot. `primary` names the clock of the trace, if the host took the snapshot.
     pub(crate) fn add(&mut self, readings: &[Reading], primary: Option<u32>) -> Result<(), InvalidSnapshot> {
-        self.check(readings)?;
+        self.relate(readings)?;
         self.snapshots += 1;
+        for &Reading { clock, ticks, .. } in readings.iter().filter(|reading| reading.clock.sequence.is_none()) {
+            let seen = self.seen.entry((clock.machine, clock.id));
+            let seen = seen.or_insert(Seen { snapshots: 0, first: ticks, last: ticks });
+            seen.snapshots += 1;
+            seen.last = ticks;
+        }
         if let Some(primary) = primary.filter(|&id| id != 0 && !self.fixed) {
             if primary != self.trace_clock {
                 self.trace_clock = primary;
@@ -150,6 +167,12 @@ impl Clocks {
                 self.routes = HashMap::new();
             }
         }
+        Ok(())
+    }
+
+    /// Adds values that clocks had at one moment.
+    pub(crate) fn relate(&mut self, readings: &[Reading]) -> Result<(), InvalidSnapshot> {
+        self.check(readings)?;
         let clocks: Vec<ClockKey> = readings.iter().map(|reading| reading.clock).collect();
         let row: Vec<i64> = readings.iter().map(|reading| nanoseconds(reading.ticks, reading.multiplier)).collect();
         for (reading, &now_ns) in readings.iter().zip(&row) {
@@ -160,12 +183,6 @@ impl Clocks {
                 broken: false,
             });
             known.now_ns = now_ns;
-            if reading.clock.sequence.is_none() {
-                let seen = self.seen.entry(reading.clock.id);
-                let seen = seen.or_insert(Seen { snapshots: 0, first: reading.ticks, last: reading.ticks });
-                seen.snapshots += 1;
-                seen.last = reading.ticks;
-            }
         }
         match self.series_of_list.get(&clocks) {
             Some(&index) => {
@@ -227,8 +244,8 @@ impl Clocks {
     }
 
     /// Returns the time of the trace clock at which `clock` (by default the trace clock) has the
-    /// value `absolute_ns`.
-    pub(crate) fn trace_time(&mut self, clock: Option<ClockKey>, absolute_ns: i64) -> Option<i64> {
+    /// value `absolute_ns`. It is that of the machine to which `clock` belongs.
+    pub(crate) fn machine_time(&mut self, clock: Option<ClockKey>, absolute_ns: i64) -> Option<i64> {
         let clock = match clock {
             Some(clock) if clock.sequence.is_some() || clock.id != self.trace_clock => clock,
             _ => return Some(absolute_ns),
@@ -258,8 +275,10 @@ impl Clocks {
         Some(value)
     }
 
-    /// Returns the shortest route. Visits each clock and each series once.
+    /// Returns the shortest route to the trace clock of the same machine. Visits each clock and
+    /// each series once.
     fn find_route(&mut self, from: ClockKey) -> Option<Vec<Hop>> {
+        let is_goal = |key: ClockKey| Some(key) == ClockKey::of_machine(self.trace_clock, from.machine);
         let (mut visited, mut used) = (HashSet::from([from]), HashSet::new());
         let mut queue = VecDeque::from([(from, Vec::new())]);
         while let Some((clock, way)) = queue.pop_front() {
@@ -282,7 +301,7 @@ impl Clocks {
                     if visited.insert(next) {
                         let mut way = way.clone();
                         way.push(Hop { series: index, from: column, to });
-                        if next.sequence.is_none() && next.id == self.trace_clock {
+                        if is_goal(next) {
                             return Some(way);
                         }
                         queue.push_back((next, way));
@@ -321,11 +340,11 @@ mod tests {
     use super::*;
 
     fn global(id: u32, ticks: u64) -> Reading {
-        Reading { clock: ClockKey::new(id, 0), ticks, incremental: false, multiplier: 1 }
+        Reading { clock: ClockKey::new(id, 0, 0), ticks, incremental: false, multiplier: 1 }
     }
 
     fn own(id: u32, ticks: u64, incremental: bool, multiplier: u64) -> Reading {
-        Reading { clock: ClockKey::new(id, 0), ticks, incremental, multiplier }
+        Reading { clock: ClockKey::new(id, 0, 0), ticks, incremental, multiplier }
     }
 
     #[test]
@@ -333,45 +352,45 @@ mod tests {
         let mut clocks = Clocks::new();
         clocks.add(&[global(6, 1000), own(66, 500, false, 3)], None).unwrap();
         clocks.add(&[global(6, 2000), own(66, 800, false, 3)], None).unwrap();
-        let key = Some(ClockKey::new(66, 0));
+        let key = Some(ClockKey::new(66, 0, 0));
         for (ticks, expected) in [(600, 1300), (799, 1897), (800, 2000), (810, 2030), (400, 700)] {
             let absolute = clocks.absolute(key, ticks);
-            assert_eq!(clocks.trace_time(key, absolute), Some(expected), "{ticks}");
+            assert_eq!(clocks.machine_time(key, absolute), Some(expected), "{ticks}");
         }
     }
 
     #[test]
     fn deltas_add_up_and_snapshots_set_the_base() {
         let mut clocks = Clocks::new();
-        let key = Some(ClockKey::new(64, 0));
+        let key = Some(ClockKey::new(64, 0, 0));
         clocks.add(&[global(6, 1000), own(64, 10, true, 100)], None).unwrap();
         let mut step = |ticks| {
             let absolute = clocks.absolute(key, ticks);
-            clocks.trace_time(key, absolute)
+            clocks.machine_time(key, absolute)
         };
         assert_eq!(step(0), Some(1000));
         assert_eq!(step(2), Some(1200));
         assert_eq!(step(3), Some(1500));
         clocks.add(&[global(6, 9000), own(64, 90, true, 100)], None).unwrap();
         let absolute = clocks.absolute(key, 1);
-        assert_eq!(clocks.trace_time(key, absolute), Some(9100));
+        assert_eq!(clocks.machine_time(key, absolute), Some(9100));
     }
 
     #[test]
     fn routes_over_other_clocks_are_bounded() {
         let mut clocks = Clocks::new();
         clocks.add(&[own(64, 0, true, 1), global(3, 50)], None).unwrap();
-        let key = Some(ClockKey::new(64, 0));
-        assert_eq!(clocks.trace_time(key, 5), None);
+        let key = Some(ClockKey::new(64, 0, 0));
+        assert_eq!(clocks.machine_time(key, 5), None);
         clocks.add(&[global(3, 40), global(6, 1040)], None).unwrap();
-        assert_eq!(clocks.trace_time(key, 5), Some(1055));
-        assert_eq!(clocks.trace_time(Some(ClockKey::new(200, 0)), 5), None);
+        assert_eq!(clocks.machine_time(key, 5), Some(1055));
+        assert_eq!(clocks.machine_time(Some(ClockKey::new(200, 0, 0)), 5), None);
         for (a, b) in [(201, 3), (202, 201), (203, 202), (204, 203)] {
             clocks.add(&[global(a, 0), global(b, 0)], None).unwrap();
         }
-        assert_eq!(clocks.trace_time(Some(ClockKey::new(202, 0)), 7), Some(1007));
-        assert_eq!(clocks.trace_time(Some(ClockKey::new(203, 0)), 7), Some(1007));
-        assert_eq!(clocks.trace_time(Some(ClockKey::new(204, 0)), 7), None);
+        assert_eq!(clocks.machine_time(Some(ClockKey::new(202, 0, 0)), 7), Some(1007));
+        assert_eq!(clocks.machine_time(Some(ClockKey::new(203, 0, 0)), 7), Some(1007));
+        assert_eq!(clocks.machine_time(Some(ClockKey::new(204, 0, 0)), 7), None);
     }
 
     #[test]
@@ -383,14 +402,14 @@ mod tests {
         assert_eq!(clocks.add(&[global(6, 200), own(65, 2, false, 20)], None), Err(InvalidSnapshot));
         assert_eq!(clocks.add(&[global(6, 50), own(65, 2, false, 10)], None), Err(InvalidSnapshot));
         clocks.add(&[global(6, 200), own(65, 0, false, 10)], None).unwrap();
-        assert_eq!(clocks.trace_time(Some(ClockKey::new(65, 0)), 10), None, "its values decreased");
+        assert_eq!(clocks.machine_time(Some(ClockKey::new(65, 0, 0)), 10), None, "its values decreased");
     }
 
     #[test]
     fn the_trace_clock_can_be_named_before_the_first_conversion() {
         let mut clocks = Clocks::new();
         clocks.add(&[global(6, 1000), global(3, 10)], Some(3)).unwrap();
-        assert_eq!(clocks.trace_time(Some(ClockKey::new(6, 0)), 1001), Some(11));
+        assert_eq!(clocks.machine_time(Some(ClockKey::new(6, 0, 0)), 1001), Some(11));
         clocks.add(&[global(6, 2000), global(3, 1010)], Some(6)).unwrap();
         assert_eq!(clocks.trace_clock(), 3);
     }

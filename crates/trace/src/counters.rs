@@ -9,6 +9,7 @@ use esatto_schema::{MeminfoCounters, VmstatCounters, process_stats, sys_stats};
 use crate::field_names;
 use crate::processes::Processes;
 use crate::string_table::{Strings, Symbol};
+use crate::track_key::TrackKey;
 
 /// Longest name of a device, a zone or an idle state: many counters can have the name of one
 /// message.
@@ -25,8 +26,7 @@ pub(crate) enum Scope {
     Process(usize),
     /// A device, an interrupt or a zone, which the name alone does not tell.
     Item(u32, String),
-    /// A track, by its uuid.
-    Track(u64),
+    Track(TrackKey),
 }
 
 /// A counter with its values summed up.

@@ -10,11 +10,12 @@ use crate::counters::Counters;
 use crate::debug_annotation::{self, Annotation, AnnotationErrors, AnnotationReader, RawAnnotation};
 use crate::error::Error;
 use crate::field_names;
+use crate::machines::{HOST, Machines};
 use crate::packet_reader::Packet;
 use crate::packet_sequence::{NEEDS_STATE, STATE_CLEARED, Sequence};
 use crate::problems::{Problem, Problems};
 use crate::processes::Processes;
-use crate::service_report::Meta;
+use crate::service_report::{Meta, read_system_info};
 use crate::string_table::Strings;
 use crate::track_descriptors::{self, Refused, Tracks};
 use crate::track_event::{self, Events};
@@ -36,6 +37,7 @@ pub(crate) struct Import {
     pub(crate) by_type: BTreeMap<u32, Tally>,
     pub(crate) sequences: Vec<Sequence>,
     pub(crate) clocks: Clocks,
+    pub(crate) machines: Machines,
     pub(crate) tracks: Tracks,
     pub(crate) processes: Processes,
     pub(crate) counters: Counters,
@@ -116,6 +118,7 @@ impl Import {
             by_type: BTreeMap::new(),
             sequences: Vec::new(),
             clocks: Clocks::new(),
+            machines: Machines::default(),
             tracks: Tracks::default(),
             processes: Processes::default(),
             counters: Counters::default(),
@@ -188,18 +191,16 @@ impl Import {
             self.add_snapshot(snapshot, sequence, envelope.machine);
             return;
         }
-        let clock = envelope.clock.or(state.clock).map(|id| ClockKey::new(id, sequence));
+        let machine = envelope.machine;
+        let clock = envelope.clock.or(state.clock).map(|id| ClockKey::new(id, machine, sequence));
         // Readers treat timestamps as signed.
         let ticks = envelope.timestamp.filter(|&ticks| i64::try_from(ticks).is_ok());
         let absolute = ticks.map(|ticks| self.clocks.absolute(clock, ticks));
-        let ts = absolute.filter(|&ns| ns >= 0).and_then(|ns| self.clocks.trace_time(clock, ns));
+        let ts = absolute.filter(|&ns| ns >= 0).and_then(|ns| self.clocks.machine_time(clock, ns));
         if let Some(ts) = ts {
-            widen(&mut self.packet_times, ts);
-            let first = &mut self.sequences[sequence].first_ns;
-            *first = Some(first.map_or(ts, |first| first.min(ts)));
+            widen(&mut self.sequences[sequence].times, ts);
         }
         let Some((id, payload)) = envelope.payload else { return };
-        let machine = envelope.machine;
         match id {
             packet_field::TRACK_EVENT => self.add_event(payload, sequence, envelope, (clock, absolute, ts), packet),
             packet_field::TRACK_DESCRIPTOR => {
@@ -230,11 +231,18 @@ impl Import {
                     self.counters.add_process_stats(payload, machine, ts, strings, processes);
                 }
                 if self.counters.values() > before {
-                    widen(&mut self.sample_times, ts);
+                    widen(&mut self.sequences[sequence].sample_times, ts);
                 }
             }
-            packet_field::FTRACE_EVENTS => self.add_ftrace(payload),
-            _ => self.meta.add(id, payload, ts),
+            packet_field::FTRACE_EVENTS => self.add_ftrace(payload, sequence),
+            packet_field::REMOTE_CLOCK_SYNC if machine != HOST => self.add_clock_sync(payload, machine),
+            packet_field::SYSTEM_INFO if machine != HOST => {
+                self.machines.set_system(machine, read_system_info(payload));
+            }
+            _ => {
+                let ahead = self.machines.ahead(machine, self.clocks.trace_clock());
+                self.meta.add(id, payload, ts.zip(ahead).map(|(ts, ahead)| ts.saturating_sub(ahead)));
+            }
         }
     }
 
@@ -255,11 +263,11 @@ impl Import {
             return;
         }
         let mut encoded = Vec::new();
-        let (state, events) = (&mut self.sequences[sequence].state, &mut self.events);
-        let read =
-            track_event::read(payload, state, &self.tracks, &mut self.strings, events, &mut self.problems, |bytes| {
-                encoded.push(bytes);
-            });
+        let (owner, events) = (&mut self.sequences[sequence], &mut self.events);
+        let (strings, problems) = (&mut self.strings, &mut self.problems);
+        let read = track_event::read(payload, owner, &self.tracks, strings, events, problems, |bytes| {
+            encoded.push(bytes);
+        });
         if !read {
             return;
         }
@@ -300,10 +308,6 @@ impl Import {
     }
 
     fn add_snapshot(&mut self, bytes: &[u8], sequence: usize, machine: u32) {
-        // Clocks of other machines are not related to those of this one.
-        if machine != 0 {
-            return;
-        }
         use clock_snapshot::{clock::field as clock_field, field};
         let (mut readings, mut primary) = (Vec::new(), None);
         for f in Fields::new(bytes) {
@@ -320,13 +324,31 @@ impl Import {
                             _ => {}
                         }
                     }
-                    readings.push(Reading { clock: ClockKey::new(id, sequence), ticks, incremental, multiplier });
+                    readings.push(Reading {
+                        clock: ClockKey::new(id, machine, sequence),
+                        ticks,
+                        incremental,
+                        multiplier,
+                    });
                 }
                 _ => {}
             }
         }
-        if self.clocks.add(&readings, primary).is_err() {
+        if self.clocks.add(&readings, primary.filter(|_| machine == HOST)).is_err() {
             self.problems.count(Problem::ClockSnapshotInvalid);
+        }
+    }
+
+    fn add_clock_sync(&mut self, bytes: &[u8], machine: u32) {
+        for values in self.machines.add_clock_sync(machine, bytes) {
+            let reading = |(id, ticks)| {
+                let clock = ClockKey::of_machine(id, machine)?;
+                Some(Reading { clock, ticks, incremental: false, multiplier: 1 })
+            };
+            let readings: Option<Vec<Reading>> = values.into_iter().map(reading).collect();
+            if readings.is_none_or(|readings| self.clocks.relate(&readings).is_err()) {
+                self.problems.count(Problem::ClockSnapshotInvalid);
+            }
         }
     }
 
@@ -378,7 +400,7 @@ impl Import {
         }
     }
 
-    fn add_ftrace(&mut self, bytes: &[u8]) {
+    fn add_ftrace(&mut self, bytes: &[u8], sequence: usize) {
         /// Field of `FtraceEvent`, which is generated only with the feature `ftrace`.
         const TIMESTAMP: u32 = 1;
         for f in Fields::new(bytes) {
@@ -387,13 +409,13 @@ impl Import {
                     self.ftrace_events += 1;
                     let ts = Fields::new(f.as_bytes()).find(|f| f.id == TIMESTAMP).map(|f| f.as_i64());
                     if let Some(ts) = ts.filter(|&ts| ts >= 0) {
-                        widen(&mut self.sample_times, ts);
+                        widen(&mut self.sequences[sequence].sample_times, ts);
                     }
                 }
                 ftrace_event_bundle::field::COMPACT_SCHED => {
                     let compact = ftrace_event_bundle::CompactSchedReader::new(f.as_bytes());
-                    self.add_deltas(compact.switch_timestamp());
-                    self.add_deltas(compact.waking_timestamp());
+                    self.add_deltas(compact.switch_timestamp(), sequence);
+                    self.add_deltas(compact.waking_timestamp(), sequence);
                 }
                 ftrace_event_bundle::field::LOST_EVENTS => self.ftrace_losses += u64::from(f.as_bool()),
                 _ => {}
@@ -403,22 +425,23 @@ impl Import {
 
     /// Counts scheduler events of the compact form: the first timestamp is absolute, all later ones
     /// are deltas.
-    fn add_deltas(&mut self, timestamps: impl Iterator<Item = u64>) {
+    fn add_deltas(&mut self, timestamps: impl Iterator<Item = u64>, sequence: usize) {
         let mut ts = 0u64;
         for delta in timestamps {
             ts = ts.wrapping_add(delta);
             self.ftrace_events += 1;
             if let Ok(ts) = i64::try_from(ts) {
-                widen(&mut self.sample_times, ts);
+                widen(&mut self.sequences[sequence].sample_times, ts);
             }
         }
     }
 
-    /// Sorts the events by time. Call it once, after the last packet.
+    /// Converts the times of other machines and sorts the events by time. Call it once, after the
+    /// last packet.
     pub(crate) fn finish(&mut self) {
         let mut lost = HashSet::new();
         for (index, clock, absolute) in core::mem::take(&mut self.pending) {
-            match self.clocks.trace_time(Some(clock), absolute) {
+            match self.clocks.machine_time(Some(clock), absolute) {
                 Some(ts) => self.events.list[index].ts = ts,
                 None => {
                     lost.insert(index);
@@ -431,7 +454,43 @@ impl Import {
             index += 1;
             !lost.contains(&(index - 1))
         });
+        self.use_time_of_host();
         self.events.list.sort_by_key(|event| event.ts);
+    }
+
+    /// Converts all times to those of the host. A machine whose clocks are not related to those of
+    /// the host keeps its own times, as in the trace processor.
+    fn use_time_of_host(&mut self) {
+        let trace_clock = self.clocks.trace_clock();
+        let mut unrelated = HashSet::new();
+        let machines = &self.machines;
+        let mut ahead = |machine| {
+            machines.ahead(machine, trace_clock).unwrap_or_else(|| {
+                unrelated.insert(machine);
+                0
+            })
+        };
+        for event in &mut self.events.list {
+            event.ts = event.ts.saturating_sub(ahead(event.track.machine));
+        }
+        let mut is_several = false;
+        let first = self.sequences.first().map(|sequence| sequence.machine);
+        for sequence in &mut self.sequences {
+            is_several |= first != Some(sequence.machine);
+            for (times, all) in
+                [(&mut sequence.times, &mut self.packet_times), (&mut sequence.sample_times, &mut self.sample_times)]
+            {
+                let Some((from, to)) = times else { continue };
+                let ahead = ahead(sequence.machine);
+                for ts in [from, to] {
+                    *ts = ts.saturating_sub(ahead);
+                    widen(all, *ts);
+                }
+            }
+        }
+        if is_several {
+            self.problems.add(Problem::UnrelatedMachine, unrelated.len() as u64);
+        }
     }
 
     /// Returns the name of a kind of packet.

@@ -46,6 +46,7 @@ pub mod escape;
 mod field_names;
 mod import;
 mod loss_causes;
+mod machines;
 mod packet_reader;
 mod packet_sequence;
 mod problems;
@@ -57,6 +58,7 @@ mod timeline;
 mod trace;
 mod track_descriptors;
 mod track_event;
+mod track_key;
 
 pub use debug_annotation::{Annotation, AnnotationValue};
 pub use error::{Error, Place};
@@ -66,8 +68,8 @@ pub use packet_reader::{
 };
 pub use service_report::{BufferStats, NamedDataSource, ServiceEvent, SystemInfo, TraceStats};
 pub use summary::{
-    ClockSummary, CounterSummary, Loss, NameSummary, ProcessSummary, Reading, SequenceSummary, SliceSummary, Summary,
-    ThreadSummary, TrackSummary, TypeSummary,
+    ClockSummary, CounterSummary, Loss, MachineSummary, NameSummary, ProcessSummary, Reading, SequenceSummary,
+    SliceSummary, Summary, ThreadSummary, TrackSummary, TypeSummary,
 };
 pub use trace::{Event, EventType, Flow, Process, Slice, Thread, Trace, Track, TrackType, events};
 pub use track_event::CounterValue;

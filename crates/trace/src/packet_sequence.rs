@@ -26,8 +26,11 @@ pub(crate) struct Sequence {
     pub(crate) pid: Option<i32>,
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
-    /// The earliest time of its packets.
-    pub(crate) first_ns: Option<i64>,
+    /// The earliest and the latest timestamp of its packets. Until the end of the import, this is
+    /// time of its own machine.
+    pub(crate) times: Option<(i64, i64)>,
+    /// The same for statistics and kernel events.
+    pub(crate) sample_times: Option<(i64, i64)>,
     /// True if the first packet in the file is the first one that was written.
     pub(crate) begins: bool,
     pub(crate) cleared: u64,
@@ -62,7 +65,8 @@ impl Sequence {
             pid: None,
             packets: 0,
             bytes: 0,
-            first_ns: None,
+            times: None,
+            sample_times: None,
             begins: false,
             cleared: 0,
             skipped: 0,

@@ -25,6 +25,7 @@ pub(crate) enum Problem {
     MisplacedEnd,
     ClockUnresolved,
     ClockSnapshotInvalid,
+    UnrelatedMachine,
     FlagsWithoutSequence,
 }
 
@@ -52,6 +53,7 @@ impl Problem {
             Self::MisplacedEnd => "slice_ends_over_open_slices",
             Self::ClockUnresolved => "timestamps_of_unknown_clocks",
             Self::ClockSnapshotInvalid => "clock_snapshots_invalid",
+            Self::UnrelatedMachine => "machines_without_clock_sync",
             Self::FlagsWithoutSequence => "packets_that_need_a_sequence",
         }
     }

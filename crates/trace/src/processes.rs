@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::string_table::Symbol;
+use crate::track_key::TrackKey;
 
 /// A process.
 #[derive(Debug, Clone)]
@@ -43,8 +44,8 @@ pub(crate) struct Processes {
     pub(crate) threads: Vec<Thread>,
     by_pid: HashMap<(u32, i64), usize>,
     by_tid: HashMap<(u32, i64), usize>,
-    processes_by_uuid: HashMap<u64, usize>,
-    threads_by_uuid: HashMap<u64, usize>,
+    processes_by_track: HashMap<TrackKey, usize>,
+    threads_by_track: HashMap<TrackKey, usize>,
 }
 
 impl Processes {
@@ -52,7 +53,8 @@ impl Processes {
     ///
     /// If the known process has another track than `uuid`, the pid was given to a new process.
     pub(crate) fn process(&mut self, machine: u32, pid: i64, uuid: Option<u64>) -> usize {
-        let described = uuid.and_then(|uuid| self.processes_by_uuid.get(&uuid));
+        let track = uuid.map(|uuid| TrackKey { machine, uuid });
+        let described = track.and_then(|track| self.processes_by_track.get(&track));
         if let Some(&index) = described.filter(|&&index| self.processes[index].pid == pid) {
             return index;
         }
@@ -60,7 +62,7 @@ impl Processes {
             let process = &mut self.processes[index];
             if uuid.is_none() || process.uuid.is_none() || process.uuid == uuid {
                 process.uuid = process.uuid.or(uuid);
-                self.processes_by_uuid.extend(uuid.map(|uuid| (uuid, index)));
+                self.processes_by_track.extend(track.map(|track| (track, index)));
                 return index;
             }
         }
@@ -68,7 +70,7 @@ impl Processes {
         let start = StartTimes::default();
         let process = Process { machine, pid, name: None, cmdline: Vec::new(), parent: None, uid: None, uuid, start };
         self.processes.push(process);
-        self.processes_by_uuid.extend(uuid.map(|uuid| (uuid, index)));
+        self.processes_by_track.extend(track.map(|track| (track, index)));
         self.by_pid.insert((machine, pid), index);
         self.by_tid.insert((machine, pid), self.threads.len());
         self.threads.push(Thread { process: index, tid: pid, name: None, uuid: None });
@@ -77,7 +79,8 @@ impl Processes {
 
     /// Returns the thread with this tid in that process; compare [`process`](Self::process).
     pub(crate) fn thread(&mut self, machine: u32, pid: i64, tid: i64, uuid: Option<u64>) -> usize {
-        let described = uuid.and_then(|uuid| self.threads_by_uuid.get(&uuid));
+        let track = uuid.map(|uuid| TrackKey { machine, uuid });
+        let described = track.and_then(|track| self.threads_by_track.get(&track));
         if let Some(&index) = described.filter(|&&index| self.threads[index].tid == tid) {
             return index;
         }
@@ -87,13 +90,13 @@ impl Processes {
             let same_track = uuid.is_none() || thread.uuid.is_none() || thread.uuid == uuid;
             if thread.process == process && same_track {
                 thread.uuid = thread.uuid.or(uuid);
-                self.threads_by_uuid.extend(uuid.map(|uuid| (uuid, index)));
+                self.threads_by_track.extend(track.map(|track| (track, index)));
                 return index;
             }
         }
         let index = self.threads.len();
         self.threads.push(Thread { process, tid, name: None, uuid });
-        self.threads_by_uuid.extend(uuid.map(|uuid| (uuid, index)));
+        self.threads_by_track.extend(track.map(|track| (track, index)));
         self.by_tid.insert((machine, tid), index);
         index
     }

@@ -88,6 +88,8 @@ pub struct SystemInfo {
     pub version: String,
     /// The instruction set.
     pub machine: String,
+    /// The name that the machine has in configs; only relays tell it.
+    pub machine_name: String,
     /// The service's own version.
     pub service_version: String,
     /// Configured CPUs.
@@ -255,12 +257,13 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn read_system_info(bytes: &[u8]) -> SystemInfo {
+pub(crate) fn read_system_info(bytes: &[u8]) -> SystemInfo {
     use system_info::field;
     let mut info = SystemInfo::default();
     for f in Fields::new(bytes) {
         match f.id {
             field::TRACING_SERVICE_VERSION => info.service_version = text(f.as_bytes()),
+            field::MACHINE_NAME => info.machine_name = text(f.as_bytes()),
             field::NUM_CPUS => info.num_cpus = Some(f.as_u32()),
             field::PAGE_SIZE => info.page_size = Some(f.as_u32()),
             field::SYSTEM_RAM_BYTES => info.ram_bytes = Some(f.as_u64()),

@@ -14,6 +14,7 @@ use crate::problems::Problem;
 use crate::string_table::Symbol;
 use crate::track_descriptors::{Merge, TrackKind};
 use crate::track_event::{Action, RawEvent};
+use crate::track_key::TrackKey;
 
 /// Open slices that ends of slices may be compared with, for each event of the trace and in
 /// addition to [`MIN_SEARCH_WORK`].
@@ -32,7 +33,7 @@ pub(crate) struct RawSlice {
     pub(crate) duration: Option<i64>,
     pub(crate) instant: bool,
     pub(crate) name: Option<Symbol>,
-    pub(crate) track: u64,
+    pub(crate) track: TrackKey,
     pub(crate) depth: u32,
     pub(crate) parent: Option<u32>,
     /// The event that began it, by its index in the list.
@@ -49,7 +50,7 @@ impl RawSlice {
 struct Lane {
     /// Open slices, innermost last.
     open: Vec<u32>,
-    /// The track to which they belong.
+    /// The uuid of the track to which they belong.
     track: u64,
     slices: u64,
 }
@@ -63,11 +64,11 @@ pub(crate) struct Group {
     pub(crate) thread: Option<usize>,
     pub(crate) slices: u64,
     pub(crate) counter_values: u64,
-    /// The uuid of one of its tracks.
-    pub(crate) uuid: u64,
+    /// One of its tracks. All of them are of one machine.
+    pub(crate) track: TrackKey,
     merges: bool,
     lanes: Vec<Lane>,
-    /// Lanes with open slices, by their track.
+    /// Lanes with open slices, by the uuid of their track.
     occupied: HashMap<u64, u32>,
     /// Lanes without open slices.
     free: BTreeSet<u32>,
@@ -127,8 +128,9 @@ pub(crate) enum GroupKind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum GroupKey {
-    Single(u64),
-    Merged(Option<u32>, Option<Symbol>, Merge),
+    Single(TrackKey),
+    /// Siblings of one machine, by the group of their parent.
+    Merged(u32, Option<u32>, Option<Symbol>, Merge),
 }
 
 #[derive(Debug, Default)]
@@ -144,7 +146,7 @@ pub(crate) struct Timeline {
     /// Slices and lanes that were visited for events.
     pub(crate) work: u64,
     search_work_left: u64,
-    groups_of_tracks: HashMap<u64, Option<u32>>,
+    groups_of_tracks: HashMap<TrackKey, Option<u32>>,
     group_index: HashMap<GroupKey, u32>,
 }
 
@@ -152,7 +154,8 @@ impl Timeline {
     /// Replays the events. Adds to the counters and problems of the import.
     pub(crate) fn new(import: &mut Import) -> Self {
         let mut timeline = Self::default();
-        let mut flows: HashMap<u64, u32> = HashMap::new();
+        // Machines may use the same number for different flows.
+        let mut flows: HashMap<(u32, u64), u32> = HashMap::new();
         let events = core::mem::take(&mut import.events);
         timeline.search_work_left = MIN_SEARCH_WORK + SEARCH_WORK_PER_EVENT * events.list.len() as u64;
         for (index, event) in events.list.iter().enumerate() {
@@ -187,12 +190,12 @@ impl Timeline {
             }
             let Some(slice) = slice else { continue };
             for &id in events.flows(event) {
-                if let Some(before) = flows.insert(id, slice) {
+                if let Some(before) = flows.insert((event.track.machine, id), slice) {
                     timeline.flow(before, slice);
                 }
             }
-            for id in events.terminating(event) {
-                if let Some(before) = flows.remove(id) {
+            for &id in events.terminating(event) {
+                if let Some(before) = flows.remove(&(event.track.machine, id)) {
                     timeline.flow(before, slice);
                 }
             }
@@ -206,7 +209,7 @@ impl Timeline {
     }
 
     /// Returns the group of a track's events; `None` if an ancestor of the track is missing.
-    pub(crate) fn group(&self, track: u64) -> Option<&Group> {
+    pub(crate) fn group(&self, track: TrackKey) -> Option<&Group> {
         let index = (*self.groups_of_tracks.get(&track)?)?;
         self.groups.get(index as usize)
     }
@@ -217,7 +220,7 @@ impl Timeline {
         self.flows.push(pair);
     }
 
-    fn count(&mut self, track: u64, ts: i64, value: f64, import: &mut Import) {
+    fn count(&mut self, track: TrackKey, ts: i64, value: f64, import: &mut Import) {
         if let Some(group) = self.group_of_track(track, None, import) {
             self.groups[group as usize].counter_values += 1;
         }
@@ -228,12 +231,12 @@ impl Timeline {
 
     fn begin(&mut self, group: u32, index: u32, event: &RawEvent, duration: Option<i64>) -> u32 {
         let place = u32::try_from(self.slices.len()).expect("a trace has less than 2^32 slices");
-        let lane = self.lane(group, event.track, event.ts);
+        let lane = self.lane(group, event.track.uuid, event.ts);
         let Self { groups, slices, .. } = self;
         let group = &mut groups[group as usize];
         group.slices += 1;
         let entry = &mut group.lanes[lane as usize];
-        entry.track = event.track;
+        entry.track = event.track.uuid;
         entry.slices += 1;
         let depth = u32::try_from(entry.open.len()).unwrap_or(u32::MAX);
         let parent = entry.open.last().copied();
@@ -250,7 +253,7 @@ impl Timeline {
         if duration != Some(0) {
             entry.open.push(place);
             group.free.remove(&lane);
-            group.occupied.insert(event.track, lane);
+            group.occupied.insert(event.track.uuid, lane);
             group.note_top(lane, slices);
         }
         place
@@ -293,7 +296,7 @@ impl Timeline {
             let own = events.categories(&events.list[slice.event as usize]);
             slice.duration.is_none() && name && (wanted.is_empty() || own.is_empty() || wanted == own)
         };
-        let found = group.occupied.get(&event.track).and_then(|&index| {
+        let found = group.occupied.get(&event.track.uuid).and_then(|&index| {
             let open = &group.lanes[index as usize].open;
             let mut place = open.len();
             loop {
@@ -331,37 +334,41 @@ impl Timeline {
         self.group_of_track(event.track, event.name, import)
     }
 
-    fn group_of_track(&mut self, track: u64, first_event: Option<Symbol>, import: &mut Import) -> Option<u32> {
+    fn group_of_track(&mut self, track: TrackKey, first_event: Option<Symbol>, import: &mut Import) -> Option<u32> {
         if let Some(&known) = self.groups_of_tracks.get(&track) {
             return known;
         }
         if !import.tracks.descriptors.contains_key(&track) {
             // A new root track, named after its first event.
-            let name = if track == 0 { Some(import.strings.add_str("Default Track")) } else { first_event };
-            let key = GroupKey::Merged(None, name, Merge::ByName);
+            let name = if track.uuid == 0 { Some(import.strings.add_str("Default Track")) } else { first_event };
+            let key = GroupKey::Merged(track.machine, None, name, Merge::ByName);
             let group = self.add_group(key, None, name, TrackKind::Plain, track, import);
             self.groups_of_tracks.insert(track, Some(group));
             return Some(group);
         }
         let ancestry = import.tracks.ancestry(track);
         let mut parent = None;
-        for uuid in ancestry.into_iter().flatten().rev() {
-            let Some(descriptor) = import.tracks.descriptors.get(&uuid) else { continue };
+        for at in ancestry.into_iter().flatten().rev() {
+            let Some(descriptor) = import.tracks.descriptors.get(&at) else { continue };
             let (kind, merge) = (descriptor.kind, descriptor.merge);
             let mut name = descriptor.name;
-            if name.is_none() && uuid == 0 {
+            if name.is_none() && at.uuid == 0 {
                 name = Some(import.strings.add_str("Default Track"));
             }
-            if name.is_none() && uuid == track && kind == TrackKind::Plain {
+            if name.is_none() && at == track && kind == TrackKind::Plain {
                 name = first_event;
             }
             let key = match (kind, merge) {
-                (TrackKind::Plain, Merge::ByName) if name.is_some() => GroupKey::Merged(parent, name, merge),
-                (TrackKind::Plain, Merge::ByKey(_) | Merge::ByNumber(_)) => GroupKey::Merged(parent, None, merge),
-                _ => GroupKey::Single(uuid),
+                (TrackKind::Plain, Merge::ByName) if name.is_some() => {
+                    GroupKey::Merged(at.machine, parent, name, merge)
+                }
+                (TrackKind::Plain, Merge::ByKey(_) | Merge::ByNumber(_)) => {
+                    GroupKey::Merged(at.machine, parent, None, merge)
+                }
+                _ => GroupKey::Single(at),
             };
-            let group = self.add_group(key, parent, name, kind, uuid, import);
-            self.groups_of_tracks.entry(uuid).or_insert(Some(group));
+            let group = self.add_group(key, parent, name, kind, at, import);
+            self.groups_of_tracks.entry(at).or_insert(Some(group));
             parent = Some(group);
         }
         self.groups_of_tracks.entry(track).or_insert(parent);
@@ -374,7 +381,7 @@ impl Timeline {
         parent: Option<u32>,
         name: Option<Symbol>,
         kind: TrackKind,
-        uuid: u64,
+        track: TrackKey,
         import: &Import,
     ) -> u32 {
         if let Some(&group) = self.group_index.get(&key) {
@@ -404,7 +411,7 @@ impl Timeline {
             thread,
             slices: 0,
             counter_values: 0,
-            uuid,
+            track,
             merges: matches!(key, GroupKey::Merged(..)),
             lanes: vec![Lane::default()],
             occupied: HashMap::new(),

@@ -10,6 +10,7 @@ use crate::packet_reader::PacketReader;
 use crate::string_table::Symbol;
 use crate::timeline::{GroupKind, Timeline};
 use crate::track_event::{Action, CounterValue, RawEvent};
+use crate::track_key::TrackKey;
 
 /// Effect of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,6 +36,8 @@ pub enum EventType {
 pub struct Event {
     /// Its time in nanoseconds of the trace clock.
     pub ts_ns: i64,
+    /// Its machine; 0 is that of the service.
+    pub machine_id: u32,
     /// The uuid of its track.
     pub track: u64,
     /// The name of its track, if it has one.
@@ -75,6 +78,8 @@ pub struct Slice {
     pub duration_ns: Option<i64>,
     /// True if it is an instant.
     pub instant: bool,
+    /// Its machine; 0 is that of the service.
+    pub machine_id: u32,
     /// Its name.
     pub name: Option<String>,
     /// Number of slices that contain it.
@@ -134,6 +139,8 @@ pub struct Track {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Process {
+    /// Its machine; 0 is that of the service.
+    pub machine_id: u32,
     /// Its pid.
     pub pid: i64,
     /// Its name.
@@ -146,6 +153,8 @@ pub struct Process {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Thread {
+    /// Its machine; 0 is that of the service.
+    pub machine_id: u32,
     /// Its tid.
     pub tid: i64,
     /// The pid of its process.
@@ -164,8 +173,8 @@ pub struct Trace {
     pub slices: Vec<Slice>,
     /// Arrows between slices.
     pub flows: Vec<Flow>,
-    /// The described tracks by uuid.
-    pub tracks: BTreeMap<u64, Track>,
+    /// The described tracks by machine and uuid.
+    pub tracks: BTreeMap<(u32, u64), Track>,
     /// The processes, without the idle one.
     pub processes: Vec<Process>,
     /// Their threads.
@@ -226,7 +235,7 @@ impl Resolve<'_> {
     }
 
     /// Returns name, pid and tid of a track.
-    fn place(&self, track: u64) -> (Option<String>, Option<i64>, Option<i64>) {
+    fn place(&self, track: TrackKey) -> (Option<String>, Option<i64>, Option<i64>) {
         let Some(group) = self.timeline.group(track) else { return (None, None, None) };
         let processes = &self.import.processes;
         let pid = group.process.map(|index| processes.processes[index].pid);
@@ -240,7 +249,8 @@ impl Resolve<'_> {
         let annotations = event.annotations.start as usize..event.annotations.end as usize;
         Event {
             ts_ns: event.ts,
-            track: event.track,
+            machine_id: event.track.machine,
+            track: event.track.uuid,
             track_name,
             event_type: match event.action {
                 Action::Begin => EventType::SliceBegin,
@@ -259,7 +269,7 @@ impl Resolve<'_> {
                 Action::Counter(value) => Some(value),
                 _ => None,
             },
-            extra_counters: events.extra(event).to_vec(),
+            extra_counters: events.extra(event).iter().map(|&(track, value)| (track.uuid, value)).collect(),
             pid,
             tid,
             sequence: event.sequence,
@@ -274,11 +284,12 @@ impl Resolve<'_> {
                 ts_ns: slice.ts,
                 duration_ns: slice.duration,
                 instant: slice.instant,
+                machine_id: slice.track.machine,
                 name: self.text(slice.name),
                 depth: slice.depth,
                 parent: slice.parent.map(|parent| parent as usize),
                 event: slice.event as usize,
-                track: slice.track,
+                track: slice.track.uuid,
                 track_name,
                 pid,
                 tid,
@@ -287,7 +298,7 @@ impl Resolve<'_> {
         self.timeline.slices.iter().map(slice).collect()
     }
 
-    fn tracks(&self) -> BTreeMap<u64, Track> {
+    fn tracks(&self) -> BTreeMap<(u32, u64), Track> {
         use crate::track_descriptors::TrackKind;
         let track = |descriptor: &crate::track_descriptors::Descriptor| Track {
             track_type: match descriptor.kind {
@@ -300,11 +311,17 @@ impl Resolve<'_> {
             name: self.text(descriptor.name),
             parent: descriptor.parent,
         };
-        self.import.tracks.descriptors.iter().map(|(&uuid, descriptor)| (uuid, track(descriptor))).collect()
+        self.import
+            .tracks
+            .descriptors
+            .iter()
+            .map(|(&key, descriptor)| ((key.machine, key.uuid), track(descriptor)))
+            .collect()
     }
 
     fn processes(&self) -> Vec<Process> {
         let process = |process: &crate::processes::Process| Process {
+            machine_id: process.machine,
             pid: process.pid,
             name: self.text(process.name),
             cmdline: process.cmdline.iter().map(|&part| self.import.strings.owned(part)).collect(),
@@ -313,10 +330,9 @@ impl Resolve<'_> {
     }
 
     fn threads(&self) -> Vec<Thread> {
-        let thread = |thread: &crate::processes::Thread| Thread {
-            tid: thread.tid,
-            pid: self.import.processes.processes[thread.process].pid,
-            name: self.text(thread.name),
+        let thread = |thread: &crate::processes::Thread| {
+            let process = &self.import.processes.processes[thread.process];
+            Thread { machine_id: process.machine, tid: thread.tid, pid: process.pid, name: self.text(thread.name) }
         };
         self.import.processes.threads.iter().map(thread).collect()
     }

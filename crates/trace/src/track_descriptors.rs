@@ -9,6 +9,7 @@ use esatto_schema::{
 
 use crate::processes::{Processes, StartTimes};
 use crate::string_table::{Strings, Symbol};
+use crate::track_key::TrackKey;
 
 /// Largest number of ancestors; tracks with more count as having a missing ancestor.
 const MAX_DEPTH: usize = 100;
@@ -36,6 +37,7 @@ pub(crate) enum Merge {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Descriptor {
+    /// The uuid of its parent, on the same machine.
     pub(crate) parent: Option<u64>,
     pub(crate) name: Option<Symbol>,
     pub(crate) kind: TrackKind,
@@ -64,7 +66,7 @@ pub(crate) enum Refused {
 /// All described tracks.
 #[derive(Debug, Default)]
 pub(crate) struct Tracks {
-    pub(crate) descriptors: HashMap<u64, Descriptor>,
+    pub(crate) descriptors: HashMap<TrackKey, Descriptor>,
 }
 
 impl Tracks {
@@ -119,7 +121,8 @@ impl Tracks {
             _ => Merge::ByName,
         };
         let counter = counter.map(|bytes| read_counter(bytes, strings)).unwrap_or_default();
-        match self.descriptors.get_mut(&uuid) {
+        let key = TrackKey { machine, uuid };
+        match self.descriptors.get_mut(&key) {
             Some(first) => {
                 if first.parent != parent || first.kind != kind || first.counter != counter || first.merge != merge {
                     return Err(Refused::Conflict);
@@ -131,17 +134,18 @@ impl Tracks {
                 }
             }
             None => {
-                self.descriptors.insert(uuid, Descriptor { parent, name, kind, merge, counter });
+                self.descriptors.insert(key, Descriptor { parent, name, kind, merge, counter });
             }
         }
         Ok(())
     }
 
     /// Returns the tracks from this one up to its root; `None` if one of them is not described.
-    pub(crate) fn ancestry(&self, uuid: u64) -> Option<Vec<u64>> {
-        let mut way = vec![uuid];
-        let mut at = self.descriptors.get(&uuid)?;
-        while let Some(parent) = at.parent {
+    pub(crate) fn ancestry(&self, track: TrackKey) -> Option<Vec<TrackKey>> {
+        let mut way = vec![track];
+        let mut at = self.descriptors.get(&track)?;
+        while let Some(uuid) = at.parent {
+            let parent = TrackKey { uuid, ..track };
             if way.len() > MAX_DEPTH {
                 return None;
             }
@@ -152,8 +156,8 @@ impl Tracks {
     }
 
     /// Returns the counter of a counter track.
-    pub(crate) fn counter(&self, uuid: u64) -> Option<Counter> {
-        self.descriptors.get(&uuid).filter(|track| track.kind == TrackKind::Counter).map(|track| track.counter)
+    pub(crate) fn counter(&self, track: TrackKey) -> Option<Counter> {
+        self.descriptors.get(&track).filter(|track| track.kind == TrackKind::Counter).map(|track| track.counter)
     }
 }
 

@@ -5,10 +5,11 @@ use core::ops::Range;
 use esatto_protozero::Fields;
 use esatto_schema::{interned_data, track_event};
 
-use crate::packet_sequence::{MAX_EXTRA_COUNTERS, State};
+use crate::packet_sequence::{MAX_EXTRA_COUNTERS, Sequence, State};
 use crate::problems::{Problem, Problems};
 use crate::string_table::{Strings, Symbol};
 use crate::track_descriptors::{TrackKind, Tracks};
+use crate::track_key::TrackKey;
 
 /// The value of a counter.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,8 +45,9 @@ pub(crate) enum Action {
 /// An event, with ranges into the lists of [`Events`].
 #[derive(Debug, Clone)]
 pub(crate) struct RawEvent {
+    /// Its time. Until the end of the import, this is time of its own machine.
     pub(crate) ts: i64,
-    pub(crate) track: u64,
+    pub(crate) track: TrackKey,
     pub(crate) action: Action,
     pub(crate) name: Option<Symbol>,
     pub(crate) sequence: u32,
@@ -63,7 +65,7 @@ pub(crate) struct Events {
     pub(crate) list: Vec<RawEvent>,
     pub(crate) categories: Vec<Symbol>,
     pub(crate) flows: Vec<u64>,
-    pub(crate) extra: Vec<(u64, CounterValue)>,
+    pub(crate) extra: Vec<(TrackKey, CounterValue)>,
 }
 
 impl Events {
@@ -79,7 +81,7 @@ impl Events {
         slice(&self.flows, &event.terminating)
     }
 
-    pub(crate) fn extra(&self, event: &RawEvent) -> &[(u64, CounterValue)] {
+    pub(crate) fn extra(&self, event: &RawEvent) -> &[(TrackKey, CounterValue)] {
         slice(&self.extra, &event.extra)
     }
 }
@@ -96,7 +98,7 @@ pub(crate) fn position<T>(list: &[T]) -> u32 {
 /// the annotations: `each_annotation` gets their encodings.
 pub(crate) fn read<'p>(
     bytes: &'p [u8],
-    state: &mut State,
+    sequence: &mut Sequence,
     tracks: &Tracks,
     strings: &mut Strings,
     events: &mut Events,
@@ -104,6 +106,7 @@ pub(crate) fn read<'p>(
     mut each_annotation: impl FnMut(&'p [u8]),
 ) -> bool {
     use track_event::field;
+    let (machine, state) = (sequence.machine, &mut sequence.state);
     let (mut kind, mut track, mut name) = (0, None, None);
     let (mut value, mut legacy) = (None, None);
     let categories = position(&events.categories);
@@ -141,7 +144,8 @@ pub(crate) fn read<'p>(
             _ => {}
         }
     }
-    let track = track.or(state.track).unwrap_or(0);
+    let own = |uuid| TrackKey { machine, uuid };
+    let track = own(track.or(state.track).unwrap_or(0));
     let action = match kind {
         1 => Ok(Action::Begin),
         2 => Ok(Action::End),
@@ -169,7 +173,8 @@ pub(crate) fn read<'p>(
         let ints = int_tracks.iter().zip(extra_values).map(|(&track, value)| (track, CounterValue::Int(value)));
         let doubles =
             double_tracks.iter().zip(extra_double_values).map(|(&track, value)| (track, CounterValue::Double(value)));
-        for (track, value) in ints.chain(doubles) {
+        for (uuid, value) in ints.chain(doubles) {
+            let track = own(uuid);
             let value = counter(track, Some(value), state, tracks)?;
             events.extra.push((track, value));
         }
@@ -217,7 +222,7 @@ fn event_name(iid: u64, state: &State, problems: &mut Problems) -> Option<Symbol
 
 /// Returns the value of a counter after an event.
 fn counter(
-    track: u64,
+    track: TrackKey,
     value: Option<CounterValue>,
     state: &mut State,
     tracks: &Tracks,
@@ -226,7 +231,7 @@ fn counter(
     Ok(match value.ok_or(Problem::CounterWithoutValue)? {
         CounterValue::Int(mut value) => {
             if counter.incremental {
-                let sum = state.sums.entry(track).or_default();
+                let sum = state.sums.entry(track.uuid).or_default();
                 *sum = sum.wrapping_add(value);
                 value = *sum;
             }
@@ -234,7 +239,7 @@ fn counter(
         }
         CounterValue::Double(mut value) => {
             if counter.incremental {
-                let sum = state.double_sums.entry(track).or_default();
+                let sum = state.double_sums.entry(track.uuid).or_default();
                 *sum += value;
                 value = *sum;
             }

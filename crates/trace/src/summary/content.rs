@@ -1,15 +1,16 @@
 //! Content of a summary, counted in what was read.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
-    ClockSummary, CounterSummary, NameSummary, ProcessSummary, SequenceSummary, SliceSummary, Summary, TRACING_STARTED,
-    ThreadSummary, TrackSummary, TypeSummary,
+    ClockSummary, CounterSummary, MachineSummary, NameSummary, ProcessSummary, SequenceSummary, SliceSummary, Summary,
+    TRACING_STARTED, ThreadSummary, TrackSummary, TypeSummary,
 };
 use crate::clock_conversion::{BOOTTIME, ClockKey, clock_name};
 use crate::counters::Scope;
 use crate::error::Error;
 use crate::import::Import;
+use crate::machines::HOST;
 use crate::processes::{Process, StartTimes};
 use crate::string_table::Symbol;
 use crate::timeline::Timeline;
@@ -42,6 +43,7 @@ impl Summary {
                 .iter()
                 .map(|(&id, tally)| (Import::type_name(id), TypeSummary { packets: tally.packets, bytes: tally.bytes }))
                 .collect(),
+            machines: machines(&import),
             sequences: sequences(&import),
             skipped_packets: import.sequences.iter().map(|sequence| sequence.skipped).sum(),
             processes: processes(&import, timeline, &starts),
@@ -50,7 +52,8 @@ impl Summary {
                 .iter()
                 .map(|group| TrackSummary {
                     track_type: group.kind.into(),
-                    uuid: group.uuid,
+                    machine_id: group.track.machine,
+                    uuid: group.track.uuid,
                     name: group.name.map(|name| shortened(import.strings.get(name))),
                     pid: group.process.map(|index| import.processes.processes[index].pid),
                     process_name: group
@@ -83,7 +86,8 @@ impl Summary {
                 .clocks
                 .seen()
                 .iter()
-                .map(|(&id, seen)| ClockSummary {
+                .map(|(&(machine_id, id), seen)| ClockSummary {
+                    machine_id,
                     id,
                     name: clock_name(id),
                     snapshots: seen.snapshots,
@@ -123,6 +127,16 @@ fn uuid(msb: u64, lsb: u64) -> String {
     [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
 }
 
+fn machines(import: &Import) -> Vec<MachineSummary> {
+    let ids: BTreeSet<u32> = import.sequences.iter().map(|sequence| sequence.machine).collect();
+    let machine = |id| MachineSummary {
+        id,
+        ahead_ns: import.machines.ahead(id, import.clocks.trace_clock()),
+        system: if id == HOST { import.meta.system.clone() } else { import.machines.system(id).cloned() },
+    };
+    ids.into_iter().map(machine).collect()
+}
+
 fn sequences(import: &Import) -> Vec<SequenceSummary> {
     let sequence = |sequence: &crate::packet_sequence::Sequence| SequenceSummary {
         id: sequence.id,
@@ -153,18 +167,19 @@ struct Start {
 fn starts(import: &mut Import) -> Vec<Start> {
     let mut first_packets: HashMap<(u32, i64), i64> = HashMap::new();
     for sequence in &import.sequences {
-        if let (Some(pid), Some(ns)) = (sequence.pid, sequence.first_ns) {
+        if let (Some(pid), Some((ns, _))) = (sequence.pid, sequence.times) {
             let first = first_packets.entry((sequence.machine, pid.into())).or_insert(ns);
             *first = ns.min(*first);
         }
     }
     let began = import.meta.events.iter().find(|event| event.name == TRACING_STARTED).and_then(|event| event.ts_ns);
-    let boottime = Some(ClockKey::new(BOOTTIME, 0));
     let start = |process: &Process| {
-        // Clocks of other machines are not related to those of this one.
+        let boottime = ClockKey::of_machine(BOOTTIME, process.machine);
+        // As the events of its machine.
+        let ahead = import.machines.ahead(process.machine, import.clocks.trace_clock()).unwrap_or(0);
         let mut in_trace = |ns: Option<u64>| {
-            let ns = ns.filter(|_| process.machine == 0).and_then(|ns| i64::try_from(ns).ok());
-            ns.and_then(|ns| import.clocks.trace_time(boottime, ns))
+            let ns = import.clocks.machine_time(boottime, i64::try_from(ns?).ok()?)?;
+            Some(ns.saturating_sub(ahead))
         };
         let StartTimes { connected, ready, enabled } = process.start;
         let [connected, ready, enabled] = [connected, ready, enabled].map(&mut in_trace);
@@ -268,22 +283,26 @@ fn counters(import: &Import, timeline: &Timeline) -> Vec<CounterSummary> {
     let pid_of = |index: usize| import.processes.processes[index].pid;
     let counter = |counter: &crate::counters::Counter| {
         let (mut name, mut pid) = (import.strings.owned(counter.name), None);
+        let machine_id = match counter.scope {
+            Scope::Machine(machine) | Scope::Cpu(machine, _) | Scope::Item(machine, _) => machine,
+            Scope::Process(index) => import.processes.processes[index].machine,
+            Scope::Track(track) => track.machine,
+        };
         let scope = match &counter.scope {
-            Scope::Machine(0) => String::new(),
-            Scope::Machine(machine) => format!("machine {machine}"),
+            Scope::Machine(_) => String::new(),
             Scope::Cpu(_, cpu) => format!("cpu {cpu}"),
             Scope::Item(_, item) => item.clone(),
             Scope::Process(index) => {
                 pid = Some(pid_of(*index));
                 format!("process {}", pid_of(*index))
             }
-            Scope::Track(uuid) => {
-                let group = timeline.group(*uuid);
+            Scope::Track(track) => {
+                let group = timeline.group(*track);
                 let process = group.and_then(|group| group.process);
                 let thread = group.and_then(|group| group.thread);
                 pid = process.map(pid_of);
                 if name.is_empty() {
-                    name = format!("track {uuid:#x}");
+                    name = format!("track {:#x}", track.uuid);
                 }
                 match (thread, pid) {
                     (Some(thread), _) => format!("thread {}", import.processes.threads[thread].tid),
@@ -293,6 +312,7 @@ fn counters(import: &Import, timeline: &Timeline) -> Vec<CounterSummary> {
             }
         };
         CounterSummary {
+            machine_id,
             name,
             scope,
             pid,

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Summary;
+use crate::service_report::SystemInfo;
 
 impl Summary {
     /// Returns the summary as a JSON object.
@@ -16,15 +17,16 @@ impl Summary {
     /// | `more_errors` | how many errors are not in the list |
     /// | `packets`, `packet_bytes`, `compressed_packets`, `inflated_bytes`, `gzipped`, `skipped_packets` | numbers and a bool |
     /// | `packets_by_type` | `{TYPE: {packets, bytes}}`, types named as in the schema |
+    /// | `machines` | `[{id, name, ahead_ns, system}]`, the host with id 0 first; `ahead_ns`: by how much its clocks are ahead of those of the host; `system` as below |
     /// | `sequences` | `[{id, machine_id, uid, pid, packets, bytes, begins, state_clears, skipped_packets, losses, loss_causes: {CAUSE: n}}]` |
     /// | `processes` | `[{machine_id, pid, name, cmdline: [], parent_pid, uid, connected_ns, enabled_ns, first_packet_ns, missing_ns, slices, threads: [{tid, name, slices}]}]` |
     /// | `process_count`, `thread_count`, `track_count`, `tracks_with_slices` | numbers |
-    /// | `tracks` | `[{type, uuid, name, pid, process_name, tid, thread_name, lanes, lanes_with_slices, slices, counter_values}]`, `uuid` as a decimal string |
+    /// | `tracks` | `[{machine_id, type, uuid, name, pid, process_name, tid, thread_name, lanes, lanes_with_slices, slices, counter_values}]`, `uuid` as a decimal string |
     /// | `slices` | `{count, instants, unfinished, max_depth, by_name: [{name, track_type, count, instants, total_ns, min_ns, max_ns}]}` |
-    /// | `counters` | `[{name, scope, pid, values, min, max, first, last}]` |
+    /// | `counters` | `[{machine_id, name, scope, pid, values, min, max, first, last}]` |
     /// | `counter_values`, `flows`, `states`, `annotations`, `arguments`, `distinct_arguments`, `ftrace_events` | numbers |
     /// | `categories` | `{CATEGORY: slices}` |
-    /// | `clocks` | `{trace_clock, snapshots, sequence_clocks, list: [{id, name, snapshots, first, last}]}` |
+    /// | `clocks` | `{trace_clock, snapshots, sequence_clocks, list: [{machine_id, id, name, snapshots, first, last}]}` |
     /// | `start_ns`, `end_ns`, `duration_ns`, `first_packet_ns`, `last_packet_ns` | numbers |
     /// | `losses` | `[{place, what, number, expected}]` |
     /// | `uuid`, `config_text` | strings |
@@ -74,6 +76,7 @@ impl Summary {
         });
         let tracks = self.tracks.iter().map(|track| {
             json!({
+                "machine_id": track.machine_id,
                 "type": track.track_type.name(),
                 "uuid": track.uuid.to_string(),
                 "name": track.name,
@@ -100,6 +103,7 @@ impl Summary {
         });
         let counters = self.counters.iter().map(|counter| {
             json!({
+                "machine_id": counter.machine_id,
                 "name": counter.name,
                 "scope": counter.scope,
                 "pid": counter.pid,
@@ -169,6 +173,7 @@ impl Summary {
         });
         let clocks = self.clocks.iter().map(|clock| {
             json!({
+                "machine_id": clock.machine_id,
                 "id": clock.id,
                 "name": clock.name,
                 "snapshots": clock.snapshots,
@@ -180,19 +185,15 @@ impl Summary {
         let losses = losses.iter().map(
             |loss| json!({"place": loss.place, "what": loss.what, "number": loss.number, "expected": loss.expected}),
         );
-        let system = self.system.as_ref().map(|system| {
+        let machines = self.machines.iter().map(|machine| {
             json!({
-                "sysname": system.sysname,
-                "release": system.release,
-                "version": system.version,
-                "machine": system.machine,
-                "service_version": system.service_version,
-                "num_cpus": system.num_cpus,
-                "page_size": system.page_size,
-                "ram_bytes": system.ram_bytes,
-                "timezone_off_mins": system.timezone_off_mins,
+                "id": machine.id,
+                "name": machine.name(),
+                "ahead_ns": machine.ahead_ns,
+                "system": machine.system.as_ref().map(system_to_json),
             })
         });
+        let system = self.system.as_ref().map(system_to_json);
         let stats = self.stats.as_ref().map(|stats| {
             json!({
                 "buffers": stats.buffers,
@@ -214,6 +215,7 @@ impl Summary {
         let value = json!({
             "errors": errors.collect::<Vec<_>>(),
             "more_errors": self.more_errors,
+            "machines": machines.collect::<Vec<_>>(),
             "sequences": sequences.collect::<Vec<_>>(),
             "clocks": {
                 "trace_clock": self.trace_clock,
@@ -241,4 +243,18 @@ impl Summary {
             _ => Map::new(),
         }
     }
+}
+
+fn system_to_json(system: &SystemInfo) -> Value {
+    json!({
+        "sysname": system.sysname,
+        "release": system.release,
+        "version": system.version,
+        "machine": system.machine,
+        "service_version": system.service_version,
+        "num_cpus": system.num_cpus,
+        "page_size": system.page_size,
+        "ram_bytes": system.ram_bytes,
+        "timezone_off_mins": system.timezone_off_mins,
+    })
 }

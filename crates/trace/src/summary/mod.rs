@@ -3,6 +3,7 @@
 mod content;
 mod json;
 mod losses;
+mod machine_column;
 mod table;
 mod text;
 
@@ -11,6 +12,7 @@ use std::io::Read;
 
 use crate::error::Error;
 use crate::import::Import;
+use crate::machines::HOST;
 use crate::packet_reader::PacketReader;
 use crate::service_report::{Progress, ServiceEvent, SystemInfo, TraceStats};
 use crate::timeline::Timeline;
@@ -48,6 +50,8 @@ pub struct Summary {
     pub gzipped: bool,
     /// Packets by the name of their payload in the schema.
     pub packets_by_type: BTreeMap<String, TypeSummary>,
+    /// Machines that wrote packets, by id, so the host comes first.
+    pub machines: Vec<MachineSummary>,
     /// Sequences in the order of their first packet.
     pub sequences: Vec<SequenceSummary>,
     /// Packets that were not usable because the state that they needed was lost.
@@ -78,7 +82,7 @@ pub struct Summary {
     pub ftrace_losses: u64,
     /// The id of the clock of all times.
     pub trace_clock: u32,
-    /// Clocks of the whole trace that occur in snapshots.
+    /// Clocks of whole machines that occur in snapshots.
     pub clocks: Vec<ClockSummary>,
     /// Clock snapshots.
     pub clock_snapshots: u64,
@@ -94,7 +98,7 @@ pub struct Summary {
     pub config_text: Option<String>,
     /// The identity of the trace.
     pub uuid: Option<String>,
-    /// The machine and the service.
+    /// The system of the host, and the service.
     pub system: Option<SystemInfo>,
     /// The last counts that the service reported.
     pub stats: Option<TraceStats>,
@@ -123,6 +127,19 @@ pub struct TypeSummary {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
+}
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MachineSummary {
+    /// Its id; 0 is the host, the machine of the service.
+    pub id: u32,
+    /// By how many nanoseconds its clocks are ahead of those of the host. `None` if the trace does
+    /// not tell; then its times are not comparable with those of the host.
+    pub ahead_ns: Option<i64>,
+    /// Its system, and its name if it is not the host.
+    pub system: Option<SystemInfo>,
 }
 
 /// A packet sequence: the packets of one writer.
@@ -203,6 +220,8 @@ pub struct ThreadSummary {
 pub struct TrackSummary {
     /// Its kind.
     pub track_type: TrackType,
+    /// Its machine; 0 is that of the service.
+    pub machine_id: u32,
     /// The uuid of one of them.
     pub uuid: u64,
     /// Its name.
@@ -268,6 +287,8 @@ pub struct NameSummary {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CounterSummary {
+    /// Its machine; 0 is that of the service.
+    pub machine_id: u32,
     /// Its name.
     pub name: String,
     /// Its owner in words, such as `cpu 0`; empty for the machine.
@@ -290,6 +311,8 @@ pub struct CounterSummary {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClockSummary {
+    /// Its machine; 0 is that of the service.
+    pub machine_id: u32,
     /// Its id.
     pub id: u32,
     /// Its name, if it is a built-in one.
@@ -300,6 +323,18 @@ pub struct ClockSummary {
     pub first: u64,
     /// Its last value.
     pub last: u64,
+}
+
+impl MachineSummary {
+    /// Returns its name as in configs: `host` for the host, and for another machine the name that
+    /// its relay told.
+    pub fn name(&self) -> Option<&str> {
+        match &self.system {
+            _ if self.id == HOST => Some("host"),
+            Some(system) if !system.machine_name.is_empty() => Some(&system.machine_name),
+            _ => None,
+        }
+    }
 }
 
 impl Summary {

@@ -7,7 +7,7 @@ use crate::escape::Line;
 /// Number of rows that are shown; further ones are only counted.
 const MAX_ROWS: usize = 24;
 /// Longest cell in characters; longer ones are cut.
-const MAX_CELL: usize = 60;
+pub(super) const MAX_CELL: usize = 60;
 
 /// A table with a title. Columns whose header ends in `#` are aligned to the right.
 pub(super) struct Table {

@@ -1,11 +1,14 @@
 //! The summary as text.
 
 use core::fmt;
+use std::collections::BTreeMap;
 
+use super::machine_column::MachineColumn;
 use super::table::Table;
 use super::{SequenceSummary, Summary, ThreadSummary};
 use crate::clock_conversion::clock_name;
 use crate::escape::Line;
+use crate::machines::HOST;
 
 /// Advice for programs whose first events are missing.
 const HOW_TO_RECORD_THE_START: &str = "
@@ -16,17 +19,19 @@ const HOW_TO_RECORD_THE_START: &str = "
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let machines = MachineColumn::new(self);
         self.overview(f)?;
         write!(f, "{}", self.packet_table())?;
-        write!(f, "{}", self.sequence_table())?;
-        write!(f, "{}", self.process_table())?;
-        self.start_table(f)?;
+        write!(f, "{}", self.machine_table(&machines))?;
+        write!(f, "{}", self.sequence_table(&machines))?;
+        write!(f, "{}", self.process_table(&machines))?;
+        self.start_table(&machines, f)?;
         write!(f, "{}", self.category_table())?;
         write!(f, "{}", self.slice_table())?;
-        write!(f, "{}", self.track_table())?;
-        write!(f, "{}", self.counter_table())?;
+        write!(f, "{}", self.track_table(&machines))?;
+        write!(f, "{}", self.counter_table(&machines))?;
         write!(f, "{}", self.buffer_table())?;
-        write!(f, "{}", self.clock_table())?;
+        write!(f, "{}", self.clock_table(&machines))?;
         write!(f, "{}", self.event_table())?;
         if let Some(text) = &self.config_text {
             writeln!(f, "\nConfig")?;
@@ -112,47 +117,87 @@ impl Summary {
         table
     }
 
-    fn sequence_table(&self) -> Table {
-        let headers = ["id#", "pid#", "uid#", "packets#", "bytes#", "clears#", "skipped#", "losses#", "remarks"];
-        let mut table = Table::new("Sequences", &headers);
+    /// Shows the machines, if there are several.
+    fn machine_table(&self, machines: &MachineColumn) -> Table {
+        let headers = ["id#", "system", "clocks ahead by#", "packets#", ""];
+        let mut table = Table::new(format!("Machines ({})", self.machines.len()), &machines.headers(&headers));
+        if self.machines.len() < 2 {
+            return table;
+        }
+        let mut packets: BTreeMap<u32, u64> = BTreeMap::new();
         for sequence in &self.sequences {
-            let optional = |value: Option<i32>| value.map_or_else(String::new, |value| value.to_string());
+            *packets.entry(sequence.machine_id).or_default() += sequence.packets;
+        }
+        for machine in &self.machines {
             table.row(|| {
-                [
-                    sequence.id.to_string(),
-                    optional(sequence.pid),
-                    optional(sequence.uid),
-                    sequence.packets.to_string(),
-                    sequence.bytes.to_string(),
-                    sequence.state_clears.to_string(),
-                    sequence.skipped_packets.to_string(),
-                    sequence.losses.to_string(),
-                    remarks(sequence),
-                ]
+                let system = machine.system.as_ref();
+                let system = system.map(|system| format!("{} {}", system.sysname, system.release));
+                let ahead = machine.ahead_ns.filter(|_| machine.id != HOST);
+                let is_related = machine.ahead_ns.is_some();
+                let remark = if is_related { "" } else { "no RemoteClockSync: times of its own clock" };
+                let cells = [
+                    machine.id.to_string(),
+                    system.unwrap_or_default(),
+                    ahead.map_or_else(String::new, time),
+                    packets.get(&machine.id).copied().unwrap_or(0).to_string(),
+                    remark.to_owned(),
+                ];
+                machines.cells(machine.id, cells)
             });
         }
         table
     }
 
-    fn process_table(&self) -> Table {
-        let mut table = Table::new("Processes and threads", &["pid#", "tid#", "name", "slices#"]);
+    fn sequence_table(&self, machines: &MachineColumn) -> Table {
+        let headers = ["id#", "pid#", "uid#", "packets#", "bytes#", "clears#", "skipped#", "losses#", "remarks"];
+        let mut table = Table::new("Sequences", &machines.headers(&headers));
+        for sequence in &self.sequences {
+            let optional = |value: Option<i32>| value.map_or_else(String::new, |value| value.to_string());
+            table.row(|| {
+                machines.cells(
+                    sequence.machine_id,
+                    [
+                        sequence.id.to_string(),
+                        optional(sequence.pid),
+                        optional(sequence.uid),
+                        sequence.packets.to_string(),
+                        sequence.bytes.to_string(),
+                        sequence.state_clears.to_string(),
+                        sequence.skipped_packets.to_string(),
+                        sequence.losses.to_string(),
+                        remarks(sequence),
+                    ],
+                )
+            });
+        }
+        table
+    }
+
+    fn process_table(&self, machines: &MachineColumn) -> Table {
+        let headers = machines.headers(&["pid#", "tid#", "name", "slices#"]);
+        let mut table = Table::new("Processes and threads", &headers);
         for process in &self.processes {
             let name = || process.name.clone().unwrap_or_default();
-            table.row(|| [process.pid.to_string(), String::new(), name(), process.slices.to_string()]);
+            table.row(|| {
+                let cells = [process.pid.to_string(), String::new(), name(), process.slices.to_string()];
+                machines.cells(process.machine_id, cells)
+            });
             // A main thread without a name and without slices is left out.
             let telling = |t: &&ThreadSummary| t.tid != process.pid || t.name.is_some() || t.slices > 0;
             for thread in process.threads.iter().filter(telling) {
                 let name = || format!("  {}", thread.name.as_deref().unwrap_or_default());
-                table.row(|| [String::new(), thread.tid.to_string(), name(), thread.slices.to_string()]);
+                table.row(|| {
+                    machines.continued([String::new(), thread.tid.to_string(), name(), thread.slices.to_string()])
+                });
             }
         }
         table
     }
 
     /// Shows when each program connected and began to be recorded, from the trace's start on.
-    fn start_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn start_table(&self, machines: &MachineColumn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers = ["pid#", "name", "connected#", "enabled#", "first packet#", ""];
-        let mut table = Table::new("Starts of programs", &headers);
+        let mut table = Table::new("Starts of programs", &machines.headers(&headers));
         let known = self.processes.iter().filter(|process| process.first_packet_ns.is_some());
         let start = self.trace_start_ns();
         for process in known {
@@ -162,14 +207,17 @@ impl Summary {
             };
             let missing = process.missing_ns.filter(|&ns| ns > 0);
             table.row(|| {
-                [
-                    process.pid.to_string(),
-                    without_folder(process.name.as_deref().unwrap_or_default()).to_owned(),
-                    connected(),
-                    since(start, process.enabled_ns),
-                    since(start, process.first_packet_ns),
-                    missing.map_or_else(String::new, |ns| format!("its first {} are missing", time(ns))),
-                ]
+                machines.cells(
+                    process.machine_id,
+                    [
+                        process.pid.to_string(),
+                        without_folder(process.name.as_deref().unwrap_or_default()).to_owned(),
+                        connected(),
+                        since(start, process.enabled_ns),
+                        since(start, process.first_packet_ns),
+                        missing.map_or_else(String::new, |ns| format!("its first {} are missing", time(ns))),
+                    ],
+                )
             });
         }
         write!(f, "{table}")?;
@@ -211,33 +259,39 @@ impl Summary {
         table
     }
 
-    fn track_table(&self) -> Table {
+    fn track_table(&self, machines: &MachineColumn) -> Table {
         let title = format!("Tracks ({}, {} with slices)", self.track_count(), self.tracks_with_slices());
         let headers = ["kind", "name", "process", "thread", "lanes#", "slices#", "values#"];
-        let mut table = Table::new(title, &headers);
+        let mut table = Table::new(title, &machines.headers(&headers));
         for track in &self.tracks {
             table.row(|| {
-                [
-                    track.track_type.name().to_owned(),
-                    track.name.clone().unwrap_or_default(),
-                    numbered(track.pid, track.process_name.as_deref()),
-                    numbered(track.tid, track.thread_name.as_deref()),
-                    track.lanes.to_string(),
-                    track.slices.to_string(),
-                    track.counter_values.to_string(),
-                ]
+                machines.cells(
+                    track.machine_id,
+                    [
+                        track.track_type.name().to_owned(),
+                        track.name.clone().unwrap_or_default(),
+                        numbered(track.pid, track.process_name.as_deref()),
+                        numbered(track.tid, track.thread_name.as_deref()),
+                        track.lanes.to_string(),
+                        track.slices.to_string(),
+                        track.counter_values.to_string(),
+                    ],
+                )
             });
         }
         table
     }
 
-    fn counter_table(&self) -> Table {
+    fn counter_table(&self, machines: &MachineColumn) -> Table {
         let title = format!("Counters ({}, {} values)", self.counters.len(), self.counter_values());
-        let mut table = Table::new(title, &["name", "of", "values#", "min#", "max#", "last#"]);
+        let mut table = Table::new(title, &machines.headers(&["name", "of", "values#", "min#", "max#", "last#"]));
         for counter in &self.counters {
             table.row(|| {
                 let [min, max, last] = [counter.min, counter.max, counter.last].map(number);
-                [counter.name.clone(), counter.scope.clone(), counter.values.to_string(), min, max, last]
+                machines.cells(
+                    counter.machine_id,
+                    [counter.name.clone(), counter.scope.clone(), counter.values.to_string(), min, max, last],
+                )
             });
         }
         table
@@ -264,17 +318,19 @@ impl Summary {
         table
     }
 
-    fn clock_table(&self) -> Table {
+    fn clock_table(&self, machines: &MachineColumn) -> Table {
         let title =
             format!("Clocks ({} snapshots, {} clocks of sequences)", self.clock_snapshots, self.sequence_clocks);
-        let mut table = Table::new(title, &["id#", "name", "snapshots#", "first#", "last#", ""]);
+        let mut table = Table::new(title, &machines.headers(&["id#", "name", "snapshots#", "first#", "last#", ""]));
         for clock in &self.clocks {
             table.row(|| {
                 let name = clock_name(clock.id).unwrap_or("custom").to_owned();
-                let remark = if clock.id == self.trace_clock { "trace clock" } else { "" };
+                let is_trace_clock = clock.machine_id == HOST && clock.id == self.trace_clock;
+                let remark = if is_trace_clock { "trace clock" } else { "" };
                 let snapshots = clock.snapshots.to_string();
                 let (first, last) = (clock.first.to_string(), clock.last.to_string());
-                [clock.id.to_string(), name, snapshots, first, last, remark.to_owned()]
+                machines
+                    .cells(clock.machine_id, [clock.id.to_string(), name, snapshots, first, last, remark.to_owned()])
             });
         }
         table
@@ -341,9 +397,6 @@ fn remarks(sequence: &SequenceSummary) -> String {
         1 => remarks.push("the service".to_owned()),
         _ if !sequence.begins => remarks.push("beginning missing".to_owned()),
         _ => {}
-    }
-    if sequence.machine_id != 0 {
-        remarks.push(format!("machine {}", sequence.machine_id));
     }
     remarks.extend(sequence.loss_causes.iter().map(|(cause, number)| format!("{cause} {number}")));
     remarks.join(", ")

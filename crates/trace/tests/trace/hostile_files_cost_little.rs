@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use esatto_protozero::Message;
 use esatto_schema::track_event::Type;
 use esatto_trace::{Error, MAX_WORK_RATIO, MIN_WORK, Summary};
 use flate2::Compression;
@@ -13,6 +14,8 @@ const COMPRESSED_PACKETS: u32 = 50;
 const INTERNED_DATA: u32 = 12;
 const CLOCK_SNAPSHOT: u32 = 6;
 const SEQUENCE_FLAGS: u32 = 13;
+const MACHINE_ID: u32 = 98;
+const REMOTE_CLOCK_SYNC: u32 = 107;
 
 /// Returns a packet of so many zeros.
 fn padding(bytes: usize) -> Vec<u8> {
@@ -134,6 +137,44 @@ fn a_snapshot_of_many_clocks() {
     }
     let summary = Summary::read(&maker.0[..]);
     assert!(summary.work() <= 10 * 3 * u64::from(CLOCKS), "{}", summary.work());
+}
+
+#[test]
+fn clocks_of_many_machines() {
+    const MACHINES: u64 = 10_000;
+    let clocks = |message: &mut Message<'_>| {
+        for (id, ticks) in [(6, 5), (3, 4), (200, 3)] {
+            let mut clock = message.begin(1);
+            clock.varint(1, id);
+            clock.varint(2, ticks);
+        }
+    };
+    let mut maker = Maker::default();
+    for machine in 0..MACHINES {
+        maker = maker.packet(|packet| {
+            packet.varint(MACHINE_ID, machine);
+            let mut sync = packet.begin(REMOTE_CLOCK_SYNC);
+            for _ in 0..3 {
+                let mut exchange = sync.begin(1);
+                clocks(&mut exchange.begin(2));
+                clocks(&mut exchange.begin(3));
+            }
+        });
+        maker = maker.packet(|packet| {
+            packet.varint(MACHINE_ID, machine);
+            clocks(&mut packet.begin(CLOCK_SNAPSHOT));
+        });
+        maker = maker.packet(|packet| {
+            packet.varint(MACHINE_ID, machine);
+            packet.varint(8, 7);
+            packet.varint(58, 200);
+            packet.begin(11).varint(9, 3);
+        });
+    }
+    let summary = Summary::read(&maker.0[..]);
+    assert_eq!((summary.slices.count, summary.machines.len() as u64), (MACHINES, MACHINES));
+    assert!(summary.problems.is_empty(), "{:?}", summary.problems);
+    assert!(summary.work() <= 10 * MACHINES, "{}", summary.work());
 }
 
 #[test]

@@ -9,5 +9,6 @@ mod hostile_files_cost_little;
 mod incremental_state_of_sequences;
 mod numbers_agree_with_the_trace_processor;
 mod packets_compressed_with_zstd_are_read;
+mod several_machines;
 mod slices_flows_and_tracks;
 mod summaries_as_text_and_json;

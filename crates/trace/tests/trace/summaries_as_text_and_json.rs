@@ -82,6 +82,7 @@ fn json_has_stable_keys() {
         "interning_errors",
         "last_packet_ns",
         "losses",
+        "machines",
         "more_errors",
         "packet_bytes",
         "packets",
