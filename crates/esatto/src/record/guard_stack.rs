@@ -54,17 +54,18 @@ const NEW: u32 = u32::MAX;
 /// Slice of a guard. Zero if no instance recorded its begin. Otherwise, from the lowest bit:
 ///
 /// - 8 bits: the instances that recorded the begin,
-/// - 32 bits: the number of the slice among those of this depth on the thread, from 1; 0 if the
-///   slice is deeper than `REMEMBERED`,
 /// - 5 bits: the depth,
-/// - 19 bits: the number of the thread.
+/// - 19 bits: the number of the thread,
+/// - 32 bits: the number of the slice among those of this depth on the thread, from 1; 0 if the
+///   slice is deeper than `REMEMBERED`. At the top, so that it wraps around alone: then one slice
+///   in 2^32 has the number 0, and is taken for a deep one if it does not end as the innermost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenSlice(u64);
 
 const INSTANCES: u64 = 0xff;
-const NUMBER: u64 = 0xffff_ffff << 8;
-const DEPTH_SHIFT: u32 = 40;
-const THREAD_SHIFT: u32 = 45;
+const DEPTH_SHIFT: u32 = 8;
+const THREAD_SHIFT: u32 = 13;
+const NUMBER_SHIFT: u32 = 32;
 
 const _: () = assert!(MAX_INSTANCES <= 8 && REMEMBERED == 1 << (THREAD_SHIFT - DEPTH_SHIFT), "they fit");
 
@@ -91,7 +92,7 @@ impl OpenSlice {
     }
 
     const fn is_deep(self) -> bool {
-        self.0 & NUMBER == 0
+        self.0 >> NUMBER_SHIFT == 0
     }
 
     /// Takes the slice from the stack, if it is the innermost one.
@@ -154,7 +155,7 @@ impl Stack {
         self.depth.set(depth + 1);
         // The slices of a signal handler that interrupts this thread from now on are deeper.
         compiler_fence(Ordering::SeqCst);
-        let next = (entry.get().0 | INSTANCES).wrapping_add(1);
+        let next = entry.get().0.wrapping_add(1 << NUMBER_SHIFT) & !INSTANCES;
         let slice = OpenSlice(next | u64::from(instances));
         entry.set(slice);
         slice
@@ -166,7 +167,8 @@ impl Stack {
         static THREADS: AtomicU32 = AtomicU32::new(0);
         let depth = self.depth.get();
         if depth == NEW {
-            let thread = u64::from(THREADS.fetch_add(1, Ordering::Relaxed)) << THREAD_SHIFT;
+            let number = u64::from(THREADS.fetch_add(1, Ordering::Relaxed));
+            let thread = (number % (1 << (NUMBER_SHIFT - THREAD_SHIFT))) << THREAD_SHIFT;
             self.thread.set(thread);
             for (depth, slice) in (0_u64..).zip(&self.slices) {
                 slice.set(OpenSlice(thread | depth << DEPTH_SHIFT));
@@ -253,6 +255,21 @@ mod tests {
         let own = OpenSlice::begun(1);
         assert!(!pops(elsewhere()), "both are the first slice of their thread");
         assert!(pops(own));
+    }
+
+    #[test]
+    fn slices_without_end_can_be_counted() {
+        let outer = OpenSlice::begun(1);
+        let last = |depth: usize| {
+            STACK.with(|stack| stack.slices[depth].set(OpenSlice(stack.slices[depth].get().0 | !0 << NUMBER_SHIFT)))
+        };
+        last(1);
+        for _ in 0..3 {
+            let slice = OpenSlice::begun(1);
+            assert!(STACK.with(|stack| stack.pop(slice)), "{slice:?}");
+        }
+        assert_eq!(depth(), 1);
+        assert!(pops(outer));
     }
 
     #[test]
