@@ -44,6 +44,8 @@ pub(crate) struct ReconnectingProducer {
     /// When to try to connect; has no meaning while connected.
     retry_at: Instant,
     delay: Duration,
+    /// The last attempt to connect failed, and none has begun since.
+    has_failed: bool,
     /// The number of a socket that was requested and not delivered yet.
     awaited: Option<u64>,
     /// Short connections in a row.
@@ -64,6 +66,7 @@ impl ReconnectingProducer {
             connected_at: Instant::now(),
             retry_at: Instant::now(),
             delay: Duration::ZERO,
+            has_failed: false,
             awaited: None,
             short: 0,
             refuses_memory: false,
@@ -77,7 +80,7 @@ impl ReconnectingProducer {
 
     /// See [`Producer::flush`].
     pub(crate) fn flush(&mut self, done: FlushCallback) {
-        self.producer.flush(done);
+        self.producer.flush(done, !self.has_failed);
     }
 
     pub(crate) fn interest(&self) -> Option<Interest<'_>> {
@@ -151,6 +154,7 @@ impl ReconnectingProducer {
 
     fn connect(&mut self, now: Instant, in_process: &mut InProcess) {
         self.connected_at = now;
+        self.has_failed = false;
         match &self.place {
             Place::Socket(socket) => {
                 // Before the attempt, so that a service that starts meanwhile is noticed.
@@ -182,6 +186,8 @@ impl ReconnectingProducer {
     }
 
     fn retry_later(&mut self, now: Instant) {
+        self.has_failed = true;
+        self.producer.not_connected();
         self.delay = if self.delay < RETRY_STEPS_UNTIL { self.delay + RETRY_STEP } else { RETRY_AT_LAST };
         self.retry_at = now + self.delay;
     }
@@ -255,6 +261,7 @@ impl ReconnectingProducer {
 
     fn disconnected(&mut self, now: Instant, in_process: &mut InProcess) {
         let stood = self.hang_up(in_process);
+        self.has_failed = true;
         if mem::take(&mut self.producer.endpoint.memory_refused) {
             self.refuses_memory = true;
             self.retry_at = now;
@@ -301,6 +308,25 @@ mod tests {
             now = link.deadline().unwrap();
         }
         assert_eq!(delays, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 30, 30, 30]);
+    }
+
+    #[test]
+    fn triggers_delay_a_flush_only_while_the_connection_is_tried() {
+        let place = Place::Socket(SocketPlace::named("/nowhere/at/all".parse().unwrap()));
+        let mut link = link(place);
+        let now = Instant::now();
+        link.producer().activate_triggers(vec!["t".to_owned()], now + Duration::from_secs(60));
+        let flush = |link: &mut ReconnectingProducer| {
+            let (sender, receiver) = std::sync::mpsc::channel::<()>();
+            link.flush(Box::new(move || sender.send(()).unwrap()));
+            move || receiver.try_recv()
+        };
+        let ended = Err(std::sync::mpsc::TryRecvError::Disconnected);
+        let early = flush(&mut link);
+        assert_eq!(early(), Err(std::sync::mpsc::TryRecvError::Empty), "it may succeed");
+        with(|in_process| _ = link.pump(now, in_process));
+        assert_eq!(early(), ended, "it has failed");
+        assert_eq!(flush(&mut link)(), ended, "the next attempt is later");
     }
 
     #[test]

@@ -105,6 +105,11 @@ impl Producer {
         self.endpoint.connected();
     }
 
+    /// Handles an attempt to connect that failed.
+    pub(crate) fn not_connected(&mut self) {
+        self.trigger_flushes.clear();
+    }
+
     /// Handles the end of the connection, which ends all instances.
     pub(crate) fn disconnected(&mut self) {
         self.give_up_startups(|startups| startups.abort(None));
@@ -112,6 +117,7 @@ impl Producer {
             active.stop();
         }
         self.flushes.clear();
+        self.trigger_flushes.clear();
         self.announced.clear();
         self.accepted = false;
         self.has_told_triggers = false;
@@ -168,9 +174,9 @@ impl Producer {
 
     /// Commits everything that is complete, and runs `done` when the service has it, and has the
     /// triggers that were activated before. Without either, or if the connection breaks, `done` is
-    /// dropped.
-    pub(crate) fn flush(&mut self, done: FlushCallback) {
-        if !self.accepted && self.triggers.wait_for_service(Instant::now()) {
+    /// dropped. While `is_connecting`, triggers wait for the service.
+    pub(crate) fn flush(&mut self, done: FlushCallback, is_connecting: bool) {
+        if is_connecting && !self.accepted && self.triggers.wait_for_service(Instant::now()) {
             self.trigger_flushes.push(done);
         } else if self.has_told_triggers && self.endpoint.arbiter().is_none() {
             // There is nothing to commit, but the process may end before the calls are sent.
@@ -232,7 +238,7 @@ impl Producer {
                     self.endpoint.activate_triggers(&names);
                 }
                 for done in mem::take(&mut self.trigger_flushes) {
-                    self.flush(done);
+                    self.flush(done, false);
                 }
             }
             Event::Setup { id, config } => {
