@@ -48,6 +48,8 @@ struct LocalService {
     deliveries: Map<ClientId, VecDeque<Delivery>>,
     timers: BinaryHeap<Reverse<(u64, TimerId)>>,
     files: Files<Sdk>,
+    /// Threads that write files, of which some may be closed for further jobs.
+    file_threads: usize,
     /// The descriptor that arrived with the call that is being handled.
     attached: Option<(CallId, OwnedFd)>,
     /// Clients that get more replies when they have taken the waiting ones.
@@ -82,6 +84,7 @@ impl LocalService {
             deliveries: Map::new(),
             timers: BinaryHeap::new(),
             files: Files::new(Sdk),
+            file_threads: 0,
             attached: None,
             awaited: Set::new(),
             inputs: VecDeque::new(),
@@ -132,12 +135,12 @@ impl LocalService {
                 Output::AdoptFile { file, call } => {
                     if let Some((_, fd)) = self.attached.take_if(|(of, _)| *of == call) {
                         // Without a thread, the first write fails.
-                        let _ = self.files.adopt(file, move || fd.into());
+                        self.file_threads += usize::from(self.files.adopt(file, move || fd.into()).is_ok());
                     }
                 }
                 Output::CreateFile { file, path } => {
                     // An event reports the result.
-                    let _ = self.files.create(file, os::to_path(path));
+                    self.file_threads += usize::from(self.files.create(file, os::to_path(path)).is_ok());
                 }
                 Output::WriteFile { file, bytes } => self.files.write(file, bytes),
                 Output::CopyFile { from, to } => self.files.copy(from, to),
@@ -166,7 +169,10 @@ impl LocalService {
                 FileEvent::Opened(file, result) => Input::FileOpened { file, result },
                 FileEvent::Written(file, result, _) => Input::FileWritten { file, result },
                 FileEvent::Copied(file, result) => Input::FileCopied { file, result },
-                FileEvent::Closed(_) => continue,
+                FileEvent::Closed(_) => {
+                    self.file_threads -= 1;
+                    continue;
+                }
             });
         }
         has_news
@@ -255,7 +261,11 @@ impl InProcessService for LocalService {
     }
 
     fn complete_files(&mut self) {
-        trace_files::complete(|| self.service.is_draining().then(|| self.look_at_files()));
+        trace_files::complete(|| {
+            // A closed file may have its last packets still in the queue of its thread.
+            let is_any_closing = self.file_threads > self.files.len();
+            (self.service.is_draining() || is_any_closing).then(|| self.look_at_files())
+        });
     }
 
     fn work(&mut self) {
