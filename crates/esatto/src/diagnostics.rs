@@ -28,14 +28,37 @@ pub(crate) fn listen(listener: Listener) {
     let _ = LISTENER.set(listener);
 }
 
+/// Notes a line. Returns false if it was reported before.
+fn is_new(line: &str) -> bool {
+    let mut said = said();
+    let is_new = said.len() < MAX_LINES && !said.iter().any(|known| known == line);
+    if is_new {
+        said.push(line.to_owned());
+    }
+    is_new
+}
+
+/// Reports a line of a forked child that ends, to stderr. A thread that was not copied may have had
+/// the lock of stderr, or one that the program's function takes, so neither is used.
+#[cfg(feature = "in-process")]
+pub(crate) fn say_once_in_child(line: &str) {
+    #[cfg(unix)]
+    if is_new(line) {
+        use std::os::fd::AsFd as _;
+        if let Ok(stderr) = std::io::stderr().as_fd().try_clone_to_owned() {
+            // If stderr is closed, the line is lost.
+            let line = format!("esatto: {line}\n");
+            drop(std::io::Write::write_all(&mut std::fs::File::from(stderr), line.as_bytes()));
+        }
+    }
+    #[cfg(not(unix))]
+    say_once(line.to_owned());
+}
+
 /// Reports a line, unless it was reported before.
 pub(crate) fn say_once(line: String) {
-    {
-        let mut said = said();
-        if said.len() >= MAX_LINES || said.contains(&line) {
-            return;
-        }
-        said.push(line.clone());
+    if !is_new(&line) {
+        return;
     }
     match LISTENER.get() {
         Some(listener) => crate::callbacks::shielded(|| listener(&line)),

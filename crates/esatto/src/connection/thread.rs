@@ -63,6 +63,8 @@ pub(crate) struct Control {
     sessions: Map<SessionId, Box<dyn LiveSession>>,
     pace: Pace,
     reclaiming: Reclaiming,
+    /// Functions to call at a time.
+    later: Vec<(Instant, fn())>,
     is_over: bool,
     in_process: InProcess,
 }
@@ -76,6 +78,7 @@ impl Control {
             sessions: Map::new(),
             pace: Pace::new(),
             reclaiming: Reclaiming::new(),
+            later: Vec::new(),
             is_over: false,
             in_process: None,
         }
@@ -93,6 +96,9 @@ impl Control {
             self.reclaiming.reclaim(now);
             if self.pace.collected(now) {
                 self.pump();
+            }
+            while let Some(due) = self.later.iter().position(|(at, _)| *at <= now) {
+                shielded(self.later.swap_remove(due).1);
             }
         }
         self.shut_down();
@@ -156,6 +162,11 @@ impl Control {
             Command::Completed(completion) => self.completed(completion),
             Command::With(function) => function(self),
         }
+    }
+
+    /// Calls a function after a time, unless the control thread ends before.
+    pub(crate) fn call_after(&mut self, time: Duration, function: fn()) {
+        self.later.push((Instant::now() + time, function));
     }
 
     /// Passes the socket that was asked for under a number to its connection; `None` if there is
@@ -249,7 +260,8 @@ impl Control {
         let deadline = self.sessions.values().filter_map(|session| session.next_deadline());
         let next = retry.chain(deadline).min().map(|at| at.saturating_duration_since(now));
         let timer = self.in_process.as_ref().and_then(|service| service.next_deadline());
-        let look = [self.pace.next(), self.reclaiming.next()].into_iter().flatten().min();
+        let later = self.later.iter().map(|(at, _)| *at).min();
+        let look = [self.pace.next(), self.reclaiming.next(), later].into_iter().flatten().min();
         let look = look.map(|at| at.saturating_duration_since(now));
         [next, timer, look].into_iter().flatten().min()
     }

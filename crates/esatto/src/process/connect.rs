@@ -265,7 +265,7 @@ impl Builder {
         let file = self.file.map(|start| start()).transpose()?;
         #[cfg(not(feature = "in-process"))]
         let file = None;
-        unread_variable::watch();
+        unread_variable::watch(control);
         if is_of_system {
             start_times::ready();
         }

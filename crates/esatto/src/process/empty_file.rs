@@ -4,7 +4,7 @@ use std::env;
 use std::path::Path;
 
 use crate::category::registry;
-use crate::{diagnostics, sequence};
+use crate::{connection, diagnostics, sequence};
 
 /// Names that the message lists.
 const MAX_NAMES: usize = 20;
@@ -12,7 +12,8 @@ const MAX_NAMES: usize = 20;
 /// Reports the reason if this process has recorded no event. Call it before the recording ends.
 /// `variable` is the environment variable that chooses the categories.
 pub(super) fn explain(path: &Path, variable: &str) {
-    if sequence::has_any_begun() {
+    // After a shutdown all categories are off, whatever the variable says.
+    if sequence::has_any_begun() || connection::handle().is_none() {
         return;
     }
     let (mut known, mut is_any_on) = (Vec::new(), false);

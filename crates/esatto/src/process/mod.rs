@@ -8,6 +8,8 @@ mod ending_signals;
 mod own_file;
 mod panics;
 #[cfg(feature = "in-process")]
+mod recordings;
+#[cfg(feature = "in-process")]
 mod trace_to_file;
 mod unread_variable;
 

@@ -19,32 +19,54 @@ pub(super) struct OwnFile {
     _lock: File,
 }
 
+/// Names of its own that a process tries.
+const MAX_OWN_NAMES: u32 = 100;
+
+/// What happens to a file that exists.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Existing {
+    Empty,
+    Keep,
+}
+
 impl OwnFile {
-    /// Creates or empties the file. If another process is writing it, takes a file whose name ends
-    /// in the number of this process.
+    /// Creates or empties the file. If another process is writing it, creates a file whose name ends
+    /// in the number of this process, and in a further number if there is one already: processes of
+    /// several containers have equal numbers.
     pub(super) fn create(wanted: &Path) -> Result<(Self, File), Error> {
-        if let Some(created) = Self::try_create(wanted.to_owned())? {
+        if let Some(created) = Self::try_create(wanted.to_owned(), Existing::Empty)? {
             return Ok(created);
         }
-        let mut own = wanted.as_os_str().to_owned();
-        own.push(format!(".{}", std::process::id()));
-        let own = PathBuf::from(own);
         let what = format!("another process is writing {}", wanted.display());
-        let Some(created) = Self::try_create(own.clone())? else {
-            return Err(Error::state(&format!("{what}, and {} is in use", own.display())));
-        };
-        diagnostics::say_once(format!("{what}: this one writes {}", own.display()));
-        Ok(created)
+        let process = std::process::id();
+        for number in 1..=MAX_OWN_NAMES {
+            let mut own = wanted.as_os_str().to_owned();
+            own.push(match number {
+                1 => format!(".{process}"),
+                _ => format!(".{process}.{number}"),
+            });
+            if let Some(created) = Self::try_create(own.into(), Existing::Keep)? {
+                diagnostics::say_once(format!("{what}: this one writes {}", created.0.path.display()));
+                return Ok(created);
+            }
+        }
+        let names = format!("{MAX_OWN_NAMES} files with the number of this process");
+        Err(Error::state(&format!("{what}, and there are {names}: remove them")))
     }
 
-    /// Returns `None` if another process is writing the file.
-    fn try_create(path: PathBuf) -> Result<Option<(Self, File)>, Error> {
+    /// Returns `None` if another process is writing the file, or if it exists and must be kept.
+    fn try_create(path: PathBuf, existing: Existing) -> Result<Option<(Self, File)>, Error> {
         let what = || format!("cannot create {}", path.display());
-        let open = || {
-            let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
-            opened.map_err(|error| Error::file(&what(), error))
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let open = || options.open(&path).map_err(|error| Error::file(&what(), error));
+        let lock = match existing {
+            Existing::Empty => open()?,
+            Existing::Keep => match options.clone().create_new(true).open(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
+                opened => opened.map_err(|error| Error::file(&what(), error))?,
+            },
         };
-        let lock = open()?;
         let is_file = lock.metadata().is_ok_and(|metadata| metadata.is_file());
         if is_file {
             // Without locks in this file system, processes do not notice each other.

@@ -6,14 +6,13 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
-use std::time::Duration;
 
 use super::connect::{Builder, Guard, Tracing};
 use super::empty_file;
 use super::own_file::OwnFile;
+use super::recordings::{self, PATIENCE, Recording, Running};
 use super::unread_variable::{self, FILE_VARIABLE};
 use crate::error::{Error, ErrorKind};
-use crate::os::fork::StaticMutex;
 use crate::session::{Backend, Session, SessionConfig};
 use crate::{diagnostics, record};
 
@@ -29,8 +28,6 @@ const TAG: &str = "tag:";
 const PATTERNS: &str = "a list of patterns";
 const NUMBER: &str = "a number of KiB";
 
-/// How long the end of the program may be delayed.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Half a second of events, at 128 MB per second.
 const BUFFER_SIZE_KB: u32 = 64 * 1024;
 /// Enough that threads seldom wait for the control thread.
@@ -128,7 +125,7 @@ impl FileTrace {
     }
 
     fn end(&mut self) -> Result<(), Error> {
-        self.recording.take().map_or(Ok(()), |recording| end(recording.id))
+        self.recording.take().map_or(Ok(()), |recording| recordings::end(&recording, stop))
     }
 }
 
@@ -145,26 +142,6 @@ impl fmt::Debug for FileTrace {
         f.debug_struct("FileTrace").field("path", &self.path()).finish_non_exhaustive()
     }
 }
-
-struct Recording {
-    id: u64,
-    path: PathBuf,
-}
-
-/// A session that the crate stops when the process ends.
-struct Live {
-    id: u64,
-    /// The name that the program or the environment has given.
-    wanted: PathBuf,
-    file: OwnFile,
-    session: Session,
-    /// Guards that the program has.
-    guards: usize,
-    /// The process that has the threads.
-    pid: u32,
-}
-
-static LIVE: StaticMutex<Vec<Live>> = StaticMutex::new(Vec::new());
 
 impl Builder {
     /// Also records the whole program into a file, if the environment variable `ESATTO_TRACE` names
@@ -188,32 +165,21 @@ fn guard_from_env() -> Result<Guard, Error> {
 fn start(path: Option<&Path>) -> Result<FileTrace, Error> {
     unread_variable::mark_read();
     let Some(wanted) = choose(path, env::var_os(FILE_VARIABLE)) else { return Ok(FileTrace { recording: None }) };
-    if let Some(trace) = share(&wanted) {
-        return Ok(trace);
-    }
+    let recording = recordings::begin(&wanted, || record_into(&wanted))?;
+    Ok(FileTrace { recording: Some(recording) })
+}
+
+fn record_into(wanted: &Path) -> Result<Running, Error> {
     let categories = variable(CATEGORIES_VARIABLE, PATTERNS)?;
     let config = configure(categories.as_deref(), variable(BUFFER_VARIABLE, NUMBER)?.as_deref())?;
     let builder = Tracing::builder().in_process().shared_memory(SHARED_MEMORY_KB, 0);
     // Dropping it would hand over the recorded data, but the end of the session also does that.
     core::mem::forget(builder.start()?);
-    let (own, file) = OwnFile::create(&wanted)?;
+    let (own, file) = OwnFile::create(wanted)?;
     let session = Session::start(Backend::InProcess, config.write_into_fd(file))?;
     hook_in();
-    let path = own.path.clone();
     RECORDED.store(std::process::id(), Ordering::Relaxed);
-    let mut live = LIVE.lock();
-    let id = live.iter().map(|live| live.id).max().unwrap_or(0) + 1;
-    live.push(Live { id, wanted, file: own, session, guards: 1, pid: std::process::id() });
-    Ok(FileTrace { recording: Some(Recording { id, path }) })
-}
-
-/// Returns another guard of the recording that this process already makes into this file.
-fn share(wanted: &Path) -> Option<FileTrace> {
-    let pid = std::process::id();
-    let mut all = LIVE.lock();
-    let live = all.iter_mut().find(|live| live.pid == pid && live.wanted == wanted)?;
-    live.guards += 1;
-    Some(FileTrace { recording: Some(Recording { id: live.id, path: live.file.path.clone() }) })
+    Ok(Running::new(own, session))
 }
 
 /// Returns the file, from the program's choice and the environment's.
@@ -266,29 +232,16 @@ fn hook_in() {
     });
 }
 
-/// Completes the file of one recording, if that has not happened and no other guard keeps it.
-fn end(id: u64) -> Result<(), Error> {
-    let found = {
-        let mut all = LIVE.lock();
-        let found = all.iter().position(|live| live.id == id);
-        found.and_then(|at| {
-            all[at].guards -= 1;
-            (all[at].guards == 0).then(|| all.swap_remove(at))
-        })
-    };
-    found.map_or(Ok(()), stop)
-}
-
-/// Completes all files. Only tries to take the lock, because a thread that panics or exits may hold
-/// it.
+/// Completes all files.
 fn end_all() {
-    let all = LIVE.try_lock().map(|mut live| core::mem::take(&mut *live)).unwrap_or_default();
-    for live in all {
-        let path = live.file.path.clone();
-        if let Err(error) = stop(live) {
-            notice_incomplete(&path, &error);
+    recordings::end_all(|running| {
+        let path = running.file.path.clone();
+        let result = stop(running);
+        if let Err(error) = &result {
+            notice_incomplete(&path, error);
         }
-    }
+        result
+    });
 }
 
 /// Reports an error that no caller is left to receive. After a [shutdown](crate::shutdown) the
@@ -303,21 +256,22 @@ fn notice_incomplete(path: &Path, error: &Error) {
 /// The number of the last process in a chain of forks that has begun a recording.
 static RECORDED: AtomicU32 = AtomicU32::new(0);
 
-fn stop(live: Live) -> Result<(), Error> {
+fn stop(running: Running) -> Result<(), Error> {
     let pid = std::process::id();
-    if live.pid != pid {
+    if running.pid != pid {
         if RECORDED.load(Ordering::Relaxed) != pid {
-            let path = live.file.path.display();
+            let path = running.file.path.display();
             let remedy = "call `trace_from_env` or `trace_to_file` after the fork";
-            diagnostics::say_once(format!("{path} contains nothing of the forked process {pid}: {remedy}"));
+            let line = format!("{path} contains nothing of the forked process {pid}: {remedy}");
+            diagnostics::say_once_in_child(&line);
         }
         // The session is the parent's, and so is the connection. The lock is closed already.
-        core::mem::forget(live);
+        core::mem::forget(running);
         return Ok(());
     }
-    empty_file::explain(&live.file.path, CATEGORIES_VARIABLE);
+    empty_file::explain(&running.file.path, CATEGORIES_VARIABLE);
     record::flush_all();
-    live.session.stop_recording().wait_timeout(PATIENCE)
+    running.session.stop_recording().wait_timeout(PATIENCE)
 }
 
 #[cfg(test)]

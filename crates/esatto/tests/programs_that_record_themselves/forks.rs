@@ -1,0 +1,92 @@
+//! Programs that fork, start others, or start together.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::harness::{Folder, names, wait_for};
+use crate::{DEADLINE, SIGKILL};
+
+#[test]
+fn a_spawned_child_writes_a_file_of_its_own() {
+    let folder = Folder::new("spawned");
+    let said = folder.run("parent", &[]);
+    let files = folder.files();
+    assert!(files.len() == 2 && files[0] == "t" && files[1].starts_with("t."), "{files:?}");
+    let expected = format!("esatto: another process is writing t: this one writes {}\n", files[1]);
+    assert_eq!(said, expected);
+    assert_eq!(names(&folder.path("t")), ["of the parent"]);
+    assert_eq!(names(&folder.path(&files[1])), ["one"]);
+}
+
+#[test]
+fn two_programs_that_start_together_write_two_files() {
+    let folder = Folder::new("together");
+    let programs: Vec<_> = (0..8).map(|_| folder.start("wait-plain", &[])).collect();
+    for program in &programs {
+        // Each has written its file: to its own name, or to the common one.
+        let own = folder.path(&format!("t.{}", program.pid()));
+        let begin = Instant::now();
+        while !own.exists() && folder.files().len() < 9 {
+            assert!(begin.elapsed() < DEADLINE, "{:?}", folder.files());
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+    wait_for(&folder.path("ready"));
+    thread::sleep(Duration::from_secs(2));
+    for program in programs {
+        program.signal(SIGKILL);
+        program.end();
+    }
+    let files = folder.files();
+    assert_eq!(files.iter().filter(|name| name.starts_with('t')).count(), 8, "{files:?}");
+    for name in files.iter().filter(|name| name.starts_with('t')) {
+        assert_eq!(names(&folder.path(name)), ["early", "last"], "{name}");
+    }
+}
+
+#[test]
+fn a_forked_child_says_that_it_is_not_recorded() {
+    let folder = Folder::new("forked");
+    let said = folder.run("forks", &[]);
+    assert!(said.starts_with("esatto: t contains nothing of the forked process "), "{said}");
+    assert!(said.ends_with(": call `trace_from_env` or `trace_to_file` after the fork\n"), "{said}");
+    assert_eq!((folder.files(), names(&folder.path("t"))), (vec!["t".to_owned()], vec!["of the parent".to_owned()]));
+}
+
+#[test]
+fn a_forked_child_can_be_recorded() {
+    let folder = Folder::new("forked-traces");
+    let said = folder.run("forks-and-traces", &[]);
+    let files = folder.files();
+    assert!(files.len() == 2 && files[1].starts_with("t."), "{files:?}");
+    assert_eq!(said, format!("esatto: another process is writing t: this one writes {}\n", files[1]));
+    assert_eq!(names(&folder.path("t")), ["of the parent"]);
+    assert_eq!(names(&folder.path(&files[1])), ["of the child"]);
+}
+
+#[test]
+fn a_forked_child_does_not_keep_the_file_in_use() {
+    let folder = Folder::new("released");
+    folder.run("forks-and-ends", &[]);
+    assert_eq!(folder.run("builder", &[]), "");
+    assert_eq!(folder.files(), ["t"]);
+    assert_eq!(names(&folder.path("t")), ["one"]);
+}
+
+#[test]
+fn a_forked_child_ends_although_a_lock_of_its_parent_is_held() {
+    let folder = Folder::new("locked");
+    let said = folder.run("forks-with-locks", &[]);
+    assert!(said.contains("t contains nothing of the forked process "), "{said}");
+}
+
+#[test]
+fn files_of_other_processes_with_the_same_number_are_kept() {
+    let folder = Folder::new("same-number");
+    let said = folder.run("finds-its-own-name-taken", &[]);
+    let own = folder.files().into_iter().find(|name| name.ends_with(".2")).expect("a further name");
+    assert!(said.ends_with(&format!("another process is writing t: this one writes {own}\n")), "{said}");
+    assert_eq!(names(&folder.path(&own)), ["one"]);
+    let kept = std::fs::read_to_string(folder.path(own.strip_suffix(".2").expect("it ends so")));
+    assert_eq!(kept.expect("a file"), "of another container");
+}

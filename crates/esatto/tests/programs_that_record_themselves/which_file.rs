@@ -1,0 +1,90 @@
+//! Which file is written, and what it contains.
+
+use std::thread;
+use std::time::Duration;
+
+use esatto_trace::Trace;
+
+use crate::SIGKILL;
+use crate::harness::{Folder, names};
+
+#[test]
+fn start_reads_the_variable() {
+    let folder = Folder::new("builder");
+    assert_eq!(folder.run("builder", &[]), "");
+    assert_eq!(folder.files(), ["t"]);
+    assert_eq!(names(&folder.path("t")), ["one"]);
+    folder.run("builder", &[("ESATTO_TRACE", "off")]);
+    folder.run("builder", &[("ESATTO_TRACE", "")]);
+    assert_eq!(folder.files(), ["t"]);
+}
+
+#[test]
+fn slow_and_debug_are_recorded_if_asked_for() {
+    let folder = Folder::new("tags");
+    for (patterns, expected) in [
+        ("*", &["one"][..]),
+        ("app.slow", &["two"]),
+        ("app*", &["one"]),
+        ("tag:slow", &["one", "two"]),
+        ("debugging,tag:slow", &["three", "two"]),
+        ("tag:slow,tag:debug", &["one", "three", "two"]),
+        ("tag:*,-app", &["three", "two"]),
+    ] {
+        folder.run("builder", &[("ESATTO_TRACE_CATEGORIES", patterns)]);
+        assert_eq!(names(&folder.path("t")), expected, "{patterns}");
+    }
+}
+
+#[test]
+fn a_variable_that_nothing_reads_is_reported() {
+    let folder = Folder::new("unread");
+    let expected = "esatto: ESATTO_TRACE is set, but this program has not read it: \
+                    call `file_from_env` on its `Tracing::builder()`, or record it with `esatto record`\n";
+    assert_eq!(folder.run("builder-that-does-not-read", &[]), expected);
+    assert_eq!(folder.run("builder-that-does-not-read", &[("ESATTO_TRACE", "off")]), "");
+    // Also to those who end it with a signal.
+    let program = folder.start("builder-that-runs-on", &[]);
+    thread::sleep(Duration::from_millis(2500));
+    program.signal(SIGKILL);
+    assert_eq!(program.end().1, expected);
+    assert!(folder.files().is_empty());
+}
+
+#[test]
+fn a_process_records_a_file_once() {
+    let folder = Folder::new("once");
+    assert_eq!(folder.run("everything", &[]), "");
+    assert_eq!(folder.files(), ["t"]);
+    let bytes = std::fs::read(folder.path("t")).expect("a file");
+    let trace = Trace::read(&bytes[..]);
+    let names: Vec<_> = trace.events.iter().filter_map(|event| event.name.as_deref()).collect();
+    assert_eq!(names, ["once", "until the last"]);
+}
+
+#[test]
+fn a_file_without_events_is_explained() {
+    let folder = Folder::new("empty");
+    let said = folder.run("forgotten", &[]);
+    assert!(said.contains("t has no event: no trace point ran while the file was written"), "{said}");
+    let said = folder.run("builder", &[("ESATTO_TRACE_CATEGORIES", "ap")]);
+    let want = "t has no event: ESATTO_TRACE_CATEGORIES \"ap\" leaves out all categories; known are: ";
+    assert!(said.contains(want) && said.contains("app.slow"), "{said}");
+    assert_eq!(folder.run("builder", &[]), "");
+}
+
+#[test]
+fn threads_that_begin_a_recording_share_it() {
+    let folder = Folder::new("threads");
+    assert_eq!(folder.run("begins-on-many-threads", &[]), "");
+    assert_eq!(folder.files(), ["t"]);
+    assert_eq!(names(&folder.path("t")), ["one"]);
+}
+
+#[test]
+fn a_recording_that_a_shutdown_has_ended_is_not_shared() {
+    let folder = Folder::new("shutdown");
+    assert_eq!(folder.run("shuts-down-and-begins-again", &[]), "");
+    assert_eq!(folder.files(), ["t"]);
+    assert_eq!(names(&folder.path("t")), ["after"]);
+}
