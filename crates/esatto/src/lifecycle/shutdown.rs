@@ -9,8 +9,9 @@ use crate::{connection, control_thread};
 /// to end.
 ///
 /// Afterwards trace points do nothing, until [`Builder::start`](crate::Builder::start) connects
-/// again, and no code of the crate runs. A library that is about to be unloaded, or a process that
-/// is about to fork, can rely on that. Instances of data sources whose stop is delayed are ended at
+/// again, and no code of the crate runs, unless the program has called
+/// [`complete_on_signals`](crate::complete_on_signals). A library that is about to be unloaded, or a
+/// process that is about to fork, can rely on that. Instances of data sources whose stop is delayed are ended at
 /// once. Threads may trace during the call; events that they record after its begin may be lost.
 ///
 /// Must not be called inside a trace point, or from functions that the crate calls: there it does

@@ -19,8 +19,11 @@ use crate::error::Error;
 /// - a signal that the program ignores stays ignored.
 ///
 /// The handler itself only writes a byte for a thread of this crate. A forked child has the signals
-/// as they were before. Further calls do nothing. On Windows, and on other systems than Linux,
-/// Android and Apple's, this does nothing.
+/// as they were before, until it calls this function itself. Further calls do nothing. The handler
+/// and the thread stay after a [`shutdown`](crate::shutdown): a library that calls this must not be
+/// unloaded. On other systems than Linux, Android and
+/// Apple's, and on processors on which Linux keeps handlers in another form (MIPS, SPARC, s390x),
+/// this does nothing.
 ///
 /// ```no_run
 /// fn main() -> Result<(), esatto::Error> {
@@ -35,17 +38,24 @@ use crate::error::Error;
 ///
 /// If no thread can be started, or there is no descriptor for a pair of sockets.
 pub fn complete_on_signals() -> Result<(), Error> {
-    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+    #[cfg(all(
+        any(target_os = "linux", target_os = "android", target_vendor = "apple"),
+        not(any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64", target_arch = "s390x"))
+    ))]
     hand_over::start()?;
     Ok(())
 }
 
-#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+#[cfg(all(
+    any(target_os = "linux", target_os = "android", target_vendor = "apple"),
+    not(any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64", target_arch = "s390x"))
+))]
 mod hand_over {
-    use std::sync::{Mutex, PoisonError};
+    use core::mem::ManuallyDrop;
     use std::time::Duration;
 
     use crate::error::Error;
+    use crate::os::fork::StaticMutex;
     use crate::os::signals::ending::{self, Arrivals, Fate};
     use crate::{connection, diagnostics, lifecycle, os};
 
@@ -56,21 +66,25 @@ mod hand_over {
     const PATIENCE: Duration = Duration::from_secs(5);
 
     pub(super) fn start() -> Result<(), Error> {
-        static IS_WATCHED: Mutex<bool> = Mutex::new(false);
-        let mut is_watched = IS_WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
-        if *is_watched {
+        /// The process that has the thread.
+        static WATCHED: StaticMutex<Option<u32>> = StaticMutex::new(None);
+        let mut watched = WATCHED.lock();
+        let process = std::process::id();
+        if *watched == Some(process) {
             return Ok(());
         }
         let (arrivals, catch) =
             ending::prepare().map_err(|error| Error::state(&format!("cannot catch signals: {error}")))?;
         os::spawn(WATCHING_THREAD_NAME, Box::new(|| watch(arrivals))).map_err(Error::thread)?;
         catch.begin();
-        *is_watched = true;
+        *watched = Some(process);
         Ok(())
     }
 
-    fn watch(mut arrivals: Arrivals) {
+    fn watch(arrivals: Arrivals) {
         os::block_signals();
+        // Never closed: if the program has closed the descriptor, its number is not ours any more.
+        let mut arrivals = ManuallyDrop::new(arrivals);
         while let Some(signal) = arrivals.next() {
             let work = match ending::fate(signal) {
                 Fate::End => complete,

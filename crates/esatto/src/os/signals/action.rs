@@ -16,6 +16,8 @@ const IS_APPLE: bool = cfg!(target_vendor = "apple");
 const SA_SIGINFO: c_int = if IS_APPLE { 0x40 } else { 4 };
 const SA_ONSTACK: c_int = if IS_APPLE { 1 } else { 0x0800_0000 };
 const SA_RESTART: c_int = if IS_APPLE { 2 } else { 0x1000_0000 };
+const SA_NODEFER: c_int = if IS_APPLE { 0x10 } else { 0x4000_0000 };
+const SA_RESETHAND: c_int = if IS_APPLE { 4 } else { 0x8000_0000_u32 as c_int };
 
 /// A set of signals, as a part of [`Action`].
 #[cfg(target_vendor = "apple")]
@@ -25,7 +27,7 @@ type Set = core::ffi::c_ulong;
 #[cfg(target_os = "linux")]
 type Set = [core::ffi::c_ulong; 128 / size_of::<core::ffi::c_ulong>()];
 
-/// Action of a process at a signal: `struct sigaction`.
+/// Action of a process at a signal: `struct sigaction`. MIPS, SPARC and s390x have other layouts.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Action {
@@ -65,7 +67,7 @@ impl Action {
     /// Returns an action that calls `handler`, and otherwise does as this one: a system call that
     /// this one would interrupt is interrupted.
     pub(super) fn replaced_by(&self, handler: Handler) -> Self {
-        let kept = if self.is_default() { SA_RESTART } else { self.flags & SA_RESTART };
+        let kept = if self.is_default() { SA_RESTART } else { self.flags & (SA_RESTART | SA_NODEFER) };
         Self { handler: handler as usize, flags: kept | SA_SIGINFO | SA_ONSTACK, ..*self }
     }
 
@@ -78,8 +80,17 @@ impl Action {
         self.handler == SIG_DFL
     }
 
+    /// Returns whether the handler is called only once.
+    pub(super) const fn is_once(&self) -> bool {
+        self.flags & SA_RESETHAND != 0
+    }
+
     pub(super) const fn is_ignored(&self) -> bool {
         self.handler == SIG_IGN
+    }
+
+    pub(super) const fn is_same(&self, other: &Self) -> bool {
+        self.handler == other.handler
     }
 
     pub(super) fn is(&self, handler: Handler) -> bool {
@@ -120,6 +131,8 @@ mod tests {
             core::mem::offset_of!(libc::sigaction, sa_flags),
         ];
         assert_eq!(ours, theirs);
-        assert_eq!([SA_SIGINFO, SA_ONSTACK, SA_RESTART], [libc::SA_SIGINFO, libc::SA_ONSTACK, libc::SA_RESTART]);
+        let ours = [SA_SIGINFO, SA_ONSTACK, SA_RESTART, SA_NODEFER, SA_RESETHAND];
+        let theirs = [libc::SA_SIGINFO, libc::SA_ONSTACK, libc::SA_RESTART, libc::SA_NODEFER, libc::SA_RESETHAND];
+        assert_eq!(ours, theirs);
     }
 }

@@ -7,7 +7,7 @@
 
 use core::ffi::{c_int, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::io::{self, Read as _};
 use std::os::fd::IntoRawFd as _;
 use std::os::unix::net::UnixStream;
@@ -22,12 +22,20 @@ unsafe extern "C" {
     safe fn getpid() -> c_int;
     fn kill(process: c_int, signal: c_int) -> c_int;
     fn send(socket: c_int, bytes: *const c_void, size: usize, flags: c_int) -> isize;
+    #[cfg_attr(target_os = "linux", link_name = "__errno_location")]
+    #[cfg_attr(target_os = "android", link_name = "__errno")]
+    #[cfg_attr(target_vendor = "apple", link_name = "__error")]
+    safe fn errno_location() -> *mut c_int;
     fn sigemptyset(set: *mut Set) -> c_int;
     fn sigaddset(set: *mut Set, signal: c_int) -> c_int;
 }
 
 /// The signals: SIGINT and SIGTERM, which have these numbers on all systems.
 const ENDING: [u8; 2] = [2, 15];
+
+/// No SIGPIPE if the thread's end is closed. Apple's systems do not know the flag; there the
+/// standard library sets an option of the socket.
+const MSG_NOSIGNAL: c_int = if cfg!(target_vendor = "apple") { 0 } else { 0x4000 };
 
 /// Signals that come again within this time are the same one: a terminal and the parent process may
 /// both send it.
@@ -39,12 +47,13 @@ static PREVIOUS: [Leaked<Action>; 2] = [const { Leaked::none() }; 2];
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
 /// The process that has the thread.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
-/// Bits of the signals for which the thread hands over.
-static PENDING: AtomicU32 = AtomicU32::new(0);
-/// When the first of them arrived.
-static SINCE_NS: AtomicU64 = AtomicU64::new(0);
-/// Bits of the signals that the handler passes on when they come the next time.
-static PASSED: AtomicU32 = AtomicU32::new(0);
+/// When the signals arrived for which the thread hands over, in the order of [`ENDING`]; 0: it does
+/// not.
+static PENDING_SINCE_NS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// The signals that the handler passes on when they come the next time.
+static PASSED: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
+/// The signals whose previous handler was to be called once, and was.
+static SPENT: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 
 /// The end of a hand-over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,14 +73,19 @@ pub(crate) struct Arrivals(UnixStream);
 #[must_use = "no signal is caught before `begin`"]
 pub(crate) struct Catch(());
 
-/// Makes the way of the signals from the handler to a thread. To be called once.
+/// Makes the way of the signals from the handler to a thread. To be called once in a process, and
+/// once more in a forked child.
 pub(crate) fn prepare() -> io::Result<(Arrivals, Catch)> {
     let (writer, reader) = UnixStream::pair()?;
     writer.set_nonblocking(true)?;
     // Open for ever: a handler may run at any time.
     SOCKET.store(writer.into_raw_fd(), Ordering::Relaxed);
     // The portable clock reads something at its first use, which a handler must not do.
-    SINCE_NS.store(read_clock(ClockId::Monotonic), Ordering::Relaxed);
+    let _ = read_clock(ClockId::Monotonic);
+    for place in 0..ENDING.len() {
+        PENDING_SINCE_NS[place].store(0, Ordering::Relaxed);
+        PASSED[place].store(false, Ordering::Relaxed);
+    }
     PROCESS.store(getpid(), Ordering::Release);
     Ok((Arrivals(reader), Catch(())))
 }
@@ -81,9 +95,17 @@ impl Catch {
     pub(crate) fn begin(self) {
         for (signal, previous) in ENDING.into_iter().zip(&PREVIOUS) {
             let signal = c_int::from(signal);
-            let Some(present) = Action::of(signal).filter(|present| !present.is_ignored()) else { continue };
-            previous.set(Some(Box::leak(Box::new(present))));
-            present.replaced_by(handle).set(signal);
+            let Some(mut present) = Action::of(signal) else { continue };
+            // A forked child catches them already.
+            while !present.is_ignored() && !present.is(handle) {
+                // Before the handler, which needs it.
+                previous.set(Some(Box::leak(Box::new(present))));
+                match present.replaced_by(handle).set(signal) {
+                    // Another thread has installed a handler meanwhile.
+                    Some(replaced) if !replaced.is_same(&present) => present = replaced,
+                    _ => break,
+                }
+            }
         }
     }
 }
@@ -106,27 +128,25 @@ impl Arrivals {
 pub(crate) fn fate(signal: u8) -> Fate {
     // The first process of a container cannot end itself by a signal.
     let is_init = getpid() == 1;
-    match previous(signal.into()) {
-        Some(previous) if previous.is_default() && is_ours(signal.into()) && !is_init => Fate::End,
-        _ => Fate::Continue,
-    }
+    let is_default = place(signal.into()).is_some_and(is_by_default);
+    if is_default && is_ours(signal.into()) && !is_init { Fate::End } else { Fate::Continue }
 }
 
 /// Lets a signal do what it does without this module.
 pub(crate) fn let_act(signal: u8) {
     let number = c_int::from(signal);
-    let Some(bit) = bit(number) else { return };
+    let Some(place) = place(number) else { return };
     match fate(signal) {
         Fate::End => end_by(number),
         // If a handler was installed since, it has already run.
         Fate::Continue if is_ours(number) => {
-            PASSED.fetch_or(bit, Ordering::Relaxed);
+            PASSED[place].store(true, Ordering::Relaxed);
             // SAFETY: the number is that of this process, and the signal exists.
             unsafe { kill(getpid(), number) };
         }
         Fate::Continue => {}
     }
-    PENDING.fetch_and(!bit, Ordering::Relaxed);
+    PENDING_SINCE_NS[place].store(0, Ordering::Relaxed);
 }
 
 /// Ends the process by a signal, whose handler and mask no longer matter.
@@ -146,47 +166,61 @@ fn end_by(signal: c_int) {
 
 /// The handler. It allocates nothing and takes no lock.
 unsafe extern "C" fn handle(signal: c_int, info: *mut c_void, context: *mut c_void) {
-    let Some(bit) = bit(signal) else { return };
-    let is_passed = PASSED.fetch_and(!bit, Ordering::Relaxed) & bit != 0;
+    let Some(place) = place(signal) else { return };
+    let is_passed = PASSED[place].swap(false, Ordering::Relaxed);
     // A forked child has no thread that hands over.
     let is_here = PROCESS.load(Ordering::Acquire) == getpid();
     if is_passed || !is_here {
-        return act(signal, info, context);
+        return act(signal, place, info, context);
     }
-    let now_ns = read_clock(ClockId::Monotonic);
-    if PENDING.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
+    let now_ns = read_clock(ClockId::Monotonic).max(1);
+    let pending = &PENDING_SINCE_NS[place];
+    if let Err(since_ns) = pending.compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed) {
         // A user who sends a signal again does not want to wait.
-        if now_ns.saturating_sub(SINCE_NS.load(Ordering::Relaxed)) > SAME_NS {
-            act(signal, info, context);
+        if now_ns.saturating_sub(since_ns) > SAME_NS {
+            act(signal, place, info, context);
         }
         return;
     }
-    SINCE_NS.store(now_ns, Ordering::Relaxed);
+    // SAFETY: the place of this thread's error number, which the interrupted code may be about to
+    // read.
+    let errno = unsafe { errno_location().read() };
     // One of the two numbers.
     let number = signal as u8;
-    // SAFETY: it is a socket of this module, and the byte is there. This changes `errno` only if
-    // the program has closed the descriptor: the socket takes more bytes than there are signals.
-    unsafe { send(SOCKET.load(Ordering::Relaxed), (&raw const number).cast(), 1, 0) };
-}
-
-/// Does what the signal did before.
-fn act(signal: c_int, info: *mut c_void, context: *mut c_void) {
-    let Some(previous) = previous(signal) else { return };
-    match previous.is_default() {
-        // A handler that was installed since has called this one, and decides.
-        true if is_ours(signal) => end_by(signal),
-        true => {}
-        false => previous.call(signal, info, context),
+    // SAFETY: the byte is there. If the program has closed the descriptor, this fails.
+    let sent = unsafe { send(SOCKET.load(Ordering::Relaxed), (&raw const number).cast(), 1, MSG_NOSIGNAL) };
+    // SAFETY: as above.
+    unsafe { errno_location().write(errno) };
+    if sent != 1 {
+        pending.store(0, Ordering::Relaxed);
+        act(signal, place, info, context);
     }
 }
 
-fn bit(signal: c_int) -> Option<u32> {
-    ENDING.iter().position(|&ending| c_int::from(ending) == signal).map(|at| 1 << at)
+/// Does what the signal did before.
+fn act(signal: c_int, place: usize, info: *mut c_void, context: *mut c_void) {
+    let Some(previous) = PREVIOUS[place].get() else { return };
+    if is_by_default(place) {
+        // A handler that was installed since has called this one, and decides.
+        if is_ours(signal) {
+            end_by(signal);
+        }
+        return;
+    }
+    if previous.is_once() {
+        SPENT[place].store(true, Ordering::Relaxed);
+    }
+    previous.call(signal, info, context);
 }
 
-fn previous(signal: c_int) -> Option<&'static Action> {
-    let at = ENDING.iter().position(|&ending| c_int::from(ending) == signal)?;
-    PREVIOUS[at].get()
+/// Returns the place of a signal in [`ENDING`].
+fn place(signal: c_int) -> Option<usize> {
+    ENDING.iter().position(|&ending| c_int::from(ending) == signal)
+}
+
+/// Returns whether the signal at this place ends the process, without this module.
+fn is_by_default(place: usize) -> bool {
+    PREVIOUS[place].get().is_some_and(Action::is_default) || SPENT[place].load(Ordering::Relaxed)
 }
 
 /// Returns whether no other handler has taken the place of this module's.

@@ -1,9 +1,15 @@
 //! Signals: blocks them for threads of this crate, because handlers are for the program's threads,
 //! and catches those that end the process, if the program wants it.
 
-#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+#[cfg(all(
+    any(target_os = "linux", target_os = "android", target_vendor = "apple"),
+    not(any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64", target_arch = "s390x"))
+))]
 mod action;
-#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+#[cfg(all(
+    any(target_os = "linux", target_os = "android", target_vendor = "apple"),
+    not(any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64", target_arch = "s390x"))
+))]
 pub(crate) mod ending;
 
 use core::ffi::c_int;
@@ -24,7 +30,10 @@ const USUAL: bool = cfg!(any(target_os = "linux", target_os = "android"))
     && !cfg!(any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64"));
 
 const SIG_BLOCK: c_int = if USUAL { 0 } else { 1 };
-#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+#[cfg(all(
+    any(target_os = "linux", target_os = "android", target_vendor = "apple"),
+    not(any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64", target_arch = "s390x"))
+))]
 const SIG_UNBLOCK: c_int = if USUAL { 1 } else { 2 };
 
 /// The signals that a thread raises by its own fault. Blocking them would end the process at once:
