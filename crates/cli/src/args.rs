@@ -140,7 +140,7 @@ pub(crate) struct Info {
 
 /// Longest time of a recording in milliseconds. Services refuse a longer one
 /// (`docs/spec/service.md` §5).
-const MAX_TIME_MS: u64 = 7 * 24 * 3600 * 1000;
+const LONGEST_TIME_MS: u64 = 7 * 24 * 3600 * 1000;
 
 /// Parses `N` followed by `ms`, `s`, `m` or `h` (`docs/spec/cli.md` §6).
 fn parse_time(text: &str) -> Result<Duration, String> {
@@ -156,7 +156,7 @@ fn parse_time(text: &str) -> Result<Duration, String> {
     let number: u64 = number.parse().map_err(|_| "expected a whole number before the unit, as in 10s".to_owned())?;
     match number.checked_mul(factor_ms) {
         Some(0) => Err("the time must be more than 0, as in 500ms, 10s or 1m".to_owned()),
-        Some(ms) if ms <= MAX_TIME_MS => Ok(Duration::from_millis(ms)),
+        Some(ms) if ms <= LONGEST_TIME_MS => Ok(Duration::from_millis(ms)),
         _ => Err("the time is more than 7 days, the longest recording".to_owned()),
     }
 }

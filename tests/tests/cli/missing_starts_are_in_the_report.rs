@@ -29,6 +29,8 @@ fn record(service: Implementation, is_first: bool, wait_ms: Option<&str>) -> (St
     harness.wait_for_sessions(1);
     let mut program = first.unwrap_or_else(start);
     let trace = if is_first {
+        // It records events every few milliseconds.
+        std::thread::sleep(std::time::Duration::from_secs(1));
         let trace = recording.stop();
         program.kill();
         trace
