@@ -31,6 +31,9 @@ impl EmptyRecording<'_> {
     /// Returns the reason, and advice if there is any.
     pub(crate) fn reason(&self) -> String {
         let programs = &self.programs.programs[..];
+        if !self.programs.is_known {
+            return "the service does not tell which programs are connected".to_owned();
+        }
         if programs.is_empty() {
             return match self.command {
                 Some(command) => format!(
@@ -64,8 +67,11 @@ impl EmptyRecording<'_> {
         reasons.join("; ")
     }
 
-    /// Returns the names of the config's data sources that no program offers.
+    /// Returns the names of the config's data sources that no known program offers.
     pub(crate) fn missing_sources(&self) -> Vec<String> {
+        if !self.programs.is_known || self.programs.omitted > 0 {
+            return Vec::new();
+        }
         let known = self.programs.source_names();
         let names = self.config.data_sources.iter().map(name_of).filter(|name| !known.contains(&name.as_str()));
         names.collect()

@@ -45,6 +45,10 @@ use crate::trace_output::Output;
 
 /// Longest time for an answer that needs only the service.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest time for all of the answer about the programs. The trace is complete without it.
+const PROGRAMS_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time between two questions about the programs while they record.
+const PROGRAMS_PERIOD: Duration = Duration::from_secs(5);
 /// Time that the service gives programs to flush and to stop if the config names none
 /// (`docs/spec/service.md` §10, §12).
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -59,6 +63,11 @@ const STATS_PERIOD: Duration = Duration::from_millis(500);
 const OBSERVED: Duration = Duration::from_secs(1);
 /// Time between two looks at the clock while the service does not answer.
 const TICK: Duration = Duration::from_millis(100);
+/// Bytes that a service may deliver for each byte of its buffers after the end of the session: it
+/// adds fields to each packet.
+const MAX_BYTES_PER_BUFFER_BYTE: u64 = 64;
+/// Bytes that it may deliver beyond that.
+const MIN_TRACE_BYTES: u64 = 256 << 20;
 /// Larger packets cannot be encoded (`docs/spec/protozero.md` §2).
 pub(crate) const MAX_PACKET_BYTES: usize = 1 << 28;
 /// Flush flags: reason "trace stop", initiator "command line tool" (`docs/spec/wire-protocol.md`
@@ -95,6 +104,15 @@ pub(crate) struct RecordingSession {
     asked_stats: Option<RequestId>,
     flushing: Option<RequestId>,
     asked_state: Option<RequestId>,
+    /// The service answers questions about its programs.
+    tells_programs: bool,
+    last_asked_state: Instant,
+    /// The service has refused to deliver the trace.
+    is_read_refused: bool,
+    /// Bytes that the service may deliver after the end of the session.
+    max_trace_bytes: u64,
+    /// Bytes that it may still deliver.
+    left_bytes: u64,
     observing: Option<RequestId>,
     /// Time when the service begins to end the session by itself.
     due: Option<Instant>,
@@ -186,6 +204,9 @@ impl RecordingSession {
         let transfer = if snapshots.is_some() { Transfer::Snapshots } else { transfer };
         let observing = snapshots.is_some().then(|| observe(&mut client, &[Type::TYPE_CLONE_TRIGGER_HIT]));
         let observing = observing.transpose().map_err(lost)?;
+        let buffer_kb = config.buffers.iter().map(|buffer| u64::from(buffer.size_kb.unwrap_or(0))).sum::<u64>();
+        let max_trace_bytes =
+            buffer_kb.saturating_mul(1024 * MAX_BYTES_PER_BUFFER_BYTE).saturating_add(MIN_TRACE_BYTES);
         let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
         let file = match (&mut output, transfer) {
             (Some(output), Transfer::ByService) => {
@@ -208,6 +229,11 @@ impl RecordingSession {
             asked_stats: None,
             flushing: None,
             asked_state: None,
+            tells_programs: true,
+            last_asked_state: now,
+            is_read_refused: false,
+            max_trace_bytes,
+            left_bytes: u64::MAX,
             observing,
             due: limit_ms.map(|ms| now + Duration::from_millis(ms.into())),
             awaited,
@@ -243,8 +269,7 @@ impl RecordingSession {
         };
         let deadline = Instant::now() + ANSWER_TIMEOUT;
         loop {
-            let reply =
-                self.client.next_reply(Some(deadline.saturating_duration_since(Instant::now()))).map_err(lost)?;
+            let reply = next_reply(&mut self.client, deadline).map_err(lost)?;
             if reply.request_id == barrier {
                 break;
             }
@@ -276,6 +301,10 @@ impl RecordingSession {
             self.ask()?;
             while let Some(reply) = self.client.try_reply().map_err(|e| self.lost(e))? {
                 self.on_reply(&reply)?;
+                if Instant::now() >= deadline {
+                    // Replies without end must not keep the caller from a signal.
+                    break;
+                }
             }
             if self.has_ended() {
                 return Ok(());
@@ -366,7 +395,15 @@ impl RecordingSession {
                 (bytes, file) = (output.final_bytes(is_by_service), Some(output.name().to_owned()));
             }
         } else {
-            self.content.has_events = true;
+            // The service has its own current folder, and perhaps another user.
+            let path = self.service_file.as_ref().filter(|path| path.is_absolute());
+            match path.and_then(|path| File::open(path).ok()) {
+                Some(trace) => {
+                    lacks_trigger = self.waits_for_trigger && trace.metadata().is_ok_and(|meta| meta.len() == 0);
+                    self.content.read(trace);
+                }
+                None => self.content.has_events = true,
+            }
         }
         Ok(Recorded {
             // If the service has asked for the last events, only the trace tells.
@@ -467,9 +504,15 @@ impl RecordingSession {
     fn read_all(&mut self) -> Result<(), Failure> {
         // Two streams at once would mix their packets (§13), so the current one is read to its end
         // first.
+        self.left_bytes = self.max_trace_bytes;
         self.await_read()?;
         self.read()?;
-        self.await_read()
+        self.await_read()?;
+        // Without a trigger, there is nothing to deliver. If the session has failed, that is the reason.
+        if self.is_read_refused && !self.waits_for_trigger && !matches!(self.ended, Some(Some(_))) {
+            return Err(Failure::new("the service did not deliver the trace", "it refused to read its buffers"));
+        }
+        Ok(())
     }
 
     fn await_read(&mut self) -> Result<(), Failure> {
@@ -496,9 +539,9 @@ impl RecordingSession {
             if let Some(line) = self.awaited() {
                 progress.note(&line);
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            match self.client.next_reply(Some(left.min(TICK))) {
-                Err(IpcError::Timeout) if left > TICK => {}
+            let now = Instant::now();
+            match next_reply(&mut self.client, deadline.min(now + TICK)) {
+                Err(IpcError::Timeout) if now + TICK < deadline => {}
                 other => return other,
             }
         }
@@ -522,22 +565,34 @@ impl RecordingSession {
     /// Asks the service for its programs, unless it is being asked already.
     fn ask_for_programs(&mut self) -> Result<(), Failure> {
         // Services before Android 10 have no such method.
-        if self.asked_state.is_none() && self.client.has_method("QueryServiceState") {
+        self.tells_programs &= self.client.has_method("QueryServiceState");
+        if self.asked_state.is_none() && self.tells_programs {
+            self.last_asked_state = Instant::now();
             self.asked_state = Some(self.client.send("QueryServiceState", &[], None).map_err(|e| self.lost(e))?);
         }
         Ok(())
     }
 
-    /// Asks for the programs once more, and waits for the answer.
+    /// Asks for the programs once more, and waits for the answer. A trace does not need it.
     fn await_programs(&mut self) -> Result<(), Failure> {
+        let deadline = Instant::now() + PROGRAMS_TIMEOUT;
         for _ in 0..2 {
             // The first time this waits for an earlier question.
             self.ask_for_programs()?;
             while self.asked_state.is_some() {
-                self.await_reply(Instant::now() + ANSWER_TIMEOUT, "the service did not tell its programs")?;
+                match next_reply(&mut self.client, deadline) {
+                    Ok(reply) => self.on_reply(&reply)?,
+                    Err(IpcError::Timeout) => self.do_without_programs(),
+                    Err(e) => return Err(self.lost(e)),
+                }
             }
         }
         Ok(())
+    }
+
+    /// Asks for the programs no more.
+    fn do_without_programs(&mut self) {
+        (self.asked_state, self.tells_programs) = (None, false);
     }
 
     /// Sends the requests that are due.
@@ -553,7 +608,7 @@ impl RecordingSession {
         if self.asked_stats.is_none() && now - self.last_stats >= STATS_PERIOD {
             self.last_stats = now;
             self.ask_stats()?;
-            if self.stats.written_bytes == 0 {
+            if self.stats.written_bytes == 0 || now - self.last_asked_state >= PROGRAMS_PERIOD {
                 // If nothing comes, the user wants to know which programs were there.
                 self.ask_for_programs()?;
             }
@@ -576,8 +631,7 @@ impl RecordingSession {
 
     /// Takes the next reply.
     fn await_reply(&mut self, deadline: Instant, what: &str) -> Result<(), Failure> {
-        let left = deadline.saturating_duration_since(Instant::now());
-        match self.client.next_reply(Some(left)) {
+        match next_reply(&mut self.client, deadline) {
             Ok(reply) => self.on_reply(&reply),
             Err(e @ IpcError::Timeout) => Err(Failure::new(what, e)),
             Err(e) => Err(self.lost(e)),
@@ -593,6 +647,12 @@ impl RecordingSession {
             let rejected = || "the service ended the session without a reason".to_owned();
             self.ended = Some(if reply.success { error } else { Some(error.unwrap_or_else(rejected)) });
         } else if request == self.reading {
+            self.is_read_refused = !reply.success;
+            self.left_bytes = self.left_bytes.saturating_sub(reply.body.len() as u64);
+            if self.left_bytes == 0 {
+                let why = "it sends more than its buffers can hold";
+                return Err(Failure::new("the service did not end the trace", why));
+            }
             self.on_slices(&reply.body)?;
             if !reply.has_more {
                 self.reading = None;
@@ -612,10 +672,13 @@ impl RecordingSession {
         } else if request == self.flushing {
             self.flushing = None;
         } else if request == self.asked_state {
-            self.programs.add_part(reply)?;
-            if !reply.has_more {
-                self.asked_state = None;
-                self.awaited.on_list(&self.programs);
+            match self.programs.add_part(reply) {
+                Ok(()) if reply.has_more => {}
+                Ok(()) => {
+                    self.asked_state = None;
+                    self.awaited.on_list(&self.programs);
+                }
+                Err(_) => self.do_without_programs(),
             }
         } else if request == self.observing {
             let events = ObserveEventsResponse::decode(&reply.body).ok().and_then(|response| response.events);
@@ -686,6 +749,15 @@ impl RecordingSession {
     }
 }
 
+/// Waits for the next reply. Other replies than the wanted one do not extend the time.
+fn next_reply(client: &mut BlockingClient, deadline: Instant) -> Result<Reply, IpcError> {
+    let now = Instant::now();
+    if now > deadline + TICK {
+        return Err(IpcError::Timeout);
+    }
+    client.next_reply(Some(deadline.saturating_duration_since(now)))
+}
+
 /// Asks the service to report events of these types, and no others.
 fn observe(client: &mut BlockingClient, types: &[Type]) -> Result<RequestId, IpcError> {
     let request = ObserveEventsRequest { events_to_observe: types.to_vec(), ..ObserveEventsRequest::default() };
@@ -711,9 +783,11 @@ impl Stats {
         let is_at_end = matches!(transfer, Transfer::AtEnd | Transfer::Snapshots);
         let reading = if is_at_end { Reading::AtEnd } else { Reading::Continuous };
         let losses = stats.losses_since(first, reading);
-        let number = |expected| losses.iter().filter(|loss| loss.expected == expected).map(|loss| loss.number).sum();
+        let sum = |numbers: &mut dyn Iterator<Item = u64>| numbers.fold(0, u64::saturating_add);
+        let number =
+            |expected| sum(&mut losses.iter().filter(|loss| loss.expected == expected).map(|loss| loss.number));
         Self {
-            written_bytes: stats.buffers.iter().filter_map(|buffer| buffer.get("bytes_written")).sum(),
+            written_bytes: sum(&mut stats.buffers.iter().filter_map(|buffer| buffer.get("bytes_written")).copied()),
             losses: number(false),
             overwritten: number(true),
         }

@@ -110,7 +110,7 @@ fn a_recording_with_events_also_names_missing_data_sources() {
     let mut record = harness.start("record", command.args(application.get_args()));
     record.wait_ok();
     let log = record.log();
-    assert!(log.contains("No program offers the data source \"no.such.source\""), "{log}");
+    assert!(log.contains("No program was seen that offers the data source \"no.such.source\""), "{log}");
     assert!(!log.contains("No event") && log.contains("Open it in"), "{log}");
 }
 
@@ -123,6 +123,18 @@ fn the_service_writes_the_file() {
     assert_eq!(record.wait().code(), Some(EMPTY), "{}", record.log());
     let bytes = std::fs::metadata(harness.path("trace")).expect("a file").len();
     assert_says(&record.log(), &["no program connected", &format!("Wrote {bytes} bytes into trace")]);
+}
+
+#[test]
+fn the_service_writes_a_file_that_the_config_names() {
+    let harness = Harness::new();
+    let path = harness.path("trace");
+    let into_file = format!("write_into_file: true output_path: \"{}\"", path.display());
+    harness.write("my.cfg", format!("{into_file} {}", config("track_evnt", "")));
+    let args = ["record", "-c", "my.cfg", "true"];
+    let mut record = harness.start("record", harness.command(esatto_bin()).args(args));
+    assert_eq!(record.wait().code(), Some(EMPTY), "{}", record.log());
+    assert_says(&record.log(), &["no program connected"]);
 }
 
 fn list(harness: &Harness, args: &[&str]) -> String {

@@ -88,6 +88,34 @@ fn snapshots_overwrite_no_file() {
 }
 
 #[test]
+fn a_trigger_that_came_is_not_denied() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let folder = harness.path("folder");
+    std::fs::create_dir(&folder).expect("a folder");
+    let mut recording = harness.record(Implementation::Ours, "folder/trace", &config("CLONE_SNAPSHOT", 60_000));
+    harness.wait_for_sessions(1);
+    std::fs::remove_dir_all(&folder).expect("ours");
+    let mut producer = RawProducer::connect(&harness, "trigger");
+    assert!(producer.call("ActivateTriggers", &Proto::new().bytes(1, "slow_frame")).success);
+    recording.program.wait_for_log("cannot write");
+    recording.program.signal(Signal::INT);
+    assert_eq!(recording.program.wait().code(), Some(1));
+    let log = recording.program.log();
+    assert!(log.contains("no snapshot could be saved") && !log.contains("did not come"), "{log}");
+}
+
+#[test]
+fn nothing_if_no_trigger_comes_and_the_service_names_the_file() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let into_file = format!("write_into_file: true output_path: \"{}\"", harness.path("trace").display());
+    harness.write("my.cfg", format!("{into_file} {}", config("START_TRACING", 300)));
+    let mut record = harness.start("record", harness.command(esatto_bin()).args(["record", "-c", "my.cfg"]));
+    assert_eq!(record.wait().code(), Some(NO_TRIGGER), "{}", record.log());
+}
+
+#[test]
 fn snapshots_are_regular_files() {
     let harness = Harness::new();
     harness.write("my.cfg", config("CLONE_SNAPSHOT", 60_000));

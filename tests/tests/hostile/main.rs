@@ -22,6 +22,7 @@ mod memory_that_vanishes_costs_only_its_producer;
 mod one_user_cannot_take_everything;
 mod registrations_leave_instances_for_newcomers;
 mod regular_expressions_cost_little;
+mod services_do_not_keep_record_from_its_trace;
 mod statistics_fit_into_a_reply;
 mod strange_services_in_tmp_are_refused;
 mod strangers;

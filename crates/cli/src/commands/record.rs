@@ -87,7 +87,9 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     let rest = progress.rest();
     drop(progress);
     let recorded = recorded.and_then(|recorded| {
-        if recorded.lacks_trigger && saved.number == 0 {
+        if recorded.lacks_trigger && saved.number == 0 && saved.failed {
+            say!("Nothing was written: no snapshot could be saved.");
+        } else if recorded.lacks_trigger && saved.number == 0 {
             say!("Nothing was written: {}.", Line(MissingTrigger::of(&config)));
         } else {
             report(&recorded, &config, saved.number);
@@ -126,7 +128,7 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
         // A service that has stopped has not told which programs came last.
         let missing = if recorded.completed_by_service.is_none() { empty.missing_sources() } else { Vec::new() };
         for name in missing {
-            say!("No program offers the data source {name:?}.");
+            say!("No program was seen that offers the data source {name:?}.");
         }
         0
     } else {
