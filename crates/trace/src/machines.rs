@@ -15,7 +15,7 @@ pub(crate) const HOST: u32 = 0;
 /// Two exchanges are a round if the guest's clock advanced by less than this between them.
 const ROUND_NS: u64 = 30_000_000_000;
 
-/// What packets tell about machines other than the host.
+/// Facts about machines other than the host, from the packets that describe them.
 #[derive(Debug, Default)]
 pub(crate) struct Machines {
     others: BTreeMap<u32, Machine>,

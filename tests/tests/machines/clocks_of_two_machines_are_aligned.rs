@@ -18,7 +18,7 @@ const MONOTONIC_S: u64 = 100_000;
 const TOLERANCE_NS: i64 = 1_000_000_000;
 
 /// Something that is in the other time namespace, as long as it lives.
-fn time_namespace(harness: &Harness) -> Result<(Program, Vec<OsString>), Skip> {
+pub(crate) fn time_namespace(harness: &Harness) -> Result<(Program, Vec<OsString>), Skip> {
     let mut command = Command::new("unshare");
     command.args([
         "--time",

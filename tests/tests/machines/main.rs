@@ -6,6 +6,7 @@ mod a_shared_secret_is_proved;
 mod a_tunnel_protects_a_relay;
 mod clocks_of_two_machines_are_aligned;
 mod guest;
+mod info_agrees_with_the_trace_processor;
 mod network;
 mod network_namespaces_are_machines;
 mod perfettos_own_relay_is_understood;
