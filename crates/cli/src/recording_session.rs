@@ -41,7 +41,7 @@ use crate::service_connection::{connect, lost};
 use crate::service_state::Programs;
 use crate::snapshots::{Snapshot, Snapshots};
 use crate::trace_content::{Content, End, Silent};
-use crate::trace_output::Output;
+use crate::trace_output::{MAX_PACKET_BYTES, Output};
 
 /// Longest time for an answer that needs only the service.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -68,8 +68,6 @@ const TICK: Duration = Duration::from_millis(100);
 const MAX_BYTES_PER_BUFFER_BYTE: u64 = 64;
 /// Bytes that it may deliver beyond that.
 const MIN_TRACE_BYTES: u64 = 256 << 20;
-/// Larger packets cannot be encoded (`docs/spec/protozero.md` §2).
-pub(crate) const MAX_PACKET_BYTES: usize = 1 << 28;
 /// Flush flags: reason "trace stop", initiator "command line tool" (`docs/spec/wire-protocol.md`
 /// §9).
 const FLUSH_FLAGS: u64 = 0x22;
@@ -508,7 +506,8 @@ impl RecordingSession {
         self.await_read()?;
         self.read()?;
         self.await_read()?;
-        // Without a trigger, there is nothing to deliver. If the session has failed, that is the reason.
+        // Without a trigger, there is nothing to deliver. If the session has failed, that is the
+        // reason.
         if self.is_read_refused && !self.waits_for_trigger && !matches!(self.ended, Some(Some(_))) {
             return Err(Failure::new("the service did not deliver the trace", "it refused to read its buffers"));
         }

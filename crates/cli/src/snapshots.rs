@@ -12,10 +12,9 @@ use esatto_schema::observable_events::CloneTriggerHit;
 use esatto_schema::{CloneSessionRequest, CloneSessionResponseReader, ReadBuffersResponseReader};
 
 use crate::failure::{Attempt as _, Failure};
-use crate::recording_session::MAX_PACKET_BYTES;
 use crate::service_connection::{connect, lost};
 use crate::trace_content::Content;
-use crate::trace_output::Output;
+use crate::trace_output::{MAX_PACKET_BYTES, Output};
 
 /// Longest time until the service has made a clone: it flushes all programs first.
 const CLONE_TIMEOUT: Duration = Duration::from_secs(30);

@@ -14,6 +14,8 @@ use crate::failure::{Attempt as _, Failure};
 
 /// Packets are collected up to this size before they are written.
 const BATCH_BYTES: usize = 256 * 1024;
+/// Larger packets cannot be encoded (`docs/spec/protozero.md` §2).
+pub(crate) const MAX_PACKET_BYTES: usize = 1 << 28;
 /// Tag of `Trace.packet`: field 1, length delimited.
 const PACKET_TAG: u8 = 0x0a;
 
