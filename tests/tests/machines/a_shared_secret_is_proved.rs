@@ -144,11 +144,17 @@ fn and_a_file_that_cannot_be_used_is_an_error() {
     let short = secret_file(&harness, "short", "password\n");
     let open = secret_file(&harness, "open", SECRET);
     std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).expect("the file is ours");
-    for (file, want) in [
-        (&harness.path("none"), "No such file"),
+    let (none, foreign) = (harness.path("none"), secret_file(&harness, "foreign", SECRET));
+    let mut cases = vec![
+        (&none, "No such file"),
         (&short, "it has 8 bytes, and at least 32 are needed"),
         (&open, "other users can read or change it (mode 0644)"),
-    ] {
+    ];
+    // Only root can give a file away.
+    if std::os::unix::fs::chown(&foreign, Some(1), None).is_ok() {
+        cases.push((&foreign, "it belongs to uid 1, who can change it"));
+    }
+    for (file, want) in cases {
         for program in ["traced", "relay"] {
             let mut command = harness.command(esatto_bin());
             command.arg(program).arg("--secret-file").arg(file);

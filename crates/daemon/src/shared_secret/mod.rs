@@ -24,7 +24,7 @@ mod gate;
 use core::fmt;
 use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -72,6 +72,14 @@ pub enum SecretError {
     /// Other users can read or change the file.
     #[error("other users can read or change it (mode {0:04o}); run chmod 600, or 640 for a group")]
     Exposed(u32),
+    /// Another user can change the file: it belongs to `owner`, and this process runs as `uid`.
+    #[error("it belongs to uid {owner}, who can change it; it must belong to root or to uid {uid}, so run chown")]
+    Foreign {
+        /// User id of the file's owner.
+        owner: u32,
+        /// User id of this process.
+        uid: u32,
+    },
     /// It could be guessed.
     #[error("it has {0} bytes, and at least {SHORTEST} are needed; openssl rand -hex 32 makes a good one")]
     TooShort(usize),
@@ -99,14 +107,12 @@ impl SharedSecret {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, other users can read or change it, or the secret is shorter than 32
-    /// bytes or longer than 4096.
+    /// The file cannot be read, users other than root can change it, users outside of its group can
+    /// read it, or the secret is shorter than 32 bytes or longer than 4096.
     pub fn read(path: &Path) -> Result<Self, SecretError> {
         let mut file = File::open(path)?;
-        let mode = file.metadata()?.permissions().mode() & 0o7777;
-        if mode & 0o037 != 0 {
-            return Err(SecretError::Exposed(mode));
-        }
+        let meta = file.metadata()?;
+        check_access(meta.permissions().mode() & 0o7777, meta.uid(), rustix::process::geteuid().as_raw())?;
         let mut bytes = Vec::new();
         file.by_ref().take(LONGEST as u64 + 1).read_to_end(&mut bytes)?;
         Self::new(&bytes)
@@ -149,6 +155,17 @@ impl SharedSecret {
         }
         mac
     }
+}
+
+/// Checks who can read and change a file with a secret. Its owner can do both, with any mode.
+fn check_access(mode: u32, owner: u32, uid: u32) -> Result<(), SecretError> {
+    if mode & 0o037 != 0 {
+        return Err(SecretError::Exposed(mode));
+    }
+    if ![0, uid].contains(&owner) {
+        return Err(SecretError::Foreign { owner, uid });
+    }
+    Ok(())
 }
 
 impl fmt::Debug for SharedSecret {
@@ -237,6 +254,13 @@ mod tests {
         }
         assert!(matches!(SharedSecret::read(&folder.join("none")), Err(SecretError::Io(_))));
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_secret_belongs_to_root_or_to_the_user_of_the_program() {
+        for (owner, uid, is_good) in [(0, 0, true), (0, 7, true), (7, 7, true), (7, 0, false), (8, 7, false)] {
+            assert_eq!(check_access(0o400, owner, uid).is_ok(), is_good, "{owner} {uid}");
+        }
     }
 
     #[test]
