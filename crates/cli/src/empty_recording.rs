@@ -14,6 +14,8 @@ const TRACK_EVENT: &str = "track_event";
 const PROBES: [&str; 2] = ["linux.", "perf."];
 /// Names that a warning lists.
 const MAX_NAMES: usize = 20;
+/// Characters of each of them.
+const MAX_NAME_CHARS: usize = 100;
 
 /// A recording without events.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +75,8 @@ impl EmptyRecording<'_> {
             return Vec::new();
         }
         let known = self.programs.source_names();
-        let names = self.config.data_sources.iter().map(name_of).filter(|name| !known.contains(&name.as_str()));
+        let names =
+            self.config.data_sources.iter().map(name_of).filter(|name| known.binary_search(&name.as_str()).is_err());
         names.collect()
     }
 
@@ -183,7 +186,7 @@ impl fmt::Display for Names<'_> {
             return f.write_str("none");
         }
         for (i, name) in self.0.iter().take(MAX_NAMES).enumerate() {
-            write!(f, "{}{name}", if i == 0 { "" } else { ", " })?;
+            write!(f, "{}{name:.MAX_NAME_CHARS$}", if i == 0 { "" } else { ", " })?;
         }
         match self.0.len().checked_sub(MAX_NAMES) {
             None | Some(0) => Ok(()),
@@ -277,5 +280,6 @@ mod tests {
         let names: Vec<String> = (0..25).map(|i| i.to_string()).collect();
         let shown = Names(names.iter().map(String::as_str).collect()).to_string();
         assert!(shown.ends_with("18, 19 and 5 more (see `esatto list`)"), "{shown}");
+        assert_eq!(Names(vec![&"x".repeat(100_000)]).to_string().len(), MAX_NAME_CHARS);
     }
 }

@@ -195,16 +195,18 @@ impl RecordingSession {
         let limit_ms = config.duration_ms.filter(|&ms| ms > 0 && !waits_for_trigger);
         let service_file = config.output_path.as_ref().filter(|_| output.is_none());
         let service_file = service_file.map(|path| PathBuf::from(OsStr::from_bytes(path.as_bytes())));
+        let buffer_kb = config.buffers.iter().map(|buffer| u64::from(buffer.size_kb.unwrap_or(0))).sum::<u64>();
+        let max_trace_bytes =
+            buffer_kb.saturating_mul(1024 * MAX_BYTES_PER_BUFFER_BYTE).saturating_add(MIN_TRACE_BYTES);
         let snapshots = match (&output, MissingTrigger::mode(&config)) {
-            (Some(output), Some(TriggerMode::CLONE_SNAPSHOT)) => Some(Snapshots::new(address, output.name())?),
+            (Some(output), Some(TriggerMode::CLONE_SNAPSHOT)) => {
+                Some(Snapshots::new(address, output.name(), max_trace_bytes)?)
+            }
             _ => None,
         };
         let transfer = if snapshots.is_some() { Transfer::Snapshots } else { transfer };
         let observing = snapshots.is_some().then(|| observe(&mut client, &[Type::TYPE_CLONE_TRIGGER_HIT]));
         let observing = observing.transpose().map_err(lost)?;
-        let buffer_kb = config.buffers.iter().map(|buffer| u64::from(buffer.size_kb.unwrap_or(0))).sum::<u64>();
-        let max_trace_bytes =
-            buffer_kb.saturating_mul(1024 * MAX_BYTES_PER_BUFFER_BYTE).saturating_add(MIN_TRACE_BYTES);
         let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
         let file = match (&mut output, transfer) {
             (Some(output), Transfer::ByService) => {

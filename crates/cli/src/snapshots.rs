@@ -32,7 +32,7 @@ pub(crate) struct Snapshots {
     hits: Option<SyncSender<CloneTriggerHit>>,
     results: Receiver<Result<Snapshot, Failure>>,
     worker: Option<JoinHandle<()>>,
-    /// Triggers without a snapshot, because too many came.
+    /// Triggers without a snapshot, because too many came, or the recording was about to end.
     pub(crate) missed: u64,
 }
 
@@ -47,10 +47,11 @@ pub(crate) struct Snapshot {
 
 impl Snapshots {
     /// Prepares for snapshots in the files `BASE.0`, `BASE.1` and so on.
-    pub(crate) fn new(address: &Address, base: &Path) -> Result<Self, Failure> {
+    /// Each may take `max_bytes`.
+    pub(crate) fn new(address: &Address, base: &Path, max_bytes: u64) -> Result<Self, Failure> {
         let (hits, waiting) = mpsc::sync_channel(MAX_WAITING);
         let (sender, results) = mpsc::channel();
-        let mut files = Files { base: base.to_owned(), next: 0 };
+        let mut files = Files { base: base.to_owned(), next: 0, max_bytes };
         let address = address.clone();
         let body = move || {
             for hit in waiting {
@@ -65,8 +66,7 @@ impl Snapshots {
 
     /// Requests a snapshot because of this trigger.
     pub(crate) fn request(&mut self, hit: CloneTriggerHit) {
-        // After the end of the recording, triggers need no snapshot.
-        if self.hits.as_ref().is_some_and(|hits| hits.try_send(hit).is_err()) {
+        if self.hits.as_ref().is_none_or(|hits| hits.try_send(hit).is_err()) {
             self.missed += 1;
         }
     }
@@ -91,6 +91,8 @@ impl Snapshots {
 struct Files {
     base: PathBuf,
     next: u64,
+    /// Bytes of each file.
+    max_bytes: u64,
 }
 
 impl Files {
@@ -137,6 +139,9 @@ fn save(address: &Address, hit: CloneTriggerHit, files: &mut Files) -> Result<Sn
             packet.extend_from_slice(slice.data().unwrap_or_default());
             if packet.len() > MAX_PACKET_BYTES {
                 return Err(failed("the service sent a packet of more than 256 MiB".to_owned()).into());
+            }
+            if output.bytes() > files.max_bytes {
+                return Err(failed("the service sends more than its buffers can hold".to_owned()).into());
             }
             if slice.last_slice_for_packet() == Some(true) {
                 if !content.is_known() {

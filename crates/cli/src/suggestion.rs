@@ -1,9 +1,22 @@
 //! "Did you mean": the known name that is most like a mistyped one.
 
+/// Longest name for which others are compared.
+const MAX_TYPED_CHARS: usize = 100;
+
 /// Returns the known name that is most like `typed`, if one is like it.
 pub(crate) fn closest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let most = (typed.chars().count() / 3).max(1);
-    let near = known.into_iter().map(|name| (distance(typed, name), name)).filter(|(distance, _)| *distance <= most);
+    let length = typed.chars().count();
+    if length > MAX_TYPED_CHARS {
+        return None;
+    }
+    let most = (length / 3).max(1);
+    // Each character more or less is a change. A stranger's name may be very long.
+    let is_alike = |name: &&str| name.chars().take(length + most + 1).count().abs_diff(length) <= most;
+    let near = known
+        .into_iter()
+        .filter(is_alike)
+        .map(|name| (distance(typed, name), name))
+        .filter(|(distance, _)| *distance <= most);
     near.min().map(|(_, name)| name)
 }
 
@@ -39,5 +52,7 @@ mod tests {
         assert_eq!(closest("track_events", known), Some("track_event"));
         assert_eq!(closest("disk", known), None);
         assert_eq!(closest("x", []), None);
+        let long = "x".repeat(10_000_000);
+        assert_eq!((closest("x", [&long[..]]), closest(&long, [&long[..]])), (None, None));
     }
 }

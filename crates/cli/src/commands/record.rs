@@ -271,7 +271,10 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
         say!("{} chunks or packets were lost. Larger buffers may help.", recorded.losses);
     }
     if recorded.missed_snapshots > 0 {
-        say!("{} triggers got no snapshot: they came too fast. {LIMIT_TRIGGERS}", recorded.missed_snapshots);
+        say!(
+            "{} triggers got no snapshot: they came too fast, or at the end. {LIMIT_TRIGGERS}",
+            recorded.missed_snapshots
+        );
     }
     let clears = config.incremental_state_config.as_ref().and_then(|clears| clears.clear_period_ms);
     if recorded.overwritten > 0 && clears.unwrap_or(0) == 0 {
