@@ -68,6 +68,8 @@ const TICK: Duration = Duration::from_millis(100);
 const MAX_BYTES_PER_BUFFER_BYTE: u64 = 64;
 /// Bytes that it may deliver beyond that.
 const MIN_TRACE_BYTES: u64 = 256 << 20;
+/// Name of the method that reports events of the session.
+const OBSERVE_EVENTS: &str = "ObserveEvents";
 /// Flush flags: reason "trace stop", initiator "command line tool" (`docs/spec/wire-protocol.md`
 /// §9).
 const FLUSH_FLAGS: u64 = 0x22;
@@ -111,7 +113,6 @@ pub(crate) struct RecordingSession {
     max_trace_bytes: u64,
     /// Bytes that it may still deliver.
     left_bytes: u64,
-    observing: Option<RequestId>,
     /// Time when the service begins to end the session by itself.
     due: Option<Instant>,
     awaited: AwaitedPrograms,
@@ -205,8 +206,9 @@ impl RecordingSession {
             _ => None,
         };
         let transfer = if snapshots.is_some() { Transfer::Snapshots } else { transfer };
-        let observing = snapshots.is_some().then(|| observe(&mut client, &[Type::TYPE_CLONE_TRIGGER_HIT]));
-        let observing = observing.transpose().map_err(lost)?;
+        if snapshots.is_some() {
+            observe(&mut client, &[Type::TYPE_CLONE_TRIGGER_HIT]).map_err(lost)?;
+        }
         let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
         let file = match (&mut output, transfer) {
             (Some(output), Transfer::ByService) => {
@@ -234,7 +236,6 @@ impl RecordingSession {
             is_read_refused: false,
             max_trace_bytes,
             left_bytes: u64::MAX,
-            observing,
             due: limit_ms.map(|ms| now + Duration::from_millis(ms.into())),
             awaited,
             timeouts,
@@ -551,13 +552,12 @@ impl RecordingSession {
     /// Asks the service to tell which programs run, and which have stopped.
     fn observe_programs(&mut self) -> Result<(), Failure> {
         // Services before Android 10 have no such method.
-        if self.awaited.is_told() || !self.client.has_method("ObserveEvents") {
+        if self.awaited.is_told() || !self.client.has_method(OBSERVE_EVENTS) {
             return Ok(());
         }
         let clones = self.snapshots.is_some().then_some(Type::TYPE_CLONE_TRIGGER_HIT);
         let types: Vec<Type> = [Type::TYPE_DATA_SOURCES_INSTANCES].into_iter().chain(clones).collect();
-        let observing = observe(&mut self.client, &types);
-        self.observing = Some(observing.map_err(|e| self.lost(e))?);
+        observe(&mut self.client, &types).map_err(|e| self.lost(e))?;
         self.awaited.are_told();
         // Their process ids.
         self.ask_for_programs()
@@ -681,7 +681,8 @@ impl RecordingSession {
                 }
                 Err(_) => self.do_without_programs(),
             }
-        } else if request == self.observing {
+        } else if reply.method == OBSERVE_EVENTS {
+            // The last events for an earlier question may still be on their way.
             let events = ObserveEventsResponse::decode(&reply.body).ok().and_then(|response| response.events);
             let events = events.unwrap_or_default();
             for change in &events.instance_state_changes {
@@ -760,9 +761,9 @@ fn next_reply(client: &mut BlockingClient, deadline: Instant) -> Result<Reply, I
 }
 
 /// Asks the service to report events of these types, and no others.
-fn observe(client: &mut BlockingClient, types: &[Type]) -> Result<RequestId, IpcError> {
+fn observe(client: &mut BlockingClient, types: &[Type]) -> Result<(), IpcError> {
     let request = ObserveEventsRequest { events_to_observe: types.to_vec(), ..ObserveEventsRequest::default() };
-    client.send("ObserveEvents", &request.encode(), None)
+    client.send(OBSERVE_EVENTS, &request.encode(), None).map(drop)
 }
 
 /// Returns the times that programs have with this config.
