@@ -9,14 +9,14 @@ const SHORT: Workload = Workload { threads: 1, rounds: 10, pause_us: 100 };
 /// Exit status of a recording without events.
 const EMPTY: i32 = 3;
 
-/// Records our application, which waits shortly for its category. Returns status and output.
+/// Records our application, which waits some seconds for its category. Returns status and output.
 fn record_application(config: &str) -> (i32, String) {
     let harness = Harness::new();
     harness.write("my.cfg", config);
     let application = harness.application_command(Implementation::Ours, SHORT);
     let mut command = harness.command(esatto_bin());
     command.args(["record", "-o", "trace", "-c", "my.cfg"]).arg(application.get_program());
-    command.args(application.get_args().take(3)).arg("1").env("ESATTO_WAIT_MS", "0");
+    command.args(application.get_args().take(3)).arg("3").env("ESATTO_WAIT_MS", "0");
     let mut record = harness.start("esatto-record", &mut command);
     let status = record.wait().code().expect("an exit code");
     // The application fails because it is not recorded. That must not hide the warning.
