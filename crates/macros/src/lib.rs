@@ -7,6 +7,7 @@ mod derive;
 mod function;
 mod options;
 mod parameters;
+mod service;
 
 use proc_macro::TokenStream;
 
@@ -68,6 +69,54 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn trace(attribute: TokenStream, item: TokenStream) -> TokenStream {
     function::expand(attribute.into(), item.into()).into()
+}
+
+/// Makes a trait a service of the RPC library `esatto-ipc`, whose calls are traced (feature
+/// `macros`).
+///
+/// It writes the bindings that the generator `esatto-protozero-codegen` writes for a `service` of a
+/// `.proto` file. The messages are any types that implement `esatto_protozero::Owned`.
+///
+/// ```ignore
+/// #[esatto::trace_rpc(category = "store")]
+/// pub trait Store {
+///     async fn get(&self, context: &Context, request: GetRequest) -> Result<GetReply, Status>;
+///     async fn watch(&self, context: &Context, request: WatchRequest, replies: Replies<Event>) -> Result<(), Status>;
+///     #[rpc(category = "")] // not traced
+///     async fn note(&self, context: &Context, request: Text); // one-way
+/// }
+///
+/// impl Store for Shelf { … }
+///
+/// Server::new(store::ServeAsync::new(Shelf)).serve_blocking(&listener)?;
+/// let reply = store::Client::new(&channel).get(&request).wait()?;
+/// ```
+///
+/// The trait stays, with `Send + Sync + 'static` and futures that are `Send`. Beside it comes a
+/// module of its name, `store`, with `SERVICE`, `method`, `Client`, `ServeAsync`, `Handler`,
+/// `dispatch` and `Serve`. The program depends on `esatto-ipc` with the features `channel` and
+/// `server`.
+///
+/// | method | kind |
+/// | --- | --- |
+/// | `async fn a(&self, context: &Context, request: R) -> Result<T, Status>` | one reply |
+/// | the same with `replies: Replies<T>`, which returns `Result<(), Status>` | a stream of replies |
+/// | the same without a return type | one-way |
+///
+/// On the wire, a service has the name of the trait, and a method that of the function in camel
+/// case: `get_all` is `GetAll`. Ids are positions: add methods at the end only.
+///
+/// | option | |
+/// | --- | --- |
+/// | `category = "…"` | category of the traced calls; without it, or if empty, none are traced |
+/// | `name = "…"` | name of the service on the wire |
+/// | `module = …` | name of the module |
+/// | `crate = path` | path of `esatto-ipc`; the default is `::esatto_ipc` |
+/// | `#[rpc(category = "…")]`, `#[rpc(name = "…")]` on a method | category and name of the method |
+#[doc(alias = "rpc", alias = "service")]
+#[proc_macro_attribute]
+pub fn trace_rpc(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    service::expand(attribute.into(), item.into()).into()
 }
 
 /// Implements `TraceArgs` and `Value` for a struct or an enum (feature `macros`): a set of
