@@ -1,4 +1,4 @@
-//! `crates/schema/src/gen` from `crates/schema/proto`.
+//! The generated code of `crates/schema` and `crates/ports`, from `crates/schema/proto`.
 
 use crate::shell;
 
@@ -22,8 +22,11 @@ pub(crate) fn check() -> Result<(), String> {
 
 fn sync(check: bool) -> Result<(), String> {
     let root = shell::root();
-    let stale = esatto_protozero_codegen::sync(&root.join("crates/schema"), check)
-        .map_err(|error| format!("codegen: {error}"))?;
+    let mut stale = Vec::new();
+    for folder in ["crates/schema", "crates/ports"] {
+        let found = esatto_protozero_codegen::sync(&root.join(folder), check);
+        stale.extend(found.map_err(|error| format!("codegen: {folder}: {error}"))?);
+    }
     for path in &stale {
         let path = path.strip_prefix(&root).unwrap_or(path).display();
         println!("{} {path}", if check { "out of date:" } else { "written:" });

@@ -37,7 +37,7 @@ cargo xtask COMMAND
   api [--update]        compare the public items of the libraries with tests/public-api
   package [--verify]    pack the crates as for crates.io; --verify builds each from its package
   prose [PATH...]       check the width and the beginnings of comments and pages
-  codegen [--check]     generate crates/schema/src from crates/schema/proto
+  codegen [--check]     generate the code of crates/schema and crates/ports
   install [--prefix DIR]
                         the C library, its headers and what finds them: see `cargo xtask install --help`
   peers [--force] [official] [ui] [protoc] [valgrind] [systemd] [openssh] [cmake] [rustc] [platforms] [typos] [browser] [producer]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use esatto_ipc::connection::Io;
 use esatto_ipc::{
-    Connection, Error as IpcError, Family, ForeignFd, Frame, Host, HostEvent, Invoke, Limits, Peer, Port, Stream,
+    Connection, Error as IpcError, Family, ForeignFd, Frame, Host, HostEvent, Invoke, Limits, Peer, Stream,
 };
 use esatto_schema::{consumer_port, producer_port, relay_port};
 use esatto_service::{
@@ -19,7 +19,7 @@ use crate::clocks;
 use crate::closers::Closers;
 use crate::shared_memory;
 use crate::shared_secret::{Gate, Progress, Refusal, SharedSecret};
-use crate::socket_role::Role;
+use crate::socket_role::{Ports, Role};
 use crate::stats::Counters;
 use crate::system_facts;
 use crate::user_shares::{Owner, UserShares};
@@ -89,7 +89,7 @@ impl Client {
         id: ClientId,
         role: Role,
         mut stream: Stream,
-        ports: Arc<[Port]>,
+        ports: Ports,
         secret: Option<SharedSecret>,
         closers: &Closers,
     ) -> Self {

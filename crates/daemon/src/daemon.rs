@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use esatto_ipc::{Address, Family, Listener, Port};
+use esatto_ipc::{Address, Family, Listener};
 use esatto_service::Service;
 
 use crate::buffer_memory_limit::max_buffer_bytes;
@@ -18,7 +18,7 @@ use crate::sd_notify::ServiceManager;
 use crate::shared_secret::SharedSecret;
 use crate::socket_activation::Inherited;
 use crate::socket_permissions::Access;
-use crate::socket_role::Role;
+use crate::socket_role::{Ports, Role};
 use crate::stats::{Counters, Stats};
 use crate::system_facts;
 use crate::user_shares::UserShares;
@@ -212,7 +212,7 @@ struct ListeningSockets {
 }
 
 impl ListeningSockets {
-    fn open(&mut self, address: &Address, role: Role, ports: Arc<[Port]>, access: Option<Access>) -> Result<(), Error> {
+    fn open(&mut self, address: &Address, role: Role, ports: Ports, access: Option<Access>) -> Result<(), Error> {
         // Clients can connect only after the file has its group and mode.
         let prepare = |path: &Path| {
             let failed = |source| Error::Permissions { path: path.display().to_string(), source };
@@ -222,7 +222,7 @@ impl ListeningSockets {
         Ok(())
     }
 
-    fn add(&mut self, listener: Listener, role: Role, ports: Arc<[Port]>) {
+    fn add(&mut self, listener: Listener, role: Role, ports: Ports) {
         // The kernel names the users of unix sockets, and their files have a mode.
         let secret = self.secret.clone().filter(|_| listener.family() != Family::Unix);
         self.all.push(ListeningSocket { listener, role, ports, secret });

@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use esatto_ipc::Port;
-use esatto_ipc::ports::{CONSUMER_PORT, PRODUCER_PORT, RELAY_PORT};
+use esatto_ipc::service::Service;
+use esatto_ports::{consumer_port, producer_port, relay_port};
+
+/// Services that a socket offers.
+pub(crate) type Ports = Arc<[&'static Service]>;
 
 /// Kind of client that connects to a listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,11 +17,11 @@ pub(crate) enum Role {
 
 impl Role {
     /// Returns the ports of its sockets.
-    pub(crate) fn ports(self, serves_relays: bool) -> Arc<[Port]> {
+    pub(crate) fn ports(self, serves_relays: bool) -> Ports {
         match self {
-            Self::Producer if serves_relays => Arc::new([PRODUCER_PORT, RELAY_PORT]),
-            Self::Producer => Arc::new([PRODUCER_PORT]),
-            Self::Consumer => Arc::new([CONSUMER_PORT]),
+            Self::Producer if serves_relays => Arc::new([&producer_port::SERVICE, &relay_port::SERVICE]),
+            Self::Producer => Arc::new([&producer_port::SERVICE]),
+            Self::Consumer => Arc::new([&consumer_port::SERVICE]),
         }
     }
 

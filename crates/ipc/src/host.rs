@@ -12,15 +12,7 @@ use crate::error::Error;
 use crate::frame::{Frame, FrameBody, encode};
 use crate::hooks;
 use crate::peer::Peer;
-
-/// Service that a socket exposes. The id of a method is its position in the list, from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Port {
-    /// Name that clients bind.
-    pub name: &'static str,
-    /// Names of the methods. New methods are only appended.
-    pub methods: &'static [&'static str],
-}
+use crate::service::Service;
 
 /// Request of a frame to the layer above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,16 +47,16 @@ pub struct Invoke<'a> {
 #[derive(Debug)]
 pub struct Host {
     connection: u64,
-    ports: Arc<[Port]>,
+    services: Arc<[&'static Service]>,
     peer: Peer,
     refused: u64,
 }
 
 impl Host {
-    /// Makes the host of a connection to a socket that exposes `ports`. The first port has service
-    /// id 1.
-    pub fn new(ports: Arc<[Port]>, peer: Peer) -> Self {
-        Self { connection: hooks::next_connection(), ports, peer, refused: 0 }
+    /// Makes the host of a connection to a socket that offers `services`. The first one has the
+    /// service id 1.
+    pub fn new(services: Arc<[&'static Service]>, peer: Peer) -> Self {
+        Self { connection: hooks::next_connection(), services, peer, refused: 0 }
     }
 
     /// Handles one frame: writes the answer to `out`, or returns the request.
@@ -127,10 +119,10 @@ impl Host {
     }
 
     fn bind(&mut self, request_id: u64, name: &[u8], out: &mut Vec<u8>) {
-        let found = self.ports.iter().zip(1..).find(|(port, _)| port.name.as_bytes() == name);
+        let found = self.services.iter().zip(1..).find(|(service, _)| service.name.as_bytes() == name);
         let written = match found {
-            Some((port, service_id)) => {
-                let methods = (1..).zip(port.methods.iter().copied());
+            Some((service, service_id)) => {
+                let methods = (1..).zip(service.methods.iter().map(|method| method.name));
                 encode::bind_service_reply(out, request_id, service_id, methods)
             }
             None => {
@@ -138,7 +130,7 @@ impl Host {
                 encode::bind_service_failed(out, request_id)
             }
         };
-        written.expect("the method list of a port fits in a frame");
+        written.expect("the method list of a service fits in a frame");
     }
 
     fn invoke<'a>(
@@ -151,8 +143,8 @@ impl Host {
         out: &mut Vec<u8>,
     ) -> Option<HostEvent<'a>> {
         let entry = |id: u32| usize::try_from(id).ok()?.checked_sub(1);
-        let port = entry(service_id).and_then(|i| self.ports.get(i));
-        let method = port.and_then(|port| Some((port.name, *port.methods.get(entry(method_id)?)?)));
+        let service = entry(service_id).and_then(|i| self.services.get(i));
+        let method = service.and_then(|service| Some((service.name, service.methods.get(entry(method_id)?)?.name)));
         let Some((service, method)) = method.filter(|_| Fields::new(args).check().is_ok()) else {
             self.reply_not_invoked(request_id, out);
             return None;

@@ -9,15 +9,15 @@
 //! | [`frame`] | bytes ↔ frames, without I/O and without copies |
 //! | [`client`], [`host`] | the two sides of the RPC layer, without I/O |
 //! | [`peer`] | identity of the peer |
-//! | [`ports`] | names of the services and their methods |
 //! | [`foreign_fd`] | descriptors of other processes, and how they are closed |
 //! | [`connection`] | a stream with its buffers, for event loops; bounds and back-pressure |
 //! | [`blocking_client`] | a client that waits for replies |
 //! | [`hooks`] | functions that observe calls |
 //!
-//! [`host`], [`ports`] and [`Listener`] are the service's side, and exist with the feature `host`.
+//! [`host`] and [`Listener`] are the service's side, and exist with the feature `host`.
 //!
-//! This crate does not know the *meaning* of the methods of the ports.
+//! This crate knows no message of Perfetto. `esatto-ports` has the services of the tracing
+//! protocol.
 
 #![deny(unsafe_code)]
 #![cfg_attr(
@@ -47,19 +47,19 @@ pub mod host;
 #[cfg(feature = "rpc")]
 mod passed_fds;
 pub mod peer;
-#[cfg(feature = "host")]
-pub mod ports;
 #[cfg(feature = "rpc")]
 pub mod readiness;
 #[cfg(feature = "server")]
 pub mod server;
-#[cfg(feature = "rpc")]
+#[cfg(any(feature = "host", feature = "rpc"))]
 pub mod service;
 #[cfg(feature = "rpc")]
 mod status;
 pub mod sys;
 #[cfg(feature = "rpc")]
 mod trace;
+#[cfg(any(feature = "host", feature = "rpc"))]
+mod trace_site;
 mod trusted_peer;
 
 pub use address::{Address, AddressError, Family};
@@ -74,7 +74,7 @@ pub use error::Error;
 pub use foreign_fd::{Admission, Disposal, ForeignFd};
 pub use frame::{Frame, FrameBody, FrameDecoder};
 #[cfg(feature = "host")]
-pub use host::{Host, HostEvent, Invoke, Port};
+pub use host::{Host, HostEvent, Invoke};
 pub use peer::Peer;
 #[cfg(feature = "rpc")]
 pub use readiness::{Interest, Readiness};

@@ -1,8 +1,8 @@
 //! [`Service`]: description of a service and its methods, which generated bindings contain.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
-
 use esatto_protozero::Owned;
+
+pub use crate::trace_site::{Recorded, TraceSite, TraceValue, ValueKind};
 
 /// Service: its name and its methods, in the order of their ids.
 #[derive(Debug)]
@@ -37,13 +37,6 @@ pub enum Kind {
     OneWay,
 }
 
-/// Category of a traced method.
-#[derive(Debug)]
-pub struct TraceSite {
-    category: &'static str,
-    word: AtomicUsize,
-}
-
 /// Method as a type. Generated bindings have one such type for each method.
 pub trait Rpc: 'static {
     /// The service.
@@ -73,29 +66,4 @@ impl Service {
 #[must_use]
 pub const fn method_of<M: Rpc>() -> &'static Method {
     M::SERVICE.method(M::METHOD).expect("the service has this method")
-}
-
-impl TraceSite {
-    /// Makes the site of a category.
-    #[must_use]
-    pub const fn new(category: &'static str) -> Self {
-        Self { category, word: AtomicUsize::new(0) }
-    }
-
-    /// Returns the name of the category.
-    #[must_use]
-    pub fn category(&self) -> &'static str {
-        self.category
-    }
-
-    /// Returns the number that the tracing adapter stored here; 0 at first.
-    pub fn word(&self) -> usize {
-        self.word.load(Ordering::Acquire)
-    }
-
-    /// Stores a number for the tracing adapter, such as an index or an address, so that it finds
-    /// its own state of the category without a search.
-    pub fn set_word(&self, word: usize) {
-        self.word.store(word, Ordering::Release);
-    }
 }

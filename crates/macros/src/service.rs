@@ -246,7 +246,7 @@ impl Bindings<'_> {
                 }
             }
         });
-        // Whatever names the types of the user stands beside the trait, where they are known.
+        // Code with types of the user stands beside the trait, where these are known.
         let calls = self.methods.iter().map(|Method { docs, function, marker, kind, request, .. }| {
             let call = match kind {
                 Kind::Unary => quote!(Call),

@@ -175,8 +175,8 @@ impl Config {
         self
     }
 
-    /// Makes the clients of bindings depend on a cargo feature. For crates that others use: one that
-    /// only calls a service then builds nothing of the serving side.
+    /// Makes the clients of bindings depend on a cargo feature. For crates that others use: a
+    /// program that only calls a service then builds nothing of the serving side.
     #[must_use]
     pub fn client_feature(mut self, feature: impl Into<String>) -> Self {
         self.client_feature = Some(feature.into());

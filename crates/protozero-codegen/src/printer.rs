@@ -53,13 +53,13 @@ impl Printer {
         if is_empty { self.line(format!("{head} {{}}")) } else { self.block(head, body) }
     }
 
-    /// Appends `{head} { body }{end}`, on three lines if it is too long.
-    pub(crate) fn short_block(&mut self, head: &str, body: &str, end: &str) {
-        let one_line = format!("{head} {{ {body} }}{end}");
-        if self.fits(&one_line) {
-            return self.line(one_line);
+    /// Appends `{left} {head} { body };`, on two lines if it is too long, or on three.
+    pub(crate) fn assign_block(&mut self, left: &str, head: &str, body: &str) {
+        let right = format!("{head} {{ {body} }};");
+        if self.fits(&format!("{left} {right}")) || self.fits(&format!("    {right}")) {
+            return self.value(left, &right);
         }
-        self.block_with_end(head, |p| p.line(body), &format!("}}{end}"));
+        self.block_with_end(format!("{left} {head}"), |p| p.line(body), "};");
     }
 
     /// Calls `body` one level deeper.

@@ -218,9 +218,9 @@ impl Binding<'_> {
                     };
                     let RpcMethod { id, marker, function, .. } = method;
                     p.block(format!("{id} =>"), |p| {
-                        let head = format!("let run = |context, request{more}| async move");
+                        let head = format!("|context, request{more}| async move");
                         let body = format!("Server::{function}(&*server, &context, request{more}).await");
-                        p.short_block(&head, &body, ";");
+                        p.assign_block("let run =", &head, &body);
                         p.line(format!("call.{run}::<method::{marker}, _>(run);"));
                     });
                 }

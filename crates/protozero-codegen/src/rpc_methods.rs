@@ -75,7 +75,7 @@ impl RpcMethod {
     }
 }
 
-/// Returns `name`, with as many underscores as make it an identifier that is not taken, and takes it.
+/// Returns `name` as an identifier, with as many underscores as make it free, and takes it.
 fn free(name: &str, taken: &mut HashSet<String>, is_reserved: impl Fn(&str) -> bool) -> String {
     let mut name = name.to_owned();
     loop {
@@ -131,7 +131,8 @@ fn value_kind(kind: &Kind) -> Option<&'static str> {
         Kind::Uint32 | Kind::Uint64 => "Uint",
         Kind::Sint32 | Kind::Sint64 => "Sint",
         Kind::Fixed32 | Kind::Fixed64 => "Fixed",
-        Kind::Sfixed32 | Kind::Sfixed64 => "Sfixed",
+        Kind::Sfixed32 => "Sfixed32",
+        Kind::Sfixed64 => "Sfixed64",
         Kind::Bool => "Bool",
         Kind::String => "Text",
         Kind::Bytes | Kind::Message(_) => return None,

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esatto_ipc::ports::{CONSUMER_PORT, PRODUCER_PORT, RELAY_PORT};
-use esatto_ipc::{Family, FrameDecoder, Host, HostEvent, Invoke, Peer as IpcPeer, Port};
+use esatto_ipc::{Family, FrameDecoder, Host, HostEvent, Invoke, Peer as IpcPeer};
 use esatto_protozero::{Fields, Owned, Value};
 use esatto_schema::{
     ChangeTraceConfigRequest, EnableTracingRequest, ReadBuffersResponseReader, TraceConfig, consumer_port,
@@ -47,7 +46,6 @@ pub fn producer_frames(bytes: &[u8]) {
     world.offers_memory = options & 4 != 0;
     world.feed(Input::ConsumerConnected { client: PARTNER, peer: peer(1000) });
     world.enable(PARTNER, b"hostile", b"");
-    let ports: Arc<[Port]> = Arc::new([PRODUCER_PORT, RELAY_PORT]);
     let mut prologue = Vec::new();
     let is_introduced = options & 2 == 0;
     if is_introduced {
@@ -58,7 +56,9 @@ pub fn producer_frames(bytes: &[u8]) {
         call(&mut prologue, 6, &[0x08, 1, 0x10, 2]);
     }
     let identity = if shares_memory { IpcPeer::local(1000, Some(7)) } else { remote() };
-    world.play(Host::new(ports, identity), &[&prologue[..], stream]);
+    let ports = [&esatto_ports::producer_port::SERVICE, &esatto_ports::relay_port::SERVICE];
+    let host = Host::new(Arc::new(ports), identity);
+    world.play(host, &[&prologue[..], stream]);
     world.finish(Input::ProducerDisconnected(HOSTILE));
 }
 
@@ -67,7 +67,7 @@ pub fn consumer_frames(bytes: &[u8]) {
     let mut world = World::new();
     world.feed(Input::ProducerConnected { client: PARTNER, peer: peer(1000), memory: MemoryKind::Shared });
     world.introduce(PARTNER, b"partner");
-    let ports: Arc<[Port]> = Arc::new([CONSUMER_PORT]);
+    let ports = Arc::new([&esatto_ports::consumer_port::SERVICE]);
     world.play(Host::new(ports, IpcPeer::local(1000, Some(8))), &[bytes]);
     world.finish(Input::ConsumerDisconnected(HOSTILE));
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esatto_ipc::host::{Host, HostEvent, Port};
+use esatto_ipc::host::{Host, HostEvent};
 use esatto_ipc::{Family, FrameDecoder, Peer};
 
 /// A stream of frames, decoded in two splits that must agree.
@@ -32,11 +32,8 @@ pub fn ipc_frames(bytes: &[u8]) {
 
 /// Frames of a client, handled by a host.
 pub fn ipc_host(bytes: &[u8]) {
-    const PORTS: [Port; 2] = [
-        Port { name: "ProducerPort", methods: &["InitializeConnection", "RegisterDataSource"] },
-        Port { name: "RelayPort", methods: &["InitRelay"] },
-    ];
-    let mut host = Host::new(Arc::new(PORTS), Peer::remote(Family::Inet, "localhost".into()));
+    let ports = [&esatto_ports::producer_port::SERVICE, &esatto_ports::relay_port::SERVICE];
+    let mut host = Host::new(Arc::new(ports), Peer::remote(Family::Inet, "localhost".into()));
     let mut decoder = FrameDecoder::new();
     let mut out = Vec::new();
     let mut at = 0;

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use esatto_ipc::ports::{CONSUMER_PORT, PRODUCER_PORT, RELAY_PORT};
 use esatto_ipc::{FrameDecoder, Host, frame::encode};
+use esatto_ports::{consumer_port, producer_port, relay_port};
 use esatto_service::{ClientId, MemoryKind, Peer};
 use esatto_shm::PrivateRegion;
 
@@ -90,9 +90,9 @@ impl World {
     pub fn connect(&mut self, peer: Peer, memory_kind: MemoryKind, port: Port, is_hostile: bool) -> usize {
         let index = self.clients.len();
         let ports = match port {
-            Port::Producer => PRODUCER_PORT,
-            Port::Consumer => CONSUMER_PORT,
-            Port::Relay => RELAY_PORT,
+            Port::Producer => &producer_port::SERVICE,
+            Port::Consumer => &consumer_port::SERVICE,
+            Port::Relay => &relay_port::SERVICE,
         };
         let ipc_peer = esatto_ipc::Peer::local(peer.uid as u32, peer.pid);
         self.clients.push(Client {

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use esatto_ipc::{Listener, Port};
+use esatto_ipc::Listener;
 use esatto_service::{ClientId, Input, Outputs, Service, TimerId};
 use esatto_shm::faults;
 use esatto_trace_files::FileEvent;
@@ -31,7 +31,7 @@ use crate::metrics_file::{METRICS_PERIOD_NS, MetricsFile};
 use crate::priority_boost::Priority;
 use crate::sd_notify::ServiceManager;
 use crate::shared_secret::{Refusal, SharedSecret};
-use crate::socket_role::Role;
+use crate::socket_role::{Ports, Role};
 use crate::stats::Counters;
 use crate::system_facts;
 use crate::timers::Timers;
@@ -91,7 +91,7 @@ enum TimerKey {
 pub(crate) struct ListeningSocket {
     pub(crate) listener: Listener,
     pub(crate) role: Role,
-    pub(crate) ports: Arc<[Port]>,
+    pub(crate) ports: Ports,
     /// Secret that clients must prove.
     pub(crate) secret: Option<SharedSecret>,
 }

@@ -150,8 +150,8 @@ mod tests {
     use super::*;
     use crate::shared_secret::{Gate, Progress};
     use esatto_ipc::frame::encode as frames;
-    use esatto_ipc::ports::PRODUCER_PORT;
     use esatto_ipc::{Connection, Host, Limits, Peer};
+    use esatto_ports::producer_port;
     use std::sync::Arc;
 
     fn secret(byte: u8) -> SharedSecret {
@@ -168,7 +168,7 @@ mod tests {
     fn connect(relay: u8, service: u8) -> (Handshake, Service) {
         let (ours, theirs) = Stream::pair().unwrap();
         let host = Host::new(Gate::ports(), Peer::of(&theirs));
-        let gate = Gate::new(secret(service), Arc::new([PRODUCER_PORT]));
+        let gate = Gate::new(secret(service), Arc::new([&producer_port::SERVICE]));
         let service = Service { connection: Connection::new(theirs, Limits::CLIENT), gate, host };
         (Handshake::begin(ours, secret(relay)).unwrap(), service)
     }

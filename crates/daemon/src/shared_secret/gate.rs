@@ -3,9 +3,10 @@
 use core::fmt;
 use std::sync::Arc;
 
-use esatto_ipc::{Frame, Host, HostEvent, Invoke, Port};
+use esatto_ipc::{Frame, Host, HostEvent, Invoke};
 
 use super::{CHALLENGE, Nonces, PROVE, Role, SECRET_PORT, SharedSecret, decode, encode, nonce};
+use crate::socket_role::Ports;
 
 /// Frames that a connection may send before its proof. A relay sends three: a bind and two calls.
 const MAX_FRAMES: u32 = 8;
@@ -15,7 +16,7 @@ const MAX_FRAMES: u32 = 8;
 pub(crate) struct Gate {
     secret: SharedSecret,
     /// Ports for which the peer is admitted.
-    ports: Arc<[Port]>,
+    ports: Ports,
     nonces: Option<Nonces>,
     frames: u32,
 }
@@ -25,7 +26,7 @@ pub(crate) struct Gate {
 pub(crate) enum Progress {
     Waiting,
     /// The peer has proved the secret and may use these ports.
-    Proved(Arc<[Port]>),
+    Proved(Ports),
 }
 
 /// Reason why a connection gets no ports. It must be closed.
@@ -61,13 +62,13 @@ impl fmt::Display for Refusal {
 }
 
 impl Gate {
-    pub(crate) fn new(secret: SharedSecret, ports: Arc<[Port]>) -> Self {
+    pub(crate) fn new(secret: SharedSecret, ports: Ports) -> Self {
         Self { secret, ports, nonces: None, frames: 0 }
     }
 
     /// Returns the ports of a connection before its proof.
-    pub(crate) fn ports() -> Arc<[Port]> {
-        Arc::new([SECRET_PORT])
+    pub(crate) fn ports() -> Ports {
+        Arc::new([&SECRET_PORT])
     }
 
     /// Handles a frame. `host` has the ports of [`Gate::ports`].
@@ -130,8 +131,8 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use esatto_ipc::ports::PRODUCER_PORT;
     use esatto_ipc::{Family, FrameDecoder, Peer, frame::encode as frames};
+    use esatto_ports::producer_port;
 
     /// A gate, and a peer that sends frames to it.
     struct Door {
@@ -143,7 +144,7 @@ mod tests {
     impl Door {
         fn new() -> Self {
             let secret = SharedSecret::new(&[7; 32]).unwrap();
-            let gate = Gate::new(secret.clone(), Arc::new([PRODUCER_PORT]));
+            let gate = Gate::new(secret.clone(), Arc::new([&producer_port::SERVICE]));
             let host = Host::new(Gate::ports(), Peer::remote(Family::Inet, String::new()));
             Self { gate, host, secret }
         }
@@ -181,7 +182,9 @@ mod tests {
         let nonces = door.challenge([1; 32]);
         let proof = door.secret.proof(Role::Relay, &nonces);
         let (progress, body) = door.call(2, &encode(&proof)).unwrap();
-        assert!(matches!(progress, Progress::Proved(ports) if *ports == [PRODUCER_PORT]));
+        assert!(
+            matches!(progress, Progress::Proved(ports) if ports.len() == 1 && core::ptr::eq(ports[0], &producer_port::SERVICE))
+        );
         assert!(door.secret.verifies(Role::Service, &nonces, &decode(&body).unwrap()));
     }
 

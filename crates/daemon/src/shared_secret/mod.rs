@@ -28,7 +28,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use esatto_ipc::Port;
+use esatto_ipc::service::{Kind, Method, Service};
 use esatto_protozero::{Fields, HeapBuffer};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
@@ -43,7 +43,13 @@ pub(crate) const CHALLENGE: &str = "Challenge";
 /// Method that exchanges the proofs.
 pub(crate) const PROVE: &str = "Prove";
 /// The only port of a connection that has not proved the secret.
-const SECRET_PORT: Port = Port { name: SECRET_SERVICE, methods: &[CHALLENGE, PROVE] };
+static SECRET_PORT: Service = Service {
+    name: SECRET_SERVICE,
+    methods: &[
+        Method { name: CHALLENGE, full_name: "EsattoSecretPort.Challenge", kind: Kind::Unary, trace: None },
+        Method { name: PROVE, full_name: "EsattoSecretPort.Prove", kind: Kind::Unary, trace: None },
+    ],
+};
 
 /// Smallest length of a secret. A program that stands in for the service gets a proof, and can test
 /// guesses with it. So a secret must be too long to guess.

@@ -6,7 +6,9 @@ use std::os::unix::net::UnixStream;
 
 use esatto_daemon::{Relay, RelayEndpoints, RelayHandle, RelayOptions};
 use esatto_ipc::peer::machine_id;
-use esatto_ipc::{Address, BlockingClient, Family, Frame, FrameBody, FrameDecoder, Host, HostEvent, Peer, Port};
+use esatto_ipc::service::{Kind, Method, Service};
+use esatto_ipc::{Address, BlockingClient, Family, Frame, FrameBody, FrameDecoder, Host, HostEvent, Peer};
+
 use esatto_protozero::Owned as _;
 use esatto_schema::{InitializeConnectionRequest, InitializeConnectionResponse, TraceConfig, TracePacketReader};
 
@@ -279,8 +281,11 @@ fn an_old_service_gets_only_clocks() {
     let (_relay, _) = relay(&folder, address);
     let mut control = service.accept();
     // The port of v43 to v49.
-    const PORT: Port = Port { name: "RelayPort", methods: &["SyncClock"] };
-    let mut host = Host::new([PORT].into(), Peer::remote(Family::Inet, "127.0.0.1".to_owned()));
+    static PORT: Service = Service {
+        name: "RelayPort",
+        methods: &[Method { name: "SyncClock", full_name: "RelayPort.SyncClock", kind: Kind::Unary, trace: None }],
+    };
+    let mut host = Host::new([&PORT].into(), Peer::remote(Family::Inet, "127.0.0.1".to_owned()));
     let mut calls = Vec::new();
     while calls.len() < 2 {
         let mut out = Vec::new();

@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use esatto_ipc::frame::encode;
-use esatto_ipc::ports::CONSUMER_PORT;
 use esatto_ipc::{Address, BlockingClient, Connection, Error, Host, HostEvent, Limits, Listener, Peer};
+use esatto_ports::consumer_port;
 use esatto_schema::{QueryCapabilitiesRequest, QueryCapabilitiesResponse, TracingServiceCapabilities};
 
 use crate::listeners_do_not_steal_sockets::{Scratch, accept};
@@ -22,7 +22,7 @@ fn serve(address: &Address) -> JoinHandle<Result<(), Error>> {
     let listener = Listener::bind(address).unwrap();
     thread::spawn(move || {
         let stream = accept(&listener);
-        let mut host = Host::new(Arc::from([CONSUMER_PORT]), Peer::of(&stream));
+        let mut host = Host::new(Arc::from([&consumer_port::SERVICE]), Peer::of(&stream));
         let mut connection = Connection::new(stream, Limits::CLIENT);
         while !connection.is_closed() {
             connection.wait(None)?;

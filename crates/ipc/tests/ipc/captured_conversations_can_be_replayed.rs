@@ -4,15 +4,15 @@
 use std::sync::Arc;
 
 use esatto_ipc::frame::encode;
-use esatto_ipc::ports::{CONSUMER_PORT, PRODUCER_PORT, RELAY_PORT};
 use esatto_ipc::{Client, ClientEvent, Family, Frame, FrameBody, Host, HostEvent, Peer};
+use esatto_ports::{consumer_port, producer_port, relay_port};
 
 use crate::captures::{self, Line};
 
 /// Returns the method's name with a static lifetime, which clients need.
 fn static_name(name: &str) -> &'static str {
-    let ports = [PRODUCER_PORT, CONSUMER_PORT, RELAY_PORT];
-    ports.iter().flat_map(|p| p.methods).find(|m| **m == name).copied().unwrap()
+    let ports = [&producer_port::SERVICE, &consumer_port::SERVICE, &relay_port::SERVICE];
+    ports.iter().flat_map(|port| port.methods).find(|method| method.name == name).unwrap().name
 }
 
 fn content_flag(line: &Line, name: &str) -> bool {
@@ -63,9 +63,9 @@ fn by_the_client() {
 fn by_the_host() {
     for conversation in captures::all() {
         let ports = if conversation.name.ends_with("/producer") || conversation.name.ends_with("/control") {
-            Arc::from([PRODUCER_PORT, RELAY_PORT])
+            Arc::from([&producer_port::SERVICE, &relay_port::SERVICE])
         } else {
-            Arc::from([CONSUMER_PORT])
+            Arc::from([&consumer_port::SERVICE])
         };
         let mut host = Host::new(ports, Peer::remote(Family::Inet, "127.0.0.1".into()));
         for line in conversation.lines.iter().filter(|line| line.to_service) {

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::Arc;
 
-use esatto_ipc::ports::{CONSUMER_PORT, PRODUCER_PORT};
-use esatto_ipc::{Frame, FrameBody, FrameDecoder, Host, HostEvent, Peer, Port};
+use esatto_ipc::service::Service;
+use esatto_ipc::{Frame, FrameBody, FrameDecoder, Host, HostEvent, Peer};
+use esatto_ports::{consumer_port, producer_port};
 
 use crate::captures::{CAPTURES, hex, unhex};
 
@@ -17,12 +18,12 @@ struct Connection {
 
 #[test]
 fn of_v58() {
-    replay("v58.2", PRODUCER_PORT.methods.len(), CONSUMER_PORT.methods.len(), 75);
+    replay("v58.2", producer_port::SERVICE.methods.len(), consumer_port::SERVICE.methods.len(), 75);
 }
 
 #[test]
 fn of_v56() {
-    replay("v56.0", PRODUCER_PORT.methods.len(), CONSUMER_PORT.methods.len(), 75);
+    replay("v56.0", producer_port::SERVICE.methods.len(), consumer_port::SERVICE.methods.len(), 75);
 }
 
 #[test]
@@ -31,8 +32,11 @@ fn of_v15() {
 }
 
 fn replay(version: &str, producer_methods: usize, consumer_methods: usize, at_least: usize) {
-    let producer = Port { methods: &PRODUCER_PORT.methods[..producer_methods], ..PRODUCER_PORT };
-    let consumer = Port { methods: &CONSUMER_PORT.methods[..consumer_methods], ..CONSUMER_PORT };
+    let with_first = |service: &'static Service, methods: usize| -> &'static Service {
+        Box::leak(Box::new(Service { name: service.name, methods: &service.methods[..methods] }))
+    };
+    let producer = with_first(&producer_port::SERVICE, producer_methods);
+    let consumer = with_first(&consumer_port::SERVICE, consumer_methods);
     let table = fs::read_to_string(format!("{CAPTURES}/replies/{version}.tsv")).unwrap();
     let mut connections: HashMap<&str, Connection> = HashMap::new();
     let mut rows = 0;

@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex};
 
 use esatto_ipc::hooks::{self, Hooks};
-use esatto_ipc::ports::PRODUCER_PORT;
 use esatto_ipc::{Client, FrameDecoder, Host, HostEvent, Peer};
+use esatto_ports::producer_port;
 
 static SEEN: Mutex<Vec<(u64, String)>> = Mutex::new(Vec::new());
 
@@ -27,7 +27,7 @@ fn of_the_client_and_of_the_host() {
     hooks::install(table).unwrap();
     assert!(hooks::install(Hooks::none()).is_err(), "once per process");
 
-    let mut host = Host::new(Arc::from([PRODUCER_PORT]), Peer::local(0, None));
+    let mut host = Host::new(Arc::from([&producer_port::SERVICE]), Peer::local(0, None));
     let mut client = Client::new();
     assert_ne!(host.connection(), client.connection());
     let (mut to_host, mut to_client) = (FrameDecoder::new(), FrameDecoder::new());

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use esatto_ipc::ports::{PRODUCER_PORT, RELAY_PORT};
 use esatto_ipc::{Family, Frame, FrameBody, Host, HostEvent, Peer};
+use esatto_ports::{producer_port, relay_port};
 
 use crate::captures::{hex, unhex};
 
 fn host() -> Host {
-    Host::new(Arc::from([PRODUCER_PORT, RELAY_PORT]), Peer::local(1000, Some(7)))
+    Host::new(Arc::from([&producer_port::SERVICE, &relay_port::SERVICE]), Peer::local(1000, Some(7)))
 }
 
 /// Returns a host's own answer to a frame.
@@ -39,7 +39,8 @@ fn bind_twice_gives_the_same_reply_twice() {
         panic!("{first}")
     };
     let names: Vec<_> = methods.iter().map(|(_, name)| core::str::from_utf8(name).unwrap()).collect();
-    assert_eq!(names, PRODUCER_PORT.methods);
+    let known: Vec<_> = producer_port::SERVICE.methods.iter().map(|method| method.name).collect();
+    assert_eq!(names, known);
     assert!(methods.iter().map(|(id, _)| id).eq(1..=12));
 }
 
@@ -119,6 +120,6 @@ fn calls_before_any_bind_and_without_request_id_are_accepted() {
 
 #[test]
 fn every_kind_of_socket_exposes_the_same_table() {
-    let mut remote = Host::new(Arc::from([PRODUCER_PORT]), Peer::remote(Family::Vsock, "vsock://2".into()));
+    let mut remote = Host::new(Arc::from([&producer_port::SERVICE]), Peer::remote(Family::Vsock, "vsock://2".into()));
     assert_eq!(answer(&mut remote, "0f00000010031a0b0a0952656c6179506f7274"), "0400000010032200");
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use esatto_ipc::frame::{PeerIdentity, encode};
 use esatto_ipc::peer::machine_id;
-use esatto_ipc::ports::PRODUCER_PORT;
 use esatto_ipc::{Family, Frame, Host, HostEvent, Peer, Stream};
+use esatto_ports::producer_port;
 
 fn claim(host: &mut Host, identity: &PeerIdentity<'_>) -> bool {
     let mut frame = Vec::new();
@@ -17,7 +17,7 @@ fn claim(host: &mut Host, identity: &PeerIdentity<'_>) -> bool {
 }
 
 fn host(peer: Peer) -> Host {
-    Host::new(Arc::from([PRODUCER_PORT]), peer)
+    Host::new(Arc::from([&producer_port::SERVICE]), peer)
 }
 
 const HINT: &[u8] = b"5224bdf8-ec6a-4015-af44-94aca6fba747";

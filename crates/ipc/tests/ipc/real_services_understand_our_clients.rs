@@ -8,14 +8,15 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use esatto_ipc::frame::{MAX_FRAME, encode};
-use esatto_ipc::{Address, BlockingClient, Connection, Error, FrameBody, Limits, Stream};
+use esatto_ipc::{Address, BlockingClient, CallError, Channel, Code, Connection, Error, FrameBody, Limits, Stream};
+use esatto_ports::{consumer_port, producer_port};
 use esatto_protozero::Owned;
 use esatto_schema::trace_config::{BufferConfig, DataSource};
 use esatto_schema::{
     CommitDataRequest, DataSourceConfig, DataSourceDescriptor, EnableTracingRequest, EnableTracingResponse,
-    GetAsyncCommandRequest, GetAsyncCommandResponse, InitializeConnectionRequest, InitializeConnectionResponse,
-    QueryServiceStateRequest, QueryServiceStateResponse, RegisterDataSourceRequest, RegisterDataSourceResponse,
-    SyncRequest, SyncResponse, TraceConfig,
+    FlushRequest, GetAsyncCommandRequest, GetAsyncCommandResponse, GetTraceStatsRequest, InitializeConnectionRequest,
+    InitializeConnectionResponse, QueryServiceStateRequest, QueryServiceStateResponse, ReadBuffersRequest,
+    RegisterDataSourceRequest, RegisterDataSourceResponse, SyncRequest, SyncResponse, TraceConfig,
 };
 
 use crate::listeners_do_not_steal_sockets::Scratch;
@@ -97,6 +98,32 @@ fn as_a_consumer_with(service: &Service) -> Result<(), Skip> {
     assert!(client.call("FreeBuffers", b"", SOON).unwrap().success);
     let wrong = BlockingClient::bind(service.stream(&service.consumer), "ProducerPort", LIMIT);
     assert!(matches!(wrong, Err(Error::NoSuchService(_))));
+    Ok(())
+}
+
+#[test]
+fn by_the_generated_bindings() {
+    skip(|| by_the_generated_bindings_with(&Service::start("real-bindings")?));
+}
+
+/// The service knows none of the extensions, so calls fail without a status.
+fn by_the_generated_bindings_with(service: &Service) -> Result<(), Skip> {
+    let channel = Channel::new(service.stream(&service.consumer));
+    let consumer = consumer_port::Client::new(&channel);
+    let mut states = consumer.query_service_state(&QueryServiceStateRequest::default()).timeout(LIMIT);
+    let state = states.next_reply().unwrap().unwrap();
+    assert!(state.service_state.unwrap().tracing_service_version.unwrap().starts_with(b"Perfetto v"));
+    let rejected = consumer.get_trace_stats(&GetTraceStatsRequest::default()).timeout(LIMIT).wait().unwrap_err();
+    assert_eq!((rejected.method(), rejected.code()), ("ConsumerPort.GetTraceStats", Code::Unknown));
+    let soon = Duration::from_millis(20);
+    let unanswered = consumer.flush(&FlushRequest::default()).timeout(soon).wait().unwrap_err();
+    assert_eq!(unanswered, CallError::Timeout("ConsumerPort.Flush"));
+    // The packets of a stream: none without a session, but an end.
+    let packets = consumer.read_buffers(&ReadBuffersRequest::default()).timeout(LIMIT).count();
+    assert!(packets <= 1, "{packets}");
+    let producer = producer_port::Client::new(&channel);
+    let nowhere = producer.sync(&SyncRequest::default()).timeout(LIMIT).wait().unwrap_err();
+    assert_eq!(nowhere, CallError::NoSuchService("ProducerPort.Sync"));
     Ok(())
 }
 

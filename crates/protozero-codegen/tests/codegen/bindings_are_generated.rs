@@ -15,6 +15,18 @@ fn the_bindings_are_up_to_date_and_formatted() {
     crate::generated_code_is_formatted::check(&[path]);
 }
 
+/// The tests of `esatto-ipc` use them over sockets.
+#[test]
+fn the_bindings_of_the_sample_are_up_to_date() {
+    let folder = here().join("../../../ipc/tests/rpc/sample");
+    let output = Config::new().services(Services::Ipc).compile(&["store.proto"], &[&folder]).unwrap();
+    let path = folder.join("messages.rs");
+    if std::env::var_os("ESATTO_BLESS").is_some() {
+        std::fs::write(&path, output.bundle()).unwrap();
+    }
+    assert!(std::fs::read_to_string(&path).unwrap() == output.bundle(), "run with ESATTO_BLESS=1");
+}
+
 #[test]
 fn without_tracing_no_category_is_in_the_code() {
     let code = |config: Config| {

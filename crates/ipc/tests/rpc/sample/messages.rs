@@ -448,57 +448,231 @@ mod store_proto {
 
     /// Service `sample.Store`.
     pub mod store {
-        /// The name of the service, without its package.
-        pub const SERVICE: &str = "Store";
+        use ::esatto_ipc as rpc;
 
-        /// The methods, numbered from 1 in the order of their declaration.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(u32)]
-        pub enum Method {
-            /// `GetRequest` → `GetReply`
-            Get = 1,
-            /// `WatchRequest` → `stream Event`
-            Watch = 2,
-            /// `Text` → `Empty`
-            Note = 3,
+        /// The description of the service.
+        pub static SERVICE: rpc::service::Service = rpc::service::Service {
+            name: "Store",
+            methods: &[
+                rpc::service::Method {
+                    name: "Get",
+                    full_name: "Store.Get",
+                    kind: rpc::service::Kind::Unary,
+                    trace: Some(&trace::Get),
+                },
+                rpc::service::Method {
+                    name: "Watch",
+                    full_name: "Store.Watch",
+                    kind: rpc::service::Kind::ServerStream,
+                    trace: Some(&trace::Watch),
+                },
+                rpc::service::Method {
+                    name: "Note",
+                    full_name: "Store.Note",
+                    kind: rpc::service::Kind::OneWay,
+                    trace: Some(&trace::Note),
+                },
+            ],
+        };
+
+        mod trace {
+            use super::rpc::service::{TraceSite, TraceValue, ValueKind};
+
+            pub(super) static Get: TraceSite = TraceSite::recording(
+                "store",
+                &[TraceValue::new(1, "key", ValueKind::Text)],
+                &[],
+            );
+
+            pub(super) static Watch: TraceSite = TraceSite::new("store");
+
+            pub(super) static Note: TraceSite = TraceSite::new("store");
         }
 
-        impl Method {
-            /// All methods, in the order of their numbers.
-            pub const ALL: &'static [Self] = &[Self::Get, Self::Watch, Self::Note];
+        /// The methods, as types.
+        pub mod method {
+            /// `GetRequest` → `GetReply`
+            #[derive(Debug)]
+            pub enum Get {}
 
-            /// The name of the method.
+            impl super::rpc::service::Rpc for Get {
+                const SERVICE: &'static super::rpc::service::Service = &super::SERVICE;
+                const METHOD: u32 = 1;
+                type Request = super::super::GetRequest;
+                type Reply = super::super::GetReply;
+            }
+
+            /// `WatchRequest` → `stream Event`
+            #[derive(Debug)]
+            pub enum Watch {}
+
+            impl super::rpc::service::Rpc for Watch {
+                const SERVICE: &'static super::rpc::service::Service = &super::SERVICE;
+                const METHOD: u32 = 2;
+                type Request = super::super::WatchRequest;
+                type Reply = super::super::Event;
+            }
+
+            /// `Text`, one-way
+            #[derive(Debug)]
+            pub enum Note {}
+
+            impl super::rpc::service::Rpc for Note {
+                const SERVICE: &'static super::rpc::service::Service = &super::SERVICE;
+                const METHOD: u32 = 3;
+                type Request = super::super::Text;
+                type Reply = super::super::Empty;
+            }
+        }
+
+        /// Client of a `sample.Store`.
+        #[derive(Clone, Debug)]
+        pub struct Client {
+            channel: rpc::Channel,
+        }
+
+        impl Client {
+            /// Makes a client that calls over `channel`. The first call binds the service.
             #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    Self::Get => "Get",
-                    Self::Watch => "Watch",
-                    Self::Note => "Note",
+            pub fn new(channel: &rpc::Channel) -> Self {
+                Self { channel: channel.clone() }
+            }
+
+            /// Returns the channel of the client.
+            #[must_use]
+            pub fn channel(&self) -> &rpc::Channel {
+                &self.channel
+            }
+
+            /// `GetRequest` → `GetReply`
+            pub fn get(&self, request: &super::GetRequest) -> rpc::Call<'_, method::Get> {
+                rpc::Call::new(&self.channel, request)
+            }
+
+            /// `WatchRequest` → `stream Event`
+            pub fn watch(&self, request: &super::WatchRequest) -> rpc::StreamCall<'_, method::Watch> {
+                rpc::StreamCall::new(&self.channel, request)
+            }
+
+            /// `Text`, one-way
+            ///
+            /// One-way: the server sends no reply.
+            pub fn note(&self, request: &super::Text) -> rpc::OneWayCall<'_, method::Note> {
+                rpc::OneWayCall::new(&self.channel, request)
+            }
+        }
+
+        /// A `sample.Store` that answers each call by an `async fn`.
+        ///
+        /// Functions that never await are plain code. Pass it to [`ServeAsync`].
+        pub trait Server: Send + Sync + 'static {
+            /// `GetRequest` → `GetReply`
+            fn get(
+                &self,
+                context: &rpc::server::Context,
+                request: super::GetRequest,
+            ) -> impl ::core::future::Future<Output = Result<super::GetReply, rpc::Status>> + Send;
+
+            /// `WatchRequest` → `stream Event`
+            fn watch(
+                &self,
+                context: &rpc::server::Context,
+                request: super::WatchRequest,
+                replies: rpc::server::Replies<super::Event>,
+            ) -> impl ::core::future::Future<Output = Result<(), rpc::Status>> + Send;
+
+            /// `Text`, one-way
+            ///
+            /// One-way: the server sends no reply.
+            fn note(
+                &self,
+                context: &rpc::server::Context,
+                request: super::Text,
+            ) -> impl ::core::future::Future<Output = ()> + Send;
+        }
+
+        /// Serves calls by a [`Server`], which all clones share.
+        #[derive(Debug)]
+        pub struct ServeAsync<S>(::std::sync::Arc<S>);
+
+        impl<S: Server> ServeAsync<S> {
+            /// Serves calls by `server`.
+            #[must_use]
+            pub fn new(server: S) -> Self {
+                Self(::std::sync::Arc::new(server))
+            }
+        }
+
+        impl<S> Clone for ServeAsync<S> {
+            fn clone(&self) -> Self {
+                Self(::std::sync::Arc::clone(&self.0))
+            }
+        }
+
+        impl<S: Server> rpc::server::Dispatch for ServeAsync<S> {
+            fn service(&self, index: usize) -> Option<&'static rpc::service::Service> {
+                (index == 0).then_some(&SERVICE)
+            }
+
+            fn dispatch(&mut self, call: rpc::server::Invocation<'_>) {
+                let server = ::std::sync::Arc::clone(&self.0);
+                match call.method_id() {
+                    1 => {
+                        let run = |context, request| async move { Server::get(&*server, &context, request).await };
+                        call.unary::<method::Get, _>(run);
+                    }
+                    2 => {
+                        let run = |context, request, replies| async move {
+                            Server::watch(&*server, &context, request, replies).await
+                        };
+                        call.stream::<method::Watch, _>(run);
+                    }
+                    3 => {
+                        let run = |context, request| async move { Server::note(&*server, &context, request).await };
+                        call.one_way::<method::Note, _>(run);
+                    }
+                    _ => drop(call),
                 }
             }
+        }
 
-            /// The number of the method.
-            #[must_use]
-            pub const fn id(self) -> u32 {
-                self as u32
+        /// A `sample.Store` that answers calls later, or from the bytes of the request.
+        ///
+        /// It is for event loops. Pass it to [`Serve`], or calls to [`dispatch`].
+        pub trait Handler {
+            /// `GetRequest` → `GetReply`
+            fn get(&mut self, call: rpc::server::Incoming<'_, method::Get>);
+
+            /// `WatchRequest` → `stream Event`
+            fn watch(&mut self, call: rpc::server::Incoming<'_, method::Watch>);
+
+            /// `Text`, one-way
+            ///
+            /// One-way: the server sends no reply.
+            fn note(&mut self, call: rpc::server::Incoming<'_, method::Note>);
+        }
+
+        /// Hands a call to the function of its method.
+        pub fn dispatch<H: Handler + ?Sized>(handler: &mut H, call: rpc::server::Invocation<'_>) {
+            match call.method_id() {
+                1 => Handler::get(handler, rpc::server::Incoming::new(call)),
+                2 => Handler::watch(handler, rpc::server::Incoming::new(call)),
+                3 => Handler::note(handler, rpc::server::Incoming::new(call)),
+                _ => drop(call),
+            }
+        }
+
+        /// Serves calls by a [`Handler`].
+        #[derive(Clone, Debug)]
+        pub struct Serve<H>(pub H);
+
+        impl<H: Handler> rpc::server::Dispatch for Serve<H> {
+            fn service(&self, index: usize) -> Option<&'static rpc::service::Service> {
+                (index == 0).then_some(&SERVICE)
             }
 
-            /// The method of that name.
-            #[must_use]
-            pub fn from_name(name: &[u8]) -> Option<Self> {
-                Self::ALL.iter().copied().find(|method| method.name().as_bytes() == name)
-            }
-
-            /// The method of that number.
-            #[must_use]
-            pub fn from_id(id: u32) -> Option<Self> {
-                Self::ALL.iter().copied().find(|method| method.id() == id)
-            }
-
-            /// True if a call can have more than one reply.
-            #[must_use]
-            pub const fn is_streaming(self) -> bool {
-                matches!(self, Self::Watch)
+            fn dispatch(&mut self, call: rpc::server::Invocation<'_>) {
+                dispatch(&mut self.0, call);
             }
         }
     }
