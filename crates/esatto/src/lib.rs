@@ -168,7 +168,7 @@
 //! | --- | --- | --- |
 //! | `in-process` | yes | a service inside the process. Programs that do not ask for it do not contain its code |
 //! | `compact` | yes | code that writes protobuf by hand is small instead of fast; slices, instants and counters with ordinary arguments use another path |
-//! | `macros` | yes | `#[esatto::trace]` and `#[derive(TraceArgs)]` |
+//! | `macros` | yes | `#[esatto::trace]`, `#[derive(TraceArgs)]` and `#[esatto::trace_rpc]` |
 //! | `full-schema` | no | every message in [`schema`], except those of kernel events |
 //! | `ftrace-schema` | no | the messages of kernel events in [`schema`] |
 //!
@@ -222,7 +222,7 @@ pub use data_source::{BufferExhausted, Context, DataSource, Field, Flush, Setup,
 pub use error::{Error, ErrorKind};
 #[cfg(feature = "macros")]
 #[doc(inline)]
-pub use esatto_macros::{TraceArgs, trace};
+pub use esatto_macros::{TraceArgs, trace, trace_rpc};
 pub use esatto_schema::TraceConfig;
 pub use esatto_shm::Packet;
 pub use event::timestamp::{CustomClock, Timestamp};

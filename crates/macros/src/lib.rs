@@ -77,24 +77,36 @@ pub fn trace(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// It writes the bindings that the generator `esatto-protozero-codegen` writes for a `service` of a
 /// `.proto` file. The messages are any types that implement `esatto_protozero::Owned`.
 ///
-/// ```ignore
+/// ```no_run
+/// # mod messages { pub use esatto::TraceConfig as GetRequest; pub use esatto::TraceConfig as Event; }
+/// # use messages::{GetRequest, GetRequest as GetReply, Event, Event as Text, Event as WatchRequest};
+/// use esatto_ipc::server::{Context, Replies, Server};
+/// use esatto_ipc::{Channel, Listener, Status};
+///
 /// #[esatto::trace_rpc(category = "store")]
 /// pub trait Store {
 ///     async fn get(&self, context: &Context, request: GetRequest) -> Result<GetReply, Status>;
-///     async fn watch(&self, context: &Context, request: WatchRequest, replies: Replies<Event>) -> Result<(), Status>;
-///     #[rpc(category = "")] // not traced
-///     async fn note(&self, context: &Context, request: Text); // one-way
+///     // A stream of replies.
+///     async fn watch(&self, context: &Context, request: WatchRequest, replies: Replies<Event>)
+///     -> Result<(), Status>;
+///     // One-way, and not traced.
+///     #[rpc(category = "")]
+///     async fn note(&self, context: &Context, request: Text);
 /// }
 ///
-/// impl Store for Shelf { … }
+/// fn serve(shelf: impl Store, listener: &Listener) -> Result<(), esatto_ipc::Error> {
+///     Server::new(store::ServeAsync::new(shelf)).serve_blocking(listener)
+/// }
 ///
-/// Server::new(store::ServeAsync::new(Shelf)).serve_blocking(&listener)?;
-/// let reply = store::Client::new(&channel).get(&request).wait()?;
+/// fn call(channel: &Channel, request: &GetRequest) -> Result<GetReply, esatto_ipc::CallError> {
+///     store::Client::new(channel).get(request).wait()
+/// }
+/// # fn main() {}
 /// ```
 ///
 /// The trait stays, with `Send + Sync + 'static` and futures that are `Send`. Beside it comes a
 /// module of its name, `store`, with `SERVICE`, `method`, `Client`, `ServeAsync`, `Handler`,
-/// `dispatch` and `Serve`. The program depends on `esatto-ipc` with the features `channel` and
+/// `dispatch` and `Serve`. So it cannot stand inside a function. The program depends on `esatto-ipc` with the features `channel` and
 /// `server`.
 ///
 /// | method | kind |

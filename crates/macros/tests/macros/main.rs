@@ -17,6 +17,7 @@ mod async_functions_have_a_lane_and_polls;
 mod every_kind_of_function_can_be_traced;
 mod sets_of_arguments_are_derived;
 mod the_crate_may_have_another_name;
+mod traits_are_services;
 
 static TRACING: LazyLock<Tracing> = LazyLock::new(|| Tracing::builder().in_process().start().expect("connects"));
 
