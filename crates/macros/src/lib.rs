@@ -106,8 +106,8 @@ pub fn trace(attribute: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// The trait stays, with `Send + Sync + 'static` and futures that are `Send`. Beside it comes a
 /// module of its name, `store`, with `SERVICE`, `method`, `Client`, `ServeAsync`, `Handler`,
-/// `dispatch` and `Serve`. So it cannot stand inside a function. The program depends on `esatto-ipc` with the features `channel` and
-/// `server`.
+/// `dispatch` and `Serve`. So it cannot stand inside a function. The program depends on
+/// `esatto-ipc` with the features `channel` and `server`.
 ///
 /// | method | kind |
 /// | --- | --- |

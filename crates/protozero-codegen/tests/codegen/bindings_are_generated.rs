@@ -1,6 +1,9 @@
 use esatto_protozero_codegen::{Config, Services};
 
+use esatto_ipc::service::{Rpc, TraceSite};
+
 use crate::here;
+use crate::rpc_names::handler;
 
 /// Run with `ESATTO_BLESS=1` to accept the current output of the generator.
 #[test]
@@ -25,6 +28,22 @@ fn the_bindings_of_the_sample_are_up_to_date() {
         std::fs::write(&path, output.bundle()).unwrap();
     }
     assert!(std::fs::read_to_string(&path).unwrap() == output.bundle(), "run with ESATTO_BLESS=1");
+}
+
+#[test]
+fn descriptions_have_the_names_of_the_schema() {
+    let service = &handler::SERVICE;
+    assert_eq!(service.name, "Handler");
+    let names: Vec<_> = service.methods.iter().map(|method| method.name).collect();
+    let last = "AMethodWhoseDescriptionIsBroken";
+    let ugly = ["New", "Clone", "Into", "Result", "Result_", "result", "Type", "self", "Self", "rpc", "Dispatch", last];
+    assert_eq!(names, ugly);
+    let categories = service.methods.iter().map(|method| method.trace.map(TraceSite::category)).take(6);
+    let [names, other] = [Some("names"), Some("other")];
+    assert!(categories.eq([names, names, None, names, other, names]));
+    assert_eq!(<handler::method::Result__ as Rpc>::METHOD, 5);
+    let recorded: Vec<_> = service.methods[0].trace.unwrap().request().iter().map(|value| value.name()).collect();
+    assert_eq!(recorded, ["key", "delta", "level"]);
 }
 
 #[test]

@@ -6,6 +6,14 @@
 #[rustfmt::skip]
 mod generated;
 
+/// Bindings whose names mean something to Rust: they compile.
+#[allow(unreachable_pub, dead_code, deprecated, unused_imports, clippy::all, clippy::nursery, clippy::pedantic)]
+#[allow(non_camel_case_types, non_snake_case, non_upper_case_globals)]
+#[deny(missing_docs, unsafe_code)]
+#[path = "rpc/names.rs"]
+#[rustfmt::skip]
+mod rpc_names;
+
 mod bindings_are_generated;
 mod bindings_refuse_unsupported_services;
 mod both_directions_agree_with_prost_reflect;
