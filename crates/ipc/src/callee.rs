@@ -16,6 +16,7 @@ use crate::frame::{PeerIdentity, encode as plain};
 use crate::frame_size::MAX_FRAME;
 use crate::service::{Kind, Method, Service};
 use crate::status::{Code, Status};
+use crate::trace::{Begin, Traced};
 
 /// Largest room for the replies of a stream. More credit than that is not counted.
 const MAX_WINDOW: i64 = 1 << 32;
@@ -58,7 +59,7 @@ pub enum CalleeEvent<'a> {
 }
 
 /// Call of an existing method.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Invoked<'a> {
     /// Name of the call.
     pub key: CallKey,
@@ -72,6 +73,8 @@ pub struct Invoked<'a> {
     pub args: &'a [u8],
     /// Time at which the client gives up.
     pub deadline: Option<Instant>,
+    #[cfg_attr(not(feature = "trace"), allow(dead_code, reason = "empty"))]
+    pub(crate) traced: Traced,
 }
 
 /// Reason why a reply was not sent.
@@ -101,6 +104,8 @@ struct Open {
     is_silent: bool,
     /// Woken at credit, and at the end.
     watchers: Vec<Waker>,
+    traced: Traced,
+    replies: u64,
 }
 
 impl Callee {
@@ -132,7 +137,7 @@ impl Callee {
     ) -> CalleeEvent<'a> {
         let id = frame.request_id;
         match frame.body {
-            RpcBody::InvokeMethod(call) => return self.invoke(id, &call, service, now, out),
+            RpcBody::InvokeMethod(call) => return self.invoke(id, &call, frame.has_fd, service, now, out),
             RpcBody::BindService { service_name } => self.bind(frame, service_name, service, out),
             RpcBody::Cancel => {
                 if let Some(open) = self.remove(id) {
@@ -190,6 +195,8 @@ impl Callee {
                 *room -= i64::try_from(out.queued() - before).unwrap_or(MAX_WINDOW);
             }
         }
+        open.replies += 1;
+        open.traced.reply_sent(open.replies, body, has_more, None);
         if !has_more {
             self.remove(key.request_id);
         }
@@ -205,6 +212,7 @@ impl Callee {
         let open = self.take(key).ok_or(SendError::Closed)?;
         if !open.is_silent {
             encode::end_of_stream(out.buffer(), key.request_id);
+            open.traced.reply_sent(open.replies + 1, &[], false, None);
         }
         Ok(())
     }
@@ -218,6 +226,7 @@ impl Callee {
         let open = self.take(key).ok_or(SendError::Closed)?;
         if !open.is_silent {
             self.write_failure(key.request_id, status, out);
+            open.traced.reply_sent(open.replies + 1, &[], false, Some(status));
         }
         Ok(())
     }
@@ -354,6 +363,7 @@ impl Callee {
         &mut self,
         request_id: u64,
         call: &InvokeMethod<'a>,
+        has_fd: bool,
         service: &dyn Fn(usize) -> Option<&'static Service>,
         now: Instant,
         out: &mut WriteQueue,
@@ -389,9 +399,13 @@ impl Callee {
         if let Some(deadline) = deadline {
             self.deadlines.insert((deadline, key));
         }
-        self.open.insert(request_id, Open { key, method, deadline, room, is_silent, watchers: Vec::new() });
         let (method_id, args) = (call.method_id, call.args);
-        CalleeEvent::Invoke(Invoked { key, service, method_id, method, args, deadline })
+        let seed = self.seed;
+        let traced = Traced::invocation(&Begin { method, seed, request_id, message: args, has_fd, is_blocking: false });
+        let open =
+            Open { key, method, deadline, room, is_silent, watchers: Vec::new(), traced: traced.clone(), replies: 0 };
+        self.open.insert(request_id, open);
+        CalleeEvent::Invoke(Invoked { key, service, method_id, method, args, deadline, traced })
     }
 
     /// Answers a call that cannot be made. Peers that know no status get the plain form.

@@ -17,6 +17,7 @@ use crate::frame::rpc::{Features, InvokeMethod, RpcBody, RpcFrame, WireStatus, e
 use crate::frame_size::MAX_FRAME;
 use crate::service::{Kind, Method, Service};
 use crate::status::{Code, Status};
+use crate::trace::{Begin, Traced};
 
 /// Bytes of a stream's replies that are kept for a program that does not read them, if the peer
 /// knows no windows. The call fails beyond it.
@@ -56,6 +57,8 @@ pub struct NewCall<'a> {
     pub deadline: Option<Instant>,
     /// Bytes of replies that may wait for the program, for streams.
     pub window: u32,
+    /// A thread waits for the reply, as hooks are told.
+    pub is_blocking: bool,
 }
 
 /// Meaning of a frame for a [`Caller`].
@@ -130,13 +133,23 @@ impl Caller {
         Self { seed, ..Self::default() }
     }
 
-    /// Starts a call, and returns its number. Binds its service first if necessary; the call is sent
-    /// after that.
+    /// Starts a call, and returns its number. Binds its service first if necessary; the call is
+    /// sent after that.
     ///
     /// # Errors
     ///
     /// If the call cannot be made. Nothing was sent then.
     pub fn start(&mut self, call: NewCall<'_>, now: Instant, out: &mut WriteQueue) -> Result<u64, CallError> {
+        self.start_traced(call, now, out).map(|(id, _)| id)
+    }
+
+    /// As [`start`](Self::start), with the hooks' part of the call.
+    pub(crate) fn start_traced(
+        &mut self,
+        call: NewCall<'_>,
+        now: Instant,
+        out: &mut WriteQueue,
+    ) -> Result<(u64, Traced), CallError> {
         let method = call.service.method(call.method_id).expect("generated code names an existing method");
         let name = method.full_name;
         if call.deadline.is_some_and(|deadline| deadline <= now) {
@@ -154,8 +167,20 @@ impl Caller {
             window: Window { size: call.window, is_known: false, held: 0, taken: 0 },
             unsent: None,
         };
+        let traced = Traced::request(&Begin {
+            method,
+            seed: self.seed,
+            request_id: id,
+            message: call.args,
+            has_fd: call.fd.is_some(),
+            is_blocking: call.is_blocking,
+        });
+        let failed = |error: CallError| {
+            traced.failed(1, &error);
+            error
+        };
         match &self.bindings[binding].state {
-            BindingState::Missing => return Err(CallError::NoSuchService(name)),
+            BindingState::Missing => return Err(failed(CallError::NoSuchService(name))),
             BindingState::Asked { .. } => {
                 self.unsent_bytes += call.args.len();
                 let args = call.args.to_vec();
@@ -164,7 +189,7 @@ impl Caller {
             }
             BindingState::Bound { service_id, method_ids } => {
                 let target = (*service_id, method_ids[call.method_id as usize - 1]);
-                pending.send(id, target, call.args, call.fd.take(), self.features, now, out)?;
+                pending.send(id, target, call.args, call.fd.take(), self.features, now, out).map_err(failed)?;
             }
         }
         self.last_request = id;
@@ -174,7 +199,7 @@ impl Caller {
             }
             self.pending.insert(id, pending);
         }
-        Ok(id)
+        Ok((id, traced))
     }
 
     /// Handles a frame of `len` bytes that arrived. Call [`next_failed`](Self::next_failed) until it
@@ -217,7 +242,12 @@ impl Caller {
                 }
                 CallError::TooLarge { method, len, limit }
             }
-            RpcBody::InvokeMethodReply { status, .. } => CallError::Status { method, status: status_of(status) },
+            RpcBody::InvokeMethodReply { status, .. } => {
+                let status = status_of(status);
+                // The clock of the service was faster than ours.
+                let is_late = pending.deadline.is_some() && status == Code::DeadlineExceeded.into();
+                if is_late { CallError::Timeout(method) } else { CallError::Status { method, status } }
+            }
             RpcBody::RequestError { error } => {
                 let text = String::from_utf8_lossy(error);
                 CallError::Status { method, status: Status::new(Code::Unimplemented, text) }

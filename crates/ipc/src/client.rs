@@ -25,7 +25,6 @@ use esatto_map::Map;
 
 use crate::error::Error;
 use crate::frame::{Frame, FrameBody, encode};
-use crate::hooks;
 
 /// Number of a request on its connection: 1, 2, 3, …, one series for binds and calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -64,9 +63,8 @@ pub enum ClientEvent<'a> {
 }
 
 /// Client of one service on one connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Client {
-    connection: u64,
     last_request: u64,
     binding: Option<u64>,
     bound: Option<Bound>,
@@ -84,9 +82,8 @@ struct Bound {
 
 impl Client {
     /// Makes a client of a new connection.
-    #[expect(clippy::new_without_default, reason = "each client has its own number")]
     pub fn new() -> Self {
-        Self { connection: hooks::next_connection(), last_request: 0, binding: None, bound: None, pending: Map::new() }
+        Self::default()
     }
 
     /// Asks for a service and its methods. Calls are possible after [`ClientEvent::Bound`].
@@ -124,11 +121,6 @@ impl Client {
         if !drop_reply {
             self.pending.insert(id, method);
         }
-        if let Some(hooks) = hooks::table() {
-            let request =
-                hooks::Request { connection: self.connection, method, request_id: id, size: args.len(), drop_reply };
-            (hooks.request_sent)(&request);
-        }
         Ok(Some(RequestId(id)))
     }
 
@@ -155,11 +147,6 @@ impl Client {
         if !has_more {
             self.pending.remove(&id);
         }
-        if let Some(hooks) = hooks::table() {
-            let reply =
-                hooks::Reply { connection: self.connection, request_id: id, success, has_more, size: body.len() };
-            (hooks.reply_received)(&reply);
-        }
         Some(ClientEvent::Reply { request_id, method, success, has_more, body })
     }
 
@@ -181,11 +168,6 @@ impl Client {
     /// Stops waiting for replies to this call. They are ignored when they come.
     pub fn forget(&mut self, request: RequestId) {
         self.pending.remove(&request.0);
-    }
-
-    /// Returns the number of this client for hooks, which is unique in the process.
-    pub fn connection(&self) -> u64 {
-        self.connection
     }
 
     /// Returns the ids of service and method. The list is short: a search costs less than hashing

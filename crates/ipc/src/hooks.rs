@@ -1,64 +1,178 @@
-//! [`Hooks`]: functions that observe calls, for an adapter that records RPCs in a trace
-//! (`docs/spec/ipc-tracing.md §8`).
+//! [`Hooks`]: functions that observe the calls of traced methods, for an adapter that records them
+//! in a trace (`docs/spec/ipc-tracing.md` §6–§8).
 //!
-//! This crate knows nothing of tracing. It calls a table of functions that a program installs.
-//! Without a table, a call costs one relaxed load. Connection and request id connect a reply with
-//! its request.
+//! This crate knows nothing of tracing. Without the feature `trace`, calls contain no code for
+//! hooks. With it, a call of a method whose schema names a category costs one relaxed load until a
+//! program installs a table.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+#![cfg_attr(not(all(feature = "channel", feature = "server")), allow(dead_code, reason = "each side uses its part"))]
+
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
+use std::thread::{self, ThreadId};
 
-/// Table of functions, called on the thread that sends or handles the frame. They must not call
+use crate::service::{Method, TraceSite};
+use crate::status::Code;
+
+/// Table of functions, called on the thread that sends or handles the message. They must not call
 /// back into the connection.
+///
+/// | events of a call | functions, in this order |
+/// | --- | --- |
+/// | client: sent, answered | `request_begin`, `request_sent`, `reply_begin`, `reply_end` |
+/// | client: stream | `request_begin`, `request_sent`, for each reply `reply_begin`, `reply_end`; `ended` if the last reply was no message |
+/// | client: one-way | `request_begin`, `request_sent` |
+/// | client: cancelled, out of time, disconnected | `request_begin`, `request_sent`, `ended` |
+/// | server | `invoke_begin`, `reply_sent` in the method or later, `invoke_end` |
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Hooks {
-    /// A client queued a call, whose request id is assigned.
-    pub request_sent: fn(&Request),
-    /// A client got a reply for which it waited.
-    pub reply_received: fn(&Reply),
-    /// A host decoded a call, before the method runs.
-    pub invoke_begin: fn(&Request),
-    /// A host queued a reply.
-    pub reply_sent: fn(&Reply),
+    /// Returns true if the category is recorded now. If not, nothing else is called for this call.
+    pub enabled: fn(&'static TraceSite) -> bool,
+    /// A client is about to write a call, whose number is assigned, with this encoded request.
+    /// Returns [`Call::token`].
+    pub request_begin: fn(&Call, &[u8]) -> u64,
+    /// The socket has the call, or as much of it as it takes now.
+    pub request_sent: fn(&Call),
+    /// The program takes a reply: before it is decoded.
+    pub reply_begin: fn(&Call, &Reply<'_>),
+    /// The program has taken the reply: after it was decoded, or after its callback.
+    pub reply_end: fn(&Call),
+    /// A client waits for no more replies, for another reason than the last message.
+    pub ended: fn(&Call, End),
+    /// A server has decoded a call with this encoded request, before its method runs. Returns
+    /// [`Call::token`].
+    pub invoke_begin: fn(&Call, &[u8]) -> u64,
+    /// The method has returned. Its future may go on.
+    pub invoke_end: fn(&Call),
+    /// A server has queued a reply.
+    pub reply_sent: fn(&Call, &Reply<'_>),
 }
 
 /// Call, as an argument of a [`Hooks`] function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 #[non_exhaustive]
-pub struct Request {
-    /// Number of the [`Client`](crate::Client) or [`Host`](crate::Host), unique in this process.
-    pub connection: u64,
-    /// Name of the method.
-    pub method: &'static str,
-    /// Number of the request on its connection.
+pub struct Call {
+    /// The method.
+    pub method: &'static Method,
+    /// Its category.
+    pub site: &'static TraceSite,
+    /// True at the side that was called.
+    pub is_server: bool,
+    /// Number of the connection, the same on both sides; 0 if the peer told none.
+    pub seed: u64,
+    /// Number of the call on its connection.
     pub request_id: u64,
-    /// Size of the arguments in bytes.
-    pub size: usize,
-    /// True if the client wants no reply.
-    pub drop_reply: bool,
+    /// Size of the request message in bytes.
+    pub bytes: usize,
+    /// True if a descriptor travels with the request.
+    pub has_fd: bool,
+    /// True if a thread waits for the reply.
+    pub is_blocking: bool,
+    /// Result of [`Hooks::request_begin`] or [`Hooks::invoke_begin`].
+    pub token: u64,
+    /// The thread of the method, and if it has returned.
+    pub(crate) body: (ThreadId, AtomicBool),
 }
 
 /// Reply, as an argument of a [`Hooks`] function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Reply {
-    /// Number of the [`Client`](crate::Client) or [`Host`](crate::Host), unique in this process.
-    pub connection: u64,
-    /// Number of the request.
-    pub request_id: u64,
-    /// True if the call succeeded.
-    pub success: bool,
+pub struct Reply<'a> {
+    /// Number of the reply within its call, from 1.
+    pub number: u64,
+    /// The encoded reply message; empty if the call failed, or ended without a message.
+    pub message: &'a [u8],
     /// True if further replies follow.
     pub has_more: bool,
-    /// Size of the reply message in bytes.
-    pub size: usize,
+    /// Reason of a failure.
+    pub failure: Option<(Code, &'a str)>,
+    /// At the server: sent by the method before it returned.
+    pub is_in_method: bool,
+}
+
+/// Reason why a client waits for no more replies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum End {
+    /// The stream ended without a last message.
+    Finished,
+    /// The connection was lost.
+    Disconnected,
+    /// The deadline passed.
+    Timeout,
+    /// The program dropped the call.
+    Cancelled,
+    /// The peer lacks the method, or exceeded a limit.
+    Failed,
+}
+
+impl Call {
+    pub(crate) fn new(method: &'static Method, site: &'static TraceSite) -> Self {
+        let body = (thread::current().id(), AtomicBool::new(false));
+        Self {
+            method,
+            site,
+            is_server: false,
+            seed: 0,
+            request_id: 0,
+            bytes: 0,
+            has_fd: false,
+            is_blocking: false,
+            token: 0,
+            body,
+        }
+    }
+
+    /// Notes that the method has returned.
+    pub(crate) fn method_returned(&self) {
+        self.body.1.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true in the method, on its thread.
+    pub(crate) fn is_in_method(&self) -> bool {
+        !self.body.1.load(Ordering::Relaxed) && thread::current().id() == self.body.0
+    }
+
+    /// Returns the id of the flow of the request, or of a one-way or unary call as a whole.
+    #[must_use]
+    pub fn flow_id(&self) -> u64 {
+        flow_id(self.seed, self.request_id.wrapping_mul(2))
+    }
+
+    /// Returns the id of the flow of a streamed reply.
+    #[must_use]
+    pub fn reply_flow_id(&self, number: u64) -> u64 {
+        flow_id(self.flow_id(), number)
+    }
+}
+
+/// Returns the id number `k` of a seed (`docs/spec/ipc-tracing.md` §5). It is never 0.
+#[must_use]
+pub const fn flow_id(seed: u64, k: u64) -> u64 {
+    let z = seed.wrapping_add(k.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let id = z ^ (z >> 31);
+    if id == 0 { 1 } else { id }
 }
 
 impl Hooks {
-    /// Returns a table of functions that do nothing. Replace those that you need.
+    /// Returns a table of functions that do nothing, with all categories off. Replace those that
+    /// you need.
+    #[must_use]
     pub const fn none() -> Self {
-        Self { request_sent: |_| {}, reply_received: |_| {}, invoke_begin: |_| {}, reply_sent: |_| {} }
+        Self {
+            enabled: |_| false,
+            request_begin: |_, _| 0,
+            request_sent: |_| {},
+            reply_begin: |_, _| {},
+            reply_end: |_| {},
+            ended: |_, _| {},
+            invoke_begin: |_, _| 0,
+            invoke_end: |_| {},
+            reply_sent: |_, _| {},
+        }
     }
 }
 
@@ -76,15 +190,39 @@ pub fn install(hooks: Hooks) -> Result<(), Hooks> {
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static TABLE: OnceLock<Hooks> = OnceLock::new();
 
-/// Returns the table, if there is one.
+/// Returns true if there may be a table.
 #[inline]
-pub(crate) fn table() -> Option<&'static Hooks> {
+pub(crate) fn is_installed() -> bool {
     // Relaxed is enough here, because `OnceLock::get` acquires.
-    if INSTALLED.load(Ordering::Relaxed) { TABLE.get() } else { None }
+    INSTALLED.load(Ordering::Relaxed)
 }
 
-/// Assigns numbers to clients and hosts.
-pub(crate) fn next_connection() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
+/// Returns the table if the site is recorded now.
+#[cold]
+pub(crate) fn enabled(site: &'static TraceSite) -> Option<&'static Hooks> {
+    TABLE.get().filter(|hooks| (hooks.enabled)(site))
+}
+
+#[cold]
+pub(crate) fn table() -> &'static Hooks {
+    const NONE: Hooks = Hooks::none();
+    TABLE.get().unwrap_or(&NONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flow_ids_are_those_of_the_specification() {
+        let seed = 0x0123_4567_89ab_cdef;
+        assert_eq!(flow_id(seed, 2), 0xd573_529b_34a1_d093);
+        assert_eq!(flow_id(seed, 3), 0x2f90_b72e_996d_ccbe);
+        assert_eq!(flow_id(seed, 4), 0xa2d4_1933_4c46_67ec);
+        let base = flow_id(seed, 2);
+        assert_eq!(flow_id(base, 1), 0x77a6_486d_ff4e_0f94);
+        assert_eq!(flow_id(base, 2), 0xd27a_6a41_6ad6_b4e8);
+        assert_eq!(flow_id(1, 2), 0xbeeb_8da1_658e_ec67);
+        assert_eq!(flow_id(0, 0), 1, "0 is replaced");
+    }
 }

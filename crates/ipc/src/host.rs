@@ -10,7 +10,6 @@ use esatto_protozero::Fields;
 
 use crate::error::Error;
 use crate::frame::{Frame, FrameBody, encode};
-use crate::hooks;
 use crate::peer::Peer;
 use crate::service::Service;
 
@@ -46,7 +45,6 @@ pub struct Invoke<'a> {
 /// Service's end of one connection.
 #[derive(Debug)]
 pub struct Host {
-    connection: u64,
     services: Arc<[&'static Service]>,
     peer: Peer,
     refused: u64,
@@ -56,7 +54,7 @@ impl Host {
     /// Makes the host of a connection to a socket that offers `services`. The first one has the
     /// service id 1.
     pub fn new(services: Arc<[&'static Service]>, peer: Peer) -> Self {
-        Self { connection: hooks::next_connection(), services, peer, refused: 0 }
+        Self { services, peer, refused: 0 }
     }
 
     /// Handles one frame: writes the answer to `out`, or returns the request.
@@ -85,22 +83,18 @@ impl Host {
     /// [`Error::MessageTooLarge`] if the body does not fit in a frame (see
     /// [`reply_overhead`](encode::reply_overhead)); nothing was written then.
     pub fn reply_ok(&self, request_id: u64, body: &[u8], has_more: bool, out: &mut Vec<u8>) -> Result<(), Error> {
-        encode::reply_ok(out, request_id, body, has_more)?;
-        self.replied(request_id, true, has_more, body.len());
-        Ok(())
+        encode::reply_ok(out, request_id, body, has_more)
     }
 
     /// Answers a call that the method rejected.
     pub fn reply_rejected(&self, request_id: u64, out: &mut Vec<u8>) {
         encode::reply_rejected(out, request_id);
-        self.replied(request_id, false, false, 0);
     }
 
     /// Answers a call whose arguments do not parse, even if the client wants no reply.
     pub fn reply_not_invoked(&mut self, request_id: u64, out: &mut Vec<u8>) {
         self.refused += 1;
         encode::reply_not_invoked(out, request_id);
-        self.replied(request_id, false, false, 0);
     }
 
     /// Returns the identity of the peer.
@@ -111,11 +105,6 @@ impl Host {
     /// Returns the number of requests that were answered with an error because they were not valid.
     pub fn refused(&self) -> u64 {
         self.refused
-    }
-
-    /// Returns the number of this host for hooks, which is unique in the process.
-    pub fn connection(&self) -> u64 {
-        self.connection
     }
 
     fn bind(&mut self, request_id: u64, name: &[u8], out: &mut Vec<u8>) {
@@ -149,17 +138,6 @@ impl Host {
             self.reply_not_invoked(request_id, out);
             return None;
         };
-        if let Some(hooks) = hooks::table() {
-            let size = args.len();
-            (hooks.invoke_begin)(&hooks::Request { connection: self.connection, method, request_id, size, drop_reply });
-        }
         Some(HostEvent::Invoke(Invoke { service, method_id, method, request_id, args, drop_reply }))
-    }
-
-    fn replied(&self, request_id: u64, success: bool, has_more: bool, size: usize) {
-        if let Some(hooks) = hooks::table() {
-            let connection = self.connection;
-            (hooks.reply_sent)(&hooks::Reply { connection, request_id, success, has_more, size });
-        }
     }
 }

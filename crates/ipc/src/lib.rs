@@ -41,10 +41,11 @@ mod error;
 pub mod foreign_fd;
 pub mod frame;
 mod frame_size;
+#[cfg(feature = "trace")]
 pub mod hooks;
 #[cfg(feature = "host")]
 pub mod host;
-#[cfg(feature = "rpc")]
+#[cfg(any(feature = "channel", feature = "server"))]
 mod passed_fds;
 pub mod peer;
 #[cfg(feature = "rpc")]
@@ -56,7 +57,9 @@ pub mod service;
 #[cfg(feature = "rpc")]
 mod status;
 pub mod sys;
-#[cfg(feature = "rpc")]
+#[cfg(feature = "tokio")]
+pub mod tokio;
+#[cfg(any(feature = "channel", feature = "server"))]
 mod trace;
 #[cfg(any(feature = "host", feature = "rpc"))]
 mod trace_site;

@@ -16,6 +16,7 @@ const MAX_WAITING_FDS: usize = 4;
 pub(crate) struct PassedFds {
     /// Each with the number of bytes that had been received then. Its frame began before.
     waiting: VecDeque<(u64, ForeignFd)>,
+    #[cfg_attr(not(feature = "server"), allow(dead_code, reason = "clients do not report it"))]
     unexpected: u64,
 }
 
@@ -37,8 +38,15 @@ impl PassedFds {
         if has_fd || !is_exact { self.waiting.pop_front().map(|(_, fd)| fd) } else { None }
     }
 
+    /// Takes the newest descriptor of a peer that does not mark its frames.
+    #[cfg(feature = "channel")]
+    pub(crate) fn take_newest(&mut self) -> Option<ForeignFd> {
+        self.waiting.pop_back().map(|(_, fd)| fd)
+    }
+
     /// Puts a descriptor back that the call did not take, for the next one; closes it if the peer
     /// marks its frames.
+    #[cfg(feature = "server")]
     pub(crate) fn put_back(&mut self, fd: Option<ForeignFd>, received: u64, is_exact: bool) {
         match fd {
             Some(_) if is_exact => self.unexpected += 1,
@@ -57,6 +65,7 @@ impl PassedFds {
     }
 
     /// Returns the number of descriptors that no frame announced or no call took.
+    #[cfg(feature = "server")]
     pub(crate) fn unexpected(&self) -> u64 {
         self.unexpected
     }

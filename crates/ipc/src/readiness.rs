@@ -15,8 +15,9 @@ pub struct Interest {
 
 /// Waiting for one socket and for a time. Implement it to use a connection with your runtime.
 ///
-/// After `Ready`, the caller reads or writes until the socket would block, and then polls again. So
-/// an edge-triggered source forgets its readiness before it returns `Ready`.
+/// After `Ready`, the caller reads or writes what the socket has or takes, and then polls again. So
+/// an edge-triggered source forgets its readiness before it returns `Ready`, except for the end of
+/// the stream, which it reports each time.
 pub trait Readiness {
     /// Returns `Ready` if there may be something to read.
     ///

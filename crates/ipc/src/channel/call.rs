@@ -33,11 +33,12 @@ pub(super) struct Parts {
     pub(super) args: Vec<u8>,
     pub(super) fd: Option<OwnedFd>,
     pub(super) timeout: Option<Duration>,
+    is_blocking: bool,
 }
 
 impl Parts {
     pub(super) fn new(request: &impl Owned) -> Self {
-        Self { args: request.encode(), fd: None, timeout: None }
+        Self { args: request.encode(), fd: None, timeout: None, is_blocking: false }
     }
 
     /// Starts the call, unless too many bytes wait to be sent.
@@ -49,6 +50,7 @@ impl Parts {
             fd: &mut self.fd,
             deadline: None,
             window: 0,
+            is_blocking: self.is_blocking,
         };
         shared.start(call, self.timeout, done)
     }
@@ -122,6 +124,7 @@ impl<'c, M: Rpc> Call<'c, M> {
     /// As [`wait`](Self::wait).
     pub fn wait_with_fd(mut self) -> Result<(M::Reply, Option<ForeignFd>), CallError> {
         let shared = &self.channel.shared;
+        self.parts.is_blocking = true;
         let id = self.parts.start_blocking::<M>(shared)?;
         let mut reply = None;
         let fd = shared.wait_unary(id, &mut |body| reply = Some(decode::<M>(body)))?;
@@ -145,13 +148,11 @@ impl<'c, M: Rpc> Call<'c, M> {
         let id = self.parts.start::<M>(shared, &mut done)?;
         let mut callback = Some(callback);
         let callback = Box::new(move |event: Result<Option<super::events::Arrived>, CallError>| {
-            let result = match event {
-                Ok(Some(arrived)) => decode::<M>(&arrived.body),
-                Ok(None) => return,
-                Err(error) => Err(error),
-            };
-            if let Some(callback) = callback.take() {
-                callback(result);
+            let Some(callback) = callback.take() else { return };
+            match event {
+                Ok(Some(arrived)) => callback(decode::<M>(&arrived.body)),
+                Ok(None) => callback(Err(CallError::Malformed(method_of::<M>().full_name))),
+                Err(error) => callback(Err(error)),
             }
         });
         let callback = shared.lock().slots.set_callback(id, callback);

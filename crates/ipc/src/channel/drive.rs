@@ -1,16 +1,59 @@
 //! Driving a channel from an async task.
 
+use std::fmt;
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, Weak};
 use std::task::{Context, Poll};
 
-use super::Channel;
+use super::{Channel, Shared};
 use crate::error::Error;
 use crate::readiness::Readiness;
 
+/// Driver of a channel that does not keep it open: it ends when the channel and all its clients are
+/// dropped.
+#[derive(Clone)]
+pub struct Driver {
+    shared: Weak<Shared>,
+}
+
+impl Driver {
+    /// Reads and writes until the connection ends, and returns the reason.
+    ///
+    /// `io` must keep a descriptor of its own, because the channel may be dropped before it.
+    pub async fn run(&self, mut io: impl Readiness) -> Arc<Error> {
+        poll_fn(|cx| match self.shared.upgrade() {
+            Some(shared) => Channel { shared }.poll_drive(cx, &mut io),
+            None => Poll::Ready(Arc::new(Error::Disconnected)),
+        })
+        .await
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Shared {
+    /// Lets the driver end.
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(driver) = state.driver.take() {
+            driver.wake();
+        }
+    }
+}
+
 impl Channel {
-    /// Reads and writes until the connection ends, and returns the reason. Run it as a task of its
-    /// own, or beside the calls.
+    /// Returns a driver for a task of its own, such as one that is spawned on a runtime.
+    #[must_use]
+    pub fn driver(&self) -> Driver {
+        Driver { shared: Arc::downgrade(&self.shared) }
+    }
+
+    /// Reads and writes until the connection ends, and returns the reason. Run it beside the calls;
+    /// see [`driver`](Self::driver) for a task of its own.
     pub async fn drive(&self, mut io: impl Readiness) -> Arc<Error> {
         poll_fn(|cx| self.poll_drive(cx, &mut io)).await
     }

@@ -4,6 +4,7 @@ use std::task::Waker;
 
 use crate::call_error::CallError;
 use crate::foreign_fd::ForeignFd;
+use crate::trace::TracedReply;
 
 /// Reply that waits for the program.
 pub(super) struct Arrived {
@@ -11,6 +12,10 @@ pub(super) struct Arrived {
     pub(super) fd: Option<ForeignFd>,
     /// Size of its frame, for the window.
     pub(super) len: usize,
+    /// Further replies follow, or an end without a message.
+    pub(super) has_more: bool,
+    /// Held while the program takes the reply.
+    pub(super) traced: TracedReply,
 }
 
 /// Next event of a call.

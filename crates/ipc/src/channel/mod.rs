@@ -27,6 +27,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 pub use self::call::{Call, CallFuture};
+pub use self::drive::Driver;
 use self::events::Done;
 pub use self::one_way_call::OneWayCall;
 use self::reading::Reader;
@@ -37,7 +38,9 @@ use crate::call_error::CallError;
 use crate::caller::{Caller, NewCall};
 use crate::connection::WriteQueue;
 use crate::error::Error;
+use crate::foreign_fd::ForeignFd;
 use crate::readiness::Interest;
+use crate::service::Kind;
 use crate::sys::Stream;
 
 /// Bounds of a [`Channel`].
@@ -157,6 +160,12 @@ impl Channel {
         }
     }
 
+    /// Takes the newest descriptor that came from a service that does not say to which reply a
+    /// descriptor belongs, such as those of Perfetto.
+    pub fn take_fd(&self) -> Option<ForeignFd> {
+        self.shared.take_fd()
+    }
+
     /// Ends the connection. All calls fail with [`CallError::Disconnected`].
     pub fn close(&self) {
         let mut done = Done::default();
@@ -212,11 +221,12 @@ impl Shared {
         }
         let has_deadline = call.deadline.is_some();
         let State { caller, out, .. } = &mut *state;
-        let id = caller.start(call, now, out)?;
-        if method.kind != crate::service::Kind::OneWay {
-            state.slots.insert(id);
-        }
+        let (id, traced) = caller.start_traced(call, now, out)?;
         self.flush(&mut state, done);
+        traced.request_sent();
+        if method.kind != Kind::OneWay {
+            state.slots.insert(id, traced);
+        }
         if has_deadline {
             state.wake_drivers(done);
         }

@@ -18,6 +18,7 @@ use crate::frame::FrameDecoder;
 use crate::frame::rpc::Features;
 use crate::passed_fds::PassedFds;
 use crate::sys::{PollFd, poll};
+use crate::trace::TracedReply;
 
 /// Frames that one turn handles, so that callbacks and other work run in between.
 const FRAMES_PER_TURN: usize = 64;
@@ -62,6 +63,13 @@ impl Shared {
         done.wakers.extend(sleeper.map(|(_, waker)| waker));
         done.run(self);
         end.map_or(Ok(has_more), Err)
+    }
+
+    /// Takes the newest descriptor of a peer that does not mark its frames.
+    pub(super) fn take_fd(&self) -> Option<ForeignFd> {
+        let is_exact = self.lock().caller.features().has(Features::DESCRIPTORS);
+        let mut reader = self.try_reader().filter(|_| !is_exact)?;
+        reader.fds.take_newest()
     }
 
     /// Waits for the reply to a unary call.
@@ -241,11 +249,14 @@ impl Shared {
             match caller.handle(&frame, len, now, out) {
                 CallerEvent::None => {}
                 CallerEvent::Reply { id, body, has_more } => {
-                    let fd = fds.take(frame.has_fd, is_exact);
+                    let fd = if is_exact { fds.take(frame.has_fd, true) } else { None };
                     match wanted.as_mut().filter(|wanted| wanted.id == id) {
                         Some(wanted) => {
+                            let body = body.unwrap_or_default();
+                            let traced = slots.take_at_once(id, body);
                             drop(state);
-                            (wanted.decode)(body.unwrap_or_default());
+                            (wanted.decode)(body);
+                            traced.end();
                             wanted.fd = fd;
                             wanted.result = Some(Ok(()));
                             let consumed = reader.decoder.consumed();
@@ -253,13 +264,22 @@ impl Shared {
                             return;
                         }
                         None => {
-                            let arrived = body.map(|body| Arrived { body: body.to_vec(), fd, len });
+                            let arrived = body.map(|body| Arrived {
+                                body: body.to_vec(),
+                                fd,
+                                len,
+                                has_more,
+                                traced: TracedReply::none(),
+                            });
                             slots.arrived(id, arrived, has_more, done);
                         }
                     }
                 }
                 CallerEvent::Failed { id, error } => match wanted.as_mut().filter(|wanted| wanted.id == id) {
-                    Some(wanted) => wanted.result = Some(Err(error)),
+                    Some(wanted) => {
+                        slots.fail(id, error.clone(), done);
+                        wanted.result = Some(Err(error));
+                    }
                     None => slots.fail(id, error, done),
                 },
             }

@@ -5,6 +5,7 @@ use std::task::Waker;
 
 use super::events::{Arrived, Callback, Done, Next};
 use crate::call_error::CallError;
+use crate::trace::{Traced, TracedReply};
 
 /// Calls of a channel that have not been taken to their end, by number.
 #[derive(Default)]
@@ -17,6 +18,11 @@ struct Slot {
     replies: VecDeque<Arrived>,
     end: Option<Result<(), CallError>>,
     watcher: Watcher,
+    traced: Traced,
+    /// Replies that the program has taken.
+    taken: u64,
+    /// The program knows that the call has ended.
+    is_over: bool,
 }
 
 /// Receiver of a call's replies.
@@ -31,8 +37,15 @@ enum Watcher {
 }
 
 impl Slots {
-    pub(super) fn insert(&mut self, id: u64) {
-        self.open.insert(id, Slot::default());
+    pub(super) fn insert(&mut self, id: u64, traced: Traced) {
+        let mut slot = Slot::default();
+        slot.traced = traced;
+        self.open.insert(id, slot);
+    }
+
+    /// Notes that the program takes the only reply to a call, without storing it.
+    pub(super) fn take_at_once(&mut self, id: u64, body: &[u8]) -> TracedReply {
+        self.open.get_mut(&id).map_or(TracedReply::none(), |slot| slot.take(body, false))
     }
 
     pub(super) fn remove(&mut self, id: u64) {
@@ -46,11 +59,13 @@ impl Slots {
 
     pub(super) fn next(&mut self, id: u64) -> Next {
         let Some(slot) = self.open.get_mut(&id) else { return Next::End(Ok(())) };
-        if let Some(arrived) = slot.replies.pop_front() {
+        if let Some(mut arrived) = slot.replies.pop_front() {
+            arrived.traced = slot.take(&arrived.body, arrived.has_more);
             return Next::Reply(arrived);
         }
         match slot.end.take() {
             Some(end) => {
+                slot.end(&end);
                 self.open.remove(&id);
                 Next::End(end)
             }
@@ -70,7 +85,12 @@ impl Slots {
 
     pub(super) fn fail(&mut self, id: u64, error: CallError, done: &mut Done) {
         let Some(slot) = self.open.get_mut(&id) else { return };
-        slot.end = Some(Err(error));
+        let end = Err(error);
+        if slot.replies.is_empty() {
+            // Nobody may ever take it.
+            slot.end(&end);
+        }
+        slot.end = Some(end);
         slot.notify(id, done);
     }
 
@@ -94,6 +114,22 @@ impl Slots {
 }
 
 impl Slot {
+    fn take(&mut self, body: &[u8], has_more: bool) -> TracedReply {
+        self.taken += 1;
+        self.is_over = !has_more;
+        self.traced.reply(self.taken, body, has_more)
+    }
+
+    fn end(&mut self, end: &Result<(), CallError>) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
+        match end {
+            Ok(()) => self.traced.finished(),
+            Err(error) => self.traced.failed(self.taken + 1, error),
+        }
+    }
+
     fn notify(&mut self, id: u64, done: &mut Done) {
         match std::mem::take(&mut self.watcher) {
             Watcher::None => {}
@@ -103,6 +139,14 @@ impl Slot {
                 done.callbacks.push((id, callback));
             }
             Watcher::Running => self.watcher = Watcher::Running,
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.traced.cancelled();
         }
     }
 }

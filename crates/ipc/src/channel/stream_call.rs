@@ -50,8 +50,8 @@ impl<'c, M: Rpc> StreamCall<'c, M> {
         self
     }
 
-    /// Sends a descriptor with the request. It is closed here then. Has no effect after the call was
-    /// sent.
+    /// Sends a descriptor with the request. It is closed here then. Has no effect after the call
+    /// was sent.
     pub fn attach(mut self, fd: OwnedFd) -> Self {
         if let Stage::New(parts) = &mut self.stage {
             parts.fd = Some(fd);

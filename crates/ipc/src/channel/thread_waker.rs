@@ -31,8 +31,8 @@ pub(crate) fn parked() -> Waker {
     PARKED.with(Clone::clone)
 }
 
-/// Returns a descriptor for this thread to wait for, and the waker that makes it readable; `None` if
-/// the process has no descriptors left.
+/// Returns a descriptor for this thread to wait for, and the waker that makes it readable; `None`
+/// if the process has no descriptors left.
 pub(crate) fn polling() -> Option<(Arc<WakeFd>, Waker)> {
     POLLING.with(Clone::clone)
 }

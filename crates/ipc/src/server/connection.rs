@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::thread;
@@ -32,6 +32,10 @@ pub struct ServerConnection<D> {
     shared: Arc<Shared>,
 }
 
+/// Socket of a [`ServerConnection`], which stays open as long as this value.
+#[derive(Clone)]
+pub struct Socket(Arc<Shared>);
+
 /// Parts that only the driver uses.
 #[derive(Default)]
 struct Receiving {
@@ -48,8 +52,8 @@ impl<D: Dispatch> ServerConnection<D> {
         Self { dispatch, receiving: Receiving::default(), shared: Arc::new(Shared::new(stream, limits)) }
     }
 
-    /// Reads requests, runs them, and writes replies, without waiting. Returns true if there is more
-    /// to do at once.
+    /// Reads requests, runs them, and writes replies, without waiting. Returns true if there is
+    /// more to do at once.
     ///
     /// # Errors
     ///
@@ -167,6 +171,12 @@ impl<D: Dispatch> ServerConnection<D> {
         Arc::clone(&self.shared.lock().peer)
     }
 
+    /// Returns the socket, for a [`Readiness`] that keeps it.
+    #[must_use]
+    pub fn socket(&self) -> Socket {
+        Socket(Arc::clone(&self.shared))
+    }
+
     /// Returns the number of calls that have not ended.
     #[must_use]
     pub fn open_calls(&self) -> usize {
@@ -217,8 +227,7 @@ impl Receiving {
         if self.is_at_end && !self.decoder.has_frame() && state.end.is_none() {
             shared.end(&mut state, Error::Disconnected);
         }
-        let mut ended = Vec::new();
-        ended.extend(std::iter::from_fn(|| state.callee.next_ended()));
+        let ended: Vec<_> = std::iter::from_fn(|| state.callee.next_ended()).collect();
         let end = state.end.clone();
         let is_paused = state.out.queued() >= shared.limits.pause_at;
         let has_more = !state.ready.is_empty() || !is_paused && (is_full || self.decoder.has_frame());
@@ -285,13 +294,15 @@ impl Receiving {
             }
             let peer = Arc::clone(&state.peer);
             let is_paused = state.out.queued() >= shared.limits.pause_at;
-            while let Some(key) = state.callee.next_ended() {
-                self.tasks.cancel(key.serial);
-            }
+            let ended: Vec<_> = std::iter::from_fn(|| state.callee.next_ended()).collect();
             drop(state);
             wakers.into_iter().for_each(Waker::wake);
+            for key in ended {
+                self.tasks.cancel(key.serial);
+            }
             if let CalleeEvent::Invoke(invoked) = event {
                 let mut fd = self.fds.take(frame.has_fd, is_exact);
+                let traced = invoked.traced;
                 dispatch.dispatch(Invocation {
                     service: invoked.service,
                     method_id: invoked.method_id,
@@ -304,6 +315,7 @@ impl Receiving {
                 });
                 self.fds.put_back(fd, self.decoder.consumed(), is_exact);
                 self.tasks.start(shared);
+                traced.invoke_end();
             }
             self.fds.handled(self.decoder.consumed(), is_exact);
             if is_paused {
@@ -316,6 +328,24 @@ impl Receiving {
 impl<D> AsFd for ServerConnection<D> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.stream.as_fd()
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.stream.as_fd()
+    }
+}
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+}
+
+impl fmt::Debug for Socket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Socket").field(&self.0.stream).finish()
     }
 }
 

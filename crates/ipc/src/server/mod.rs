@@ -1,12 +1,12 @@
 //! [`Server`]: the serving side of generated services.
 //!
-//! A service is written in one of two forms. The generated trait `Server` has an `async fn` for each
-//! method; code that never awaits is plain code. The generated trait `Handler` has plain functions
-//! that may answer later, and borrow the bytes of the request. A connection of either form can be
-//! driven in three ways:
+//! A service is written in one of two forms. The generated trait `Server` has an `async fn` for
+//! each method; code that never awaits is plain code. The generated trait `Handler` has plain
+//! functions that may answer later, and borrow the bytes of the request. A connection of either
+//! form can be driven in three ways:
 //!
-//! - **blocking**: [`ServerConnection::block`], or [`Server::serve_blocking`] with a thread for each
-//!   connection;
+//! - **blocking**: [`ServerConnection::block`], or [`Server::serve_blocking`] with a thread for
+//!   each connection;
 //! - **on your own event loop**: [`ServerConnection::pump`], after waiting for its
 //!   [`AsFd`](std::os::fd::AsFd) as [`ServerConnection::interest`] says;
 //! - **futures**: [`ServerConnection::drive`].
@@ -22,7 +22,7 @@ mod serve;
 mod shared;
 mod tasks;
 
-pub use self::connection::ServerConnection;
+pub use self::connection::{ServerConnection, Socket};
 pub use self::context::Context;
 pub use self::dispatch::{Dispatch, Invocation};
 pub use self::incoming::Incoming;

@@ -38,6 +38,11 @@ impl<D: Dispatch + Clone> Server<D> {
         self
     }
 
+    #[cfg(feature = "tokio")]
+    pub(crate) fn most_connections(&self) -> usize {
+        self.max_connections
+    }
+
     /// Makes a connection of an accepted stream.
     #[must_use]
     pub fn connection(&self, stream: Stream) -> ServerConnection<D> {

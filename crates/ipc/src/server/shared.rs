@@ -54,7 +54,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, and writes what it queued unless this thread writes a little later anyway.
+    /// Changes the state, and writes what it queued unless this thread writes a little later
+    /// anyway.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let result = change(&mut state);

@@ -11,7 +11,6 @@ mod connecting_does_not_wait;
 mod descriptors_never_leak;
 mod frames_are_bounded;
 mod garbage_never_panics;
-mod hooks_see_every_call;
 mod hosts_answer_by_the_table;
 mod identities_cannot_be_forged_locally;
 mod listeners_do_not_steal_sockets;

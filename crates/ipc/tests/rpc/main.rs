@@ -1,6 +1,8 @@
 //! Tests of the RPC library. Each module is one promise.
 
 mod calls_end_to_end;
+mod clients_of_all_styles;
+mod hooks_see_calls_in_order;
 #[allow(missing_docs, reason = "generated")]
 mod messages {
     include!("sample/messages.rs");

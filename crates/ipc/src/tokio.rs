@@ -1,0 +1,131 @@
+//! Driving channels and servers on tokio (feature `tokio`).
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::time::Sleep;
+
+use crate::readiness::Readiness;
+
+/// Waiting for a socket with tokio.
+#[derive(Debug)]
+pub struct TokioIo<F: AsRawFd> {
+    fd: AsyncFd<F>,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl<F: AsRawFd> TokioIo<F> {
+    /// Makes one for a non-blocking socket. Must be called on a runtime of tokio.
+    ///
+    /// # Errors
+    ///
+    /// The runtime cannot wait for it.
+    pub fn new(fd: F) -> io::Result<Self> {
+        // Its replacement is `unsafe`, because `AsRawFd` promises nothing. The types that are used
+        // here own their descriptor.
+        #[allow(deprecated, reason = "see above")]
+        Ok(Self { fd: AsyncFd::with_interest(fd, Interest::READABLE | Interest::WRITABLE)?, sleep: None })
+    }
+}
+
+impl TokioIo<OwnedFd> {
+    /// Makes one for a duplicate of a non-blocking socket. Must be called on a runtime of tokio.
+    ///
+    /// # Errors
+    ///
+    /// The runtime cannot wait for it, or the process has no descriptors left.
+    pub fn duplicate(fd: impl AsFd) -> io::Result<Self> {
+        Self::new(fd.as_fd().try_clone_to_owned()?)
+    }
+}
+
+impl<F: AsRawFd + Unpin> Readiness for TokioIo<F> {
+    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.fd.poll_read_ready(cx).map_ok(|mut guard| guard.clear_ready())
+    }
+
+    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.fd.poll_write_ready(cx).map_ok(|mut guard| guard.clear_ready())
+    }
+
+    fn poll_sleep_until(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
+        let deadline = deadline.into();
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        if sleep.deadline() != deadline {
+            sleep.as_mut().reset(deadline);
+        }
+        sleep.as_mut().poll(cx)
+    }
+}
+
+#[cfg(feature = "channel")]
+mod channel {
+    use std::io;
+
+    use super::TokioIo;
+    use crate::channel::Channel;
+
+    impl Channel {
+        /// Drives the channel as a task of tokio, which ends when the connection ends, or when the
+        /// channel and all its clients are dropped. Must be called on a runtime of tokio.
+        ///
+        /// # Errors
+        ///
+        /// The runtime cannot wait for the socket.
+        pub fn spawn_driver(&self) -> io::Result<()> {
+            let io = TokioIo::duplicate(self)?;
+            let driver = self.driver();
+            tokio::spawn(async move {
+                driver.run(io).await;
+            });
+            Ok(())
+        }
+    }
+}
+
+#[cfg(feature = "server")]
+mod server {
+    use std::future::poll_fn;
+
+    use tokio::task::JoinSet;
+
+    use super::TokioIo;
+    use crate::error::Error;
+    use crate::readiness::Readiness;
+    use crate::server::{Dispatch, Server};
+    use crate::sys::Listener;
+
+    impl<D: Dispatch + Clone + Send + 'static> Server<D> {
+        /// Accepts connections and serves each as a task of tokio, forever. Dropping the future
+        /// ends them all. Must be called on a runtime of tokio.
+        ///
+        /// # Errors
+        ///
+        /// The reason why no more connections can be accepted.
+        pub async fn serve(&self, listener: &Listener) -> Result<(), Error> {
+            let mut io = TokioIo::duplicate(listener)?;
+            let mut tasks = JoinSet::new();
+            loop {
+                while tasks.try_join_next().is_some() {}
+                if tasks.len() >= self.most_connections() {
+                    tasks.join_next().await;
+                    continue;
+                }
+                let Some(stream) = listener.accept()? else {
+                    poll_fn(|cx| io.poll_readable(cx)).await?;
+                    continue;
+                };
+                let mut connection = self.connection(stream);
+                let io = TokioIo::new(connection.socket())?;
+                tasks.spawn(async move {
+                    connection.drive(io).await;
+                });
+            }
+        }
+    }
+}
