@@ -13,6 +13,7 @@ const CRATES: &[&str] = &[
     "esatto-protozero",
     "esatto-protozero-codegen",
     "esatto-tracing",
+    "esatto-tower",
     "esatto-log",
     "esatto-console",
     "esatto-trace",

@@ -17,6 +17,7 @@ const CRATES: &[&str] = &[
     "instances",
     "esatto",
     "console-interceptor",
+    "tower-layer",
     "trace",
     "cli",
 ];

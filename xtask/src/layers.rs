@@ -24,6 +24,7 @@ const ORDER: &[&str] = &[
     "daemon",
     "console-interceptor",
     "tracing-layer",
+    "tower-layer",
     "log",
     "capi",
     "capi-v59",
