@@ -14,6 +14,7 @@ mod frames;
 mod ipc;
 mod memory;
 mod protozero;
+mod rpc_call;
 mod script;
 mod service;
 mod shared_memory;
@@ -29,6 +30,7 @@ pub use frames::{consumer_frames, producer_frames};
 pub use ipc::{ipc_frames, ipc_host};
 pub use memory::service_shm;
 pub use protozero::{protozero_fields, protozero_framing, protozero_index, protozero_owned};
+pub use rpc_call::rpc_call;
 pub use service::service;
 pub use shared_memory::{shm_chunk_data, shm_region};
 pub use text_format::text_format;
@@ -39,7 +41,7 @@ pub use writing::protozero_write;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 22] = [
+pub const TARGETS: [Target; 23] = [
     ("buffer", buffer),
     ("codegen_plugin", codegen_plugin),
     ("consumer_frames", consumer_frames),
@@ -54,6 +56,7 @@ pub const TARGETS: [Target; 22] = [
     ("protozero_index", protozero_index),
     ("protozero_owned", protozero_owned),
     ("protozero_write", protozero_write),
+    ("rpc_call", rpc_call),
     ("service", service),
     ("service_commit", service_commit),
     ("service_shm", service_shm),

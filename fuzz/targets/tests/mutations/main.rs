@@ -50,6 +50,7 @@ targets! {
     protozero_index
     protozero_owned
     protozero_write
+    rpc_call
     service
     service_commit
     service_shm
