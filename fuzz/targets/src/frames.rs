@@ -348,7 +348,7 @@ impl World {
             HOSTILE => {
                 // Every reply of the service fits in a frame.
                 if let Some(&id) = self.pending.get(&reply.call.request) {
-                    let host = Host::new(Arc::new([PRODUCER_PORT]), remote());
+                    let host = Host::new(Arc::new([&esatto_ports::producer_port::SERVICE]), remote());
                     host.reply_ok(id, body, reply.has_more, &mut self.replies).expect("it fits");
                     if !reply.has_more {
                         self.pending.remove(&reply.call.request);
