@@ -1,5 +1,5 @@
 //! The events that an adapter for tracing sees, for each kind of call. One test, because the table
-//! is once per process; the number of the connection tells calls of other tests apart.
+//! is installed once per process; the number of the connection tells calls of other tests apart.
 
 use std::sync::Mutex;
 use std::thread;

@@ -3,9 +3,12 @@
 mod calls_end_to_end;
 mod clients_of_all_styles;
 mod hooks_see_calls_in_order;
+mod hostile_clients;
+mod hostile_services;
 #[allow(missing_docs, reason = "generated")]
 mod messages {
     include!("sample/messages.rs");
 }
+mod raw_peer;
 mod sample_store;
 mod store;
