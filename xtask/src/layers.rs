@@ -24,6 +24,7 @@ const ORDER: &[&str] = &[
     "daemon",
     "console-interceptor",
     "tracing-layer",
+    "rpc-trace",
     "tower-layer",
     "log",
     "capi",

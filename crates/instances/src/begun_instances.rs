@@ -20,6 +20,19 @@ impl BegunInstances {
     /// No instance.
     pub const NONE: Self = Self { instances: 0, epoch: 0 };
 
+    /// Returns the value as a number, from which [`from_bits`](Self::from_bits) makes it again.
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        (self.epoch as u64) << 32 | self.instances as u64
+    }
+
+    /// Makes the value of a number that [`to_bits`](Self::to_bits) returned in this process.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "takes the halves apart")]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self { instances: bits as u32, epoch: (bits >> 32) as u32 }
+    }
+
     /// Returns the instances that are still there, as a bit mask. The mask may be out of date a
     /// moment later; [`among`](Self::among) takes care of that.
     #[inline]

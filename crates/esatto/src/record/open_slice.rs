@@ -28,6 +28,18 @@ impl Begun {
         begun
     }
 
+    /// Returns the value as a number, for interfaces that keep one. 0 is [`NONE`](Self::NONE).
+    #[must_use]
+    pub const fn to_bits(self) -> u64 {
+        self.0.to_bits()
+    }
+
+    /// Makes the value of a number that [`to_bits`](Self::to_bits) returned in this process.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(BegunInstances::from_bits(bits))
+    }
+
     /// Returns the sessions that are still there, as [`record_only`](crate::record_only) takes
     /// them. The result may be out of date a moment later; [`record`](Self::record) takes care of
     /// that.

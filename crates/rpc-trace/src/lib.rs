@@ -1,0 +1,207 @@
+//! Records the traced calls of `esatto-ipc` (`docs/spec/ipc-tracing.md` §6, §7): a slice on each
+//! side of a call, and the arrow between them.
+//!
+//! ```no_run
+//! esatto_rpc_trace::install();
+//! ```
+//!
+//! Calls of methods whose schema names a category are then recorded while that category is on.
+//! It has the tag `rpc`.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
+)]
+
+mod method_sites;
+
+use esatto::{Arg, Begun, Event, Track, record};
+use esatto_ipc::hooks::{self, Call, End, Hooks, Reply};
+use esatto_ipc::service::{Kind, Recorded, TraceValue};
+
+use crate::method_sites::{category_of, sites_of};
+
+/// Lets traced calls of this process be recorded. Returns false if another adapter is installed.
+pub fn install() -> bool {
+    let mut hooks = Hooks::none();
+    hooks.enabled = |site| category_of(site).is_some_and(|category| category.is_enabled());
+    hooks.request_begin = request_begin;
+    hooks.request_sent = request_sent;
+    hooks.reply_begin = reply_begin;
+    hooks.reply_end = end;
+    hooks.ended = ended;
+    hooks.invoke_begin = invoke_begin;
+    hooks.invoke_end = end;
+    hooks.reply_sent = reply_sent;
+    hooks::install(hooks).is_ok()
+}
+
+/// A call whose slice on the thread of the caller lasts until the reply.
+fn waits(call: &Call) -> bool {
+    call.is_blocking && call.method.kind == Kind::Unary
+}
+
+fn request_begin(call: &Call, request: &[u8]) -> u64 {
+    let Some(sites) = sites_of(call) else { return 0 };
+    let mut more = |event: &mut Event<'_>| request_values(event, call, request);
+    let begun = Begun::by(|| {
+        let mut args = [
+            Arg::Str("client"),
+            Arg::U64(call.request_id),
+            Arg::U64(size(call.bytes)),
+            Arg::With(&mut more),
+            Arg::Flow(call.flow_id()),
+        ];
+        let instances = record(&sites.begin, with_flows(call, &mut args, 1));
+        if !waits(call) && call.method.kind != Kind::OneWay {
+            record(&sites.begin_pending, &mut [Arg::Track(&lane(call))]);
+        }
+        instances
+    });
+    begun.to_bits()
+}
+
+fn request_sent(call: &Call) {
+    if !waits(call) {
+        end(call);
+    }
+}
+
+fn reply_begin(call: &Call, reply: &Reply<'_>) {
+    let Some(sites) = sites_of(call) else { return };
+    let begun = Begun::from_bits(call.token);
+    let status = if reply.failure.is_some() { "error" } else { "ok" };
+    let mut more = |event: &mut Event<'_>| {
+        annotate(event, call.site.reply(), reply.message);
+        if let Some((code, _)) = reply.failure {
+            event.annotate("code", code.name());
+        }
+    };
+    if waits(call) {
+        // An event of its own: readers take an arrow to the end of a slice for one to its begin.
+        let mut args = [
+            Arg::Str("client"),
+            Arg::U64(call.request_id),
+            Arg::U64(size(reply.message.len())),
+            Arg::Str(status),
+            Arg::With(&mut more),
+            Arg::EndFlow(call.flow_id()),
+        ];
+        begun.record(&sites.reply_taken, with_flows(call, &mut args, 1));
+        return;
+    }
+    let is_streamed = call.method.kind == Kind::ServerStream;
+    // A streamed reply ends its own flow; the last one also ends that of the request.
+    let (first, second) = match (is_streamed, reply.has_more) {
+        (false, _) => (call.flow_id(), None),
+        (true, true) => (call.reply_flow_id(reply.number), None),
+        (true, false) => (call.reply_flow_id(reply.number), Some(call.flow_id())),
+    };
+    let mut args = [
+        Arg::Str("client"),
+        Arg::U64(call.request_id),
+        Arg::U64(size(reply.message.len())),
+        Arg::With(&mut more),
+        Arg::EndFlow(first),
+        Arg::EndFlow(second.unwrap_or(first)),
+    ];
+    let flows = if second.is_some() { 2 } else { 1 };
+    let used = args.len() - 2 + flows;
+    begun.record(&sites.begin_reply, with_flows(call, &mut args[..used], flows));
+    if !reply.has_more {
+        begun.record(&sites.end_with_status, &mut [Arg::Str(status), Arg::Track(&lane(call))]);
+    }
+}
+
+fn ended(call: &Call, reason: End) {
+    let Some(sites) = sites_of(call) else { return };
+    let status = match reason {
+        End::Finished => "ok",
+        End::Disconnected => "disconnected",
+        End::Timeout => "timeout",
+        End::Cancelled => "cancelled",
+        _ => "error",
+    };
+    let begun = Begun::from_bits(call.token);
+    let mut args =
+        [Arg::Str("client"), Arg::U64(call.request_id), Arg::U64(0), Arg::Str(status), Arg::EndFlow(call.flow_id())];
+    begun.record(&sites.reply_taken, with_flows(call, &mut args, 1));
+    if waits(call) {
+        begun.record(&sites.end, &mut []);
+    } else {
+        begun.record(&sites.end_with_status, &mut [Arg::Str(status), Arg::Track(&lane(call))]);
+    }
+}
+
+fn invoke_begin(call: &Call, request: &[u8]) -> u64 {
+    let Some(sites) = sites_of(call) else { return 0 };
+    let mut more = |event: &mut Event<'_>| request_values(event, call, request);
+    let begun = Begun::by(|| {
+        let flow = call.flow_id();
+        let mut args = [
+            Arg::Str("server"),
+            Arg::U64(call.request_id),
+            Arg::U64(size(call.bytes)),
+            Arg::With(&mut more),
+            if call.method.kind == Kind::OneWay { Arg::EndFlow(flow) } else { Arg::Flow(flow) },
+        ];
+        record(&sites.begin, with_flows(call, &mut args, 1))
+    });
+    begun.to_bits()
+}
+
+fn reply_sent(call: &Call, reply: &Reply<'_>) {
+    let Some(sites) = sites_of(call) else { return };
+    let is_streamed = call.method.kind == Kind::ServerStream;
+    if reply.is_in_method && !is_streamed {
+        return;
+    }
+    let flow = if is_streamed { call.reply_flow_id(reply.number) } else { call.flow_id() };
+    let mut args =
+        [Arg::Str("server"), Arg::U64(call.request_id), Arg::U64(size(reply.message.len())), Arg::Flow(flow)];
+    Begun::from_bits(call.token).record(&sites.reply_sent, with_flows(call, &mut args, 1));
+}
+
+/// Ends the slice on the track of the thread, in the sessions that have its begin.
+fn end(call: &Call) {
+    if let Some(sites) = sites_of(call) {
+        Begun::from_bits(call.token).record(&sites.end, &mut []);
+    }
+}
+
+/// Returns the arguments without the flows, which are the last `flows` of them, if the peer knows
+/// no number of the connection.
+fn with_flows<'s, 'a>(call: &Call, args: &'s mut [Arg<'a>], flows: usize) -> &'s mut [Arg<'a>] {
+    let used = if call.seed == 0 { args.len().saturating_sub(flows) } else { args.len() };
+    &mut args[..used]
+}
+
+/// Returns the track of a call that its caller does not wait for.
+fn lane(call: &Call) -> Track {
+    Track::with_name("rpc", call.flow_id())
+}
+
+fn request_values(event: &mut Event<'_>, call: &Call, request: &[u8]) {
+    annotate(event, call.site.request(), request);
+    if call.has_fd {
+        event.annotate("fds", 1_u64);
+    }
+}
+
+fn annotate(event: &mut Event<'_>, values: &[TraceValue], message: &[u8]) {
+    for value in values {
+        match value.read(message) {
+            Some(Recorded::Uint(number)) => event.annotate(value.name(), number),
+            Some(Recorded::Int(number)) => event.annotate(value.name(), number),
+            Some(Recorded::Double(number)) => event.annotate(value.name(), number),
+            Some(Recorded::Bool(truth)) => event.annotate(value.name(), truth),
+            Some(Recorded::Text(text)) => event.annotate(value.name(), &*String::from_utf8_lossy(text)),
+            _ => {}
+        }
+    }
+}
+
+fn size(bytes: usize) -> u64 {
+    bytes as u64
+}
