@@ -15,6 +15,7 @@ mod ipc;
 mod memory;
 mod protozero;
 mod rpc_call;
+mod rpc_frames;
 mod script;
 mod service;
 mod shared_memory;
@@ -31,6 +32,7 @@ pub use ipc::{ipc_frames, ipc_host};
 pub use memory::service_shm;
 pub use protozero::{protozero_fields, protozero_framing, protozero_index, protozero_owned};
 pub use rpc_call::rpc_call;
+pub use rpc_frames::rpc_frames;
 pub use service::service;
 pub use shared_memory::{shm_chunk_data, shm_region};
 pub use text_format::text_format;
@@ -41,7 +43,7 @@ pub use writing::protozero_write;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 23] = [
+pub const TARGETS: [Target; 24] = [
     ("buffer", buffer),
     ("codegen_plugin", codegen_plugin),
     ("consumer_frames", consumer_frames),
@@ -57,6 +59,7 @@ pub const TARGETS: [Target; 23] = [
     ("protozero_owned", protozero_owned),
     ("protozero_write", protozero_write),
     ("rpc_call", rpc_call),
+    ("rpc_frames", rpc_frames),
     ("service", service),
     ("service_commit", service_commit),
     ("service_shm", service_shm),

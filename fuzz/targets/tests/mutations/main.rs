@@ -51,6 +51,7 @@ targets! {
     protozero_owned
     protozero_write
     rpc_call
+    rpc_frames
     service
     service_commit
     service_shm

@@ -27,7 +27,7 @@ fn captured(target: &str, origin: &str, path: &Path) -> Vec<Vec<u8>> {
     let is_one_of = |ends: &[&str]| ends.iter().any(|end| origin.ends_with(end));
     let whole = |is_seed: bool| if is_seed { vec![read(path)] } else { Vec::new() };
     match target {
-        "ipc_frames" => whole(is_one_of(&[".c2s.bin", ".s2c.bin"])),
+        "ipc_frames" | "rpc_frames" => whole(is_one_of(&[".c2s.bin", ".s2c.bin"])),
         "ipc_host" => whole(is_one_of(&[".c2s.bin"])),
         "protozero_fields" | "trace_file" => whole(is_one_of(&[".pftrace"])),
         "shm_region" => whole(origin.contains(".smb")),
