@@ -1,5 +1,5 @@
-//! Servers withstand clients that break the rules: the call fails, a counter moves, and nothing else
-//! is disturbed.
+//! Servers withstand clients that break the rules: the call fails, a counter moves, and nothing
+//! else is disturbed.
 
 use std::fs::File;
 use std::io::Read;
