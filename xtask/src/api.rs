@@ -10,6 +10,7 @@ const LISTS: &str = "tests/public-api";
 /// Crates whose interface is a promise.
 const CRATES: &[&str] = &[
     "esatto",
+    "esatto-ipc",
     "esatto-protozero",
     "esatto-protozero-codegen",
     "esatto-tracing",
