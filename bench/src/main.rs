@@ -9,6 +9,7 @@ mod cargo;
 mod options;
 mod protozero;
 mod row;
+mod rpc;
 mod samples;
 mod sdk;
 mod service;
@@ -40,6 +41,7 @@ fn run() -> Result<(), String> {
             Group::Protozero => protozero::run(&options)?,
             Group::Service => service::run(&options)?,
             Group::CAbi => c_abi::run(&options)?,
+            Group::Rpc => rpc::run(&options)?,
             Group::Build => build::run()?,
         };
         row::print(group.name(), &found);

@@ -13,6 +13,7 @@ esatto-bench [GROUP...] [--json FILE] [--rounds N] [--traced PROGRAM] [--part NA
   service     the tracing service, beside Perfetto's traced; its parts are write, read, latency and idle
   c-abi       trace points of the C library beside those of Perfetto's, as perfetto-sdk-sys has it; sizes of the libraries
               (compiles that library four times, the first time: minutes)
+  rpc         calls through the layers of tower, beside a bare service and the layer of tower-http
   build       clean build time, size and crates of a program with an SDK, beside perfetto-sdk
               (compiles the C++ SDK anew: minutes)
 
@@ -29,11 +30,12 @@ pub(crate) enum Group {
     Protozero,
     Service,
     CAbi,
+    Rpc,
     Build,
 }
 
 impl Group {
-    const ALL: [Self; 5] = [Self::Sdk, Self::Protozero, Self::Service, Self::CAbi, Self::Build];
+    const ALL: [Self; 6] = [Self::Sdk, Self::Protozero, Self::Service, Self::CAbi, Self::Rpc, Self::Build];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -41,6 +43,7 @@ impl Group {
             Self::Protozero => "protozero",
             Self::Service => "service",
             Self::CAbi => "c-abi",
+            Self::Rpc => "rpc",
             Self::Build => "build",
         }
     }

@@ -122,15 +122,12 @@ impl<B: Body> Body for TracedBody<B> {
 
     #[inline]
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        let mut this = self.project();
-        let polled = ready!(this.inner.as_mut().poll_frame(context));
-        if let Some(recording) = this.recording {
-            let is_over = recording.see::<B>(polled.as_ref().map(Result::as_ref), || this.inner.is_end_stream());
-            if is_over {
-                *this.recording = None;
-            }
+        let this = self.project();
+        match this.recording {
+            // A frame is large: it is not moved.
+            None => this.inner.poll_frame(context),
+            Some(_) => poll_recorded(this.inner, this.recording, context),
         }
-        Poll::Ready(polled)
     }
 
     fn is_end_stream(&self) -> bool {
@@ -140,6 +137,25 @@ impl<B: Body> Body for TracedBody<B> {
     fn size_hint(&self) -> SizeHint {
         self.inner.size_hint()
     }
+}
+
+/// A frame of a body, or its error.
+type Polled<B> = Result<Frame<<B as Body>::Data>, <B as Body>::Error>;
+
+#[inline(never)]
+fn poll_recorded<B: Body>(
+    mut inner: Pin<&mut B>,
+    recorded: &mut Option<Box<Recording>>,
+    context: &mut Context<'_>,
+) -> Poll<Option<Polled<B>>> {
+    let polled = ready!(inner.as_mut().poll_frame(context));
+    let is_over = recorded
+        .as_mut()
+        .is_some_and(|recording| recording.see::<B>(polled.as_ref().map(Result::as_ref), || inner.is_end_stream()));
+    if is_over {
+        *recorded = None;
+    }
+    Poll::Ready(polled)
 }
 
 impl Recording {

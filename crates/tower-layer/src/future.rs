@@ -46,12 +46,33 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let result = ready!(this.inner.poll(context));
-        Poll::Ready(match this.recording.take() {
-            None => result.map(|response| response.map(TracedBody::plain)),
-            Some(recording) => recording.respond(result),
-        })
+        if this.recording.is_some() {
+            return poll_recorded(this.inner, this.recording, context);
+        }
+        // A response is large: it is moved once.
+        match this.inner.poll(context) {
+            Poll::Ready(Ok(response)) => Poll::Ready(Ok(response.map(TracedBody::plain))),
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Pending => Poll::Pending,
+        }
     }
+}
+
+#[inline(never)]
+fn poll_recorded<F, B, E>(
+    inner: Pin<&mut F>,
+    recording: &mut Option<Box<Recording>>,
+    context: &mut Context<'_>,
+) -> Poll<Result<Response<TracedBody<B>>, E>>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    B: Body,
+{
+    let result = ready!(inner.poll(context));
+    Poll::Ready(match recording.take() {
+        None => result.map(|response| response.map(TracedBody::plain)),
+        Some(recording) => recording.respond(result),
+    })
 }
 
 impl Recording {

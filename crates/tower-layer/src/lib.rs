@@ -118,9 +118,10 @@
 //!
 //! # Cost
 //!
-//! While no session records the category, a call costs one relaxed load. No header is sent, nothing
-//! is allocated, and no future is boxed. While one does, each side allocates twice per call and
-//! records three or more events.
+//! While no session records the category, a call costs one relaxed load, and the response is moved
+//! once, because its body gets another type: 10 to 20 ns. No header is sent, nothing is allocated,
+//! and no future is boxed. While a session records, each side takes about half a microsecond for
+//! the three events of a short call, and allocates a few times.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
