@@ -214,7 +214,7 @@ impl Call {
             End::Dropped => Status::CANCELLED,
             End::Failed => Status::ERROR,
         };
-        // Whoever enforces the deadline drops the call. Servers of tonic send `cancelled`.
+        // The layer that enforces a deadline drops the call. Servers of tonic send `cancelled`.
         let is_late = || self.latest.is_some_and(|latest| Instant::now() >= latest);
         let is_cut = end == End::Failed || status == Status::CANCELLED;
         let status = if is_cut && is_late() { Status::DEADLINE_EXCEEDED } else { status };

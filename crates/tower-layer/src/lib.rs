@@ -1,4 +1,5 @@
-//! Records HTTP and gRPC calls in Perfetto traces: a `tower` layer for clients, and one for servers.
+//! Records HTTP and gRPC calls in Perfetto traces: a `tower` layer for clients, and one for
+//! servers.
 //!
 //! Each call is a slice on both sides, and arrows lead from the client to the server and back. The
 //! two may be one process, or two that the same service records.
@@ -21,7 +22,8 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let _tracing = esatto::Tracing::builder().in_process().categories(esatto_tower::CATEGORIES).start()?;
+//! let tracing = esatto::Tracing::builder().in_process();
+//! let _tracing = tracing.categories(esatto_tower::CATEGORIES).start()?;
 //! let session = esatto::Session::start(esatto::Backend::InProcess, esatto::track_events(1024))?;
 //!
 //! let server = ServiceBuilder::new().layer(ServerLayer::new(&RPC)).service(service_fn(answer));
@@ -51,7 +53,7 @@
 //!
 //! ```text
 //! let layer = ServerLayer::new(&RPC)
-//!     .route(|request| request.extensions().get::<MatchedPath>().map(|path| path.as_str().into()));
+//!     .route(|request| Some(request.extensions().get::<MatchedPath>()?.as_str().into()));
 //! let router = Router::new().route("/users/{id}", get(user)).layer(layer);
 //! ```
 //!
@@ -77,11 +79,11 @@
 //!
 //! # How the two sides meet
 //!
-//! While its category is recorded, a client adds the header `perfetto-flow-bin` with a random number
-//! to each request. If it is absent, malformed or repeated, the server uses the parent id of the W3C
-//! header `traceparent`. So a client with an OpenTelemetry layer also has arrows. If neither header
-//! is there, the slice of the server has no arrow. Proxies may change `traceparent`, but pass on
-//! headers that they do not know.
+//! While its category is recorded, a client adds the header `perfetto-flow-bin` with a random
+//! number to each request. If it is absent, malformed or repeated, the server uses the parent id of
+//! the W3C header `traceparent`. So a client with an OpenTelemetry layer also has arrows. If
+//! neither header is there, the slice of the server has no arrow. Proxies may change `traceparent`,
+//! but pass on headers that they do not know.
 //!
 //! A client can send any number, and so draw misleading arrows. It can do no other harm.
 //!
@@ -92,7 +94,8 @@
 //! [`esatto::async_slice!`]:
 //!
 //! ```text
-//! let mut client = ServiceBuilder::new().retry(policy).layer(ClientLayer::new(&RPC)).service(channel);
+//! let layer = ClientLayer::new(&RPC);
+//! let mut client = ServiceBuilder::new().retry(policy).layer(layer).service(channel);
 //! esatto::async_slice!(APP, "buy").run(client.call(request)).await
 //! ```
 //!
@@ -103,8 +106,8 @@
 //! [`ClientLayer::request_messages`], [`ServerLayer::request_messages`].
 //!
 //! A call with one message in a direction has no instant for it: its arrows are those of the call.
-//! If more follow, all have instants. Only a first message that is more than a second older than the
-//! second one has none.
+//! If more follow, all have instants. Only a first message that is more than a second older than
+//! the second one has none.
 //!
 //! # Beside `tracing`
 //!
@@ -112,8 +115,8 @@
 //! span of each call, each call would have two slices. Choose one of two ways:
 //!
 //! - The layers of this crate without slices: [`ClientLayer::slices`], [`ServerLayer::slices`]. The
-//!   begin of a call, its reply and its messages are then instants inside of the span's slices. Place
-//!   them inside of the layer that makes the span.
+//!   begin of a call, its reply and its messages are then instants inside of the span's slices.
+//!   Place them inside of the layer that makes the span.
 //! - A filter that leaves the other layer's spans out: `EnvFilter::new("info,tower_http=off")`.
 //!
 //! # Cost

@@ -64,8 +64,8 @@ impl fmt::Debug for Options {
 /// The methods of both layers that set these options.
 macro_rules! option_methods {
     () => {
-        /// Sets whether each message of a stream has an instant with an arrow to the other side. The
-        /// default is true. The messages are counted in any case.
+        /// Sets whether each message of a stream has an instant with an arrow to the other side.
+        /// The default is true. The messages are counted in any case.
         #[must_use]
         pub fn messages(mut self, wanted: bool) -> Self {
             std::sync::Arc::make_mut(&mut self.options).messages = wanted;
@@ -80,8 +80,8 @@ macro_rules! option_methods {
             self
         }
 
-        /// Sets whether only sampled calls are recorded: those with a `traceparent` that says so, and
-        /// those that already have the header of this crate. The default is false.
+        /// Sets whether only sampled calls are recorded: those with a `traceparent` that says so,
+        /// and those that already have the header of this crate. The default is false.
         #[must_use]
         pub fn only_sampled(mut self, wanted: bool) -> Self {
             std::sync::Arc::make_mut(&mut self.options).only_sampled = wanted;
@@ -92,21 +92,22 @@ macro_rules! option_methods {
         ///
         /// Without slices, the begin of a call, its reply and its messages are instants on the
         /// threads on which they happen, with the same arrows. Programs whose `tracing` spans are
-        /// slices of these calls already use this: see [the crate's documentation](crate#beside-tracing).
+        /// slices of these calls already use this: see [the crate's
+        /// documentation](crate#beside-tracing).
         #[must_use]
         pub fn slices(mut self, wanted: bool) -> Self {
             std::sync::Arc::make_mut(&mut self.options).slices = wanted;
             self
         }
 
-        /// Sets how the route of a request that is not of gRPC is found. Its name is then the method
-        /// and the route, otherwise the method alone.
+        /// Sets how the route of a request that is not of gRPC is found. Its name is then the
+        /// method and the route, otherwise the method alone.
         ///
-        /// A route is the pattern that a router matches, such as `/users/{id}`: names should be few,
-        /// and hold no data. With axum:
+        /// A route is the pattern that a router matches, such as `/users/{id}`: names should be
+        /// few, and hold no data. With axum:
         ///
         /// ```text
-        /// .route(|request| request.extensions().get::<MatchedPath>().map(|path| path.as_str().into()))
+        /// .route(|request| Some(request.extensions().get::<MatchedPath>()?.as_str().into()))
         /// ```
         ///
         /// Routes are cut off after 256 bytes. The first 1024 names of calls that succeed count as

@@ -3,8 +3,7 @@
 
 use crate::body::TracedBody;
 
-/// What a layer does with the bodies of requests: [`AsTheyAre`] or [`Counted`].
-///
+/// Treatment of the bodies of requests: [`AsTheyAre`] or [`Counted`].
 pub trait RequestBodies<B> {
     /// Set if the body is to be wrapped while a call is recorded.
     #[doc(hidden)]
