@@ -40,7 +40,6 @@ fn is_new(line: &str) -> bool {
 
 /// Reports a line of a forked child that ends, to stderr. A thread that was not copied may have had
 /// the lock of stderr, or one that the program's function takes, so neither is used.
-#[cfg(feature = "in-process")]
 pub(crate) fn say_once_in_child(line: &str) {
     #[cfg(unix)]
     if is_new(line) {

@@ -206,7 +206,7 @@ impl Category {
         if !Gate::is_open() {
             return false;
         }
-        registry::register(&[self]);
+        registry::register_reached(self);
         self.instances() != 0
     }
 
@@ -221,6 +221,13 @@ impl Category {
     /// Replaces the whole state. Only the registry calls this, under its lock.
     pub(crate) fn set_instances(&self, mask: u32) {
         self.state.set(mask & !UNREGISTERED);
+    }
+
+    /// Forgets the instances, in the child of a fork. A category that was on has to be registered
+    /// again.
+    fn forget_instances(&self) {
+        let was_on = self.state.peek() != 0 && self.foreign_side().is_none();
+        self.state.set(if was_on { UNREGISTERED } else { 0 });
     }
 
     pub(crate) fn interned_name(&self) -> &Name {

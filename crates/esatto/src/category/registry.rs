@@ -1,6 +1,7 @@
 //! The categories of the process and the configurations that switch them.
 
 use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +13,10 @@ use esatto_instances::{MAX_INSTANCES, ThreadGate as _};
 
 use super::{Category, Foreign, selection};
 use crate::control_thread;
+use crate::os::fork::Generation;
 use crate::trace_point_gate::{Closed, Gate};
+
+type Configs = [Option<Arc<TrackEventConfig>>; MAX_INSTANCES];
 
 #[derive(Debug)]
 struct Registry {
@@ -20,7 +24,10 @@ struct Registry {
     /// Their addresses.
     known: Set<usize>,
     /// The configuration of each instance that records.
-    configs: [Option<Arc<TrackEventConfig>>; MAX_INSTANCES],
+    configs: Configs,
+    /// The configurations that recorded the parent when it forked this process, until this process
+    /// starts the control thread.
+    of_parent: Configs,
     /// Counts additions, so that services can be told of them.
     version: u64,
 }
@@ -29,8 +36,13 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     categories: Vec::new(),
     known: Set::new(),
     configs: [const { None }; MAX_INSTANCES],
+    of_parent: [const { None }; MAX_INSTANCES],
     version: 0,
 });
+
+/// The number of the forked process that has reached a trace point that its parent recorded; 0 if
+/// there is none.
+static MISSED: AtomicU32 = AtomicU32::new(0);
 
 /// Notified when categories were switched.
 static CHANGED: Condvar = Condvar::new();
@@ -99,12 +111,19 @@ pub(crate) fn hold_for_fork() -> Held {
 }
 
 impl Held {
-    /// Forgets the instances, in the child.
+    /// Forgets the instances, in the child. The first trace point of a category that was on takes
+    /// the slow path, as that of a category that is not registered, and is noted there.
     pub(crate) fn forget_instances(&mut self) {
+        let configs = core::mem::take(&mut self.0.configs);
+        // A child that did not trace can fork a further one.
+        let past = match configs.iter().any(Option::is_some) {
+            true => core::mem::replace(&mut self.0.of_parent, configs),
+            false => configs,
+        };
         // Threads that do not exist here share the configurations.
-        core::mem::forget(core::mem::take(&mut self.0.configs));
+        core::mem::forget(past);
         for category in &self.0.categories {
-            category.set_instances(0);
+            category.forget_instances();
             if let Some(foreign) = category.foreign_side() {
                 foreign.forked();
             }
@@ -117,6 +136,34 @@ pub(crate) fn register(categories: &[&'static Category]) {
     if register_quietly(categories) {
         publish();
     }
+}
+
+/// As [`register`], for a category whose trace point is reached.
+pub(crate) fn register_reached(category: &'static Category) {
+    let generation = Generation::current();
+    if generation != Generation::FIRST {
+        let registry = lock();
+        if registry.of_parent.iter().flatten().any(|config| selection::enables(config, category)) {
+            MISSED.store(generation.number(), Ordering::Relaxed);
+        }
+    }
+    register(&[category]);
+}
+
+/// Forgets what the parent recorded, because this process may be recorded now.
+pub(crate) fn forget_parent() {
+    if Generation::current() != Generation::FIRST {
+        // Threads that do not exist here share the configurations.
+        core::mem::forget(core::mem::take(&mut lock().of_parent));
+        MISSED.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Returns whether this process is a forked one that has reached trace points that only its parent
+/// recorded; once. Takes no lock.
+pub(crate) fn take_missed() -> bool {
+    let generation = Generation::current();
+    generation != Generation::FIRST && MISSED.swap(0, Ordering::Relaxed) == generation.number()
 }
 
 /// As [`register`]. If this returns true, the caller has to [`publish`].

@@ -6,7 +6,8 @@
 //! The child writes to nothing of the parent and answers nothing for it. It closes its copies of
 //! the parent's sockets, so that services notice when the parent ends. A child that wants to be
 //! traced connects again ([`Builder::start`](crate::Builder::start)). It then appears as the
-//! process it is.
+//! process it is. A child that reaches trace points that the parent recorded, and does not connect,
+//! says at its exit that they were not recorded.
 //!
 //! The parent notices nothing. To leave nothing half done in the copy, the control thread rests
 //! during the fork. The forking thread holds every lock that exists once per process. Locks that
@@ -57,6 +58,16 @@ pub(crate) fn watch() {
         process_info::ask_command_line();
         esatto_instances::register_barrier();
         os::fork::watch(before, after_in_parent, after_in_child);
+    });
+}
+
+/// Tells the user, when a forked process exits, that it traced in vain.
+pub(crate) fn watch_missed() {
+    os::exit::at_exit(|| {
+        if registry::take_missed() {
+            let what = format!("the forked process {} is not recorded, although its parent was", std::process::id());
+            diagnostics::say_once_in_child(&format!("{what}: call `Tracing::builder()…start()` after the fork"));
+        }
     });
 }
 

@@ -6,6 +6,7 @@ mod shutdown;
 
 use std::io;
 
+use crate::category::registry;
 use crate::connection::{self, Handle};
 
 pub(crate) use flush::{PATIENCE, flush};
@@ -16,5 +17,7 @@ pub use shutdown::shutdown;
 pub(crate) fn start() -> io::Result<&'static Handle> {
     fork::watch();
     shutdown::watch();
+    fork::watch_missed();
+    registry::forget_parent();
     connection::start()
 }

@@ -12,6 +12,7 @@ use super::empty_file;
 use super::own_file::OwnFile;
 use super::recordings::{self, PATIENCE, Recording, Running};
 use super::unread_variable::{self, FILE_VARIABLE};
+use crate::category::registry;
 use crate::error::{Error, ErrorKind};
 use crate::session::{Backend, Session, SessionConfig};
 use crate::{diagnostics, record};
@@ -264,6 +265,8 @@ fn stop(running: Running) -> Result<(), Error> {
             let remedy = "call `trace_from_env` or `trace_to_file` after the fork";
             let line = format!("{path} contains nothing of the forked process {pid}: {remedy}");
             diagnostics::say_once_in_child(&line);
+            // That line says it.
+            let _ = registry::take_missed();
         }
         // The session is the parent's, and so is the connection. The lock is closed already.
         core::mem::forget(running);

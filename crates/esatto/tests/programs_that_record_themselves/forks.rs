@@ -54,6 +54,21 @@ fn a_forked_child_says_that_it_is_not_recorded() {
 }
 
 #[test]
+fn a_forked_child_that_traces_in_vain_says_so() {
+    let folder = Folder::new("in-vain");
+    let said = |child| folder.run("forks-in-a-session", &[("ESATTO_TRACE", "off"), ("TEST_CHILD", child)]);
+    for child in ["traces", "uses a new category", "forks"] {
+        let said = said(child);
+        assert!(said.starts_with("esatto: the forked process "), "{child}: {said}");
+        let remedy = " is not recorded, although its parent was: call `Tracing::builder()…start()` after the fork\n";
+        assert!(said.ends_with(remedy) && said.lines().count() == 1, "{child}: {said}");
+    }
+    for child in ["nothing", "starts", "traces what is off"] {
+        assert_eq!(said(child), "", "{child}");
+    }
+}
+
+#[test]
 fn a_forked_child_can_be_recorded() {
     let folder = Folder::new("forked-traces");
     let said = folder.run("forks-and-traces", &[]);

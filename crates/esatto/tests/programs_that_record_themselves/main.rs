@@ -192,6 +192,42 @@ fn act(role: &str) {
             assert_eq!(status, 0);
             file.finish().expect("complete");
         }
+        "forks-in-a-session" => {
+            let session = || {
+                let tracing = Tracing::builder().in_process().categories(CATEGORIES).start().expect("starts");
+                let config = SessionConfig::new().categories(["app"]);
+                (tracing, Session::start(Backend::InProcess, config).expect("starts"))
+            };
+            let _session = session();
+            esatto::instant!(APP, "of the parent");
+            let child = fork();
+            if child == 0 {
+                match &*std::env::var("TEST_CHILD").expect("it is set") {
+                    "traces" => esatto::instant!(APP, "of the child"),
+                    "uses a new category" => {
+                        esatto::instant!(category: esatto::Category::dynamic("app"), "of the child")
+                    }
+                    "forks" if fork() == 0 => {
+                        let _slice = esatto::slice!(APP, "of the child", number = 1);
+                    }
+                    "forks" => thread::sleep(Duration::from_secs(1)),
+                    "starts" => {
+                        esatto::instant!(APP, "of the child");
+                        drop(session());
+                    }
+                    "traces what is off" => {
+                        esatto::instant!(SLOW, "of the child");
+                        esatto::instant!(category: esatto::Category::dynamic("new"), "of the child");
+                    }
+                    _ => {}
+                }
+                std::process::exit(0);
+            }
+            let mut status = -1;
+            // SAFETY: the status is of the type that C expects.
+            assert_eq!(unsafe { waitpid(child, &raw mut status, 0) }, child);
+            assert_eq!(status, 0);
+        }
         "forks-and-ends" => {
             let file = esatto::trace_from_env().expect("starts");
             if fork() == 0 {
