@@ -101,6 +101,15 @@ impl Error {
     }
 
     #[cold]
+    pub(crate) fn no_backend() -> Self {
+        let ways = match cfg!(feature = "in-process") {
+            true => "`system()`, `in_process()` or `file_from_env()`",
+            false => "`system()`",
+        };
+        Self::state(&format!("no backend chosen: call {ways} before `start()`"))
+    }
+
+    #[cold]
     pub(crate) fn would_deadlock() -> Self {
         let text = "cannot wait for the control thread on the control thread: use `then` or `.await` in callbacks";
         Self::new(ErrorKind::WouldDeadlock, text.to_owned())

@@ -199,10 +199,15 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If an address does not parse, a variable has a value that is not allowed, the file of
+    /// If no backend is chosen and this process has none from an earlier call, unless the builder
+    /// only sets options of the process, such as [`notices`](Self::notices), and announces no
+    /// categories. If an address does not parse, a variable has a value that is not allowed, the file of
     /// [`file_from_env`](Self::file_from_env) cannot be created, or no thread can be started.
     #[doc(alias = "init", alias = "initialize", alias = "install", alias = "connect")]
     pub fn start(self) -> Result<Tracing, Error> {
+        if !self.has_purpose() {
+            return Err(Error::no_backend());
+        }
         let identity = Identity {
             name: self.name.unwrap_or_else(process_info::name),
             shm_size_hint_bytes: self.shm_size_hint_kb.saturating_mul(1024),
@@ -270,6 +275,25 @@ impl Builder {
             start_times::ready();
         }
         Ok(Tracing { _file: file })
+    }
+}
+
+impl Builder {
+    /// Returns whether a start has an effect: it adds a backend, there is one already, or it sets
+    /// options of the process, which sessions in other processes' services also use.
+    fn has_purpose(&self) -> bool {
+        #[cfg(feature = "in-process")]
+        let is_local = self.in_process.is_some() || self.file.is_some();
+        #[cfg(not(feature = "in-process"))]
+        let is_local = false;
+        let has_backend = is_local || self.system || self.socket_factory.is_some();
+        let sets_options = self.listener.is_some()
+            || self.policy.is_some()
+            || self.no_system_sessions
+            || self.clock.is_some()
+            || self.process_uuid.is_some()
+            || self.exhausted.is_some();
+        has_backend || session::is_connected() || (sets_options && self.categories.is_empty())
     }
 }
 

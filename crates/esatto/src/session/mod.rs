@@ -25,7 +25,7 @@ use crate::os::OwnedFd;
 pub use config::{SessionConfig, track_events};
 #[cfg(feature = "in-process")]
 pub(crate) use service_choice::IN_PROCESS;
-pub(crate) use service_choice::{NO_SYSTEM_SESSIONS, Policy, SYSTEM, connected, set_policy};
+pub(crate) use service_choice::{NO_SYSTEM_SESSIONS, Policy, SYSTEM, connected, is_connected, set_policy};
 pub use startup_tracing::{Startup, StartupTracing};
 
 pub use crate::connection::consumer::Chunks;

@@ -60,6 +60,11 @@ pub(crate) fn connected(bits: u8) {
     CONNECTED.fetch_or(bits, Ordering::AcqRel);
 }
 
+/// Returns whether this process is connected to a service as a producer.
+pub(crate) fn is_connected() -> bool {
+    CONNECTED.load(Ordering::Acquire) & !NO_SYSTEM_SESSIONS != 0
+}
+
 /// Reports, once, if a session inside this process stops that could not record anything because
 /// nothing was connected to its service.
 #[cfg(feature = "in-process")]
