@@ -13,6 +13,8 @@ use crate::trace_point_gate::Gate;
 
 mod dynamic;
 mod foreign;
+#[cfg(feature = "in-process")]
+pub(crate) mod known;
 pub(crate) mod registry;
 pub(crate) mod selection;
 

@@ -228,6 +228,12 @@ pub(crate) fn version() -> u64 {
     lock().version
 }
 
+/// Returns all categories.
+#[cfg(feature = "in-process")]
+pub(crate) fn all() -> Vec<&'static Category> {
+    lock().categories.clone()
+}
+
 /// Calls `f` for each category that services list, in the order of registration. If several have
 /// one name, the first one without tags stands for all, because most sessions record it.
 pub(crate) fn for_each(f: impl FnMut(&'static Category)) {

@@ -89,6 +89,12 @@ pub(crate) fn enables_one(config: &TrackEventConfig, name: &str, tags: &[&str], 
     true
 }
 
+/// Returns whether a pattern matches a name or a tag in any pass.
+#[cfg(feature = "in-process")]
+pub(crate) fn covers(pattern: &[u8], text: &str) -> bool {
+    [Pass::Exact, Pass::Prefix, Pass::Wildcard].into_iter().any(|pass| matches(pattern, text, pass))
+}
+
 fn matches(pattern: &[u8], text: &str, pass: Pass) -> bool {
     match (pass, pattern.strip_suffix(b"*")) {
         (_, None) => pattern == text.as_bytes(),

@@ -3,11 +3,8 @@
 use std::env;
 use std::path::Path;
 
-use crate::category::registry;
+use crate::category::{known, registry};
 use crate::{connection, diagnostics, sequence};
-
-/// Names that the message lists.
-const MAX_NAMES: usize = 20;
 
 /// Reports the reason if this process has recorded no event. Call it before the recording ends.
 /// `variable` is the environment variable that chooses the categories.
@@ -16,21 +13,20 @@ pub(super) fn explain(path: &Path, variable: &str) {
     if sequence::has_any_begun() || connection::handle().is_none() {
         return;
     }
-    let (mut known, mut is_any_on) = (Vec::new(), false);
-    registry::for_each(|category| {
-        is_any_on |= category.instances() != 0;
-        known.push(category.name());
-    });
+    let known = known::Names::all();
+    let is_any_on = registry::all().iter().any(|category| category.instances() != 0);
     let reason = if is_any_on || known.is_empty() {
         "no trace point ran while the file was written; keep the recording until the end of `main` with \
-         `let _trace = …`, not `let _ = …`"
+         `let _trace = …`, not `let _ = …`; if the events come from `tracing` or `log`, look at their filters \
+         (`RUST_LOG`)"
             .to_owned()
     } else {
-        let more = known.len().saturating_sub(MAX_NAMES);
-        known.truncate(MAX_NAMES);
-        let patterns = env::var(variable).map_or_else(|_| String::new(), |value| format!(" {value:?}"));
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{variable}{patterns} leaves out all categories; known are: {}{more}", known.join(", "))
+        let value = env::var(variable).ok();
+        let patterns = value.iter().flat_map(|value| value.split(',')).map(str::trim);
+        let wanted = patterns.filter(|pattern| !pattern.starts_with('-'));
+        let remedy = known.remedy(wanted.map(str::as_bytes));
+        let quoted = value.as_ref().map_or_else(String::new, |value| format!(" {value:?}"));
+        format!("{variable}{quoted} leaves out all categories{remedy}")
     };
     diagnostics::say_once(format!("{} has no event: {reason}", path.display()));
 }

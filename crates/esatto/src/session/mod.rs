@@ -4,6 +4,8 @@ mod config;
 mod service_choice;
 mod startup_tracing;
 mod trace_file;
+#[cfg(feature = "in-process")]
+mod unmatched_patterns;
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -92,6 +94,8 @@ use crate::connection::pending_operation::{Completer, Listener};
 pub struct Session {
     id: SessionId,
     backend: Backend,
+    #[cfg(feature = "in-process")]
+    patterns: unmatched_patterns::Patterns,
 }
 
 /// The session to clone: see [`Session::clone_session`].
@@ -160,7 +164,12 @@ impl Session {
                 })
             }),
         });
-        Ok(Self { id, backend })
+        Ok(Self {
+            id,
+            backend,
+            #[cfg(feature = "in-process")]
+            patterns: unmatched_patterns::Patterns::default(),
+        })
     }
 
     /// Sets up and starts. It is complete when all connected data sources have started, or, if the
@@ -168,7 +177,7 @@ impl Session {
     pub fn record(&self, config: impl Into<SessionConfig>) -> Pending<()> {
         let (pending, done) = Pending::new(nothing);
         let (set_up, ready) = Pending::new(nothing);
-        match to_set_up(&self.backend, config.into()) {
+        match self.to_set_up(config.into()) {
             Ok(config) => {
                 self.send(SessionCommand::SetUp(config, ready));
                 self.send(SessionCommand::Start(done));
@@ -183,7 +192,7 @@ impl Session {
     /// start](SessionConfig::deferred_start), this method sends it.
     pub fn set_up(&self, config: impl Into<SessionConfig>) -> Pending<()> {
         let (pending, done) = Pending::new(nothing);
-        match to_set_up(&self.backend, config.into()) {
+        match self.to_set_up(config.into()) {
             Ok(config) => self.send(SessionCommand::SetUp(config, done)),
             Err(error) => done.complete(Err(error)),
         }
@@ -203,7 +212,18 @@ impl Session {
     /// Hands over the earlier events of this thread.
     pub fn stop_recording(&self) -> Pending<()> {
         #[cfg(feature = "in-process")]
-        service_choice::notice_if_unconnected(&self.backend);
+        {
+            service_choice::notice_if_unconnected(&self.backend);
+            if self.backend.is_in_process() {
+                self.patterns.explain();
+            }
+        }
+        self.stop_explained()
+    }
+
+    /// As [`stop_recording`](Self::stop_recording), after the user was told why there may be no
+    /// event.
+    pub(crate) fn stop_explained(&self) -> Pending<()> {
         crate::record::flush();
         self.ask(nothing, SessionCommand::Stop)
     }
@@ -350,6 +370,18 @@ impl Session {
         pending
     }
 
+    /// Encodes on the caller's thread.
+    fn to_set_up(&self, config: SessionConfig) -> Result<Box<SetUp>, Error> {
+        let (config, file) = config.open(&self.backend)?;
+        #[cfg(feature = "in-process")]
+        self.patterns.set(&config);
+        let (flush_timeout, stop_timeout) = config::timeouts(&config);
+        let is_deferred = config.deferred_start.unwrap_or(false);
+        let is_armed = config::is_armed(&config);
+        let request = EnableTracingRequest { trace_config: Some(Box::new(config)), ..Default::default() }.encode();
+        Ok(Box::new(SetUp { request, file, is_deferred, is_armed, flush_timeout, stop_timeout }))
+    }
+
     fn send(&self, command: SessionCommand) {
         send(self.id, command);
     }
@@ -373,16 +405,6 @@ fn send(id: SessionId, command: SessionCommand) {
     if let Some(control) = connection::handle() {
         control.send(Command::Session(id, command));
     }
-}
-
-/// Encodes on the caller's thread.
-fn to_set_up(backend: &Backend, config: SessionConfig) -> Result<Box<SetUp>, Error> {
-    let (config, file) = config.open(backend)?;
-    let (flush_timeout, stop_timeout) = config::timeouts(&config);
-    let is_deferred = config.deferred_start.unwrap_or(false);
-    let is_armed = config::is_armed(&config);
-    let request = EnableTracingRequest { trace_config: Some(Box::new(config)), ..Default::default() }.encode();
-    Ok(Box::new(SetUp { request, file, is_deferred, is_armed, flush_timeout, stop_timeout }))
 }
 
 fn nothing(_: Vec<u8>) -> Result<(), Error> {

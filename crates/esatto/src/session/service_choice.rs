@@ -35,6 +35,15 @@ impl Backend {
         Ok(Ok(place))
     }
 
+    /// Returns whether sessions of this backend now run in the service inside this process.
+    #[cfg(feature = "in-process")]
+    pub(super) fn is_in_process(&self) -> bool {
+        match self {
+            Self::Any => Self::first_connected().is_some_and(|backend| backend == Self::InProcess),
+            backend => *backend == Self::InProcess,
+        }
+    }
+
     fn first_connected() -> Option<Self> {
         let connected = CONNECTED.load(Ordering::Acquire);
         if connected & (SYSTEM | NO_SYSTEM_SESSIONS) == SYSTEM {

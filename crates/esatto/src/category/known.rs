@@ -1,0 +1,111 @@
+//! Names and tags of the categories that this process has used or announced, for messages about
+//! patterns that match none of them.
+
+use std::fmt::Write as _;
+
+use super::registry;
+use super::selection::covers;
+
+/// Names that a message lists.
+const MAX_NAMES: usize = 20;
+/// Longer names are not compared.
+const MAX_COMPARED: usize = 64;
+
+/// Names of the categories that services list.
+#[derive(Debug, Default)]
+pub(crate) struct Names(Vec<&'static str>);
+
+impl Names {
+    pub(crate) fn all() -> Self {
+        let mut names = Vec::new();
+        registry::for_each(|category| names.push(category.name()));
+        Self(names)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the end of a message that `patterns` select none of these: the name that is similar
+    /// to one of them, if there is one, and the names.
+    pub(crate) fn remedy<'a>(&self, patterns: impl IntoIterator<Item = &'a [u8]>) -> String {
+        let mut text = String::from("; ");
+        match patterns.into_iter().find_map(|pattern| similar(pattern, &self.0)) {
+            Some(name) => _ = write!(text, "did you mean `{name}`? Known are: "),
+            None => text.push_str("known are: "),
+        }
+        let shown = self.0.len().min(MAX_NAMES);
+        text.push_str(&self.0[..shown].join(", "));
+        match self.0.len() - shown {
+            0 => {}
+            more => _ = write!(text, " and {more} more"),
+        }
+        text
+    }
+}
+
+/// Returns the tags of all categories, if no category has the tag.
+pub(crate) fn tags_without(tag: &str) -> Option<Vec<&'static str>> {
+    let mut tags: Vec<_> = registry::all().iter().flat_map(|category| category.tags()).copied().collect();
+    tags.sort_unstable();
+    tags.dedup();
+    let is_known = tags.iter().any(|known| covers(tag.as_bytes(), known));
+    (!is_known).then_some(tags)
+}
+
+/// Returns the most similar name, if one is similar enough to be meant.
+fn similar(pattern: &[u8], names: &[&'static str]) -> Option<&'static str> {
+    let pattern = pattern.strip_suffix(b"*").unwrap_or(pattern);
+    if pattern.is_empty() || pattern.len() > MAX_COMPARED {
+        return None;
+    }
+    let near = names.iter().filter(|name| name.len() <= MAX_COMPARED).filter_map(|&name| {
+        let distance = distance(pattern, name.as_bytes());
+        let is_similar = distance <= pattern.len().max(name.len()).div_ceil(3) && distance < pattern.len();
+        is_similar.then_some((distance, name))
+    });
+    near.min().map(|(_, name)| name)
+}
+
+/// Returns how many bytes have to be inserted, removed, replaced or swapped with their neighbour to
+/// make one text of the other.
+fn distance(a: &[u8], b: &[u8]) -> usize {
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let replaced = rows[i - 1][j - 1] + usize::from(!a[i - 1].eq_ignore_ascii_case(&b[j - 1]));
+                let swapped = match i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    true => rows[i - 2][j - 2] + 1,
+                    false => replaced,
+                };
+                replaced.min(swapped).min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1)
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn similar_names_are_found() {
+        let names = ["net", "disk", "render.details"];
+        for (pattern, meant) in [
+            ("ent", Some("net")),
+            ("NET", Some("net")),
+            ("dsik*", Some("disk")),
+            ("rendr.detail", Some("render.details")),
+            ("x", None),
+            ("*", None),
+            ("", None),
+            ("memory", None),
+        ] {
+            assert_eq!(similar(pattern.as_bytes(), &names), meant, "{pattern}");
+        }
+    }
+}
