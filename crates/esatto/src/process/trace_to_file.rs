@@ -12,7 +12,7 @@ use super::empty_file;
 use super::own_file::OwnFile;
 use super::recordings::{self, PATIENCE, Recording, Running};
 use super::unread_variable::{self, FILE_VARIABLE};
-use crate::category::registry;
+use crate::category::{known, registry};
 use crate::error::{Error, ErrorKind};
 use crate::session::{Backend, Session, SessionConfig};
 use crate::{diagnostics, record};
@@ -26,7 +26,7 @@ const BUFFER_VARIABLE: &str = "ESATTO_TRACE_BUFFER_KB";
 const TAG: &str = "tag:";
 
 /// The required form of the value.
-const PATTERNS: &str = "a list of patterns";
+const PATTERNS: &str = "a list of patterns such as `net,db.*,-db.rows,tag:slow`";
 const NUMBER: &str = "a number of KiB";
 
 /// Half a second of events, at 128 MB per second.
@@ -211,6 +211,10 @@ fn configure(categories: Option<&str>, buffer_kb: Option<&str>) -> Result<Sessio
         },
     };
     let patterns = || categories.unwrap_or_default().split(',').map(str::trim).filter(|pattern| !pattern.is_empty());
+    let is_wrong = |pattern: &str| pattern == "-" || pattern == TAG || pattern.starts_with("-tag:");
+    if patterns().any(is_wrong) {
+        return Err(Error::variable(CATEGORIES_VARIABLE, categories.unwrap_or_default(), PATTERNS));
+    }
     let without = patterns().filter_map(|pattern| pattern.strip_prefix('-'));
     let tags = patterns().filter_map(|pattern| pattern.strip_prefix(TAG));
     let config = SessionConfig::new().buffer_size_kb(buffer_size_kb).stall().without_categories(without).tags(tags);
@@ -254,6 +258,18 @@ fn notice_incomplete(path: &Path, error: &Error) {
     diagnostics::say_once(format!("{} is incomplete: {error}", path.display()));
 }
 
+/// Reports the tags in the variable that no category has. `slow` and `debug` may be asked for in
+/// case there are such categories.
+fn explain_tags() {
+    let value = env::var(CATEGORIES_VARIABLE).unwrap_or_default();
+    let tags = value.split(',').filter_map(|pattern| pattern.trim().strip_prefix(TAG));
+    for tag in tags.filter(|tag| !["slow", "debug", "*"].contains(tag)) {
+        let Some(known) = known::tags_without(tag).filter(|known| !known.is_empty()) else { continue };
+        let known = known.join(", ");
+        diagnostics::say_once(format!("{CATEGORIES_VARIABLE}: no category has the tag `{tag}`; known: {known}"));
+    }
+}
+
 /// The number of the last process in a chain of forks that has begun a recording.
 static RECORDED: AtomicU32 = AtomicU32::new(0);
 
@@ -274,7 +290,8 @@ fn stop(running: Running) -> Result<(), Error> {
     }
     empty_file::explain(&running.file.path, CATEGORIES_VARIABLE);
     record::flush_all();
-    running.session.stop_recording().wait_timeout(PATIENCE)
+    explain_tags();
+    running.session.stop_explained().wait_timeout(PATIENCE)
 }
 
 #[cfg(test)]
@@ -320,5 +337,10 @@ mod tests {
         let error = configure(None, Some("much")).expect_err("no number").to_string();
         assert_eq!(error, "ESATTO_TRACE_BUFFER_KB is 'much', which is not a number of KiB");
         assert!(configure(None, Some("0")).is_err());
+        for wrong in ["-", "net, -", "tag:", "-tag:slow"] {
+            let error = configure(Some(wrong), None).expect_err("no pattern").to_string();
+            let list = "a list of patterns such as `net,db.*,-db.rows,tag:slow`";
+            assert_eq!(error, format!("ESATTO_TRACE_CATEGORIES is '{wrong}', which is not {list}"));
+        }
     }
 }

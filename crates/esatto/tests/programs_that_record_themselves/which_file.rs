@@ -66,11 +66,24 @@ fn a_process_records_a_file_once() {
 fn a_file_without_events_is_explained() {
     let folder = Folder::new("empty");
     let said = folder.run("forgotten", &[]);
-    assert!(said.contains("t has no event: no trace point ran while the file was written"), "{said}");
+    let want = "t has no event: no trace point ran while the file was written; keep the recording";
+    assert!(said.contains(want) && said.contains("look at their filters (`RUST_LOG`)"), "{said}");
     let said = folder.run("builder", &[("ESATTO_TRACE_CATEGORIES", "ap")]);
-    let want = "t has no event: ESATTO_TRACE_CATEGORIES \"ap\" leaves out all categories; known are: ";
-    assert!(said.contains(want) && said.contains("app.slow"), "{said}");
+    let want = "t has no event: ESATTO_TRACE_CATEGORIES \"ap\" leaves out all categories; \
+                did you mean `app`? Known are: app, app.slow, ";
+    assert!(said.contains(want), "{said}");
     assert_eq!(folder.run("builder", &[]), "");
+}
+
+#[test]
+fn tags_that_no_category_has_are_reported() {
+    let folder = Folder::new("no-tag");
+    let said = |patterns| folder.run("builder", &[("ESATTO_TRACE_CATEGORIES", patterns)]);
+    let expected = "esatto: ESATTO_TRACE_CATEGORIES: no category has the tag `slwo`; known: debug, slow\n";
+    assert_eq!(said("app,tag:slwo"), expected);
+    for patterns in ["app,tag:slow", "app,tag:debug", "app,tag:sl*", "app,tag:*"] {
+        assert_eq!(said(patterns), "", "{patterns}");
+    }
 }
 
 #[test]
