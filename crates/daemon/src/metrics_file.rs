@@ -6,14 +6,15 @@
 
 use core::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
 use std::time::Duration;
 
 use esatto_service::Metrics;
+use rustix::fs::{Mode, OFlags};
 
 use crate::error::Error;
 use crate::stats::Stats;
@@ -26,9 +27,11 @@ const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 const MODE: u32 = 0o644;
 
+/// First bytes of each metrics file. The name of another program's metric does not begin so.
+const HEAD: &[u8] = b"# HELP esatto_";
+
 /// The thread that writes the file. The file is removed when this is dropped, so that nobody takes
-/// old numbers for those of a running daemon. A file that another daemon has put in its place
-/// stays.
+/// old numbers for those of a running daemon. A file that somebody else has put in its place stays.
 #[derive(Debug)]
 pub(crate) struct MetricsFile {
     /// `None` while this is dropped: then the thread ends.
@@ -43,16 +46,17 @@ impl MetricsFile {
     ///
     /// # Errors
     ///
-    /// The file cannot be written, or no thread can be started.
+    /// Something else is at the path, the file cannot be written, or no thread can be started.
     pub(crate) fn create(path: PathBuf) -> Result<Self, Error> {
         let failed = |source| Error::MetricsFile { path: path.display().to_string(), source };
+        check_is_replaceable(&path, |head| head == HEAD).map_err(failed)?;
         let mut written = replace(&path, &text(&Metrics::default(), &Stats::default(), 0)).map_err(failed)?;
         // A disk that takes nothing holds up one text. Later ones are left out.
         let (texts, received) = mpsc::sync_channel(1);
         let (ends, end) = mpsc::channel();
         let body = move || {
             write_all(&path, &mut written, &received);
-            if fs::symlink_metadata(&path).is_ok_and(|meta| FileId::of(&meta) == written) {
+            if matches!(is_at(&path, &written), Ok(Some(true))) {
                 let _ = fs::remove_file(&path);
             }
             drop(ends);
@@ -77,21 +81,20 @@ impl Drop for MetricsFile {
     }
 }
 
-/// Device and inode of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileId(u64, u64);
-
-impl FileId {
-    fn of(meta: &fs::Metadata) -> Self {
-        Self(meta.dev(), meta.ino())
-    }
-}
-
-/// Writes the file for each text. `written` is the file that was written last.
-fn write_all(path: &Path, written: &mut FileId, texts: &Receiver<String>) {
+/// Writes the file for each text. `written` is the file that was written last. It stays open, so
+/// that no other file gets its inode number.
+///
+/// Ends when something else is at the path: another daemon writes there, or somebody needs the name.
+fn write_all(path: &Path, written: &mut File, texts: &Receiver<String>) {
     let mut has_failed = false;
     for text in texts {
-        let result = replace(path, &text).map(|id| *written = id);
+        let found = is_at(path, written);
+        if let Ok(Some(false)) = found {
+            let path = path.display();
+            log::warn!("the metrics file {path} was replaced by something else: it gets no more numbers");
+            return;
+        }
+        let result = found.and_then(|_| replace(path, &text)).map(|file| *written = file);
         // One line for a disk that stays full.
         if let (Err(e), false) = (&result, has_failed) {
             log::warn!("cannot write the metrics file {}: {e}", path.display());
@@ -100,32 +103,78 @@ fn write_all(path: &Path, written: &mut FileId, texts: &Receiver<String>) {
     }
 }
 
+/// Returns if the file at the path is this one, and `None` if nothing is there.
+fn is_at(path: &Path, file: &File) -> io::Result<Option<bool>> {
+    let id = |meta: fs::Metadata| (meta.dev(), meta.ino());
+    let own = id(file.metadata()?);
+    Ok(metadata_at(path)?.map(|meta| id(meta) == own))
+}
+
+/// Returns the metadata of what is at the path, without following a link. `None` for nothing.
+fn metadata_at(path: &Path) -> io::Result<Option<fs::Metadata>> {
+    match fs::symlink_metadata(path) {
+        Ok(meta) => Ok(Some(meta)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Fails unless the path is free, or has a file that a killed daemon has left there. `is_own` tells
+/// it by its first bytes, as many as [`HEAD`] has.
+///
+/// The daemon often runs as root, and a wrong path must not cost a device or a configuration.
+fn check_is_replaceable(path: &Path, is_own: impl Fn(&[u8]) -> bool) -> io::Result<()> {
+    let Some(meta) = metadata_at(path)? else { return Ok(()) };
+    let kind = meta.file_type();
+    let kind = match () {
+        () if kind.is_file() => None,
+        () if kind.is_dir() => Some("folder"),
+        () if kind.is_symlink() => Some("symbolic link"),
+        () if kind.is_fifo() => Some("FIFO"),
+        () if kind.is_socket() => Some("socket"),
+        () => Some("device"),
+    };
+    let refused = |reason: String| Err(io::Error::new(ErrorKind::AlreadyExists, reason));
+    if let Some(kind) = kind {
+        return refused(format!("it exists and is a {kind}, not a metrics file; choose another path"));
+    }
+    // Somebody may have put a link or a FIFO there by now.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let mut head = Vec::new();
+    file.take(HEAD.len() as u64).read_to_end(&mut head)?;
+    if !is_own(&head) {
+        return refused("it exists and is not a metrics file; remove it or choose another path".to_owned());
+    }
+    Ok(())
+}
+
 /// Replaces the file as a whole, so that no reader sees half of it. Everybody may read it.
-fn replace(path: &Path, text: &str) -> io::Result<FileId> {
+fn replace(path: &Path, text: &str) -> io::Result<File> {
     let mut new = path.as_os_str().to_owned();
     // The collector reads only files whose names end in .prom.
     new.push(".new");
     let new = PathBuf::from(new);
-    let written = create_new(&new).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
+    let mut file = create_new(&new)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| {
         // The umask may have taken bits.
         file.set_permissions(fs::Permissions::from_mode(MODE))?;
-        let id = FileId::of(&file.metadata()?);
-        fs::rename(&new, path)?;
-        Ok(id)
+        fs::rename(&new, path)
     });
     if written.is_err() {
         let _ = fs::remove_file(&new);
     }
-    written
+    written.map(|()| file)
 }
 
-/// Creates a file in place of one that is there.
+/// Creates a file in place of one that a killed daemon has left, whole or in part.
 ///
 /// Another user may be able to write into the folder, while this service is root. So it writes only
 /// into a file that it has created, and never follows a symbolic link or waits for the reader of a
 /// FIFO.
 fn create_new(path: &Path) -> io::Result<File> {
+    let in_the_way = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
+    check_is_replaceable(path, |head| HEAD.starts_with(head)).map_err(in_the_way)?;
     match fs::remove_file(path) {
         Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
         _ => {}
@@ -192,6 +241,7 @@ mod tests {
     #[test]
     fn each_number_has_a_help_line_and_a_type() {
         let text = text(&Metrics::default(), &Stats::default(), 3);
+        assert!(text.as_bytes().starts_with(HEAD), "the next daemon knows the file by it");
         assert!(text.contains("# TYPE esatto_consumers gauge\nesatto_consumers 3\n"));
         let lines: Vec<&str> = text.lines().collect();
         let mut names = Vec::new();

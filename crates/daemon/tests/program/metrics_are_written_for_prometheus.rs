@@ -104,6 +104,82 @@ fn or_the_program_does_not_start() {
     assert!(!harness.path("p").exists(), "nothing is left behind");
 }
 
+fn fifo(path: &Path) {
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o666.into(), 0).unwrap();
+}
+
+/// Returns the line of a daemon that does not start because of its metrics file.
+fn refusal(harness: &Harness, path: &Path) -> String {
+    let (status, _, stderr) = output(harness.traced().arg("--metrics-file").arg(path));
+    assert_eq!(status.code(), Some(1), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    let start = format!("traced: cannot write the metrics file {}: ", path.display());
+    stderr.trim_end().strip_prefix(&start).unwrap_or_else(|| panic!("{stderr}")).to_owned()
+}
+
+/// As root, a wrong path could cost a device of the machine.
+#[test]
+fn never_in_place_of_something_else() {
+    let harness = Harness::new();
+    let [text, empty, link, pipe, socket, folder, device] =
+        ["text.conf", "empty", "link", "pipe", "socket", "folder", "device"].map(|name| harness.path(name));
+    std::fs::write(&text, "precious").unwrap();
+    std::fs::write(&empty, "").unwrap();
+    std::os::unix::fs::symlink(&text, &link).unwrap();
+    fifo(&pipe);
+    let _socket = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    let mut paths = vec![
+        (text.clone(), "it exists and is not a metrics file; remove it or choose another path"),
+        (empty, "it exists and is not a metrics file; remove it or choose another path"),
+        (link, "it exists and is a symbolic link, not a metrics file; choose another path"),
+        (pipe, "it exists and is a FIFO, not a metrics file; choose another path"),
+        (socket, "it exists and is a socket, not a metrics file; choose another path"),
+        (folder, "it exists and is a folder, not a metrics file; choose another path"),
+    ];
+    // Numbers of /dev/null. Only root may make devices.
+    let number = rustix::fs::makedev(1, 3);
+    let kind = rustix::fs::FileType::CharacterDevice;
+    if rustix::fs::mknodat(rustix::fs::CWD, &device, kind, 0o666.into(), number).is_ok() {
+        paths.push((device, "it exists and is a device, not a metrics file; choose another path"));
+    }
+    for (path, want) in paths {
+        let before = std::fs::symlink_metadata(&path).unwrap();
+        assert_eq!(refusal(&harness, &path), want);
+        let after = std::fs::symlink_metadata(&path).unwrap();
+        assert_eq!((after.ino(), after.file_type()), (before.ino(), before.file_type()), "{path:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&text).unwrap(), "precious");
+}
+
+#[test]
+fn in_place_of_the_file_of_a_killed_daemon() {
+    let harness = Harness::new();
+    let (path, new) = (harness.path("traced.prom"), harness.path("traced.prom.new"));
+    std::fs::write(&path, "# HELP esatto_sessions_running Sessions of an earlier version.\n").unwrap();
+    // It was killed before its first byte.
+    std::fs::write(&new, "").unwrap();
+    let mut traced = started(&harness, &path);
+    assert_eq!(numbers(&path)["esatto_producers"], 0);
+    traced.stop();
+    assert!(!path.exists() && !new.exists());
+}
+
+#[test]
+fn until_something_else_is_at_the_path() {
+    let harness = Harness::new();
+    let path = harness.path("traced.prom");
+    let mut traced = started(&harness, &path);
+    // The file system may give the inode number of the metrics file to the new one.
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "precious").unwrap();
+    let line = format!("the metrics file {} was replaced by something else: it gets no more numbers", path.display());
+    wait_until("the line", || traced.log().contains(&line).then_some(()));
+    traced.stop();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+    assert_eq!(traced.log().matches(&line).count(), 1);
+}
+
 /// The folder may belong to the user of the collector, while the daemon is root.
 #[test]
 fn into_no_other_file() {
@@ -115,13 +191,14 @@ fn into_no_other_file() {
         &|| std::os::unix::fs::symlink(&target, &new).unwrap(),
         &|| std::fs::hard_link(&target, &new).unwrap(),
         // A writer would wait for a reader.
-        &|| rustix::fs::mknodat(rustix::fs::CWD, &new, rustix::fs::FileType::Fifo, 0o666.into(), 0).unwrap(),
+        &|| fifo(&new),
     ];
     for plant in links {
         plant();
-        let mut traced = started(&harness, &path);
-        assert_eq!(numbers(&path)["esatto_producers"], 0);
-        traced.stop();
+        let why = refusal(&harness, &path);
+        assert!(why.starts_with(&format!("{}: it exists and is ", new.display())), "{why}");
+        assert!(!path.exists());
+        std::fs::remove_file(&new).unwrap();
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
         assert_eq!(std::fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
     }
