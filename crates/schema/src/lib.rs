@@ -91,6 +91,11 @@ pub const WRITERS_LEFT_OUT_FIELD: u32 = 4004;
 /// producers had more than their share. The next packet of such a sequence has a new id.
 pub const SEQUENCES_RENAMED_FIELD: u32 = 4005;
 
+/// A field of `TraceStats.BufferStats` that Perfetto does not have, a varint, left out while it is
+/// 0: gaps between two packets of a writer that found the shared memory full.
+/// `trace_writer_packet_loss` counts the gaps that begin within a packet.
+pub const GAPS_BETWEEN_PACKETS_FIELD: u32 = 4001;
+
 /// A field of `TracingServiceEvent` that Perfetto does not have, a `DataSources`: the first of the
 /// data sources that were refused since the last event with this field.
 pub const REFUSED_DATA_SOURCES_FIELD: u32 = 4001;

@@ -3,6 +3,9 @@
 /// Unread data was overwritten.
 pub(crate) const OVERWRITE: &str = "overwrite";
 
+/// The program found the shared memory full.
+pub(crate) const SMB_FULL: &str = "smb_full";
+
 /// Causes of a loss, by their bits in `previous_packet_dropped`.
 const LOSS_CAUSES: [(u32, &str); 8] = [
     (2, "read_gap"),
@@ -12,7 +15,7 @@ const LOSS_CAUSES: [(u32, &str); 8] = [
     (32, "broken_chain"),
     (64, OVERWRITE),
     (128, "writer_abort"),
-    (256, "smb_full"),
+    (256, SMB_FULL),
 ];
 
 /// Returns the causes of a loss that `previous_packet_dropped` marks.

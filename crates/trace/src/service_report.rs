@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use esatto_protozero::Fields;
 use esatto_schema::{
-    REFUSED_DATA_SOURCES_FIELD, SHARED_MACHINE_ID_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD, system_info,
-    trace_packet::field as packet_field, trace_stats, trace_uuid, tracing_service_event, trigger, utsname,
+    GAPS_BETWEEN_PACKETS_FIELD, REFUSED_DATA_SOURCES_FIELD, SHARED_MACHINE_ID_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD,
+    system_info, trace_packet::field as packet_field, trace_stats, trace_uuid, tracing_service_event, trigger, utsname,
 };
 
 use crate::field_names;
@@ -15,6 +15,9 @@ use crate::field_names;
 const MAX_BUFFERS: usize = 1024;
 /// Counts of a buffer that are read. The schema names fewer.
 const MAX_COUNTS_PER_BUFFER: usize = 128;
+
+/// Name of the count that only Esatto's service has.
+pub(crate) const GAPS_BETWEEN_PACKETS: &str = "gaps_between_packets";
 
 /// Counts of the service for one buffer, by their names in the schema. See `docs/spec/service.md`
 /// §17.
@@ -53,8 +56,7 @@ impl TraceStats {
             match f.id {
                 field::BUFFER_STATS if stats.buffers.len() < MAX_BUFFERS => {
                     let fields = Fields::new(f.as_bytes()).take(MAX_COUNTS_PER_BUFFER);
-                    let named = fields.map(|f| (field_names::name(field_names::buffer_stats(), f.id), f.as_u64()));
-                    stats.buffers.push(named.collect());
+                    stats.buffers.push(fields.map(|f| (buffer_count(f.id), f.as_u64())).collect());
                 }
                 field::CHUNKS_DISCARDED => stats.chunks_discarded = f.as_u64(),
                 field::PATCHES_DISCARDED => stats.patches_discarded = f.as_u64(),
@@ -73,6 +75,14 @@ impl TraceStats {
             }
         }
         stats
+    }
+}
+
+/// Returns the name of a count.
+fn buffer_count(field: u32) -> String {
+    match field {
+        GAPS_BETWEEN_PACKETS_FIELD => GAPS_BETWEEN_PACKETS.to_owned(),
+        field => field_names::name(field_names::buffer_stats(), field),
     }
 }
 

@@ -41,6 +41,7 @@ impl CentralBuffer {
         self.work += 1;
         if self.closed {
             self.stats.chunks_discarded += 1;
+            self.stats.chunks_without_room += 1;
             return;
         }
         let Some(checked) = check(chunk) else {
@@ -170,6 +171,7 @@ impl CentralBuffer {
         let space = if is_crowded { size.max(MIN_CROWDED_RECORD).min(self.capacity) } else { size };
         let Some(offset) = self.make_room(space) else {
             self.stats.chunks_discarded += 1;
+            self.stats.chunks_without_room += 1;
             return;
         };
         // Making room may have consumed chunks of the same sequence that follow this one.

@@ -23,7 +23,7 @@ pub struct Recorded {
     /// The part of them that is lost, because the session was read while it recorded: its reader
     /// wants all data, and the ring was too small.
     pub overwritten_lost_bytes: u64,
-    /// Chunks that a full buffer discarded.
+    /// Chunks that a full buffer did not take.
     pub discarded_chunks: u64,
     /// Gaps where producers dropped packets, usually because their shared memory was full.
     pub shared_memory_losses: u64,
@@ -42,7 +42,7 @@ impl Recorded {
     pub(crate) fn add(&mut self, buffer: &Stats) {
         self.bytes += buffer.bytes_written;
         self.overwritten_bytes += buffer.bytes_overwritten;
-        self.discarded_chunks += buffer.chunks_discarded;
+        self.discarded_chunks += buffer.chunks_without_room;
         self.shared_memory_losses += buffer.trace_writer_packet_loss + buffer.gaps_between_packets;
         self.violations += buffer.abi_violations;
         self.late_patches += buffer.patches_failed;

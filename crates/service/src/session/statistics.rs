@@ -3,8 +3,8 @@
 use esatto_protozero::Owned;
 use esatto_schema::trace_stats::{BufferStats, FilterStats, WriterStats};
 use esatto_schema::{
-    INSTANCES_REFUSED_FIELD, SEQUENCES_RENAMED_FIELD, SESSION_EVENTS_LOST_FIELD, TRIGGERS_LOST_FIELD, TraceStats,
-    WRITERS_LEFT_OUT_FIELD,
+    GAPS_BETWEEN_PACKETS_FIELD, INSTANCES_REFUSED_FIELD, SEQUENCES_RENAMED_FIELD, SESSION_EVENTS_LOST_FIELD,
+    TRIGGERS_LOST_FIELD, TraceStats, WRITERS_LEFT_OUT_FIELD,
 };
 
 use super::Session;
@@ -109,6 +109,10 @@ impl Session {
 
 fn buffer_stats(buffer: &CentralBuffer) -> BufferStats {
     let stats = buffer.stats();
+    let mut unknown_fields = Vec::new();
+    if stats.gaps_between_packets > 0 {
+        put(&mut unknown_fields, GAPS_BETWEEN_PACKETS_FIELD, stats.gaps_between_packets);
+    }
     BufferStats {
         buffer_size: Some(buffer.size_bytes() as u64),
         bytes_written: Some(stats.bytes_written),
@@ -130,6 +134,6 @@ fn buffer_stats(buffer: &CentralBuffer) -> BufferStats {
         readaheads_failed: Some(stats.readaheads_failed),
         abi_violations: Some(stats.abi_violations),
         trace_writer_packet_loss: Some(stats.trace_writer_packet_loss),
-        ..BufferStats::default()
+        unknown_fields,
     }
 }

@@ -1,18 +1,25 @@
 //! Counts of lost data: what is a loss, and what is normal.
 
 use esatto_schema::TraceConfigReader;
+use esatto_schema::trace_config::BufferConfigReader;
+use esatto_schema::trace_config::buffer_config::FillPolicy;
 
 use super::Summary;
 use crate::error::Error;
-use crate::loss_causes::OVERWRITE;
-use crate::service_report::TraceStats;
+use crate::loss_causes::{OVERWRITE, SMB_FULL};
+use crate::service_report::{GAPS_BETWEEN_PACKETS, TraceStats};
 
 /// Counts of a buffer that are losses, by their names in the schema.
-const BUFFER_COUNTS: [&str; 5] =
-    [OVERWRITTEN, "chunks_discarded", "trace_writer_packet_loss", "patches_failed", "abi_violations"];
+const BUFFER_COUNTS: [&str; 6] =
+    [OVERWRITTEN, DISCARDED, PACKET_LOSS, GAPS_BETWEEN_PACKETS, "patches_failed", "abi_violations"];
 
+/// Gaps that begin within a packet, because the program found the shared memory full.
+const PACKET_LOSS: &str = "trace_writer_packet_loss";
 /// Chunks that were overwritten before they were read.
 const OVERWRITTEN: &str = "chunks_overwritten";
+/// Chunks that a buffer did not take. A ring buffer refuses only those that have been read already,
+/// for example from the memory of a program that was about to commit them.
+const DISCARDED: &str = "chunks_discarded";
 
 /// Data that is missing in the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +45,13 @@ pub enum Reading {
     Continuous,
 }
 
+impl Loss {
+    /// Returns whether a program dropped packets, because it found its shared memory full.
+    pub fn is_of_shared_memory(&self) -> bool {
+        [PACKET_LOSS, GAPS_BETWEEN_PACKETS, SMB_FULL].contains(&&*self.what)
+    }
+}
+
 impl Reading {
     /// Returns whether it is normal that a buffer is overwritten.
     fn expects_overwriting(self) -> bool {
@@ -49,12 +63,18 @@ impl TraceStats {
     /// Returns the chunks, patches and packets that were lost after the programs had written them.
     ///
     /// The service counts some of them since it started, for all sessions. Of these counts, this
-    /// returns the growth since `earlier`, which are statistics of the same session.
-    pub fn losses_since(&self, earlier: &Self, reading: Reading) -> Vec<Loss> {
+    /// returns the growth since `earlier`, which are statistics of the same session. `config` is the
+    /// encoded `TraceConfig`.
+    pub fn losses_since(&self, earlier: &Self, config: &[u8], reading: Reading) -> Vec<Loss> {
         let mut losses = Vec::new();
+        let discards = |buffer: BufferConfigReader<'_>| buffer.fill_policy() == Some(FillPolicy::DISCARD);
+        let discarding: Vec<bool> = TraceConfigReader::new(config).buffers().map(discards).collect();
         for (index, buffer) in self.buffers.iter().enumerate() {
             let counts = BUFFER_COUNTS.map(|what| (what, buffer.get(what).copied().unwrap_or(0)));
             for (what, number) in counts.into_iter().filter(|(_, number)| *number > 0) {
+                if what == DISCARDED && !discarding.get(index).is_some_and(|discards| *discards) {
+                    continue;
+                }
                 let expected = what == OVERWRITTEN && reading.expects_overwriting();
                 losses.push(Loss { place: format!("buffer {index}"), what: what.to_owned(), number, expected });
             }
@@ -76,10 +96,15 @@ impl Summary {
     /// Returns all losses of this session that the trace reports.
     pub fn losses(&self) -> Vec<Loss> {
         let reading = self.reading();
+        let config = self.config.as_deref().unwrap_or_default();
         let mut losses = match (&self.stats, &self.first_stats) {
-            (Some(last), Some(first)) => last.losses_since(first, reading),
+            (Some(last), Some(first)) => last.losses_since(first, config, reading),
             _ => Vec::new(),
         };
+        if self.sequences.iter().any(|sequence| sequence.loss_causes.contains_key(SMB_FULL)) {
+            // The same gaps, but it is known where.
+            losses.retain(|loss| loss.what != GAPS_BETWEEN_PACKETS);
+        }
         let mut add = |place: &str, what: &str, number: u64, expected| {
             if number > 0 {
                 losses.push(Loss { place: place.to_owned(), what: what.to_owned(), number, expected });
@@ -128,13 +153,16 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use esatto_protozero::Owned as _;
+    use esatto_schema::TraceConfig;
+    use esatto_schema::trace_config::BufferConfig;
 
     #[test]
     fn an_overwritten_buffer_is_normal_only_if_it_is_read_at_the_end() {
         let counts = [("chunks_overwritten".to_owned(), 5), ("patches_failed".to_owned(), 1)];
         let stats = TraceStats { buffers: vec![counts.into()], invalid_packets: 2, ..TraceStats::default() };
         let shown = |reading| {
-            let losses = stats.losses_since(&stats, reading).into_iter();
+            let losses = stats.losses_since(&stats, &[], reading).into_iter();
             losses.map(|loss| (loss.place + " " + &loss.what, loss.number, loss.expected)).collect::<Vec<_>>()
         };
         let expected = |overwriting| {
@@ -149,13 +177,26 @@ mod tests {
     }
 
     #[test]
+    fn a_ring_buffer_discards_only_what_was_read() {
+        let counts = || [("chunks_discarded".to_owned(), 3), ("gaps_between_packets".to_owned(), 2)].into();
+        let stats = TraceStats { buffers: vec![counts(), counts()], ..TraceStats::default() };
+        let buffer = |fill_policy| BufferConfig { fill_policy, ..BufferConfig::default() };
+        let buffers = vec![buffer(None), buffer(Some(FillPolicy::DISCARD))];
+        let config = TraceConfig { buffers, ..TraceConfig::default() }.encode();
+        let losses = stats.losses_since(&stats, &config, Reading::Continuous);
+        let shown: Vec<_> = losses.iter().map(|loss| (loss.place.as_str(), loss.what.as_str(), loss.number)).collect();
+        let gaps = |buffer| (buffer, "gaps_between_packets", 2);
+        assert_eq!(shown, [gaps("buffer 0"), ("buffer 1", "chunks_discarded", 3), gaps("buffer 1")]);
+    }
+
+    #[test]
     fn only_the_growth_of_a_count_of_the_whole_service_is_a_loss() {
         let stats = |chunks_discarded, patches_discarded| TraceStats {
             chunks_discarded,
             patches_discarded,
             ..TraceStats::default()
         };
-        let losses = stats(7, 5).losses_since(&stats(7, 3), Reading::Continuous);
+        let losses = stats(7, 5).losses_since(&stats(7, 3), &[], Reading::Continuous);
         let shown: Vec<_> = losses.iter().map(|loss| (loss.what.as_str(), loss.number)).collect();
         assert_eq!(shown, [("patches_discarded", 2)]);
     }
