@@ -56,17 +56,34 @@ impl EmptyRecording<'_> {
                  the recording: `Tracing::wait_until_enabled`"
             );
         }
-        let sources = || self.config.data_sources.iter();
-        if sources().next().is_none() {
+        if self.config.data_sources.is_empty() {
             return "the config has no data_sources".to_owned();
         }
-        let mut reasons: Vec<String> = sources().filter_map(|source| self.reason_of(source)).collect();
-        reasons.dedup();
+        let reasons = self.unmatched_sources();
         if reasons.is_empty() {
             let names = Names(sorted(programs.iter().map(|program| program.name.as_str())));
             return format!("the config fits, but the connected programs had no event to record: {names}");
         }
         reasons.join("; ")
+    }
+
+    /// Returns why data sources of the config match nothing that the connected programs offer.
+    fn unmatched_sources(&self) -> Vec<String> {
+        let mut reasons: Vec<String> =
+            self.config.data_sources.iter().filter_map(|source| self.reason_of(source)).collect();
+        reasons.dedup();
+        reasons
+    }
+
+    /// Returns what the user can mend while the recording runs: programs are connected, but do not
+    /// offer what the config names. Others may still connect.
+    pub(crate) fn early_warning(&self) -> Option<String> {
+        let is_complete = self.programs.is_known && self.programs.omitted == 0;
+        if !is_complete || self.programs.source_names().is_empty() {
+            return None;
+        }
+        let reasons = self.unmatched_sources();
+        (!reasons.is_empty()).then(|| format!("So far, {}.", reasons.join("; ").trim_end_matches('.')))
     }
 
     /// Returns the names of the config's data sources that no known program offers.

@@ -29,7 +29,7 @@ use esatto_schema::{
     EnableTracingRequest, EnableTracingResponseReader, FlushRequest, GetTraceStatsResponseReader, ObserveEventsRequest,
     ObserveEventsResponse, ReadBuffersResponseReader, TraceConfig,
 };
-use esatto_trace::{Reading, TraceStats};
+use esatto_trace::{Loss, Reading, TraceStats};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -92,6 +92,8 @@ pub(crate) enum Transfer {
 pub(crate) struct RecordingSession {
     client: BlockingClient,
     transfer: Transfer,
+    /// The encoded config.
+    config: Vec<u8>,
     output: Option<Output>,
     /// The file that the service creates, if it does.
     service_file: Option<PathBuf>,
@@ -145,6 +147,8 @@ struct Timeouts {
 struct Stats {
     written_bytes: u64,
     losses: u64,
+    /// Gaps where a program dropped packets, because it found its shared memory full.
+    gaps: u64,
     /// Chunks of ring buffers that newer ones replaced, as intended.
     overwritten: u64,
 }
@@ -155,6 +159,8 @@ pub(crate) struct Recorded {
     /// Bytes that are in the file, as far as this program can know.
     pub(crate) bytes: Option<u64>,
     pub(crate) losses: u64,
+    /// Gaps where a program dropped packets, because it found its shared memory full.
+    pub(crate) gaps: u64,
     /// Chunks of ring buffers that newer ones replaced, as intended.
     pub(crate) overwritten: u64,
     /// Name of the file; `None` if the service has created it, or snapshots were taken.
@@ -209,6 +215,7 @@ impl RecordingSession {
         if snapshots.is_some() {
             observe(&mut client, &[Type::TYPE_CLONE_TRIGGER_HIT]).map_err(lost)?;
         }
+        let encoded = config.encode();
         let request = EnableTracingRequest { trace_config: Some(config.into()), ..EnableTracingRequest::default() };
         let file = match (&mut output, transfer) {
             (Some(output), Transfer::ByService) => {
@@ -222,6 +229,7 @@ impl RecordingSession {
         let mut this = Self {
             client,
             transfer,
+            config: encoded,
             output,
             service_file,
             packet: Vec::new(),
@@ -317,6 +325,11 @@ impl RecordingSession {
         }
     }
 
+    /// Returns the programs that have been seen so far.
+    pub(crate) const fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
     /// Returns whether the service has ended the session: its time is over, or it failed.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.is_some() || self.is_left_alone()
@@ -341,7 +354,7 @@ impl RecordingSession {
 
     /// Returns the amounts recorded so far.
     pub(crate) fn counts(&self) -> Counts {
-        let losses = self.stats.losses;
+        let losses = self.stats.losses.saturating_add(self.stats.gaps);
         match (&self.output, self.transfer) {
             (Some(output), Transfer::ByService) => {
                 Counts { bytes: output.file_bytes().max(self.stats.written_bytes), packets: None, losses }
@@ -411,6 +424,7 @@ impl RecordingSession {
             flushed: flushed && self.content.silent.at_flush.is_empty(),
             bytes,
             losses: self.stats.losses,
+            gaps: self.stats.gaps,
             overwritten: self.stats.overwritten,
             file,
             has_events: self.content.has_events,
@@ -729,7 +743,7 @@ impl RecordingSession {
         if let Some(stats) = GetTraceStatsResponseReader::new(&reply.body).trace_stats() {
             let stats = TraceStats::decode(stats.as_bytes());
             let first = self.first_stats.get_or_insert_with(|| stats.clone());
-            self.stats = Stats::of(&stats, first, self.transfer);
+            self.stats = Stats::of(&stats, first, &self.config, self.transfer);
         }
     }
 
@@ -781,17 +795,19 @@ impl Timeouts {
 
 impl Stats {
     /// Adds up the counts. An overwritten buffer is no loss if it is read only at the end.
-    fn of(stats: &TraceStats, first: &TraceStats, transfer: Transfer) -> Self {
+    fn of(stats: &TraceStats, first: &TraceStats, config: &[u8], transfer: Transfer) -> Self {
         let is_at_end = matches!(transfer, Transfer::AtEnd | Transfer::Snapshots);
         let reading = if is_at_end { Reading::AtEnd } else { Reading::Continuous };
-        let losses = stats.losses_since(first, reading);
+        let losses = stats.losses_since(first, config, reading);
         let sum = |numbers: &mut dyn Iterator<Item = u64>| numbers.fold(0, u64::saturating_add);
-        let number =
-            |expected| sum(&mut losses.iter().filter(|loss| loss.expected == expected).map(|loss| loss.number));
+        let number = |is_counted: &dyn Fn(&Loss) -> bool| {
+            sum(&mut losses.iter().filter(|loss| is_counted(loss)).map(|loss| loss.number))
+        };
         Self {
             written_bytes: sum(&mut stats.buffers.iter().filter_map(|buffer| buffer.get("bytes_written")).copied()),
-            losses: number(false),
-            overwritten: number(true),
+            losses: number(&|loss| !loss.expected && !loss.is_of_shared_memory()),
+            gaps: number(&Loss::is_of_shared_memory),
+            overwritten: number(&|loss| loss.expected),
         }
     }
 }

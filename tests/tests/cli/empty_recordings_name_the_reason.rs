@@ -137,6 +137,19 @@ fn the_service_writes_a_file_that_the_config_names() {
     assert_says(&record.log(), &["no program connected"]);
 }
 
+#[test]
+fn a_mistake_in_the_config_is_told_while_there_is_time() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let _application = waiting_application(&harness);
+    harness.write("my.cfg", config("track_evnt", ""));
+    let args = ["record", "-o", "trace", "-c", "my.cfg", "-t", "1h"];
+    let mut record = harness.start("record", harness.command(esatto_bin()).args(args));
+    record.wait_for_log("So far, no program offers the data source \"track_evnt\"; did you mean \"track_event\"?");
+    record.signal(Signal::TERM);
+    assert_eq!(record.wait().code(), Some(EMPTY));
+}
+
 fn list(harness: &Harness, args: &[&str]) -> String {
     let output = harness.command(esatto_bin()).arg("list").args(args).output().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -8,6 +8,7 @@ mod a_service_that_stops_leaves_its_file;
 mod a_trace_is_summed_up;
 mod an_interrupted_recording_keeps_its_events;
 mod empty_recordings_name_the_reason;
+mod events_without_room_are_told;
 mod examples_of_configs_name_categories;
 mod failed_recordings_keep_existing_files;
 mod losses_of_other_sessions_are_not_reported;

@@ -24,6 +24,7 @@ use crate::private_service::PrivateService;
 use crate::progress::{Progress, Size};
 use crate::recording_session::{Recorded, RecordingSession, Transfer};
 use crate::service_connection::address;
+use crate::service_state::Programs;
 use crate::snapshots::Snapshot;
 use crate::stop_signal::StopSignal;
 use crate::trace_config;
@@ -34,6 +35,8 @@ use crate::trace_output::Output;
 const TICK: Duration = Duration::from_millis(100);
 /// Time before the end of a recording at which its end is no surprise.
 const EARLY: Duration = Duration::from_secs(1);
+/// Time after which a config that matches nothing is told. Programs have connected by then.
+const WARN_AFTER: Duration = Duration::from_secs(1);
 /// Time that a command may take to end after SIGTERM.
 const TERM_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time in milliseconds for which a program waits until the session has found it. Without it, the
@@ -80,7 +83,13 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
 
     let progress = Progress::start(limit);
     let mut saved = Saved::default();
-    let watched = watch(&mut recorder, &mut stop, child.as_mut(), &progress, &mut saved);
+    let command = args.command.first().map(|name| name.to_string_lossy());
+    let warning = |programs: &Programs| {
+        let is_default = args.config.is_none();
+        let empty = EmptyRecording { config: &config, is_default, programs, command: command.as_deref() };
+        empty.early_warning()
+    };
+    let watched = watch(&mut recorder, &mut stop, child.as_mut(), &progress, &mut saved, warning);
     let is_early = recorder.has_ended() && progress.rest().is_none_or(|rest| rest > EARLY);
     // After a failure the session is given up, and the file keeps its content.
     let recorded = watched.and_then(|()| recorder.finish(&progress, |snapshots| saved.report(snapshots, &progress)));
@@ -115,7 +124,6 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     } else if is_early && !ends_by_itself(&config) {
         say!("The tracing service has ended the recording. The trace is complete up to then.");
     }
-    let command = args.command.first().map(|name| name.to_string_lossy());
     let empty = EmptyRecording {
         config: &config,
         is_default: args.config.is_none(),
@@ -191,11 +199,18 @@ fn watch(
     mut program: Option<&mut Program>,
     progress: &Progress,
     saved: &mut Saved,
+    early_warning: impl Fn(&Programs) -> Option<String>,
 ) -> Result<(), Failure> {
+    let mut warn_at = Some(Instant::now() + WARN_AFTER);
     while !(recorder.has_ended() || stop.received() || program.as_mut().is_some_and(|program| program.has_ended())) {
         saved.report(recorder.snapshots(), progress);
         if let Some(line) = recorder.awaited() {
             progress.note(&line);
+        }
+        if warn_at.take_if(|at| *at <= Instant::now()).is_some() {
+            if let Some(line) = early_warning(recorder.programs()) {
+                progress.note(&Line(line));
+            }
         }
         progress.show(&recorder.counts());
         let mut others: Vec<BorrowedFd<'_>> = vec![stop.as_fd()];
@@ -266,6 +281,13 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     }
     if let Some(who) = names(&recorded.silent.at_stop) {
         say!("{who} did not stop in time. It delays the end of every recording.");
+    }
+    if recorded.gaps > 0 {
+        say!(
+            "Events were lost in {} places, because a program found its shared memory full. Give it more \
+             (`Builder::shared_memory`), or let its threads wait (`stall`): see docs/concepts/losses.md.",
+            recorded.gaps
+        );
     }
     if recorded.losses > 0 {
         say!("{} chunks or packets were lost. Larger buffers may help.", recorded.losses);
