@@ -67,8 +67,9 @@ fn with_a_listener(recorder: &Recorder) {
     assert_eq!(
         error.to_string(),
         format!(
-            "permission denied for {}: it belongs to root:root with mode 0660, and this process is nobody (uid {NOBODY}); join that group \
-             (`sudo usermod -aG root nobody`, then log in again), or name another socket in PERFETTO_CONSUMER_SOCK_NAME",
+            "permission denied for {}: it belongs to root:root with mode 0660, and this process is nobody (uid {NOBODY}); start the \
+             service with `--set-socket-permissions` for a group of nobody, or run as root, or name another socket in \
+             PERFETTO_CONSUMER_SOCK_NAME",
             recorder.harness().consumer_socket().display()
         )
     );

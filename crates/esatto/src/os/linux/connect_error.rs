@@ -132,7 +132,8 @@ fn explain(
     // Connecting needs the permission to write, passing through a directory the permission to
     // execute.
     let group_bit = if owner.is_socket { 0o020 } else { 0o010 };
-    let remedy = if owner.mode & group_bit != 0 {
+    // Membership in root's group would open much more than tracing.
+    let remedy = if owner.mode & group_bit != 0 && owner.gid != 0 {
         format!("join that group (`sudo usermod -aG {group_name} {user}`, then log in again)")
     } else if owner.is_socket {
         format!("start the service with `--set-socket-permissions` for a group of {user}, or run as {owner_name}")
@@ -184,6 +185,12 @@ mod tests {
             text.contains("with mode 0600")
                 && text.contains("`--set-socket-permissions` for a group of alice, or run as root")
         );
+        let text = say(socket, Owner { gid: 0, ..owner });
+        assert!(text.contains("belongs to root:root with mode 0660") && !text.contains("usermod"), "{text}");
+        assert!(text.contains("`--set-socket-permissions` for a group of alice, or run as root"), "{text}");
+        let folder = Owner { gid: 0, mode: 0o750, is_socket: false, ..owner };
+        let text = say(Path::new("/run/perfetto"), folder);
+        assert!(text.contains("`sudo chmod a+x /run/perfetto`") && !text.contains("usermod"), "{text}");
         let folder = Owner { uid: 7, gid: 8, mode: 0o700, is_socket: false };
         let text = say(Path::new("/run/perfetto"), folder);
         assert!(text.contains("the folder /run/perfetto belongs to 7:8 with mode 0700"), "{text}");
