@@ -2,6 +2,7 @@
 
 use core::fmt;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The reason why something could not be set up or why a session failed: a [kind](Error::kind) for
@@ -127,6 +128,20 @@ impl Error {
     #[cold]
     pub(crate) fn file(what: &str, error: io::Error) -> Self {
         Self::caused(ErrorKind::File, format!("{what}: {error}"), error)
+    }
+
+    #[cold]
+    pub(crate) fn create_file(path: &Path, error: io::Error) -> Self {
+        let remedy = match error.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                "; name a file that this user may write, in a folder where it may create files"
+            }
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "; create its folder first",
+            io::ErrorKind::IsADirectory => "; name a file in this folder",
+            _ => "",
+        };
+        let text = format!("cannot create {}: {error}{remedy}", path.display());
+        Self::caused(ErrorKind::File, text, error)
     }
 
     /// Returns the sort of failure.

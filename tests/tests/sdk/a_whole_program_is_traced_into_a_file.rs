@@ -92,7 +92,8 @@ fn a_mistake_is_reported_in_one_line() {
         program.log()
     };
     let log = failing("folder", &mut program(&harness, &["return", "no/folder/trace"]));
-    assert_eq!(log, "esatto-whole: cannot create no/folder/trace: No such file or directory (os error 2)\n");
+    let reason = "No such file or directory (os error 2); create its folder first";
+    assert_eq!(log, format!("esatto-whole: cannot create no/folder/trace: {reason}\n"));
     let log = failing("buffer", program(&harness, &["return", "trace"]).env("ESATTO_TRACE_BUFFER_KB", "-1"));
     assert_eq!(log, "esatto-whole: ESATTO_TRACE_BUFFER_KB is '-1', which is not a number of KiB\n");
     let patterns = OsStr::from_bytes(b"app\xff");

@@ -56,15 +56,15 @@ impl OwnFile {
 
     /// Returns `None` if another process is writing the file, or if it exists and must be kept.
     fn try_create(path: PathBuf, existing: Existing) -> Result<Option<(Self, File)>, Error> {
-        let what = || format!("cannot create {}", path.display());
+        let failed = |error| Error::create_file(&path, error);
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
-        let open = || options.open(&path).map_err(|error| Error::file(&what(), error));
+        let open = || options.open(&path).map_err(failed);
         let lock = match existing {
             Existing::Empty => open()?,
             Existing::Keep => match options.clone().create_new(true).open(&path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
-                opened => opened.map_err(|error| Error::file(&what(), error))?,
+                opened => opened.map_err(failed)?,
             },
         };
         let is_file = lock.metadata().is_ok_and(|metadata| metadata.is_file());
@@ -73,9 +73,9 @@ impl OwnFile {
             if file_lock::lock(&lock).is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
                 return Ok(None);
             }
-            lock.set_len(0).map_err(|error| Error::file(&what(), error))?;
+            lock.set_len(0).map_err(failed)?;
         }
-        let file = if is_file { open()? } else { lock.try_clone().map_err(|error| Error::file(&what(), error))? };
+        let file = if is_file { open()? } else { lock.try_clone().map_err(failed)? };
         let _of_this_process = OwnedByParent::of(&lock);
         Ok(Some((Self { path, _of_this_process, _lock: lock }, file)))
     }

@@ -274,8 +274,7 @@ impl Session {
     /// If the service goes away, or the file cannot be written; or in a callback.
     pub fn read_to_file(&self, path: impl AsRef<Path>) -> Result<u64, Error> {
         let path = path.as_ref();
-        let create = std::fs::File::create(path);
-        let file = create.map_err(|error| Error::file(&format!("cannot create {}", path.display()), error))?;
+        let file = std::fs::File::create(path).map_err(|error| Error::create_file(path, error))?;
         self.chunks().write_to(file)
     }
 

@@ -39,8 +39,7 @@ impl TraceFile {
             Self::Descriptor(fd) => fd,
             Self::Path(path) => {
                 let options = File::options().read(true).write(true).create(true).truncate(true).open(&path);
-                let what = || format!("cannot create {}", path.display());
-                options.map_err(|error| Error::file(&what(), error))?.into()
+                options.map_err(|error| Error::create_file(&path, error))?.into()
             }
         };
         config.write_into_file = Some(true);

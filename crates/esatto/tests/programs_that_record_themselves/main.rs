@@ -108,6 +108,14 @@ fn act(role: &str) {
             esatto::instant!(SLOW, "two");
             esatto::instant!(DEBUG, "three");
         }
+        "prints-its-error" => {
+            let error = esatto::trace_to_file("t").expect_err("no such file can be");
+            let config = SessionConfig::new().write_into(std::env::var("ESATTO_TRACE").expect("it is set"));
+            let _tracing = Tracing::builder().in_process().start().expect("starts");
+            let of_session = Session::start(Backend::InProcess, config).expect_err("no such file can be");
+            assert_eq!(error.to_string(), of_session.to_string());
+            eprint!("{error}");
+        }
         "forgotten" => {
             let _ = builder().file_from_env().start().expect("starts");
             esatto::instant!(APP, "too late");

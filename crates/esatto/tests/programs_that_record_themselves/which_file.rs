@@ -76,6 +76,21 @@ fn a_file_without_events_is_explained() {
 }
 
 #[test]
+fn a_file_that_cannot_be_created_is_explained() {
+    let folder = Folder::new("cannot-create");
+    let said = |file| folder.run("prints-its-error", &[("ESATTO_TRACE", file)]);
+    for (file, remedy) in [
+        ("none/t", "No such file or directory (os error 2); create its folder first"),
+        (".", "Is a directory (os error 21); name a file in this folder"),
+        // Even root may not.
+        ("/sys/t", "; name a file that this user may write, in a folder where it may create files"),
+    ] {
+        let said = said(file);
+        assert!(said.starts_with(&format!("cannot create {file}: ")) && said.ends_with(remedy), "{said}");
+    }
+}
+
+#[test]
 fn tags_that_no_category_has_are_reported() {
     let folder = Folder::new("no-tag");
     let said = |patterns| folder.run("builder", &[("ESATTO_TRACE_CATEGORIES", patterns)]);
