@@ -64,8 +64,8 @@
 //! assert_eq!(Order::decode(&order.encode()), Ok(order));
 //! ```
 //!
-//! `examples/protozero-own-schema` in the repository is a whole program; `examples/rpc-store` is one
-//! with a service.
+//! `examples/protozero-own-schema` in the repository is a whole program; `examples/rpc-store` is
+//! one with a service.
 //!
 //! # Generated items
 //!

@@ -27,7 +27,7 @@ fn info(trace: &Path, options: &[&str]) -> String {
     String::from_utf8(info.stdout).expect("text")
 }
 
-/// What `esatto info --json` tells.
+/// Reads the report of `esatto info --json`.
 fn of_info(json: &Value) -> (Programs, Names, i64) {
     let int = |value: &Value| value.as_i64().unwrap_or_else(|| panic!("no integer: {value}"));
     let processes = json["processes"].as_array().expect("a list").iter();

@@ -10,9 +10,10 @@ use crate::{connection, control_thread};
 ///
 /// Afterwards trace points do nothing, until [`Builder::start`](crate::Builder::start) connects
 /// again, and no code of the crate runs, unless the program has called
-/// [`complete_on_signals`](crate::complete_on_signals). A library that is about to be unloaded, or a
-/// process that is about to fork, can rely on that. Instances of data sources whose stop is delayed are ended at
-/// once. Threads may trace during the call; events that they record after its begin may be lost.
+/// [`complete_on_signals`](crate::complete_on_signals). A library that is about to be unloaded, or
+/// a process that is about to fork, can rely on that. Instances of data sources whose stop is
+/// delayed are ended at once. Threads may trace during the call; events that they record after its
+/// begin may be lost.
 ///
 /// Must not be called inside a trace point, or from functions that the crate calls: there it does
 /// nothing. Functions that the crate calls because tracing ends cannot connect again.

@@ -201,8 +201,9 @@ impl Builder {
     ///
     /// If no backend is chosen and this process has none from an earlier call, unless the builder
     /// only sets options of the process, such as [`notices`](Self::notices), and announces no
-    /// categories. If an address does not parse, a variable has a value that is not allowed, the file of
-    /// [`file_from_env`](Self::file_from_env) cannot be created, or no thread can be started.
+    /// categories. If an address does not parse, a variable has a value that is not allowed, the
+    /// file of [`file_from_env`](Self::file_from_env) cannot be created, or no thread can be
+    /// started.
     #[doc(alias = "init", alias = "initialize", alias = "install", alias = "connect")]
     pub fn start(self) -> Result<Tracing, Error> {
         if !self.has_purpose() {

@@ -22,7 +22,7 @@ pub(super) struct OwnFile {
 /// Names of its own that a process tries.
 const MAX_OWN_NAMES: u32 = 100;
 
-/// What happens to a file that exists.
+/// Treatment of a file that exists.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Existing {
     Empty,
@@ -30,9 +30,9 @@ enum Existing {
 }
 
 impl OwnFile {
-    /// Creates or empties the file. If another process is writing it, creates a file whose name ends
-    /// in the number of this process, and in a further number if there is one already: processes of
-    /// several containers have equal numbers.
+    /// Creates or empties the file. If another process is writing it, creates a file whose name
+    /// ends in the number of this process, and in a further number if there is one already:
+    /// processes of several containers have equal numbers.
     pub(super) fn create(wanted: &Path) -> Result<(Self, File), Error> {
         if let Some(created) = Self::try_create(wanted.to_owned(), Existing::Empty)? {
             return Ok(created);

@@ -189,8 +189,8 @@ pub struct Stats {
     pub abi_violations: u64,
     pub chunks_discarded: u64,
     pub trace_writer_packet_loss: u64,
-    /// Not in the protocol: the chunks of `chunks_discarded` that found the buffer full or closed. The
-    /// others had been read already, or came too late, which shows as a gap.
+    /// Not in the protocol: the chunks of `chunks_discarded` that found the buffer full or closed.
+    /// The others had been read already, or came too late, which shows as a gap.
     pub chunks_without_room: u64,
     /// Not in the protocol: gaps between two packets of a writer that found the shared memory full.
     /// `trace_writer_packet_loss` counts the gaps that begin within a packet.

@@ -63,8 +63,8 @@ impl TraceStats {
     /// Returns the chunks, patches and packets that were lost after the programs had written them.
     ///
     /// The service counts some of them since it started, for all sessions. Of these counts, this
-    /// returns the growth since `earlier`, which are statistics of the same session. `config` is the
-    /// encoded `TraceConfig`.
+    /// returns the growth since `earlier`, which are statistics of the same session. `config` is
+    /// the encoded `TraceConfig`.
     pub fn losses_since(&self, earlier: &Self, config: &[u8], reading: Reading) -> Vec<Loss> {
         let mut losses = Vec::new();
         let discards = |buffer: BufferConfigReader<'_>| buffer.fill_policy() == Some(FillPolicy::DISCARD);
