@@ -12,7 +12,7 @@ use crate::record::trace_point::{self, ForeignTrack};
 use crate::record::{self, Threads};
 use crate::sequence::TRACK_EVENTS;
 use crate::trace_point_gate::Gate;
-use crate::{clock, hash, track_uuid};
+use crate::{clock, control_thread, hash, track_uuid};
 
 pub use crate::category::{Foreign, Role};
 pub use crate::data_source::begin_end::{Open, begin, end};
@@ -29,6 +29,12 @@ pub fn enter() -> bool {
 /// Leaves the trace point that [`enter`] entered.
 pub fn leave() {
     Threads::leave();
+}
+
+/// Returns whether the caller is the thread of this crate that talks to services.
+#[must_use]
+pub fn is_control_thread() -> bool {
+    control_thread::is_current()
 }
 
 /// Returns whether the state of this thread allows trace points to record.

@@ -14,9 +14,10 @@ use crate::error::Error;
 use crate::frame::rpc::{Features, InvokeMethod, RpcBody, RpcFrame, WireStatus, encode};
 use crate::frame::{PeerIdentity, encode as plain};
 use crate::frame_size::MAX_FRAME;
+use crate::peer::Peer;
 use crate::service::{Kind, Method, Service};
 use crate::status::{Code, Status};
-use crate::trace::{Begin, Traced};
+use crate::trace::{Begin, Connection, Traced};
 
 /// Largest room for the replies of a stream. More credit than that is not counted.
 const MAX_WINDOW: i64 = 1 << 32;
@@ -26,7 +27,7 @@ const MAX_WINDOW: i64 = 1 << 32;
 pub struct Callee {
     /// Extensions that both sides know. Empty until the first bind.
     features: Features,
-    seed: u64,
+    connection: Connection,
     was_bound: bool,
     max_calls: usize,
     last_serial: u64,
@@ -114,7 +115,7 @@ impl Callee {
     pub fn new(max_calls: usize) -> Self {
         Self {
             features: Features::default(),
-            seed: 0,
+            connection: Connection::default(),
             was_bound: false,
             max_calls,
             last_serial: 0,
@@ -124,6 +125,11 @@ impl Callee {
             wakers: Vec::new(),
             refused: 0,
         }
+    }
+
+    /// Tells hooks the process at the other end.
+    pub(crate) fn set_peer(&mut self, peer: &Peer) {
+        self.connection.set_peer(peer);
     }
 
     /// Handles a frame. `service` returns the services on offer, by position. Call
@@ -316,7 +322,7 @@ impl Callee {
     /// Returns the seed of the connection for flow ids; 0 if there is none.
     #[must_use]
     pub fn seed(&self) -> u64 {
-        self.seed
+        self.connection.seed()
     }
 
     /// Returns the number of calls that have not ended.
@@ -341,9 +347,9 @@ impl Callee {
         let is_first = !std::mem::replace(&mut self.was_bound, true);
         if is_first {
             self.features = frame.features & Features::ALL;
-            self.seed = crate::trace::accept_seed(frame.trace_seed);
+            self.connection.accept_seed(frame.trace_seed);
         }
-        let (features, seed) = if is_first { (self.features, self.seed) } else { Default::default() };
+        let (features, seed) = if is_first { (self.features, self.connection.seed()) } else { Default::default() };
         let id = frame.request_id;
         let found = (0..).map_while(service).zip(1..).find(|(service, _)| service.name.as_bytes() == name);
         match found {
@@ -354,6 +360,7 @@ impl Callee {
             }
             None => {
                 self.refused += 1;
+                self.connection.rejected(id, None, 0);
                 encode::bind_service_failed(out.buffer(), id, features, seed);
             }
         }
@@ -369,9 +376,10 @@ impl Callee {
         out: &mut WriteQueue,
     ) -> CalleeEvent<'a> {
         let index = (call.service_id as usize).checked_sub(1);
-        let found = index.and_then(|index| Some((index, service(index)?)));
-        let found = found.and_then(|(index, service)| Some((index, service.method(call.method_id)?)));
+        let named = index.and_then(|index| Some((index, service(index)?)));
+        let found = named.and_then(|(index, service)| Some((index, service.method(call.method_id)?)));
         let Some((service, method)) = found else {
+            self.connection.rejected(request_id, named.map(|(_, service)| service), call.method_id);
             self.refuse(request_id, &Status::new(Code::Unimplemented, "there is no such method"), out);
             return CalleeEvent::None;
         };
@@ -400,8 +408,9 @@ impl Callee {
             self.deadlines.insert((deadline, key));
         }
         let (method_id, args) = (call.method_id, call.args);
-        let seed = self.seed;
-        let traced = Traced::invocation(&Begin { method, seed, request_id, message: args, has_fd, is_blocking: false });
+        let connection = &self.connection;
+        let traced =
+            Traced::invocation(&Begin { method, connection, request_id, message: args, has_fd, is_blocking: false });
         let open =
             Open { key, method, deadline, room, is_silent, watchers: Vec::new(), traced: traced.clone(), replies: 0 };
         self.open.insert(request_id, open);

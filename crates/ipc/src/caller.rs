@@ -15,9 +15,10 @@ use crate::error::Error;
 use crate::frame::Methods;
 use crate::frame::rpc::{Features, InvokeMethod, RpcBody, RpcFrame, WireStatus, encode};
 use crate::frame_size::MAX_FRAME;
+use crate::peer::Peer;
 use crate::service::{Kind, Method, Service};
 use crate::status::{Code, Status};
-use crate::trace::{Begin, Traced};
+use crate::trace::{Begin, Connection, Traced};
 
 /// Bytes of a stream's replies that are kept for a program that does not read them, if the peer
 /// knows no windows. The call fails beyond it.
@@ -32,7 +33,7 @@ pub struct Caller {
     last_request: u64,
     /// Extensions that both sides know. Empty until the first bind is answered.
     features: Features,
-    seed: u64,
+    connection: Connection,
     was_bound: bool,
     bindings: Vec<Binding>,
     pending: BTreeMap<u64, Pending>,
@@ -130,7 +131,12 @@ impl Caller {
     /// Makes the caller of a new connection. Unless `seed` is 0, the host is told it.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { seed, ..Self::default() }
+        Self { connection: Connection::new(seed), ..Self::default() }
+    }
+
+    /// Tells hooks the process at the other end.
+    pub(crate) fn set_peer(&mut self, peer: &Peer) {
+        self.connection.set_peer(peer);
     }
 
     /// Starts a call, and returns its number. Binds its service first if necessary; the call is
@@ -169,7 +175,7 @@ impl Caller {
         };
         let traced = Traced::request(&Begin {
             method,
-            seed: self.seed,
+            connection: &self.connection,
             request_id: id,
             message: call.args,
             has_fd: call.fd.is_some(),
@@ -325,7 +331,7 @@ impl Caller {
     /// Returns the seed of the connection for flow ids.
     #[must_use]
     pub fn seed(&self) -> u64 {
-        self.seed
+        self.connection.seed()
     }
 
     /// Returns the number of calls that have not ended.
@@ -353,7 +359,8 @@ impl Caller {
         }
         self.last_request += 1;
         let request = self.last_request;
-        let (features, seed) = if self.bindings.is_empty() { (Features::ALL, self.seed) } else { Default::default() };
+        let (features, seed) =
+            if self.bindings.is_empty() { (Features::ALL, self.connection.seed()) } else { Default::default() };
         let state = match encode::bind_service(out.buffer(), request, service.name, features, seed) {
             Ok(()) => BindingState::Asked { request },
             // No peer can have a service of that name.

@@ -7,11 +7,11 @@
 
 #![cfg_attr(not(all(feature = "channel", feature = "server")), allow(dead_code, reason = "each side uses its part"))]
 
-use core::sync::atomic::{AtomicBool, Ordering};
-use std::sync::OnceLock;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, ThreadId};
 
-use crate::service::{Method, TraceSite};
+use crate::service::{Method, Service, TraceSite};
 use crate::status::Code;
 
 /// Table of functions, called on the thread that sends or handles the message. They must not call
@@ -24,6 +24,7 @@ use crate::status::Code;
 /// | client: one-way | `request_begin`, `request_sent` |
 /// | client: cancelled, out of time, disconnected | `request_begin`, `request_sent`, `ended` |
 /// | server | `invoke_begin`, `reply_sent` in the method or later, `invoke_end` |
+/// | server: unknown service or method | `rejected` |
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Hooks {
@@ -47,6 +48,8 @@ pub struct Hooks {
     pub invoke_end: fn(&Call),
     /// A server has queued a reply.
     pub reply_sent: fn(&Call, &Reply<'_>),
+    /// A server lacks a service or a method. [`enabled`](Self::enabled) is not asked before.
+    pub rejected: fn(&Connection, &Rejected),
 }
 
 /// Call, as an argument of a [`Hooks`] function.
@@ -61,6 +64,8 @@ pub struct Call {
     pub is_server: bool,
     /// Number of the connection, the same on both sides; 0 if the peer told none.
     pub seed: u64,
+    /// The connection.
+    pub connection: Arc<Connection>,
     /// Number of the call on its connection.
     pub request_id: u64,
     /// Size of the request message in bytes.
@@ -73,6 +78,32 @@ pub struct Call {
     pub token: u64,
     /// The thread of the method, and if it has returned.
     pub(crate) body: (ThreadId, AtomicBool),
+}
+
+/// Connection of a [`Call`], on one side.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Connection {
+    /// Number of the connection, the same on both sides; 0 if the peer told none.
+    pub seed: u64,
+    /// Process at the other end of a UNIX socket, as the kernel tells it; others as they claim.
+    pub peer_pid: Option<i32>,
+    /// Its user.
+    pub peer_uid: Option<i32>,
+    /// For the adapter: 0 at first.
+    pub word: AtomicU64,
+}
+
+/// Request for something that the server lacks.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Rejected {
+    /// Number of the request on its connection.
+    pub request_id: u64,
+    /// The service, if it exists.
+    pub service: Option<&'static Service>,
+    /// Id of the method that it lacks; 0 if the client asked for a service.
+    pub method_id: u32,
 }
 
 /// Reply, as an argument of a [`Hooks`] function.
@@ -108,13 +139,14 @@ pub enum End {
 }
 
 impl Call {
-    pub(crate) fn new(method: &'static Method, site: &'static TraceSite) -> Self {
+    pub(crate) fn new(method: &'static Method, site: &'static TraceSite, connection: Arc<Connection>) -> Self {
         let body = (thread::current().id(), AtomicBool::new(false));
         Self {
             method,
             site,
             is_server: false,
-            seed: 0,
+            seed: connection.seed,
+            connection,
             request_id: 0,
             bytes: 0,
             has_fd: false,
@@ -172,6 +204,7 @@ impl Hooks {
             invoke_begin: |_, _| 0,
             invoke_end: |_| {},
             reply_sent: |_, _| {},
+            rejected: |_, _| {},
         }
     }
 }
@@ -224,5 +257,18 @@ mod tests {
         assert_eq!(flow_id(base, 2), 0xd27a_6a41_6ad6_b4e8);
         assert_eq!(flow_id(1, 2), 0xbeeb_8da1_658e_ec67);
         assert_eq!(flow_id(0, 0), 1, "0 is replaced");
+    }
+
+    #[test]
+    fn a_million_requests_have_different_ids() {
+        let distinct = |ids: &mut Vec<u64>| {
+            ids.sort_unstable();
+            ids.windows(2).all(|pair| pair[0] != pair[1])
+        };
+        assert!(distinct(&mut (1..=1_000_000).map(|request| flow_id(42, 2 * request)).collect()), "one connection");
+        let seeds = (1..=1000).map(|n: u64| flow_id(n, n));
+        let ids = seeds.flat_map(|seed| (1..=1000).map(move |request| flow_id(seed, 2 * request)));
+        assert!(distinct(&mut ids.collect()), "a thousand connections");
+        assert!(distinct(&mut vec![flow_id(42, 2 * 7), flow_id(42, 2 * 7 + 1)]), "request 7 of either end");
     }
 }

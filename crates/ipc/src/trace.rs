@@ -1,17 +1,18 @@
-//! [`Traced`]: the hooks' part of a call. Without the feature `trace` it is empty.
+//! [`Traced`] and [`Connection`]: the hooks' part of a call and of a connection. Without the feature
+//! `trace` they are empty.
 
 #![cfg_attr(
     not(all(feature = "channel", feature = "server")),
     allow(dead_code, unused_imports, reason = "each side uses its part")
 )]
 
-pub(crate) use self::imp::{Traced, TracedReply, accept_seed, new_seed};
+pub(crate) use self::imp::{Connection, Traced, TracedReply, new_seed};
 
 /// Call that begins.
 #[cfg_attr(not(feature = "trace"), allow(dead_code, reason = "nobody looks at it"))]
 pub(crate) struct Begin<'a> {
     pub(crate) method: &'static crate::service::Method,
-    pub(crate) seed: u64,
+    pub(crate) connection: &'a Connection,
     pub(crate) request_id: u64,
     pub(crate) message: &'a [u8],
     pub(crate) has_fd: bool,
@@ -20,12 +21,59 @@ pub(crate) struct Begin<'a> {
 
 #[cfg(feature = "trace")]
 mod imp {
+    use core::sync::atomic::AtomicU64;
     use std::sync::Arc;
 
     use super::Begin;
     use crate::call_error::CallError;
-    use crate::hooks::{self, Call, End, Hooks, Reply};
+    use crate::hooks::{self, Call, End, Hooks, Rejected, Reply};
+    use crate::peer::Peer;
+    use crate::service::Service;
     use crate::status::{Code, Status};
+
+    /// Identity of a connection, for hooks.
+    #[derive(Clone, Debug)]
+    pub(crate) struct Connection(Arc<hooks::Connection>);
+
+    impl Default for Connection {
+        fn default() -> Self {
+            Self::with(0, None, None)
+        }
+    }
+
+    impl Connection {
+        pub(crate) fn new(seed: u64) -> Self {
+            Self::with(seed, None, None)
+        }
+
+        fn with(seed: u64, peer_pid: Option<i32>, peer_uid: Option<i32>) -> Self {
+            Self(Arc::new(hooks::Connection { seed, peer_pid, peer_uid, word: AtomicU64::new(0) }))
+        }
+
+        pub(crate) fn seed(&self) -> u64 {
+            self.0.seed
+        }
+
+        /// Takes the seed that the client told, which the host repeats.
+        pub(crate) fn accept_seed(&mut self, seed: u64) {
+            *self = Self::with(seed, self.0.peer_pid, self.0.peer_uid);
+        }
+
+        /// Tells the process at the other end.
+        pub(crate) fn set_peer(&mut self, peer: &Peer) {
+            // Without credentials, the user is -1 on UNIX sockets, and 0 on others.
+            let is_known = peer.pid.is_some();
+            *self = Self::with(self.0.seed, peer.pid, is_known.then_some(peer.uid));
+        }
+
+        #[inline]
+        #[cfg_attr(not(feature = "server"), allow(dead_code, reason = "of the server"))]
+        pub(crate) fn rejected(&self, request_id: u64, service: Option<&'static Service>, method_id: u32) {
+            if hooks::is_installed() {
+                (hooks::table().rejected)(&self.0, &Rejected { request_id, service, method_id });
+            }
+        }
+    }
 
     /// Call that hooks see; empty if they do not.
     #[derive(Clone, Debug, Default)]
@@ -52,12 +100,11 @@ mod imp {
             let Some(hooks) = hooks::enabled(site) else { return Self(None) };
             let mut call = Call {
                 is_server,
-                seed: begin.seed,
                 request_id: begin.request_id,
                 bytes: begin.message.len(),
                 has_fd: begin.has_fd,
                 is_blocking: begin.is_blocking,
-                ..Call::new(begin.method, site)
+                ..Call::new(begin.method, site, Arc::clone(&begin.connection.0))
             };
             let begin_call = if is_server { hooks.invoke_begin } else { hooks.request_begin };
             call.token = begin_call(&call, begin.message);
@@ -167,19 +214,41 @@ mod imp {
         let _ = rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::NONBLOCK);
         u64::from_ne_bytes(seed)
     }
-
-    /// Returns the seed that a host repeats.
-    pub(crate) fn accept_seed(seed: u64) -> u64 {
-        seed
-    }
 }
 
 #[cfg(not(feature = "trace"))]
 mod imp {
     use super::Begin;
     use crate::call_error::CallError;
+    use crate::peer::Peer;
+    use crate::service::Service;
     #[cfg(feature = "server")]
     use crate::status::Status;
+
+    #[derive(Clone, Debug, Default)]
+    pub(crate) struct Connection;
+
+    #[allow(clippy::unused_self, reason = "as with the feature")]
+    impl Connection {
+        #[inline]
+        pub(crate) fn new(_: u64) -> Self {
+            Self
+        }
+
+        #[inline]
+        pub(crate) fn seed(&self) -> u64 {
+            0
+        }
+
+        #[inline]
+        pub(crate) fn accept_seed(&mut self, _: u64) {}
+
+        #[inline]
+        pub(crate) fn set_peer(&mut self, _: &Peer) {}
+
+        #[inline]
+        pub(crate) fn rejected(&self, _: u64, _: Option<&'static Service>, _: u32) {}
+    }
 
     #[derive(Clone, Debug, Default)]
     pub(crate) struct Traced;
@@ -235,10 +304,6 @@ mod imp {
     }
 
     pub(crate) fn new_seed() -> u64 {
-        0
-    }
-
-    pub(crate) fn accept_seed(_: u64) -> u64 {
         0
     }
 }

@@ -7,6 +7,9 @@
 //!
 //! Calls of methods whose schema names a category are then recorded while that category is on.
 //! It has the tag `rpc`.
+//!
+//! Calls on the thread by which the SDK talks to services are not recorded, because the events
+//! would cause further calls.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -14,18 +17,59 @@
     warn(clippy::print_stdout, clippy::print_stderr, clippy::cast_possible_truncation, clippy::cast_sign_loss)
 )]
 
+mod connection_sites;
+mod flow_ids;
 mod method_sites;
 
 use esatto::{Arg, Begun, Event, Track, record};
 use esatto_ipc::hooks::{self, Call, End, Hooks, Reply};
 use esatto_ipc::service::{Kind, Recorded, TraceValue};
 
+pub use crate::flow_ids::FlowIds;
+use crate::flow_ids::{flow_id, reply_flow_id};
 use crate::method_sites::{category_of, sites_of};
 
 /// Lets traced calls of this process be recorded. Returns false if another adapter is installed.
 pub fn install() -> bool {
+    Options::new().install()
+}
+
+/// Choices for [`install`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    flow_ids: FlowIds,
+}
+
+impl Options {
+    /// Makes the choices of [`install`].
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the form of the ids that join the two sides of a call. Both sides need the same.
+    #[must_use]
+    pub fn flow_ids(mut self, flow_ids: FlowIds) -> Self {
+        self.flow_ids = flow_ids;
+        self
+    }
+
+    /// Lets traced calls of this process be recorded. Returns false if another adapter is
+    /// installed.
+    pub fn install(self) -> bool {
+        let is_first = hooks::install(table()).is_ok();
+        if is_first {
+            flow_ids::choose(self.flow_ids);
+            connection_sites::announce();
+        }
+        is_first
+    }
+}
+
+fn table() -> Hooks {
     let mut hooks = Hooks::none();
-    hooks.enabled = |site| category_of(site).is_some_and(|category| category.is_enabled());
+    hooks.enabled =
+        |site| category_of(site).is_some_and(|category| category.is_enabled()) && !esatto::raw::is_control_thread();
     hooks.request_begin = request_begin;
     hooks.request_sent = request_sent;
     hooks.reply_begin = reply_begin;
@@ -34,7 +78,8 @@ pub fn install() -> bool {
     hooks.invoke_begin = invoke_begin;
     hooks.invoke_end = end;
     hooks.reply_sent = reply_sent;
-    hooks::install(hooks).is_ok()
+    hooks.rejected = connection_sites::rejected;
+    hooks
 }
 
 /// A call whose slice on the thread of the caller lasts until the reply.
@@ -44,6 +89,7 @@ fn waits(call: &Call) -> bool {
 
 fn request_begin(call: &Call, request: &[u8]) -> u64 {
     let Some(sites) = sites_of(call) else { return 0 };
+    connection_sites::connect(call, sites);
     let mut more = |event: &mut Event<'_>| request_values(event, call, request);
     let begun = Begun::by(|| {
         let mut args = [
@@ -51,7 +97,7 @@ fn request_begin(call: &Call, request: &[u8]) -> u64 {
             Arg::U64(call.request_id),
             Arg::U64(size(call.bytes)),
             Arg::With(&mut more),
-            Arg::Flow(call.flow_id()),
+            Arg::Flow(flow_id(call)),
         ];
         let instances = record(&sites.begin, with_flows(call, &mut args, 1));
         if !waits(call) && call.method.kind != Kind::OneWay {
@@ -86,7 +132,7 @@ fn reply_begin(call: &Call, reply: &Reply<'_>) {
             Arg::U64(size(reply.message.len())),
             Arg::Str(status),
             Arg::With(&mut more),
-            Arg::EndFlow(call.flow_id()),
+            Arg::EndFlow(flow_id(call)),
         ];
         begun.record(&sites.reply_taken, with_flows(call, &mut args, 1));
         return;
@@ -94,9 +140,9 @@ fn reply_begin(call: &Call, reply: &Reply<'_>) {
     let is_streamed = call.method.kind == Kind::ServerStream;
     // A streamed reply ends its own flow; the last one also ends that of the request.
     let (first, second) = match (is_streamed, reply.has_more) {
-        (false, _) => (call.flow_id(), None),
-        (true, true) => (call.reply_flow_id(reply.number), None),
-        (true, false) => (call.reply_flow_id(reply.number), Some(call.flow_id())),
+        (false, _) => (flow_id(call), None),
+        (true, true) => (reply_flow_id(call, reply.number), None),
+        (true, false) => (reply_flow_id(call, reply.number), Some(flow_id(call))),
     };
     let mut args = [
         Arg::Str("client"),
@@ -125,7 +171,7 @@ fn ended(call: &Call, reason: End) {
     };
     let begun = Begun::from_bits(call.token);
     let mut args =
-        [Arg::Str("client"), Arg::U64(call.request_id), Arg::U64(0), Arg::Str(status), Arg::EndFlow(call.flow_id())];
+        [Arg::Str("client"), Arg::U64(call.request_id), Arg::U64(0), Arg::Str(status), Arg::EndFlow(flow_id(call))];
     begun.record(&sites.reply_taken, with_flows(call, &mut args, 1));
     if waits(call) {
         begun.record(&sites.end, &mut []);
@@ -136,9 +182,10 @@ fn ended(call: &Call, reason: End) {
 
 fn invoke_begin(call: &Call, request: &[u8]) -> u64 {
     let Some(sites) = sites_of(call) else { return 0 };
+    connection_sites::connect(call, sites);
     let mut more = |event: &mut Event<'_>| request_values(event, call, request);
     let begun = Begun::by(|| {
-        let flow = call.flow_id();
+        let flow = flow_id(call);
         let mut args = [
             Arg::Str("server"),
             Arg::U64(call.request_id),
@@ -157,7 +204,7 @@ fn reply_sent(call: &Call, reply: &Reply<'_>) {
     if reply.is_in_method && !is_streamed {
         return;
     }
-    let flow = if is_streamed { call.reply_flow_id(reply.number) } else { call.flow_id() };
+    let flow = if is_streamed { reply_flow_id(call, reply.number) } else { flow_id(call) };
     let mut args =
         [Arg::Str("server"), Arg::U64(call.request_id), Arg::U64(size(reply.message.len())), Arg::Flow(flow)];
     Begun::from_bits(call.token).record(&sites.reply_sent, with_flows(call, &mut args, 1));
@@ -179,7 +226,7 @@ fn with_flows<'s, 'a>(call: &Call, args: &'s mut [Arg<'a>], flows: usize) -> &'s
 
 /// Returns the track of a call that its caller does not wait for.
 fn lane(call: &Call) -> Track {
-    Track::with_name("rpc", call.flow_id())
+    Track::with_name("rpc", flow_id(call))
 }
 
 fn request_values(event: &mut Event<'_>, call: &Call, request: &[u8]) {

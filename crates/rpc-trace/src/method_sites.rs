@@ -23,6 +23,8 @@ pub(crate) struct MethodSites {
     pub(crate) reply_taken: Site,
     /// A reply that the server sends later, or in a stream.
     pub(crate) reply_sent: Site,
+    /// The first traced call of a connection.
+    pub(crate) connect: Site,
 }
 
 #[derive(Debug)]
@@ -87,6 +89,7 @@ impl MethodSites {
     fn new(category: &'static Category, full_name: &'static str) -> Self {
         static CALL: [Name; 3] = [Name::new("role"), Name::new("request_id"), Name::new("bytes")];
         static REPLY: [Name; 4] = [Name::new("role"), Name::new("request_id"), Name::new("bytes"), Name::new("status")];
+        static CONNECT: [Name; 1] = [Name::new("role")];
         static STATUS: [Name; 1] = [Name::new("status")];
         let reply: &'static str = Box::leak(format!("{full_name} reply").into_boxed_str());
         let site = |kind, name, arguments| Site::new(category, kind, name, arguments);
@@ -98,6 +101,7 @@ impl MethodSites {
             end_with_status: site(Kind::SliceEnd, None, &STATUS),
             reply_taken: site(Kind::Instant, Some(reply), &REPLY),
             reply_sent: site(Kind::Instant, Some(reply), &CALL),
+            connect: site(Kind::Instant, Some("rpc connect"), &CONNECT),
         }
     }
 }

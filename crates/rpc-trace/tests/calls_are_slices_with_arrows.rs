@@ -156,7 +156,8 @@ fn a_one_way_call_ends_at_the_server() {
         client.silent(&config_of(1)).wait().unwrap();
     });
     assert_eq!(arrows(&trace), ["Shop.Note client → Shop.Note server"]);
-    assert_eq!((trace.slices.len(), statuses(&trace).len()), (2, 0));
+    let calls = trace.slices.iter().filter(|slice| name(slice) != "rpc connect").count();
+    assert_eq!((calls, statuses(&trace).len()), (2, 0));
 }
 
 #[test]
@@ -166,4 +167,59 @@ fn without_the_category_nothing_is_recorded() {
         client.note(&config_of(7)).send().unwrap();
     });
     assert_eq!(trace.slices.len(), 0);
+}
+
+/// Returns the number under a name of each event with a name.
+fn numbers(trace: &Trace, event: &str, argument: &str) -> Vec<Option<i64>> {
+    let slices = trace.slices.iter().filter(|slice| name(slice) == event);
+    let annotations = slices.map(|slice| &trace.events[slice.event].annotations);
+    let value = |value: &AnnotationValue| match value {
+        AnnotationValue::Int(number) => Some(*number),
+        AnnotationValue::Uint(number) => i64::try_from(*number).ok(),
+        _ => None,
+    };
+    annotations.map(|all| all.iter().find(|a| a.name == argument).and_then(|a| value(&a.value))).collect()
+}
+
+#[test]
+fn each_side_tells_its_peer_once() {
+    let trace = record("rpc.test", |client| {
+        for _ in 0..3 {
+            client.buy(&config_of(7)).wait().unwrap();
+        }
+    });
+    let this = Some(i64::from(std::process::id()));
+    assert_eq!(numbers(&trace, "rpc connect", "peer_pid"), [this; 2]);
+    assert!(numbers(&trace, "rpc connect", "peer_uid")[0].is_some());
+}
+
+/// A service that no server here has.
+#[esatto::trace_rpc(category = "rpc.test")]
+trait Cellar {
+    async fn open(&self, context: &Context, request: TraceConfig) -> Result<TraceConfig, Status>;
+}
+
+#[test]
+fn requests_for_services_that_are_not_there_are_told() {
+    let trace = record("rpc", |client| {
+        let error = cellar::Client::new(client.channel()).open(&config_of(1)).wait().unwrap_err();
+        assert_eq!(error, CallError::NoSuchService("Cellar.Open"));
+    });
+    assert_eq!(trace.slices.iter().map(name).collect::<Vec<_>>(), ["rpc rejected"]);
+}
+
+#[test]
+fn calls_of_the_thread_that_talks_to_services_are_not_recorded() {
+    let trace = record("rpc.test", |client| {
+        let (client, (sender, answered)) = (client.clone(), std::sync::mpsc::channel());
+        let flushed = Session::open(Backend::InProcess).expect("opens");
+        // Callbacks of sessions run on that thread.
+        flushed.service_state().then(move |_| {
+            let buying = client.buy(&config_of(7)).wait();
+            sender.send(buying).expect("is awaited");
+        });
+        assert_eq!(answered.recv().expect("is called"), Ok(config_of(7)));
+    });
+    let roles: Vec<String> = (0..trace.slices.len()).map(|slice| title(&trace, slice)).collect();
+    assert_eq!(roles, ["rpc connect server", "Shop.Buy server"]);
 }

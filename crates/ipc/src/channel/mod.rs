@@ -39,6 +39,7 @@ use crate::caller::{Caller, NewCall};
 use crate::connection::WriteQueue;
 use crate::error::Error;
 use crate::foreign_fd::ForeignFd;
+use crate::peer::Peer;
 use crate::readiness::Interest;
 use crate::service::Kind;
 use crate::sys::Stream;
@@ -113,8 +114,12 @@ impl Channel {
     /// Makes a channel of a connected stream.
     #[must_use]
     pub fn with_limits(stream: Stream, limits: ChannelLimits) -> Self {
+        let mut caller = Caller::new(crate::trace::new_seed());
+        if cfg!(feature = "trace") {
+            caller.set_peer(&Peer::of(&stream));
+        }
         let state = State {
-            caller: Caller::new(crate::trace::new_seed()),
+            caller,
             out: WriteQueue::default(),
             slots: Slots::default(),
             sleepers: VecDeque::new(),

@@ -291,6 +291,8 @@ impl Receiving {
             let is_exact = callee.features().has(Features::DESCRIPTORS);
             if let CalleeEvent::PeerIdentity(claim) = &event {
                 Arc::make_mut(&mut state.peer).identify(claim);
+                let State { callee, peer, .. } = &mut *state;
+                callee.set_peer(peer);
             }
             let peer = Arc::clone(&state.peer);
             let is_paused = state.out.queued() >= shared.limits.pause_at;

@@ -37,10 +37,13 @@ pub(super) struct State {
 
 impl Shared {
     pub(super) fn new(stream: Stream, limits: ServerLimits) -> Self {
+        let peer = Arc::new(Peer::of(&stream));
+        let mut callee = Callee::new(limits.max_calls);
+        callee.set_peer(&peer);
         let state = State {
-            callee: Callee::new(limits.max_calls),
+            callee,
             out: WriteQueue::default(),
-            peer: Arc::new(Peer::of(&stream)),
+            peer,
             pumping: None,
             ready: Vec::new(),
             driver: None,
