@@ -145,7 +145,13 @@ impl<'c, M: Rpc> Call<'c, M> {
     ) -> Result<(), CallError> {
         let shared = &self.channel.shared;
         let mut done = Done::default();
-        let id = self.parts.start::<M>(shared, &mut done)?;
+        let id = match self.parts.start::<M>(shared, &mut done) {
+            Ok(id) => id,
+            Err(error) => {
+                done.run(shared);
+                return Err(error);
+            }
+        };
         let mut callback = Some(callback);
         let callback = Box::new(move |event: Result<Option<super::events::Arrived>, CallError>| {
             let Some(callback) = callback.take() else { return };

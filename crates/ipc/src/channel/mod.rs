@@ -84,6 +84,7 @@ struct State {
     slots: Slots,
     /// Threads that sleep until a call ends, one of which reads next.
     sleepers: VecDeque<(u64, Waker)>,
+    last_sleeper: u64,
     /// Callers that wait until fewer bytes wait to be sent.
     waiting_for_room: Vec<Waker>,
     /// The thread that waits for the socket.
@@ -123,6 +124,7 @@ impl Channel {
             out: WriteQueue::default(),
             slots: Slots::default(),
             sleepers: VecDeque::new(),
+            last_sleeper: 0,
             waiting_for_room: Vec::new(),
             poller: None,
             driver: None,
@@ -229,6 +231,12 @@ impl Shared {
         let (id, traced) = caller.start_traced(call, now, out)?;
         self.flush(&mut state, done);
         traced.request_sent();
+        if state.end.is_some() {
+            // The write failed. The call has no slot in which it could fail.
+            let error = CallError::Disconnected(method.full_name);
+            traced.failed(1, &error);
+            return Err(error);
+        }
         if method.kind != Kind::OneWay {
             state.slots.insert(id, traced);
         }
@@ -265,6 +273,13 @@ impl Shared {
 impl State {
     fn has_room(&self, limits: &ChannelLimits) -> bool {
         self.out.queued() + self.caller.unsent_bytes() < limits.max_queued
+    }
+
+    /// Adds a thread that is about to sleep, and returns its number.
+    fn add_sleeper(&mut self, waker: Waker) -> u64 {
+        self.last_sleeper += 1;
+        self.sleepers.push_back((self.last_sleeper, waker));
+        self.last_sleeper
     }
 
     /// Tells those who wait for the socket that they must wait for something else.

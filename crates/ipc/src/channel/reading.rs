@@ -31,6 +31,8 @@ const WAIT_WITHOUT_WAKER: Duration = Duration::from_millis(10);
 pub(super) struct Reader {
     decoder: FrameDecoder,
     fds: PassedFds,
+    /// The socket may have more, although an edge-triggered source does not say so again.
+    has_unread: bool,
 }
 
 /// Call for which the reading thread waits. Its reply is not copied.
@@ -103,13 +105,9 @@ impl Shared {
             return;
         }
         state.slots.watch(id, &waker);
-        state.sleepers.push_back((id, waker));
+        let sleeper = state.add_sleeper(waker);
         drop(state);
-        // The reader may have finished before it could see this sleeper.
-        if !self.read_blocking(wanted) {
-            thread::park();
-        }
-        self.lock().sleepers.retain(|(sleeper, _)| *sleeper != id);
+        self.sleep(sleeper, wanted, &|state| !state.slots.is_waiting(id));
     }
 
     /// Waits until fewer bytes wait to be sent.
@@ -122,12 +120,26 @@ impl Shared {
             return;
         }
         state.waiting_for_room.push(parked());
-        state.sleepers.push_back((0, parked()));
+        let sleeper = state.add_sleeper(parked());
         drop(state);
-        if !self.read_blocking(&mut None) {
+        self.sleep(sleeper, &mut None, &|state| state.has_room(&self.limits));
+    }
+
+    /// Sleeps until this thread is woken, or reads. A sleeper that was chosen as the next reader,
+    /// and need not read because its wait `is_over`, chooses another one.
+    fn sleep(&self, sleeper: u64, wanted: &mut Option<&mut Wanted<'_>>, is_over: &dyn Fn(&State) -> bool) {
+        // The reader may have finished before it could see this sleeper.
+        if !self.read_blocking(wanted) {
             thread::park();
         }
-        self.lock().sleepers.retain(|(sleeper, _)| *sleeper != 0);
+        let mut state = self.lock();
+        let before = state.sleepers.len();
+        state.sleepers.retain(|(other, _)| *other != sleeper);
+        let was_chosen = state.sleepers.len() == before;
+        if was_chosen && is_over(&state) {
+            drop(state);
+            self.wake_sleeper();
+        }
     }
 
     /// Waits for the socket and handles what arrives, until the wanted call ends or other code must
@@ -198,9 +210,9 @@ impl Shared {
 
     /// Reads what has arrived, and handles it. Returns true if there may be more.
     fn receive(&self, reader: &mut Reader, wanted: &mut Option<&mut Wanted<'_>>, done: &mut Done) -> bool {
-        let is_full = !reader.decoder.has_frame() && self.read(reader, done);
+        reader.has_unread = reader.decoder.has_frame() || self.read(reader, done);
         self.handle_frames(reader, wanted, done);
-        is_full || reader.decoder.has_frame()
+        reader.has_unread || reader.decoder.has_frame()
     }
 
     /// Reads once. Returns true if more may have arrived.
@@ -233,7 +245,7 @@ impl Shared {
     fn handle_frames(&self, reader: &mut Reader, wanted: &mut Option<&mut Wanted<'_>>, done: &mut Done) {
         let mut now = None;
         for _ in 0..FRAMES_PER_TURN {
-            let Reader { decoder, fds } = &mut *reader;
+            let Reader { decoder, fds, .. } = &mut *reader;
             let (frame, len) = match decoder.next_rpc_frame() {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
@@ -310,7 +322,6 @@ impl Shared {
     /// Lets another thread read, and tells the driver that nobody reads for it now.
     fn wake_sleeper(&self) {
         let mut state = self.lock();
-        state.poller = None;
         let sleeper = state.sleepers.pop_front().map(|(_, waker)| waker);
         let driver = if std::mem::take(&mut state.driver_missed) { state.driver.clone() } else { None };
         drop(state);

@@ -99,7 +99,13 @@ impl<'c, M: Rpc> StreamCall<'c, M> {
         let shared = &self.channel.shared;
         let mut done = Done::default();
         let id = match &mut self.stage {
-            Stage::New(parts) => parts.start::<M>(shared, &mut done)?,
+            Stage::New(parts) => match parts.start::<M>(shared, &mut done) {
+                Ok(id) => id,
+                Err(error) => {
+                    done.run(shared);
+                    return Err(error);
+                }
+            },
             Stage::Sent(id) => *id,
             Stage::Over => return Ok(()),
         };

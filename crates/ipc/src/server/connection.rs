@@ -42,6 +42,8 @@ struct Receiving {
     decoder: FrameDecoder,
     fds: PassedFds,
     tasks: Tasks,
+    /// The socket may have more, although an edge-triggered source does not say so again.
+    has_unread: bool,
     is_at_end: bool,
 }
 
@@ -209,9 +211,10 @@ impl Receiving {
         let ready = std::mem::take(&mut state.ready);
         let is_paused = state.out.queued() >= shared.limits.pause_at;
         drop(state);
-        let mut is_full = false;
+        if read {
+            self.has_unread = is_paused || self.decoder.has_frame() || self.read(shared);
+        }
         if !is_paused {
-            is_full = read && !self.decoder.has_frame() && self.read(shared);
             self.handle_frames(shared, dispatch);
         }
         for serial in ready {
@@ -230,7 +233,7 @@ impl Receiving {
         let ended: Vec<_> = std::iter::from_fn(|| state.callee.next_ended()).collect();
         let end = state.end.clone();
         let is_paused = state.out.queued() >= shared.limits.pause_at;
-        let has_more = !state.ready.is_empty() || !is_paused && (is_full || self.decoder.has_frame());
+        let has_more = !state.ready.is_empty() || !is_paused && (self.has_unread || self.decoder.has_frame());
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
         for key in ended {

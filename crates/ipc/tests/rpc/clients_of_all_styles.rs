@@ -131,12 +131,12 @@ fn a_sleeping_thread_takes_over_the_reading() {
     let channel = Channel::new(ours);
     let client = store::Client::new(&channel);
     thread::scope(|scope| {
-        let first = scope.spawn(|| client.get(&get("a")).timeout(Duration::from_millis(300)).wait());
+        let first = scope.spawn(|| client.get(&get("a")).timeout(Duration::from_secs(3)).wait());
         thread::sleep(Duration::from_millis(50));
         let begin = Instant::now();
         let second = client.get(&get("b")).timeout(Duration::from_millis(50)).wait();
         assert_eq!(second, Err(CallError::Timeout("Store.Get")));
-        assert!(begin.elapsed() < Duration::from_millis(200));
+        assert!(begin.elapsed() < Duration::from_secs(2));
         assert_eq!(first.join().unwrap(), Err(CallError::Timeout("Store.Get")));
     });
 }

@@ -181,7 +181,10 @@ fn of_every_kind() {
     assert_eq!(ours[8..], ["begin Store.Get 4 blocking", "sent Store.Get 4", "ended Store.Get 4 Timeout"]);
     thread::scope(|scope| {
         scope.spawn(|| client.get(&get("never")).wait().unwrap_err());
-        thread::sleep(Duration::from_millis(50));
+        let is_sent = || SEEN.lock().unwrap().contains(&(seed, "client sent Store.Get 5".to_owned()));
+        while !is_sent() {
+            thread::yield_now();
+        }
         channel.close();
     });
     let (ours, _) = seen(seed);

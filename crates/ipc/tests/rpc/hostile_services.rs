@@ -221,3 +221,13 @@ fn an_end_at_any_byte_fails_the_calls() {
         service.join().unwrap();
     }
 }
+
+#[test]
+fn a_call_that_meets_a_closed_socket_fails_at_once() {
+    let (ours, theirs) = Stream::pair().unwrap();
+    let closed = Channel::new(ours);
+    drop(theirs);
+    let error = store::Client::new(&closed).get(&get("a")).then(|_| panic!("an error was returned")).unwrap_err();
+    assert_eq!(error, CallError::Disconnected("Store.Get"));
+    assert_eq!((closed.open_calls(), closed.is_closed()), (0, true));
+}
