@@ -282,6 +282,73 @@ pub mod __private {
         }
     }
 
+    /// Returns the name of a category, if patterns can name it.
+    ///
+    /// # Panics
+    ///
+    /// If the name is empty, or has a character of patterns.
+    #[must_use]
+    pub const fn category_name(name: &'static str) -> &'static str {
+        let bytes = name.as_bytes();
+        assert!(!bytes.is_empty(), "the name of a category is empty: no pattern could name it");
+        let mut at = 0;
+        while at < bytes.len() {
+            assert!(bytes[at] != b'*', "the name of a category has a `*`, which is a wildcard in patterns");
+            assert!(bytes[at] != b',', "the name of a category has a `,`, which separates patterns");
+            at += 1;
+        }
+        name
+    }
+
+    /// A [`Flow`](crate::Flow), so that the compiler explains other values.
+    #[diagnostic::on_unimplemented(
+        message = "expected a `Flow`, found `{Self}`",
+        label = "not a flow",
+        note = "make a flow from a number with `Flow::process(id)`, or with `Flow::global(id)` if other processes know it"
+    )]
+    pub trait IsFlow {
+        /// Returns the id.
+        fn id(self) -> u64;
+    }
+
+    impl IsFlow for crate::Flow {
+        #[inline(always)]
+        fn id(self) -> u64 {
+            self.id()
+        }
+    }
+
+    /// Returns the id of a flow.
+    #[inline(always)]
+    pub fn flow_id(flow: impl IsFlow) -> u64 {
+        flow.id()
+    }
+
+    /// A text, so that the compiler explains other values.
+    #[diagnostic::on_unimplemented(
+        message = "expected a text as the name of an event, found `{Self}`",
+        label = "not a text",
+        note = "make a text of it: `dynamic: format!(\"step {{id}}\")`; or use a literal name, and the value as an argument"
+    )]
+    pub trait IsText {
+        /// Returns the text.
+        fn text(&self) -> &str;
+    }
+
+    #[diagnostic::do_not_recommend]
+    impl<T: AsRef<str> + ?Sized> IsText for T {
+        #[inline(always)]
+        fn text(&self) -> &str {
+            self.as_ref()
+        }
+    }
+
+    /// Returns the text of a name that is made at run time.
+    #[inline(always)]
+    pub fn text<T: IsText + ?Sized>(name: &T) -> &str {
+        name.text()
+    }
+
     /// Returns the number of names, as a constant.
     #[must_use]
     pub const fn count(names: &[&str]) -> usize {

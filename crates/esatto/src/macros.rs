@@ -112,6 +112,9 @@ macro_rules! slice {
         let instances = $crate::__named!(SliceBegin, $category, [$crate::Arg::Track(track)], $($rest)*);
         $crate::TrackSliceGuard::new(&$category, track, instances)
     }};
+    ($category:expr $(,)?) => {
+        $crate::__missing_name!()
+    };
     ($category:expr, $($rest:tt)*) => {{
         let slice = $crate::__named!((guard), $category, [], $($rest)*);
         $crate::SliceGuard::new(&$category, slice)
@@ -204,6 +207,18 @@ macro_rules! counter {
     ($category:literal $($rest:tt)*) => {
         $crate::__literal_category!($category)
     };
+    (category: $category:expr, $counter:literal $($rest:tt)*) => {
+        $crate::__literal_counter!($counter)
+    };
+    ($category:expr, $counter:literal $($rest:tt)*) => {
+        $crate::__literal_counter!($counter)
+    };
+    (category: $category:expr $(, $counter:expr)? $(,)?) => {
+        ::core::compile_error!("expected a category, a counter and a value: `counter!(NET, &OPEN, 1)`")
+    };
+    ($category:expr $(, $counter:expr)? $(,)?) => {
+        ::core::compile_error!("expected a category, a counter and a value: `counter!(NET, &OPEN, 1)`")
+    };
     (category: $category:expr, $counter:expr, $value:expr $(, $($rest:tt)*)?) => {{
         let category: &'static $crate::Category = $category;
         $crate::__arguments!(
@@ -259,6 +274,28 @@ macro_rules! state {
     ($category:literal $($rest:tt)*) => {
         $crate::__literal_category!($category)
     };
+    (category: $category:expr, $state:literal $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "expected a track of states, found the literal `",
+            ::core::stringify!($state),
+            "`: declare one with `static LINK: esatto::StateTrack = esatto::StateTrack::new(\"link\");` and pass ",
+            "`&LINK`"
+        ))
+    };
+    ($category:expr, $state:literal $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "expected a track of states, found the literal `",
+            ::core::stringify!($state),
+            "`: declare one with `static LINK: esatto::StateTrack = esatto::StateTrack::new(\"link\");` and pass ",
+            "`&LINK`"
+        ))
+    };
+    (category: $category:expr $(,)?) => {
+        ::core::compile_error!("expected a category and a track of states: `state!(NET, &LINK, \"up\")`")
+    };
+    ($category:expr $(,)?) => {
+        ::core::compile_error!("expected a category and a track of states: `state!(NET, &LINK, \"up\")`")
+    };
     (category: $category:expr, $state:expr $(,)?) => {{
         let category: &'static $crate::Category = $category;
         $crate::__arguments!((State category), (), None, [], [$crate::Arg::Track($crate::StateTrack::track($state))],);
@@ -311,8 +348,36 @@ macro_rules! __event {
     ($kind:ident, $category:expr, track: $track:expr, $($rest:tt)*) => {
         $crate::__named!($kind, $category, [$crate::Arg::Track($track)], $($rest)*)
     };
+    ($kind:ident, $($category:expr $(,)?)?) => {
+        $crate::__missing_name!()
+    };
     ($kind:ident, $category:expr, $($rest:tt)*) => {
         $crate::__named!($kind, $category, [], $($rest)*)
+    };
+}
+
+/// Refuses an event without a name.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __missing_name {
+    () => {
+        ::core::compile_error!(
+            "expected a category and a name: `NET, \"name\"`, or `NET, dynamic: text` for a name made at run time"
+        )
+    };
+}
+
+/// Refuses a text in the place of a counter.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __literal_counter {
+    ($counter:literal) => {
+        ::core::compile_error!(::core::concat!(
+            "expected a counter, found the literal `",
+            ::core::stringify!($counter),
+            "`: declare one with `static OPEN: esatto::CounterTrack = esatto::CounterTrack::new(\"open\");` ",
+            "and pass `&OPEN`"
+        ))
     };
 }
 
@@ -341,7 +406,7 @@ macro_rules! __named {
             $category,
             None,
             [],
-            [$($arg,)? $crate::Arg::Name(::core::convert::AsRef::<str>::as_ref(&$name))],
+            [$($arg,)? $crate::Arg::Name($crate::__private::text(&$name))],
             $($($rest)*)?
         )
     };
@@ -382,18 +447,24 @@ macro_rules! __arguments {
     };
     ($kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], flow: $flow:expr $(, $($rest:tt)*)?) => {
         $crate::__arguments!(
-            $kind, $category, $name, [$($key),*], [$($arg,)* $crate::Arg::Flow($crate::Flow::id($flow))], $($($rest)*)?
+            $kind, $category, $name, [$($key),*], [$($arg,)* $crate::Arg::Flow($crate::__private::flow_id($flow))], $($($rest)*)?
         )
     };
     ($kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], end_flow: $flow:expr $(, $($rest:tt)*)?) => {
         $crate::__arguments!(
-            $kind, $category, $name, [$($key),*], [$($arg,)* $crate::Arg::EndFlow($crate::Flow::id($flow))], $($($rest)*)?
+            $kind, $category, $name, [$($key),*], [$($arg,)* $crate::Arg::EndFlow($crate::__private::flow_id($flow))], $($($rest)*)?
         )
     };
     ($kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*], at: $at:expr $(, $($rest:tt)*)?) => {
         $crate::__arguments!(
             $kind, $category, $name, [$($key),*], [$($arg,)* $crate::Arg::At(&$crate::Timestamp::from($at))], $($($rest)*)?
         )
+    };
+    (
+        $kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*],
+        counter: $counter:literal => $($rest:tt)*
+    ) => {
+        $crate::__literal_counter!($counter)
     };
     (
         $kind:tt, $category:expr, $name:expr, [$($key:expr),*], [$($arg:expr),*],

@@ -115,6 +115,65 @@ fn other_names_lead_to_dynamic_ones() {
 }
 
 #[test]
+fn missing_names_and_values_are_named() {
+    let hints = ["expected a category and a name: `NET, \"name\"`", "dynamic: text", "1 previous error"];
+    for macro_call in
+        ["let _guard = slice!(APP);", "instant!(APP);", "begin!(APP,);", "instant!();", "async_slice!(APP);"]
+    {
+        refused(macro_call, &hints);
+    }
+    let hints = ["expected a category, a counter and a value: `counter!(NET, &OPEN, 1)`", "1 previous error"];
+    for macro_call in ["counter!(APP);", "counter!(APP, &COUNTER);", "counter!(category: &APP, &COUNTER);"] {
+        refused(macro_call, &hints);
+    }
+    refused("state!(APP);", &["expected a category and a track of states: `state!(NET, &LINK, \"up\")`"]);
+}
+
+#[test]
+fn tracks_flows_and_texts_are_not_confused_with_literals() {
+    let hints =
+        ["expected a counter, found the literal `\"open\"`: declare one with", "CounterTrack::new", "1 previous error"];
+    for macro_call in [
+        "counter!(APP, \"open\", 3);",
+        "counter!(category: &APP, \"open\", 3, name);",
+        "instant!(APP, \"x\", counter: \"open\" => 3);",
+    ] {
+        refused(macro_call, &hints);
+    }
+    refused("state!(APP, \"link\", \"up\");", &["expected a track of states, found the literal `\"link\"`", "&LINK"]);
+    for macro_call in ["instant!(APP, \"x\", flow: 3);", "end!(APP, end_flow: name);"] {
+        refused(macro_call, &["expected a `Flow`, found `{integer}`", "`Flow::process(id)`"]);
+    }
+    for macro_call in ["instant!(APP, dynamic: 5);", "let _guard = slice!(APP, dynamic: name);"] {
+        refused(
+            macro_call,
+            &["expected a text as the name of an event, found `{integer}`", "dynamic: format!(\"step {id}\")"],
+        );
+    }
+    accepted("let text: Box<str> = \"a\".into(); instant!(APP, dynamic: text); instant!(APP, dynamic: *\"b\", name);");
+    accepted("instant!(APP, \"x\", flow: Flow::process(3), end_flow: Flow::global(4));");
+}
+
+#[test]
+fn wrong_categories_are_named() {
+    let hints = ["`static NET = \"net\";`", "tags: [\"slow\"];`", "`static BOTH = [NET, ROWS];`", "found `static"];
+    for declaration in [
+        "static B = \"b\", tag: \"slow\";",
+        "static B = \"b\", tags: \"slow\";",
+        "static B = \"b\"",
+        "static B: Category = \"b\";",
+    ] {
+        refused(&format!("mod inside {{ esatto::categories! {{ {declaration} }} }}"), &hints);
+    }
+    let of = |name: &str| format!("mod inside {{ esatto::categories! {{ static B = {name}; }} }}");
+    refused(&of("b"), &["expected the name of a category as a literal", "found `b`"]);
+    refused(&of("\"\""), &["the name of a category is empty: no pattern could name it"]);
+    refused(&of("\"net*\""), &["the name of a category has a `*`, which is a wildcard in patterns"]);
+    refused(&of("\"a,b\""), &["the name of a category has a `,`, which separates patterns"]);
+    accepted(&of("\"a.b-c/d e\""));
+}
+
+#[test]
 fn wrong_arguments_are_named() {
     let hints = ["expected `key = value`, `name`, `?name` (by Debug), `%name` (by Display)"];
     refused("instant!(APP, \"x\", 5);", &hints);

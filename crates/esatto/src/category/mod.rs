@@ -305,6 +305,14 @@ macro_rules! categories {
         #[allow(dead_code)]
         pub static CATEGORIES: &[&$crate::Category] = &[$(&$ident),*];
     };
+    ($($wrong:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "expected categories such as `static NET = \"net\";`, `static ROWS = \"net.rows\", \"Every row\", ",
+            "tags: [\"slow\"];`, and groups such as `static BOTH = [NET, ROWS];`, found `",
+            ::core::stringify!($($wrong)*),
+            "`"
+        ));
+    };
 }
 
 #[doc(hidden)]
@@ -314,6 +322,13 @@ macro_rules! __category {
         $crate::Category::group(&[$(&$member),*])
     };
     ($name:literal) => {
-        $crate::Category::new($name)
+        $crate::Category::new($crate::__private::category_name($name))
+    };
+    ($wrong:tt) => {
+        ::core::compile_error!(::core::concat!(
+            "expected the name of a category as a literal, or a group `[NET, ROWS]`, found `",
+            ::core::stringify!($wrong),
+            "`"
+        ))
     };
 }

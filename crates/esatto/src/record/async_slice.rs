@@ -250,6 +250,9 @@ macro_rules! async_slice {
     ($category:literal $($rest:tt)*) => {
         $crate::__literal_category!($category)
     };
+    ($($category:expr $(,)?)?) => {
+        $crate::__missing_name!()
+    };
     ($category:expr, slices: $slices:expr, $name:literal $($rest:tt)*) => {
         $crate::__async_slice!($slices, $category, $name $($rest)*)
     };

@@ -5,7 +5,7 @@ use super::{arguments, block_on, record};
 
 esatto::categories! {
     static ARGUMENTS = "arguments of functions";
-    static OFF = "arguments of functions, off";
+    static OFF = "arguments of functions (off)";
 }
 
 #[derive(Debug)]
