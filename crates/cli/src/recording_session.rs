@@ -22,7 +22,7 @@ use std::time::Instant;
 
 use esatto_ipc::blocking_client::Reply;
 use esatto_ipc::{Address, BlockingClient, Error as IpcError, RequestId};
-use esatto_protozero::Owned as _;
+use esatto_protozero::{Owned as _, ProtoString};
 use esatto_schema::observable_events::Type;
 use esatto_schema::trace_config::trigger_config::TriggerMode;
 use esatto_schema::{
@@ -189,7 +189,7 @@ impl RecordingSession {
     /// `output` is `None` if the service writes the file.
     pub(crate) fn start(
         address: &Address,
-        config: TraceConfig,
+        mut config: TraceConfig,
         transfer: Transfer,
         mut output: Option<Output>,
     ) -> Result<Self, Failure> {
@@ -207,7 +207,8 @@ impl RecordingSession {
             buffer_kb.saturating_mul(1024 * MAX_BYTES_PER_BUFFER_BYTE).saturating_add(MIN_TRACE_BYTES);
         let snapshots = match (&output, MissingTrigger::mode(&config)) {
             (Some(output), Some(TriggerMode::CLONE_SNAPSHOT)) => {
-                Some(Snapshots::new(address, output.name(), max_trace_bytes)?)
+                let session = has_delays(&config).then(|| name_session(&mut config));
+                Some(Snapshots::new(address, output.name(), max_trace_bytes, session)?)
             }
             _ => None,
         };
@@ -448,8 +449,9 @@ impl RecordingSession {
         self.content.wants_silent |= !flushed;
         self.await_programs()?;
         if let Some(snapshots) = &mut self.snapshots {
-            // A clone needs the session.
-            save(snapshots.finish());
+            // A clone needs the session, which is gone if it failed.
+            let has_failed = matches!(self.ended, Some(Some(_)));
+            save(snapshots.finish(!has_failed));
         }
         self.disable(progress)?;
         if matches!(self.transfer, Transfer::AtEnd | Transfer::Drain) {
@@ -778,6 +780,21 @@ fn next_reply(client: &mut BlockingClient, deadline: Instant) -> Result<Reply, I
 fn observe(client: &mut BlockingClient, types: &[Type]) -> Result<(), IpcError> {
     let request = ObserveEventsRequest { events_to_observe: types.to_vec(), ..ObserveEventsRequest::default() };
     client.send(OBSERVE_EVENTS, &request.encode(), None).map(drop)
+}
+
+/// Returns whether the config has a trigger with a delay.
+fn has_delays(config: &TraceConfig) -> bool {
+    let triggers = config.trigger_config.iter().flat_map(|config| &config.triggers);
+    triggers.into_iter().any(|trigger| trigger.stop_delay_ms.is_some_and(|ms| ms > 0))
+}
+
+/// Returns the name of the session for clones. A session without one gets the id of its trace.
+fn name_session(config: &mut TraceConfig) -> ProtoString {
+    let (msb, lsb) = (config.trace_uuid_msb.unwrap_or(0), config.trace_uuid_lsb.unwrap_or(0));
+    if config.unique_session_name.as_ref().is_none_or(|name| name.is_empty()) {
+        config.unique_session_name = Some(format!("esatto-record-{msb:016x}{lsb:016x}").into());
+    }
+    config.unique_session_name.clone().unwrap_or_default()
 }
 
 /// Returns the times that programs have with this config.

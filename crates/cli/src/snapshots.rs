@@ -2,18 +2,20 @@
 //! (`docs/spec/cli.md` §13).
 
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use esatto_ipc::Address;
-use esatto_protozero::Owned as _;
+use esatto_ipc::{Address, BlockingClient};
+use esatto_protozero::{Owned as _, ProtoString};
 use esatto_schema::observable_events::CloneTriggerHit;
 use esatto_schema::{CloneSessionRequest, CloneSessionResponseReader, ReadBuffersResponseReader};
 
 use crate::failure::{Attempt as _, Failure};
 use crate::service_connection::{connect, lost};
-use crate::trace_content::Content;
+use crate::trace_content::{Content, ReceivedTriggers, Trigger};
 use crate::trace_output::{MAX_PACKET_BYTES, Output};
 
 /// Longest time until the service has made a clone: it flushes all programs first.
@@ -23,6 +25,9 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Triggers that wait for their snapshot. Any program may tell triggers at any rate.
 const MAX_WAITING: usize = 16;
+/// Triggers that are remembered until the service has told the other half: the trigger itself in a
+/// clone, or the end of its delay.
+const MAX_REMEMBERED: usize = 1024;
 
 /// Saves snapshots, one after the other. Each has a connection of its own, because a connection has
 /// one session.
@@ -31,7 +36,13 @@ pub(crate) struct Snapshots {
     /// `None` after the last snapshot.
     hits: Option<SyncSender<CloneTriggerHit>>,
     results: Receiver<Result<Snapshot, Failure>>,
-    worker: Option<JoinHandle<()>>,
+    worker: Option<JoinHandle<Files>>,
+    address: Address,
+    delays: Arc<Mutex<Delays>>,
+    /// Name of the session, if its triggers have delays.
+    delayed_session: Option<ProtoString>,
+    /// Snapshots that were saved.
+    pub(crate) saved: usize,
     /// Triggers without a snapshot, because too many came, or the recording was about to end.
     pub(crate) missed: u64,
 }
@@ -47,43 +58,118 @@ pub(crate) struct Snapshot {
 
 impl Snapshots {
     /// Prepares for snapshots in the files `BASE.0`, `BASE.1` and so on.
-    /// Each may take `max_bytes`.
-    pub(crate) fn new(address: &Address, base: &Path, max_bytes: u64) -> Result<Self, Failure> {
+    /// Each may take `max_bytes`. If triggers have delays, `delayed_session` is the session's name.
+    pub(crate) fn new(
+        address: &Address,
+        base: &Path,
+        max_bytes: u64,
+        delayed_session: Option<ProtoString>,
+    ) -> Result<Self, Failure> {
         let (hits, waiting) = mpsc::sync_channel(MAX_WAITING);
         let (sender, results) = mpsc::channel();
         let mut files = Files { base: base.to_owned(), next: 0, max_bytes };
-        let address = address.clone();
-        let body = move || {
-            for hit in waiting {
-                // The receiver goes only if nobody wants the result.
-                let _ = sender.send(save(&address, hit, &mut files));
+        let delays = Arc::<Mutex<Delays>>::default();
+        let body = {
+            let (address, delays) = (address.clone(), Arc::clone(&delays));
+            move || {
+                for hit in waiting {
+                    // The receiver goes only if nobody wants the result.
+                    let _ = sender.send(save(&address, hit, &mut files, &delays));
+                }
+                files
             }
         };
         let worker = thread::Builder::new().name("snapshots".to_owned()).spawn(body);
         let worker = worker.attempt(|| "cannot start the thread for snapshots".to_owned())?;
-        Ok(Self { hits: Some(hits), results, worker: Some(worker), missed: 0 })
+        let address = address.clone();
+        Ok(Self {
+            hits: Some(hits),
+            results,
+            worker: Some(worker),
+            address,
+            delays,
+            delayed_session,
+            saved: 0,
+            missed: 0,
+        })
     }
 
     /// Requests a snapshot because of this trigger.
     pub(crate) fn request(&mut self, hit: CloneTriggerHit) {
-        if self.hits.as_ref().is_none_or(|hits| hits.try_send(hit).is_err()) {
-            self.missed += 1;
+        let name = hit.trigger_name.as_ref().map(|name| name.as_bytes().to_vec());
+        let trigger = Trigger { boot_time_ns: hit.boot_time_ns.unwrap_or(0), name: name.unwrap_or_default() };
+        let was_in_clone = lock(&self.delays).end(trigger);
+        match &self.hits {
+            Some(hits) => self.missed += u64::from(hits.try_send(hit).is_err()),
+            // The last snapshot has it.
+            None if was_in_clone => {}
+            None => self.missed += 1,
         }
     }
 
     /// Returns the results since the last call.
     pub(crate) fn results(&mut self) -> Vec<Result<Snapshot, Failure>> {
-        self.results.try_iter().collect()
+        let results: Vec<_> = self.results.try_iter().collect();
+        self.saved += results.iter().filter(|result| result.is_ok()).count();
+        results
     }
 
-    /// Waits for all requested snapshots, and returns the results since the last call.
-    pub(crate) fn finish(&mut self) -> Vec<Result<Snapshot, Failure>> {
+    /// Waits for all requested snapshots, and returns the results since the last call. If the
+    /// session `is_alive`, saves a last snapshot for triggers whose delay is not over.
+    pub(crate) fn finish(&mut self, is_alive: bool) -> Vec<Result<Snapshot, Failure>> {
         self.hits = None;
-        if let Some(Err(panic)) = self.worker.take().map(JoinHandle::join) {
-            std::panic::resume_unwind(panic);
+        let files = match self.worker.take().map(JoinHandle::join) {
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            Some(Ok(files)) => Some(files),
+            None => None,
+        };
+        let mut results = self.results();
+        let session = self.delayed_session.take().filter(|_| is_alive);
+        if let Some((session, mut files)) = session.zip(files) {
+            let last = save_delayed(&self.address, session, &mut files, &self.delays).transpose();
+            self.saved += usize::from(matches!(last, Some(Ok(_))));
+            results.extend(last);
         }
-        self.results()
+        results
     }
+}
+
+/// Triggers that came, and those whose delay is over. The service tells the first in a clone, and
+/// the second as an event, in any order.
+#[derive(Debug, Default)]
+struct Delays {
+    running: BTreeSet<Trigger>,
+    over: BTreeSet<Trigger>,
+}
+
+impl Delays {
+    /// Notes the end of a delay. Returns whether a clone has the trigger.
+    fn end(&mut self, trigger: Trigger) -> bool {
+        let was_running = self.running.remove(&trigger);
+        if !was_running {
+            remember(&mut self.over, trigger);
+        }
+        was_running
+    }
+
+    /// Notes a trigger that is in a clone.
+    fn begin(&mut self, trigger: Trigger) {
+        if !self.over.remove(&trigger) {
+            remember(&mut self.running, trigger);
+        }
+    }
+}
+
+fn remember(triggers: &mut BTreeSet<Trigger>, trigger: Trigger) {
+    triggers.insert(trigger);
+    if triggers.len() > MAX_REMEMBERED {
+        // The oldest one.
+        triggers.pop_first();
+    }
+}
+
+fn lock(delays: &Mutex<Delays>) -> std::sync::MutexGuard<'_, Delays> {
+    delays.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Files of snapshots.
@@ -109,13 +195,17 @@ impl Files {
     }
 }
 
-fn save(address: &Address, hit: CloneTriggerHit, files: &mut Files) -> Result<Snapshot, Failure> {
+fn save(
+    address: &Address,
+    hit: CloneTriggerHit,
+    files: &mut Files,
+    delays: &Mutex<Delays>,
+) -> Result<Snapshot, Failure> {
     let trigger = hit
         .trigger_name
         .as_ref()
         .map_or_else(String::new, |name| String::from_utf8_lossy(name.as_bytes()).into_owned());
-    let failed = |why: String| Failure::new(format!("cannot save a snapshot for the trigger {trigger:?}"), why);
-    let mut client = connect(address)?;
+    let what = format!("cannot save a snapshot for the trigger {trigger:?}");
     let request = CloneSessionRequest {
         session_id: hit.tracing_session_id.map(|id| u64::from_ne_bytes(id.to_ne_bytes())),
         clone_trigger_name: hit.trigger_name,
@@ -125,47 +215,125 @@ fn save(address: &Address, hit: CloneTriggerHit, files: &mut Files) -> Result<Sn
         clone_trigger_delay_ms: hit.trigger_delay_ms,
         ..CloneSessionRequest::default()
     };
+    let mut client = clone_session(address, &request, &what)?;
+    let mut output = files.create()?;
+    let mut content = Content::default();
+    let mut triggers = ReceivedTriggers::default();
+    read(&mut client, files.max_bytes, &what, |packet| {
+        triggers.packet(packet);
+        if !content.is_known() {
+            content.packet(packet);
+        }
+        Ok(output.packet(packet)?)
+    })?;
+    triggers.came.into_iter().for_each(|trigger| lock(delays).begin(trigger));
+    output.finish()?;
+    let bytes = output.final_bytes(false).unwrap_or(0);
+    Ok(Snapshot { path: output.name().to_owned(), bytes, trigger, has_events: content.has_events })
+}
+
+/// Saves a snapshot if triggers have come whose delay is not over. Only a clone tells them, at its
+/// begin.
+fn save_delayed(
+    address: &Address,
+    session: ProtoString,
+    files: &mut Files,
+    delays: &Mutex<Delays>,
+) -> Result<Option<Snapshot>, Failure> {
+    let what = "cannot look for a trigger whose delay is not over";
+    let request = CloneSessionRequest { unique_session_name: Some(session), ..CloneSessionRequest::default() };
+    let mut client = clone_session(address, &request, what)?;
+    let mut content = Content::default();
+    let mut triggers = ReceivedTriggers::default();
+    let mut held = Vec::new();
+    let mut output = None;
+    read(&mut client, files.max_bytes, what, |packet| {
+        if !content.is_known() {
+            content.packet(packet);
+        }
+        if let Some(output) = &mut output {
+            return Ok(Output::packet(output, packet)?);
+        }
+        triggers.packet(packet);
+        held.push(packet.to_vec());
+        if triggers.is_complete {
+            triggers.came.drain(..).for_each(|trigger| lock(delays).begin(trigger));
+            if lock(delays).running.is_empty() {
+                return Err(Error::Unneeded);
+            }
+            output = Some(write_held(files, &mut held)?);
+        }
+        Ok(())
+    })?;
+    triggers.came.into_iter().for_each(|trigger| lock(delays).begin(trigger));
+    let names: BTreeSet<String> =
+        lock(delays).running.iter().map(|trigger| String::from_utf8_lossy(&trigger.name).into_owned()).collect();
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let mut output = output.map_or_else(|| write_held(files, &mut held), Ok)?;
+    output.finish()?;
+    let bytes = output.final_bytes(false).unwrap_or(0);
+    let trigger = names.into_iter().collect::<Vec<_>>().join(", ");
+    Ok(Some(Snapshot { path: output.name().to_owned(), bytes, trigger, has_events: content.has_events }))
+}
+
+fn write_held(files: &mut Files, held: &mut Vec<Vec<u8>>) -> Result<Output, Failure> {
+    let mut output = files.create()?;
+    held.drain(..).try_for_each(|packet| output.packet(&packet))?;
+    Ok(output)
+}
+
+/// Makes a clone, and returns the connection that has it.
+fn clone_session(address: &Address, request: &CloneSessionRequest, what: &str) -> Result<BlockingClient, Failure> {
+    let mut client = connect(address)?;
     let reply = client.call("CloneSession", &request.encode(), Some(CLONE_TIMEOUT)).map_err(lost)?;
     let response = CloneSessionResponseReader::new(&reply.body);
     if !reply.success || response.success() != Some(true) {
         let why = response.error().map(|why| String::from_utf8_lossy(why).into_owned());
-        return Err(failed(why.unwrap_or_else(|| "the service gives no reason".to_owned())));
+        return Err(Failure::new(what, why.unwrap_or_else(|| "the service gives no reason".to_owned())));
     }
-    let mut output = files.create()?;
-    let mut content = Content::default();
+    Ok(client)
+}
+
+/// Passes the packets of a clone to `visit`, until it needs no more.
+fn read(
+    client: &mut BlockingClient,
+    max_bytes: u64,
+    what: &str,
+    mut visit: impl FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Failure> {
     let mut packet = Vec::new();
+    let mut bytes = 0;
     let reading = client.call_stream("ReadBuffers", &[], Some(READ_TIMEOUT), |body| {
         for slice in ReadBuffersResponseReader::new(body).slices() {
             packet.extend_from_slice(slice.data().unwrap_or_default());
             if packet.len() > MAX_PACKET_BYTES {
-                return Err(failed("the service sent a packet of more than 256 MiB".to_owned()).into());
+                return Err(Failure::new(what, "the service sent a packet of more than 256 MiB").into());
             }
-            if output.bytes() > files.max_bytes {
-                return Err(failed("the service sends more than its buffers can hold".to_owned()).into());
+            if bytes > max_bytes {
+                return Err(Failure::new(what, "the service sends more than its buffers can hold").into());
             }
             if slice.last_slice_for_packet() == Some(true) {
-                if !content.is_known() {
-                    content.packet(&packet);
-                }
-                output.packet(&packet)?;
+                bytes += packet.len() as u64;
+                visit(&packet)?;
                 packet.clear();
             }
         }
         Ok::<(), Error>(())
     });
     match reading {
-        Ok(true) => {}
-        Ok(false) => return Err(failed("the service refused to read it".to_owned())),
-        Err(Error::File(failure)) => return Err(failure),
-        Err(Error::Connection(error)) => return Err(lost(error)),
+        Ok(true) | Err(Error::Unneeded) => Ok(()),
+        Ok(false) => Err(Failure::new(what, "the service refused to read it")),
+        Err(Error::File(failure)) => Err(failure),
+        Err(Error::Connection(error)) => Err(lost(error)),
     }
-    output.finish()?;
-    let bytes = output.final_bytes(false).unwrap_or(0);
-    Ok(Snapshot { path: output.name().to_owned(), bytes, trigger, has_events: content.has_events })
 }
 
-/// Reason why reading failed.
+/// Reason why reading ended early.
 enum Error {
+    /// The rest of the clone is not needed.
+    Unneeded,
     File(Failure),
     Connection(esatto_ipc::Error),
 }

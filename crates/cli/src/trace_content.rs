@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::io::Read;
 
 use esatto_protozero::{Field, Fields};
-use esatto_schema::SLOW_STOPPING_DATA_SOURCES_FIELD;
 use esatto_schema::trace_packet::field;
 use esatto_schema::tracing_service_event::DataSourcesReader;
 use esatto_schema::tracing_service_event::field::{LAST_FLUSH_SLOW_DATA_SOURCES, TRACING_DISABLED};
+use esatto_schema::{SLOW_STOPPING_DATA_SOURCES_FIELD, TracePacketReader};
 
 /// Sequence of the packets that the service itself writes (`docs/spec/service.md` §16).
 const SERVICE_SEQUENCE: u64 = 1;
@@ -75,13 +75,9 @@ impl Content {
 
     /// Looks at a packet, which may hold compressed packets.
     pub(crate) fn packet(&mut self, packet: &[u8]) {
-        let is_compressed = |id: u32| id == field::COMPRESSED_PACKETS || id == field::ZSTD_COMPRESSED_PACKETS;
-        if Fields::new(packet).any(|field| is_compressed(field.id)) {
-            let mut trace = Vec::with_capacity(packet.len() + 8);
-            crate::trace_output::push_packet(&mut trace, packet);
-            self.read(&trace[..]);
-        } else {
-            self.plain_packet(packet);
+        match as_trace(packet) {
+            Some(trace) => self.read(&trace[..]),
+            None => self.plain_packet(packet),
         }
     }
 
@@ -109,6 +105,57 @@ impl Content {
             for source in DataSourcesReader::new(found.as_bytes()).data_source() {
                 silent.insert(format!("{} ({})", text(source.producer_name()), text(source.data_source_name())));
             }
+        }
+    }
+}
+
+/// Returns a trace of this packet if it holds compressed packets.
+fn as_trace(packet: &[u8]) -> Option<Vec<u8>> {
+    let is_compressed = |id: u32| id == field::COMPRESSED_PACKETS || id == field::ZSTD_COMPRESSED_PACKETS;
+    Fields::new(packet).any(|field| is_compressed(field.id)).then(|| {
+        let mut trace = Vec::with_capacity(packet.len() + 8);
+        crate::trace_output::push_packet(&mut trace, packet);
+        trace
+    })
+}
+
+/// A trigger that a program has told.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Trigger {
+    pub(crate) boot_time_ns: u64,
+    pub(crate) name: Vec<u8>,
+}
+
+/// Triggers in the packets of the service at the beginning of a clone (`docs/spec/service.md` §16).
+#[derive(Debug, Default)]
+pub(crate) struct ReceivedTriggers {
+    pub(crate) came: Vec<Trigger>,
+    /// The first packet of a program has come, and no trigger comes after it.
+    pub(crate) is_complete: bool,
+}
+
+impl ReceivedTriggers {
+    /// Looks at a packet, which may hold compressed packets.
+    pub(crate) fn packet(&mut self, packet: &[u8]) {
+        if self.is_complete {
+            return;
+        }
+        match as_trace(packet) {
+            Some(trace) => {
+                for packet in esatto_trace::PacketReader::new(&trace[..]).map_while(Result::ok) {
+                    self.plain_packet(&packet.bytes);
+                }
+            }
+            None => self.plain_packet(packet),
+        }
+    }
+
+    fn plain_packet(&mut self, packet: &[u8]) {
+        let reader = TracePacketReader::new(packet);
+        self.is_complete |= u64::from(reader.trusted_packet_sequence_id().unwrap_or(0)) != SERVICE_SEQUENCE;
+        if let Some(trigger) = reader.trigger().filter(|_| !self.is_complete) {
+            let name = trigger.trigger_name().unwrap_or_default().to_vec();
+            self.came.push(Trigger { boot_time_ns: reader.timestamp().unwrap_or(0), name });
         }
     }
 }

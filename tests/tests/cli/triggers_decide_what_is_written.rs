@@ -70,6 +70,58 @@ fn snapshots_are_written_as_they_happen() {
     assert!(!harness.path("trace").exists() && !harness.path("trace.2").exists());
 }
 
+/// A snapshot that begins a minute after its trigger.
+fn delayed(timeout_ms: u32, more: &str) -> String {
+    let config = config("CLONE_SNAPSHOT", timeout_ms).replace("\"slow_frame\"", "\"slow_frame\" stop_delay_ms: 60000");
+    format!("{config} {more}")
+}
+
+#[test]
+fn a_recording_that_ends_during_the_delay_of_a_trigger_writes_the_snapshot() {
+    // The second one ends by itself.
+    let cases = [
+        (60_000, ""),
+        (3000, ""),
+        (60_000, "compression { deflate { } }"),
+        (60_000, "unique_session_name: \"mine\" builtin_data_sources { disable_trace_config: true }"),
+    ];
+    for (timeout_ms, more) in cases {
+        let harness = Harness::new();
+        let _service = harness.service(Implementation::Ours);
+        let mut recording = harness.record(Implementation::Ours, "trace", &delayed(timeout_ms, more));
+        harness.wait_for_sessions(1);
+        let mut producer = RawProducer::connect(&harness, "trigger");
+        assert!(producer.call("ActivateTriggers", &Proto::new().bytes(1, "slow_frame")).success);
+        if timeout_ms == 60_000 {
+            recording.program.signal(Signal::INT);
+        }
+        let status = recording.program.wait();
+        let log = recording.program.log();
+        // The data source has no program, so the snapshot has no events.
+        assert_eq!(status.code(), Some(3), "{more}: {log}");
+        let path = harness.path("trace.0");
+        assert!(log.contains(&format!("bytes into {}: trigger \"slow_frame\"", path.display())), "{more}: {log}");
+        assert!(!log.contains("got no snapshot"), "{more}: {log}");
+        let trace = std::fs::read(path).expect("a snapshot");
+        let packets: Result<Vec<_>, _> = esatto_trace::packets(&trace).collect();
+        assert!(!packets.expect("a trace").is_empty());
+    }
+}
+
+#[test]
+fn nothing_at_the_end_if_no_trigger_with_a_delay_comes() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let mut recording = harness.record(Implementation::Ours, "trace", &delayed(60_000, ""));
+    harness.wait_for_sessions(1);
+    recording.program.signal(Signal::INT);
+    let status = recording.program.wait();
+    let log = recording.program.log();
+    assert_eq!(status.code(), Some(NO_TRIGGER), "{log}");
+    assert!(log.contains("the trigger \"slow_frame\" did not come"), "{log}");
+    assert!(!harness.path("trace.0").exists());
+}
+
 #[test]
 fn snapshots_overwrite_no_file() {
     let harness = Harness::new();
