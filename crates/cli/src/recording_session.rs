@@ -96,7 +96,7 @@ pub(crate) struct RecordingSession {
     config: Vec<u8>,
     output: Option<Output>,
     /// The file that the service creates, if it does.
-    service_file: Option<PathBuf>,
+    service_file: Option<ServiceFile>,
     /// Slices of a packet whose last slice has not come yet.
     packet: Vec<u8>,
     enabled: RequestId,
@@ -133,6 +133,35 @@ pub(crate) struct RecordingSession {
     ended: Option<Option<String>>,
     /// The service has closed the connection.
     is_service_gone: bool,
+}
+
+/// A file that the service creates. It overwrites none (`docs/spec/service.md` §18).
+#[derive(Debug)]
+struct ServiceFile {
+    path: PathBuf,
+    /// The name was taken before the session.
+    was_taken: bool,
+}
+
+impl ServiceFile {
+    fn new(path: PathBuf) -> Self {
+        Self { was_taken: path.symlink_metadata().is_ok(), path }
+    }
+
+    /// Opens the file for reading.
+    fn open(&self) -> io::Result<File> {
+        // The service has its own current folder, and perhaps another user.
+        if !self.path.is_absolute() || self.was_taken || !self.path.symlink_metadata()?.is_file() {
+            return Err(io::Error::from(io::ErrorKind::Unsupported));
+        }
+        File::open(&self.path)
+    }
+
+    /// Returns whether this program can see that the service has not created the file.
+    fn is_missing(&self) -> bool {
+        let is_free = || matches!(self.path.try_exists(), Ok(false));
+        self.path.is_absolute() && (self.was_taken || is_free())
+    }
 }
 
 /// Longest times until the service answers.
@@ -176,6 +205,8 @@ pub(crate) struct Recorded {
     pub(crate) silent: Silent,
     /// Reason why the service ended the session, unless it was asked to.
     pub(crate) error: Option<String>,
+    /// True if the error came before the service had created its file.
+    pub(crate) is_refused: bool,
     /// True if all programs have delivered their remaining data.
     pub(crate) flushed: bool,
     /// The service has ended before this program had its answers. True if it has completed the
@@ -201,7 +232,7 @@ impl RecordingSession {
         // Triggers have times of their own.
         let limit_ms = config.duration_ms.filter(|&ms| ms > 0 && !waits_for_trigger);
         let service_file = config.output_path.as_ref().filter(|_| output.is_none());
-        let service_file = service_file.map(|path| PathBuf::from(OsStr::from_bytes(path.as_bytes())));
+        let service_file = service_file.map(|path| ServiceFile::new(OsStr::from_bytes(path.as_bytes()).into()));
         let buffer_kb = config.buffers.iter().map(|buffer| u64::from(buffer.size_kb.unwrap_or(0))).sum::<u64>();
         let max_trace_bytes =
             buffer_kb.saturating_mul(1024 * MAX_BYTES_PER_BUFFER_BYTE).saturating_add(MIN_TRACE_BYTES);
@@ -410,9 +441,7 @@ impl RecordingSession {
                 (bytes, file) = (output.final_bytes(is_by_service), Some(output.name().to_owned()));
             }
         } else {
-            // The service has its own current folder, and perhaps another user.
-            let path = self.service_file.as_ref().filter(|path| path.is_absolute());
-            match path.and_then(|path| File::open(path).ok()) {
+            match self.service_file.as_ref().and_then(|file| file.open().ok()) {
                 Some(trace) => {
                     lacks_trigger = self.waits_for_trigger && trace.metadata().is_ok_and(|meta| meta.len() == 0);
                     self.content.read(trace);
@@ -420,6 +449,8 @@ impl RecordingSession {
                 None => self.content.has_events = true,
             }
         }
+        let error = self.ended.flatten();
+        let is_refused = error.is_some() && self.service_file.is_some_and(|file| file.is_missing());
         Ok(Recorded {
             // If the service has asked for the last events, only the trace tells.
             flushed: flushed && self.content.silent.at_flush.is_empty(),
@@ -433,7 +464,8 @@ impl RecordingSession {
             missed_snapshots: self.snapshots.map_or(0, |snapshots| snapshots.missed),
             programs: self.programs,
             silent: self.content.silent,
-            error: self.ended.flatten(),
+            error,
+            is_refused,
             completed_by_service,
         })
     }
@@ -469,7 +501,7 @@ impl RecordingSession {
     fn has_completed_file(&self) -> bool {
         let file = match (&self.output, &self.service_file) {
             (Some(output), _) => output.reopen(),
-            (None, Some(path)) => File::open(path),
+            (None, Some(file)) => file.open(),
             (None, None) => return false,
         };
         let has_ended = self.ended == Some(None);

@@ -338,7 +338,8 @@ impl Output {
 
     /// Opens the trace for reading. Fails if it is not a file, or other content precedes it.
     pub(crate) fn reopen(&self) -> io::Result<File> {
-        if self.kind == Kind::Given || self.kind == Kind::Planned {
+        let is_own = !matches!(self.kind, Kind::Given | Kind::Planned | Kind::Stream);
+        if !is_own || !self.file.metadata()?.is_file() {
             return Err(io::Error::from(io::ErrorKind::Unsupported));
         }
         // A new description of the same file: the one at hand shares its offset with the service.

@@ -160,3 +160,32 @@ fn a_recording_without_a_service_changes_nothing() {
     ok(&record(&harness, &["-o", "trace", "-t", "200ms"], Stdio::null()));
     assert_trace(&std::fs::read(&path).expect("it is there"));
 }
+
+#[test]
+fn a_file_that_the_service_could_not_create_is_not_claimed() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    let old = harness.write("old.trace", vec![b'x'; 5000]);
+    std::os::unix::fs::symlink("missing", harness.path("link")).expect("a link");
+    let names = [harness.path("no/folder/trace"), "/dev/null".into(), old, harness.path("link")];
+    for name in names {
+        let name = name.display();
+        harness.write("my.cfg", format!("{INTO_FILE} output_path: \"{name}\""));
+        let output = record(&harness, &["-c", "my.cfg"], Stdio::null());
+        let said = String::from_utf8_lossy(&output.stderr);
+        let failure = format!("esatto: the service refused the config: output_path {name}: ");
+        assert!(said.starts_with(&failure) && said.lines().count() == 1, "{said}");
+        assert_eq!(output.status.code(), Some(1), "{said}");
+    }
+    assert!(!harness.path("missing").exists());
+}
+
+#[test]
+fn a_file_that_cannot_be_read_back_may_have_events() {
+    let harness = Harness::new();
+    let _service = harness.service(Implementation::Ours);
+    harness.write("my.cfg", INTO_FILE);
+    let output = record(&harness, &["-o", "/dev/null", "-c", "my.cfg"], Stdio::null());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !said.contains("No event was recorded"), "{said}");
+}

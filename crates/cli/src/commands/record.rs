@@ -96,7 +96,9 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     let rest = progress.rest();
     drop(progress);
     let recorded = recorded.and_then(|recorded| {
-        if recorded.lacks_trigger && saved.number == 0 && saved.failed {
+        if recorded.is_refused {
+            // The file of this name is not of this session.
+        } else if recorded.lacks_trigger && saved.number == 0 && saved.failed {
             say!("Nothing was written: no snapshot could be saved.");
         } else if recorded.lacks_trigger && saved.number == 0 {
             say!("Nothing was written: {}.", Line(MissingTrigger::of(&config)));
@@ -154,7 +156,9 @@ impl Recorded {
     /// Fails if the service has not recorded until the end that the user wants.
     fn check(self) -> Result<Self, Failure> {
         if let Some(error) = self.error {
-            return Err(Failure::new("the service ended the recording", error));
+            let what =
+                if self.is_refused { "the service refused the config" } else { "the service ended the recording" };
+            return Err(Failure::new(what, error));
         }
         if self.completed_by_service == Some(false) {
             let is_empty = self.file.is_none() && self.bytes == Some(0);
@@ -307,7 +311,9 @@ fn report(recorded: &Recorded, config: &TraceConfig, snapshots: usize) {
     }
     let by_service = || {
         let path = PathBuf::from(std::ffi::OsStr::from_bytes(config.output_path.as_ref()?.as_bytes()));
-        Some((std::fs::metadata(&path).ok().map(|meta| meta.len()), path))
+        // The service has its own current folder.
+        let meta = std::fs::metadata(&path).ok().filter(|meta| path.is_absolute() && meta.is_file());
+        Some((meta.map(|meta| meta.len()), path))
     };
     let written = match &recorded.file {
         Some(path) => Some((recorded.bytes, path.clone())),
