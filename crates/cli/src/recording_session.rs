@@ -135,7 +135,7 @@ pub(crate) struct RecordingSession {
     is_service_gone: bool,
 }
 
-/// A file that the service creates. It overwrites none (`docs/spec/service.md` §18).
+/// A file that the service creates exclusively (`docs/spec/service.md` §18).
 #[derive(Debug)]
 struct ServiceFile {
     path: PathBuf,
@@ -411,7 +411,11 @@ impl RecordingSession {
         save: impl FnMut(Vec<Result<Snapshot, Failure>>),
     ) -> Result<Recorded, Failure> {
         let ended = self.end(progress, save);
-        let flushed = if self.is_left_alone() { true } else { ended? };
+        let flushed = match ended {
+            _ if self.is_left_alone() => true,
+            Ok(flushed) => flushed,
+            Err(failure) => return Err(self.give_up(failure)),
+        };
         if self.is_left_alone() {
             self.content.wants_silent = true;
             // The service may have told the end of the session before its own.
@@ -468,6 +472,31 @@ impl RecordingSession {
             is_refused,
             completed_by_service,
         })
+    }
+
+    /// Ends the recording because of a failure. If the service has gone, adds what is on the disk.
+    pub(crate) fn give_up(mut self, failure: Failure) -> Failure {
+        if !self.is_service_gone {
+            return failure;
+        }
+        let kept = match (&mut self.output, &self.snapshots) {
+            (_, Some(snapshots)) if snapshots.saved > 0 => "the snapshots up to then are complete".to_owned(),
+            (Some(output), _) => {
+                if let Err(failure) = output.flush() {
+                    return failure;
+                }
+                match output.bytes() {
+                    0 => "nothing was written".to_owned(),
+                    bytes => {
+                        let name = output.name();
+                        let name = if Output::is_stdout(name) { "stdout".into() } else { name.to_string_lossy() };
+                        format!("{name} has the first {bytes} bytes, the end is missing")
+                    }
+                }
+            }
+            (None, _) => return failure,
+        };
+        Failure::new("lost the connection to the tracing service", "it has ended or was restarted").hint(kept)
     }
 
     /// Ends the session if it still runs, and reads what the service has. Returns whether all

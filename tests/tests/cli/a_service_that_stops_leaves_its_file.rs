@@ -1,8 +1,8 @@
 //! The service ends during a recording into its file: `record` looks at the file, and says whether
-//! it is complete.
+//! it is complete. If `record` writes the file itself, it says how much of the trace is there.
 
 use esatto_tests::workload::Workload;
-use esatto_tests::{Harness, Implementation, Program, Recording, Signal, wait_until};
+use esatto_tests::{Harness, Implementation, Program, Recording, Signal, esatto_bin, wait_until};
 
 const ENDLESS: Workload = Workload { threads: 1, rounds: 1 << 40, pause_us: 1000 };
 const INTO_FILE: &str = "buffers { size_kb: 4096 } data_sources { config { name: \"track_event\" } }
@@ -57,4 +57,34 @@ fn without_an_end_if_it_is_killed() {
     let line = "esatto: lost the connection to the tracing service: it has ended; the end of the trace is missing\n";
     assert!(log.ends_with(line) && log.contains("Wrote "), "{log}");
     assert!(summary(&harness).expect("a trace").lacks_end());
+}
+
+#[test]
+fn the_first_bytes_if_it_is_killed_while_record_reads() {
+    let harness = Harness::new();
+    let mut service = harness.service(Implementation::Ours);
+    let _application = harness.application(Implementation::Ours, ENDLESS);
+    let mut record = harness.start("record", harness.command(esatto_bin()).args(["record", "-o", "trace"]));
+    wait_until("events are in the file", || (events(&harness) > 100).then_some(()));
+    service.signal(Signal::KILL);
+    service.wait();
+    assert_eq!(status(&mut record), Some(1), "{}", record.log());
+    let bytes = std::fs::read(harness.path("trace")).expect("a trace").len();
+    let line = format!("it has ended or was restarted; trace has the first {bytes} bytes, the end is missing\n");
+    assert!(record.log().ends_with(&line), "{}", record.log());
+}
+
+#[test]
+fn nothing_if_it_is_killed_before_record_reads() {
+    let harness = Harness::new();
+    let mut service = harness.service(Implementation::Ours);
+    let config = "buffers { size_kb: 4096 } data_sources { config { name: \"track_event\" } }";
+    let mut recording = harness.record(Implementation::Ours, "trace", config);
+    harness.wait_for_sessions(1);
+    service.signal(Signal::KILL);
+    service.wait();
+    assert_eq!(status(&mut recording.program), Some(1));
+    let log = recording.program.log();
+    assert!(log.ends_with("it has ended or was restarted; nothing was written\n"), "{log}");
+    assert!(!harness.path("trace").exists());
 }

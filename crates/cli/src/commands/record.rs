@@ -92,7 +92,10 @@ pub(crate) fn run(args: &args::Record) -> Result<ExitCode, Failure> {
     let watched = watch(&mut recorder, &mut stop, child.as_mut(), &progress, &mut saved, warning);
     let is_early = recorder.has_ended() && progress.rest().is_none_or(|rest| rest > EARLY);
     // After a failure the session is given up, and the file keeps its content.
-    let recorded = watched.and_then(|()| recorder.finish(&progress, |snapshots| saved.report(snapshots, &progress)));
+    let recorded = match watched {
+        Ok(()) => recorder.finish(&progress, |snapshots| saved.report(snapshots, &progress)),
+        Err(failure) => Err(recorder.give_up(failure)),
+    };
     let rest = progress.rest();
     drop(progress);
     let recorded = recorded.and_then(|recorded| {
