@@ -23,7 +23,7 @@ use crate::encode::put_varint;
 
 /// Machines that the service remembers. A new one takes the place of the machine that was silent
 /// longest and has no relay. While all have one, the service refuses a new one.
-const MAX_MACHINES: usize = 256;
+pub(crate) const MAX_MACHINES: usize = 256;
 
 /// Rounds of clock readings per machine. The oldest is dropped.
 const MAX_ROUNDS: usize = 5;
@@ -78,9 +78,11 @@ pub(crate) struct Told {
 
 /// A connection to the relay port.
 #[derive(Debug)]
-struct Relay {
-    machine_id: u32,
+pub(crate) struct Relay {
+    pub(crate) machine_id: u32,
     machine_name: Vec<u8>,
+    /// The log says that it connected.
+    is_known: bool,
     /// The first half of a round.
     ping: Option<Exchange>,
 }
@@ -165,17 +167,19 @@ impl Machines {
     }
 
     pub(crate) fn connect(&mut self, client: ClientId, peer: Peer) {
-        let relay = Relay { machine_id: peer.machine_id, machine_name: Vec::new(), ping: None };
+        let relay = Relay { machine_id: peer.machine_id, machine_name: Vec::new(), is_known: false, ping: None };
         self.relays.insert(client, relay);
     }
 
-    pub(crate) fn disconnect(&mut self, client: ClientId) {
-        let Some(relay) = self.relays.remove(&client) else { return };
+    /// Returns the relay, if the log says that it connected.
+    pub(crate) fn disconnect(&mut self, client: ClientId) -> Option<Relay> {
+        let relay = self.relays.remove(&client)?;
         if let Some(machine) = self.by_id.get_mut(&relay.machine_id) {
             machine.relays.remove(&client);
             // A relay that connects again may do so before its old connection is found dead.
             machine.is_shared &= machine.relays.len() > 1;
         }
+        relay.is_known.then_some(relay)
     }
 
     /// Returns the relay that calls and its machine, which is remembered from now on. Returns
@@ -236,7 +240,8 @@ impl Machines {
         match method {
             RelayCall::InitRelay(request) => match system_info(request, &relay.machine_name) {
                 Some(info) => {
-                    cx.info(format!("a relay of machine {machine_id:#010x} {} connected", in_quotes(relay)));
+                    relay.is_known = true;
+                    cx.info(format!("a relay of {} connected", relay.machine_in_words()));
                     machine.system_info = Some(info);
                     let other = machine.relays.iter().copied().find(|&client| client != call.client);
                     machine.is_shared = other.is_some();
@@ -289,6 +294,12 @@ fn system_info(request: InitRelayRequestReader<'_>, machine_name: &[u8]) -> Opti
 fn clocks(request: SyncClockRequestReader<'_>) -> Vec<(u32, u64)> {
     let clocks = request.clocks().take(MAX_CLOCKS);
     clocks.map(|clock| (clock.clock_id().unwrap_or(0), clock.timestamp().unwrap_or(0))).collect()
+}
+
+impl Relay {
+    pub(crate) fn machine_in_words(&self) -> String {
+        format!("machine {:#010x} {}", self.machine_id, in_quotes(self))
+    }
 }
 
 fn in_quotes(relay: &Relay) -> String {

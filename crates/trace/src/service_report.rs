@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use esatto_protozero::Fields;
 use esatto_schema::{
-    GAPS_BETWEEN_PACKETS_FIELD, REFUSED_DATA_SOURCES_FIELD, SHARED_MACHINE_ID_FIELD, SLOW_STOPPING_DATA_SOURCES_FIELD,
-    system_info, trace_packet::field as packet_field, trace_stats, trace_uuid, tracing_service_event, trigger, utsname,
+    GAPS_BETWEEN_PACKETS_FIELD, REFUSED_DATA_SOURCES_FIELD, RELAY_DISCONNECTED_FIELD, SHARED_MACHINE_ID_FIELD,
+    SLOW_STOPPING_DATA_SOURCES_FIELD, system_info, trace_packet::field as packet_field, trace_stats, trace_uuid,
+    tracing_service_event, trigger, utsname,
 };
 
 use crate::field_names;
@@ -122,6 +123,8 @@ pub struct ServiceEvent {
     pub ts_ns: Option<i64>,
     /// The data sources that the event names: those that did not answer in time, or were refused.
     pub data_sources: Vec<NamedDataSource>,
+    /// The id of the machine that the event is about.
+    pub machine_id: Option<u32>,
 }
 
 /// A data source that an event of the service names.
@@ -222,13 +225,15 @@ impl Meta {
                 for f in Fields::new(payload) {
                     self.progress.add_event(f.id);
                     let data_sources = read_data_sources(f.as_bytes());
-                    self.events.push(ServiceEvent { name: event_name(f.id), ts_ns, data_sources });
+                    let is_about_machine = [SHARED_MACHINE_ID_FIELD, RELAY_DISCONNECTED_FIELD].contains(&f.id);
+                    let machine_id = is_about_machine.then(|| f.as_u32());
+                    self.events.push(ServiceEvent { name: event_name(f.id), ts_ns, data_sources, machine_id });
                 }
             }
             packet_field::TRIGGER | packet_field::CLONE_SNAPSHOT_TRIGGER => {
                 let name = Fields::new(payload).find(|f| f.id == trigger::field::TRIGGER_NAME);
                 let name = name.map_or_else(String::new, |f| String::from_utf8_lossy(f.as_bytes()).into_owned());
-                self.triggers.push(ServiceEvent { name, ts_ns, data_sources: Vec::new() });
+                self.triggers.push(ServiceEvent { name, ts_ns, data_sources: Vec::new(), machine_id: None });
             }
             _ => {}
         }
@@ -239,6 +244,7 @@ impl Meta {
 fn event_name(id: u32) -> String {
     match id {
         REFUSED_DATA_SOURCES_FIELD => "refused_data_sources".to_owned(),
+        RELAY_DISCONNECTED_FIELD => "relay_disconnected".to_owned(),
         SHARED_MACHINE_ID_FIELD => "shared_machine_id".to_owned(),
         SLOW_STOPPING_DATA_SOURCES_FIELD => "slow_stopping_data_sources".to_owned(),
         id => field_names::name(field_names::service_event(), id),

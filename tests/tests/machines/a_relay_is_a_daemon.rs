@@ -1,10 +1,12 @@
 //! `esatto relay` as a program.
 
 use crate::guest::{Guest, host, loopback_address};
+use esatto_tests::workload::{CONFIG, Workload};
 use esatto_tests::{Harness, Implementation, Signal, esatto_bin, wait_until};
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
+use std::process::Command;
 
 #[test]
 fn without_a_service_to_forward_to_it_says_how_it_is_used() {
@@ -109,6 +111,38 @@ fn it_does_not_steal_the_socket_of_a_service() {
     assert_eq!(relay.wait().code(), Some(1));
     assert!(relay.log().contains(harness.producer_socket().to_str().expect("a path")), "{}", relay.log());
     assert_eq!(harness.state().sessions, 0, "the service is still there");
+}
+
+/// Otherwise nobody knows why the trace lacks the end of its programs.
+#[test]
+fn its_end_while_its_programs_are_recorded_is_told() {
+    let harness = Harness::new();
+    let address = loopback_address();
+    let mut service = host(&harness, Implementation::Ours, &address);
+    let (guest, idle) = (Guest::new(&harness, "guest1"), Guest::new(&harness, "guest2"));
+    let (mut relay, mut idle_relay) = (guest.relay(&address), idle.relay(&address));
+    let _application = guest.application(Implementation::Ours, Workload { threads: 1, rounds: 50_000, pause_us: 200 });
+    harness.wait_for_producers(1);
+    let config = format!("{CONFIG}trace_all_machines: true\n");
+    let mut recording = harness.record(Implementation::Ours, "trace", &config);
+    harness.wait_for_sessions(1);
+    relay.signal(Signal::KILL);
+    let _ = relay.wait();
+    service.wait_for_log("\"guest1\" disconnected; the last events of its programs may be missing");
+    idle_relay.signal(Signal::TERM);
+    let _ = idle_relay.wait();
+    service.wait_for_log("\"guest2\" disconnected");
+    let log = service.log();
+    assert!(
+        log.lines().any(|line| line.contains(" I a relay of machine 0x") && line.ends_with("\"guest1\" disconnected"))
+    );
+    assert_eq!(log.matches("may be missing").count(), 1, "nothing was recorded there:\n{log}");
+    recording.program.signal(Signal::INT);
+    let _ = recording.program.wait();
+    let info = Command::new(esatto_bin()).arg("info").arg(recording.trace()).output().expect("it runs");
+    let info = String::from_utf8(info.stdout).expect("text");
+    let told: Vec<_> = info.lines().filter(|line| line.contains("relay_disconnected")).collect();
+    assert!(told.len() == 1 && told[0].ends_with("relay_disconnected of machine guest1"), "{info}");
 }
 
 #[test]

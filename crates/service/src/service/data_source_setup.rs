@@ -9,6 +9,7 @@ use crate::api::{Attachment, MemoryKind, Output};
 use crate::client_text::Name;
 use crate::context::Context;
 use crate::ids::{InstanceId, ProducerId, SessionId};
+use crate::machines::MAX_MACHINES;
 use crate::producer::Memory;
 use crate::producer::commands::{Command, encoded};
 use crate::producer::data_sources::{FIRST, RegistrationId};
@@ -114,6 +115,10 @@ impl Service {
             return None;
         }
         member.instances += 1;
+        let (machine, known) = (producer.peer.machine_id, &mut session.members.machines);
+        if machine != 0 && known.len() < MAX_MACHINES {
+            known.insert(machine);
+        }
 
         let descriptor = DataSourceDescriptorReader::new(&registration.descriptor);
         cx.charge_bytes(registration.descriptor.len());

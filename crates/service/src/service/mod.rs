@@ -13,6 +13,7 @@ mod metrics;
 mod open_session;
 mod producer_port;
 mod read_buffers;
+mod relay_end;
 mod scrape_steps;
 mod slow_data_sources;
 mod snapshots;
@@ -148,7 +149,7 @@ impl Service {
             Input::StopSessions { timeout_ms } => self.stop_sessions(timeout_ms, cx),
             Input::RelayConnected { client, peer } => self.machines.connect(client, peer),
             Input::RelayCall { call, method } => self.machines.call(call, method, cx),
-            Input::RelayDisconnected(client) => self.machines.disconnect(client),
+            Input::RelayDisconnected(client) => self.relay_disconnected(client, cx),
             Input::MachineNamed { client, name } => {
                 if self.machines.name_machine(client, name, cx) {
                     self.producers.name_machine(client, name);

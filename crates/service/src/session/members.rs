@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use esatto_map::LargeMap;
+use esatto_map::{LargeMap, Set};
 use esatto_schema::TraceConfig;
 
 use super::producer_match::{is_on_wanted_machine, passes_name_filters};
@@ -117,6 +117,9 @@ pub(crate) struct Members {
     /// Producers that offer a data source of the config. Only they were ever told to write to the
     /// buffers of the session.
     pub(crate) by_producer: LargeMap<ProducerId, Member>,
+    /// Other machines whose programs were asked for data, also those that have disconnected. At
+    /// most `MAX_MACHINES`.
+    pub(crate) machines: Set<u32>,
     /// Instances of all members.
     pub(crate) pool: Pool,
 }

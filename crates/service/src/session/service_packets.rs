@@ -2,7 +2,7 @@
 
 use esatto_protozero::{HeapBuffer, Owned};
 use esatto_schema::{
-    BuiltinClock, ClockSnapshotWriter, REFUSED_DATA_SOURCES_FIELD, SHARED_MACHINE_ID_FIELD,
+    BuiltinClock, ClockSnapshotWriter, REFUSED_DATA_SOURCES_FIELD, RELAY_DISCONNECTED_FIELD, SHARED_MACHINE_ID_FIELD,
     SLOW_STOPPING_DATA_SOURCES_FIELD, SystemInfo, TracePacketWriter, Utsname,
 };
 
@@ -256,6 +256,9 @@ fn put_events(session: &mut Session, emitter: &mut Emitter<'_>) {
                 Event::LastFlushSlowDataSources(slow) => names(out.last_flush_slow_data_sources(), slow),
                 Event::SlowStoppingDataSources(slow) => {
                     names(out.message().begin(SLOW_STOPPING_DATA_SOURCES_FIELD).into(), slow);
+                }
+                Event::RelayDisconnected(machine) => {
+                    out.message().varint(RELAY_DISCONNECTED_FIELD, (*machine).into());
                 }
             }
         });

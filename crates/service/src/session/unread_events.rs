@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::api::Now;
 use crate::client_text::Name;
-use crate::machines::Told;
+use crate::machines::{MAX_MACHINES, Told};
 
 /// `flush_started`, `all_data_sources_flushed` and `last_flush_slow_data_sources` events that a
 /// session keeps between two reads, each.
@@ -32,6 +32,8 @@ pub(crate) enum Event {
     SlowStoppingDataSources(Vec<(Name, Name)>),
     /// Producer and data source names of the first few.
     RefusedDataSources(Vec<(Name, Name)>),
+    /// The id of its machine.
+    RelayDisconnected(u32),
 }
 
 /// The events and snapshots that the next read tells.
@@ -84,6 +86,7 @@ impl UnreadEvents {
         let kind = core::mem::discriminant(&event);
         let max = match event {
             Event::FlushStarted | Event::AllDataSourcesFlushed | Event::LastFlushSlowDataSources(_) => MAX_FLUSH_EVENTS,
+            Event::RelayDisconnected(_) => MAX_MACHINES,
             _ => 1,
         };
         let is_same = |kept: &(u64, Event)| core::mem::discriminant(&kept.1) == kind;

@@ -29,6 +29,12 @@ impl MachineColumn {
         Self(Some(summary.machines.iter().zip(&names).map(label).collect()))
     }
 
+    /// Returns the name of a machine, or its number.
+    pub(super) fn label(&self, machine: u32) -> String {
+        let label = self.0.as_ref().and_then(|labels| labels.get(&machine));
+        label.cloned().unwrap_or_else(|| machine.to_string())
+    }
+
     /// Returns the headers of a table, with that of this column.
     pub(super) fn headers(&self, others: &[&'static str]) -> Vec<&'static str> {
         self.0.iter().map(|_| "machine").chain(others.iter().copied()).collect()

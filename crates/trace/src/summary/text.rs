@@ -32,7 +32,7 @@ impl fmt::Display for Summary {
         write!(f, "{}", self.counter_table(&machines))?;
         write!(f, "{}", self.buffer_table())?;
         write!(f, "{}", self.clock_table(&machines))?;
-        write!(f, "{}", self.event_table())?;
+        write!(f, "{}", self.event_table(&machines))?;
         if let Some(text) = &self.config_text {
             writeln!(f, "\nConfig")?;
             for line in text.split('\n') {
@@ -336,12 +336,13 @@ impl Summary {
         table
     }
 
-    fn event_table(&self) -> Table {
+    fn event_table(&self, machines: &MachineColumn) -> Table {
         let mut table = Table::new("Recording", &["at#", "event"]);
         let start = self.trace_start_ns();
         let at = |ts: Option<i64>| since(start, ts);
         for event in &self.service_events {
-            table.row(|| [at(event.ts_ns), event.name.clone()]);
+            let machine = event.machine_id.map_or_else(String::new, |id| format!(" of machine {}", machines.label(id)));
+            table.row(|| [at(event.ts_ns), format!("{}{machine}", event.name)]);
             for source in &event.data_sources {
                 table.row(|| [String::new(), format!("  {} of {}", source.name, source.producer)]);
             }
