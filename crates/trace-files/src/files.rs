@@ -58,7 +58,7 @@ impl<H: Host> Files<H> {
     pub fn create(&mut self, id: FileId, path: PathBuf) -> io::Result<()> {
         let open = move |report: &Report<H>| {
             let opened = report.host.create(&path);
-            report.send(FileEvent::Opened(id, opened.as_ref().map(drop).map_err(ToString::to_string)));
+            report.send(FileEvent::Opened(id, opened.as_ref().map(drop).map_err(why_not_created)));
             opened.ok()
         };
         let started = self.start(id, Box::new(open));
@@ -125,5 +125,13 @@ impl<H: Host> Files<H> {
         self.report.host.spawn(id, Box::new(body))?;
         self.open.insert(id, jobs);
         Ok(())
+    }
+}
+
+/// Tells a consumer why its file was not created.
+fn why_not_created(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => "File exists; remove it, or choose another path".to_owned(),
+        _ => error.to_string(),
     }
 }
