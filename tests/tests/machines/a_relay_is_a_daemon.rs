@@ -145,6 +145,29 @@ fn its_end_while_its_programs_are_recorded_is_told() {
     assert!(told.len() == 1 && told[0].ends_with("relay_disconnected of machine guest1"), "{info}");
 }
 
+/// Its process id alone could be that of a program beside the service.
+#[test]
+fn a_suspended_program_is_named_with_its_machine() {
+    let harness = Harness::new();
+    let address = loopback_address();
+    let mut service = host(&harness, Implementation::Ours, &address);
+    let guest = Guest::new(&harness, "guest1");
+    let _relay = guest.relay(&address);
+    let application = guest.application(Implementation::Ours, Workload { threads: 1, rounds: 50_000, pause_us: 200 });
+    harness.wait_for_producers(1);
+    let config = format!("{CONFIG}trace_all_machines: true\nflush_timeout_ms: 100\n");
+    let mut recording = harness.record(Implementation::Ours, "trace", &config);
+    harness.wait_for_sessions(1);
+    application.signal(Signal::STOP);
+    recording.program.signal(Signal::INT);
+    let _ = recording.program.wait();
+    service.wait_for_log("was not acknowledged in time by producer ");
+    let named =
+        format!(" of machine \"guest1\" (uid {}, pid {})", rustix::process::getuid().as_raw(), application.pid());
+    assert!(service.log().contains(&named), "'{named}' is not in\n{}", service.log());
+    application.signal(Signal::CONT);
+}
+
 #[test]
 fn a_machine_id_of_two_guests_is_noticed() {
     let harness = Harness::new();

@@ -16,7 +16,7 @@ use esatto_map::{Map, Set};
 use crate::api::{ClientId, MemoryKind, Peer};
 use crate::buffer::Identity;
 use crate::buffer::table::Buffers;
-use crate::client_text::Name;
+use crate::client_text::{Name, quoted};
 use crate::context::Context;
 use crate::fair_share::Pool;
 use crate::ids::{BufferId, ProducerId, SessionId, next_free};
@@ -245,8 +245,18 @@ impl Producer {
         Identity { uid: self.peer.uid, pid: self.peer.pid, machine_id: self.peer.machine_id }
     }
 
-    /// Formats name and number for the log.
+    /// Formats name, machine and number for the log.
     pub(crate) fn display_name(&self) -> String {
-        format!("{:?} ({})", String::from_utf8_lossy(&self.name), self.id.0)
+        format!("{:?}{} ({})", String::from_utf8_lossy(&self.name), self.machine_in_words(), self.id.0)
+    }
+
+    /// Names the machine for the log, after the name of the producer. Returns nothing for programs
+    /// of the service's machine.
+    pub(crate) fn machine_in_words(&self) -> String {
+        match (self.peer.machine_id, self.machine_name.as_slice()) {
+            (0, _) => String::new(),
+            (id, []) => format!(" of machine {id:#010x}"),
+            (_, name) => format!(" of machine {}", quoted(name)),
+        }
     }
 }

@@ -56,7 +56,8 @@ impl Service {
             let of_producer = words.get_or_insert_with(instance.producer, || {
                 self.producers.get(instance.producer).map_or_else(String::new, |found| {
                     let pid = found.peer.pid.map_or_else(String::new, |pid| format!(", pid {pid}"));
-                    format!("producer {} (uid {}{pid}): ", quoted(&found.name), found.peer.uid)
+                    let (name, machine) = (quoted(&found.name), found.machine_in_words());
+                    format!("producer {name}{machine} (uid {}{pid}): ", found.peer.uid)
                 })
             });
             if !of_producer.ends_with(": ") {
